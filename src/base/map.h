@@ -1,0 +1,25 @@
+// map.h — a whole file, read-only, in memory.
+//
+// The mapping is the file's pages themselves, so reading costs no copy and released pages come back
+// by being read again. A file that another program cuts while it is mapped cannot be guarded
+// against: readers replace files by renaming, never in place.
+#ifndef FR_BASE_MAP_H
+#define FR_BASE_MAP_H
+#include "base/status.h"
+
+typedef struct fr_map {
+    const uint8_t *data; // page aligned; never NULL once open, even for an empty file
+    size_t bytes;
+} fr_map;
+
+// Opens a regular file (no pipe, no folder): FR_EIO with path and reason when that fails, FR_ENOMEM
+// when the address space has no room.
+fr_status fr_map_open(fr_map *m, const char *path, fr_error *err);
+void fr_map_close(fr_map *m); // {0} and an already closed one are fine
+
+// Gives the memory of the pages that lie wholly inside [offset, offset + bytes) back to the system;
+// they can still be read, from the file. Hints: they cannot fail.
+void fr_map_release(const fr_map *m, size_t offset, size_t bytes);
+void fr_map_prefetch(const fr_map *m, size_t offset, size_t bytes); // soon read, in order
+
+#endif

@@ -1,0 +1,39 @@
+// messages.h — JSON conversations in the form of the OpenAI API ↔ the structs of text/chat.h.
+//
+//   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"add_generation_prompt":true}
+// or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
+// parts, which are joined by newlines. A call's arguments are an object or, as in the API, a string
+// that holds one. Unknown members are ignored. Everything is checked here: wrong types, duplicate
+// keys, nesting and counts give one sentence that says where.
+//
+// An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
+#ifndef FR_JSON_MESSAGES_H
+#define FR_JSON_MESSAGES_H
+#include "base/status.h"
+#include "text/chat.h"
+#include <jansson.h>
+
+enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_MESSAGES = 1 << 16, FR_JSON_MAX_TOOLS = 1 << 12 };
+
+typedef struct fr_json_chat {
+    fr_chat_request request; // add_generation_prompt true where not given; bos, eos, date: caller's
+    struct fr_json_piece *pieces; // the memory behind it
+} fr_json_chat;
+
+// From text. *out is overwritten; close it whether or not this succeeds. FR_EARG, FR_ENOMEM.
+fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes, fr_error *err);
+
+// From parsed JSON: the same object or array.
+fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, fr_error *err);
+void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice
+
+// Parses one JSON document with NUL in strings allowed, duplicate keys refused and integers beyond
+// 64 bits kept (as strings that fr_json_dump prints as numbers). NULL on error, with the sentence.
+// The caller owns the reference.
+json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
+
+// Appends `value` as Python's json.dumps(value, ensure_ascii=False) does. FR_EARG: nested deeper
+// than FR_JSON_MAX_DEPTH. FR_ENOMEM. On failure *out holds a part.
+fr_status fr_json_dump(fr_chat_text *out, const json_t *value, fr_error *err);
+
+#endif

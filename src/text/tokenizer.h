@@ -1,0 +1,86 @@
+// tokenizer.h — text to token ids and back, as the model file's own vocabulary says.
+//
+// Two kinds: byte-level BPE (tokenizer.ggml.model "gpt2": a regular expression splits text into
+// words, ranked merges join their bytes) and SentencePiece BPE ("llama": no words, scored merges,
+// bytes as a last resort). A tokenizer copies what it needs, so the file may be closed after open.
+// It is read-only once open: any number of threads may use one at the same time. Only open, encode
+// and decode can fail.
+#ifndef FR_TEXT_TOKENIZER_H
+#define FR_TEXT_TOKENIZER_H
+#include "base/status.h"
+
+struct fr_gguf;
+typedef struct fr_tokenizer fr_tokenizer;
+
+// A growable list of token ids. {0} is empty; fr_ids_free returns it to that.
+typedef struct fr_ids {
+    int32_t *data;
+    size_t n, cap;
+} fr_ids;
+fr_status fr_ids_push(fr_ids *ids, int32_t id,
+                      fr_error *err); // FR_ENOMEM leaves the list as it was
+void fr_ids_free(fr_ids *ids);
+
+// Growable bytes, not NUL-terminated. {0} is empty; fr_text_free returns it to that.
+typedef struct fr_text {
+    char *data;
+    size_t n, cap;
+} fr_text;
+fr_status fr_text_add(fr_text *text, const void *bytes, size_t n, fr_error *err);
+void fr_text_free(fr_text *text);
+
+typedef enum fr_token_type { // the values of tokenizer.ggml.token_type
+    FR_TOKEN_NORMAL = 1,
+    FR_TOKEN_UNKNOWN = 2,
+    FR_TOKEN_CONTROL = 3,
+    FR_TOKEN_USER = 4, // matched in text before anything else
+    FR_TOKEN_UNUSED = 5,
+    FR_TOKEN_BYTE = 6,
+} fr_token_type;
+
+// Reads the tokenizer.ggml.* keys of `file`. FR_EDATA: a key is missing or broken; FR_EUNSUP: a
+// kind of tokenizer or of pre-split that is not known, named in the sentence.
+fr_status fr_tokenizer_open(fr_tokenizer **out, const struct fr_gguf *file, fr_error *err);
+void fr_tokenizer_close(fr_tokenizer *t); // NULL is fine
+
+enum {
+    FR_PARSE_SPECIAL =
+        1, // control tokens written in the text become their ids; user-defined ones always do
+};
+// Appends the ids of text[0, bytes) to *ids; no BOS or EOS is added. Text may hold NUL. Invalid
+// UTF-8 is not an error: byte-level BPE reads every invalid byte as U+FFFD, SentencePiece keeps it
+// as a byte token. A byte for which the vocabulary has no token and no unknown token is left out.
+// On failure *ids keeps what it held before the call. FR_EARG: more than 1 GiB of text; FR_ENOMEM.
+fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
+                              fr_ids *ids, fr_error *err);
+
+// Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
+// of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.
+// FR_EARG: an id outside the vocabulary.
+fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_text *text,
+                              fr_error *err);
+
+// The bytes of one token, control tokens as they are written; *bytes is their number. Lives as long
+// as the tokenizer, NUL-terminated. An id outside the vocabulary has none. Generated text leaves
+// out tokens that are fr_token_is_control.
+const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes);
+size_t fr_token_longest(const fr_tokenizer *t); // the most bytes any token has
+fr_token_type fr_token_type_of(const fr_tokenizer *t,
+                               int32_t id); // FR_TOKEN_UNUSED outside the vocabulary
+bool fr_token_is_control(const fr_tokenizer *t, int32_t id); // control or unknown: not text
+bool fr_token_is_end(const fr_tokenizer *t,
+                     int32_t id); // a model that gives this token has finished
+
+int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
+int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text,
+                          size_t bytes); // id written exactly so, or -1
+
+// Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos
+// / ends with eos.
+typedef struct fr_special_ids {
+    int32_t bos, eos, eot, eom, unknown, separator, pad;
+    bool add_bos, add_eos, add_space_prefix;
+} fr_special_ids;
+const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);
+
+#endif

@@ -46,6 +46,9 @@ bool fr_gguf_name_ok(const char *name, size_t bytes, size_t max);
 // Ordering of byte strings, shorter first among equals.  [values.c]
 int fr_gguf_str_cmp(fr_gguf_str a, fr_gguf_str b);
 
+// Bytes that an entry's items take in the file, the lengths of strings included.  [values.c]
+size_t fr_gguf_kv_bytes(const fr_gguf_kv *kv);
+
 // Checks type and dimensions and gives the bytes of such a tensor. False: something overflows, a
 // dimension is not positive, or ne[0] is not whole blocks.  [parse.c]
 bool fr_gguf_tensor_bytes(const fr_qtype *type, int n_dims, const int64_t *ne, size_t *bytes);

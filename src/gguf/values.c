@@ -129,6 +129,14 @@ fr_gguf_str fr_gguf_item_str(const fr_gguf_kv *kv, uint64_t i) {
     return (fr_gguf_str){(const char *)p + 8, (size_t)fr_gguf_load_u64(p)};
 }
 
+size_t fr_gguf_kv_bytes(const fr_gguf_kv *kv) {
+    if (kv->item != FR_GGUF_STR) return (size_t)kv->count * fr_gguf_scalar_bytes(kv->item);
+    if (!kv->count) return 0;
+    // Strings follow each other with their lengths: one stretch of the file.
+    const fr_gguf_str last = fr_gguf_item_str(kv, kv->count - 1);
+    return (size_t)((const uint8_t *)last.data + last.bytes - kv->data);
+}
+
 // "u32", "array of str": what was found, for messages.
 typedef struct found_text {
     char s[32];

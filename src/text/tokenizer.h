@@ -48,9 +48,11 @@ enum {
         1, // control tokens written in the text become their ids; user-defined ones always do
 };
 // Appends the ids of text[0, bytes) to *ids; no BOS or EOS is added. Text may hold NUL. Invalid
-// UTF-8 is not an error: byte-level BPE reads every invalid byte as U+FFFD, SentencePiece keeps it
-// as a byte token. A byte for which the vocabulary has no token and no unknown token is left out.
-// On failure *ids keeps what it held before the call. FR_EARG: more than 1 GiB of text; FR_ENOMEM.
+// UTF-8 is not an error: byte-level BPE reads it as U+FFFD (one for every maximal part of a
+// character, as stream.h), SentencePiece keeps it as byte tokens. What the vocabulary has no token
+// for becomes the unknown token in SentencePiece and is left out in byte-level BPE, as the models
+// were trained. A word of more than 1 MiB is cut. On failure *ids holds what it held before.
+// FR_EARG: more than 1 GiB of text; FR_ENOMEM.
 fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
                               fr_ids *ids, fr_error *err);
 
@@ -61,7 +63,7 @@ fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t 
                               fr_error *err);
 
 // The bytes of one token, control tokens as they are written; *bytes is their number. Lives as long
-// as the tokenizer, NUL-terminated. An id outside the vocabulary has none. Generated text leaves
+// as the tokenizer, NUL-terminated. Outside the vocabulary: NULL and 0. Generated text leaves
 // out tokens that are fr_token_is_control.
 const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes);
 size_t fr_token_longest(const fr_tokenizer *t); // the most bytes any token has

@@ -1,0 +1,111 @@
+#include "text/bpe.h"
+#include "base/alloc.h"
+#include <string.h>
+
+static size_t find_slot(const fr_bpe *b, int32_t left, int32_t right) {
+    size_t i = fr_hash_step(0, (uint64_t)(uint32_t)left << 32 | (uint32_t)right) & b->mask;
+    while (b->merges[i].left >= 0 && (b->merges[i].left != left || b->merges[i].right != right))
+        i = (i + 1) & b->mask;
+    return i;
+}
+
+// Reads "LEFT RIGHT" (neither is empty nor holds a space but, in odd files, as the first
+// character). `room`: as large as the entry.
+static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *room,
+                            fr_error *err) {
+    const char *space = entry.bytes > 1 ? memchr(entry.data + 1, ' ', entry.bytes - 1) : NULL;
+    fr_gguf_str left = {entry.data, space ? (size_t)(space - entry.data) : entry.bytes};
+    fr_gguf_str right = {entry.data + left.bytes + 1, space ? entry.bytes - left.bytes - 1 : 0};
+    size_t n_left = fr_vocab_unwrite(FR_VOCAB_BPE, left, room);
+    size_t n_right = space ? fr_vocab_unwrite(FR_VOCAB_BPE, right, room + n_left) : 0;
+    int32_t l = fr_vocab_find(b->vocab, room, n_left),
+            r = fr_vocab_find(b->vocab, room + n_left, n_right);
+    int32_t id = fr_vocab_find(b->vocab, room, n_left + n_right);
+    if (l < 0 || r < 0 || id < 0)
+        return fr_fail(
+            err, FR_EDATA,
+            "tokenizer.ggml.merges[%u]: expected two tokens whose union is a token, found '%.*s'",
+            rank, (int)(entry.bytes < 100 ? entry.bytes : 100), entry.data);
+    size_t slot = find_slot(b, l, r);
+    if (b->merges[slot].left < 0)
+        b->merges[slot] = (fr_bpe_merge){l, r, rank, id}; // given twice: the first counts
+    return FR_OK;
+}
+
+static fr_status read_merges(fr_bpe *b, const fr_gguf_kv *entries, fr_error *err) {
+    size_t longest = 0;
+    for (uint64_t i = 0; i < entries->count; i++) {
+        size_t bytes = fr_gguf_item_str(entries, i).bytes;
+        if (bytes > longest) longest = bytes;
+    }
+    char *room = fr_alloc_zero(longest);
+    if (!room)
+        return fr_fail(err, FR_ENOMEM, "tokenizer.ggml.merges: no memory for %zu bytes", longest);
+    fr_status st = FR_OK;
+    for (uint64_t i = 0; !st && i < entries->count; i++)
+        st = read_merge(b, fr_gguf_item_str(entries, i), (uint32_t)i, room, err);
+    fr_free(room);
+    return st;
+}
+
+fr_status fr_bpe_open(fr_bpe *b, const fr_gguf *file, const fr_vocab *vocab, fr_error *err) {
+    *b = (fr_bpe){.vocab = vocab};
+    const fr_gguf_kv *entries;
+    fr_status st = fr_gguf_get_array(file, "tokenizer.ggml.merges", FR_GGUF_STRS, &entries, err);
+    if (st) return st;
+    if (entries->count > 1u << 28)
+        return fr_fail(err, FR_EDATA,
+                       "tokenizer.ggml.merges: expected at most %u entries, found %llu", 1u << 28,
+                       (unsigned long long)entries->count);
+    size_t n_slots = 16;
+    while (n_slots < 2 * entries->count)
+        n_slots *= 2;
+    if (!(b->merges = fr_alloc_array(n_slots, sizeof *b->merges)))
+        return fr_fail(err, FR_ENOMEM, "tokenizer.ggml.merges: no memory for %zu merges",
+                       n_slots / 2);
+    b->mask = n_slots - 1;
+    for (size_t i = 0; i < n_slots; i++)
+        b->merges[i].left = -1;
+    if ((st = read_merges(b, entries, err))) fr_bpe_close(b);
+    return st;
+}
+
+void fr_bpe_close(fr_bpe *b) {
+    fr_free(b->merges);
+    *b = (fr_bpe){0};
+}
+
+static bool find_merge(const void *model, const char *text, const fr_symbol *left,
+                       const fr_symbol *right, uint32_t *rank, int32_t *id) {
+    const fr_bpe *b = model;
+    (void)text;
+    if (left->id < 0 || right->id < 0) return false;
+    const fr_bpe_merge *merge = &b->merges[find_slot(b, left->id, right->id)];
+    *rank = merge->rank;
+    *id = merge->id;
+    return merge->left >= 0;
+}
+
+static fr_status merge_part(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes,
+                            fr_ids *ids, fr_error *err) {
+    fr_status st = fr_merger_begin(m, word, bytes, err);
+    if (st) return st;
+    for (size_t i = 0; i < bytes; i++)
+        fr_merger_add(m, i, 1, b->vocab->byte_id[(uint8_t)word[i]]);
+    fr_merger_run(m, find_merge, b);
+    for (int32_t i = 0; !st && i >= 0; i = m->symbols[i].next)
+        if (m->symbols[i].id >= 0) st = fr_ids_push(ids, m->symbols[i].id, err);
+    return st;
+}
+
+fr_status fr_bpe_word(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes, fr_ids *ids,
+                      fr_error *err) {
+    int32_t whole = b->whole_words ? fr_vocab_find(b->vocab, word, bytes) : -1;
+    if (whole >= 0) return fr_ids_push(ids, whole, err);
+    fr_status st = FR_OK;
+    for (size_t at = 0, n; !st && at < bytes; at += n) {
+        n = bytes - at < FR_MERGE_MAX_BYTES ? bytes - at : FR_MERGE_MAX_BYTES;
+        st = merge_part(b, m, word + at, n, ids, err);
+    }
+    return st;
+}

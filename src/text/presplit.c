@@ -1,0 +1,218 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "text/presplit.h"
+#include "base/alloc.h"
+#include <pcre2.h>
+#include <string.h>
+
+enum {
+    MAX_PATTERNS = 4,
+    // Steps of one match before it is given up; expressions here need a few per character.
+    MATCH_LIMIT = 50000000,
+    HEAP_LIMIT_KIB = 256 * 1024, // without JIT
+    GIVEN_UP = 1 << 16,          // bytes that become one word then
+};
+
+// Unicode's White_Space, spelled out: what \s means differs between the engines that tokenizers are
+// trained with.
+#define SPACE                                                                                      \
+    "\\t-\\r "                                                                                     \
+    "\\x{85}\\xA0\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
+#define S     "[" SPACE "]"
+#define NOT_S "[^" SPACE "]"
+#define OTHER "[^" SPACE "\\p{L}\\p{N}]" // neither space nor letter nor number
+
+#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?" OTHER "+|" S "+(?!" NOT_S ")|" S "+"
+#define WITH_NUMBERS(number)                                                                       \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" number "| ?" OTHER               \
+    "+[\\r\\n]*|" S "*[\\r\\n]+|" S "+(?!" NOT_S ")|" S "+"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define TEKKEN                                                                                     \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER            \
+    "*|\\p{N}| ?" OTHER "+[\\r\\n/]*|" S "*[\\r\\n]+|" S "+(?!" NOT_S ")|" S "+"
+
+typedef struct family {
+    const char *names; // separated by spaces
+    const char *patterns[MAX_PATTERNS + 1];
+    bool whole_words, adds_bos;
+} family;
+
+static const family families[] = {
+    // The rule of the byte-level pre-tokenizer alone.
+    {"gpt-2 gpt2 phi-2 mpt olmo", {GPT2}, false, false},
+    // Digits one by one, then that rule on what lies between.
+    {"smollm starcoder refact command-r codeshell", {"\\p{N}", GPT2}, false, false},
+    {"qwen2 stablelm2 deepseek-r1-qwen megrez", {WITH_NUMBERS("\\p{N}")}, false, false},
+    {"llama3 llama-v3 llama-bpe falcon3", {WITH_NUMBERS("\\p{N}{1,3}")}, true, true},
+    {"dbrx smaug-bpe", {WITH_NUMBERS("\\p{N}{1,3}")}, false, false},
+    {"tekken", {TEKKEN}, true, true},
+    {"default", {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}, false, false},
+};
+
+struct fr_presplit {
+    const family *family;
+    int n_patterns;
+    pcre2_code *patterns[MAX_PATTERNS];
+    pcre2_general_context *memory;
+};
+
+struct fr_presplit_state {
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+};
+
+// PCRE2 takes its memory here, so that it obeys the rules (and the tests) of the rest.
+static void *take(size_t bytes, void *unused) {
+    (void)unused;
+    return fr_alloc_zero(bytes);
+}
+
+static void give(void *p, void *unused) {
+    (void)unused;
+    fr_free(p);
+}
+
+static const family *find_family(const char *name, size_t bytes) {
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        for (const char *at = families[i].names; *at;) {
+            size_t n = strcspn(at, " ");
+            if (n == bytes && memcmp(at, name, n) == 0) return &families[i];
+            at += n + (at[n] == ' ');
+        }
+    return NULL;
+}
+
+static fr_status compile(fr_presplit *p, const char *pattern, fr_error *err) {
+    int code;
+    PCRE2_SIZE at;
+    pcre2_compile_context *c = pcre2_compile_context_create(p->memory);
+    pcre2_code *compiled = c ? pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                                             PCRE2_UTF | PCRE2_NO_UTF_CHECK, &code, &at, c)
+                             : NULL;
+    pcre2_compile_context_free(c);
+    if (!compiled) // the expressions are fixed and right: nothing but memory can lack
+        return fr_fail(err, FR_ENOMEM, "tokenizer.ggml.pre: no memory for a regular expression");
+    p->patterns[p->n_patterns++] = compiled;
+    // Where code may not be generated at run time this fails, and matches are interpreted: slower,
+    // the same words.
+    (void)pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE);
+    return FR_OK;
+}
+
+fr_status fr_presplit_open(fr_presplit **out, const char *name, size_t name_bytes, fr_error *err) {
+    *out = NULL;
+    const family *f = find_family(name, name_bytes);
+    if (!f)
+        return fr_fail(err, FR_EUNSUP,
+                       "tokenizer.ggml.pre: expected a known way to split text (gpt-2, smollm, "
+                       "qwen2, llama-bpe, tekken, "
+                       "default, ...), found '%.*s'",
+                       (int)(name_bytes < 64 ? name_bytes : 64), name);
+    fr_presplit *p = fr_alloc_zero(sizeof *p);
+    if (!p) return fr_fail(err, FR_ENOMEM, "tokenizer.ggml.pre: no memory");
+    p->family = f;
+    fr_status st = FR_OK;
+    if (!(p->memory = pcre2_general_context_create(take, give, NULL)))
+        st = fr_fail(err, FR_ENOMEM, "tokenizer.ggml.pre: no memory");
+    for (int i = 0; !st && f->patterns[i]; i++)
+        st = compile(p, f->patterns[i], err);
+    if (st) {
+        fr_presplit_close(p);
+        return st;
+    }
+    *out = p;
+    return FR_OK;
+}
+
+void fr_presplit_close(fr_presplit *p) {
+    if (!p) return;
+    for (int i = 0; i < p->n_patterns; i++)
+        pcre2_code_free(p->patterns[i]);
+    pcre2_general_context_free(p->memory);
+    fr_free(p);
+}
+
+bool fr_presplit_whole_words(const fr_presplit *p) {
+    return p->family->whole_words;
+}
+
+bool fr_presplit_adds_bos(const fr_presplit *p) {
+    return p->family->adds_bos;
+}
+
+fr_status fr_presplit_state_open(fr_presplit_state **out, const fr_presplit *p, fr_error *err) {
+    *out = NULL;
+    fr_presplit_state *s = fr_alloc_zero(sizeof *s);
+    if (s) {
+        s->match = pcre2_match_data_create(1, p->memory);
+        s->limits = pcre2_match_context_create(p->memory);
+    }
+    if (!s || !s->match || !s->limits) {
+        fr_presplit_state_close(s);
+        return fr_fail(err, FR_ENOMEM, "text: no memory to split it into words");
+    }
+    pcre2_set_match_limit(s->limits, MATCH_LIMIT);
+    pcre2_set_heap_limit(s->limits, HEAP_LIMIT_KIB);
+    *out = s;
+    return FR_OK;
+}
+
+void fr_presplit_state_close(fr_presplit_state *s) {
+    if (!s) return;
+    pcre2_match_data_free(s->match);
+    pcre2_match_context_free(s->limits);
+    fr_free(s);
+}
+
+typedef struct splitting { // what stays the same while one text is split
+    const fr_presplit *p;
+    fr_presplit_state *s;
+    fr_word_fn *word;
+    void *user;
+} splitting;
+
+// The next match at or behind `at`: *begin..*end, never empty; both `bytes` when there is none.
+static fr_status next_match(const splitting *x, int level, const char *text, size_t bytes,
+                            size_t at, size_t *begin, size_t *end, fr_error *err) {
+    const pcre2_code *pattern = x->p->patterns[level];
+    PCRE2_SPTR subject = (PCRE2_SPTR)text;
+    int rc =
+        pcre2_match(pattern, subject, bytes, at, PCRE2_NO_UTF_CHECK, x->s->match, x->s->limits);
+    if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
+        rc = pcre2_match(pattern, subject, bytes, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                         x->s->match, x->s->limits);
+    if (rc == PCRE2_ERROR_NOMEMORY)
+        return fr_fail(err, FR_ENOMEM, "text: no memory to split it into words");
+    const PCRE2_SIZE *span = pcre2_get_ovector_pointer(x->s->match);
+    if (rc == PCRE2_ERROR_NOMATCH) {
+        *begin = *end = bytes;
+    } else if (rc >= 0 && span[1] > span[0]) {
+        *begin = span[0], *end = span[1];
+    } else { // a limit was reached: what follows is one word. Any answer will do, but an answer,
+             // and soon.
+        *begin = at;
+        *end = bytes - at > GIVEN_UP ? at + GIVEN_UP : bytes;
+        while (*end < bytes && (text[*end] & 0xC0) == 0x80)
+            ++*end;
+    }
+    return FR_OK;
+}
+
+static fr_status split(const splitting *x, int level, const char *text, size_t bytes,
+                       fr_error *err) {
+    if (level == x->p->n_patterns) return x->word(x->user, text, bytes, err);
+    fr_status st = FR_OK;
+    size_t begin = bytes, end = bytes;
+    for (size_t at = 0; !st && at < bytes; at = end) {
+        if ((st = next_match(x, level, text, bytes, at, &begin, &end, err))) break;
+        if (begin > at) st = split(x, level + 1, text + at, begin - at, err);
+        if (!st && end > begin) st = split(x, level + 1, text + begin, end - begin, err);
+    }
+    return st;
+}
+
+fr_status fr_presplit_run(const fr_presplit *p, fr_presplit_state *s, const char *text,
+                          size_t bytes, fr_word_fn *word, void *user, fr_error *err) {
+    splitting x = {p, s, word, user};
+    return split(&x, 0, text, bytes, err);
+}

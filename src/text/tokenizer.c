@@ -1,0 +1,354 @@
+#define _GNU_SOURCE // memmem
+#include "text/tokenizer.h"
+#include "base/alloc.h"
+#include "text/bpe.h"
+#include "text/presplit.h"
+#include "text/spm.h"
+#include "text/stream.h"
+#include "text/utf8.h"
+#include <string.h>
+
+enum { MAX_TEXT = 1 << 30 };
+
+struct fr_tokenizer {
+    fr_vocab vocab;
+    fr_special_ids special;
+    fr_presplit *presplit; // BPE only
+    fr_bpe bpe;
+    fr_spm spm; // SPM only
+};
+
+// ---- opening
+
+// What ends a generation besides the ids that the file names. Counts only where the token is a
+// control token, since an ordinary entry or an HTML tag may look the same, or one marked by hand
+// that nobody would write by chance ("<|...|>").
+static const char *const end_names[] = {
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|end_of_turn|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<|EOT|>",
+    "<end_of_turn>",
+    "<EOT>",
+    "<eos>",
+    "</s>",
+    "<｜end▁of▁sentence｜>",
+};
+
+static void mark_end(fr_tokenizer *t, int32_t id) {
+    if (id >= 0) t->vocab.flags[id] |= FR_VOCAB_END;
+}
+
+static void mark_ends(fr_tokenizer *t) {
+    mark_end(t, t->special.eos);
+    mark_end(t, t->special.eot);
+    mark_end(t, t->special.eom);
+    for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
+        const char *name = end_names[i];
+        int32_t id = fr_vocab_find_special(&t->vocab, name, strlen(name));
+        if (id < 0) continue;
+        fr_token_type type = fr_vocab_type(&t->vocab, id);
+        if (type == FR_TOKEN_CONTROL || (type == FR_TOKEN_USER && strncmp(name, "<|", 2) == 0))
+            mark_end(t, id);
+    }
+}
+
+// *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.
+static fr_status read_id(const fr_tokenizer *t, const fr_gguf *file, const char *key,
+                         int32_t missing, int32_t *id, fr_error *err) {
+    if (!fr_gguf_find(file, key)) {
+        *id = missing < t->vocab.n ? missing : -1;
+        return FR_OK;
+    }
+    int32_t value_signed;
+    uint32_t value;
+    *id = -1;
+    if (fr_gguf_get_i32(file, key, &value_signed, NULL) == FR_OK && value_signed == -1)
+        return FR_OK;
+    fr_status st = fr_gguf_get_u32(file, key, &value, err);
+    if (st || value == UINT32_MAX) return st;
+    if (value >= (uint32_t)t->vocab.n)
+        return fr_fail(err, FR_EDATA, "%s: expected an id below %d, found %u", key, t->vocab.n,
+                       value);
+    *id = (int32_t)value;
+    return FR_OK;
+}
+
+static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+    fr_special_ids *s = &t->special;
+    bool spm = t->vocab.kind == FR_VOCAB_SPM;
+    const struct {
+        const char *key;
+        int32_t missing, *id;
+    } ids[] = {
+        {"tokenizer.ggml.bos_token_id", spm ? 1 : -1, &s->bos},
+        {"tokenizer.ggml.eos_token_id", spm ? 2 : -1, &s->eos},
+        {"tokenizer.ggml.eot_token_id", -1, &s->eot},
+        {"tokenizer.ggml.eom_token_id", -1, &s->eom},
+        {"tokenizer.ggml.unknown_token_id", spm ? 0 : -1, &s->unknown},
+        {"tokenizer.ggml.seperator_token_id", -1, &s->separator}, // spelled so in the format
+        {"tokenizer.ggml.padding_token_id", -1, &s->pad},
+    };
+    fr_status st = FR_OK;
+    for (size_t i = 0; !st && i < sizeof ids / sizeof ids[0]; i++)
+        st = read_id(t, file, ids[i].key, ids[i].missing, ids[i].id, err);
+    if (st) return st;
+    s->add_bos = spm || fr_presplit_adds_bos(t->presplit);
+    s->add_space_prefix = spm;
+    if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_bos_token", &s->add_bos, err))) return st;
+    if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_eos_token", &s->add_eos, err))) return st;
+    if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_space_prefix", &s->add_space_prefix, err)))
+        return st;
+    s->add_bos = s->add_bos && s->bos >= 0;
+    s->add_eos = s->add_eos && s->eos >= 0;
+    s->add_space_prefix = s->add_space_prefix && spm; // byte-level BPE has no such thing
+    return FR_OK;
+}
+
+// Phi-3's special tokens swallow the white space behind them, all but three. The format has no key
+// for it.
+static void mark_rstrip(fr_tokenizer *t, const fr_gguf *file) {
+    static const char *const not_these[] = {"<unk>", "<s>", "<|endoftext|>"};
+    fr_gguf_str architecture = {"", 0};
+    (void)fr_gguf_opt_str(file, "general.architecture", &architecture, NULL);
+    if (!fr_gguf_str_is(architecture, "phi3") || t->vocab.kind != FR_VOCAB_SPM) return;
+    for (int i = 0; i < t->vocab.n_special; i++)
+        t->vocab.flags[t->vocab.special[i]] |= FR_VOCAB_RSTRIP;
+    for (size_t i = 0; i < sizeof not_these / sizeof not_these[0]; i++) {
+        int32_t id = fr_vocab_find_special(&t->vocab, not_these[i], strlen(not_these[i]));
+        if (id >= 0) t->vocab.flags[id] &= (uint8_t)~FR_VOCAB_RSTRIP;
+    }
+}
+
+static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+    fr_gguf_str pre = {"default", 7};
+    fr_status st = fr_gguf_opt_str(file, "tokenizer.ggml.pre", &pre, err);
+    if (st || (st = fr_presplit_open(&t->presplit, pre.data, pre.bytes, err))) return st;
+    if ((st = fr_vocab_open(&t->vocab, file, FR_VOCAB_BPE, err))) return st;
+    if ((st = fr_bpe_open(&t->bpe, file, &t->vocab, err))) return st;
+    t->bpe.whole_words = fr_presplit_whole_words(t->presplit);
+    return read_special(t, file, err);
+}
+
+static fr_status open_spm(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+    fr_status st = fr_vocab_open(&t->vocab, file, FR_VOCAB_SPM, err);
+    if (st || (st = read_special(t, file, err))) return st;
+    return fr_spm_open(&t->spm, &t->vocab, t->special.unknown, err);
+}
+
+fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *err) {
+    *out = NULL;
+    fr_gguf_str model;
+    fr_status st = fr_gguf_get_str(file, "tokenizer.ggml.model", &model, err);
+    if (st) return st;
+    fr_tokenizer *t = fr_alloc_zero(sizeof *t);
+    if (!t) return fr_fail(err, FR_ENOMEM, "vocabulary: no memory");
+    if (fr_gguf_str_is(model, "gpt2"))
+        st = open_bpe(t, file, err);
+    else if (fr_gguf_str_is(model, "llama"))
+        st = open_spm(t, file, err);
+    else
+        st = fr_fail(err, FR_EUNSUP,
+                     "tokenizer.ggml.model: expected gpt2 (byte-level BPE) or llama "
+                     "(SentencePiece), found '%.*s'",
+                     (int)(model.bytes < 64 ? model.bytes : 64), model.data);
+    if (st) {
+        fr_tokenizer_close(t);
+        return st;
+    }
+    mark_rstrip(t, file);
+    mark_ends(t);
+    *out = t;
+    return FR_OK;
+}
+
+void fr_tokenizer_close(fr_tokenizer *t) {
+    if (!t) return;
+    fr_bpe_close(&t->bpe);
+    fr_spm_close(&t->spm);
+    fr_presplit_close(t->presplit);
+    fr_vocab_close(&t->vocab);
+    fr_free(t);
+}
+
+// ---- encoding
+
+typedef struct encoding { // one call
+    const fr_tokenizer *t;
+    fr_ids *ids;
+    fr_merger merger;
+    fr_presplit_state *state; // BPE only
+    fr_text clean;            // the text as the tokenizer sees it, where that differs
+    fr_text prefixed;
+} encoding;
+
+static bool is_utf8(const char *text, size_t bytes) {
+    for (size_t at = 0; at < bytes;) {
+        fr_utf8_step step = fr_utf8_next((const uint8_t *)text + at, bytes - at);
+        if (step.kind != FR_UTF8_WHOLE) return false;
+        at += (size_t)step.bytes;
+    }
+    return true;
+}
+
+static fr_status clean_utf8(encoding *e, const char **text, size_t *bytes, fr_error *err) {
+    if (is_utf8(*text, *bytes)) return FR_OK;
+    if (!(e->clean.data = fr_alloc_zero(3 * *bytes)))
+        return fr_fail(err, FR_ENOMEM, "text: no memory for a copy of %zu bytes", *bytes);
+    *bytes = fr_utf8_repair(*text, *bytes, e->clean.data);
+    *text = e->clean.data;
+    return FR_OK;
+}
+
+// SentencePiece writes a space as U+2581, so that the two are the same to it. Here both are a
+// space.
+static fr_status clean_spaces(encoding *e, const char **text, size_t *bytes, fr_error *err) {
+    static const char space[] = "\xE2\x96\x81";
+    const char *from = *text, *end = *text + *bytes, *found;
+    fr_status st = FR_OK;
+    if (!memmem(from, *bytes, space, 3)) return FR_OK;
+    while (!st && (found = memmem(from, (size_t)(end - from), space, 3))) {
+        if (!(st = fr_text_add(&e->clean, from, (size_t)(found - from), err)))
+            st = fr_text_add(&e->clean, " ", 1, err);
+        from = found + 3;
+    }
+    if (!st) st = fr_text_add(&e->clean, from, (size_t)(end - from), err);
+    *text = e->clean.data;
+    *bytes = e->clean.n;
+    return st;
+}
+
+static fr_status encode_word(void *user, const char *word, size_t bytes, fr_error *err) {
+    encoding *e = user;
+    return fr_bpe_word(&e->t->bpe, &e->merger, word, bytes, e->ids, err);
+}
+
+// Text between special tokens.
+static fr_status encode_plain(encoding *e, const char *text, size_t bytes, fr_error *err) {
+    const fr_tokenizer *t = e->t;
+    if (bytes == 0) return FR_OK;
+    if (t->vocab.kind == FR_VOCAB_BPE)
+        return fr_presplit_run(t->presplit, e->state, text, bytes, encode_word, e, err);
+    if (t->special.add_space_prefix) {
+        e->prefixed.n = 0;
+        fr_status st = fr_text_add(&e->prefixed, " ", 1, err);
+        if (st || (st = fr_text_add(&e->prefixed, text, bytes, err))) return st;
+        text = e->prefixed.data;
+        bytes = e->prefixed.n;
+    }
+    return fr_spm_text(&t->spm, &e->merger, text, bytes, e->ids, err);
+}
+
+// Cuts the text at special tokens, at every place the longest, and encodes what lies between.
+static fr_status encode_all(encoding *e, const char *text, size_t bytes, bool control,
+                            fr_error *err) {
+    const fr_vocab *v = &e->t->vocab;
+    fr_status st = FR_OK;
+    size_t begin = 0, at = 0;
+    while (!st && at < bytes) {
+        int32_t id = fr_vocab_match_special(v, text + at, bytes - at, control);
+        if (id < 0) {
+            at++;
+            continue;
+        }
+        if ((st = encode_plain(e, text + begin, at - begin, err))) break;
+        st = fr_ids_push(e->ids, id, err);
+        at += fr_vocab_bytes(v, id);
+        if (v->flags[id] & FR_VOCAB_RSTRIP)
+            while (at < bytes && strchr(" \t\n\v\f\r", text[at]) && text[at])
+                at++;
+        begin = at;
+    }
+    return st ? st : encode_plain(e, text + begin, bytes - begin, err);
+}
+
+fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
+                              fr_ids *ids, fr_error *err) {
+    if (bytes > MAX_TEXT)
+        return fr_fail(err, FR_EARG, "text: expected at most %d bytes, found %zu", MAX_TEXT, bytes);
+    if (bytes == 0) return FR_OK;
+    encoding e = {.t = t, .ids = ids};
+    size_t n_before = ids->n;
+    bool bpe = t->vocab.kind == FR_VOCAB_BPE;
+    fr_status st = bpe ? fr_presplit_state_open(&e.state, t->presplit, err) : FR_OK;
+    if (!st) st = bpe ? clean_utf8(&e, &text, &bytes, err) : clean_spaces(&e, &text, &bytes, err);
+    if (!st) st = encode_all(&e, text, bytes, flags & FR_PARSE_SPECIAL, err);
+    if (st) ids->n = n_before;
+    fr_presplit_state_close(e.state);
+    fr_merger_close(&e.merger);
+    fr_text_free(&e.clean);
+    fr_text_free(&e.prefixed);
+    return st;
+}
+
+// ---- decoding
+
+fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_text *text,
+                              fr_error *err) {
+    size_t n_before = text->n;
+    fr_status st = FR_OK;
+    bool prefixed =
+        t->special.add_space_prefix; // encode puts a space in front of text that begins here
+    for (size_t i = 0; !st && i < n; i++) {
+        size_t bytes;
+        const char *piece = fr_token_bytes(t, ids[i], &bytes);
+        if (!piece) {
+            st = fr_fail(err, FR_EARG, "token id %zu: expected 0..%d, found %d", i + 1,
+                         t->vocab.n - 1, ids[i]);
+            break;
+        }
+        fr_token_type type = fr_vocab_type(&t->vocab, ids[i]);
+        size_t skip = prefixed && type == FR_TOKEN_NORMAL && bytes && piece[0] == ' ';
+        st = fr_text_add(text, piece + skip, bytes - skip, err);
+        prefixed =
+            t->special.add_space_prefix && (type == FR_TOKEN_CONTROL || type == FR_TOKEN_USER);
+    }
+    if (st) text->n = n_before;
+    return st;
+}
+
+// ---- asking
+
+static bool in_vocab(const fr_tokenizer *t, int32_t id) {
+    return id >= 0 && id < t->vocab.n;
+}
+
+const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes) {
+    *bytes = in_vocab(t, id) ? fr_vocab_bytes(&t->vocab, id) : 0;
+    return in_vocab(t, id) ? fr_vocab_text(&t->vocab, id) : NULL;
+}
+
+size_t fr_token_longest(const fr_tokenizer *t) {
+    return t->vocab.longest;
+}
+
+fr_token_type fr_token_type_of(const fr_tokenizer *t, int32_t id) {
+    return in_vocab(t, id) ? fr_vocab_type(&t->vocab, id) : FR_TOKEN_UNUSED;
+}
+
+bool fr_token_is_control(const fr_tokenizer *t, int32_t id) {
+    fr_token_type type = fr_token_type_of(t, id);
+    return type == FR_TOKEN_CONTROL || type == FR_TOKEN_UNKNOWN;
+}
+
+bool fr_token_is_end(const fr_tokenizer *t, int32_t id) {
+    return in_vocab(t, id) && t->vocab.flags[id] & FR_VOCAB_END;
+}
+
+int fr_tokenizer_size(const fr_tokenizer *t) {
+    return t->vocab.n;
+}
+
+int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes) {
+    int32_t id = fr_vocab_find_special(&t->vocab, text, bytes);
+    return id >= 0 ? id : fr_vocab_find(&t->vocab, text, bytes);
+}
+
+const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t) {
+    return &t->special;
+}

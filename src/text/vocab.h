@@ -1,0 +1,72 @@
+// vocab.h — the tokens of a tokenizer: their bytes, types, scores, and the ways to find one.
+//
+// Internal to text/. Owns copies of everything, read-only once open. A token's bytes are what it
+// stands for in text: the byte-level alphabet and U+2581 are already undone, "<0x0A>" is one
+// newline byte.
+#ifndef FR_TEXT_VOCAB_H
+#define FR_TEXT_VOCAB_H
+#include "gguf/gguf.h"
+#include "text/tokenizer.h"
+
+typedef enum fr_vocab_kind {
+    FR_VOCAB_BPE, // tokenizer.ggml.model "gpt2": normal tokens are written in the byte-level
+                  // alphabet
+    FR_VOCAB_SPM, // "llama": a space is written U+2581
+} fr_vocab_kind;
+
+enum { // bits of fr_vocab.flags above the type
+    FR_VOCAB_TYPE = 7,
+    FR_VOCAB_END = 8,    // ends a generation
+    FR_VOCAB_RSTRIP = 16 // white space behind it is not text
+};
+
+typedef struct fr_vocab {
+    fr_vocab_kind kind;
+    int n;          // ids 0..n-1
+    char *bytes;    // all tokens, each followed by NUL
+    uint32_t *at;   // [n+1]: token i is bytes[at[i], at[i+1]-1)
+    uint8_t *flags; // [n]: type and bits
+    uint32_t
+        *rank; // [n], SPM: smaller for a higher score; the order of floats as an unsigned number
+    int32_t *slots; // open addressing over the tokens that merges may give; -1: empty
+    size_t slot_mask;
+    int32_t byte_id[256]; // token of one byte, or -1
+    int32_t *special;     // tokens matched in text before anything else, sorted by bytes
+    int n_special;
+    uint64_t special_first[4]; // bit b: one of them begins with byte b
+    size_t longest;            // bytes of the longest token
+} fr_vocab;
+
+// Reads tokens, types and scores. FR_EDATA names the key and the entry. *v is {0} or whole;
+// fr_vocab_close takes both.
+fr_status fr_vocab_open(fr_vocab *v, const fr_gguf *file, fr_vocab_kind kind, fr_error *err);
+void fr_vocab_close(fr_vocab *v);
+
+static inline fr_token_type fr_vocab_type(const fr_vocab *v, int32_t id) {
+    return (fr_token_type)(v->flags[id] & FR_VOCAB_TYPE);
+}
+static inline size_t fr_vocab_bytes(const fr_vocab *v, int32_t id) {
+    return v->at[id + 1] - v->at[id] - 1;
+}
+static inline const char *fr_vocab_text(const fr_vocab *v, int32_t id) {
+    return v->bytes + v->at[id];
+}
+
+// The normal (or unused) token that is exactly these bytes, or -1. Of several the lowest id.
+int32_t fr_vocab_find(const fr_vocab *v, const char *text, size_t bytes);
+// The longest special token that text[0, bytes) begins with, or -1; control and unknown ones only
+// if `control`.
+int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control);
+// The special token that is exactly these bytes, or -1.
+int32_t fr_vocab_find_special(const fr_vocab *v, const char *text, size_t bytes);
+
+// Writes what a normal token written `s` stands for; at most s.bytes. For merges, which are written
+// the same way.
+size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out);
+
+static inline uint64_t fr_hash_step(uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
+}
+
+#endif

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Writes dequant_golden.inc: random blocks of every type and the values that the Python package `gguf`, an
+independent implementation, reads from them. Needs `pip install gguf`; the tests themselves need only its output."""
+import os
+import numpy as np
+from gguf import GGMLQuantizationType as T
+from gguf.quants import GGML_QUANT_SIZES, dequantize
+
+# Where each type's block holds f16 scales: these bytes must be finite numbers.
+SCALES = {T.F32: [], T.F16: [0], T.BF16: [], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0],
+          T.Q2_K: [80, 82], T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.IQ4_NL: [0],
+          T.IQ4_XS: [0]}
+rng = np.random.default_rng(20250301)
+out = ["// Written by make_dequant_golden.py. Type, blocks, their bytes, the bits of their f32 values."]
+for t, scales in SCALES.items():
+    block, size = GGML_QUANT_SIZES[t]
+    n = 2 if block > 1 else 32
+    data = rng.integers(0, 256, (n, size), dtype=np.uint8)
+    for b in range(n):
+        for at in scales:
+            # Any finite half, subnormals included.
+            bits = int(rng.integers(0, 0x7c00)) | int(rng.integers(0, 2)) << 15
+            data[b, at:at + 2] = [bits & 255, bits >> 8]
+    if t == T.F32:
+        data = rng.standard_normal((n, 1)).astype(np.float32).view(np.uint8).reshape(n, size)
+    if t == T.BF16:
+        data[:, 1] &= 0xbf  # no infinity, no NaN
+    values = dequantize(data.reshape(1, -1), t).astype(np.float32).reshape(-1)
+    assert values.size == n * block and np.isfinite(values).all()
+    out.append('{%d, %d,' % (t.value, n))
+    for text in (data.tobytes().hex(), ''.join('%08x' % v for v in values.view(np.uint32))):
+        out += ['    "%s"' % text[i:i + 96] for i in range(0, len(text), 96)]
+        out[-1] += ','
+    out[-1] = out[-1][:-1] + '},'
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'dequant_golden.inc'), 'w') as f:
+    f.write('\n'.join(out) + '\n')

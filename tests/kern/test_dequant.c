@@ -1,0 +1,165 @@
+// test_dequant.c — block layouts and half floats against independent values.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kern/dequant.h"
+#include "kern/half.h"
+#include "support/quantize.h"
+
+typedef struct golden {
+    uint32_t type;
+    int blocks;
+    const char *bytes, *values; // hexadecimal
+} golden;
+
+static const golden recorded[] = {
+#include "dequant_golden.inc"
+};
+enum { N_RECORDED = sizeof recorded / sizeof *recorded };
+
+static uint32_t hex(const char *p, int digits) {
+    char text[9] = {0};
+    memcpy(text, p, (size_t)digits);
+    return (uint32_t)strtoul(text, NULL, 16);
+}
+
+static void dequant_reads_recorded_blocks(void **state) {
+    (void)state;
+    assert_int_equal(N_RECORDED, 15);
+    for (int r = 0; r < N_RECORDED; r++) {
+        const fr_qtype *q = fr_qtype_of(recorded[r].type);
+        assert_non_null(q);
+        const size_t bytes = strlen(recorded[r].bytes) / 2, n = strlen(recorded[r].values) / 8;
+        assert_int_equal(bytes, recorded[r].blocks * q->bytes);
+        assert_int_equal(n, recorded[r].blocks * q->block);
+        assert_int_equal(fr_qtype_row_bytes(q->type, (int64_t)n), bytes);
+        uint8_t *block = malloc(bytes + 1); // read at an odd address: no alignment is promised
+        float *value = malloc(n * sizeof *value);
+        assert_true(block && value);
+        for (size_t i = 0; i < bytes; i++)
+            block[1 + i] = (uint8_t)hex(recorded[r].bytes + 2 * i, 2);
+        fr_dequant_row(q->type, block + 1, value, (int64_t)n);
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t expected = hex(recorded[r].values + 8 * i, 8);
+            if (fr_f32_bits(value[i]) != expected)
+                fail_msg("%s element %zu: expected %08x, found %08x", q->name, i, expected,
+                         fr_f32_bits(value[i]));
+        }
+        free(block);
+        free(value);
+    }
+}
+
+// A double holds every half exactly, and scalbn is exact: value = ±fraction · 2^exponent.
+static void half_widens_by_definition(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        const int exponent = h >> 10 & 31, fraction = h & 1023;
+        const float x = fr_f16_to_f32((uint16_t)h);
+        if (exponent == 31 && fraction) {
+            assert_true(isnan(x));
+            continue;
+        }
+        double expected = exponent == 31 ? INFINITY
+                          : exponent     ? scalbn(1024 + fraction, exponent - 25)
+                                         : scalbn(fraction, -24);
+        if (h & 0x8000) expected = -expected;
+        assert_true((double)x == expected && !signbit(x) == !(h & 0x8000));
+        assert_int_equal(fr_f16_from_f32(x), h);
+    }
+}
+
+// Between two neighbouring halves the nearer is taken, the even one in the middle.
+static void half_narrows_to_nearest_even(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x7bff; h++) {
+        const float low = fr_f16_to_f32((uint16_t)h), high = fr_f16_to_f32((uint16_t)(h + 1));
+        const float middle = (low + high) / 2; // exact: 12 bits
+        assert_int_equal(fr_f16_from_f32(middle), h + (h & 1));
+        assert_int_equal(fr_f16_from_f32(nextafterf(middle, 0)), h);
+        assert_int_equal(fr_f16_from_f32(nextafterf(middle, INFINITY)), h + 1);
+        assert_int_equal(fr_f16_from_f32(-middle), 0x8000 | (h + (h & 1)));
+    }
+    assert_int_equal(fr_f16_from_f32(nextafterf(65520, 0)), 0x7bff);
+    assert_int_equal(fr_f16_from_f32(65520), 0x7c00);
+    assert_int_equal(fr_f16_from_f32_sat(65520), 0x7bff);
+    assert_int_equal(fr_f16_from_f32_sat(-INFINITY), 0xfbff);
+    assert_int_equal(fr_f16_from_f32_sat(-1.5f), 0xbe00);
+    assert_true(isnan(fr_f16_to_f32(fr_f16_from_f32_sat(NAN))));
+}
+
+static void bfloat_narrows_to_nearest_even(void **state) {
+    (void)state;
+    assert_int_equal(fr_bf16_from_f32(1), 0x3f80);
+    assert_int_equal(fr_bf16_from_f32(fr_f32_from_bits(0x3f808000)), 0x3f80); // middle, even below
+    assert_int_equal(fr_bf16_from_f32(fr_f32_from_bits(0x3f818000)), 0x3f82); // middle, even above
+    assert_int_equal(fr_bf16_from_f32(fr_f32_from_bits(0x3f808001)), 0x3f81);
+    assert_int_equal(fr_bf16_from_f32(fr_f32_from_bits(0xff7fffff)), 0xff80); // overflow: infinity
+    assert_true(isnan(fr_bf16_to_f32(fr_bf16_from_f32(fr_f32_from_bits(0x7f800001)))));
+    for (uint32_t b = 0; b < 0x10000; b++)
+        if ((b & 0x7fff) <= 0x7f80)
+            assert_int_equal(fr_bf16_from_f32(fr_bf16_to_f32((uint16_t)b)), b);
+}
+
+static void qtype_knows_what_it_does_not_read(void **state) {
+    (void)state;
+    assert_null(fr_qtype_of(16));
+    assert_null(fr_qtype_of(FR_TYPE_LIMIT));
+    assert_null(fr_qtype_of(UINT32_MAX));
+    assert_string_equal(fr_qtype_name(FR_TYPE_Q4_K), "q4_k");
+    assert_string_equal(fr_qtype_name(16), "iq2_xxs");
+    assert_string_equal(fr_qtype_name(4711), "unknown type");
+}
+
+// The tests' quantizers invert the layouts: what comes back is as near as the type's step allows.
+static void quantize_comes_back_within_its_bound(void **state) {
+    (void)state;
+    const unsigned seed = 20240607;
+    printf("seed %u\n", seed);
+    uint32_t x = seed;
+    float src[512], back[512];
+    uint8_t packed[512 * 4];
+    for (int round = 0; round < 40; round++) {
+        const float size = powf(10, (float)(round % 4));
+        for (int i = 0; i < 512; i++) {
+            x = x * 1664525u + 1013904223u;
+            const float part = i / 64 % 4 == 3 ? 0.05f : 1; // sub-blocks of unlike size
+            src[i] = round == 0 ? 0 : part * size * ((float)(x >> 8) / (1 << 23) - 1);
+            if (round % 5 == 4) src[i] = fabsf(src[i]);
+        }
+        for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++) {
+            const fr_qtype *q = fr_qtype_of(id);
+            if (!q) continue;
+            fr_test_quantize(q->type, src, packed, 512);
+            fr_dequant_row(q->type, packed, back, 512);
+            for (int i = 0; i < 512; i++) {
+                float most = 0;
+                for (int k = 0; k < q->block; k++)
+                    most = fmaxf(most, fabsf(src[i / q->block * q->block + k]));
+                if (!(fabsf(back[i] - src[i]) <= fr_test_quantize_bound(q->type) * most + 0x1p-25f))
+                    fail_msg("%s round %d element %d: %g came back as %g (largest %g)", q->name,
+                             round, i, (double)src[i], (double)back[i], (double)most);
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dequant_reads_recorded_blocks),
+        cmocka_unit_test(half_widens_by_definition),
+        cmocka_unit_test(half_narrows_to_nearest_even),
+        cmocka_unit_test(bfloat_narrows_to_nearest_even),
+        cmocka_unit_test(qtype_knows_what_it_does_not_read),
+        cmocka_unit_test(quantize_comes_back_within_its_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

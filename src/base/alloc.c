@@ -15,7 +15,7 @@ bool fr_add_size(size_t a, size_t b, size_t *sum) {
 void *fr_alloc_zero(size_t bytes) {
     if (bytes > PTRDIFF_MAX - 64) return NULL;
     size_t rounded = FR_ARENA_ROUND(bytes ? bytes : 1);
-    void  *p = aligned_alloc(64, rounded);
+    void *p = aligned_alloc(64, rounded);
     if (p) memset(p, 0, rounded);
     return p;
 }

@@ -1,8 +1,9 @@
 // pool.h — persistent threads that run one function together.
 //
-// fr_pool_run calls fn(arg, thread, n_threads) on every thread of the pool, the caller being thread 0, and returns
-// when all are done. Inside fn, fr_pool_barrier joins all threads: it spins briefly and then yields, so that a
-// busy machine costs its share and not more. Threads sleep between runs. Threads split outputs, never sums.
+// fr_pool_run calls fn(arg, thread, n_threads) on every thread of the pool, the caller being thread
+// 0, and returns when all are done. Inside fn, fr_pool_barrier joins all threads: it spins briefly
+// and then yields, so that a busy machine costs its share and not more. Threads sleep between runs.
+// Threads split outputs, never sums.
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 #include "base/status.h"
@@ -11,12 +12,12 @@ enum { FR_MAX_THREADS = 256 };
 typedef struct fr_pool fr_pool;
 typedef void fr_pool_fn(void *arg, int thread, int n_threads);
 
-int       fr_pool_default_threads(void); // physical cores this process may use
+int fr_pool_default_threads(void); // physical cores this process may use
 fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err); // 1..FR_MAX_THREADS
-void      fr_pool_close(fr_pool *pool);
-int       fr_pool_threads(const fr_pool *pool);
-void      fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
-void      fr_pool_barrier(fr_pool *pool); // only inside fn, by every thread
+void fr_pool_close(fr_pool *pool);
+int fr_pool_threads(const fr_pool *pool);
+void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
+void fr_pool_barrier(fr_pool *pool); // only inside fn, by every thread
 
 // The part [*begin, *end) of 0..count that belongs to `thread`: balanced, contiguous.
 static inline void fr_pool_share(int count, int thread, int n_threads, int *begin, int *end) {

@@ -1,9 +1,12 @@
 // kern.h — the table of kernels: everything that a pass computes, once per instruction set.
 //
-// ref/ is the definition (plain C, slow, final); avx2/, avx512/ and amx/ give its bits, chosen when the program
-// starts (fr_kern_pick). docs/numerics.md states the order of every sum. Three laws hold for every entry:
-//   1. a row's result does not depend on how many rows share the call, nor on the thread that computes it;
-//   2. integer sums are exact inside a quantisation group, float sums are one chain in a fixed order;
+// ref/ is the definition (plain C, slow, final); avx2/, avx512/ and amx/ give its bits, chosen when
+// the program starts (fr_kern_pick). docs/numerics.md states the order of every sum. Three laws
+// hold for every entry:
+//   1. a row's result does not depend on how many rows share the call, nor on the thread that
+//   computes it;
+//   2. integer sums are exact inside a quantisation group, float sums are one chain in a fixed
+//   order;
 //   3. no call allocates, fails, or touches memory outside what its arguments name.
 // Buffers are caller-owned and 64-byte aligned; float rows have a stride counted in floats.
 #ifndef FR_KERN_KERN_H
@@ -24,10 +27,10 @@ enum {
 // ---------------------------------------------------------------- weights
 // A matrix w[m][k], repacked into ceil(m/16) panels (layouts: kern/pack.h). Rows past m are zero.
 typedef struct fr_matrix {
-    fr_type        type;
-    int            m, k;        // outputs, inputs
-    int            n_panels;    // ceil(m / 16)
-    size_t         panel_bytes; // a multiple of 64
+    fr_type type;
+    int m, k;           // outputs, inputs
+    int n_panels;       // ceil(m / 16)
+    size_t panel_bytes; // a multiple of 64
     const uint8_t *panels;
 } fr_matrix;
 
@@ -41,76 +44,88 @@ typedef enum fr_act_kind {
 } fr_act_kind;
 fr_act_kind fr_act_kind_of(fr_type weight);
 
-// n rows of k values for one matmul, k-block major, so that a tile of rows reads with constant strides.
-// B = 32 or 256. Which members are set depends on kind.
+// n rows of k values for one matmul, k-block major, so that a tile of rows reads with constant
+// strides. B = 32 or 256. Which members are set depends on kind.
 typedef struct fr_act {
-    fr_act_kind  kind;
-    int          n, k;
-    const float *x;   // F32: row r at x + r*ldx
-    int          ldx;
-    int8_t      *q;   // [k/B][n][B]        codes, -127..127
-    float       *d;   // Q32: [k/32][n];    Q256: [k/256][n][2]
-    int32_t     *s;   // Q32: [k/32][n]     sum of the 32 codes
-    float       *ds;  // Q32: [k/32][n]     d * (float)s
-    int16_t     *s16; // Q256: [k/256][n][16]  sums of 16 codes each
-    int16_t     *s32; // Q256: [k/256][n][8]   sums of 32 codes each
+    fr_act_kind kind;
+    int n, k;
+    const float *x; // F32: row r at x + r*ldx
+    int ldx;
+    int8_t *q;    // [k/B][n][B]        codes, -127..127
+    float *d;     // Q32: [k/32][n];    Q256: [k/256][n][2]
+    int32_t *s;   // Q32: [k/32][n]     sum of the 32 codes
+    float *ds;    // Q32: [k/32][n]     d * (float)s
+    int16_t *s16; // Q256: [k/256][n][16]  sums of 16 codes each
+    int16_t *s32; // Q256: [k/256][n][8]   sums of 32 codes each
 } fr_act;
-size_t fr_act_bytes(fr_act_kind kind, int n, int k);                          // memory for the arrays; 0 for F32
-void   fr_act_place(fr_act *a, fr_act_kind kind, int n, int k, void *memory); // lays the arrays out, 64-byte aligned
+size_t fr_act_bytes(fr_act_kind kind, int n, int k); // memory for the arrays; 0 for F32
+void fr_act_place(fr_act *a, fr_act_kind kind, int n, int k,
+                  void *memory); // lays the arrays out, 64-byte aligned
 
 // ---------------------------------------------------------------- attention
-// Slots 0..committed-1 hold the committed context (slot = position); scratch slot committed+i belongs to a row of
-// the tree in flight. Scratch slots are in topological order (a parent before its children).
-typedef struct fr_view {    // what one row sees
-    int      first;         // first committed slot inside the layer's window
-    uint64_t scratch[FR_MAX_SCRATCH / 64]; // bit i: scratch slot committed+i is visible (ancestors and the row itself)
+// Slots 0..committed-1 hold the committed context (slot = position); scratch slot committed+i
+// belongs to a row of the tree in flight. Scratch slots are in topological order (a parent before
+// its children).
+typedef struct fr_view {                   // what one row sees
+    int first;                             // first committed slot inside the layer's window
+    uint64_t scratch[FR_MAX_SCRATCH / 64]; // bit i: scratch slot committed+i is visible (ancestors
+                                           // and the row itself)
 } fr_view;
 
-typedef struct fr_attend {  // one KV head, n_q query rows (any mix of pass rows and grouped heads)
-    int                   n_q, head_dim;
-    const float *const   *q;    // n_q pointers to head_dim floats
-    float *const         *o;    // n_q pointers to head_dim floats; overlap nothing
+typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows and grouped heads)
+    int n_q, head_dim;
+    const float *const *q;      // n_q pointers to head_dim floats
+    float *const *o;            // n_q pointers to head_dim floats; overlap nothing
     const fr_view *const *view; // n_q pointers
-    const uint16_t       *k;    // f16 [block of 16 slots][head_dim][16]
-    const uint16_t       *v;    // f16 [slot][head_dim]
-    int                   committed, scratch; // slots in use
-    const int32_t        *pos;  // logical position of scratch slot i, `scratch` of them
-    float                 scale;
-    float                *work; // fr_attend_work_floats(committed + scratch) floats of this thread
+    const uint16_t *k;          // f16 [block of 16 slots][head_dim][16]
+    const uint16_t *v;          // f16 [slot][head_dim]
+    int committed, scratch;     // slots in use
+    const int32_t *pos;         // logical position of scratch slot i, `scratch` of them
+    float scale;
+    float *work; // fr_attend_work_floats(committed + scratch) floats of this thread
 } fr_attend;
-enum { FR_ATTEND_TILE = 8 };    // query rows that an implementation may handle together
-size_t fr_attend_work_floats(int slots); // FR_ATTEND_TILE rows of slots rounded up to 16, and a little more
+enum { FR_ATTEND_TILE = 8 }; // query rows that an implementation may handle together
+size_t fr_attend_work_floats(
+    int slots); // FR_ATTEND_TILE rows of slots rounded up to 16, and a little more
 
 // ---------------------------------------------------------------- the table
 typedef void fr_matmul_fn(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1);
 
 typedef struct fr_kern {
-    fr_isa      isa;
+    fr_isa isa;
     const char *name; // "scalar", "avx2", ...
 
-    // Quantises k-blocks [b0, b1) of all a->n rows of x (row stride ldx) into a; kinds Q32 and Q256.
+    // Quantises k-blocks [b0, b1) of all a->n rows of x (row stride ldx) into a; kinds Q32 and
+    // Q256.
     void (*quantize)(const fr_act *a, const float *x, int ldx, int b0, int b1);
-    // y[r][16*p0 ..) = x[r][:] · w for panels [p0, p1), all a->n rows; outputs past w->m are not written.
+    // y[r][16*p0 ..) = x[r][:] · w for panels [p0, p1), all a->n rows; outputs past w->m are not
+    // written.
     fr_matmul_fn *matmul[FR_TYPE_LIMIT]; // by weight type; NULL where the type does not exist
 
-    void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps); // y may be x; w NULL: all ones
-    void (*add)(float *y, const float *x, int n);                                // y += x
-    void (*scale)(float *y, float factor, int n);                                // y *= factor
-    void (*silu_mul)(float *y, const float *gate, const float *up, int n);       // y = silu(gate)*up; y may be gate
-    void (*gelu_mul)(float *y, const float *gate, const float *up, int n);       // tanh form of GELU
-    // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs (i, i + n_rot/2),
-    // else (2i, 2i+1).
+    void (*rmsnorm)(float *y, const float *x, const float *w, int n,
+                    float eps);                   // y may be x; w NULL: all ones
+    void (*add)(float *y, const float *x, int n); // y += x
+    void (*scale)(float *y, float factor, int n); // y *= factor
+    void (*silu_mul)(float *y, const float *gate, const float *up,
+                     int n); // y = silu(gate)*up; y may be gate
+    void (*gelu_mul)(float *y, const float *gate, const float *up, int n); // tanh form of GELU
+    // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
+    // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);
     // Stores one row's K and V of one KV head at `slot`, rounded to f16 (saturating, nearest even).
-    void (*kv_store)(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key, const float *value);
+    void (*kv_store)(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                     const float *value);
     void (*attend)(const fr_attend *job);
-    int (*argmax)(const float *x, int n); // lowest index of the largest value; NaN counts as smallest
+    int (*argmax)(const float *x,
+                  int n); // lowest index of the largest value; NaN counts as smallest
 } fr_kern;
 
-// The table for `isa`, or the best this CPU has for "auto"/NULL. FR_EARG: unknown name; FR_EUNSUP: "this CPU has no AMX".
-fr_status      fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err);
-bool           fr_isa_available(fr_isa isa); // in this build and on this CPU (and granted by the kernel, for AMX)
-const char    *fr_isa_name(fr_isa isa);
+// The table for `isa`, or the best this CPU has for "auto"/NULL. FR_EARG: unknown name; FR_EUNSUP:
+// "this CPU has no AMX".
+fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err);
+bool fr_isa_available(
+    fr_isa isa); // in this build and on this CPU (and granted by the kernel, for AMX)
+const char *fr_isa_name(fr_isa isa);
 const fr_kern *fr_kern_of(fr_isa isa); // NULL when it is not available
 
 extern const fr_kern fr_kern_scalar;

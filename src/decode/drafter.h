@@ -1,0 +1,70 @@
+// drafter.h — who proposes candidates: a table of verbs, one file a method in draft/.
+//
+// A step is: propose, attach, forward, verify, commit, observe, emit (step.h). A verb left NULL
+// does nothing, so plain decoding is a table of NULLs. Drafters own what they learned and remember;
+// they never touch the target's committed KV and may propose anything: what is wrong costs time,
+// never bytes.
+#ifndef FR_DECODE_DRAFTER_H
+#define FR_DECODE_DRAFTER_H
+#include "decode/sampler.h"
+#include "model/forward.h"
+#include "tree/tree.h"
+
+typedef struct fr_drafter fr_drafter;
+
+// What the target's passes must deliver for a drafter; fixed when it opens.
+typedef struct fr_needs {
+    int taps[8]; // layers whose residual it reads, ascending
+    int n_taps;
+    bool final;            // hidden states after the final norm, of candidate rows
+    bool prompt_rows;      // ... and of every prompt row: `observe` is called for each chunk of the
+                           // prompt
+    int max_attached;      // rows that `attach` may add to a pass
+    const fr_matrix *maps; // of the LINEAR rows it attaches
+    int n_maps;
+} fr_needs;
+
+// What a drafter may read. ids: every token known so far, prompt and output; the last one is the
+// root, not yet evaluated, so n_ids - 1 of them are committed.
+typedef struct fr_context {
+    const fr_model *model;
+    fr_forward *forward; // for passes of its own on the target (skip set, stop layer); scratch is
+                         // dropped after
+    fr_kv *kv;
+    const int32_t *ids;
+    int n_ids;
+    const fr_sampling *sampling;
+} fr_context;
+
+// What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was
+// accepted.
+typedef struct fr_verdict {
+    const fr_tree *tree;
+    const fr_row *rows; // candidate rows first (row i is node i), then the attached ones
+    int n_rows;
+    int path[FR_TREE_MAX_DEPTH + 1]; // nodes that were committed, the root first
+    int n_path;
+    int32_t next; // the token after the path: the next root
+} fr_verdict;
+
+typedef struct fr_drafter_ops {
+    const char *name;
+    void (*begin)(fr_drafter *d,
+                  const fr_context *c); // a new or changed context; before its prompt is evaluated
+    void (*propose)(fr_drafter *d, const fr_context *c,
+                    fr_tree *tree); // adds candidates; the tree knows its limits
+    int (*attach)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max); // new n
+    void (*observe)(fr_drafter *d, const fr_context *c,
+                    const fr_verdict *v); // after commit; results still readable
+    void (*close)(fr_drafter *d);
+} fr_drafter_ops;
+
+struct fr_drafter { // embedded first in a method's own struct
+    const fr_drafter_ops *ops;
+    fr_needs needs;
+    uint8_t part;      // its number in the SPEC, written into the nodes it adds
+    int default_nodes; // tree size it wants where the user gives none, root included
+};
+
+#endif

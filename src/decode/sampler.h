@@ -1,0 +1,32 @@
+// sampler.h — from logits to the one token that a position holds.
+//
+// The random number of a draw is a function of (seed, position) and nothing else, so the token that
+// the target gives at a place is determined by the text before it: verification draws it, and plain
+// decoding would draw the same. Order as users of other engines know it: repeat penalty, top-k,
+// top-p, min-p, temperature. Ties go to the lower id.
+#ifndef FR_DECODE_SAMPLER_H
+#define FR_DECODE_SAMPLER_H
+#include "kern/kern.h"
+
+typedef struct fr_sampler {
+    fr_sampling sampling;
+    const fr_kern *kern;
+    int n_vocab;
+    struct fr_candidate *candidate, *sorted; // [n_vocab] each
+    int32_t *stamp;                          // [n_vocab] marks tokens that were penalised already
+    int32_t stamp_now;
+} fr_sampler;
+
+fr_status fr_sampler_check(const fr_sampling *s,
+                           fr_error *err); // ranges; FR_EARG with the option's name
+fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_error *err);
+void fr_sampler_close(fr_sampler *s);
+void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling);
+
+// The token at `position`, given the logits there and the n_ids tokens before it. Changes logits.
+int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids, int position);
+
+// Uniform in [0, 1): the counter-based generator, 53 bits.
+double fr_uniform(uint64_t seed, uint64_t position);
+
+#endif

@@ -1,0 +1,197 @@
+#include "decode/step.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include <assert.h>
+#include <string.h>
+
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, const fr_needs *needs,
+                          fr_error *err) {
+    *d = (fr_decoder){.model = m, .n_ctx = n_ctx};
+    fr_forward_limits limits = {
+        .max_logits = FR_TREE_MAX, .max_taps = needs->n_taps, .n_ctx = n_ctx};
+    fr_status st;
+    if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, err))) goto fail;
+    if ((st = fr_forward_open(&d->forward, m, &limits, err))) goto fail;
+    if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
+    if (!(d->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *d->ids))) {
+        st = fr_fail(err, FR_ENOMEM, "context: cannot get memory for %d tokens", n_ctx);
+        goto fail;
+    }
+    return FR_OK;
+fail:
+    fr_decoder_close(d);
+    return st;
+}
+
+void fr_decoder_close(fr_decoder *d) {
+    fr_free(d->ids);
+    fr_sampler_close(&d->sampler);
+    fr_forward_close(d->forward);
+    fr_kv_close(&d->kv);
+    *d = (fr_decoder){0};
+}
+
+static fr_context context_of(fr_decoder *d) {
+    return (fr_context){.model = d->model,
+                        .forward = d->forward,
+                        .kv = &d->kv,
+                        .ids = d->ids,
+                        .n_ids = d->n_ids,
+                        .sampling = &d->sampler.sampling};
+}
+
+static void run_pass(fr_decoder *d, int n_rows) {
+    fr_pass pass = {.rows = d->rows, .n_rows = n_rows, .kv = (fr_kv *[]){&d->kv}, .n_seq = 1};
+    if (d->drafter) {
+        const fr_needs *needs = &d->drafter->needs;
+        pass.taps = needs->taps;
+        pass.n_taps = needs->n_taps;
+        pass.maps = needs->maps;
+        pass.n_maps = needs->n_maps;
+    }
+    fr_forward_run(d->forward, &pass);
+}
+
+// What every candidate row (or, of a prompt, every row) delivers besides logits.
+static uint8_t hidden_wants(const fr_decoder *d) {
+    if (!d->drafter) return 0;
+    return (d->drafter->needs.n_taps ? FR_WANT_TAPS : 0) |
+           (d->drafter->needs.final ? FR_WANT_FINAL : 0);
+}
+
+// ---------------------------------------------------------------- the prompt
+
+static void evaluate_chunk(fr_decoder *d, int n) {
+    uint8_t wants = d->drafter && d->drafter->needs.prompt_rows ? hidden_wants(d) : 0;
+    for (int i = 0; i < n; i++)
+        d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
+    run_pass(d, n);
+    int path[FR_PREFILL_ROWS];
+    for (int i = 0; i < n; i++)
+        path[i] = i;
+    fr_kv_commit(&d->kv, path, n);
+    if (d->drafter && d->drafter->ops->observe && d->drafter->needs.prompt_rows) {
+        fr_verdict v = {.rows = d->rows, .n_rows = n};
+        fr_context c = context_of(d);
+        d->drafter->ops->observe(d->drafter, &c, &v);
+    }
+}
+
+fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
+                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
+                            fr_error *err) {
+    assert(n >= 1 && n <= d->n_ctx);
+    double start = fr_seconds();
+    int same = 0, kept = d->kv.n_committed;
+    while (same < n && same < d->n_ids && d->ids[same] == prompt[same])
+        same++;
+    kept = same < kept ? same : kept;
+    kept = kept < n - 1 ? kept : n - 1; // the last token is the root of the first step
+    // A drafter that reads the hidden states of the prompt has to see all of them again.
+    if (d->drafter && d->drafter->needs.prompt_rows) kept = 0;
+    fr_kv_truncate(&d->kv, kept);
+    memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
+    d->n_ids = n;
+    d->stats = (fr_stats){.lossless = true, .prompt_tokens = n, .prompt_reused = kept};
+    fr_sampler_begin(&d->sampler, sampling);
+    if (d->drafter && d->drafter->ops->begin) {
+        fr_context c = context_of(d);
+        d->drafter->ops->begin(d->drafter, &c);
+    }
+    while (d->kv.n_committed < n - 1) {
+        if (keep_going && !keep_going(user)) {
+            d->n_ids = d->kv.n_committed + 1;
+            return fr_fail(err, FR_EINTR, "interrupted while reading the prompt");
+        }
+        int left = n - 1 - d->kv.n_committed;
+        evaluate_chunk(d, left < FR_PREFILL_ROWS ? left : FR_PREFILL_ROWS);
+    }
+    d->stats.seconds_prompt = fr_seconds() - start;
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- one step
+
+static void propose(fr_decoder *d, int max_depth) {
+    int nodes = d->tree_nodes ? d->tree_nodes : d->drafter ? d->drafter->default_nodes : 1;
+    fr_tree_begin(&d->tree, d->ids[d->n_ids - 1], nodes, max_depth);
+    if (!d->drafter || !d->drafter->ops->propose || max_depth == 0) return;
+    fr_context c = context_of(d);
+    d->drafter->ops->propose(d->drafter, &c, &d->tree);
+    fr_kv_drop_scratch(&d->kv); // of passes that the drafter ran on the target
+}
+
+static int rows_of_tree(fr_decoder *d) {
+    for (int i = 0; i < d->tree.n; i++) {
+        const fr_node *node = &d->tree.node[i];
+        d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
+    }
+    int n = d->tree.n;
+    if (d->drafter && d->drafter->ops->attach) {
+        fr_context c = context_of(d);
+        int max = n + d->drafter->needs.max_attached;
+        n = d->drafter->ops->attach(d->drafter, &c, &d->tree, d->rows, n,
+                                    max < FR_MAX_ROWS ? max : FR_MAX_ROWS);
+    }
+    return n;
+}
+
+static void count_depths(fr_decoder *d) {
+    int deepest = 0;
+    for (int i = 0; i < d->tree.n; i++)
+        if (d->tree.node[i].depth > deepest) deepest = d->tree.node[i].depth;
+    for (int k = 1; k <= deepest; k++)
+        d->stats.offered[k - 1]++;
+    for (int k = 1; k < d->verdict.n_path; k++)
+        d->stats.accepted[k - 1]++;
+}
+
+// Hands out the drawn tokens in order until one of them is the last; how many were taken.
+static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user, bool *go_on) {
+    fr_verdict *v = &d->verdict;
+    *go_on = true;
+    for (int i = 0; i < v->n_path; i++) {
+        const fr_node *node = i + 1 < v->n_path ? &d->tree.node[v->path[i + 1]] : NULL;
+        *go_on = emit(user, d->ids[d->n_ids + i], node) && i + 1 < max_tokens;
+        if (!*go_on) return i + 1;
+    }
+    return v->n_path;
+}
+
+bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
+    assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx &&
+           d->kv.n_committed == d->n_ids - 1);
+    double t0 = fr_seconds();
+    propose(d, max_tokens - 1);
+    int n_rows = rows_of_tree(d);
+    double t1 = fr_seconds();
+    run_pass(d, n_rows);
+    fr_verdict *v = &d->verdict;
+    v->tree = &d->tree;
+    v->rows = d->rows;
+    v->n_rows = n_rows;
+    fr_verify_exact(v, &d->tree, d->forward, &d->sampler, d->ids, d->n_ids);
+    count_depths(d);
+    double t3 = fr_seconds();
+
+    bool go_on;
+    int taken = emit_path(d, max_tokens, emit, user, &go_on);
+    v->n_path = taken; // the rows of the tokens before the last one, and the root's
+    v->next = d->ids[d->n_ids + taken - 1];
+    int slots[FR_TREE_MAX_DEPTH + 1];
+    for (int i = 0; i < taken; i++)
+        slots[i] = fr_forward_slot(d->forward, v->path[i]);
+    fr_kv_commit(&d->kv, slots, taken);
+    d->n_ids += taken;
+    double t4 = fr_seconds();
+    if (d->drafter && d->drafter->ops->observe) {
+        fr_context c = context_of(d);
+        d->drafter->ops->observe(d->drafter, &c, v);
+    }
+    d->stats.passes++;
+    d->stats.rows += n_rows;
+    d->stats.completion_tokens += taken;
+    d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
+    d->stats.seconds_verify += t3 - t1; // the pass and the walk
+    return go_on;
+}

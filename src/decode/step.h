@@ -1,0 +1,45 @@
+// step.h — the loop that plain decoding and every method run through.
+//
+// A decoder is one sequence's context on one model. Its tokens are ids[0..n_ids); all but the last
+// are committed, the last is the root of the next step. Opening may fail; a step cannot.
+#ifndef FR_DECODE_STEP_H
+#define FR_DECODE_STEP_H
+#include "decode/verify.h"
+
+enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
+
+typedef struct fr_decoder {
+    const fr_model *model;
+    fr_forward *forward;
+    fr_kv kv;
+    fr_sampler sampler;
+    fr_drafter *drafter; // borrowed; NULL: plain decoding
+    int tree_nodes;      // most nodes of a tree, root included; 0: as the drafter wants
+    int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
+    int n_ids, n_ctx;
+    fr_tree tree;
+    fr_row rows[FR_MAX_ROWS];
+    fr_verdict verdict;
+    fr_stats stats; // passes, rows, times, acceptance by depth
+} fr_decoder;
+
+// Told of every new token in order; false: this is the last one.
+typedef bool fr_emit_fn(void *user, int32_t token,
+                        const fr_node *node); // node NULL: the target's own token
+
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, const fr_needs *needs,
+                          fr_error *err);
+void fr_decoder_close(fr_decoder *d);
+
+// Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one,
+// and evaluates all but the last. `keep_going` (or NULL) is asked between chunks; false leaves a
+// shorter context and returns FR_EINTR.
+fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
+                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
+                            fr_error *err);
+
+// One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one.
+// Returns whether to go on.
+bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);
+
+#endif

@@ -1,0 +1,37 @@
+#include "draft/registry.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef fr_status open_fn(fr_drafter **out, const fr_drafter_config *config, fr_error *err);
+
+static const struct {
+    fr_drafter_info info;
+    open_fn *open; // NULL: plain decoding
+} DRAFTERS[] = {
+    {{"none", "plain decoding, one token a pass: the reference", ""}, NULL},
+    {{"prompt-lookup", "n-gram match in the text so far",
+      "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.3)\n"
+      "matches=N     earlier places looked at for each n-gram length, 1 to 8 (default 3)\n"},
+     fr_prompt_lookup_open},
+};
+enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
+
+const fr_drafter_info *fr_drafter_info_at(int index) {
+    return index >= 0 && index < N_DRAFTERS ? &DRAFTERS[index].info : NULL;
+}
+
+fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *spec,
+                          const fr_drafter_config *config, fr_error *err) {
+    *out = NULL;
+    if (!spec || !strcmp(spec, "auto")) spec = "prompt-lookup";
+    for (int i = 0; i < N_DRAFTERS; i++) {
+        if (strcmp(spec, DRAFTERS[i].info.name)) continue;
+        snprintf(used, 64, "%s", spec);
+        return DRAFTERS[i].open ? DRAFTERS[i].open(out, config, err) : FR_OK;
+    }
+    return fr_fail(err, FR_EARG, "drafter '%.80s': expected auto, none or prompt-lookup", spec);
+}
+
+void fr_drafter_close(fr_drafter *d) {
+    if (d) d->ops->close(d);
+}

@@ -1,0 +1,20 @@
+// engine.h — what an engine is made of, for programs of this project that need more than forerun.h.
+#ifndef FR_ENGINE_ENGINE_H
+#define FR_ENGINE_ENGINE_H
+#include "decode/step.h"
+#include "text/chat.h"
+#include "text/tokenizer.h"
+
+struct fr_engine {
+    fr_gguf *gguf;
+    fr_tokenizer *tokenizer;
+    fr_pool *pool;
+    fr_model model;
+    double load_seconds;
+};
+
+// Ids of a text, with BOS in front if the model wants one and add_bos says so. *ids is appended to.
+fr_status fr_engine_encode(const fr_engine *e, const char *text, size_t bytes, unsigned flags,
+                           bool add_bos, fr_ids *ids, fr_error *err);
+
+#endif

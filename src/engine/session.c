@@ -1,0 +1,199 @@
+#include "base/clock.h"
+#include "draft/registry.h"
+#include "engine/engine.h"
+#include "text/stop.h"
+#include "text/stream.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct fr_session {
+    fr_engine *engine;
+    fr_decoder decoder;
+    fr_drafter *drafter;
+    char used[64];
+    int32_t *tokens; // [n_ctx + 1] of the last generation
+    fr_text text;    // of the last generation
+};
+
+// ---------------------------------------------------------------- open and close
+
+static fr_status read_tree(const char *tree, int *nodes, fr_error *err) {
+    *nodes = 0;
+    if (!tree || !strcmp(tree, "auto")) return FR_OK;
+    char *end;
+    long n = strtol(tree, &end, 10);
+    if (end == tree || *end || n < 1 || n >= FR_TREE_MAX)
+        return fr_fail(err, FR_EARG, "tree: expected auto or 1 to %d nodes, found '%.60s'",
+                       FR_TREE_MAX - 1, tree);
+    *nodes = (int)n + 1; // and the root
+    return FR_OK;
+}
+
+fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
+                          fr_error *err) {
+    static const fr_session_options defaults = {0};
+    const fr_session_options *o = options ? options : &defaults;
+    int train = e->model.config.n_ctx_train, n_ctx = o->n_ctx ? o->n_ctx : train, tree_nodes;
+    fr_status st;
+    *out = NULL;
+    if (n_ctx < 1 || n_ctx > train)
+        return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
+                       train, n_ctx);
+    if ((st = read_tree(o->tree, &tree_nodes, err))) return st;
+    fr_session *s = fr_alloc_zero(sizeof *s);
+    if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
+    s->engine = e;
+    fr_drafter_config config = {
+        .model = &e->model, .n_ctx = n_ctx, .no_adapt = o->no_adapt, .options = o->draft_opts};
+    if ((st = fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err))) goto fail;
+    fr_needs none = {.n_taps = 0};
+    if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx,
+                              s->drafter ? &s->drafter->needs : &none, err)))
+        goto fail;
+    s->decoder.drafter = s->drafter;
+    s->decoder.tree_nodes = tree_nodes;
+    if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
+        st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
+        goto fail;
+    }
+    *out = s;
+    return FR_OK;
+fail:
+    fr_session_close(s);
+    return st;
+}
+
+void fr_session_close(fr_session *s) {
+    if (!s) return;
+    fr_free(s->tokens);
+    fr_text_free(&s->text);
+    fr_decoder_close(&s->decoder);
+    fr_drafter_close(s->drafter);
+    fr_free(s);
+}
+
+// ---------------------------------------------------------------- one generation
+
+// Tokens become bytes, bytes pass the stop strings, what is left becomes whole UTF-8, the stream
+// and the result.
+typedef struct fr_output_state {
+    fr_session *s;
+    const fr_request *request;
+    fr_stop *stop;
+    fr_stream utf8;
+    fr_piece piece;
+    fr_result *result;
+    fr_status status;
+    fr_error *err;
+    char *filtered, *clean; // room for one piece at either stage
+} fr_output_state;
+
+static bool deliver_text(fr_output_state *g, size_t bytes) {
+    if (!bytes) return true;
+    if ((g->status = fr_text_add(&g->s->text, g->clean, bytes, g->err))) return false;
+    g->piece.text = g->clean;
+    g->piece.bytes = bytes;
+    return !g->request->stream || g->request->stream(g->request->user, &g->piece);
+}
+
+static bool emit(void *user, int32_t token, const fr_node *node) {
+    fr_output_state *g = user;
+    fr_result *r = g->result;
+    const fr_tokenizer *t = g->s->engine->tokenizer;
+    g->s->tokens[r->n_tokens++] = token;
+    g->piece = (fr_piece){
+        .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
+    if (fr_token_is_end(t, token) && !g->request->ignore_eos) {
+        r->stats.finish = FR_FINISH_STOP;
+        return false;
+    }
+    size_t n = 0, passed = 0;
+    const char *bytes = fr_token_is_control(t, token) ? "" : fr_token_bytes(t, token, &n);
+    bool stopped = bytes && n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
+    bool go_on = deliver_text(g, fr_stream_push(&g->utf8, g->filtered, passed, g->clean));
+    if (stopped)
+        r->stats.finish = FR_FINISH_STOP;
+    else if (!go_on)
+        r->stats.finish = FR_FINISH_INTERRUPTED;
+    return go_on && !stopped;
+}
+
+static void finish_text(fr_output_state *g) {
+    size_t held = fr_stop_finish(g->stop, g->filtered);
+    deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
+    deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
+}
+
+static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
+    int n_ctx = s->decoder.n_ctx, n_vocab = s->engine->model.config.n_vocab;
+    if (r->n_prompt < 1)
+        return fr_fail(err, FR_EARG, "prompt: expected at least one token, found none");
+    if (r->n_prompt >= n_ctx)
+        return fr_fail(err, FR_ECONTEXT,
+                       "prompt: expected less than the context of %d tokens, found %d", n_ctx,
+                       r->n_prompt);
+    if (r->n_predict < -1)
+        return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
+    for (int i = 0; i < r->n_prompt; i++)
+        if (r->prompt[i] < 0 || r->prompt[i] >= n_vocab)
+            return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
+                           n_vocab, r->prompt[i], i);
+    return fr_sampler_check(&r->sampling, err);
+}
+
+static bool keep_going(void *user) {
+    const fr_request *r = user;
+    return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
+}
+
+static void decode(fr_output_state *g) {
+    fr_decoder *d = &g->s->decoder;
+    fr_result *out = g->result;
+    double start = fr_seconds();
+    out->stats.finish = FR_FINISH_LENGTH;
+    for (;;) {
+        int left = d->n_ctx - d->n_ids, wanted = g->request->n_predict;
+        if (wanted >= 0 && wanted - out->n_tokens < left) left = wanted - out->n_tokens;
+        if (left < 1 || !fr_decoder_step(d, left, emit, g)) break;
+    }
+    if (!g->status) finish_text(g);
+    fr_finish finish = out->stats.finish;
+    out->stats = d->stats;
+    out->stats.finish = finish;
+    out->stats.seconds_decode = fr_seconds() - start;
+}
+
+fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
+                              fr_error *err) {
+    *out = (fr_result){.tokens = s->tokens, .text = ""};
+    fr_output_state g = {.s = s, .request = request, .result = out, .err = err};
+    fr_status st = check_request(s, request, err);
+    if (st) return st;
+    s->text.n = 0;
+    if ((st = fr_stop_open(&g.stop, request->stop, err))) return st;
+    size_t filtered = fr_stop_room(g.stop, fr_token_longest(s->engine->tokenizer));
+    g.filtered = fr_alloc_zero(filtered);
+    g.clean = fr_alloc_zero(FR_STREAM_ROOM(filtered));
+    if (!g.filtered || !g.clean) {
+        st = fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
+        goto done;
+    }
+    st = fr_decoder_prompt(&s->decoder, request->prompt, request->n_prompt, &request->sampling,
+                           keep_going, (void *)(uintptr_t)request, err);
+    if (st == FR_EINTR) {
+        out->stats = s->decoder.stats;
+        out->stats.finish = FR_FINISH_INTERRUPTED;
+        st = FR_OK;
+    } else if (!st) {
+        decode(&g);
+        st = g.status;
+    }
+    memcpy(out->stats.used, s->used, sizeof out->stats.used);
+    out->text = s->text.data ? s->text.data : "";
+    out->text_bytes = s->text.n;
+done:
+    fr_free(g.filtered);
+    fr_free(g.clean);
+    fr_stop_close(g.stop);
+    return st;
+}

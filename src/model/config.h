@@ -1,0 +1,62 @@
+// config.h — what a model file says about the model's shape, checked.
+//
+// Everything below the loader trusts these numbers: they are positive, bounded, and agree with each
+// other.
+#ifndef FR_MODEL_CONFIG_H
+#define FR_MODEL_CONFIG_H
+#include "base/status.h"
+#include "gguf/gguf.h"
+
+typedef enum fr_arch {
+    FR_ARCH_LLAMA,
+    FR_ARCH_QWEN2,
+    FR_ARCH_QWEN3,
+    FR_ARCH_GEMMA3,
+    FR_ARCH_PHI3
+} fr_arch;
+
+enum { FR_MAX_LAYERS = 512, FR_MAX_CTX = 1 << 24 };
+
+typedef enum fr_rope_scaling {
+    FR_ROPE_NONE,
+    FR_ROPE_LINEAR,
+    FR_ROPE_YARN,
+    FR_ROPE_LONG
+} fr_rope_scaling;
+
+typedef struct fr_config {
+    fr_arch arch;
+    char arch_name[32], name[128];
+    int n_layer, d, d_ff, n_head, n_kv, head_dim, n_vocab, n_ctx_train;
+    float eps;         // of every RMS norm
+    float embed_scale; // embeddings are multiplied by it (1: not at all)
+    float attn_scale;  // scores are multiplied by it
+    bool gelu;         // else SiLU
+    bool tied;         // the head is the embedding matrix
+    int window;        // sliding window of local layers in tokens; 0: none
+    int global_every;  // layers i with (i+1) % global_every == 0 see everything; 0: all layers are
+                       // local
+
+    int n_rot;       // rotated values of a head
+    bool neox;       // pairs (i, i + n_rot/2); else (2i, 2i+1)
+    float rope_base; // of layers that see everything
+    float rope_base_local;
+    fr_rope_scaling rope_scaling;
+    float rope_factor;      // context extension: positions count 1/factor
+    float rope_attn_factor; // YARN, LONG: cos and sin are multiplied by it; 0: derived from the
+                            // factor
+    float yarn_beta_fast, yarn_beta_slow;
+    int rope_ctx_orig; // context before extension
+} fr_config;
+
+// FR_EUNSUP: an architecture or a feature that this engine lacks; FR_EDATA: numbers that make no
+// model.
+fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err);
+
+// The window of a layer (0: sees everything).
+static inline int fr_config_window(const fr_config *c, int layer) {
+    if (!c->window) return 0;
+    return c->global_every && (layer + 1) % c->global_every == 0 ? 0 : c->window;
+}
+
+#endif

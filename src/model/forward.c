@@ -1,0 +1,525 @@
+#include "model/forward.h"
+#include <assert.h>
+#include <string.h>
+
+// One pass runs as one parallel region: every thread walks the layers, takes its share of each
+// phase, and meets the others at barriers. Shares are of rows (norms, residual), of k-blocks
+// (quantisation), of panels (products), of heads (RoPE) and of query tiles (attention); no sum is
+// ever split.
+struct fr_forward {
+    const fr_model *m;
+    fr_forward_limits limits;
+    fr_arena arena;
+
+    // [max_rows][...], x by row of the pass, the others by place in `active`
+    float *x;             // [d] residual stream
+    float *xn;            // [d] normed input of a sub-layer
+    float *q, *att;       // [n_head * head_dim]
+    float *k, *v;         // [n_kv * head_dim]
+    float *gate, *up;     // [d_ff]
+    float *y;             // [d] output of a sub-layer
+    float *cs, *cs_local; // [n_rot] cosines and sines, by row of the pass
+    float *final;         // [d] by row of the pass
+    float *taps;          // [max_taps][max_rows][d]
+    float *logits;        // [max_logits][n_vocab]
+    void *act[FR_ACT_KINDS];
+
+    float *work; // attention, one piece a thread
+    size_t work_floats;
+
+    // the pass in flight
+    const fr_pass *pass;
+    int *slot, *pos; // by row: scratch slot and logical position
+    int *logit_row;  // by row: place in logits
+    int n_logits;
+
+    // the rows that the current layer computes, grouped by sequence
+    int *active, *seq_begin; // seq_begin: [n_seq + 1] places in active
+    int n_active;
+    fr_view *view[2]; // by place in active: of layers without and with a window
+};
+
+enum { VIEW_FULL, VIEW_WINDOW };
+
+// ---------------------------------------------------------------- memory
+
+static size_t largest_k(const fr_config *c) {
+    size_t k = (size_t)c->n_head * c->head_dim;
+    k = k < (size_t)c->d ? (size_t)c->d : k;
+    return k < (size_t)c->d_ff ? (size_t)c->d_ff : k;
+}
+
+static fr_forward_limits limits_of(const fr_forward_limits *given, const fr_config *c) {
+    fr_forward_limits l = given ? *given : (fr_forward_limits){0};
+    if (l.max_rows <= 0 || l.max_rows > FR_MAX_ROWS) l.max_rows = FR_MAX_ROWS;
+    if (l.max_logits <= 0) l.max_logits = 64;
+    if (l.max_logits > l.max_rows) l.max_logits = l.max_rows;
+    if (l.n_ctx <= 0) l.n_ctx = c->n_ctx_train;
+    return l;
+}
+
+// Places every buffer in the arena; with f->arena unset it only adds up the sizes.
+static size_t place(fr_forward *f) {
+    const fr_config *c = &f->m->config;
+    size_t total = 0, n = (size_t)f->limits.max_rows, nq = (size_t)c->n_head * c->head_dim;
+    size_t nkv = (size_t)c->n_kv * c->head_dim;
+#define TAKE(member, bytes)                                                                        \
+    do {                                                                                           \
+        size_t take_bytes = (bytes);                                                               \
+        total += FR_ARENA_ROUND(take_bytes);                                                       \
+        if (f->arena.base) member = fr_arena_take(&f->arena, take_bytes);                          \
+    } while (0)
+    TAKE(f->x, n * c->d * sizeof(float));
+    TAKE(f->xn, n * c->d * sizeof(float));
+    TAKE(f->q, n * nq * sizeof(float));
+    TAKE(f->att, n * nq * sizeof(float));
+    TAKE(f->k, n * nkv * sizeof(float));
+    TAKE(f->v, n * nkv * sizeof(float));
+    TAKE(f->gate, n * c->d_ff * sizeof(float));
+    TAKE(f->up, n * c->d_ff * sizeof(float));
+    TAKE(f->y, n * c->d * sizeof(float));
+    TAKE(f->cs, n * c->n_rot * sizeof(float));
+    TAKE(f->cs_local, n * c->n_rot * sizeof(float));
+    TAKE(f->final, n * c->d * sizeof(float));
+    TAKE(f->taps, (size_t)f->limits.max_taps * n * c->d * sizeof(float));
+    TAKE(f->logits, (size_t)f->limits.max_logits * c->n_vocab * sizeof(float));
+    for (int kind = FR_ACT_Q32; kind < FR_ACT_KINDS; kind++) {
+        size_t block = kind == FR_ACT_Q32 ? 32 : 256;
+        size_t k = (largest_k(c) + block - 1) / block * block;
+        TAKE(f->act[kind], fr_act_bytes(kind, (int)n, (int)k));
+    }
+    TAKE(f->slot, n * sizeof(int));
+    TAKE(f->pos, n * sizeof(int));
+    TAKE(f->logit_row, n * sizeof(int));
+    TAKE(f->active, n * sizeof(int));
+    TAKE(f->seq_begin, (n + 1) * sizeof(int));
+    TAKE(f->view[VIEW_FULL], n * sizeof(fr_view));
+    TAKE(f->view[VIEW_WINDOW], n * sizeof(fr_view));
+    TAKE(f->work, (size_t)fr_pool_threads(f->m->pool) * f->work_floats * sizeof(float));
+#undef TAKE
+    return total;
+}
+
+static fr_forward describe(const fr_model *m, const fr_forward_limits *limits) {
+    fr_forward f = {.m = m, .limits = limits_of(limits, &m->config)};
+    f.work_floats = FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH));
+    return f;
+}
+
+size_t fr_forward_bytes(const fr_model *m, const fr_forward_limits *limits) {
+    fr_forward f = describe(m, limits);
+    return place(&f);
+}
+
+fr_status fr_forward_open(fr_forward **out, const fr_model *m, const fr_forward_limits *limits,
+                          fr_error *err) {
+    *out = NULL;
+    fr_forward *f = fr_alloc_zero(sizeof *f);
+    if (!f) return fr_fail(err, FR_ENOMEM, "pass workspace: cannot get %zu bytes", sizeof *f);
+    *f = describe(m, limits);
+    fr_status st = fr_arena_open(&f->arena, place(f), "pass workspace", err);
+    if (st) {
+        fr_forward_close(f);
+        return st;
+    }
+    place(f);
+    *out = f;
+    return FR_OK;
+}
+
+void fr_forward_close(fr_forward *f) {
+    if (!f) return;
+    fr_arena_close(&f->arena);
+    fr_free(f);
+}
+
+// ---------------------------------------------------------------- shared phases
+
+static void barrier(const fr_forward *f) {
+    fr_pool_barrier(f->m->pool);
+}
+
+typedef struct fr_output { // one matrix of a group that shares its input
+    const fr_matrix *w;
+    float *y;
+} fr_output;
+
+static int block_of(fr_act_kind kind) {
+    return kind == FR_ACT_Q256 ? 256 : 32;
+}
+
+// y = x · w for n rows and each output; ldx floats between rows of x. The blocks of x that a thread
+// quantises are fr_pool_share of k / block, so a caller that made exactly those columns itself
+// needs no barrier before.
+static void project(fr_forward *f, const float *x, int ldx, int n, const fr_output *out, int n_out,
+                    int t, int nt) {
+    fr_act act[FR_ACT_KINDS];
+    bool have[FR_ACT_KINDS] = {false};
+    int k = out[0].w->k;
+    for (int i = 0; i < n_out; i++) {
+        fr_act_kind kind = fr_act_kind_of(out[i].w->type);
+        if (have[kind]) continue;
+        have[kind] = true;
+        fr_act_place(&act[kind], kind, n, k, f->act[kind]);
+        act[kind].x = x;
+        act[kind].ldx = ldx;
+        if (kind == FR_ACT_F32) continue;
+        int b0, b1;
+        fr_pool_share(k / block_of(kind), t, nt, &b0, &b1);
+        f->m->kern->quantize(&act[kind], x, ldx, b0, b1);
+    }
+    barrier(f);
+    for (int i = 0; i < n_out; i++) {
+        const fr_matrix *w = out[i].w;
+        int p0, p1;
+        fr_pool_share(w->n_panels, t, nt, &p0, &p1);
+        f->m->kern->matmul[w->type](out[i].y, w->m, &act[fr_act_kind_of(w->type)], w, p0, p1);
+    }
+    barrier(f);
+}
+
+static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    int i0, i1;
+    fr_pool_share(f->n_active, t, nt, &i0, &i1);
+    for (int i = i0; i < i1; i++)
+        f->m->kern->rmsnorm(f->xn + (size_t)i * c->d, f->x + (size_t)f->active[i] * c->d, weight,
+                            c->d, c->eps);
+    barrier(f);
+}
+
+// x += post-norm(y + bias), by rows: the next phase that is by rows needs no barrier.
+static void add_rows(fr_forward *f, const float *bias, const float *post_norm, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    const fr_kern *kern = f->m->kern;
+    int i0, i1;
+    fr_pool_share(f->n_active, t, nt, &i0, &i1);
+    for (int i = i0; i < i1; i++) {
+        float *y = f->y + (size_t)i * c->d;
+        if (bias) kern->add(y, bias, c->d);
+        if (post_norm) kern->rmsnorm(y, y, post_norm, c->d, c->eps);
+        kern->add(f->x + (size_t)f->active[i] * c->d, y, c->d);
+    }
+}
+
+// ---------------------------------------------------------------- attention
+
+// Bias, query/key norm and RoPE of one head of the row at place i; K and V heads go to the cache.
+static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int head) {
+    const fr_config *c = &f->m->config;
+    const fr_kern *kern = f->m->kern;
+    int row = f->active[i], hd = c->head_dim;
+    const float *cs = (l->window ? f->cs_local : f->cs) + (size_t)row * c->n_rot;
+    if (head < c->n_head) {
+        float *q = f->q + ((size_t)i * c->n_head + head) * hd;
+        if (l->q_bias) kern->add(q, l->q_bias + head * hd, hd);
+        if (l->q_norm) kern->rmsnorm(q, q, l->q_norm, hd, c->eps);
+        kern->rope(q, cs, c->n_rot, c->neox);
+        return;
+    }
+    head -= c->n_head;
+    float *k = f->k + ((size_t)i * c->n_kv + head) * hd,
+          *v = f->v + ((size_t)i * c->n_kv + head) * hd;
+    if (l->k_bias) kern->add(k, l->k_bias + head * hd, hd);
+    if (l->v_bias) kern->add(v, l->v_bias + head * hd, hd);
+    if (l->k_norm) kern->rmsnorm(k, k, l->k_norm, hd, c->eps);
+    kern->rope(k, cs, c->n_rot, c->neox);
+    fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
+    kern->kv_store(fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
+                   kv->n_committed + f->slot[row], hd, k, v);
+}
+
+// Tile `tile` of the query rows (row, grouped head) of one sequence and KV head.
+static void attend_tile(fr_forward *f, const fr_layer *l, int layer, int seq, int head, int tile,
+                        int t) {
+    const fr_config *c = &f->m->config;
+    int group = c->n_head / c->n_kv, hd = c->head_dim;
+    int begin = f->seq_begin[seq], n_q = (f->seq_begin[seq + 1] - begin) * group;
+    const float *q[FR_ATTEND_TILE];
+    float *o[FR_ATTEND_TILE];
+    const fr_view *view[FR_ATTEND_TILE];
+    int n = 0;
+    for (int j = tile * FR_ATTEND_TILE; j < n_q && n < FR_ATTEND_TILE; j++, n++) {
+        int i = begin + j / group;
+        size_t at = ((size_t)i * c->n_head + head * group + j % group) * hd;
+        q[n] = f->q + at;
+        o[n] = f->att + at;
+        view[n] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
+    }
+    const fr_kv *kv = f->pass->kv[seq];
+    f->m->kern->attend(&(fr_attend){.n_q = n,
+                                    .head_dim = hd,
+                                    .q = q,
+                                    .o = o,
+                                    .view = view,
+                                    .k = fr_kv_k(kv, layer, head),
+                                    .v = fr_kv_v(kv, layer, head),
+                                    .committed = kv->n_committed,
+                                    .scratch = kv->n_scratch,
+                                    .pos = kv->pos,
+                                    .scale = c->attn_scale,
+                                    .work = f->work + (size_t)t * f->work_floats});
+}
+
+static int tiles_of(const fr_forward *f, int seq) {
+    int n_q =
+        (f->seq_begin[seq + 1] - f->seq_begin[seq]) * (f->m->config.n_head / f->m->config.n_kv);
+    return (n_q + FR_ATTEND_TILE - 1) / FR_ATTEND_TILE;
+}
+
+static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int nt) {
+    int n_kv = f->m->config.n_kv, items = 0, i0, i1, item = 0;
+    for (int s = 0; s < f->pass->n_seq; s++)
+        items += n_kv * tiles_of(f, s);
+    fr_pool_share(items, t, nt, &i0, &i1);
+    for (int s = 0; s < f->pass->n_seq; s++) {
+        int tiles = tiles_of(f, s);
+        for (int j = 0; j < n_kv * tiles; j++, item++)
+            if (item >= i0 && item < i1) attend_tile(f, l, layer, s, j / tiles, j % tiles, t);
+    }
+}
+
+static void attention(fr_forward *f, int layer, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    norm_rows(f, l->attn_norm, t, nt);
+    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->q, f->q}, {&l->k, f->k}, {&l->v, f->v}},
+            3, t, nt);
+
+    int h0, h1, heads = c->n_head + c->n_kv;
+    fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
+    for (int h = h0; h < h1; h++)
+        finish_head(f, l, layer, h / heads, h % heads);
+    barrier(f);
+    attend_share(f, l, layer, t, nt);
+    barrier(f);
+    project(f, f->att, c->n_head * c->head_dim, f->n_active, &(fr_output){&l->o, f->y}, 1, t, nt);
+    add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
+}
+
+static void feed_forward(fr_forward *f, int layer, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    norm_rows(f, l->ffn_norm, t, nt);
+    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->gate, f->gate}, {&l->up, f->up}}, 2, t,
+            nt);
+
+    // The same columns that this thread will quantise for the product with `down`.
+    int block = block_of(fr_act_kind_of(l->down.type)), b0, b1;
+    fr_pool_share((c->d_ff + block - 1) / block, t, nt, &b0, &b1);
+    int begin = b0 * block, end = b1 * block < c->d_ff ? b1 * block : c->d_ff;
+    for (int i = 0; i < f->n_active && begin < end; i++) {
+        float *gate = f->gate + (size_t)i * c->d_ff + begin,
+              *up = f->up + (size_t)i * c->d_ff + begin;
+        (c->gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up, end - begin);
+    }
+    project(f, f->gate, c->d_ff, f->n_active, &(fr_output){&l->down, f->y}, 1, t, nt);
+    add_rows(f, NULL, l->post_ffn_norm, t, nt);
+}
+
+// ---------------------------------------------------------------- rows enter and leave
+
+static void view_of_row(const fr_forward *f, int row, int layer, int window, fr_view *view) {
+    const fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
+    int oldest = window ? f->pos[row] - window + 1 : 0; // the first position inside the window
+    view->first = oldest > 0 ? oldest : 0;
+    if (view->first > kv->n_committed) view->first = kv->n_committed;
+    memcpy(view->scratch, kv->ancestors[f->slot[row]], sizeof view->scratch);
+    for (int s = 0; s < kv->n_scratch; s++)
+        if (kv->join[s] > layer || kv->pos[s] < oldest)
+            view->scratch[s / 64] &= ~(UINT64_C(1) << (s % 64));
+}
+
+// Which rows layer `layer` computes, by sequence, and what each sees.
+static void choose_active(fr_forward *f, int layer) {
+    const fr_pass *p = f->pass;
+    f->n_active = 0;
+    for (int s = 0; s < p->n_seq; s++) {
+        f->seq_begin[s] = f->n_active;
+        for (int r = 0; r < p->n_rows; r++)
+            if (p->rows[r].seq == s && p->rows[r].join <= layer) f->active[f->n_active++] = r;
+    }
+    f->seq_begin[p->n_seq] = f->n_active;
+    for (int i = 0; i < f->n_active; i++) {
+        view_of_row(f, f->active[i], layer, 0, &f->view[VIEW_FULL][i]);
+        view_of_row(f, f->active[i], layer, f->m->config.window, &f->view[VIEW_WINDOW][i]);
+    }
+}
+
+// Rows that enter at `layer` as map `map` of another row's residual.
+static void enter_linear(fr_forward *f, int layer, int map, int t, int nt) {
+    const fr_pass *p = f->pass;
+    int d = f->m->config.d, n = 0;
+    for (int r = 0; r < p->n_rows; r++) {
+        const fr_row *row = &p->rows[r];
+        if (row->kind != FR_ROW_LINEAR || row->join != layer || row->map != map) continue;
+        if (t == 0)
+            memcpy(f->xn + (size_t)n * d, f->x + (size_t)row->source * d, sizeof(float) * d);
+        n++;
+    }
+    if (!n) return;
+    barrier(f);
+    project(f, f->xn, d, n, &(fr_output){&p->maps[map], f->y}, 1, t, nt);
+    n = 0;
+    for (int r = 0; r < p->n_rows && t == 0; r++) {
+        const fr_row *row = &p->rows[r];
+        if (row->kind == FR_ROW_LINEAR && row->join == layer && row->map == map)
+            memcpy(f->x + (size_t)r * d, f->y + (size_t)n++ * d, sizeof(float) * d);
+    }
+    barrier(f);
+}
+
+static void enter(fr_forward *f, int layer, int t, int nt) {
+    const fr_pass *p = f->pass;
+    int d = f->m->config.d, r0, r1;
+    barrier(f); // the residuals that maps read are complete
+    fr_pool_share(p->n_rows, t, nt, &r0, &r1);
+    for (int r = r0; r < r1; r++) {
+        const fr_row *row = &p->rows[r];
+        if (row->join != layer) continue;
+        if (row->kind == FR_ROW_TOKEN) fr_model_embed(f->m, row->id, f->x + (size_t)r * d);
+        if (row->kind == FR_ROW_VECTOR) memcpy(f->x + (size_t)r * d, row->vec, sizeof(float) * d);
+    }
+    for (int map = 0; map < p->n_maps; map++)
+        enter_linear(f, layer, map, t, nt);
+    if (t == 0) choose_active(f, layer);
+    barrier(f);
+}
+
+static void tap(fr_forward *f, int depth, int t, int nt) {
+    const fr_pass *p = f->pass;
+    size_t d = (size_t)f->m->config.d;
+    for (int k = 0; k < p->n_taps; k++) {
+        if (p->taps[k] != depth) continue;
+        int i0, i1;
+        fr_pool_share(f->n_active, t, nt, &i0, &i1);
+        for (int i = i0; i < i1; i++) {
+            int r = f->active[i];
+            if (!(p->rows[r].wants & FR_WANT_TAPS)) continue;
+            memcpy(f->taps + ((size_t)k * f->limits.max_rows + r) * d, f->x + r * d,
+                   sizeof(float) * d);
+        }
+    }
+}
+
+static void deliver(fr_forward *f, int t, int nt) {
+    const fr_model *m = f->m;
+    const fr_pass *p = f->pass;
+    size_t d = (size_t)m->config.d;
+    barrier(f);
+    int r0, r1;
+    fr_pool_share(p->n_rows, t, nt, &r0, &r1);
+    for (int r = r0; r < r1; r++) {
+        if (!(p->rows[r].wants & (FR_WANT_LOGITS | FR_WANT_FINAL))) continue;
+        m->kern->rmsnorm(f->final + r * d, f->x + r * d, m->output_norm, m->config.d,
+                         m->config.eps);
+        if (f->logit_row[r] >= 0)
+            memcpy(f->xn + f->logit_row[r] * d, f->final + r * d, sizeof(float) * d);
+    }
+    if (!f->n_logits) return;
+    barrier(f);
+    project(f, f->xn, m->config.d, f->n_logits, &(fr_output){&m->head, f->logits}, 1, t, nt);
+}
+
+static void fill_rope(fr_forward *f, int t, int nt) {
+    const fr_rope *rope = &f->m->rope;
+    int r0, r1;
+    fr_pool_share(f->pass->n_rows, t, nt, &r0, &r1);
+    for (int r = r0; r < r1; r++) {
+        fr_rope_fill(rope, rope->freq, f->pos[r], f->cs + (size_t)r * rope->n_rot);
+        if (f->m->config.window)
+            fr_rope_fill(rope, rope->freq_local, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
+    }
+}
+
+static bool joins_at(const fr_pass *p, int layer) {
+    for (int r = 0; r < p->n_rows; r++)
+        if (p->rows[r].join == layer) return true;
+    return false;
+}
+
+static void run_thread(void *arg, int t, int nt) {
+    fr_forward *f = arg;
+    const fr_pass *p = f->pass;
+    int layers = p->stop ? p->stop : f->m->config.n_layer;
+    fill_rope(f, t, nt);
+    for (int l = 0; l < layers; l++) {
+        if (l == 0 || joins_at(p, l)) enter(f, l, t, nt);
+        if (!f->n_active) continue; // every row joins later
+        tap(f, l, t, nt);
+        if (!p->skip || !p->skip[2 * l]) attention(f, l, t, nt);
+        if (!p->skip || !p->skip[2 * l + 1]) feed_forward(f, l, t, nt);
+    }
+    tap(f, layers, t, nt);
+    deliver(f, t, nt);
+}
+
+// ---------------------------------------------------------------- the pass
+
+static void place_row(fr_forward *f, int r) {
+    const fr_row *row = &f->pass->rows[r];
+    fr_kv *kv = f->pass->kv[row->seq];
+    int parent = row->parent >= 0                     ? f->slot[row->parent]
+                 : row->parent == FR_PARENT_COMMITTED ? -1
+                                                      : -2 - row->parent;
+    assert(row->parent < r && row->join >= 0 && row->join < f->m->config.n_layer);
+    assert(row->kind != FR_ROW_TOKEN ||
+           (row->join == 0 && row->id >= 0 && row->id < f->m->config.n_vocab));
+    if (row->resume) {
+        f->slot[r] = row->resume - 1;
+        f->pos[r] = kv->pos[f->slot[r]];
+    } else {
+        int pos = row->pos != FR_POS_AUTO ? row->pos
+                  : parent >= 0           ? kv->pos[parent] + 1
+                                          : kv->n_committed;
+        f->pos[r] = pos;
+        f->slot[r] = fr_kv_scratch(kv, parent, pos, row->join);
+    }
+    f->logit_row[r] = row->wants & FR_WANT_LOGITS ? f->n_logits++ : -1;
+}
+
+void fr_forward_run(fr_forward *f, const fr_pass *pass) {
+    assert(pass->n_rows > 0 && pass->n_rows <= f->limits.max_rows &&
+           pass->n_taps <= f->limits.max_taps);
+    f->pass = pass;
+    f->n_logits = 0;
+    for (int r = 0; r < pass->n_rows; r++)
+        place_row(f, r);
+    assert(f->n_logits <= f->limits.max_logits);
+    fr_pool_run(f->m->pool, run_thread, f);
+}
+
+float *fr_forward_logits(fr_forward *f, int row) {
+    assert(f->logit_row[row] >= 0);
+    return f->logits + (size_t)f->logit_row[row] * f->m->config.n_vocab;
+}
+
+const float *fr_forward_final(const fr_forward *f, int row) {
+    return f->final + (size_t)row * f->m->config.d;
+}
+
+const float *fr_forward_tap(const fr_forward *f, int tap_index, int row) {
+    return f->taps + ((size_t)tap_index * f->limits.max_rows + row) * f->m->config.d;
+}
+
+int fr_forward_slot(const fr_forward *f, int row) {
+    return f->slot[row];
+}
+
+typedef struct fr_head_job {
+    fr_forward *f;
+    const float *hidden;
+    int n;
+    float *logits;
+} fr_head_job;
+
+static void head_thread(void *arg, int t, int nt) {
+    fr_head_job *j = arg;
+    project(j->f, j->hidden, j->f->m->config.d, j->n, &(fr_output){&j->f->m->head, j->logits}, 1, t,
+            nt);
+}
+
+void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits) {
+    assert(n > 0 && n <= f->limits.max_rows);
+    fr_pool_run(f->m->pool, head_thread, &(fr_head_job){f, hidden, n, logits});
+}

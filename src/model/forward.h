@@ -1,0 +1,55 @@
+// forward.h — the pass: rows in; logits, final hidden states and taps out.
+//
+// An fr_forward is one caller's workspace on a model (everything is allocated when it opens); a
+// pass then cannot fail. For any mix of rows, any number of threads and any instruction set a row's
+// results are the same bits as if it were decoded alone after its ancestors (docs/numerics.md).
+#ifndef FR_MODEL_FORWARD_H
+#define FR_MODEL_FORWARD_H
+#include "model/kv.h"
+#include "model/model.h"
+#include "model/row.h"
+
+typedef struct fr_forward fr_forward;
+
+typedef struct fr_forward_limits { // {0} means the defaults
+    int max_rows;                  // of one pass; 0: FR_MAX_ROWS
+    int max_logits;                // rows of one pass that want logits; 0: 64
+    int max_taps;                  // tapped layers
+    int n_ctx; // committed slots that a sequence may have; 0: the model's context
+} fr_forward_limits;
+
+typedef struct fr_pass {
+    const fr_row *rows;
+    int n_rows;
+    fr_kv *const *kv; // by fr_row.seq
+    int n_seq;
+    const uint8_t *skip; // NULL, or [2 * n_layer]: non-zero skips attention (2l) or feed-forward
+                         // (2l+1) of layer l
+    int stop;        // 0: all layers; else only the first `stop` (logits are then the head on that
+                     // residual)
+    const int *taps; // tapped layers, ascending: t means the residual after t layers, 0..n_layer
+    int n_taps;
+    const fr_matrix *maps; // of LINEAR rows: d x d, packed
+    int n_maps;
+} fr_pass;
+
+fr_status fr_forward_open(fr_forward **out, const fr_model *m, const fr_forward_limits *limits,
+                          fr_error *err);
+void fr_forward_close(fr_forward *f);
+size_t fr_forward_bytes(const fr_model *m, const fr_forward_limits *limits); // memory it reserves
+
+// Computes the pass. Every new row takes the next scratch slot of its sequence. The caller has
+// checked that ids are in the vocabulary, that parents come before children, and that the limits
+// hold (asserted).
+void fr_forward_run(fr_forward *f, const fr_pass *pass);
+
+// Results of the last pass, valid until the next. Row numbers are those of pass->rows.
+float *fr_forward_logits(fr_forward *f, int row); // [n_vocab]; the caller may change them
+const float *fr_forward_final(const fr_forward *f, int row);        // [d]
+const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
+int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
+
+// The head alone on n given final hidden states (row stride d): logits [n][n_vocab]; n <= max_rows.
+void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits);
+
+#endif

@@ -1,0 +1,47 @@
+// kv.h — keys and values of one sequence: committed slots, then scratch slots.
+//
+// Committed slot i holds position i. Behind them lie the scratch slots of the rows in flight, in
+// topological order. Committing a path moves bytes and changes nothing else (RoPE was applied with
+// the logical position). Stored as f16; K by blocks of 16 slots, lanes = slots, V by slot (kern.h,
+// fr_attend). Opening may fail, nothing else does.
+#ifndef FR_MODEL_KV_H
+#define FR_MODEL_KV_H
+#include "kern/kern.h"
+#include "model/config.h"
+
+typedef struct fr_kv {
+    int n_layer, n_kv, head_dim;
+    int n_ctx;    // most committed slots
+    int capacity; // n_ctx + FR_MAX_SCRATCH, rounded up to 16
+    int n_committed, n_scratch;
+    uint16_t *k, *v;              // [layer][kv head][capacity * head_dim]
+    size_t bytes;                 // of k and v together
+    int32_t pos[FR_MAX_SCRATCH];  // logical position of a scratch slot
+    int16_t join[FR_MAX_SCRATCH]; // first layer whose K and V the slot holds
+    uint64_t ancestors[FR_MAX_SCRATCH][FR_MAX_SCRATCH / 64]; // bit set: itself and its ancestors
+} fr_kv;
+// Invariant: 0 <= n_committed <= n_ctx; 0 <= n_scratch <= FR_MAX_SCRATCH; a slot's ancestors have
+// lower numbers.
+
+size_t fr_kv_bytes(const fr_config *c, int n_ctx); // memory of K and V
+fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_error *err);
+void fr_kv_close(fr_kv *kv);
+
+// Takes the next scratch slot for a row under scratch slot `parent` (-1: the committed end) at
+// position pos.
+int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join);
+// Scratch slots path[0..n) (each a child of the one before) become committed; all others are
+// dropped.
+void fr_kv_commit(fr_kv *kv, const int *path, int n);
+void fr_kv_drop_scratch(fr_kv *kv);
+void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
+bool fr_kv_check(const fr_kv *kv);               // the invariant above, for asserts
+
+static inline uint16_t *fr_kv_k(const fr_kv *kv, int layer, int head) {
+    return kv->k + ((size_t)layer * kv->n_kv + head) * kv->capacity * kv->head_dim;
+}
+static inline uint16_t *fr_kv_v(const fr_kv *kv, int layer, int head) {
+    return kv->v + ((size_t)layer * kv->n_kv + head) * kv->capacity * kv->head_dim;
+}
+
+#endif

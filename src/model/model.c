@@ -1,0 +1,234 @@
+#include "model/model.h"
+#include "kern/dequant.h"
+#include "kern/pack.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+// Binding runs twice over the same list of tensors: first to check shapes and add up memory, then
+// to fill it.
+typedef struct fr_binder {
+    fr_model *m;
+    bool fill;
+    size_t bytes; // first run: what the arena must hold
+    fr_progress_fn *progress;
+    void *user;
+    uint64_t done, total; // source bytes
+    fr_status status;
+    fr_error *err;
+} fr_binder;
+
+static const fr_gguf_tensor *find(fr_binder *b, const char *name, bool required) {
+    const fr_gguf_tensor *t = fr_gguf_tensor_find(b->m->gguf, name);
+    if (!t && required)
+        b->status = fr_fail(b->err, FR_EDATA, "%s: expected a tensor, found none", name);
+    return t;
+}
+
+static void report(fr_binder *b, size_t bytes) {
+    b->done += bytes;
+    if (b->progress && !b->progress(b->user, "loading", b->done, b->total))
+        b->status = fr_fail(b->err, FR_EINTR, "loading was interrupted");
+}
+
+// A vector of n floats (norms, biases, RoPE factors), any type in the file, f32 here.
+static const float *bind_vector(fr_binder *b, const char *name, int n, bool required) {
+    if (b->status) return NULL;
+    const fr_gguf_tensor *t = find(b, name, required);
+    if (!t) return NULL;
+    if (t->n_dims != 1 || t->ne[0] != n) {
+        b->status = fr_fail(b->err, FR_EDATA, "%s: expected [%d], found %d dimensions, [%lld,%lld]",
+                            name, n, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
+        return NULL;
+    }
+    if (!b->fill) {
+        b->bytes += FR_ARENA_ROUND((size_t)n * sizeof(float));
+        return NULL;
+    }
+    float *v = fr_arena_take(&b->m->arena, (size_t)n * sizeof(float));
+    fr_dequant_row(t->type, t->data, v, n);
+    return v;
+}
+
+typedef struct fr_pack_job {
+    fr_type type;
+    uint8_t *dst;
+    const uint8_t *src;
+    int m, k, n_panels;
+} fr_pack_job;
+
+static void pack_share(void *arg, int thread, int n_threads) {
+    const fr_pack_job *j = arg;
+    int p0, p1;
+    fr_pool_share(j->n_panels, thread, n_threads, &p0, &p1);
+    fr_pack_panels(j->type, j->dst, j->src, j->m, j->k, p0, p1);
+}
+
+// Rows [first, first+m) of a matrix tensor with k inputs and rows_total outputs (a fused tensor
+// holds several).
+static void bind_rows(fr_binder *b, fr_matrix *w, const char *name, int first, int m,
+                      int rows_total, int k) {
+    if (b->status) return;
+    const fr_gguf_tensor *t = find(b, name, true);
+    if (!t) return;
+    if (t->n_dims != 2 || t->ne[0] != k || t->ne[1] != rows_total) {
+        b->status =
+            fr_fail(b->err, FR_EDATA, "%s: expected [%d,%d], found %d dimensions, [%lld,%lld]",
+                    name, k, rows_total, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
+        return;
+    }
+    size_t panel = fr_pack_panel_bytes(t->type, k);
+    int n_panels = (m + FR_PANEL - 1) / FR_PANEL;
+    size_t source = (size_t)fr_qtype_row_bytes(t->type, k) * m;
+    if (!b->fill) {
+        b->bytes += FR_ARENA_ROUND(panel * n_panels);
+        b->total += source;
+        return;
+    }
+    uint8_t *dst = fr_arena_take(&b->m->arena, panel * n_panels);
+    *w = (fr_matrix){
+        .type = t->type, .m = m, .k = k, .n_panels = n_panels, .panel_bytes = panel, .panels = dst};
+    const uint8_t *src = (const uint8_t *)t->data + (size_t)fr_qtype_row_bytes(t->type, k) * first;
+    fr_gguf_prefetch(b->m->gguf, t);
+    fr_pool_run(b->m->pool, pack_share, &(fr_pack_job){t->type, dst, src, m, k, n_panels});
+    fr_gguf_release(b->m->gguf, t);
+    b->m->weights_bytes += panel * n_panels;
+    b->m->macs_per_row += (uint64_t)m * k;
+    report(b, source);
+}
+
+static void bind_matrix(fr_binder *b, fr_matrix *w, const char *name, int m, int k) {
+    bind_rows(b, w, name, 0, m, m, k);
+}
+
+static void bind_attention(fr_binder *b, fr_layer *l, int i) {
+    const fr_config *c = &b->m->config;
+    int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    char name[64];
+#define NAME(suffix) (snprintf(name, sizeof name, "blk.%d." suffix, i), name)
+    if (fr_gguf_tensor_find(b->m->gguf, NAME("attn_qkv.weight"))) {
+        bind_rows(b, &l->q, name, 0, nq, nq + 2 * nkv, c->d);
+        bind_rows(b, &l->k, name, nq, nkv, nq + 2 * nkv, c->d);
+        bind_rows(b, &l->v, name, nq + nkv, nkv, nq + 2 * nkv, c->d);
+        const float *bias = bind_vector(b, NAME("attn_qkv.bias"), nq + 2 * nkv, false);
+        l->q_bias = bias;
+        l->k_bias = bias ? bias + nq : NULL;
+        l->v_bias = bias ? bias + nq + nkv : NULL;
+    } else {
+        bind_matrix(b, &l->q, NAME("attn_q.weight"), nq, c->d);
+        bind_matrix(b, &l->k, NAME("attn_k.weight"), nkv, c->d);
+        bind_matrix(b, &l->v, NAME("attn_v.weight"), nkv, c->d);
+        bool biased = c->arch == FR_ARCH_QWEN2;
+        l->q_bias = bind_vector(b, NAME("attn_q.bias"), nq, biased);
+        l->k_bias = bind_vector(b, NAME("attn_k.bias"), nkv, biased);
+        l->v_bias = bind_vector(b, NAME("attn_v.bias"), nkv, biased);
+    }
+    bind_matrix(b, &l->o, NAME("attn_output.weight"), c->d, nq);
+    l->o_bias = bind_vector(b, NAME("attn_output.bias"), c->d, false);
+    bool qk_norm = c->arch == FR_ARCH_QWEN3 || c->arch == FR_ARCH_GEMMA3;
+    l->q_norm = bind_vector(b, NAME("attn_q_norm.weight"), c->head_dim, qk_norm);
+    l->k_norm = bind_vector(b, NAME("attn_k_norm.weight"), c->head_dim, qk_norm);
+}
+
+static void bind_layer(fr_binder *b, int i) {
+    const fr_config *c = &b->m->config;
+    fr_layer unused, *l = b->fill ? &b->m->layers[i] : &unused;
+    char name[64];
+    *l = (fr_layer){.window = fr_config_window(c, i)};
+    l->attn_norm = bind_vector(b, NAME("attn_norm.weight"), c->d, true);
+    bind_attention(b, l, i);
+    bool post = c->arch == FR_ARCH_GEMMA3;
+    l->post_attn_norm = bind_vector(b, NAME("post_attention_norm.weight"), c->d, post);
+    l->ffn_norm = bind_vector(b, NAME("ffn_norm.weight"), c->d, true);
+    if (fr_gguf_tensor_find(b->m->gguf, NAME("ffn_gate.weight"))) {
+        bind_matrix(b, &l->gate, NAME("ffn_gate.weight"), c->d_ff, c->d);
+        bind_matrix(b, &l->up, NAME("ffn_up.weight"), c->d_ff, c->d);
+    } else { // gate and up stacked in one tensor
+        bind_rows(b, &l->gate, NAME("ffn_up.weight"), 0, c->d_ff, 2 * c->d_ff, c->d);
+        bind_rows(b, &l->up, NAME("ffn_up.weight"), c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
+    }
+    bind_matrix(b, &l->down, NAME("ffn_down.weight"), c->d, c->d_ff);
+    l->post_ffn_norm = bind_vector(b, NAME("post_ffw_norm.weight"), c->d, post);
+#undef NAME
+}
+
+// Llama 3 keeps one table of frequency factors; Phi-3 one for contexts up to the original one and
+// one for longer.
+static const char *rope_factors_name(const fr_model *m) {
+    const fr_config *c = &m->config;
+    if (c->rope_scaling != FR_ROPE_LONG) return "rope_freqs.weight";
+    return c->n_ctx_train > c->rope_ctx_orig ? "rope_factors_long.weight"
+                                             : "rope_factors_short.weight";
+}
+
+static const float *bind_all(fr_binder *b) {
+    const fr_config *c = &b->m->config;
+    for (int i = 0; i < c->n_layer && !b->status; i++)
+        bind_layer(b, i);
+    const float *output_norm = bind_vector(b, "output_norm.weight", c->d, true);
+    b->m->output_norm = output_norm;
+    bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
+    return bind_vector(b, rope_factors_name(b->m), c->n_rot / 2, c->rope_scaling == FR_ROPE_LONG);
+}
+
+static fr_status check_embedding(fr_model *m, fr_error *err) {
+    m->embed = fr_gguf_tensor_find(m->gguf, "token_embd.weight");
+    if (m->embed->ne[0] != m->config.d)
+        return fr_fail(err, FR_EDATA, "token_embd.weight: expected [%d,%d], found [%lld,%lld]",
+                       m->config.d, m->config.n_vocab, (long long)m->embed->ne[0],
+                       (long long)m->embed->ne[1]);
+    return FR_OK;
+}
+
+fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
+                        fr_progress_fn *progress, void *user, fr_error *err) {
+    *m = (fr_model){.gguf = g, .kern = kern, .pool = pool};
+    fr_binder b = {.m = m, .progress = progress, .user = user, .err = err};
+    const float *factors;
+    fr_status st = fr_config_read(&m->config, g, err);
+    if (st) goto fail;
+    if ((st = check_embedding(m, err))) goto fail;
+    bind_all(&b);
+    if ((st = b.status)) goto fail;
+    if (!(m->layers = fr_alloc_array((size_t)m->config.n_layer, sizeof *m->layers))) {
+        st = fr_fail(err, FR_ENOMEM, "model: cannot get memory for %d layers", m->config.n_layer);
+        goto fail;
+    }
+    if ((st = fr_arena_open(&m->arena, b.bytes, "model weights", err))) goto fail;
+    b.fill = true;
+    factors = bind_all(&b);
+    if ((st = b.status)) goto fail;
+    for (int i = 0; factors && i < m->config.n_rot / 2; i++)
+        if (!(factors[i] > 0)) {
+            st = fr_fail(err, FR_EDATA, "%s: expected factors above 0, found %g at %d",
+                         rope_factors_name(m), factors[i], i);
+            goto fail;
+        }
+    if ((st = fr_rope_open(&m->rope, &m->config, factors, err))) goto fail;
+    return FR_OK;
+fail:
+    fr_model_close(m);
+    return st;
+}
+
+void fr_model_close(fr_model *m) {
+    fr_rope_close(&m->rope);
+    fr_free(m->layers);
+    fr_arena_close(&m->arena);
+    *m = (fr_model){0};
+}
+
+void fr_model_embed(const fr_model *m, int32_t id, float *x) {
+    const fr_config *c = &m->config;
+    assert(id >= 0 && id < c->n_vocab);
+    if (c->tied) {
+        fr_unpack_row(&m->head, id, x);
+    } else {
+        const uint8_t *row =
+            (const uint8_t *)m->embed->data + (size_t)fr_qtype_row_bytes(m->embed->type, c->d) * id;
+        fr_dequant_row(m->embed->type, row, x, c->d);
+    }
+    if (c->embed_scale != 1)
+        for (int i = 0; i < c->d; i++)
+            x[i] *= c->embed_scale;
+}

@@ -1,0 +1,45 @@
+// model.h — the weights of one model, bound by name, checked by shape, repacked into panels.
+//
+// Read-only once open; sessions share it. The GGUF file stays mapped: an embedding matrix that is
+// not also the head is read from there, row by row; all other weights are copied (panels), and
+// their source pages given back.
+#ifndef FR_MODEL_MODEL_H
+#define FR_MODEL_MODEL_H
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "kern/kern.h"
+#include "model/config.h"
+#include "model/rope.h"
+
+typedef struct fr_layer {
+    fr_matrix q, k, v, o, gate, up, down;
+    const float *q_bias, *k_bias, *v_bias, *o_bias; // NULL: none
+    const float *attn_norm, *ffn_norm;
+    const float *q_norm, *k_norm;                // [head_dim], NULL: none
+    const float *post_attn_norm, *post_ffn_norm; // NULL: none
+    int window;                                  // 0: sees everything
+} fr_layer;
+
+typedef struct fr_model {
+    fr_config config;
+    const fr_kern *kern;
+    fr_pool *pool;       // borrowed
+    const fr_gguf *gguf; // borrowed; must outlive the model
+    fr_layer *layers;    // [n_layer]
+    fr_matrix head;      // [n_vocab][d]
+    const float *output_norm;
+    const fr_gguf_tensor *embed; // read in place when not tied
+    fr_rope rope;
+    fr_arena arena;                       // all of the above
+    uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
+} fr_model;
+
+// FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found.
+// progress may be NULL.
+fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
+                        fr_progress_fn *progress, void *user, fr_error *err);
+void fr_model_close(fr_model *m);
+// The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.
+void fr_model_embed(const fr_model *m, int32_t id, float *x);
+
+#endif

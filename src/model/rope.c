@@ -1,0 +1,70 @@
+#include "model/rope.h"
+#include "base/alloc.h"
+#include "kern/math.h"
+#include <math.h>
+
+static const double TWO_PI = 6.283185307179586;
+
+// YaRN: the rotated dimension whose wavelength fits `turns` times into the original context.  [Peng
+// et al. 2023, §3.2]
+static double yarn_dimension(const fr_config *c, double turns) {
+    return c->n_rot * fr_log(c->rope_ctx_orig / (turns * TWO_PI)) / (2 * fr_log(c->rope_base));
+}
+
+// Dimensions that turn often keep their frequency, slow ones are interpolated, between them a ramp.
+static void apply_yarn(fr_rope *r, const fr_config *c) {
+    double low = floor(yarn_dimension(c, c->yarn_beta_fast));
+    double high = ceil(yarn_dimension(c, c->yarn_beta_slow));
+    low = low < 0 ? 0 : low;
+    high = high > c->n_rot - 1 ? c->n_rot - 1 : high;
+    for (int i = 0; i < c->n_rot / 2; i++) {
+        double ramp = (i - low) / (high - low > 0.001 ? high - low : 0.001);
+        ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+        r->freq[i] *= ramp / c->rope_factor + (1 - ramp);
+    }
+    r->magnitude = 1 + 0.1 * fr_log(c->rope_factor);
+    if (c->rope_attn_factor > 0) r->magnitude *= c->rope_attn_factor;
+}
+
+// LongRoPE: the published magnitude for a context stretched by s = trained / original.  [Ding et
+// al. 2024]
+static double long_magnitude(const fr_config *c) {
+    if (c->rope_attn_factor > 0) return c->rope_attn_factor;
+    double s = (double)c->n_ctx_train / c->rope_ctx_orig;
+    return s <= 1 ? 1 : sqrt(1 + fr_log(s) / fr_log(c->rope_ctx_orig));
+}
+
+fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err) {
+    int half = c->n_rot / 2;
+    *r = (fr_rope){.n_rot = c->n_rot, .magnitude = 1};
+    if (!(r->freq = fr_alloc_array((size_t)half * 2, sizeof *r->freq)))
+        return fr_fail(err, FR_ENOMEM, "RoPE: cannot get memory for %d frequencies", half);
+    r->freq_local = r->freq + half;
+    for (int i = 0; i < half; i++) {
+        r->freq[i] = fr_pow(c->rope_base, -2.0 * i / c->n_rot);
+        r->freq_local[i] = fr_pow(c->rope_base_local, -2.0 * i / c->n_rot);
+        if (factors) r->freq[i] /= factors[i];
+        if (c->rope_scaling == FR_ROPE_LINEAR) r->freq[i] /= c->rope_factor;
+    }
+    if (c->rope_scaling == FR_ROPE_YARN) apply_yarn(r, c);
+    if (c->rope_scaling == FR_ROPE_LONG) r->magnitude = long_magnitude(c);
+    // Where no layer type differs, the windowed layers rotate like the others.
+    if (c->arch != FR_ARCH_GEMMA3)
+        for (int i = 0; i < half; i++)
+            r->freq_local[i] = r->freq[i];
+    return FR_OK;
+}
+
+void fr_rope_close(fr_rope *r) {
+    fr_free(r->freq);
+    *r = (fr_rope){0};
+}
+
+void fr_rope_fill(const fr_rope *r, const double *freq, int pos, float *cs) {
+    for (int i = 0; i < r->n_rot / 2; i++) {
+        double s, c;
+        fr_sincos(pos * freq[i], &s, &c);
+        cs[2 * i] = (float)(c * r->magnitude);
+        cs[2 * i + 1] = (float)(s * r->magnitude);
+    }
+}

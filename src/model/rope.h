@@ -1,0 +1,20 @@
+// rope.h — rotary position embedding: frequencies at load, cosines and sines per pass.
+#ifndef FR_MODEL_ROPE_H
+#define FR_MODEL_ROPE_H
+#include "model/config.h"
+
+typedef struct fr_rope {
+    int n_rot;
+    double *freq;       // [n_rot/2] radians per position, layers that see everything
+    double *freq_local; // [n_rot/2] of layers with a window
+    double magnitude;   // cos and sin are multiplied by it
+} fr_rope;
+
+// `factors` (n_rot/2 floats or NULL): each frequency is divided by its factor (Llama 3's and
+// Phi-3's tables).
+fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err);
+void fr_rope_close(fr_rope *r);
+// cs: n_rot/2 pairs (cos, sin) of position pos.
+void fr_rope_fill(const fr_rope *r, const double *freq, int pos, float *cs);
+
+#endif

@@ -1,0 +1,77 @@
+# A short front for CMake, so that one word does. `make help` lists the words.
+#
+# Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
+# FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
+.PHONY: all build packages run test test-run sanitize asan ubsan tsan fuzz bench get-model install \
+        levels format clean help
+
+PREFIX = /usr/local
+FUZZ_SECONDS = 60
+FR_WERROR = OFF
+JOBS = 0
+MODELS = $${FR_MODELS:-$$PWD/models}
+
+# $(call build_preset,PRESET,FOLDER): configure quietly, then build.
+jobs = $$(test $(JOBS) -gt 0 && echo $(JOBS) || nproc)
+build_preset = cmake --preset $(1) -DFR_WERROR=$(FR_WERROR) >$(1).cmake.log 2>&1 \
+               && mv -f $(1).cmake.log $(2)/configure.log \
+               || { cat $(1).cmake.log >&2; rm -f $(1).cmake.log; exit 1; }; \
+               cmake --build --preset $(1) --parallel $(jobs)
+# Tests of a sanitizer build: all but the slow ones; FR_QUICK asks the others for less.
+sanitized_tests = FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir $(1) --output-on-failure \
+                  --parallel $(jobs) --label-exclude slow
+
+all: build
+
+build: packages ## build the library and the program (build/forerun)
+	@$(call build_preset,release,build)
+
+packages: ## install the Debian packages that are missing
+	@tools/install-packages.sh
+
+run: build ## fetch a small model, answer a prompt with and without drafting, compare
+	@tools/get-model.sh smollm2-135m
+	@tools/demo.sh
+
+test: build ## run every test
+	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2
+	@$(MAKE) --no-print-directory test-run
+
+test-run:
+	@FR_MODELS=$(MODELS) ctest --test-dir build --output-on-failure --parallel $(jobs)
+
+sanitize: packages ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer together
+	@$(call build_preset,sanitize,build-sanitize)
+	@$(call sanitized_tests,build-sanitize)
+
+asan ubsan tsan: packages ## run the tests with one sanitizer
+	@$(call build_preset,$@,build-$@)
+	@$(call sanitized_tests,build-$@)
+
+fuzz: ## run every fuzzer for FUZZ_SECONDS
+	@tools/install-packages.sh clang
+	@$(call build_preset,fuzz,build-fuzz)
+	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+bench: build ## time the kernels, and passes of 1 to 64 rows
+	@build/tests/bin/checkkern --bench
+	@tools/get-model.sh smollm2-135m
+	@build/forerun curve -m "$(MODELS)/smollm2-135m.gguf"
+
+get-model: packages ## fetch a model: make get-model NAME=smollm2-135m
+	@tools/get-model.sh "$(NAME)"
+
+install: build ## install into PREFIX (default /usr/local)
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+levels: ## check that includes go down only
+	@tools/check-levels.sh
+
+format: ## lay out the C files with clang-format
+	@tools/format.sh --fix
+
+clean: ## remove what was built (models stay)
+	rm -rf build build-debug build-asan build-ubsan build-tsan build-sanitize build-fuzz
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile

@@ -12,7 +12,7 @@
 
 #include "kern/dequant.h"
 #include "kern/half.h"
-#include "support/quantize.h"
+#include "../support/quantize.h"
 
 typedef struct golden {
     uint32_t type;

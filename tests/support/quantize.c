@@ -1,5 +1,5 @@
 // quantize.c — f32 to any type, for tests: every sub-block by its own range, no search.
-#include "support/quantize.h"
+#include "quantize.h"
 #include "kern/dequant.h"
 #include "kern/half.h"
 #include <assert.h>

@@ -9,11 +9,9 @@
 // An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
 #ifndef FR_JSON_MESSAGES_H
 #define FR_JSON_MESSAGES_H
-#include "base/status.h"
-#include "text/chat.h"
-#include <jansson.h>
+#include "json/value.h"
 
-enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_MESSAGES = 1 << 16, FR_JSON_MAX_TOOLS = 1 << 12 };
+enum { FR_JSON_MAX_MESSAGES = 1 << 16, FR_JSON_MAX_TOOLS = 1 << 12 };
 
 typedef struct fr_json_chat {
     fr_chat_request request; // add_generation_prompt true where not given; bos, eos, date: caller's
@@ -26,14 +24,5 @@ fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes, 
 // From parsed JSON: the same object or array.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, fr_error *err);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice
-
-// Parses one JSON document with NUL in strings allowed, duplicate keys refused and integers beyond
-// 64 bits kept (as strings that fr_json_dump prints as numbers). NULL on error, with the sentence.
-// The caller owns the reference.
-json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
-
-// Appends `value` as Python's json.dumps(value, ensure_ascii=False) does. FR_EARG: nested deeper
-// than FR_JSON_MAX_DEPTH. FR_ENOMEM. On failure *out holds a part.
-fr_status fr_json_dump(fr_chat_text *out, const json_t *value, fr_error *err);
 
 #endif

@@ -22,8 +22,9 @@ typedef struct fr_chat_str { // borrowed; data NULL: absent (null or missing)
 // json.dumps(ensure_ascii=False), keys in the order given.
 typedef struct fr_tool_call {
     fr_chat_str name;
-    fr_chat_str arguments; // JSON
-    fr_chat_str function;  // JSON of the whole {"name", "arguments"} object as it was given
+    fr_chat_str arguments;      // JSON
+    fr_chat_str function;       // JSON of the whole {"name", "arguments"} object as it was given
+    fr_chat_str arguments_text; // the string as it was given, where it was one
     fr_chat_str id;
 } fr_tool_call;
 
@@ -60,24 +61,19 @@ typedef struct fr_chat_request {
 } fr_chat_request;
 
 typedef enum fr_chat_kind {
-    FR_CHAT_NONE, // {0}: no template
-    FR_CHAT_CHATML,
-    FR_CHAT_QWEN2,
-    FR_CHAT_QWEN3,
-    FR_CHAT_LLAMA2,
-    FR_CHAT_LLAMA3,
-    FR_CHAT_LLAMA31,
-    FR_CHAT_MISTRAL,
-    FR_CHAT_MISTRAL_V3,
-    FR_CHAT_GEMMA,
-    FR_CHAT_PHI3,
-    FR_CHAT_ZEPHYR,
+    FR_CHAT_NONE,    // {0}: no template
+    FR_CHAT_TURNS,   // ChatML, Llama-3, Mistral, Gemma, Phi-3, Zephyr: one turn after another
+    FR_CHAT_LLAMA2,  // the system message inside the first user turn
+    FR_CHAT_LLAMA31, // with tools and dates
+    FR_CHAT_MISTRAL, // v3 and on, with tools
+    FR_CHAT_QWEN2,   // ChatML with tools
+    FR_CHAT_QWEN3,   // and with thinking
 } fr_chat_kind;
 
 enum { FR_CHAT_SYSTEM_MAX = 1024 };
 typedef struct fr_chat_template {
     fr_chat_kind kind;
-    uint32_t quirks;                 // what distinguishes variants of a family; chat_detect.c
+    uint32_t variant;                // within the kind; text/chat_family.h
     char system[FR_CHAT_SYSTEM_MAX]; // the template's default system message, "": none
 } fr_chat_template;
 
@@ -94,13 +90,19 @@ fr_status fr_chat_by_name(fr_chat_template *out, const char *name, fr_error *err
 const char *fr_chat_name_at(int index);
 const char *fr_chat_name(const fr_chat_template *chat);
 
-// Growable bytes; {0} is empty. The NUL behind them is not counted.
+// Growable bytes; {0} is empty. The NUL behind them is not counted. Beyond FR_CHAT_TEXT_MAX adding
+// fails with FR_EARG: templates can repeat what they are given.
+enum { FR_CHAT_TEXT_MAX = 256 << 20 };
 typedef struct fr_chat_text {
     char *data;
     size_t bytes, capacity;
     bool has_bos; // the text begins with the request's bos: do not add that token again
 } fr_chat_text;
 void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
+fr_status fr_chat_text_add(fr_chat_text *text, const char *data, size_t bytes, fr_error *err);
+// As a JSON string in quotes, escaped as Python's json.dumps(ensure_ascii=False) does.
+fr_status fr_chat_text_add_json_string(fr_chat_text *text, const char *data, size_t bytes,
+                                       fr_error *err);
 
 // Renders into *out, whose former content is replaced; on failure it is empty.
 // FR_EARG: what the template refuses. FR_EUNSUP: tools, where it knows none. FR_ENOMEM.

@@ -1,0 +1,23 @@
+// value.h — Jansson, with this project's rules: reading strictly, writing as Python does.
+#ifndef FR_JSON_VALUE_H
+#define FR_JSON_VALUE_H
+#include "base/status.h"
+#include "text/chat.h"
+#include <jansson.h>
+
+enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_BYTES = 64 << 20 };
+
+// Parses one JSON document: NUL in strings is allowed, duplicate keys are refused, integers beyond
+// 64 bits are kept (as marked strings, for which fr_json_is_text is false and which fr_json_dump
+// prints as numbers). NULL on error, with the sentence. The caller owns the reference.
+json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
+
+// A string that is not such a number.
+bool fr_json_is_text(const json_t *value);
+
+// Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
+// keys in the order of the document, floats as repr. FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
+// FR_ENOMEM. On failure *out holds a part.
+fr_status fr_json_dump(fr_chat_text *out, const json_t *value, fr_error *err);
+
+#endif

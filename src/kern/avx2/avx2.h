@@ -6,4 +6,16 @@
 FR_MATMUL_DECLARE(avx2); // matmul*.c
 void fr_quantize_avx2(const fr_act *a, const float *x, int ldx, int b0, int b1);
 
+// vector.c
+void fr_rmsnorm_avx2(float *y, const float *x, const float *w, int n, float eps);
+void fr_add_avx2(float *y, const float *x, int n);
+void fr_scale_avx2(float *y, float factor, int n);
+void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n);
+void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n);
+void fr_rope_avx2(float *head, const float *cs, int n_rot, bool neox);
+void fr_kv_store_avx2(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                      const float *value);
+int fr_argmax_avx2(const float *x, int n);
+void fr_attend_avx2(const fr_attend *job); // attend.c
+
 #endif

@@ -6,4 +6,16 @@
 FR_MATMUL_DECLARE(scalar); // matmul.c
 void fr_quantize_scalar(const fr_act *a, const float *x, int ldx, int b0, int b1);
 
+// vector.c
+void fr_rmsnorm_scalar(float *y, const float *x, const float *w, int n, float eps);
+void fr_add_scalar(float *y, const float *x, int n);
+void fr_scale_scalar(float *y, float factor, int n);
+void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n);
+void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n);
+void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox);
+void fr_kv_store_scalar(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                        const float *value);
+int fr_argmax_scalar(const float *x, int n);
+void fr_attend_scalar(const fr_attend *job); // attend.c
+
 #endif

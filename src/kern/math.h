@@ -1,0 +1,46 @@
+// math.h — exp, sine, cosine, logarithm and power with fixed code, so that every CPU and every C
+// library gives the same bits. Only IEEE operations are used, in the written order.
+#ifndef FR_KERN_MATH_H
+#define FR_KERN_MATH_H
+#include "kern/half.h"
+
+// e^x in f32, for x in -87..88 within 2 units of the last place; +0 below, e^88 above. NaN stays
+// NaN. The vector kernels repeat this sequence lane by lane (docs/numerics.md).
+static inline float fr_exp(float x) {
+    if (x < -87.0f) return 0.0f;
+    if (x > 88.0f) x = 88.0f;
+    const float magic = 0x1.8p23f; // its unit is 1: adding it rounds to an integer
+    float t = __builtin_fmaf(x, 0x1.715476p+0f, magic);
+    float n = t - magic;
+    float r = __builtin_fmaf(n, -0x1.62e400p-1f, x);
+    r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, r);
+    float p = 1.0f / 720;
+    p = __builtin_fmaf(p, r, 1.0f / 120);
+    p = __builtin_fmaf(p, r, 1.0f / 24);
+    p = __builtin_fmaf(p, r, 1.0f / 6);
+    p = __builtin_fmaf(p, r, 0.5f);
+    p = __builtin_fmaf(p, r, 1.0f);
+    p = __builtin_fmaf(p, r, 1.0f);
+    return p * fr_f32_from_bits((fr_f32_bits(t) - 0x4b400000u + 127u) << 23);
+}
+
+// x / (1 + e^-x)
+static inline float fr_silu(float x) {
+    return x / (1.0f + fr_exp(-x));
+}
+
+// GELU, tanh form: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+static inline float fr_gelu(float x) {
+    float z = 0x1.988454p-1f * __builtin_fmaf(0.044715f * x, x * x, x);
+    float t = 1.0f - 2.0f / (fr_exp(2.0f * z) + 1.0f);
+    return (0.5f * x) * (1.0f + t);
+}
+
+// Sine and cosine: absolute error below 1e-15 for |x| <= 1e7, growing in proportion up to 1e9;
+// beyond that, and for what is not finite, the angle counts as 0.
+void fr_sincos(double x, double *sine, double *cosine);
+double fr_log(double x);           // natural logarithm, 2 ulp; -inf at 0, NaN below
+double fr_exp_f64(double x);       // e^x, 2 ulp; inf above 709.78, 0 below -745.13
+double fr_pow(double x, double y); // x > 0: e^(y log x), relative error about |y log x| * 2e-16
+
+#endif

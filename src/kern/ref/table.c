@@ -1,0 +1,17 @@
+#include "kern/ref/ref.h"
+
+const fr_kern fr_kern_scalar = {
+    .isa = FR_ISA_SCALAR,
+    .name = "scalar",
+    .quantize = fr_quantize_scalar,
+    .matmul = FR_MATMUL_TABLE(scalar),
+    .rmsnorm = fr_rmsnorm_scalar,
+    .add = fr_add_scalar,
+    .scale = fr_scale_scalar,
+    .silu_mul = fr_silu_mul_scalar,
+    .gelu_mul = fr_gelu_mul_scalar,
+    .rope = fr_rope_scalar,
+    .kv_store = fr_kv_store_scalar,
+    .attend = fr_attend_scalar,
+    .argmax = fr_argmax_scalar,
+};

@@ -1,0 +1,64 @@
+// The definitions of what happens to one row by itself: norm, activation functions, rotation,
+// storing into the cache, the largest value.
+#include "kern/math.h"
+#include "kern/ref/ref.h"
+#include <math.h>
+
+void fr_rmsnorm_scalar(float *y, const float *x, const float *w, int n, float eps) {
+    float a[16] = {0};
+    for (int i = 0; i < n; i++)
+        a[i % 16] = __builtin_fmaf(x[i], x[i], a[i % 16]);
+    for (int half = 8; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            a[l] += a[l + half];
+    const float factor = 1.0f / sqrtf(a[0] / (float)n + eps);
+    for (int i = 0; i < n; i++)
+        y[i] = w ? (x[i] * factor) * w[i] : x[i] * factor;
+}
+
+void fr_add_scalar(float *y, const float *x, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+void fr_scale_scalar(float *y, float factor, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] *= factor;
+}
+
+void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] = fr_silu(gate[i]) * up[i];
+}
+
+void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] = fr_gelu(gate[i]) * up[i];
+}
+
+void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox) {
+    const int half = n_rot / 2;
+    for (int i = 0; i < half; i++) {
+        float *px = neox ? head + i : head + 2 * i, *py = neox ? px + half : px + 1;
+        const float x = *px, y = *py, c = cs[2 * i], s = cs[2 * i + 1];
+        *px = __builtin_fmaf(x, c, -(y * s));
+        *py = __builtin_fmaf(x, s, y * c);
+    }
+}
+
+void fr_kv_store_scalar(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                        const float *value) {
+    uint16_t *block = k + (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
+    v += (size_t)slot * (size_t)head_dim;
+    for (int d = 0; d < head_dim; d++) {
+        block[d * FR_KEY_BLOCK + slot % FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
+        v[d] = fr_f16_from_f32_sat(value[d]);
+    }
+}
+
+int fr_argmax_scalar(const float *x, int n) {
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;
+    return best;
+}

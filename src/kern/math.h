@@ -4,7 +4,7 @@
 #define FR_KERN_MATH_H
 #include "kern/half.h"
 
-// e^x in f32, for x in -87..88 within 2 units of the last place; +0 below, e^88 above. NaN stays
+// e^x in f32, for x in -87..88 within 3 units of the last place; +0 below, e^88 above. NaN stays
 // NaN. The vector kernels repeat this sequence lane by lane (docs/numerics.md).
 static inline float fr_exp(float x) {
     if (x < -87.0f) return 0.0f;

@@ -1,0 +1,190 @@
+#include "support/tiny_model.h"
+#include "base/alloc.h"
+#include "support/quantize.h"
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct maker {
+    fr_gguf_writer *w;
+    fr_tiny_options o; // defaults filled in
+    uint64_t state;
+    int n_vocab;
+} maker;
+
+// splitmix64: the next of a fixed sequence of uniform 64-bit numbers.
+static uint64_t next_bits(maker *m) {
+    uint64_t z = m->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+// Mean 0, variance 1: four uniform numbers added, no libm, so the same everywhere.
+static float next_normal(maker *m) {
+    double sum = -2;
+    for (int i = 0; i < 4; i++)
+        sum += (double)(next_bits(m) >> 11) * 0x1p-53;
+    return (float)(sum * 1.7320508075688772);
+}
+
+static void add_tensor(maker *m, const char *name, fr_type type, int n_dims, int64_t k,
+                       int64_t rows, float mean, float spread) {
+    const int64_t n = k * rows, ne[2] = {k, rows};
+    float *x = fr_alloc_array((size_t)n, sizeof *x);
+    void *data = fr_alloc_zero((size_t)(fr_qtype_row_bytes(type, k) * rows));
+    if (!x || !data) abort(); // a test's own memory
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mean + spread * next_normal(m);
+    fr_test_quantize(type, x, data, n);
+    fr_gguf_writer_tensor_copy(m->w, name, type, n_dims, ne, data);
+    fr_free(data);
+    fr_free(x);
+}
+
+// Rows of variance 1 / k: unit inputs give unit outputs.
+static void add_matrix(maker *m, const char *name, int64_t k, int64_t rows, float gain) {
+    add_tensor(m, name, m->o.type, 2, k, rows, 0, gain / (float)sqrt((double)k));
+}
+
+static void add_norm(maker *m, const char *name, int64_t n) {
+    add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 1, 0.1f);
+}
+
+static void add_bias(maker *m, const char *name, int64_t n) {
+    add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 0, 0.2f);
+}
+
+static bool is(const maker *m, const char *arch) {
+    return strcmp(m->o.arch, arch) == 0;
+}
+
+#define NAME(suffix) (snprintf(name, sizeof name, "blk.%d." suffix, layer), name)
+static void add_attention(maker *m, int layer) {
+    const fr_tiny_options *o = &m->o;
+    const int nq = o->n_head * o->head_dim, nkv = o->n_kv * o->head_dim;
+    char name[64];
+    add_norm(m, NAME("attn_norm.weight"), o->d);
+    if (is(m, "phi3")) {
+        add_matrix(m, NAME("attn_qkv.weight"), o->d, nq + 2 * nkv, 1.5f);
+    } else {
+        add_matrix(m, NAME("attn_q.weight"), o->d, nq, 1.5f);
+        add_matrix(m, NAME("attn_k.weight"), o->d, nkv, 1.5f);
+        add_matrix(m, NAME("attn_v.weight"), o->d, nkv, 1.5f);
+    }
+    if (is(m, "qwen2")) {
+        add_bias(m, NAME("attn_q.bias"), nq);
+        add_bias(m, NAME("attn_k.bias"), nkv);
+        add_bias(m, NAME("attn_v.bias"), nkv);
+    }
+    if (is(m, "qwen3") || is(m, "gemma3")) {
+        add_norm(m, NAME("attn_q_norm.weight"), o->head_dim);
+        add_norm(m, NAME("attn_k_norm.weight"), o->head_dim);
+    }
+    add_matrix(m, NAME("attn_output.weight"), nq, o->d, 1.5f);
+    if (is(m, "gemma3")) add_norm(m, NAME("post_attention_norm.weight"), o->d);
+}
+
+static void add_ffn(maker *m, int layer) {
+    const fr_tiny_options *o = &m->o;
+    char name[64];
+    add_norm(m, NAME("ffn_norm.weight"), o->d);
+    if (is(m, "phi3")) {
+        add_matrix(m, NAME("ffn_up.weight"), o->d, 2 * o->d_ff, 1.5f);
+    } else {
+        add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
+        add_matrix(m, NAME("ffn_up.weight"), o->d, o->d_ff, 1.5f);
+    }
+    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, 1.5f);
+    if (is(m, "gemma3")) add_norm(m, NAME("post_ffw_norm.weight"), o->d);
+}
+#undef NAME
+
+static void add_u32(maker *m, const char *suffix, int value) {
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", m->o.arch, suffix);
+    fr_gguf_writer_u32(m->w, key, (uint32_t)value);
+}
+
+static void add_f32(maker *m, const char *suffix, float value) {
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", m->o.arch, suffix);
+    fr_gguf_writer_f32(m->w, key, value);
+}
+
+static void add_config(maker *m) {
+    const fr_tiny_options *o = &m->o;
+    fr_gguf_writer_str(m->w, "general.architecture", o->arch);
+    fr_gguf_writer_str(m->w, "general.name", "tiny");
+    add_u32(m, "block_count", o->n_layer);
+    add_u32(m, "embedding_length", o->d);
+    add_u32(m, "feed_forward_length", o->d_ff);
+    add_u32(m, "attention.head_count", o->n_head);
+    add_u32(m, "attention.head_count_kv", o->n_kv);
+    add_u32(m, "attention.key_length", o->head_dim);
+    add_u32(m, "attention.value_length", o->head_dim);
+    add_u32(m, "rope.dimension_count", o->head_dim);
+    add_u32(m, "context_length", o->n_ctx);
+    add_f32(m, "attention.layer_norm_rms_epsilon", 1e-5f);
+    add_f32(m, "rope.freq_base", 10000);
+    if (o->window) add_u32(m, "attention.sliding_window", o->window);
+    if (is(m, "gemma3")) add_u32(m, "attention.sliding_window_pattern", o->global_every);
+    if (is(m, "phi3")) add_u32(m, "rope.scaling.original_context_length", o->n_ctx);
+}
+
+static void or_default(int *value, int otherwise) {
+    if (!*value) *value = otherwise;
+}
+
+static fr_tiny_options with_defaults(const fr_tiny_options *given) {
+    fr_tiny_options o = *given;
+    if (!o.arch) o.arch = "llama";
+    const fr_qtype *type = fr_qtype_of(o.type);
+    assert(type);
+    or_default(&o.d, type->block == 256 ? 256 : 64);
+    or_default(&o.d_ff, 2 * o.d);
+    or_default(&o.n_layer, 3);
+    or_default(&o.n_head, 4);
+    or_default(&o.n_kv, 2);
+    or_default(&o.head_dim, o.d / o.n_head);
+    or_default(&o.n_ctx, 512);
+    if (strcmp(o.arch, "gemma3") == 0) or_default(&o.window, 24);
+    or_default(&o.global_every, 2);
+    return o;
+}
+
+void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
+    maker m = {.w = w, .o = with_defaults(given), .state = given->seed};
+    const fr_tiny_options *o = &m.o;
+    add_config(&m);
+    m.n_vocab = fr_tiny_add_vocab(w, o) + o->n_padding;
+    add_matrix(&m, "token_embd.weight", o->d, m.n_vocab, 3);
+    for (int i = 0; i < o->n_layer; i++) {
+        add_attention(&m, i);
+        add_ffn(&m, i);
+    }
+    add_norm(&m, "output_norm.weight", o->d);
+    if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);
+}
+
+fr_status fr_tiny_write(const fr_tiny_options *o, const char *path, fr_error *err) {
+    fr_gguf_writer *w;
+    fr_status st = fr_gguf_writer_open(&w, err);
+    if (st) return st;
+    fr_tiny_add(w, o);
+    st = fr_gguf_writer_finish(w, path, err);
+    fr_gguf_writer_close(w);
+    return st;
+}
+
+fr_status fr_tiny_memory(const fr_tiny_options *o, void **data, size_t *bytes, fr_error *err) {
+    fr_gguf_writer *w;
+    fr_status st = fr_gguf_writer_open(&w, err);
+    if (st) return st;
+    fr_tiny_add(w, o);
+    st = fr_gguf_writer_finish_memory(w, data, bytes, err);
+    fr_gguf_writer_close(w);
+    return st;
+}

@@ -1,0 +1,42 @@
+// tiny_model.h — makes small GGUF models with random weights, for tests that need a whole model.
+//
+// The same options give the same file on every machine. Weights are scaled so that activations stay
+// near 1 and logits have a spread of about 3: greedy text varies, sampling has real choices, and
+// the context matters. What the model says means nothing.
+#ifndef FR_TESTS_SUPPORT_TINY_MODEL_H
+#define FR_TESTS_SUPPORT_TINY_MODEL_H
+#include "base/status.h"
+#include "gguf/writer.h"
+
+typedef struct fr_tiny_options { // {0}: the defaults in brackets
+    const char *arch;            // llama, qwen2, qwen3, gemma3, phi3 [llama]
+    fr_type type;                // of all matrices [f32]
+    uint64_t seed;
+    int n_layer; // [3]
+    int d;       // residual width, a multiple of the type's block [64, or 256 for blocks of 256]
+    int d_ff;    // the same [2 d]
+    int n_head, n_kv; // [4, 2]; n_head * head_dim is a multiple of the type's block too
+    int head_dim;     // [d / n_head]
+    int n_ctx;        // context_length [512]
+    int window;       // sliding window [gemma3: 24; phi3 and llama: none]
+    int global_every; // gemma3: every such layer sees everything [2]
+    int n_padding;    // rows of the embedding beyond the tokens [0]
+    bool untied;      // with an output.weight of its own
+    bool spm;         // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
+    const char *pre;  // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]
+    const char *chat_template; // ["" for none; NULL: ChatML, Gemma's or Phi-3's shortest form]
+} fr_tiny_options;
+
+// Adds everything to an open writer; tests may add more (or a broken thing) before they finish.
+void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *o);
+
+// Writes the whole model to `path`, or into memory (*data: the caller's to fr_free).
+fr_status fr_tiny_write(const fr_tiny_options *o, const char *path, fr_error *err);
+fr_status fr_tiny_memory(const fr_tiny_options *o, void **data, size_t *bytes, fr_error *err);
+
+// Adds the tokenizer alone; returns the number of tokens.
+// Byte-level: ids 0..255 are the bytes, then merges, then <|endoftext|> <|im_start|> <|im_end|>.
+// SentencePiece: <unk> <s> </s>, the 256 bytes, pieces, then the turn marks.
+int fr_tiny_add_vocab(fr_gguf_writer *w, const fr_tiny_options *o);
+
+#endif

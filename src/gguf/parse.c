@@ -19,6 +19,7 @@ static size_t left(const cursor *c) {
 
 // Moves over n bytes and gives their start.
 static fr_status take(cursor *c, uint64_t n, const char *what, const uint8_t **p) {
+    *p = NULL;
     if (n > left(c))
         return fr_fail(c->err, FR_EDATA,
                        "%s: cut off: %s at byte %zu needs %" PRIu64 " bytes, %zu remain",

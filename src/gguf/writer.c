@@ -66,6 +66,8 @@ static void append_key(fr_gguf_writer *w, fr_gguf_str key) {
 }
 
 static void begin(fr_gguf_writer *w, const char *key, fr_gguf_type type) {
+    if (type != FR_GGUF_U32 && !strcmp(key, "general.alignment"))
+        REMEMBER(w, FR_EARG, "general.alignment: expected a u32, found %s", fr_gguf_type_name(type));
     append_key(w, (fr_gguf_str){key, strlen(key)});
     append_u32(w, (uint32_t)type);
 }

@@ -211,6 +211,9 @@ static void writer_tells_what_was_collected_wrongly(void **state) {
     fr_gguf_writer_u32(w, "general.alignment", 12);
     refuse(w, FR_EARG, "general.alignment: expected a power of two");
     w = new_writer();
+    fr_gguf_writer_i32(w, "general.alignment", 64);
+    refuse(w, FR_EARG, "general.alignment: expected a u32, found i32");
+    w = new_writer();
     fr_gguf_writer_tensor(w, "t", FR_TYPE_F32, 1, (int64_t[]){1}, &one);
     fr_gguf_writer_tensor(w, "t", FR_TYPE_F32, 1, (int64_t[]){1}, &one);
     refuse(w, FR_EARG, "the tensor t was given twice");

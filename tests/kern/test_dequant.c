@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/quantize.h"
 #include "kern/dequant.h"
 #include "kern/half.h"
-#include "../support/quantize.h"
 
 typedef struct golden {
     uint32_t type;

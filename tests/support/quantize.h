@@ -1,9 +1,9 @@
 // quantize.h — f32 to any of the types that the engine reads, for tests: simple and bounded, not
 // good.
 //
-// Per element |value(block) − x| is at most fr_test_quantize_bound(type) times the largest |x| of the
-// element's block, plus 2^-25 (half the least f16), for blocks whose largest |x| is 0 or 0.1 to 1e3;
-// types of single elements take any.
+// Per element |value(block) − x| is at most fr_test_quantize_bound(type) times the largest |x| of
+// the element's block, plus 2^-25 (half the least f16), for blocks whose largest |x| is 0 or 0.1 to
+// 1e3; types of single elements take any.
 #ifndef FR_TESTS_SUPPORT_QUANTIZE_H
 #define FR_TESTS_SUPPORT_QUANTIZE_H
 #include "kern/qtype.h"

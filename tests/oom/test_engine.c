@@ -1,0 +1,119 @@
+// Memory or a thread that cannot be had, at every single place where one is asked for while an
+// engine and a session open and generate: a status with a sentence or the same tokens as ever,
+// never a crash, and everything given back.
+#include "engine/engine.h"
+#include "oom/counted.h"
+#include "support/tiny_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> // after setjmp and stdarg
+
+enum { N_PREDICT = 12, MAX_CALLS = 20000 };
+
+typedef struct story { // one life of an engine
+    const char *path, *drafter;
+    int32_t tokens[N_PREDICT];
+    int n_tokens;
+} story;
+
+static fr_status generate(story *s, fr_engine *e, fr_session *session, fr_error *err) {
+    static const char text[] = "the wind and the wind and the";
+    static const char *const stops[] = {"never said", NULL};
+    fr_ids ids = {0};
+    fr_result result;
+    fr_status st = fr_engine_encode(e, text, strlen(text), 0, true, &ids, err);
+    if (!st) {
+        const fr_request request = {.prompt = ids.data,
+                                    .n_prompt = (int)ids.n,
+                                    .n_predict = N_PREDICT,
+                                    .stop = stops,
+                                    .ignore_eos = true};
+        st = fr_session_generate(session, &request, &result, err);
+    }
+    if (!st) {
+        assert_true(result.n_tokens <= N_PREDICT);
+        s->n_tokens = result.n_tokens;
+        memcpy(s->tokens, result.tokens, sizeof *s->tokens * (size_t)result.n_tokens);
+    }
+    fr_ids_free(&ids);
+    return st;
+}
+
+static fr_status live(story *s, fr_error *err) {
+    const fr_engine_options engine_options = {.threads = 2};
+    const fr_session_options session_options = {.n_ctx = 128, .drafter = s->drafter};
+    fr_engine *e = NULL;
+    fr_session *session = NULL;
+    fr_status st = fr_engine_open(&e, s->path, &engine_options, err);
+    if (!st) st = fr_session_open(&session, e, &session_options, err);
+    if (!st) st = generate(s, e, session, err);
+    fr_session_close(session);
+    fr_engine_close(e);
+    return st;
+}
+
+// Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it.
+static void fail_every_call(const char *arch, const char *drafter, bool on) {
+    char path[] = "oom-XXXXXX";
+    const fr_tiny_options tiny = {.arch = arch, .type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 3};
+    fr_error err = {0};
+    story truth = {.path = path, .drafter = drafter}, s = truth;
+    close(mkstemp(path));
+    if (fr_tiny_write(&tiny, path, &err)) fail_msg("%s", err.text);
+    if (live(&truth, &err)) fail_msg("%s", err.text);
+    assert_int_equal(truth.n_tokens, N_PREDICT);
+
+    const long before = counted_live();
+    int refused = 0, n = 1;
+    for (; n < MAX_CALLS; n++) {
+        err = (fr_error){0};
+        s.n_tokens = 0;
+        counted_fail(n, on);
+        const fr_status st = live(&s, &err);
+        const int failures = counted_failures();
+        counted_fail(0, false);
+        if (counted_live() != before)
+            fail_msg("%s, call %d: %ld blocks were not given back (%s)", arch, n,
+                     counted_live() - before, err.text);
+        if (st) {
+            refused++;
+            if (!failures) fail_msg("%s, call %d: failed on its own: %s", arch, n, err.text);
+            if (!err.text[0] || err.code != st) fail_msg("%s, call %d: no sentence", arch, n);
+        } else {
+            assert_int_equal(s.n_tokens, truth.n_tokens);
+            assert_memory_equal(s.tokens, truth.tokens, sizeof truth.tokens);
+        }
+        if (!failures) break;
+    }
+    unlink(path);
+    assert_in_range(n, 10, MAX_CALLS - 1); // the wrapping is at work, and it ends
+    assert_true(refused > 10);
+    print_message("%s, %s: %d calls, %d refused\n", arch, drafter, n - 1, refused);
+}
+
+static void one_failure_is_an_error_or_nothing(void **unused) {
+    (void)unused;
+    fail_every_call("llama", "none", false);
+    fail_every_call("llama", "prompt-lookup", false);
+    fail_every_call("gemma3", "prompt-lookup", false);
+    fail_every_call("phi3", "none", false);
+}
+
+static void lasting_failure_is_an_error_or_nothing(void **unused) {
+    (void)unused;
+    fail_every_call("qwen2", "prompt-lookup", true);
+    fail_every_call("gemma3", "none", true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_failure_is_an_error_or_nothing),
+        cmocka_unit_test(lasting_failure_is_an_error_or_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -103,7 +103,8 @@ fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *re
     fr_chat_text_close(out);
     if (request->n_messages < 1)
         return fr_fail(err, FR_EARG, "messages: expected at least one, found none");
-    render_kind(&r);
+    r.w.status = fr_chat_text_add(out, "", 0, err); // an empty prompt has a NUL too
+    if (!r.w.status) render_kind(&r);
     if (r.w.status) {
         fr_chat_text_close(out);
         return r.w.status;

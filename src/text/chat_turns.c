@@ -63,7 +63,7 @@
     "{%set first_user_prefix=''%}{%set loop_messages=messages%}{%endif%}{%for message in "         \
     "loop_messages%}" ALTERNATING "{%if message.role=='assistant'%}{%set role='model'%}{%else%}"   \
     "{%set role=message.role%}{%endif%}{{'<start_of_turn>'+role+'\n'+(first_user_prefix if "       \
-    "loop.first else'')}}{%if message.content is string%}{{message.content|trim}}{%elif "         \
+    "loop.first else'')}}{%if message.content is string%}{{message.content|trim}}{%elif "          \
     "message.content is iterable%}{%for item in message.content%}{%if item.type=='image'%}"        \
     "{{'<start_of_image>'}}{%elif item.type=='text'%}{{item.text|trim}}{%endif%}{%endfor%}"        \
     "{%else%}{{raise_exception('Invalid content type')}}{%endif%}{{'<end_of_turn>\n'}}{%endfor%}"  \

@@ -1,0 +1,68 @@
+// test_chat_golden.c — recorded prompts of every family. chat_golden.jsonl holds, line by line, a
+// template (or a family's name; else the line before's), a request, and what Jinja2 3.1 made of it
+// with trim_blocks and lstrip_blocks, <s> and </s>; null where the template refuses.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/messages.h"
+
+static void choose_template(const json_t *row, fr_chat_template *chat) {
+    const json_t *text = json_object_get(row, "template"), *name = json_object_get(row, "name");
+    fr_error err;
+    if (text)
+        assert_int_equal(
+            fr_chat_detect(chat, json_string_value(text), json_string_length(text), &err), FR_OK);
+    if (name) assert_int_equal(fr_chat_by_name(chat, json_string_value(name), &err), FR_OK);
+}
+
+static void check_row(const json_t *row, const fr_chat_template *chat, int line) {
+    const json_t *prompt = json_object_get(row, "prompt");
+    fr_json_chat in;
+    fr_chat_text out = {0};
+    fr_error err = {0};
+    assert_int_equal(fr_json_chat_from(&in, row, &err), FR_OK);
+    in.request.bos = (fr_chat_str){"<s>", 3};
+    in.request.eos = (fr_chat_str){"</s>", 4};
+    const fr_status st = fr_chat_render(chat, &in.request, &out, &err);
+    const bool same = json_is_null(prompt)
+                          ? st == FR_EARG
+                          : !st && out.bytes == json_string_length(prompt) &&
+                                !memcmp(out.data, json_string_value(prompt), out.bytes);
+    if (!same)
+        fail_msg("line %d (%s): expected %s, found %s", line, fr_chat_name(chat),
+                 json_is_null(prompt) ? "a refusal" : json_string_value(prompt),
+                 st ? err.text : out.data);
+    if (!st) assert_int_equal(out.has_bos, !strncmp(out.data, "<s>", 3));
+    fr_chat_text_close(&out);
+    fr_json_chat_close(&in);
+}
+
+static void chat_renders_what_jinja_renders(void **state) {
+    (void)state;
+    FILE *f = fopen(FR_SOURCE_DIR "/tests/json/chat_golden.jsonl", "rb");
+    static char line[1 << 16];
+    fr_chat_template chat = {0};
+    int n = 0;
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        json_t *row = fr_json_load(line, strlen(line), NULL);
+        assert_non_null(row);
+        choose_template(row, &chat);
+        check_row(row, &chat, ++n);
+        json_decref(row);
+    }
+    fclose(f);
+    assert_true(n > 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(chat_renders_what_jinja_renders)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

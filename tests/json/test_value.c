@@ -1,0 +1,134 @@
+// test_value.c — JSON as Python's json.dumps(json.loads(x), ensure_ascii=False) writes it. The
+// expected texts are recorded from CPython 3.11, or Python's documented rules.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/value.h"
+
+static const struct {
+    const char *in, *out;
+} cases[] = {
+    {"[]", "[]"},
+    {" { } ", "{}"},
+    {"[1,2 ,{\"b\":null,\"a\":[true,false]}]", "[1, 2, {\"b\": null, \"a\": [true, false]}]"},
+    {"\"\\u0000\\u001f\\u007f\\/\\b\\f\\n\\r\\t\\\"\\\\\"",
+     "\"\\u0000\\u001f\x7f/\\b\\f\\n\\r\\t\\\"\\\\\""},
+    {"\"\\ud83d\\ude00 \\u00e9\\u2028\"", "\"\xF0\x9F\x98\x80 \xC3\xA9\xE2\x80\xA8\""},
+    {"-0", "0"},
+    {"9223372036854775807", "9223372036854775807"},
+    {"[9223372036854775808,-99999999999999999999999]",
+     "[9223372036854775808, -99999999999999999999999]"},
+    {"{\"12345678901234567890123\":\"12345678901234567890123\"}",
+     "{\"12345678901234567890123\": \"12345678901234567890123\"}"},
+    {"1.0", "1.0"},
+    {"1E2", "100.0"},
+    {"-0.0", "-0.0"},
+    {"0.1", "0.1"},
+    {"0.30000000000000004", "0.30000000000000004"},
+    {"1e15", "1000000000000000.0"},
+    {"1e16", "1e+16"},
+    {"123456789012345.678", "123456789012345.67"},
+    {"0.0001", "0.0001"},
+    {"0.00001", "1e-05"},
+    {"0.00012345", "0.00012345"},
+    {"5e-324", "5e-324"},
+    {"1.7976931348623157e308", "1.7976931348623157e+308"},
+    {"2.2250738585072014e-308", "2.2250738585072014e-308"},
+    {"9007199254740993.0", "9007199254740992.0"},
+    {"1e22", "1e+22"},
+    {"1e23", "1e+23"},
+    {"9.5367431640625e-07", "9.5367431640625e-07"},
+    {"5.960464477539063e-08", "5.960464477539063e-08"}, // 2^-24
+    {"1.5e-10", "1.5e-10"},
+    {"12.50", "12.5"},
+};
+
+static void dump_writes_what_python_writes(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_error err = {0};
+        fr_chat_text out = {0};
+        json_t *value = fr_json_load(cases[i].in, strlen(cases[i].in), &err);
+        if (!value) fail_msg("%s: %s", cases[i].in, err.text);
+        assert_int_equal(fr_json_dump(&out, value, &err), FR_OK);
+        assert_string_equal(out.data, cases[i].out);
+        fr_chat_text_close(&out);
+        json_decref(value);
+    }
+}
+
+// Identity: what is printed reads back as the same bits, in at most 17 digits.
+static void dump_keeps_every_double(void **state) {
+    (void)state;
+    const uint64_t seed = 20240229;
+    uint64_t x = seed;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 4000; i++) {
+        double value, again;
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t bits = x ^ x >> 29; // an LCG's low bits alone are poor
+        memcpy(&value, &bits, sizeof value);
+        if (value - value != 0) continue; // infinite or no number
+        json_t *json = json_real(value);
+        fr_chat_text out = {0};
+        assert_int_equal(fr_json_dump(&out, json, NULL), FR_OK);
+        again = strtod(out.data, NULL);
+        assert_memory_equal(&value, &again, sizeof value);
+        assert_true(out.bytes <= 24);
+        fr_chat_text_close(&out);
+        json_decref(json);
+    }
+}
+
+static void load_refuses_with_a_sentence(void **state) {
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "[1,]",
+                                      "{\"a\":1,\"a\":2}",
+                                      "1e999",
+                                      "\"\xff",
+                                      "\"\\ud800\"",
+                                      "nul",
+                                      "[1] 2",
+                                      "00012345678901234567890"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fr_error err = {0};
+        assert_null(fr_json_load(bad[i], strlen(bad[i]), &err));
+        assert_int_equal(err.code, FR_EARG);
+        assert_true(strlen(err.text) > 10);
+    }
+}
+
+static void dump_refuses_deep_nesting(void **state) {
+    (void)state;
+    static char text[100000];
+    memset(text, '[', sizeof text);
+    assert_null(fr_json_load(text, sizeof text, NULL));
+    memset(text + 150, ']', 150);
+    fr_chat_text out = {0};
+    fr_error err = {0};
+    json_t *value = fr_json_load(text, 300, &err);
+    assert_non_null(value);
+    assert_int_equal(fr_json_dump(&out, value, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "100"));
+    json_decref(value);
+    fr_chat_text_close(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dump_writes_what_python_writes),
+        cmocka_unit_test(dump_keeps_every_double),
+        cmocka_unit_test(load_refuses_with_a_sentence),
+        cmocka_unit_test(dump_refuses_deep_nesting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -160,6 +160,21 @@ static void render_says_what_it_refuses(void **state) {
     assert_int_equal(fr_chat_render(&ml, &q, &out, &err), FR_EARG);
 }
 
+// Its template fails on null where the API sends null, so here null is empty.
+static void qwen3_takes_calls_without_content(void **state) {
+    (void)state;
+    const fr_tool_call call = {.name = S("f"), .arguments = S("{}")};
+    fr_message m[] = {{.role = S("user"), .content = S("x")},
+                      {.role = S("assistant"), .tool_calls = &call, .n_tool_calls = 1}};
+    const fr_chat_template chat = named("qwen3");
+    fr_chat_text absent = rendered(&chat, m, 2);
+    m[1].content = S("");
+    fr_chat_text empty = rendered(&chat, m, 2);
+    assert_string_equal(absent.data, empty.data);
+    fr_chat_text_close(&absent);
+    fr_chat_text_close(&empty);
+}
+
 static void llama31_writes_the_date_it_is_given(void **state) {
     (void)state;
     const fr_message m = {.role = S("user"), .content = S("x")};
@@ -243,6 +258,7 @@ int main(void) {
         cmocka_unit_test(names_lead_to_their_family),
         cmocka_unit_test(render_keeps_nul_and_strips_like_python),
         cmocka_unit_test(render_says_what_it_refuses),
+        cmocka_unit_test(qwen3_takes_calls_without_content),
         cmocka_unit_test(llama31_writes_the_date_it_is_given),
         cmocka_unit_test(smollm2_file_is_chatml),
         cmocka_unit_test(qwen_small_file_has_single_braces),

@@ -153,6 +153,7 @@ static fr_status set_value(const fr_option *o, const char *as, const char *v, vo
     case FR_OPT_FLOAT:
         return set_float(o, as, v, to, err);
     case FR_OPT_ENUM:
+    case FR_OPT_SWITCH:
         return set_enum(o, as, v, to, err);
     case FR_OPT_STRING:
     case FR_OPT_FILE:
@@ -177,6 +178,7 @@ static size_t kind_bytes(fr_opt_kind kind) {
         return sizeof(bool);
     case FR_OPT_INT:
     case FR_OPT_ENUM:
+    case FR_OPT_SWITCH:
         return sizeof(int);
     case FR_OPT_U64:
         return sizeof(uint64_t);
@@ -232,6 +234,10 @@ static fr_status parse_one(const fr_command *c, int argc, char **argv, int *at, 
     const char *value = attached;
     if (o->kind == FR_OPT_FLAG) {
         if (attached) return fr_fail(err, FR_EARG, "%s: takes no value", as.text);
+    } else if (o->kind == FR_OPT_SWITCH && !attached) {
+        out->given[number] = true;
+        *(int *)((char *)values + o->offset) = 1;
+        return FR_OK;
     } else if (!value) {
         if (*at + 1 >= argc || !takes(o, argv[*at + 1]))
             return fr_fail(err, FR_EARG, "%s: needs a value, %s", as.text, o->arg);

@@ -19,6 +19,7 @@ typedef enum fr_opt_kind { // the type behind `offset`
     FR_OPT_TEXT,           // const char *: a separate argument is taken even if it begins with '-'
     FR_OPT_FILE,           // const char *, completed as a file
     FR_OPT_ENUM,           // int: index into the words of `values`
+    FR_OPT_SWITCH,         // the same, but the value only as --opt=value; bare: the second word
     FR_OPT_LIST,           // fr_strings: may be given many times; separate arguments as TEXT
 } fr_opt_kind;
 
@@ -38,7 +39,7 @@ typedef struct fr_option {
     const char *otherwise; // the default in words where `unset` alone does not say it; or NULL
     const char *help;      // half a sentence with the unit; no full stop
     double min, max;       // INT, FLOAT
-    const char *values;    // ENUM: "auto|scalar|avx2"
+    const char *values;    // ENUM, SWITCH: "auto|scalar|avx2"
 } fr_option;
 
 typedef struct fr_option_group {

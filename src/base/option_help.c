@@ -43,13 +43,17 @@ static void describe(const fr_option *o, char *text, size_t room) {
         snprintf(text, room, "%s", o->help);
 }
 
+static const char *between(const fr_option *o, const char *arg) {
+    return o->kind == FR_OPT_SWITCH ? "[=" : arg ? " " : "";
+}
+
 static void help_option(const fr_option *o, FILE *out) {
     char left[80], text[1024];
     const char *arg = o->kind == FR_OPT_ENUM && !o->arg ? o->values : o->arg;
     char dash[8] = "    ";
     if (o->short_name) snprintf(dash, sizeof dash, "-%c, ", o->short_name);
     int n =
-        snprintf(left, sizeof left, "  %s--%s%s%s", dash, o->name, arg ? " " : "", arg ? arg : "");
+        snprintf(left, sizeof left, "  %s--%s%s%s", dash, o->name, between(o, arg), arg ? arg : "");
     fputs(left, out);
     if (n >= COLUMN - 1) {
         putc('\n', out);
@@ -123,7 +127,7 @@ static void man_option(const fr_option *o, FILE *out) {
     for (const char *s = o->name; *s; s++)
         fputs(*s == '-' ? "\\-" : (char[]){*s, 0}, out);
     fputs("\\fR", out);
-    if (arg) fprintf(out, " \\fI%s\\fR", arg);
+    if (arg) fprintf(out, "%s\\fI%s\\fR", between(o, arg), arg);
     putc('\n', out);
     describe(o, text, sizeof text);
     roff(out, text);

@@ -32,10 +32,15 @@ static void quoted(const char *text, const char *extra, FILE *out) {
     }
 }
 
+// Without a value of its own word.
+static bool plain(const fr_option *o) {
+    return o->kind == FR_OPT_FLAG || o->kind == FR_OPT_SWITCH;
+}
+
 static void bash_values(const fr_command *c, FILE *out) {
     for (int g = 0; c->groups[g]; g++)
         for (const fr_option *o = c->groups[g]->options; o->name; o++) {
-            if (o->kind == FR_OPT_FLAG) continue;
+            if (plain(o)) continue;
             fprintf(out, "        %s:--%s", c->name, o->name);
             if (o->short_name) fprintf(out, " | %s:-%c", c->name, o->short_name);
             fputs(") ", out);
@@ -101,7 +106,7 @@ static void zsh_option(const fr_option *o, FILE *out) {
             words(o->values, " ", out);
             putc(')', out);
         }
-        if (o->kind != FR_OPT_FLAG && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM)
+        if (!plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM)
             fprintf(out, ":%s: ", o->arg);
         putc('\'', out);
     }
@@ -148,8 +153,7 @@ static void fish_option(const fr_program *p, const fr_command *c, const fr_optio
         words(o->values, " ", out);
         putc('\'', out);
     }
-    if (o->kind != FR_OPT_FLAG && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM)
-        fputs(" -x", out);
+    if (!plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM) fputs(" -x", out);
     fputs(" -d '", out);
     for (const char *s = o->help; *s; s++)
         fputs(*s == '\'' ? "\\'" : (char[]){*s, 0}, out);

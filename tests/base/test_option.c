@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 typedef struct values {
-    int n, mode;
+    int n, mode, color;
     double temp;
     uint64_t seed;
     bool json;
@@ -28,6 +28,8 @@ static const fr_option options[] = {
     {"model", 'm', FR_OPT_FILE, offsetof(values, model), "FILE", NULL, NULL, "the model", 0, 0,
      NULL},
     {"prompt", 'p', FR_OPT_TEXT, offsetof(values, prompt), "TEXT", NULL, NULL, "text", 0, 0, NULL},
+    {"color", 0, FR_OPT_SWITCH, offsetof(values, color), "WHEN]", "never", NULL, "paint", 0, 0,
+     "never|auto|always"},
     {"stop", 0, FR_OPT_LIST, offsetof(values, stop), "TEXT", NULL, NULL, "stops", 0, 0, NULL},
     {.name = NULL},
 };
@@ -100,6 +102,18 @@ static void text_may_look_like_an_option(void **state) {
     assert_string_equal(v.stop.item[0], "-x");
     assert_string_equal(v.stop.item[1], "y");
     assert_null(v.stop.item[2]);
+}
+
+static void a_switch_takes_its_value_attached_only(void **state) {
+    (void)state;
+    assert_int_equal(parse(""), FR_OK);
+    assert_int_equal(v.color, 0);
+    assert_int_equal(parse("--color file"), FR_OK);
+    assert_int_equal(v.color, 1);
+    assert_int_equal(parsed.n_args, 1);
+    assert_int_equal(parse("--color=always"), FR_OK);
+    assert_int_equal(v.color, 2);
+    assert_int_equal(parse("--color=red"), FR_EARG);
 }
 
 static void two_dashes_end_the_options(void **state) {
@@ -199,6 +213,7 @@ int main(void) {
         cmocka_unit_test(defaults_are_those_of_the_table),
         cmocka_unit_test(every_way_of_giving_a_value_works),
         cmocka_unit_test(text_may_look_like_an_option),
+        cmocka_unit_test(a_switch_takes_its_value_attached_only),
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(wrong_lines_are_refused_with_a_sentence),
         cmocka_unit_test(lists_are_bounded),

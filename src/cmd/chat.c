@@ -1,0 +1,158 @@
+// chat.c — `chat`: a conversation at the terminal.
+#include "cmd/generate.h"
+#include "cmd/lines.h"
+#include "cmd/talk.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONTEXT = 16384 }; // tokens, where neither model nor user says less or more
+
+typedef struct chat {
+    const fr_cmd_args *args;
+    fr_cmd_text text;
+    fr_engine *engine;
+    fr_session *session;
+    fr_lines *lines;
+    fr_talk talk;
+    fr_ids ids;
+    fr_sampling sampling;
+    fr_printer printer;
+} chat;
+
+static fr_status chat_open(chat *c, fr_error *err) {
+    fr_status st = fr_cmd_engine_open(&c->engine, c->args, err);
+    if (st) return st;
+    fr_cmd_text_lend(&c->text, c->engine);
+    if ((st = fr_cmd_text_template(&c->text, c->args->chat_template, err))) return st;
+    if ((st = fr_cmd_session_open(&c->session, c->engine, c->args, c->args->drafter, CONTEXT, 0,
+                                  err)))
+        return st;
+    return fr_lines_open(&c->lines, "> ", err);
+}
+
+static void chat_close(chat *c) {
+    fr_lines_close(c->lines);
+    fr_session_close(c->session);
+    fr_engine_close(c->engine);
+    fr_ids_free(&c->ids);
+    fr_talk_free(&c->talk);
+}
+
+// One answer to the conversation so far. What fails leaves the conversation as it was before the
+// user's message.
+static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) {
+    const int before = c->talk.n;
+    fr_result result = {0};
+    fr_status st = fr_talk_add(&c->talk, "user", line, bytes, err);
+    if (!st) st = fr_talk_encode(&c->talk, &c->text, &c->ids, err);
+    if (!st) {
+        const fr_request request = {.prompt = c->ids.data,
+                                    .n_prompt = (int)c->ids.n,
+                                    .n_predict = c->args->n_predict,
+                                    .sampling = c->sampling,
+                                    .stop = c->args->stop.n ? c->args->stop.item : NULL,
+                                    .stream = fr_cmd_print_piece,
+                                    .user = &c->printer};
+        fr_cmd_clear_interrupt();
+        st = fr_session_generate(c->session, &request, &result, err);
+        putchar('\n');
+        fflush(stdout);
+    }
+    if (!st) st = fr_talk_add(&c->talk, "assistant", result.text, result.text_bytes, err);
+    if (st)
+        fr_talk_drop(&c->talk, before);
+    else if (!c->args->quiet && isatty(STDERR_FILENO))
+        fr_cmd_print_stats(&result.stats, -1, c->sampling.seed, c->sampling.temperature > 0);
+    fr_cmd_clear_interrupt();
+    return st;
+}
+
+static bool is_line(const char *line, size_t n, const char *word) {
+    return strlen(word) == n && !memcmp(line, word, n);
+}
+
+// A line that begins with '/'. False: leave.
+static bool obey(chat *c, const char *line, size_t n) {
+    if (is_line(line, n, "/exit") || is_line(line, n, "/quit")) return false;
+    if (is_line(line, n, "/reset")) {
+        fr_talk_drop(&c->talk, 0);
+        fprintf(stderr, "The conversation starts anew.\n");
+    } else {
+        if (!is_line(line, n, "/help"))
+            fprintf(stderr, "%.*s: unknown. ", (int)(n > 40 ? 40 : n), line);
+        fprintf(stderr, "/reset starts anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer, "
+                        "/help shows this.\n");
+    }
+    return true;
+}
+
+static fr_status converse(chat *c, fr_error *err) {
+    for (;;) {
+        const char *line = "";
+        size_t n = 0;
+        switch (fr_lines_read(c->lines, &line, &n, err)) {
+        case FR_LINE_FAILED:
+            return err->code;
+        case FR_LINE_END:
+            if (isatty(STDIN_FILENO)) putchar('\n');
+            return FR_OK;
+        case FR_LINE_INTERRUPTED: // the line is dropped, the program stays
+            if (!isatty(STDIN_FILENO)) return fr_fail(err, FR_EINTR, "interrupted");
+            putchar('\n');
+            fr_cmd_clear_interrupt();
+            continue;
+        case FR_LINE_TEXT:
+            break;
+        }
+        if (n && line[0] == '/') {
+            if (!obey(c, line, n)) return FR_OK;
+        } else if (n) {
+            const fr_status st = answer(c, line, n, err);
+            // A conversation that has filled its context can go on after /reset.
+            if (st && st != FR_ECONTEXT) return st;
+            if (st) fprintf(stderr, "forerun: %s; /reset starts anew\n", err->text);
+            if (ferror(stdout)) return FR_OK; // main says why
+        }
+    }
+}
+
+static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
+    int code = fr_cmd_check("chat", args);
+    if (!code) code = fr_cmd_check_accept("chat", args);
+    if (code) return code;
+    chat c = {.args = args,
+              .sampling =
+                  fr_cmd_sampling(args, fr_option_given(&fr_cmd_chat.table, parsed, "seed")),
+              .printer = {.colored = fr_cmd_colored(args->color, stdout)}};
+    fr_error err = {0};
+    fr_status st = chat_open(&c, &err);
+    if (!st && !args->quiet && isatty(STDIN_FILENO))
+        fprintf(stderr, "%s. /help says what else there is.\n", fr_engine_describe(c.engine).name);
+    if (!st) st = converse(&c, &err);
+    code = st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
+    chat_close(&c);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "tokens of one answer at most; -1 is until the end token", -1, 1 << 30, NULL},
+    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end an answer before this text; may be given many times", 0, 0, NULL},
+    {"color",         0,   FR_OPT_SWITCH, AT(color),      "WHEN]", "never", NULL, "print every token in the colour of who drafted it: auto is on terminals only, and what --color alone means", 0, 0, "never|auto|always"},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"Conversation", options};
+
+const fr_cmd fr_cmd_chat = {
+    {.name = "chat",
+     .summary = "talk with a model",
+     .about = "A conversation with line editing and history. The context is kept from answer to "
+              "answer. Ctrl-C stops an answer, Ctrl-D leaves; /help, /reset and /exit are read as "
+              "commands.\n\nThe history is kept in forerun/chat_history below $XDG_STATE_HOME.",
+     .example = "forerun chat -m models/smollm2-135m.gguf",
+     .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_chat_sampling_options,
+                &fr_cmd_quiet_options}},
+    run_chat};

@@ -1,0 +1,93 @@
+// cmd.h — what the commands share: their options, their way to report, to be interrupted and to
+// print.
+//
+// A command is a table (fr_command) and a function that returns the exit code: 0 done, 1 it could
+// not be done, 2 the command line is wrong, 130 interrupted. main.c parses, so a command sees
+// checked values. Commands write results to stdout and everything else to stderr.
+#ifndef FR_CMD_CMD_H
+#define FR_CMD_CMD_H
+#include "base/option.h"
+#include "base/progress.h"
+#include <jansson.h>
+
+enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
+
+typedef struct fr_cmd_args { // the values of all options of all commands
+    const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *chat_template, *ids;
+    const char *drafters, *rows, *prompts, *man_dir;
+    fr_strings stop, draft_opts;
+    int threads, ctx, isa, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
+    double temp, top_p, min_p, repeat_penalty;
+    uint64_t seed;
+    bool json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages, all;
+} fr_cmd_args;
+
+typedef struct fr_cmd {
+    fr_command table;
+    int (*run)(const fr_cmd_args *args, const fr_parsed *parsed);
+} fr_cmd;
+
+extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
+    fr_cmd_logits, fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man,
+    fr_cmd_completion;
+extern const fr_program fr_cmd_program;
+
+// Groups of options, for the tables.
+extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa
+extern const fr_option_group fr_cmd_engine_options; // the same without -c
+extern const fr_option_group fr_cmd_file_options;   // -m alone: no weights are read
+extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,
+    fr_cmd_chat_sampling_options;
+extern const fr_option_group fr_cmd_output_options; // --json --quiet
+extern const fr_option_group fr_cmd_quiet_options;  // --quiet
+const char *fr_cmd_isa(const fr_cmd_args *args);    // "auto", "avx2", ...
+
+// ---------------------------------------------------------------- report.c
+// Prints `forerun: SENTENCE` to stderr and returns the exit code that belongs to the error.
+int fr_cmd_fail(const fr_error *err);
+int fr_cmd_fail_as(int exit_code, const fr_error *err); // the same sentence, another code
+// A wrong command line: the sentence and where to read on. Returns 2.
+int fr_cmd_usage(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Checks options that need the machine: --isa, and -m being there. 0, or the exit code.
+int fr_cmd_check(const char *command, const fr_cmd_args *args);
+
+// Prints a document on one line of stdout and drops the reference. value NULL: there was no memory.
+int fr_cmd_print_json(json_t *value);
+json_t *fr_cmd_real(double x); // null where x is not finite
+// Ends all output: flushes stdout. The exit code is `code`, or 1 with a sentence if writing failed.
+int fr_cmd_end_output(int code);
+
+// Whether text on `out` may carry colours: FR_COLOR_AUTO asks for a terminal and no NO_COLOR.
+enum { FR_COLOR_NEVER, FR_COLOR_AUTO, FR_COLOR_ALWAYS };
+bool fr_cmd_colored(int when, FILE *out);
+
+size_t fr_cmd_peak_bytes(void);                // peak resident memory of this process
+void fr_cmd_cpu_name(char *name, size_t room); // as the system calls it
+bool fr_cmd_progress(void *user, const char *what, uint64_t done,
+                     uint64_t total); // user: fr_progress
+
+// ---------------------------------------------------------------- signal.c
+void fr_cmd_catch_interrupts(
+    void); // Ctrl-C from now on sets the flag; a second one ends the program
+void fr_cmd_clear_interrupt(void); // forgets it and catches the next
+bool fr_cmd_interrupted(void);
+
+// ---------------------------------------------------------------- input.c
+typedef struct fr_bytes { // {0} is empty; NUL behind the bytes, not counted
+    char *data;
+    size_t n, cap;
+} fr_bytes;
+void fr_bytes_free(fr_bytes *b);
+// The whole of a file, "-" meaning stdin, of at most FR_INPUT_MAX bytes. FR_EIO, FR_ENOMEM,
+// FR_EDATA.
+#define FR_INPUT_MAX ((size_t)1 << 30)
+fr_status fr_cmd_read_file(fr_bytes *out, const char *path, fr_error *err);
+// The next line without its newline, of at most FR_INPUT_MAX bytes; *more false at the end.
+fr_status fr_cmd_read_line(fr_bytes *line, FILE *in, const char *name, bool *more, fr_error *err);
+// Numbers "1,2,3" of min..max; at most `room`. FR_EARG names `what`.
+fr_status fr_cmd_numbers(const char *text, const char *what, int min, int max, int32_t *out,
+                         int room, int *n, fr_error *err);
+fr_status fr_cmd_unhex(const char *hex, size_t n, fr_bytes *out, fr_error *err);
+
+#endif

@@ -1,0 +1,114 @@
+// generate.c — options to engine, session and request; statistics to words and JSON.
+#define _GNU_SOURCE
+#include "cmd/generate.h"
+#include "base/clock.h"
+#include <limits.h>
+#include <string.h>
+#include <sys/random.h>
+
+fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err) {
+    fr_progress bar;
+    fr_progress_open(&bar, args->quiet ? NULL : stderr, "MB", 1e6);
+    const fr_engine_options options = {.isa = fr_cmd_isa(args),
+                                       .threads = args->threads,
+                                       .progress = fr_cmd_progress,
+                                       .progress_user = &bar};
+    const fr_status st = fr_engine_open(out, args->model, &options, err);
+    fr_progress_clear(&bar);
+    return st;
+}
+
+int fr_cmd_check_accept(const char *command, const fr_cmd_args *args) {
+    const char *rule = args->accept;
+    if (!strcmp(rule, "exact")) return FR_EXIT_DONE;
+    if (!strcmp(rule, "rejection") || !strcmp(rule, "typical") || !strncmp(rule, "typical:", 8))
+        return fr_cmd_usage(command,
+                            "--accept %.64s: not available for the drafters of this version", rule);
+    return fr_cmd_usage(
+        command, "--accept %.64s: expected exact, rejection or typical[:EPSILON,DELTA]", rule);
+}
+
+fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
+    uint64_t seed = args->seed;
+    uint32_t drawn;
+    if (!seed_given) {
+        if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
+            drawn = (uint32_t)(fr_seconds() * 1e9);
+        seed = drawn;
+    }
+    return (fr_sampling){.temperature = (float)args->temp,
+                         .top_k = args->top_k,
+                         .top_p = (float)args->top_p,
+                         .min_p = (float)args->min_p,
+                         .repeat_penalty = (float)args->repeat_penalty,
+                         .repeat_last_n = args->repeat_last_n,
+                         .seed = seed};
+}
+
+fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
+                              const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err) {
+    const int most = fr_engine_describe(engine).n_ctx_train;
+    int64_t n_ctx = args->ctx;
+    *out = NULL;
+    if (!n_ctx) n_ctx = !n_tokens || n_tokens > most ? most : n_tokens;
+    if (n_prompt >= (size_t)n_ctx)
+        return fr_fail(err, FR_ECONTEXT,
+                       "prompt: %zu tokens do not fit the context of %lld tokens%s", n_prompt,
+                       (long long)n_ctx,
+                       args->ctx && n_ctx < most ? "; give a larger --ctx-size" : "");
+    const fr_session_options options = {.n_ctx = (int)n_ctx,
+                                        .drafter = spec,
+                                        .tree = args->tree,
+                                        .no_adapt = args->no_adapt,
+                                        .draft_opts =
+                                            args->draft_opts.n ? args->draft_opts.item : NULL};
+    return fr_session_open(out, engine, &options, err);
+}
+
+bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
+    static const char *const colors[] = {"\033[32m", "\033[36m", "\033[35m", "\033[33m",
+                                         "\033[34m"};
+    const fr_printer *p = user;
+    if (fr_cmd_interrupted()) return false;
+    if (p->silent) return true;
+    const bool drafted = p->colored && piece->depth > 0 && piece->bytes;
+    if (drafted) fputs(colors[(unsigned)piece->drafter % 5], stdout);
+    fwrite(piece->text, 1, piece->bytes, stdout);
+    if (drafted) fputs("\033[0m", stdout);
+    return !fflush(stdout);
+}
+
+double fr_cmd_rate(double count, double seconds) {
+    return seconds > 0 ? count / seconds : 0;
+}
+
+double fr_cmd_tokens_per_pass(const fr_stats *s) {
+    return s->passes ? (double)s->completion_tokens / (double)s->passes : 0;
+}
+
+const char *fr_cmd_finish(fr_finish finish) {
+    if (finish == FR_FINISH_INTERRUPTED) return "interrupted";
+    return finish == FR_FINISH_STOP ? "stop" : "length";
+}
+
+json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered) {
+    json_t *list = json_array();
+    int n = FR_MAX_DEPTH;
+    while (n && !offered[n - 1])
+        n--;
+    for (int i = 0; list && i < n; i++)
+        json_array_append_new(
+            list, fr_cmd_real(offered[i] ? (double)accepted[i] / (double)offered[i] : 0));
+    return list;
+}
+
+void fr_cmd_print_stats(const fr_stats *s, double load, uint64_t seed, bool sampled) {
+    fprintf(stderr, "%d tokens at %.1f/s, %.2f a pass; prompt %d tokens at %.1f/s",
+            s->completion_tokens, fr_cmd_rate(s->completion_tokens, s->seconds_decode),
+            fr_cmd_tokens_per_pass(s), s->prompt_tokens,
+            fr_cmd_rate(s->prompt_tokens - s->prompt_reused, s->seconds_prompt));
+    if (load >= 0) fprintf(stderr, "; load %.2f s", load);
+    fprintf(stderr, "; drafter %s, %s", s->used, s->lossless ? "lossless" : "not lossless");
+    if (sampled) fprintf(stderr, "; seed %llu", (unsigned long long)seed);
+    fprintf(stderr, "; %s\n", fr_cmd_finish(s->finish));
+}

@@ -1,0 +1,36 @@
+// generate.h — options to engine, session and request; statistics to words and JSON.
+#ifndef FR_CMD_GENERATE_H
+#define FR_CMD_GENERATE_H
+#include "cmd/cmd.h"
+#include "cmd/text.h"
+
+// Opens the engine that the options describe, with a progress bar on stderr unless --quiet.
+fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err);
+
+// Checks --accept, which has one rule so far. 0 or the exit code.
+int fr_cmd_check_accept(const char *command, const fr_cmd_args *args);
+// The sampling options; a seed that was not given is drawn at random.
+fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given);
+
+// A session for `spec` whose context holds n_tokens, or what --ctx-size says; n_tokens 0: all that
+// the model has. FR_ECONTEXT when a prompt of n_prompt tokens does not fit.
+fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
+                              const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err);
+
+// A stream callback that prints to stdout at once; false after Ctrl-C or a write error. user:
+// fr_printer.
+typedef struct fr_printer {
+    bool colored; // drafted tokens in the colour of who drafted them
+    bool silent;
+} fr_printer;
+bool fr_cmd_print_piece(void *user, const fr_piece *piece);
+
+// Rates, 0 where nothing was measured.
+double fr_cmd_rate(double count, double seconds);
+double fr_cmd_tokens_per_pass(const fr_stats *stats);
+const char *fr_cmd_finish(fr_finish finish); // "stop", "length", "interrupted"
+json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered); // shares by depth
+// One line on stderr. load < 0: leaves the load time out.
+void fr_cmd_print_stats(const fr_stats *stats, double load, uint64_t seed, bool sampled);
+
+#endif

@@ -1,0 +1,117 @@
+// input.c — files, lines and lists of numbers.
+#include "cmd/cmd.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fr_bytes_free(fr_bytes *b) {
+    free(b->data);
+    *b = (fr_bytes){0};
+}
+
+// Room for n more bytes and a NUL.
+static fr_status reserve(fr_bytes *b, size_t n, const char *name, fr_error *err) {
+    if (n > FR_INPUT_MAX || b->n > FR_INPUT_MAX - n)
+        return fr_fail(err, FR_EDATA, "%s: longer than %zu MiB", name, FR_INPUT_MAX >> 20);
+    if (b->n + n + 1 <= b->cap) return FR_OK;
+    size_t cap = b->cap ? b->cap : 4096;
+    while (cap < b->n + n + 1)
+        cap *= 2;
+    char *data = realloc(b->data, cap);
+    if (!data) return fr_fail(err, FR_ENOMEM, "%s: no memory for %zu bytes", name, cap);
+    b->data = data;
+    b->cap = cap;
+    return FR_OK;
+}
+
+fr_status fr_cmd_read_file(fr_bytes *out, const char *path, fr_error *err) {
+    const bool standard = !strcmp(path, "-");
+    const char *name = standard ? "standard input" : path;
+    *out = (fr_bytes){0};
+    FILE *f = standard ? stdin : fopen(path, "rb");
+    if (!f) return fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
+    fr_status st = FR_OK;
+    for (;;) {
+        // One byte more than allowed is asked for, to see that there is one.
+        const size_t step = out->cap > out->n + 1 ? out->cap - out->n - 1 : 65536;
+        if ((st = reserve(out, step, name, err))) break;
+        errno = 0;
+        const size_t got = fread(out->data + out->n, 1, step, f);
+        out->n += got;
+        if (fr_cmd_interrupted()) {
+            st = fr_fail(err, FR_EINTR, "%s: interrupted", name);
+            break;
+        }
+        if (got == step) continue;
+        if (ferror(f)) st = fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
+        break;
+    }
+    if (!standard) fclose(f);
+    if (st)
+        fr_bytes_free(out);
+    else
+        out->data[out->n] = 0;
+    return st;
+}
+
+fr_status fr_cmd_read_line(fr_bytes *line, FILE *in, const char *name, bool *more, fr_error *err) {
+    line->n = 0;
+    *more = false;
+    for (;;) {
+        const fr_status st = reserve(line, 1, name, err);
+        if (st) return st;
+        errno = 0;
+        const int c = getc_unlocked(in);
+        if (c == EOF) {
+            if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "%s: interrupted", name);
+            if (ferror(in)) return fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
+            *more = line->n > 0;
+            break;
+        }
+        *more = true;
+        if (c == '\n') break;
+        line->data[line->n++] = (char)c;
+    }
+    line->data[line->n] = 0;
+    return FR_OK;
+}
+
+fr_status fr_cmd_numbers(const char *text, const char *what, int min, int max, int32_t *out,
+                         int room, int *n, fr_error *err) {
+    *n = 0;
+    for (const char *s = text;;) {
+        char *end;
+        errno = 0;
+        const long x = strtol(s, &end, 10);
+        if (end == s || (*end && *end != ',') || errno || x < min || x > max)
+            return fr_fail(err, FR_EARG,
+                           "%s %.40s: expected whole numbers from %d to %d with "
+                           "commas between them",
+                           what, s, min, max);
+        if (*n == room) return fr_fail(err, FR_EARG, "%s: more than %d numbers", what, room);
+        out[(*n)++] = (int32_t)x;
+        if (!*end) return FR_OK;
+        s = end + 1;
+    }
+}
+
+static int digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+fr_status fr_cmd_unhex(const char *hex, size_t n, fr_bytes *out, fr_error *err) {
+    out->n = 0;
+    const fr_status st = reserve(out, n / 2, "hex", err);
+    if (st) return st;
+    if (n % 2) return fr_fail(err, FR_EDATA, "hex: an odd number of digits");
+    for (size_t i = 0; i < n; i += 2) {
+        const int high = digit(hex[i]), low = digit(hex[i + 1]);
+        if (high < 0 || low < 0)
+            return fr_fail(err, FR_EDATA, "hex: no hexadecimal digit at place %zu", i);
+        out->data[out->n++] = (char)(high * 16 + low);
+    }
+    out->data[out->n] = 0;
+    return FR_OK;
+}

@@ -1,0 +1,218 @@
+// inspect.c — `inspect`: what a model or a pack holds.
+#include "cmd/text.h"
+#include "model/kv.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_WHOLE = 64, LIST_START = 8, TEXT_SHOWN = 60 };
+
+static json_t *item_json(const fr_gguf_kv *kv, uint64_t i) {
+    switch (kv->item) {
+    case FR_GGUF_F32:
+    case FR_GGUF_F64:
+        return fr_cmd_real(fr_gguf_item_f64(kv, i));
+    case FR_GGUF_BOOL:
+        return json_boolean(fr_gguf_item_bool(kv, i));
+    case FR_GGUF_STR: {
+        const fr_gguf_str s = fr_gguf_item_str(kv, i);
+        return fr_cmd_json_text(s.data, s.bytes);
+    }
+    default:
+        return json_integer(fr_gguf_item_i64(kv, i));
+    }
+}
+
+// Vocabularies have hundreds of thousands of items: of a long list only the beginning is given.
+static json_t *value_json(const fr_gguf_kv *kv) {
+    if (kv->type != FR_GGUF_ARRAY) return item_json(kv, 0);
+    const bool whole = kv->count <= LIST_WHOLE;
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < (whole ? kv->count : LIST_START); i++)
+        if (!list || json_array_append_new(list, item_json(kv, i))) break;
+    if (whole) return list;
+    return json_pack("{s:s, s:I, s:o}", "items", fr_gguf_type_name(kv->item), "count",
+                     (json_int_t)kv->count, "first", list);
+}
+
+static json_t *metadata_json(const fr_gguf *g) {
+    json_t *all = json_object();
+    for (size_t i = 0; all && i < fr_gguf_n_kv(g); i++) {
+        const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
+        json_t *key = fr_cmd_json_text(kv->key.data, kv->key.bytes);
+        if (key) json_object_set_new(all, json_string_value(key), value_json(kv));
+        json_decref(key);
+    }
+    return all;
+}
+
+static json_t *tensors_json(const fr_gguf *g) {
+    json_t *all = json_array();
+    for (size_t i = 0; all && i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        json_t *shape = json_array();
+        for (int d = 0; shape && d < t->n_dims; d++)
+            json_array_append_new(shape, json_integer(t->ne[d]));
+        json_array_append_new(all, json_pack("{s:o, s:s, s:o, s:I}", "name",
+                                             fr_cmd_json_text(t->name, strlen(t->name)), "type",
+                                             fr_qtype_name((uint32_t)t->type), "shape", shape,
+                                             "bytes", (json_int_t)t->bytes));
+    }
+    return all;
+}
+
+typedef struct totals {
+    uint64_t parameters, bytes;
+    struct {
+        size_t n;
+        uint64_t bytes;
+    } by_type[FR_TYPE_LIMIT];
+} totals;
+
+static totals sum_tensors(const fr_gguf *g) {
+    totals sum = {0};
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        sum.parameters += (uint64_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
+        sum.bytes += t->bytes;
+        sum.by_type[t->type].n++;
+        sum.by_type[t->type].bytes += t->bytes;
+    }
+    return sum;
+}
+
+// What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
+static json_t *memory_json(const fr_gguf *g, const totals *sum, fr_error *err) {
+    fr_config c;
+    if (fr_config_read(&c, g, err)) return json_null();
+    const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
+    return json_pack("{s:I, s:I, s:i, s:I}", "weights_bytes", (json_int_t)sum->bytes,
+                     "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
+                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train));
+}
+
+static json_t *inspect_json(const fr_gguf *g) {
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    fr_error err = {0};
+    fr_gguf_fingerprint(g, fingerprint);
+    const totals sum = sum_tensors(g);
+    json_t *memory = memory_json(g, &sum, &err);
+    json_t *root = json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
+                             fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
+                             (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+                             (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint,
+                             "parameters", (json_int_t)sum.parameters, "memory", memory, "metadata",
+                             metadata_json(g), "tensors", tensors_json(g));
+    if (root && err.code)
+        json_object_set_new(root, "not_runnable", fr_cmd_json_text(err.text, strlen(err.text)));
+    return root;
+}
+
+// One value on a terminal's line: long text and lists are cut, control bytes shown as '?'.
+static void print_item(const fr_gguf_kv *kv, uint64_t i) {
+    if (kv->item == FR_GGUF_STR) {
+        const fr_gguf_str s = fr_gguf_item_str(kv, i);
+        json_t *text = fr_cmd_json_text(s.data, s.bytes);
+        const char *from = text ? json_string_value(text) : "";
+        const size_t all = text ? json_string_length(text) : 0;
+        size_t n = all < TEXT_SHOWN ? all : TEXT_SHOWN;
+        while (n < all && n && ((uint8_t)from[n] & 0xc0) == 0x80)
+            n--; // not inside a character
+        putchar('"');
+        for (size_t k = 0; k < n; k++)
+            putchar((uint8_t)from[k] < 0x20 || from[k] == 0x7f ? '?' : from[k]);
+        printf("\"%s", n < all ? "..." : "");
+        json_decref(text);
+    } else if (kv->item == FR_GGUF_BOOL) {
+        fputs(fr_gguf_item_bool(kv, i) ? "true" : "false", stdout);
+    } else if (kv->item == FR_GGUF_F32 || kv->item == FR_GGUF_F64) {
+        printf("%.9g", fr_gguf_item_f64(kv, i));
+    } else {
+        printf("%" PRId64, fr_gguf_item_i64(kv, i));
+    }
+}
+
+static void print_metadata(const fr_gguf *g) {
+    for (size_t i = 0; i < fr_gguf_n_kv(g); i++) {
+        const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
+        const bool list = kv->type == FR_GGUF_ARRAY;
+        fputs("  ", stdout);
+        for (size_t k = 0; k < kv->key.bytes; k++)
+            putchar((uint8_t)kv->key.data[k] < 0x20 ? '?' : kv->key.data[k]);
+        fputs(" = ", stdout);
+        if (list) printf("%" PRIu64 " %s [", kv->count, fr_gguf_type_name(kv->item));
+        const uint64_t shown = kv->count < 4 ? kv->count : 4;
+        for (uint64_t k = 0; k < shown; k++) {
+            if (k) fputs(", ", stdout);
+            print_item(kv, k);
+        }
+        puts(list ? shown < kv->count ? ", ...]" : "]" : "");
+    }
+}
+
+static void print_memory(const fr_gguf *g) {
+    fr_config c;
+    fr_error err;
+    if (fr_config_read(&c, g, &err)) {
+        printf("memory: not a model that this engine runs: %s\n", err.text);
+        return;
+    }
+    const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
+    printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
+           "model's whole context\n",
+           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train) / 1048576, c.n_ctx_train);
+}
+
+static void inspect_print(const fr_gguf *g) {
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    fr_gguf_fingerprint(g, fingerprint);
+    const totals sum = sum_tensors(g);
+    printf("file: %s, %" PRIu64 " bytes, GGUF version %u", fr_gguf_path(g), fr_gguf_file_bytes(g),
+           fr_gguf_version(g));
+    if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
+    printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
+           (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
+    print_memory(g);
+    for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
+        if (sum.by_type[i].n)
+            printf("  %-7s %4zu tensors %12.1f MB\n", fr_qtype_name(i), sum.by_type[i].n,
+                   (double)sum.by_type[i].bytes / 1e6);
+    printf("metadata, %zu keys:\n", fr_gguf_n_kv(g));
+    print_metadata(g);
+    printf("tensors:\n");
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        printf("  %-40s %-7s", t->name, fr_qtype_name((uint32_t)t->type));
+        for (int d = 0; d < t->n_dims; d++)
+            printf("%s%" PRId64, d ? " x " : " ", t->ne[d]);
+        putchar('\n');
+    }
+}
+
+static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
+    const char *path = parsed->n_args ? parsed->args[0] : args->model;
+    if (!path) return fr_cmd_usage("inspect", "a FILE is needed");
+    if (parsed->n_args && args->model) return fr_cmd_usage("inspect", "FILE and -m: give one");
+    fr_gguf *g;
+    fr_error err = {0};
+    if (fr_gguf_open(&g, path, &err)) return fr_cmd_fail(&err);
+    int code = FR_EXIT_DONE;
+    if (args->json)
+        code = fr_cmd_print_json(inspect_json(g));
+    else
+        inspect_print(g);
+    fr_gguf_close(g);
+    return code;
+}
+
+const fr_cmd fr_cmd_inspect = {
+    {.name = "inspect",
+     .summary = "show what a model or a pack holds",
+     .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
+              "session on it needs. Reads the header and a little of every tensor.\n\nIn the JSON "
+              "document a list of more than 64 items is given as its length and its beginning.",
+     .args = "FILE",
+     .max_args = 1,
+     .example = "forerun inspect models/smollm2-135m.gguf",
+     .groups = {&fr_cmd_file_options, &fr_cmd_output_options}},
+    run_inspect};

@@ -1,0 +1,62 @@
+// main.c — finds the command, reads its options by its table, runs it.
+#include "cmd/cmd.h"
+#include <string.h>
+
+static const fr_cmd *const commands[] = {&fr_cmd_run,      &fr_cmd_chat,       &fr_cmd_bench,
+                                         &fr_cmd_curve,    &fr_cmd_perplexity, &fr_cmd_logits,
+                                         &fr_cmd_tokenize, &fr_cmd_detokenize, &fr_cmd_inspect,
+                                         &fr_cmd_man,      &fr_cmd_completion};
+
+static const fr_command *const tables[] = {
+    &fr_cmd_run.table,      &fr_cmd_chat.table,       &fr_cmd_bench.table,
+    &fr_cmd_curve.table,    &fr_cmd_perplexity.table, &fr_cmd_logits.table,
+    &fr_cmd_tokenize.table, &fr_cmd_detokenize.table, &fr_cmd_inspect.table,
+    &fr_cmd_man.table,      &fr_cmd_completion.table, NULL};
+
+const fr_program fr_cmd_program = {
+    .name = "forerun",
+    .version = FR_VERSION,
+    .summary = "run language models several tokens a pass, with the bytes of plain decoding",
+    .about = "Runs frozen GGUF models on the CPU. A drafter guesses what comes next, one pass of "
+             "the model checks all guesses, and what is printed is exactly what decoding one token "
+             "at a time would have printed.",
+    .commands = tables,
+};
+
+static int unknown_command(const char *name, const char *near) {
+    if (near) return fr_cmd_usage("", "%.64s: unknown command; did you mean '%s'?", name, near);
+    return fr_cmd_usage("", "%.64s: unknown command", name);
+}
+
+static int run_command(int argc, char **argv) {
+    const char *near;
+    const fr_command *table = fr_option_command(&fr_cmd_program, argv[1], &near);
+    if (!table) return unknown_command(argv[1], near);
+    const fr_cmd *cmd = commands[0];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (&commands[i]->table == table) cmd = commands[i];
+    fr_cmd_args args = {0};
+    fr_parsed parsed;
+    fr_error err;
+    if (fr_option_parse(table, argc - 2, argv + 2, &args, &parsed, &err))
+        return fr_cmd_usage(table->name, "%s", err.text);
+    if (parsed.help) {
+        fr_option_help(&fr_cmd_program, table, stdout);
+        return FR_EXIT_DONE;
+    }
+    return cmd->run(&args, &parsed);
+}
+
+int main(int argc, char **argv) {
+    fr_cmd_catch_interrupts();
+    int code = FR_EXIT_DONE;
+    if (argc < 2)
+        code = fr_cmd_usage("", "a COMMAND is needed");
+    else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        printf("forerun %s\n", FR_VERSION);
+    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        fr_option_help_program(&fr_cmd_program, stdout);
+    else
+        code = run_command(argc, argv);
+    return fr_cmd_end_output(code);
+}

@@ -1,0 +1,28 @@
+// prompts.h — prompt files: JSON lines {"id","task","messages":[{"role":"user","content"}…]}.
+//
+// Only the user's turns count; a system message in front is kept. The answers between them come
+// from the model. Read whole and checked at once.
+#ifndef FR_CMD_PROMPTS_H
+#define FR_CMD_PROMPTS_H
+#include "cmd/cmd.h"
+
+typedef struct fr_prompt {
+    const char *id;
+    const char *system; // NULL: none
+    size_t system_bytes;
+    const char **turns; // what the user says
+    size_t *turn_bytes;
+    int n_turns; // 1 or more
+} fr_prompt;
+
+typedef struct fr_prompts { // {0} is empty
+    fr_prompt *item;
+    int n, cap;
+    json_t *lines; // the memory behind the strings
+} fr_prompts;
+
+// At most `limit` prompts (0: all). FR_EDATA with the line's number; also where there is none.
+fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *err);
+void fr_prompts_free(fr_prompts *p);
+
+#endif

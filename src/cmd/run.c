@@ -1,0 +1,227 @@
+// run.c — `run`: one prompt, one answer.
+#include "base/clock.h"
+#include "cmd/generate.h"
+#include "draft/registry.h"
+#include "json/messages.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---------------------------------------------------------------- the prompt
+
+// The prompt as the options name it, read before the model is loaded.
+typedef struct source {
+    const char *data;
+    size_t n;
+    bool messages; // JSON, from the file `name`
+    const char *name;
+    fr_bytes bytes; // the memory behind it
+} source;
+
+static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) {
+    *s = (source){.data = args->prompt, .messages = args->messages, .name = args->messages};
+    if (args->prompt) {
+        s->n = strlen(args->prompt);
+        return FR_OK;
+    }
+    const char *path = args->messages ? args->messages : args->file ? args->file : "-";
+    if (!strcmp(path, "-") && isatty(STDIN_FILENO) && !args->quiet)
+        fprintf(stderr, "Type the prompt; Ctrl-D on an empty line ends it.\n");
+    const fr_status st = fr_cmd_read_file(&s->bytes, path, err);
+    s->data = s->bytes.data;
+    s->n = s->bytes.n;
+    return st;
+}
+
+static fr_status encode_messages(const source *s, const fr_cmd_text *text, fr_ids *ids,
+                                 fr_error *err) {
+    fr_json_chat chat = {0};
+    fr_chat_text rendered = {0};
+    fr_error why = {0};
+    fr_status st = fr_json_chat_parse(&chat, s->data, s->n, &why);
+    if (!st) st = fr_cmd_text_chat(text, &chat.request, true, &rendered, ids, &why);
+    fr_chat_text_close(&rendered);
+    fr_json_chat_close(&chat);
+    // A bad file is no mistake of the command line.
+    return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%s: %s", s->name, why.text) : FR_OK;
+}
+
+static fr_status encode_text(const source *s, const fr_cmd_text *text, fr_ids *ids, fr_error *err) {
+    const fr_message user = {.role = {"user", 4}, .content = {s->data, s->n}};
+    fr_chat_request request = {.messages = &user, .n_messages = 1, .add_generation_prompt = true};
+    fr_chat_text rendered = {0};
+    const fr_status st = fr_cmd_text_chat(text, &request, true, &rendered, ids, err);
+    fr_chat_text_close(&rendered);
+    return st;
+}
+
+static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engine *engine,
+                        fr_ids *ids, fr_error *err) {
+    fr_cmd_text text;
+    fr_cmd_text_lend(&text, engine);
+    if (args->raw) return fr_cmd_text_plain(&text, s->data, s->n, FR_PARSE_SPECIAL, true, ids, err);
+    const fr_status st = fr_cmd_text_template(&text, args->chat_template, err);
+    if (st) return st;
+    return s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);
+}
+
+// ---------------------------------------------------------------- the answer
+
+static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double load,
+                           uint64_t seed) {
+    const fr_stats *s = &r->stats;
+    json_t *seconds =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "load", fr_cmd_real(load), "prompt",
+                  fr_cmd_real(s->seconds_prompt), "decode", fr_cmd_real(s->seconds_decode), "draft",
+                  fr_cmd_real(s->seconds_draft), "verify", fr_cmd_real(s->seconds_verify));
+    json_t *root = json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:s, s:b, s:I}", "text",
+                             fr_cmd_json_text(r->text ? r->text : "", r->text_bytes), "tokens",
+                             fr_cmd_json_ids(r->tokens, (size_t)r->n_tokens), "prompt_tokens",
+                             s->prompt_tokens, "completion_tokens", s->completion_tokens,
+                             "finish_reason", fr_cmd_finish(s->finish), "drafter",
+                             fr_cmd_json_text(args->drafter, strlen(args->drafter)), "used",
+                             s->used, "lossless", s->lossless, "passes", (json_int_t)s->passes);
+    json_t *rates =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "tokens_per_pass",
+                  fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",
+                  fr_cmd_real(fr_cmd_rate(s->completion_tokens, s->seconds_decode)), "prompt_tok_s",
+                  fr_cmd_real(fr_cmd_rate(s->prompt_tokens, s->seconds_prompt)), "seconds", seconds,
+                  "accepted_by_depth", fr_cmd_depths(s->accepted, s->offered), "rows_per_pass",
+                  fr_cmd_real(fr_cmd_rate((double)s->rows, (double)s->passes)), "peak_rss_bytes",
+                  (json_int_t)fr_cmd_peak_bytes(), "seed", (json_int_t)(seed & INT64_MAX));
+    if (!root || !rates || json_object_update(root, rates)) {
+        json_decref(root);
+        root = NULL;
+    }
+    json_decref(rates);
+    return root;
+}
+
+// Exit code of an answer that is there, in part or whole.
+static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer *p, double load,
+                  const fr_sampling *sampling) {
+    int code = r->stats.finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
+                   ? FR_EXIT_INTERRUPTED
+                   : FR_EXIT_DONE;
+    if (args->json) {
+        const int bad = fr_cmd_print_json(result_json(args, r, load, sampling->seed));
+        return bad ? bad : code;
+    }
+    if (!p->silent && isatty(STDOUT_FILENO)) putchar('\n');
+    fflush(stdout);
+    if (!args->quiet)
+        fr_cmd_print_stats(&r->stats, load, sampling->seed, sampling->temperature > 0);
+    return code;
+}
+
+static int print_drafters(void) {
+    const fr_drafter_info *d;
+    puts("Drafters for --drafter, and their settings for --draft-opt:");
+    printf("  %-16s %s\n", "auto", "the default: what is predicted to be fastest for this model");
+    for (int i = 0; (d = fr_drafter_info_at(i)); i++) {
+        printf("  %-16s %s\n", d->name, d->what);
+        for (const char *line = d->options; *line;) {
+            const size_t n = strcspn(line, "\n");
+            printf("  %-16s   %.*s\n", "", (int)n, line);
+            line += n + (line[n] != 0);
+        }
+    }
+    return FR_EXIT_DONE;
+}
+
+static int check(const fr_cmd_args *args) {
+    int code = fr_cmd_check("run", args);
+    if (!code) code = fr_cmd_check_accept("run", args);
+    if (code) return code;
+    if ((args->prompt != NULL) + (args->file != NULL) + (args->messages != NULL) > 1)
+        return fr_cmd_usage("run", "-p, -f and --messages: give one of them");
+    if (args->raw && args->messages) return fr_cmd_usage("run", "--raw: messages need a template");
+    return FR_EXIT_DONE;
+}
+
+typedef struct job { // everything that is open
+    source source;
+    fr_engine *engine;
+    fr_session *session;
+    fr_ids ids;
+    double load; // seconds
+} job;
+
+static void job_close(job *j) {
+    fr_session_close(j->session);
+    fr_engine_close(j->engine);
+    fr_ids_free(&j->ids);
+    fr_bytes_free(&j->source.bytes);
+}
+
+static fr_status job_open(job *j, const fr_cmd_args *args, fr_error *err) {
+    fr_status st = read_source(&j->source, args, err);
+    if (st) return st;
+    const double start = fr_seconds();
+    if ((st = fr_cmd_engine_open(&j->engine, args, err))) return st;
+    if ((st = encode(&j->source, args, j->engine, &j->ids, err))) return st;
+    const int64_t n = args->n_predict;
+    const int64_t need = n < 0 ? 0 : (int64_t)j->ids.n + (n ? n : 1);
+    st = fr_cmd_session_open(&j->session, j->engine, args, args->drafter, need, j->ids.n, err);
+    j->load = fr_seconds() - start;
+    return st;
+}
+
+static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
+    if (args->help_drafters) return print_drafters();
+    int code = check(args);
+    if (code) return code;
+    const fr_sampling sampling =
+        fr_cmd_sampling(args, fr_option_given(&fr_cmd_run.table, parsed, "seed"));
+    fr_printer p = {.colored = !args->json && fr_cmd_colored(args->color, stdout),
+                    .silent = args->json};
+    job j = {0};
+    fr_error err = {0};
+    fr_result result = {0};
+    fr_status st = job_open(&j, args, &err);
+    if (!st) {
+        const fr_request request = {.prompt = j.ids.data,
+                                    .n_prompt = (int)j.ids.n,
+                                    .n_predict = args->n_predict,
+                                    .sampling = sampling,
+                                    .stop = args->stop.n ? args->stop.item : NULL,
+                                    .ignore_eos = args->ignore_eos,
+                                    .stream = fr_cmd_print_piece,
+                                    .user = &p};
+        st = fr_session_generate(j.session, &request, &result, &err);
+    }
+    code = st ? fr_cmd_fail(&err) : report(args, &result, &p, j.load, &sampling);
+    job_close(&j);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"prompt",        'p', FR_OPT_TEXT,   AT(prompt),     "TEXT", NULL, NULL, "the user's message", 0, 0, NULL},
+    {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
+    {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
+    {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
+    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
+    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
+    {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "go on after an end token", 0, 0, NULL},
+    {"color",         0,   FR_OPT_SWITCH, AT(color),      "WHEN]", "never", NULL, "print every token in the colour of who drafted it: auto is on terminals only, and what --color alone means", 0, 0, "never|auto|always"},
+    {"help-drafters", 0,   FR_OPT_FLAG,   AT(help_drafters), NULL, NULL, NULL, "list the drafters and their settings", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"Prompt and answer", options};
+
+const fr_cmd fr_cmd_run = {
+    {.name = "run",
+     .summary = "answer one prompt",
+     .about =
+         "Puts the text through the model's chat template and streams the answer to standard "
+         "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
+         "tree, the threads and the instruction set, the output is the same bytes as with "
+         "'--drafter none' and the same seed.\n\nCtrl-C ends the answer where it is; what came so "
+         "far and the statistics are printed.",
+     .example = "forerun run -m models/smollm2-135m.gguf -p 'Why is the sky blue?' -n 64",
+     .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_sampling_options,
+                &fr_cmd_output_options}},
+    run_run};

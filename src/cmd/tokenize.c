@@ -1,0 +1,161 @@
+// tokenize.c — `tokenize` and `detokenize`: JSON lines in, JSON lines out, one at a time.
+#include "cmd/text.h"
+#include "text/stream.h"
+#include "json/messages.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct filter {
+    const fr_cmd_args *args;
+    fr_cmd_text text;
+    fr_ids ids;
+    fr_text decoded;
+    fr_bytes line, bytes;
+    fr_chat_text rendered;
+} filter;
+
+typedef fr_status filter_fn(filter *f, json_t *in, json_t **out, fr_error *err);
+
+static fr_status no_memory(fr_error *err) {
+    return fr_fail(err, FR_ENOMEM, "no memory for the answer");
+}
+
+static fr_status tokenize_text(filter *f, json_t *in, json_t **out, fr_error *err) {
+    const json_t *text = json_object_get(in, "text"), *hex = json_object_get(in, "hex");
+    const char *data = json_string_value(text ? text : hex);
+    size_t n = json_string_length(text ? text : hex);
+    if (!data) return fr_fail(err, FR_EDATA, "expected {\"text\":\"...\"} or {\"hex\":\"...\"}");
+    fr_status st = FR_OK;
+    if (!text) {
+        if ((st = fr_cmd_unhex(data, n, &f->bytes, err))) return st;
+        data = f->bytes.data;
+        n = f->bytes.n;
+    }
+    const unsigned flags = f->args->special ? FR_PARSE_SPECIAL : 0;
+    if ((st = fr_cmd_text_plain(&f->text, data, n, flags, false, &f->ids, err))) return st;
+    *out = json_pack("{s:o}", "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
+    return *out ? FR_OK : no_memory(err);
+}
+
+static fr_status tokenize_messages(filter *f, json_t *in, json_t **out, fr_error *err) {
+    fr_json_chat chat;
+    fr_status st = fr_json_chat_from(&chat, in, err);
+    if (!st) st = fr_cmd_text_chat(&f->text, &chat.request, false, &f->rendered, &f->ids, err);
+    fr_json_chat_close(&chat);
+    if (st) return st;
+    *out = json_pack("{s:o, s:o}", "prompt",
+                     fr_cmd_json_text(f->rendered.data ? f->rendered.data : "", f->rendered.bytes),
+                     "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
+    return *out ? FR_OK : no_memory(err);
+}
+
+static json_t *hex_string(const char *data, size_t n) {
+    static const char digits[] = "0123456789abcdef";
+    char *hex = malloc(2 * n + 1);
+    if (!hex) return NULL;
+    for (size_t i = 0; i < n; i++) {
+        hex[2 * i] = digits[(uint8_t)data[i] >> 4];
+        hex[2 * i + 1] = digits[data[i] & 15];
+    }
+    json_t *value = json_stringn(hex, 2 * n);
+    free(hex);
+    return value;
+}
+
+static fr_status detokenize(filter *f, json_t *in, json_t **out, fr_error *err) {
+    fr_status st = fr_cmd_ids_from_json(&f->ids, json_object_get(in, "ids"), err);
+    if (st) return st;
+    f->decoded.n = 0;
+    if ((st = fr_tokenizer_decode(f->text.tokenizer, f->ids.data, f->ids.n, &f->decoded, err)))
+        return st;
+    const char *data = f->decoded.data ? f->decoded.data : "";
+    json_t *whole = json_stringn(data, f->decoded.n); // NULL where the bytes are not UTF-8
+    if (whole)
+        *out = json_pack("{s:o}", "text", whole);
+    else
+        *out = json_pack("{s:o, s:o}", "text", fr_cmd_json_text(data, f->decoded.n), "hex",
+                         hex_string(data, f->decoded.n));
+    return *out ? FR_OK : no_memory(err);
+}
+
+// Answers line after line until the end of stdin, an error, or a reader that has gone.
+static fr_status pump(filter *f, filter_fn *answer, fr_error *err) {
+    for (size_t number = 1;; number++) {
+        bool more;
+        fr_status st = fr_cmd_read_line(&f->line, stdin, "standard input", &more, err);
+        if (st || !more) return st;
+        if (f->line.data[strspn(f->line.data, " \t\r")] == 0 && strlen(f->line.data) == f->line.n)
+            continue;
+        fr_error why = {0};
+        json_t *out = NULL, *in = fr_json_load(f->line.data, f->line.n, &why);
+        f->ids.n = 0;
+        st = in ? answer(f, in, &out, &why) : why.code;
+        json_decref(in);
+        // What stands on stdin is data, not a part of the command line.
+        if (st)
+            return fr_fail(err, st == FR_EARG ? FR_EDATA : st, "standard input, line %zu: %s",
+                           number, why.text);
+        if (fr_cmd_print_json(out)) return fr_fail(err, FR_ENOMEM, "line %zu: no memory", number);
+        if (fflush(stdout)) return FR_OK; // main says why
+    }
+}
+
+static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
+    filter f = {.args = args};
+    fr_error err = {0};
+    fr_status st = fr_cmd_text_open(&f.text, args->model, &err);
+    if (!st && answer == tokenize_messages)
+        st = fr_cmd_text_template(&f.text, args->chat_template, &err);
+    if (!st) st = pump(&f, answer, &err);
+    fr_chat_text_close(&f.rendered);
+    fr_bytes_free(&f.line);
+    fr_bytes_free(&f.bytes);
+    fr_text_free(&f.decoded);
+    fr_ids_free(&f.ids);
+    fr_cmd_text_close(&f.text);
+    return st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
+}
+
+static int run_tokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
+    (void)parsed;
+    if (!args->model) return fr_cmd_usage("tokenize", "-m: a model FILE is needed");
+    return run_filter(args, args->as_messages ? tokenize_messages : tokenize_text);
+}
+
+static int run_detokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
+    (void)parsed;
+    if (!args->model) return fr_cmd_usage("detokenize", "-m: a model FILE is needed");
+    return run_filter(args, detokenize);
+}
+
+// clang-format off
+static const fr_option options[] = {
+    {"special",  0, FR_OPT_FLAG, offsetof(fr_cmd_args, special),     NULL, NULL, NULL, "read special tokens in the text as such", 0, 0, NULL},
+    {"messages", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, as_messages), NULL, NULL, NULL, "the lines are conversations, put through the chat template", 0, 0, NULL},
+    {"chat-template", 0, FR_OPT_STRING, offsetof(fr_cmd_args, chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"Tokenizing", options};
+
+const fr_cmd fr_cmd_tokenize = {
+    {.name = "tokenize",
+     .summary = "turn text into token ids",
+     .about =
+         "Reads JSON lines from standard input and answers each with one JSON line at once: "
+         "{\"text\":\"...\"}, or {\"hex\":\"...\"} for bytes that are not UTF-8, in; "
+         "{\"ids\":[...]} out. No beginning-of-text token is added.\n\nWith --messages the lines "
+         "are {\"messages\":[...],\"tools\":[...],\"add_generation_prompt\":true} and the answer "
+         "also has the \"prompt\" that the model's chat template makes of them.",
+     .example = "echo '{\"text\":\"Hello world\"}' | forerun tokenize -m models/smollm2-135m.gguf",
+     .groups = {&fr_cmd_file_options, &group}},
+    run_tokenize};
+
+const fr_cmd fr_cmd_detokenize = {
+    {.name = "detokenize",
+     .summary = "turn token ids into text",
+     .about = "Reads JSON lines {\"ids\":[...]} from standard input and answers each with "
+              "{\"text\":\"...\"} at once. Where the bytes are not UTF-8 the text has U+FFFD in "
+              "their place and \"hex\" holds them as they are.",
+     .example = "echo '{\"ids\":[19556, 905]}' | forerun detokenize -m models/smollm2-135m.gguf",
+     .groups = {&fr_cmd_file_options}},
+    run_detokenize};

@@ -1,0 +1,17 @@
+#include "kern/avx2/avx2.h"
+
+const fr_kern fr_kern_avx2 = {
+    .isa = FR_ISA_AVX2,
+    .name = "avx2",
+    .quantize = fr_quantize_avx2,
+    .matmul = FR_MATMUL_TABLE(avx2),
+    .rmsnorm = fr_rmsnorm_avx2,
+    .add = fr_add_avx2,
+    .scale = fr_scale_avx2,
+    .silu_mul = fr_silu_mul_avx2,
+    .gelu_mul = fr_gelu_mul_avx2,
+    .rope = fr_rope_avx2,
+    .kv_store = fr_kv_store_avx2,
+    .attend = fr_attend_avx2,
+    .argmax = fr_argmax_avx2,
+};

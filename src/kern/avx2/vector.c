@@ -1,0 +1,181 @@
+// One row by itself, eight lanes at a time; what is left over goes the way of the reference.
+#include "kern/avx2/avx2.h"
+#include "kern/avx2/lanes.h"
+#include "kern/math.h"
+#include <math.h>
+
+void fr_rmsnorm_avx2(float *y, const float *x, const float *w, int n, float eps) {
+    __m256 low = _mm256_setzero_ps(), high = low;
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 x0 = _mm256_loadu_ps(x + i), x1 = _mm256_loadu_ps(x + i + 8);
+        low = _mm256_fmadd_ps(x0, x0, low);
+        high = _mm256_fmadd_ps(x1, x1, high);
+    }
+    if (i < n) { // fma(0, 0, a) leaves the other lanes as they are
+        float rest[16] = {0};
+        memcpy(rest, x + i, (size_t)(n - i) * sizeof *x);
+        const __m256 x0 = _mm256_loadu_ps(rest), x1 = _mm256_loadu_ps(rest + 8);
+        low = _mm256_fmadd_ps(x0, x0, low);
+        high = _mm256_fmadd_ps(x1, x1, high);
+    }
+    const float factor = 1.0f / sqrtf(fr_join16(low, high) / (float)n + eps);
+    const __m256 f = _mm256_set1_ps(factor);
+    for (i = 0; i + 8 <= n; i += 8) {
+        __m256 v = _mm256_mul_ps(_mm256_loadu_ps(x + i), f);
+        if (w) v = _mm256_mul_ps(v, _mm256_loadu_ps(w + i));
+        _mm256_storeu_ps(y + i, v);
+    }
+    for (; i < n; i++)
+        y[i] = w ? (x[i] * factor) * w[i] : x[i] * factor;
+}
+
+void fr_add_avx2(float *y, const float *x, int n) {
+    int i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
+    for (; i < n; i++)
+        y[i] += x[i];
+}
+
+void fr_scale_avx2(float *y, float factor, int n) {
+    const __m256 f = _mm256_set1_ps(factor);
+    int i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(y + i), f));
+    for (; i < n; i++)
+        y[i] *= factor;
+}
+
+void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n) {
+    const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 x = _mm256_loadu_ps(gate + i);
+        const __m256 d = _mm256_add_ps(one, fr_exp8(_mm256_xor_ps(x, sign)));
+        const __m256 s = _mm256_div_ps(x, d);
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(s, _mm256_loadu_ps(up + i)));
+    }
+    for (; i < n; i++)
+        y[i] = fr_silu(gate[i]) * up[i];
+}
+
+void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n) {
+    const __m256 one = _mm256_set1_ps(1.0f), two = _mm256_set1_ps(2.0f);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 x = _mm256_loadu_ps(gate + i);
+        const __m256 cubic =
+            _mm256_fmadd_ps(_mm256_mul_ps(_mm256_set1_ps(0.044715f), x), _mm256_mul_ps(x, x), x);
+        const __m256 z = _mm256_mul_ps(_mm256_set1_ps(0x1.988454p-1f), cubic);
+        const __m256 d = _mm256_add_ps(fr_exp8(_mm256_mul_ps(two, z)), one);
+        const __m256 t = _mm256_sub_ps(one, _mm256_div_ps(two, d));
+        const __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), x);
+        const __m256 g = _mm256_mul_ps(half, _mm256_add_ps(one, t));
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(g, _mm256_loadu_ps(up + i)));
+    }
+    for (; i < n; i++)
+        y[i] = fr_gelu(gate[i]) * up[i];
+}
+
+static void rotate_pair(float *px, float *py, float c, float s) {
+    const float x = *px, y = *py;
+    *px = __builtin_fmaf(x, c, -(y * s));
+    *py = __builtin_fmaf(x, s, y * c);
+}
+
+static void rope_halves(float *head, const float *cs, int half) {
+    int i = 0;
+    for (; i + 8 <= half; i += 8) {
+        const __m256 a = _mm256_loadu_ps(cs + 2 * i), b = _mm256_loadu_ps(cs + 2 * i + 8);
+        const __m256d cc = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+        const __m256d ss = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
+        const __m256 c = _mm256_castpd_ps(_mm256_permute4x64_pd(cc, 0xd8));
+        const __m256 s = _mm256_castpd_ps(_mm256_permute4x64_pd(ss, 0xd8));
+        const __m256 x = _mm256_loadu_ps(head + i), y = _mm256_loadu_ps(head + half + i);
+        _mm256_storeu_ps(head + i, _mm256_fmsub_ps(x, c, _mm256_mul_ps(y, s)));
+        _mm256_storeu_ps(head + half + i, _mm256_fmadd_ps(x, s, _mm256_mul_ps(y, c)));
+    }
+    for (; i < half; i++)
+        rotate_pair(head + i, head + half + i, cs[2 * i], cs[2 * i + 1]);
+}
+
+static void rope_pairs(float *head, const float *cs, int half) {
+    int i = 0;
+    for (; i + 4 <= half; i += 4) {
+        const __m256 v = _mm256_loadu_ps(head + 2 * i), c_s = _mm256_loadu_ps(cs + 2 * i);
+        const __m256 s_c = _mm256_permute_ps(c_s, 0xb1);
+        const __m256 y_terms = _mm256_mul_ps(_mm256_movehdup_ps(v), s_c);
+        // even lanes x*c - y*s, odd lanes x*s + y*c
+        const __m256 turned = _mm256_fmaddsub_ps(_mm256_moveldup_ps(v), c_s, y_terms);
+        _mm256_storeu_ps(head + 2 * i, turned);
+    }
+    for (; i < half; i++)
+        rotate_pair(head + 2 * i, head + 2 * i + 1, cs[2 * i], cs[2 * i + 1]);
+}
+
+void fr_rope_avx2(float *head, const float *cs, int n_rot, bool neox) {
+    if (neox)
+        rope_halves(head, cs, n_rot / 2);
+    else
+        rope_pairs(head, cs, n_rot / 2);
+}
+
+// Eight values as f16, saturating; NaN stays NaN (second operands).
+static __m128i half8(const float *x) {
+    __m256 v = _mm256_min_ps(_mm256_set1_ps(65504.0f), _mm256_loadu_ps(x));
+    v = _mm256_max_ps(_mm256_set1_ps(-65504.0f), v);
+    return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+void fr_kv_store_avx2(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                      const float *value) {
+    k += (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim + slot % FR_KEY_BLOCK;
+    v += (size_t)slot * (size_t)head_dim;
+    int d = 0;
+    for (; d + 8 <= head_dim; d += 8) {
+        _Alignas(16) uint16_t h[8];
+        _mm_store_si128((__m128i *)h, half8(key + d));
+        FR_UNROLL for (int i = 0; i < 8; i++) k[(d + i) * FR_KEY_BLOCK] = h[i];
+        _mm_storeu_si128((__m128i *)(v + d), half8(value + d));
+    }
+    for (; d < head_dim; d++) {
+        k[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
+        v[d] = fr_f16_from_f32_sat(value[d]);
+    }
+}
+
+// max with the new value as the first operand drops NaN.
+static float largest(const float *x, int n) {
+    __m256 a = _mm256_set1_ps(-INFINITY), b = a;
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        a = _mm256_max_ps(_mm256_loadu_ps(x + i), a);
+        b = _mm256_max_ps(_mm256_loadu_ps(x + i + 8), b);
+    }
+    float lane[8], best = -INFINITY;
+    _mm256_storeu_ps(lane, _mm256_max_ps(a, b));
+    for (int l = 0; l < 8; l++)
+        best = lane[l] > best ? lane[l] : best;
+    for (; i < n; i++)
+        best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+int fr_argmax_avx2(const float *x, int n) {
+    enum { PART = 4096 }; // searched again, from the cache, when it holds the largest
+    float best = -INFINITY;
+    int part = -1;
+    for (int i = 0; i < n; i += PART) {
+        const float m = largest(x + i, n - i < PART ? n - i : PART);
+        if (m > best) best = m, part = i;
+    }
+    if (part >= 0) {
+        while (x[part] != best)
+            part++;
+        return part;
+    }
+    for (int i = 0; i < n; i++) // nothing above -inf: the first that is a number, if any
+        if (x[i] == x[i]) return i;
+    return 0;
+}

@@ -1,0 +1,172 @@
+// check_attend.c — attention over random trees: every instruction set against ref/, bit for bit,
+// and each row against plain decoding, where its ancestors were committed one after another.
+#include "check.h"
+#include "kern/half.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_Q = 40, GAP = 3 }; // GAP: floats between two outputs, which nobody may touch
+
+typedef struct tree {
+    int committed, scratch, head_dim, n_q;
+    int parent[FR_MAX_SCRATCH]; // -1: hangs under the committed context
+    int32_t pos[FR_MAX_SCRATCH];
+    int node[MAX_Q]; // the scratch slot that a query row belongs to; -1: none, sees only the
+                     // context
+    fr_view view[MAX_Q];
+    const float *q[MAX_Q];
+    const fr_view *views[MAX_Q];
+    uint16_t *k, *v;
+    float *work;
+    float scale;
+} tree;
+
+static size_t key_values(int slots, int head_dim) {
+    return (size_t)((slots + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
+}
+
+static void make_shape(check *c, tree *t) {
+    static const int dims[] = {64, 64, 80, 96, 128, 256, 4, 8, 12, 20, 24, 60, 100};
+    static const int contexts[] = {0, 1, 15, 16, 17, 31, 32, 33, 128};
+    t->head_dim = dims[check_below(c, sizeof dims / sizeof *dims)];
+    t->committed = check_below(c, 3) ? check_below(c, 90) : contexts[check_below(c, 9)];
+    if (!check_below(c, 12)) t->committed += 500;
+    t->scratch = check_below(c, 4) ? check_below(c, 40) : check_below(c, FR_MAX_SCRATCH + 1);
+    if (!check_below(c, 10)) t->scratch = 0;
+    if (t->committed + t->scratch == 0) t->committed = 1;
+    t->n_q = 1 + check_below(c, check_below(c, 2) ? 8 : MAX_Q);
+    t->scale = check_uniform(c, 0.05f, 0.3f);
+}
+
+static void make_parents(check *c, tree *t) {
+    const int kind = check_below(c, 3); // bushy, near a chain, a chain
+    for (int i = 0; i < t->scratch; i++) {
+        const int back = kind == 0 ? i + 1 : kind == 1 ? 3 : 1;
+        t->parent[i] = i - 1 - check_below(c, back < i + 1 ? back : i + 1);
+        t->pos[i] = t->parent[i] < 0 ? t->committed : t->pos[t->parent[i]] + 1;
+    }
+}
+
+// A row belongs to a node and sees it, its ancestors and the context inside a window.
+static void make_rows(check *c, tree *t, const float *q) {
+    const int fixed =
+        check_below(c, 2) ? 0 : check_below(c, t->committed + 1); // first of most rows
+    for (int r = 0; r < t->n_q; r++) {
+        t->node[r] =
+            t->scratch && (!t->committed || check_below(c, 8)) ? check_below(c, t->scratch) : -1;
+        t->view[r] =
+            (fr_view){.first = check_below(c, 4) ? fixed : check_below(c, t->committed + 1)};
+        if (t->node[r] < 0 && t->view[r].first == t->committed) t->view[r].first--;
+        for (int i = t->node[r]; i >= 0; i = t->parent[i])
+            t->view[r].scratch[i / 64] |= UINT64_C(1) << (i % 64);
+        t->q[r] = q + r * t->head_dim;
+        t->views[r] = &t->view[r];
+    }
+}
+
+static float *random_floats(check *c, int n, float size) {
+    float *x = check_buffer((size_t)n * sizeof *x);
+    for (int i = 0; i < n; i++)
+        x[i] = check_uniform(c, -size, size);
+    return x;
+}
+
+static void make_cache(check *c, tree *t) {
+    const int slots = t->committed + t->scratch;
+    t->k = check_buffer(2 * key_values(slots, t->head_dim)); // unused lanes stay NaN
+    t->v = check_buffer(2 * (size_t)slots * (size_t)t->head_dim);
+    t->work = check_buffer(fr_attend_work_floats(slots) * sizeof(float));
+    float *key = random_floats(c, t->head_dim, 1), *value = random_floats(c, t->head_dim, 1);
+    for (int s = 0; s < slots; s++) {
+        const float size = check_below(c, 10) ? 1.5f : 12.0f; // some weights underflow
+        for (int d = 0; d < t->head_dim; d++) {
+            key[d] = check_uniform(c, -size, size);
+            value[d] = check_uniform(c, -2, 2);
+        }
+        c->ref->kv_store(t->k, t->v, s, t->head_dim, key, value);
+    }
+}
+
+static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
+    const int stride = t->head_dim + GAP;
+    const size_t floats = (size_t)(t->n_q * stride - GAP);
+    float *out = check_buffer(floats * sizeof *out), *o[MAX_Q], poison;
+    for (int r = 0; r < t->n_q; r++)
+        o[r] = out + r * stride;
+    const fr_attend job = {t->n_q, t->head_dim,  t->q,       o,      t->views, t->k,
+                           t->v,   t->committed, t->scratch, t->pos, t->scale, t->work};
+    kern->attend(&job);
+    memset(&poison, CHECK_POISON, sizeof poison);
+    for (int r = 0; r + 1 < t->n_q; r++)
+        for (int i = 0; i < GAP; i++)
+            if (memcmp(o[r] + t->head_dim + i, &poison, sizeof poison)) *gaps_intact = false;
+    return out;
+}
+
+// The bytes of one slot, as committing moves them.
+static void move_slot(uint16_t *k, uint16_t *v, int to, const tree *t, int from) {
+    const int d_count = t->head_dim, b = FR_KEY_BLOCK;
+    for (int d = 0; d < d_count; d++) {
+        k[(size_t)(to / b * b) * (size_t)d_count + (size_t)(d * b + to % b)] =
+            t->k[(size_t)(from / b * b) * (size_t)d_count + (size_t)(d * b + from % b)];
+        v[(size_t)to * (size_t)d_count + (size_t)d] =
+            t->v[(size_t)from * (size_t)d_count + (size_t)d];
+    }
+}
+
+// Row r alone in a plain cache that holds its path and nothing else.
+static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
+                                  const float *expected) {
+    int path[FR_MAX_SCRATCH], depth = 0;
+    for (int i = t->node[r]; i >= 0; i = t->parent[i])
+        path[depth++] = i;
+    tree plain = {
+        .committed = t->committed + depth, .head_dim = t->head_dim, .n_q = 1, .scale = t->scale};
+    plain.k = check_buffer(2 * key_values(plain.committed, t->head_dim));
+    plain.v = check_buffer(2 * (size_t)plain.committed * (size_t)t->head_dim);
+    plain.work = check_buffer(fr_attend_work_floats(plain.committed) * sizeof(float));
+    plain.view[0].first = t->view[r].first;
+    plain.views[0] = &plain.view[0];
+    plain.q[0] = t->q[r];
+    for (int s = 0; s < plain.committed; s++) {
+        const int i = s - t->committed;
+        move_slot(plain.k, plain.v, s, t, i < 0 ? s : t->committed + path[depth - 1 - i]);
+    }
+    bool intact = true;
+    const float *found = attend(kern, &plain, &intact);
+    return intact && !memcmp(expected, found, (size_t)t->head_dim * sizeof(float));
+}
+
+static void one_tree(check *c, tree *t, int number) {
+    make_shape(c, t);
+    make_parents(c, t);
+    make_rows(c, t, random_floats(c, MAX_Q * t->head_dim, 1));
+    make_cache(c, t);
+    bool intact = true;
+    const float *expected = attend(c->ref, t, &intact), *found = attend(c->kern, t, &intact);
+    const int stride = t->head_dim + GAP;
+    const size_t bytes = (size_t)(t->n_q * stride - GAP) * sizeof(float);
+    bool finite = true;
+    for (int r = 0; r < t->n_q; r++)
+        for (int d = 0; d < t->head_dim; d++)
+            if (!(found[r * stride + d] > -3 && found[r * stride + d] < 3))
+                finite = false; // of V's size
+    check_case(c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
+               "attend tree %d: committed %d scratch %d head_dim %d rows %d", number, t->committed,
+               t->scratch, t->head_dim, t->n_q);
+    for (int i = 0; i < 3; i++) {
+        const int r = check_below(c, t->n_q);
+        check_case(c, equals_plain_decoding(c->kern, t, r, found + r * stride),
+                   "attend tree %d row %d (node %d) differs from plain decoding", number, r,
+                   t->node[r]);
+    }
+    check_release();
+}
+
+void check_attend(check *c) {
+    tree *t = malloc(sizeof *t);
+    for (int i = 0; t && i < (c->quick ? 80 : 1000); i++)
+        one_tree(c, t, i);
+    check_case(c, t != NULL, "attend: no memory");
+    free(t);
+}

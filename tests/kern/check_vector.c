@@ -1,0 +1,166 @@
+// check_vector.c — what happens to one row by itself: every instruction set against ref/, bit for
+// bit, at every small size, with and without overlap, at any alignment.
+#include "check.h"
+#include "kern/half.h"
+#include <math.h>
+#include <string.h>
+
+// Values of several kinds: moderate, wide, subnormal, the ends of exp, signed zeros.
+static float odd_value(check *c) {
+    switch (check_below(c, 12)) {
+    case 0:
+        return check_uniform(c, -100.0f, 100.0f);
+    case 1:
+        return check_uniform(c, -1e-38f, 1e-38f);
+    case 2:
+        return check_below(c, 2) ? 0.0f : -0.0f;
+    case 3:
+        return check_uniform(c, -1.0f, 1.0f) * 1e6f;
+    case 4:
+        return (float)(check_below(c, 400) - 200) * 0.5f; // -87 and 88 among them
+    default:
+        return check_uniform(c, -4.0f, 4.0f);
+    }
+}
+
+static float *odd_row(check *c, int n) {
+    float *x = check_buffer((size_t)n * sizeof *x);
+    for (int i = 0; i < n; i++)
+        x[i] = odd_value(c);
+    return x;
+}
+
+static float *copy_row(const float *x, int n) {
+    float *y = check_buffer((size_t)n * sizeof *y);
+    memcpy(y, x, (size_t)n * sizeof *y);
+    return y;
+}
+
+static void compare(check *c, const float *expected, const float *found, int n, const char *what) {
+    const bool same = !memcmp(expected, found, (size_t)n * sizeof(float));
+    check_case(c, same && check_fronts_intact(), "%s n %d", what, n);
+    check_release();
+}
+
+static void rmsnorm_in_place_and_not(check *c, int n) {
+    const float eps = check_below(c, 2) ? 1e-6f : 1e-5f;
+    for (int mode = 0; mode < 4; mode++) { // bit 0: y is x; bit 1: no weights
+        float *x0 = odd_row(c, n), *x1 = copy_row(x0, n), *w = mode & 2 ? NULL : odd_row(c, n);
+        float *y0 = mode & 1 ? x0 : check_buffer((size_t)n * sizeof(float));
+        float *y1 = mode & 1 ? x1 : check_buffer((size_t)n * sizeof(float));
+        c->ref->rmsnorm(y0, x0, w, n, eps);
+        c->kern->rmsnorm(y1, x1, w, n, eps);
+        compare(c, y0, y1, n, "rmsnorm");
+    }
+}
+
+static void add_and_scale(check *c, int n) {
+    float *x = odd_row(c, n), *y0 = odd_row(c, n), *y1 = copy_row(y0, n);
+    c->ref->add(y0, x, n);
+    c->kern->add(y1, x, n);
+    compare(c, y0, y1, n, "add");
+    const float factor = odd_value(c);
+    y0 = odd_row(c, n), y1 = copy_row(y0, n);
+    c->ref->scale(y0, factor, n);
+    c->kern->scale(y1, factor, n);
+    compare(c, y0, y1, n, "scale");
+}
+
+typedef void gated_fn(float *y, const float *gate, const float *up, int n);
+
+static void gated(check *c, gated_fn *ref, gated_fn *kern, int n, const char *what) {
+    for (int in_place = 0; in_place < 2; in_place++) {
+        float *g0 = odd_row(c, n), *g1 = copy_row(g0, n), *up = odd_row(c, n);
+        float *y0 = in_place ? g0 : check_buffer((size_t)n * sizeof(float));
+        float *y1 = in_place ? g1 : check_buffer((size_t)n * sizeof(float));
+        ref(y0, g0, up, n);
+        kern(y1, g1, up, n);
+        compare(c, y0, y1, n, what);
+    }
+}
+
+static void rope(check *c, int half) {
+    for (int neox = 0; neox < 2; neox++) {
+        const int rest = check_below(c, 5); // values behind n_rot stay as they are
+        float *cs = odd_row(c, 2 * half), *h0 = odd_row(c, 2 * half + rest);
+        float *h1 = copy_row(h0, 2 * half + rest);
+        c->ref->rope(h0, cs, 2 * half, neox);
+        c->kern->rope(h1, cs, 2 * half, neox);
+        compare(c, h0, h1, 2 * half + rest, neox ? "rope neox" : "rope");
+    }
+}
+
+// Also what does not fit f16: saturation, infinities, ties, NaN (stays NaN).
+static void fill_kv(check *c, float *x, int n) {
+    for (int i = 0; i < n; i++) {
+        const int kind = check_below(c, 10);
+        x[i] = odd_value(c);
+        if (kind == 0) x[i] = 65504.0f + (float)check_below(c, 40);
+        if (kind == 1) x[i] = check_below(c, 2) ? INFINITY : -INFINITY;
+        if (kind == 2) x[i] = fr_f32_from_bits(check_random(c) & 0x47ffffffu); // any size
+        if (kind == 3) x[i] = -65519.996f;
+        if (kind == 4 && !check_below(c, 10)) x[i] = NAN;
+    }
+}
+
+static void kv_store(check *c, int head_dim) {
+    const int blocks = 1 + check_below(c, 3), slots = FR_KEY_BLOCK * blocks;
+    const size_t n = (size_t)(slots * head_dim);
+    uint16_t *k0 = check_buffer(2 * n), *k1 = check_buffer(2 * n);
+    uint16_t *v0 = check_buffer(2 * n), *v1 = check_buffer(2 * n);
+    float *key = check_buffer((size_t)head_dim * sizeof(float));
+    float *value = check_buffer((size_t)head_dim * sizeof(float));
+    for (int i = 0; i < 4; i++) {
+        const int slot = check_below(c, slots);
+        fill_kv(c, key, head_dim);
+        fill_kv(c, value, head_dim);
+        c->ref->kv_store(k0, v0, slot, head_dim, key, value);
+        c->kern->kv_store(k1, v1, slot, head_dim, key, value);
+    }
+    const bool same = !memcmp(k0, k1, 2 * n) && !memcmp(v0, v1, 2 * n);
+    check_case(c, same && check_fronts_intact(), "kv_store head_dim %d", head_dim);
+    check_release();
+}
+
+static void argmax(check *c, int n) {
+    for (int kind = 0; kind < 5; kind++) {
+        float *x = odd_row(c, n);
+        for (int i = 0; i < n; i++) {
+            if (kind == 1) x[i] = (float)check_below(c, 3); // ties: the lowest index wins
+            if (kind == 2) x[i] = check_below(c, 4) ? NAN : x[i];
+            if (kind == 3) x[i] = check_below(c, 3) ? NAN : -INFINITY;
+            if (kind == 4) x[i] = NAN;
+        }
+        const int expected = c->ref->argmax(x, n), found = c->kern->argmax(x, n);
+        bool largest = expected >= 0 && expected < n;
+        for (int i = 0; i < n && largest; i++) // the reference itself by the promise's words
+            if (x[i] > x[expected] || (i < expected && x[i] == x[expected]) ||
+                (isnan(x[expected]) && !isnan(x[i])))
+                largest = false;
+        check_case(c, expected == found && largest, "argmax n %d kind %d: expected %d, found %d", n,
+                   kind, expected, found);
+        check_release();
+    }
+}
+
+static void one_size(check *c, int n) {
+    rmsnorm_in_place_and_not(c, n);
+    add_and_scale(c, n);
+    gated(c, c->ref->silu_mul, c->kern->silu_mul, n, "silu_mul");
+    gated(c, c->ref->gelu_mul, c->kern->gelu_mul, n, "gelu_mul");
+    argmax(c, n);
+}
+
+void check_vector(check *c) {
+    static const int large[] = {576, 1536, 4095, 4096, 4097, 8960, 49152, 151936};
+    for (int n = 1; n <= (c->quick ? 70 : 300); n++)
+        one_size(c, n);
+    for (int i = 0; i < (c->quick ? 6 : 8); i++)
+        one_size(c, large[i]);
+    for (int half = 1; half <= 70; half++)
+        rope(c, half);
+    rope(c, 128);
+    for (int d = 1; d <= 70; d++)
+        kv_store(c, d);
+    kv_store(c, 80), kv_store(c, 96), kv_store(c, 128), kv_store(c, 256);
+}

@@ -1,0 +1,338 @@
+// matmul_k256.c — products with superblocks of 256: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
+//
+// Panel, then superblock, then column tile; y of the panel lives in L1. A superblock is 8 *parts*
+// of 32 k (8 k-groups); scales are unpacked once per superblock, codes in the tile or, for many
+// columns, once into L1.
+#include "kern/avx2/tile.h"
+
+// Scales of one superblock, 16 lanes each.
+typedef struct scales {
+    __m256i sc[16][2]; // of sub-block j, twice in each dword: for vpmaddwd with int16 sums
+    __m256i pair[8]
+                [2]; // min codes (or, for types with an offset, scales) of sub-blocks 2i and 2i+1
+    __m256 d[2], m[2];
+} scales;
+
+typedef struct job {
+    const uint8_t *codes; // the packed block behind its scales, or unpacked codes [8 parts][8
+                          // groups][64 bytes]
+    const scales *s;
+    const int8_t *q;      // column 0 of the tile; columns lie 256 apart
+    const float *dx;      // [column][2]
+    const int16_t *sums;  // [column][16 or 8]
+    float *y;             // [column][16]
+    const uint8_t *ahead; // what to prefetch, NULL for nothing
+} job;
+typedef void tile_fn(const job *j);
+
+// ---------------------------------------------------------------- types
+FR_INLINE bool has_min(fr_type t) {
+    return t == FR_TYPE_Q2_K || t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K;
+}
+
+FR_INLINE int subs_of(fr_type t) { // sub-blocks of a superblock
+    return t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K || t == FR_TYPE_Q6_K ? 16 : 8;
+}
+
+FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none
+    return t == FR_TYPE_Q6_K ? 5 : t == FR_TYPE_Q3_K ? 2 : -1;
+}
+
+FR_INLINE int block_bytes_of(fr_type t) {
+    switch (t) {
+    case FR_TYPE_Q2_K:
+        return 1344;
+    case FR_TYPE_Q3_K:
+        return 1792;
+    case FR_TYPE_Q4_K:
+        return 2304;
+    case FR_TYPE_Q5_K:
+        return 2816;
+    case FR_TYPE_Q6_K:
+        return 3328;
+    default:
+        return 2176; // IQ4_XS
+    }
+}
+
+FR_INLINE int codes_at(fr_type t) { // where codes begin in a block
+    switch (t) {
+    case FR_TYPE_Q2_K:
+        return 320;
+    case FR_TYPE_IQ4_XS:
+        return 128;
+    default:
+        return 256;
+    }
+}
+
+// Six bits of group g (0..7) of a part: three bytes hold four codes.
+FR_INLINE __m256i q6_codes(const uint8_t *part, int g) {
+    const __m256i low6 = _mm256_set1_epi8(63);
+    const uint8_t *abc = part + 192 * (g / 4);
+    if (g % 4 < 3) return _mm256_and_si256(load(abc + 64 * (g % 4)), low6);
+    __m256i t = _mm256_srli_epi16(_mm256_andnot_si256(low6, load(abc)), 2);
+    t = _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 64))), 2);
+    return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
+}
+
+FR_INLINE __m256i crumbs(const uint8_t *part, int g) {
+    const __m256i v = load(part + 64 * (g / 4));
+    return _mm256_and_si256(g % 4 ? _mm256_srli_epi16(v, 2 * (g % 4)) : v, _mm256_set1_epi8(3));
+}
+
+// Codes of k-group g of part 2*pair + odd; `codes` already points at the wanted half.
+FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int pair, int odd, int g) {
+    const int part = 2 * pair + odd;
+    switch (t) {
+    case FR_TYPE_Q2_K:
+        return crumbs(codes + 128 * part, g);
+    case FR_TYPE_Q3_K:
+        return _mm256_or_si256(crumbs(codes + 128 * part, g),
+                               bit_to(load(codes + 1024 + 64 * part), g, 2));
+    case FR_TYPE_Q4_K: {
+        const __m256i v = load(codes + 512 * pair + 64 * g);
+        return odd ? high_nibble(v) : low_nibble(v);
+    }
+    case FR_TYPE_Q5_K: {
+        const __m256i v = load(codes + 512 + 512 * pair + 64 * g);
+        return _mm256_or_si256(odd ? high_nibble(v) : low_nibble(v),
+                               bit_to(load(codes + 64 * part), g, 4));
+    }
+    case FR_TYPE_Q6_K:
+        return q6_codes(codes + 384 * part, g);
+    default: { // IQ4_XS
+        const __m256i v = load(codes + 256 * part + 64 * (g % 4));
+        return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));
+    }
+    }
+}
+
+// ---------------------------------------------------------------- scales
+FR_INLINE __m256i widen_scale(fr_type t, const uint8_t *p, bool min) { // 8 bytes to 8 dwords
+    const __m128i v = _mm_loadl_epi64((const __m128i *)p);
+    if (t != FR_TYPE_Q2_K) return _mm256_cvtepi8_epi32(v);
+    const __m256i wide = _mm256_cvtepu8_epi32(v);
+    return min ? _mm256_srli_epi32(wide, 4) : _mm256_and_si256(wide, _mm256_set1_epi32(15));
+}
+
+// One scale byte each for sub-block and lane: Q2_K Q3_K Q6_K IQ4_XS.
+FR_INLINE void byte_scales(fr_type t, scales *s, const uint8_t *bytes) {
+    const __m256i twice = _mm256_set1_epi32(0x01000100);
+    const __m256i in_lane = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                              0x08080808, 0x0c0c0c0c);
+    const __m256i both = _mm256_add_epi8(twice, in_lane);
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < subs_of(t) / 2; i++) {
+            const uint8_t *a = bytes + 32 * i + 8 * h, *b = a + 16;
+            s->sc[2 * i][h] = _mm256_shuffle_epi8(widen_scale(t, a, false), both);
+            s->sc[2 * i + 1][h] = _mm256_shuffle_epi8(widen_scale(t, b, false), both);
+            if (t != FR_TYPE_IQ4_XS)
+                s->pair[i][h] = _mm256_blend_epi16(
+                    widen_scale(t, a, true), _mm256_slli_epi32(widen_scale(t, b, true), 16), 0xaa);
+        }
+}
+
+// Six-bit scales and mins of Q4_K and Q5_K: 12 bytes a lane in three vectors.
+FR_INLINE void packed_scales(scales *s, const uint8_t *vec) {
+    const __m256i low6 = _mm256_set1_epi8(63), low4 = _mm256_set1_epi8(15),
+                  mid2 = _mm256_set1_epi8(48);
+    const __m256i lane = _mm256_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c, 0, 0x00040004,
+                                           0x00080008, 0x000c000c);
+    for (int h = 0; h < 2; h++) {
+        const __m256i u0 = load(vec + 32 * h), u1 = load(vec + 64 + 32 * h),
+                      u2 = load(vec + 128 + 32 * h);
+        const __m256i top0 = _mm256_and_si256(_mm256_srli_epi16(u0, 2), mid2);
+        const __m256i top1 = _mm256_and_si256(_mm256_srli_epi16(u1, 2), mid2);
+        const __m256i sc[2] = {_mm256_and_si256(u0, low6),
+                               _mm256_or_si256(_mm256_and_si256(u2, low4), top0)};
+        const __m256i mn[2] = {
+            _mm256_and_si256(u1, low6),
+            _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(u2, 4), low4), top1)};
+        FR_UNROLL
+        for (int j = 0; j < 4; j++) { // byte j of each dword, zero-extended, twice
+            const __m256i pick = _mm256_add_epi8(
+                _mm256_set1_epi32((int)(0x80008000u | (unsigned)(j | j << 16))), lane);
+            s->sc[j][h] = _mm256_shuffle_epi8(sc[0], pick);
+            s->sc[4 + j][h] = _mm256_shuffle_epi8(sc[1], pick);
+        }
+        FR_UNROLL
+        for (int i = 0; i < 2; i++) { // bytes 2i and 2i+1
+            const unsigned at = (unsigned)(2 * i | (2 * i + 1) << 16);
+            const __m256i pick = _mm256_add_epi8(_mm256_set1_epi32((int)(0x80008000u | at)), lane);
+            s->pair[i][h] = _mm256_shuffle_epi8(mn[0], pick);
+            s->pair[2 + i][h] = _mm256_shuffle_epi8(mn[1], pick);
+        }
+    }
+}
+
+FR_INLINE void unpack_scales(fr_type t, scales *s, const uint8_t *header, const uint8_t *block) {
+    const uint8_t *d = has_min(t) ? block : header;
+    for (int h = 0; h < 2; h++) {
+        s->d[h] = load_half(d + 16 * h);
+        if (has_min(t)) s->m[h] = load_half(d + 32 + 16 * h);
+    }
+    if (t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K)
+        packed_scales(s, block + 64);
+    else
+        byte_scales(t, s, t == FR_TYPE_Q2_K ? block + 64 : block);
+}
+
+// ---------------------------------------------------------------- tile
+// is[c][h] += the scaled sums of one part. `flat`: codes come unpacked from L1.
+FR_INLINE void add_part(fr_type t, bool flat, int columns, const job *j, int pair, int odd,
+                        bool first, __m256i is[TILE][2]) {
+    const int part = 2 * pair + odd, run = run_of(t);
+    FR_UNROLL
+    for (int r = 0; r < 8 / run; r++) {
+        __m256i acc[TILE][2];
+        FR_UNROLL
+        for (int i = 0; i < run; i++) {
+            const int g = r * run + i;
+            const uint8_t *at = flat ? j->codes + 512 * part + 64 * g : NULL;
+            const __m256i w0 = flat ? load(at) : codes_of(t, j->codes, pair, odd, g);
+            const __m256i w1 = flat ? load(at + 32) : codes_of(t, j->codes + 32, pair, odd, g);
+            mul_group(acc, is_wide(t), i == 0, columns, w0, w1, j->q + 32 * part + 4 * g, 256);
+        }
+        const __m256i *sc = j->s->sc[subs_of(t) == 16 ? 2 * part + r * run / 4 : part];
+        FR_UNROLL
+        for (int c = 0; c < columns; c++)
+            FR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const __m256i scaled = _mm256_madd_epi16(acc[c][h], sc[h]);
+            is[c][h] = first && r == 0 ? scaled : _mm256_add_epi32(is[c][h], scaled);
+            FR_PIN(is[c][h]);
+        }
+    }
+}
+
+// The step of the chain after 128 k, see docs/numerics.md.
+FR_INLINE void finish_group(fr_type t, int columns, const job *j, int group, __m256i is[TILE][2]) {
+    const int pairs = is_wide(t) ? 0 : subs_of(t) / 4; // of sub-blocks, in this group
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        const __m256 dx = _mm256_broadcast_ss(j->dx + 2 * c + group);
+        FR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            __m256i ms = _mm256_setzero_si256();
+            FR_UNROLL
+            for (int i = 0; i < pairs; i++) {
+                const __m256i sum = spread(j->sums + subs_of(t) * c + 2 * (pairs * group + i));
+                const __m256i product = _mm256_madd_epi16(j->s->pair[pairs * group + i][h], sum);
+                ms = i ? _mm256_add_epi32(ms, product) : product;
+            }
+            float *y = j->y + 16 * c + 8 * h;
+            __m256 u;
+            if (has_min(t)) {
+                const __m256 min = _mm256_mul_ps(j->s->m[h], _mm256_cvtepi32_ps(ms));
+                u = _mm256_fmsub_ps(j->s->d[h], _mm256_cvtepi32_ps(is[c][h]), min);
+            } else {
+                __m256i sum = is[c][h];
+                if (offset_shift(t) >= 0)
+                    sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(ms, offset_shift(t) & 31));
+                u = _mm256_mul_ps(j->s->d[h], _mm256_cvtepi32_ps(sum));
+            }
+            _mm256_store_ps(y, _mm256_fmadd_ps(u, dx, _mm256_load_ps(y)));
+        }
+    }
+}
+
+FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
+    enum { PAIRS = 2 }; // of parts in a group of 128 k
+    for (int group = 0; group < 2; group++) {
+        __m256i is[TILE][2];
+        FR_UNROLL
+        for (int pair = 0; pair < PAIRS; pair++) {
+            if (!flat && j->ahead) {
+                const int lines = (block_bytes_of(t) / 64 + 3) / 4;
+                prefetch_lines(j->ahead + 64 * lines * (PAIRS * group + pair), lines);
+            }
+            add_part(t, flat, columns, j, PAIRS * group + pair, 0, pair == 0, is);
+            add_part(t, flat, columns, j, PAIRS * group + pair, 1, false, is);
+        }
+        finish_group(t, columns, j, group, is);
+    }
+}
+
+FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uint8_t *ahead) {
+    for (int pair = 0; pair < 4; pair++) {
+        const int lines = (block_bytes_of(t) / 64 + 3) / 4;
+        prefetch_lines(ahead + 64 * lines * pair, lines);
+        FR_UNROLL
+        for (int odd = 0; odd < 2; odd++)
+            FR_UNROLL
+        for (int g = 0; g < 8; g++)
+            FR_UNROLL
+        for (int h = 0; h < 2; h++)
+            _mm256_store_si256((__m256i *)(flat + 1024 * pair + 512 * odd + 64 * g + 32 * h),
+                               codes_of(t, codes + 32 * h, pair, odd, g));
+    }
+}
+
+// ---------------------------------------------------------------- panels
+// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: direct 1..4, then flat 3 and 4
+// columns.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[6], float *y, int ldy, const fr_act *a,
+                          const fr_matrix *w, int p0, int p1, int c0, int n) {
+    const int blocks = w->k / 256, n_tiles = (n + TILE - 1) / TILE, subs = subs_of(t);
+    const bool flat = n > DIRECT_MAX;
+    const size_t header = fr_panel_header_bytes(t, w->k);
+    const int16_t *sums = subs == 16 ? a->s16 : a->s32;
+    _Alignas(64) float out[COLUMNS * 16];
+    _Alignas(64) uint8_t codes[4096];
+    scales s;
+    for (int p = p0; p < p1; p++) {
+        const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
+        for (int i = 0; i < 16 * n; i += 8)
+            _mm256_store_ps(out + i, _mm256_setzero_ps());
+        for (int b = 0; b < blocks; b++) {
+            const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
+            const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
+            unpack_scales(t, &s, panel + 32 * (size_t)b, block);
+            if (flat) flatten(t, codes, block + codes_at(t), block + AHEAD);
+            for (int i = 0, c = 0; i < n_tiles; i++) {
+                const int next = n * (i + 1) / n_tiles, width = next - c;
+                const job j = {.codes = flat ? codes : block + codes_at(t),
+                               .s = &s,
+                               .q = a->q + 256 * (cell + (size_t)c),
+                               .dx = a->d + 2 * (cell + (size_t)c),
+                               .sums = sums + (size_t)subs * (cell + (size_t)c),
+                               .y = out + 16 * c,
+                               .ahead = i ? NULL : block + AHEAD};
+                tiles[flat ? width + 1 : width - 1](&j);
+                c = next;
+            }
+        }
+        fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,
+                            w->m - 16 * p);
+    }
+}
+
+#define TILE_FN(name, type, flat, columns)                                                         \
+    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
+        tile(type, flat, columns, j);                                                              \
+    }
+#define MATMUL(name, type)                                                                         \
+    TILE_FN(name, type, 0, 1)                                                                      \
+    TILE_FN(name, type, 0, 2)                                                                      \
+    TILE_FN(name, type, 0, 3)                                                                      \
+    TILE_FN(name, type, 0, 4)                                                                      \
+    TILE_FN(name, type, 1, 3)                                                                      \
+    TILE_FN(name, type, 1, 4)                                                                      \
+    void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
+                                 int p1) {                                                         \
+        static tile_fn *const tiles[6] = {                                                         \
+            tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3,                               \
+            tile_##name##_0_4, tile_##name##_1_3, tile_##name##_1_4};                              \
+        for (int c = 0; c < a->n; c += COLUMNS)                                                    \
+            columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
+                       a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
+    }
+// clang-format off
+MATMUL(q2_k, FR_TYPE_Q2_K)
+MATMUL(q3_k, FR_TYPE_Q3_K)
+MATMUL(q4_k, FR_TYPE_Q4_K)
+MATMUL(q5_k, FR_TYPE_Q5_K)
+MATMUL(q6_k, FR_TYPE_Q6_K)
+MATMUL(iq4_xs, FR_TYPE_IQ4_XS)
+// clang-format on

@@ -1,0 +1,203 @@
+// matmul_k32.c — products with blocks of 32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL.
+//
+// Panel, then chunk of up to 8 blocks (256 k), then column tile; y of the panel lives in L1.
+#include "kern/avx2/tile.h"
+
+enum { CHUNK = 8 };
+
+typedef struct job {
+    int blocks,
+        stride; // blocks in this chunk; rows between one block of an activation array and the next
+    const uint8_t *head;  // f16 of the chunk's first block, when they stand in front of the panel
+    const uint8_t *block; // the chunk's first packed block
+    const uint8_t *codes; // or its unpacked codes [block][8 groups][64 bytes]
+    const int8_t *q;      // [block][stride][32], from the tile's first column
+    const float *dx, *ds; // [block][stride]
+    const int32_t *s;     // [block][stride]
+    float *y;             // [column][16]
+    bool ahead;           // prefetch
+} job;
+typedef void tile_fn(const job *j);
+
+// ---------------------------------------------------------------- types
+FR_INLINE bool has_min(fr_type t) {
+    return t == FR_TYPE_Q4_1 || t == FR_TYPE_Q5_1;
+}
+
+FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none
+    return t == FR_TYPE_Q4_0 ? 3 : t == FR_TYPE_Q5_0 ? 4 : -1;
+}
+
+FR_INLINE int codes_at(fr_type t) { // where the vectors begin in a block
+    return has_min(t) ? 64 : 0;
+}
+
+FR_INLINE int block_bytes_of(fr_type t) {
+    switch (t) {
+    case FR_TYPE_Q4_1:
+    case FR_TYPE_Q5_0:
+        return 320;
+    case FR_TYPE_Q5_1:
+        return 384;
+    case FR_TYPE_Q8_0:
+        return 512;
+    default:
+        return 256;
+    }
+}
+
+// Codes of k-group g of a block; `codes` already points at the wanted half.
+FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
+    if (t == FR_TYPE_Q8_0)
+        return _mm256_xor_si256(load(codes + 64 * g), _mm256_set1_epi8((char)0x80));
+    const bool fifth = t == FR_TYPE_Q5_0 || t == FR_TYPE_Q5_1;
+    const __m256i v = load(codes + (fifth ? 64 : 0) + 64 * (g % 4));
+    const __m256i nibbles = g < 4 ? low_nibble(v) : high_nibble(v);
+    if (fifth) return _mm256_or_si256(nibbles, bit_to(load(codes), g, 4));
+    return t == FR_TYPE_IQ4_NL ? iq4_values(nibbles) : nibbles;
+}
+
+// ---------------------------------------------------------------- tile
+FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
+                         __m256i sum[TILE][2]) {
+    const int run = run_of(t);
+    const __m256i ones = _mm256_set1_epi16(1);
+    FR_UNROLL
+    for (int r = 0; r < 8 / run; r++) {
+        __m256i acc[TILE][2];
+        FR_UNROLL
+        for (int i = 0; i < run; i++) {
+            const int g = r * run + i;
+            const __m256i w0 = flat ? load(codes + 64 * g) : codes_of(t, codes, g);
+            const __m256i w1 = flat ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
+            mul_group(acc, is_wide(t), i == 0, columns, w0, w1, q + 4 * g, 32);
+        }
+        FR_UNROLL
+        for (int c = 0; c < columns; c++)
+            FR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const __m256i widened = _mm256_madd_epi16(acc[c][h], ones);
+            sum[c][h] = r == 0 ? widened : _mm256_add_epi32(sum[c][h], widened);
+            FR_PIN(sum[c][h]);
+        }
+    }
+}
+
+// The step of the chain after 32 k, see docs/numerics.md.
+FR_INLINE void finish_block(fr_type t, int columns, const job *j, const uint8_t *head, size_t cell,
+                            __m256i sum[TILE][2]) {
+    const __m256 d[2] = {load_half(head), load_half(head + 16)};
+    __m256 m[2] = {d[0], d[1]};
+    if (has_min(t)) m[0] = load_half(head + 32), m[1] = load_half(head + 48);
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        const __m256 dx = _mm256_broadcast_ss(j->dx + cell + (size_t)c);
+        __m256i offset = _mm256_setzero_si256();
+        if (offset_shift(t) >= 0)
+            offset = _mm256_slli_epi32(spread(j->s + cell + (size_t)c), offset_shift(t) & 31);
+        FR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const __m256i whole =
+                offset_shift(t) >= 0 ? _mm256_sub_epi32(sum[c][h], offset) : sum[c][h];
+            float *y = j->y + 16 * c + 8 * h;
+            __m256 v = _mm256_fmadd_ps(_mm256_mul_ps(d[h], dx), _mm256_cvtepi32_ps(whole),
+                                       _mm256_load_ps(y));
+            if (has_min(t))
+                v = _mm256_fmadd_ps(m[h], _mm256_broadcast_ss(j->ds + cell + (size_t)c), v);
+            _mm256_store_ps(y, v);
+        }
+    }
+}
+
+FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
+    for (int b = 0; b < j->blocks; b++) {
+        const size_t cell = (size_t)b * (size_t)j->stride;
+        const uint8_t *block = j->block + (size_t)b * (size_t)block_bytes_of(t);
+        __m256i sum[TILE][2];
+        if (!flat && j->ahead) prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
+        sum_block(t, flat, columns, flat ? j->codes + 512 * b : block + codes_at(t),
+                  j->q + 32 * cell, sum);
+        finish_block(t, columns, j, has_min(t) ? block : j->head + 32 * b, cell, sum);
+    }
+}
+
+FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *block, int blocks) {
+    for (int b = 0; b < blocks; b++, block += block_bytes_of(t)) {
+        prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
+        FR_UNROLL
+        for (int g = 0; g < 8; g++)
+            FR_UNROLL
+        for (int h = 0; h < 2; h++)
+            _mm256_store_si256((__m256i *)(flat + 512 * b + 64 * g + 32 * h),
+                               codes_of(t, block + codes_at(t) + 32 * h, g));
+    }
+}
+
+// ---------------------------------------------------------------- panels
+// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: direct 1..4, then flat 3 and 4
+// columns.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[6], float *y, int ldy, const fr_act *a,
+                          const fr_matrix *w, int p0, int p1, int c0, int n) {
+    const int blocks = w->k / 32, n_tiles = (n + TILE - 1) / TILE;
+    const bool flat = n > DIRECT_MAX;
+    const size_t header = fr_panel_header_bytes(t, w->k);
+    _Alignas(64) float out[COLUMNS * 16];
+    _Alignas(64) uint8_t codes[CHUNK * 512];
+    for (int p = p0; p < p1; p++) {
+        const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
+        for (int i = 0; i < 16 * n; i += 8)
+            _mm256_store_ps(out + i, _mm256_setzero_ps());
+        for (int b = 0; b < blocks; b += CHUNK) {
+            const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
+            const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
+            job j = {.blocks = blocks - b < CHUNK ? blocks - b : CHUNK,
+                     .stride = a->n,
+                     .head = panel + 32 * (size_t)b,
+                     .block = block,
+                     .codes = codes};
+            if (flat) flatten(t, codes, block, j.blocks);
+            for (int i = 0, c = 0; i < n_tiles; i++) {
+                const int next = n * (i + 1) / n_tiles, width = next - c;
+                j.q = a->q + 32 * (cell + (size_t)c);
+                j.dx = a->d + cell + c;
+                j.ds = a->ds + cell + c;
+                j.s = a->s + cell + c;
+                j.y = out + 16 * c;
+                j.ahead = i == 0;
+                tiles[flat ? width + 1 : width - 1](&j);
+                c = next;
+            }
+        }
+        fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,
+                            w->m - 16 * p);
+    }
+}
+
+#define TILE_FN(name, type, flat, columns)                                                         \
+    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
+        tile(type, flat, columns, j);                                                              \
+    }
+#define MATMUL(name, type)                                                                         \
+    TILE_FN(name, type, 0, 1)                                                                      \
+    TILE_FN(name, type, 0, 2)                                                                      \
+    TILE_FN(name, type, 0, 3)                                                                      \
+    TILE_FN(name, type, 0, 4)                                                                      \
+    TILE_FN(name, type, 1, 3)                                                                      \
+    TILE_FN(name, type, 1, 4)                                                                      \
+    void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
+                                 int p1) {                                                         \
+        static tile_fn *const tiles[6] = {                                                         \
+            tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3,                               \
+            tile_##name##_0_4, tile_##name##_1_3, tile_##name##_1_4};                              \
+        for (int c = 0; c < a->n; c += COLUMNS)                                                    \
+            columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
+                       a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
+    }
+// clang-format off
+MATMUL(q4_0, FR_TYPE_Q4_0)
+MATMUL(q4_1, FR_TYPE_Q4_1)
+MATMUL(q5_0, FR_TYPE_Q5_0)
+MATMUL(q5_1, FR_TYPE_Q5_1)
+MATMUL(q8_0, FR_TYPE_Q8_0)
+MATMUL(iq4_nl, FR_TYPE_IQ4_NL)
+// clang-format on

@@ -1,0 +1,118 @@
+// tile.h — what the product kernels for AVX2 share.
+//
+// A panel's 16 lanes are two ymm ("halves"). A tile is one panel times up to 4 input rows
+// ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so 8
+// accumulators of int16 stay in registers. They hold as many groups as cannot overflow (a *run*: 8
+// for 4-bit codes, 4 for 5-bit, 2 for 6-bit), then vpmaddwd widens to int32. Codes of 8 bits (Q8_0,
+// IQ4) go one group at a time: vpmaddubsw of |w| with x carrying w's sign. What bounds it on Zen 3:
+// four vector pipes, two operations for 32 products at best.
+#ifndef FR_KERN_AVX2_TILE_H
+#define FR_KERN_AVX2_TILE_H
+#include "kern/avx2/avx2.h"
+#include "kern/pack.h"
+#include <immintrin.h>
+
+#define FR_INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define FR_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define FR_UNROLL _Pragma("GCC unroll 16")
+#endif
+// Keeps an accumulator in its register: gcc would hoist all multiplications first and spill.
+#define FR_PIN(v) __asm__ volatile("" : "+x"(v))
+
+enum {
+    TILE = 4,       // columns of a tile
+    COLUMNS = 64,   // columns that share one walk over a panel
+    DIRECT_MAX = 8, // up to so many columns codes are unpacked in the tile, else once into L1
+    AHEAD =
+        8192, // bytes that the prefetch runs ahead of the stream; past the panel's end on purpose
+};
+
+// ---------------------------------------------------------------- small steps
+FR_INLINE __m256i load(const void *p) {
+    return _mm256_load_si256((const __m256i *)p);
+}
+
+// A dword of memory in every lane: one load, no shuffle.
+FR_INLINE __m256i spread(const void *p) {
+    return _mm256_castps_si256(_mm256_broadcast_ss((const float *)p));
+}
+
+FR_INLINE __m256 load_half(const void *p) {
+    return _mm256_cvtph_ps(_mm_load_si128((const __m128i *)p));
+}
+
+FR_INLINE __m256i low_nibble(__m256i v) {
+    return _mm256_and_si256(v, _mm256_set1_epi8(15));
+}
+
+FR_INLINE __m256i high_nibble(__m256i v) {
+    return low_nibble(_mm256_srli_epi16(v, 4));
+}
+
+// Bit g of every byte, moved to bit `to`.
+FR_INLINE __m256i bit_to(__m256i v, int g, int to) {
+    const __m256i moved = g < to   ? _mm256_slli_epi16(v, to - g)
+                          : g > to ? _mm256_srli_epi16(v, g - to)
+                                   : v;
+    return _mm256_and_si256(moved, _mm256_set1_epi8((char)(1 << to)));
+}
+
+FR_INLINE __m256i iq4_values(__m256i nibbles) {
+    const __m256i table =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)fr_iq4_values));
+    return _mm256_shuffle_epi8(table, nibbles);
+}
+
+FR_INLINE void prefetch_lines(const uint8_t *p, int lines) {
+    FR_UNROLL
+    for (int i = 0; i < lines; i++)
+        _mm_prefetch((const char *)p + 64 * i, _MM_HINT_T1);
+}
+
+// ---------------------------------------------------------------- types
+FR_INLINE bool is_wide(fr_type t) { // codes are signed bytes
+    return t == FR_TYPE_Q8_0 || t == FR_TYPE_IQ4_NL || t == FR_TYPE_IQ4_XS;
+}
+
+FR_INLINE int
+run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code * 127 < 32768
+    switch (t) {
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_Q4_1:
+    case FR_TYPE_Q4_K:
+        return 8;
+    case FR_TYPE_Q6_K:
+        return 2;
+    case FR_TYPE_Q8_0:
+    case FR_TYPE_IQ4_NL:
+    case FR_TYPE_IQ4_XS:
+        return 1;
+    default:
+        return 4; // five bits; or sub-blocks of 16 k
+    }
+}
+
+// One k-group: acc[c][h] (+)= codes * x. `x`: the group's four bytes of column 0; columns are
+// `stride` bytes apart.
+FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int columns, __m256i w0,
+                         __m256i w1, const int8_t *x, int stride) {
+    __m256i u0 = w0, u1 = w1;
+    if (wide) u0 = _mm256_abs_epi8(w0), u1 = _mm256_abs_epi8(w1);
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        const __m256i b = spread(x + c * stride);
+        const __m256i t0 = _mm256_maddubs_epi16(u0, wide ? _mm256_sign_epi8(b, w0) : b);
+        const __m256i t1 = _mm256_maddubs_epi16(u1, wide ? _mm256_sign_epi8(b, w1) : b);
+        acc[c][0] = first ? t0 : _mm256_add_epi16(acc[c][0], t0);
+        acc[c][1] = first ? t1 : _mm256_add_epi16(acc[c][1], t1);
+        FR_PIN(acc[c][0]);
+        FR_PIN(acc[c][1]);
+    }
+}
+
+// y[c][16] of a panel, c < n, to the caller's rows; the last panel may have fewer than 16 outputs.
+void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int outputs);
+
+#endif

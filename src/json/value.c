@@ -92,6 +92,7 @@ static const char *marked_integer(const json_t *value, size_t *bytes) {
     const size_t n = json_string_length(value);
     if (n <= INT_MARK + INT_DIGITS || memcmp(s, int_mark, INT_MARK)) return NULL;
     const size_t sign = s[INT_MARK] == '-';
+    if (s[INT_MARK + sign] == '0') return NULL; // no JSON number: a string of the document's own
     for (size_t i = INT_MARK + sign; i < n; i++)
         if (s[i] < '0' || s[i] > '9') return NULL;
     *bytes = n - INT_MARK;

@@ -9,6 +9,12 @@ static size_t find_slot(const fr_bpe *b, int32_t left, int32_t right) {
     return i;
 }
 
+// A token of a merge. A file may mark one as user-defined and still merge to it.
+static int32_t find_token(const fr_vocab *v, const char *text, size_t bytes) {
+    int32_t id = fr_vocab_find(v, text, bytes);
+    return id >= 0 ? id : fr_vocab_find_special(v, text, bytes);
+}
+
 // Reads "LEFT RIGHT" (neither is empty nor holds a space but, in odd files, as the first
 // character). `room`: as large as the entry.
 static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *room,
@@ -18,9 +24,9 @@ static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *r
     fr_gguf_str right = {entry.data + left.bytes + 1, space ? entry.bytes - left.bytes - 1 : 0};
     size_t n_left = fr_vocab_unwrite(FR_VOCAB_BPE, left, room);
     size_t n_right = space ? fr_vocab_unwrite(FR_VOCAB_BPE, right, room + n_left) : 0;
-    int32_t l = fr_vocab_find(b->vocab, room, n_left),
-            r = fr_vocab_find(b->vocab, room + n_left, n_right);
-    int32_t id = fr_vocab_find(b->vocab, room, n_left + n_right);
+    int32_t l = find_token(b->vocab, room, n_left);
+    int32_t r = find_token(b->vocab, room + n_left, n_right);
+    int32_t id = find_token(b->vocab, room, n_left + n_right);
     if (l < 0 || r < 0 || id < 0)
         return fr_fail(
             err, FR_EDATA,

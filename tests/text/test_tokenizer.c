@@ -188,6 +188,15 @@ static void whole_words_are_taken_unmerged_where_the_family_says_so(void **state
     fr_tokenizer_close(t);
 }
 
+static void a_merge_may_make_a_user_defined_token(void **state) {
+    (void)state;
+    made_vocab v = hello_vocab();
+    v.type[HE] = FR_TOKEN_USER;
+    fr_tokenizer *t = open_made(&v);
+    CHECK(t, "hello", 0, HE, LL, 'o'); // matched before anything merges
+    fr_tokenizer_close(t);
+}
+
 static void bpe_of_a_long_word_takes_no_quadratic_time(void **state) {
     (void)state;
     enum { N = 3 << 20 }; // quadratic would take hours; longer than the piece a word is cut into
@@ -385,6 +394,7 @@ int main(void) {
         cmocka_unit_test(end_tokens_are_those_that_end),
         cmocka_unit_test(tokens_say_what_they_are),
         cmocka_unit_test(whole_words_are_taken_unmerged_where_the_family_says_so),
+        cmocka_unit_test(a_merge_may_make_a_user_defined_token),
         cmocka_unit_test(bpe_of_a_long_word_takes_no_quadratic_time),
         cmocka_unit_test(encode_appends_and_decode_refuses_unknown_ids),
         cmocka_unit_test(open_refuses_what_it_cannot_do_right),

@@ -1,0 +1,196 @@
+// The promise of the step: whatever a drafter proposes, the tokens are those of plain decoding.
+#include "decode/step.h"
+#include "support/open_model.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CTX = 72, PROMPT = 17 };
+
+// A drafter that proposes random trees, in part made of the true continuation; it attaches rows
+// that must not matter.
+typedef enum style { NOTHING, GARBAGE, TRUTH, MIXED } style;
+typedef struct test_drafter {
+    fr_drafter base;
+    style style;
+    const int32_t *truth; // the whole text
+    int n_truth, observed_path, rounds;
+    float vec[256];
+} test_drafter;
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    test_drafter *d = (test_drafter *)base;
+    int n_vocab = c->model->config.n_vocab;
+    assert_int_equal(c->kv->n_committed, c->n_ids - 1);
+    if (d->style == GARBAGE || d->style == MIXED)
+        for (int i = 0; i < 9; i++)
+            fr_tree_add(tree, rand() % tree->n, rand() % n_vocab, 0.1f, 0);
+    int node = 0;
+    if (d->style == TRUTH || d->style == MIXED)
+        for (int i = c->n_ids; i < d->n_truth && node >= 0 && tree->n < 12; i++)
+            node = fr_tree_add(tree, node, d->truth[i], 0.9f, 0);
+}
+
+static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max) {
+    test_drafter *d = (test_drafter *)base;
+    (void)c;
+    for (int i = 0; i < 3 && n < max; i++, n++)
+        rows[n] = (fr_row){.kind = FR_ROW_VECTOR,
+                           .vec = d->vec,
+                           .pos = FR_POS_AUTO,
+                           .parent = rand() % tree->n,
+                           .join = (int16_t)(i % 2)};
+    return n;
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    test_drafter *d = (test_drafter *)base;
+    if (!v->tree) return;
+    d->rounds++;
+    d->observed_path += v->n_path;
+    assert_int_equal(c->ids[c->n_ids - 1], v->next);
+    for (int i = 0; i < v->n_path; i++) // what was committed is the path
+        assert_int_equal(c->ids[c->n_ids - 1 - v->n_path + i], v->tree->node[v->path[i]].id);
+}
+
+static const fr_drafter_ops OPS = {
+    .name = "test", .propose = propose, .attach = attach, .observe = observe};
+
+typedef struct output {
+    int32_t token[CTX];
+    int n, stop_after;
+} output;
+
+static bool emit(void *user, int32_t token, const fr_node *node) {
+    output *o = user;
+    if (node) assert_int_equal(node->id, token);
+    o->token[o->n++] = token;
+    return o->n != o->stop_after;
+}
+
+static output decode(fr_model *m, fr_drafter *drafter, const fr_sampling *sampling,
+                     const int32_t *prompt, int n_predict, int stop_after) {
+    fr_decoder d;
+    fr_error err;
+    fr_needs none = {0};
+    output o = {.stop_after = stop_after};
+    assert_int_equal(fr_decoder_open(&d, m, CTX, drafter ? &drafter->needs : &none, &err), FR_OK);
+    d.drafter = drafter;
+    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, sampling, NULL, NULL, &err), FR_OK);
+    for (;;) {
+        int left = CTX - d.n_ids < n_predict - o.n ? CTX - d.n_ids : n_predict - o.n;
+        if (left < 1 || !fr_decoder_step(&d, left, emit, &o)) break;
+    }
+    assert_int_equal(d.n_ids, PROMPT + o.n);
+    assert_int_equal(d.kv.n_committed, d.n_ids - 1);
+    assert_memory_equal(d.ids + PROMPT, o.token, sizeof *o.token * (size_t)o.n);
+    fr_decoder_close(&d);
+    return o;
+}
+
+static const fr_sampling LAWS[] = {
+    {.temperature = 0},
+    {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
+    {.temperature = 1.2f, .seed = 4},
+    {.temperature = 0, .repeat_penalty = 1.3f},
+    {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
+};
+
+static void any_drafter_gives_the_tokens_of_plain_decoding(void **state) {
+    (void)state;
+    const char *arch[] = {"llama", "qwen2", "gemma3"};
+    for (int a = 0; a < 3; a++) {
+        fr_opened o;
+        int32_t text[CTX];
+        fr_opened_open(
+            &o,
+            &(fr_tiny_options){
+                .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a == 2 ? 20 : 0},
+            fr_kern_of(FR_ISA_SCALAR), 1 + a % 2);
+        fr_test_ids(text, PROMPT, o.model.config.n_vocab, 31);
+        for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
+            output plain = decode(&o.model, NULL, &LAWS[law], text, 1000, 0);
+            assert_int_equal(plain.n, CTX - PROMPT); // to the context's end
+            memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
+            for (style s = NOTHING; s <= MIXED; s++) {
+                test_drafter d = {
+                    .base = {.ops = &OPS, .default_nodes = 12, .needs = {.max_attached = 3}},
+                    .style = s,
+                    .truth = text,
+                    .n_truth = CTX};
+                output got = decode(&o.model, &d.base, &LAWS[law], text, 1000, 0);
+                assert_int_equal(got.n, plain.n);
+                assert_memory_equal(got.token, plain.token, sizeof *got.token * (size_t)got.n);
+                assert_int_equal(d.observed_path, plain.n);
+                if (s == TRUTH)
+                    assert_true(d.rounds <= (plain.n + 10) / 11 + 1); // every pass takes all it may
+                if (s == NOTHING) assert_int_equal(d.rounds, plain.n);
+            }
+        }
+        fr_opened_close(&o);
+    }
+}
+
+static void limits_cut_inside_an_accepted_path(void **state) {
+    (void)state;
+    fr_opened o;
+    int32_t text[CTX];
+    fr_opened_open(&o, &(fr_tiny_options){.arch = "llama", .type = FR_TYPE_Q8_0},
+                   fr_kern_of(FR_ISA_SCALAR), 1);
+    fr_test_ids(text, PROMPT, o.model.config.n_vocab, 37);
+    output plain = decode(&o.model, NULL, &LAWS[1], text, 1000, 0);
+    memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
+    for (int n = 1; n < 30; n++)
+        for (int by_emit = 0; by_emit < 2; by_emit++) {
+            test_drafter d = {.base = {.ops = &OPS, .default_nodes = 12},
+                              .style = TRUTH,
+                              .truth = text,
+                              .n_truth = CTX};
+            output got =
+                decode(&o.model, &d.base, &LAWS[1], text, by_emit ? 1000 : n, by_emit ? n : 0);
+            assert_int_equal(got.n, n);
+            assert_memory_equal(got.token, plain.token, sizeof *got.token * (size_t)n);
+        }
+    fr_opened_close(&o);
+}
+
+// Going on from a kept context gives what a fresh one gives.
+static void prefix_reuse_keeps_the_bits(void **state) {
+    (void)state;
+    fr_opened o;
+    fr_decoder d;
+    fr_error err;
+    int32_t text[CTX];
+    fr_opened_open(&o, &(fr_tiny_options){.arch = "qwen3", .type = FR_TYPE_Q5_0},
+                   fr_kern_of(FR_ISA_SCALAR), 2);
+    fr_test_ids(text, CTX, o.model.config.n_vocab, 41);
+    output fresh = decode(&o.model, NULL, &LAWS[2], text, 20, 0);
+    assert_int_equal(fr_decoder_open(&d, &o.model, CTX, &(fr_needs){0}, &err), FR_OK);
+    const int before[] = {PROMPT, PROMPT + 20, 5, 1, PROMPT - 1}; // contexts that share a beginning
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        output out = {0};
+        assert_int_equal(fr_decoder_prompt(&d, text, before[i], &LAWS[0], NULL, NULL, &err), FR_OK);
+        fr_decoder_step(&d, 1, emit, &out);
+        out = (output){0};
+        assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[2], NULL, NULL, &err), FR_OK);
+        assert_int_equal(d.stats.prompt_reused, before[i] < PROMPT - 1 ? before[i] : PROMPT - 1);
+        while (out.n < 20)
+            fr_decoder_step(&d, 20 - out.n, emit, &out);
+        assert_memory_equal(out.token, fresh.token, sizeof *out.token * 20);
+    }
+    fr_decoder_close(&d);
+    fr_opened_close(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_drafter_gives_the_tokens_of_plain_decoding),
+        cmocka_unit_test(limits_cut_inside_an_accepted_path),
+        cmocka_unit_test(prefix_reuse_keeps_the_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+#include "draft/registry.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fr_drafter *open_lookup(int n_ctx, const char *const *options) {
+    fr_drafter *d;
+    fr_error err;
+    fr_drafter_config config = {.n_ctx = n_ctx, .options = options};
+    assert_int_equal(fr_prompt_lookup_open(&d, &config, &err), FR_OK);
+    return d;
+}
+
+static fr_tree propose(fr_drafter *d, const int32_t *ids, int n) {
+    fr_tree t;
+    fr_context c = {.ids = ids, .n_ids = n};
+    fr_tree_begin(&t, ids[n - 1], 32, 31);
+    d->ops->propose(d, &c, &t);
+    return t;
+}
+
+static fr_tree begin_and_propose(fr_drafter *d, const int32_t *ids, int n) {
+    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = n});
+    return propose(d, ids, n);
+}
+
+static void the_most_recent_continuation_comes_first(void **state) {
+    (void)state;
+    fr_drafter *d = open_lookup(64, (const char *[]){"min-score=0", NULL});
+    const int32_t ids[] = {1, 2, 3, 10, 11, 1, 2, 3, 20, 21, 9, 1, 2, 3};
+    fr_tree t = begin_and_propose(d, ids, 14);
+    int recent = fr_tree_child(&t, 0, 20), older = fr_tree_child(&t, 0, 10);
+    assert_true(recent > 0 && older > 0 && recent < older);
+    assert_true(t.node[recent].score > t.node[older].score);
+    int next = fr_tree_child(&t, recent, 21);
+    assert_true(next > 0 && fr_tree_child(&t, next, 9) > 0);
+    fr_drafter_close(d);
+}
+
+static void nothing_seen_means_nothing_proposed(void **state) {
+    (void)state;
+    fr_drafter *d = open_lookup(64, NULL);
+    const int32_t ids[] = {1, 2, 3, 4, 5, 6, 7};
+    fr_tree t = begin_and_propose(d, ids, 7);
+    assert_int_equal(t.n, 1);
+    t = begin_and_propose(d, ids, 1); // a context shorter than any n-gram
+    assert_int_equal(t.n, 1);
+    fr_drafter_close(d);
+}
+
+// Proposals after growing token by token equal those of an index built at once, and always stand in
+// the text.
+static void the_index_grows_as_if_built_at_once(void **state) {
+    (void)state;
+    enum { N = 400 };
+    int32_t ids[N];
+    fr_drafter *grown = open_lookup(N, (const char *[]){"min-score=0.01", "matches=8", NULL});
+    srand(51);
+    for (int i = 0; i < N; i++)
+        ids[i] = rand() % 6;
+    grown->ops->begin(grown, &(fr_context){.ids = ids, .n_ids = 3});
+    for (int n = 3; n < N; n++) {
+        fr_tree t = propose(grown, ids, n);
+        for (int i = 1; i < t.n;
+             i++) { // the root's last two tokens and the path stand somewhere before
+            int32_t path[64];
+            int length = 0;
+            for (int j = i; j >= 0; j = t.node[j].parent)
+                path[length++] = t.node[j].id;
+            bool found = false;
+            for (int p = 1; p + length <= n && !found; p++) {
+                found = ids[p - 1] == ids[n - 2];
+                for (int k = 0; k < length && found; k++)
+                    found = ids[p + k] == path[length - 1 - k];
+            }
+            assert_true(found);
+        }
+        fr_drafter *fresh = open_lookup(N, (const char *[]){"min-score=0.01", "matches=8", NULL});
+        fr_tree u = begin_and_propose(fresh, ids, n);
+        for (int i = 1; i < u.n && i < 4;
+             i++) // the hit rates differ, the first level's tokens do not
+            if (u.node[i].depth == 1) assert_true(fr_tree_child(&t, 0, u.node[i].id) > 0);
+        fr_drafter_close(fresh);
+        fr_verdict v = {.tree = &t};
+        grown->ops->observe(grown, &(fr_context){.ids = ids, .n_ids = n + 1}, &v);
+    }
+    fr_drafter_close(grown);
+}
+
+static void misses_silence_it_and_hits_bring_it_back(void **state) {
+    (void)state;
+    enum { N = 600 };
+    int32_t ids[N];
+    fr_drafter *d = open_lookup(N, NULL);
+    for (int i = 0; i < 300; i++) // "1 2" is followed by something new each time
+        ids[i] = i % 3 < 2 ? 1 + i % 3 : 100 + i;
+    fr_verdict v;
+    fr_tree t;
+    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = 4});
+    v.tree = &t;
+    for (int n = 4; n < 300; n++) {
+        t = propose(d, ids, n);
+        d->ops->observe(d, &(fr_context){.ids = ids, .n_ids = n + 1}, &v);
+    }
+    t = propose(d, ids, 299); // after "1 2": it knows better now
+    assert_int_equal(ids[298], 2);
+    assert_int_equal(t.n, 1);
+    for (int i = 300; i < N; i++)
+        ids[i] = i % 7; // a text that repeats itself
+    for (int n = 299; n < N - 1; n++) {
+        t = propose(d, ids, n);
+        d->ops->observe(d, &(fr_context){.ids = ids, .n_ids = n + 1}, &v);
+    }
+    t = propose(d, ids, N - 1);
+    assert_true(t.n > 8);
+    fr_drafter_close(d);
+}
+
+static void unknown_names_and_options_are_refused(void **state) {
+    (void)state;
+    fr_drafter *d;
+    fr_error err;
+    char used[64];
+    fr_drafter_config config = {.n_ctx = 8};
+    assert_int_equal(fr_drafter_open(&d, used, "nope", &config, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "nope"));
+    const char *bad[][2] = {{"colour=red", NULL},
+                            {"min-score=2", NULL},
+                            {"matches=0", NULL},
+                            {"matches=x", NULL},
+                            {"min-score=", NULL}};
+    for (int i = 0; i < 5; i++) {
+        config.options = bad[i];
+        assert_int_equal(fr_drafter_open(&d, used, "prompt-lookup", &config, &err), FR_EARG);
+        assert_null(d);
+    }
+    config.options = NULL;
+    assert_int_equal(fr_drafter_open(&d, used, "none", &config, &err), FR_OK);
+    assert_null(d);
+    assert_int_equal(fr_drafter_open(&d, used, NULL, &config, &err), FR_OK);
+    assert_string_equal(used, "prompt-lookup");
+    fr_drafter_close(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_most_recent_continuation_comes_first),
+        cmocka_unit_test(nothing_seen_means_nothing_proposed),
+        cmocka_unit_test(the_index_grows_as_if_built_at_once),
+        cmocka_unit_test(misses_silence_it_and_hits_bring_it_back),
+        cmocka_unit_test(unknown_names_and_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

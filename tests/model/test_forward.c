@@ -1,0 +1,407 @@
+// The promises of the pass: a row's results depend on nothing but its ancestors, for every
+// architecture and weight type.
+#include "kern/pack.h"
+#include "support/open_model.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CTX = 40, MAX_NODES = 64 };
+
+static const fr_tiny_options MODELS[] = {
+    {.arch = "llama", .type = FR_TYPE_Q4_1},
+    {.arch = "llama",
+     .type = FR_TYPE_Q8_0,
+     .d = 96,
+     .d_ff = 160,
+     .n_head = 6,
+     .n_kv = 2,
+     .head_dim = 16},
+    {.arch = "llama", .type = FR_TYPE_F16, .window = 9},
+    {.arch = "llama", .type = FR_TYPE_Q2_K},
+    {.arch = "llama", .type = FR_TYPE_Q3_K},
+    {.arch = "qwen2", .type = FR_TYPE_Q4_K, .untied = true},
+    {.arch = "qwen2", .type = FR_TYPE_Q5_0},
+    {.arch = "qwen2", .type = FR_TYPE_IQ4_NL},
+    {.arch = "qwen3", .type = FR_TYPE_Q6_K},
+    {.arch = "qwen3", .type = FR_TYPE_Q4_0},
+    {.arch = "gemma3", .type = FR_TYPE_Q5_K, .window = 11},
+    {.arch = "gemma3", .type = FR_TYPE_IQ4_XS, .window = 30},
+    {.arch = "phi3", .type = FR_TYPE_Q5_1},
+    {.arch = "phi3", .type = FR_TYPE_BF16},
+};
+enum { N_MODELS = sizeof MODELS / sizeof *MODELS };
+
+typedef struct bench {
+    fr_opened o;
+    fr_kv kv;
+    fr_forward *f;
+} bench;
+
+static void open_bench(bench *b, const fr_tiny_options *options, const fr_kern *kern, int threads) {
+    fr_error err;
+    fr_opened_open(&b->o, options, kern, threads);
+    assert_int_equal(fr_kv_open(&b->kv, &b->o.model.config, 128, &err), FR_OK);
+    fr_forward_limits limits = {.max_logits = MAX_NODES, .max_taps = 4, .n_ctx = 128};
+    assert_int_equal(fr_forward_open(&b->f, &b->o.model, &limits, &err), FR_OK);
+}
+
+static void close_bench(bench *b) {
+    fr_forward_close(b->f);
+    fr_kv_close(&b->kv);
+    fr_opened_close(&b->o);
+}
+
+static void run_rows(bench *b, const fr_row *rows, int n) {
+    fr_forward_run(b->f,
+                   &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&b->kv}, .n_seq = 1});
+}
+
+// Evaluates and commits ids as one chain; logits of its last row stay readable.
+static const float *append(bench *b, const int32_t *ids, int n) {
+    fr_row rows[CTX];
+    int path[CTX];
+    for (int i = 0; i < n; i++) {
+        rows[i] = fr_row_token(ids[i], i - 1, i == n - 1 ? FR_WANT_LOGITS : 0);
+        path[i] = i;
+    }
+    run_rows(b, rows, n);
+    fr_kv_commit(&b->kv, path, n);
+    return fr_forward_logits(b->f, n - 1);
+}
+
+static float *copy_logits(const bench *b, const float *logits) {
+    size_t bytes = sizeof *logits * (size_t)b->o.model.config.n_vocab;
+    float *copy = malloc(bytes);
+    memcpy(copy, logits, bytes);
+    return copy;
+}
+
+static void assert_same_bits(const bench *b, const float *x, const float *y, const char *what,
+                             int row) {
+    size_t bytes = sizeof *x * (size_t)b->o.model.config.n_vocab;
+    if (memcmp(x, y, bytes)) fail_msg("%s: row %d differs", what, row);
+}
+
+static const char *label(const fr_tiny_options *m, const fr_kern *kern, int threads) {
+    static char text[96];
+    snprintf(text, sizeof text, "%s %s, %s, %d threads", m->arch, fr_qtype_name(m->type),
+             kern->name, threads);
+    return text;
+}
+
+// Every row of a random tree gives the logits that decoding its path one token at a time gives.
+static void tree_rows_equal_plain_decoding(const fr_tiny_options *m, const fr_kern *kern,
+                                           int threads, unsigned seed) {
+    bench b;
+    int32_t ids[CTX], node_id[MAX_NODES];
+    int parent[MAX_NODES];
+    open_bench(&b, m, kern, threads);
+    int n_vocab = b.o.model.config.n_vocab;
+    fr_test_ids(ids, CTX, n_vocab, seed);
+    int n = 5 + rand() % 59, bushy = 1 + rand() % 4;
+
+    append(&b, ids, 23);
+    append(&b, ids + 23, CTX - 23);
+    fr_row rows[MAX_NODES];
+    for (int i = 0; i < n; i++) {
+        int back = rand() % bushy;
+        parent[i] = i == 0 ? -1 : i - 1 - back < 0 ? -1 : i - 1 - back;
+        node_id[i] = rand() % n_vocab;
+        rows[i] = fr_row_token(node_id[i], parent[i], FR_WANT_LOGITS);
+    }
+    run_rows(&b, rows, n);
+    float *tree[MAX_NODES];
+    for (int i = 0; i < n; i++)
+        tree[i] = copy_logits(&b, fr_forward_logits(b.f, i));
+
+    for (int checks = 0; checks < 6; checks++) {
+        int path[MAX_NODES], length = 0, leaf = rand() % n;
+        for (int i = leaf; i >= 0; i = parent[i])
+            path[length++] = i;
+        fr_kv_truncate(&b.kv, CTX);
+        for (int i = length - 1; i >= 0; i--)
+            assert_same_bits(&b, append(&b, &node_id[path[i]], 1), tree[path[i]],
+                             label(m, kern, threads), path[i]);
+    }
+    for (int i = 0; i < n; i++)
+        free(tree[i]);
+    close_bench(&b);
+}
+
+static void tree_rows_equal_plain_decoding_everywhere(void **state) {
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++)
+        for (int isa = 0; isa < FR_ISA_COUNT; isa++)
+            if (fr_kern_of(isa))
+                tree_rows_equal_plain_decoding(&MODELS[m], fr_kern_of(isa), 1 + m % 3, 100 + m);
+}
+
+static void committing_a_path_equals_a_fresh_prompt(void **state) {
+    (void)state;
+    bench b;
+    int32_t ids[CTX];
+    open_bench(&b, &MODELS[1], fr_kern_of(FR_ISA_SCALAR), 2);
+    fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 7);
+    append(&b, ids, 10);
+    // A tree whose path 0 -> 2 -> 5 -> 6 holds ids[10..13]; the other nodes hold something else.
+    const int parent[7] = {-1, 0, 0, 1, 3, 2, 5}, at[7] = {10, 30, 11, 31, 32, 12, 13};
+    fr_row rows[7];
+    for (int i = 0; i < 7; i++)
+        rows[i] = fr_row_token(ids[at[i]], parent[i], FR_WANT_LOGITS);
+    run_rows(&b, rows, 7);
+    fr_kv_commit(&b.kv, (int[]){0, 2, 5, 6}, 4);
+    float *after = copy_logits(&b, append(&b, ids + 14, 8));
+    fr_kv_truncate(&b.kv, 0);
+    append(&b, ids, 14);
+    assert_same_bits(&b, append(&b, ids + 14, 8), after, "committed path", 0);
+    free(after);
+    close_bench(&b);
+}
+
+static void any_split_of_the_prompt_gives_the_same_bits(void **state) {
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        bench b;
+        int32_t ids[CTX];
+        open_bench(&b, &MODELS[m], fr_kern_of(FR_ISA_SCALAR), 2);
+        fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 11);
+        float *whole = copy_logits(&b, append(&b, ids, CTX));
+        for (int chunk = 1; chunk < CTX; chunk = 2 * chunk + 1) {
+            const float *last = NULL;
+            fr_kv_truncate(&b.kv, 0);
+            for (int i = 0; i < CTX; i += chunk)
+                last = append(&b, ids + i, CTX - i < chunk ? CTX - i : chunk);
+            assert_same_bits(&b, last, whole, label(&MODELS[m], fr_kern_of(FR_ISA_SCALAR), 2),
+                             chunk);
+        }
+        free(whole);
+        close_bench(&b);
+    }
+}
+
+static void every_instruction_set_and_thread_count_gives_the_same_bits(void **state) {
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        bench b;
+        int32_t ids[CTX];
+        open_bench(&b, &MODELS[m], fr_kern_of(FR_ISA_SCALAR), 1);
+        fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 13);
+        float *expected = copy_logits(&b, append(&b, ids, CTX));
+        close_bench(&b);
+        for (int isa = 0; isa < FR_ISA_COUNT; isa++)
+            for (int threads = 1; threads <= 4 && fr_kern_of(isa); threads += 3) {
+                open_bench(&b, &MODELS[m], fr_kern_of(isa), threads);
+                assert_same_bits(&b, append(&b, ids, CTX), expected,
+                                 label(&MODELS[m], fr_kern_of(isa), threads), 0);
+                close_bench(&b);
+            }
+        free(expected);
+    }
+}
+
+static void sequences_of_one_pass_do_not_meet(void **state) {
+    (void)state;
+    bench b;
+    fr_kv other;
+    int32_t ids[CTX];
+    open_bench(&b, &MODELS[5], fr_kern_of(FR_ISA_SCALAR), 2);
+    assert_int_equal(fr_kv_open(&other, &b.o.model.config, 64, NULL), FR_OK);
+    fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 17);
+    float *first = copy_logits(&b, append(&b, ids, 6));
+    fr_kv_truncate(&b.kv, 0);
+    float *second = copy_logits(&b, append(&b, ids + 20, 9));
+    fr_kv_truncate(&b.kv, 0);
+    fr_row rows[15];
+    int n = 0, last[2] = {-1, -1};
+    for (int i = 0; i < 9; i++) // row by row in turn
+        for (int s = 0; s < 2; s++) {
+            if (s == 0 && i >= 6) continue;
+            rows[n] = fr_row_token(s ? ids[20 + i] : ids[i], last[s], FR_WANT_LOGITS);
+            rows[n].seq = s;
+            last[s] = n++;
+        }
+    fr_forward_run(
+        b.f, &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&b.kv, &other}, .n_seq = 2});
+    assert_same_bits(&b, fr_forward_logits(b.f, last[0]), first, "sequence", 0);
+    assert_same_bits(&b, fr_forward_logits(b.f, last[1]), second, "sequence", 1);
+    assert_int_equal(b.kv.n_scratch, 6);
+    assert_int_equal(other.n_scratch, 9);
+    free(first);
+    free(second);
+    fr_kv_close(&other);
+    close_bench(&b);
+}
+
+// A vector row that holds a token's embedding is that token; one that enters later sees only the
+// layers it has.
+static void vector_rows_are_tokens_by_other_means(void **state) {
+    (void)state;
+    bench b;
+    int32_t ids[CTX];
+    open_bench(&b, &MODELS[8], fr_kern_of(FR_ISA_SCALAR), 2);
+    int d = b.o.model.config.d;
+    float *vec = malloc(sizeof *vec * (size_t)d);
+    fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 19);
+    append(&b, ids, 8);
+    const int taps[2] = {0, 2};
+    fr_row rows[3] = {fr_row_token(ids[8], -1, FR_WANT_LOGITS | FR_WANT_TAPS),
+                      fr_row_token(ids[9], 0, FR_WANT_LOGITS)};
+    fr_pass pass = {
+        .rows = rows, .n_rows = 2, .kv = (fr_kv *[]){&b.kv}, .n_seq = 1, .taps = taps, .n_taps = 2};
+    fr_forward_run(b.f, &pass);
+    float *expected = copy_logits(&b, fr_forward_logits(b.f, 1)),
+          *root = copy_logits(&b, fr_forward_logits(b.f, 0));
+    memcpy(vec, fr_forward_tap(b.f, 0, 0), sizeof *vec * (size_t)d);
+    float *middle = malloc(sizeof *middle * (size_t)d);
+    memcpy(middle, fr_forward_tap(b.f, 1, 0), sizeof *middle * (size_t)d);
+
+    fr_kv_drop_scratch(&b.kv);
+    rows[0] = (fr_row){.kind = FR_ROW_VECTOR,
+                       .vec = vec,
+                       .pos = FR_POS_AUTO,
+                       .parent = -1,
+                       .wants = FR_WANT_LOGITS};
+    fr_forward_run(b.f, &pass);
+    assert_same_bits(&b, fr_forward_logits(b.f, 1), expected, "row under a vector row", 1);
+
+    // Resuming a slot at layer 2 with its residual there gives its logits, and its child reads its
+    // K and V of all layers.
+    fr_kv_drop_scratch(&b.kv);
+    rows[0] = fr_row_token(ids[8], -1, 0);
+    fr_pass stopped = pass;
+    stopped.n_rows = 1;
+    stopped.stop = 2;
+    fr_forward_run(b.f, &stopped);
+    rows[0] = (fr_row){.kind = FR_ROW_VECTOR,
+                       .vec = middle,
+                       .join = 2,
+                       .resume = 1,
+                       .parent = -1,
+                       .wants = FR_WANT_LOGITS};
+    fr_forward_run(b.f, &pass);
+    assert_same_bits(&b, fr_forward_logits(b.f, 0), root, "resumed row", 0);
+    assert_same_bits(&b, fr_forward_logits(b.f, 1), expected, "row under a resumed row", 1);
+    assert_int_equal(b.kv.n_scratch, 2);
+
+    // Hanging a later pass' row under a slot of an earlier pass.
+    fr_kv_drop_scratch(&b.kv);
+    rows[0] = fr_row_token(ids[8], -1, 0);
+    pass.n_rows = 1;
+    fr_forward_run(b.f, &pass);
+    rows[0] = fr_row_token(ids[9], FR_PARENT_SLOT(0), FR_WANT_LOGITS);
+    fr_forward_run(b.f, &pass);
+    assert_same_bits(&b, fr_forward_logits(b.f, 0), expected, "row under an earlier pass' slot", 0);
+    free(expected);
+    free(root);
+    free(vec);
+    free(middle);
+    close_bench(&b);
+}
+
+// An identity map makes a linear row a copy of its source's residual: it equals a vector row with
+// that residual.
+static void linear_rows_apply_their_map_and_are_unseen_by_others(void **state) {
+    (void)state;
+    bench b;
+    int32_t ids[CTX];
+    open_bench(&b, &MODELS[0], fr_kern_of(FR_ISA_SCALAR), 2);
+    int d = b.o.model.config.d;
+    float *identity = calloc((size_t)d * d, sizeof *identity),
+          *middle = malloc(sizeof *middle * (size_t)d);
+    for (int i = 0; i < d; i++)
+        identity[i * d + i] = 1;
+    size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
+    fr_matrix map = {
+        .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
+    uint8_t *panels = fr_alloc_zero(panel * map.n_panels);
+    fr_pack_panels(FR_TYPE_F32, panels, (uint8_t *)identity, d, d, 0, map.n_panels);
+    map.panels = panels;
+
+    fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 23);
+    append(&b, ids, 8);
+    const int taps[1] = {1};
+    fr_row rows[3] = {fr_row_token(ids[8], -1, FR_WANT_LOGITS | FR_WANT_TAPS)};
+    fr_pass pass = {
+        .rows = rows, .n_rows = 1, .kv = (fr_kv *[]){&b.kv}, .n_seq = 1, .taps = taps, .n_taps = 1};
+    fr_forward_run(b.f, &pass);
+    float *alone = copy_logits(&b, fr_forward_logits(b.f, 0));
+    memcpy(middle, fr_forward_tap(b.f, 0, 0), sizeof *middle * (size_t)d);
+
+    fr_kv_drop_scratch(&b.kv);
+    rows[1] = (fr_row){.kind = FR_ROW_VECTOR,
+                       .vec = middle,
+                       .join = 1,
+                       .parent = 0,
+                       .pos = FR_POS_AUTO,
+                       .wants = FR_WANT_LOGITS};
+    pass.n_rows = 2;
+    fr_forward_run(b.f, &pass);
+    float *expected = copy_logits(&b, fr_forward_logits(b.f, 1));
+    assert_same_bits(&b, fr_forward_logits(b.f, 0), alone, "base row", 0);
+
+    fr_kv_drop_scratch(&b.kv);
+    rows[1] = (fr_row){.kind = FR_ROW_LINEAR,
+                       .source = 0,
+                       .map = 0,
+                       .join = 1,
+                       .parent = 0,
+                       .pos = FR_POS_AUTO,
+                       .wants = FR_WANT_LOGITS};
+    pass.maps = &map;
+    pass.n_maps = 1;
+    fr_forward_run(b.f, &pass);
+    assert_same_bits(&b, fr_forward_logits(b.f, 1), expected, "linear row", 1);
+    assert_same_bits(&b, fr_forward_logits(b.f, 0), alone, "base row", 0);
+    fr_free(panels);
+    free(identity);
+    free(middle);
+    free(alone);
+    free(expected);
+    close_bench(&b);
+}
+
+static void skipping_everything_leaves_the_embedding(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, &MODELS[0], fr_kern_of(FR_ISA_SCALAR), 2);
+    const fr_config *c = &b.o.model.config;
+    uint8_t skip[2 * 8];
+    memset(skip, 1, sizeof skip);
+    const int taps[2] = {0, c->n_layer};
+    fr_row row = fr_row_token(5, -1, FR_WANT_TAPS | FR_WANT_FINAL | FR_WANT_LOGITS);
+    fr_forward_run(b.f, &(fr_pass){.rows = &row,
+                                   .n_rows = 1,
+                                   .kv = (fr_kv *[]){&b.kv},
+                                   .n_seq = 1,
+                                   .skip = skip,
+                                   .taps = taps,
+                                   .n_taps = 2});
+    assert_memory_equal(fr_forward_tap(b.f, 0, 0), fr_forward_tap(b.f, 1, 0),
+                        sizeof(float) * (size_t)c->d);
+    float *logits = copy_logits(&b, fr_forward_logits(b.f, 0)),
+          *again = malloc(sizeof *again * (size_t)c->n_vocab);
+    fr_forward_head(b.f, fr_forward_final(b.f, 0), 1, again);
+    assert_same_bits(&b, again, logits, "head alone", 0);
+    free(logits);
+    free(again);
+    close_bench(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tree_rows_equal_plain_decoding_everywhere),
+        cmocka_unit_test(committing_a_path_equals_a_fresh_prompt),
+        cmocka_unit_test(any_split_of_the_prompt_gives_the_same_bits),
+        cmocka_unit_test(every_instruction_set_and_thread_count_gives_the_same_bits),
+        cmocka_unit_test(sequences_of_one_pass_do_not_meet),
+        cmocka_unit_test(vector_rows_are_tokens_by_other_means),
+        cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
+        cmocka_unit_test(skipping_everything_leaves_the_embedding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

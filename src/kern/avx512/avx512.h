@@ -1,0 +1,20 @@
+// avx512.h — the kernels for AVX-512 with VNNI. Same bits as ref/.
+#ifndef FR_KERN_AVX512_AVX512_H
+#define FR_KERN_AVX512_AVX512_H
+#include "kern/matmul.h"
+
+FR_MATMUL_DECLARE(avx512); // matmul.c, matmul_k.c
+void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1);
+
+void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float eps);
+void fr_add_avx512(float *y, const float *x, int n);
+void fr_scale_avx512(float *y, float factor, int n);
+void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n);
+void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n);
+void fr_rope_avx512(float *head, const float *cs, int n_rot, bool neox);
+void fr_kv_store_avx512(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                        const float *value);
+int fr_argmax_avx512(const float *x, int n);
+void fr_attend_avx512(const fr_attend *job);
+
+#endif

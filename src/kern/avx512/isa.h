@@ -1,0 +1,55 @@
+// isa.h — the intrinsics that avx512/ and amx/ are written in, and the flags that they need.
+//
+// The folder is compiled with AVX-512 F, BW, VL, DQ and VNNI (amx/ also with AMX-TILE and
+// AMX-INT8). FR_EMULATE takes the same intrinsics from plain code instead, so that any x86-64 with
+// AVX2 can compare these very sources with ref/ (tests/kern/emulate).
+#ifndef FR_KERN_AVX512_ISA_H
+#define FR_KERN_AVX512_ISA_H
+#ifdef FR_EMULATE
+#include "emulate.h"
+#else
+#include <immintrin.h>
+#endif
+#include <stdint.h>
+#include <string.h>
+
+#define FR_INLINE static inline __attribute__((always_inline))
+
+// A register tile is an array of constant size whose loops vanish: with one loop left, the compiler
+// keeps the whole array in memory.
+#if defined(FR_EMULATE)
+#define FR_UNROLL
+#elif defined(__clang__)
+#define FR_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define FR_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// FR_PIN: the vector is in a register here and nothing moves across; without it the compiler hoists
+// the unpacking of many groups and spills accumulators. FR_HIDE: an integer or pointer whose value
+// the compiler must not know, so that a loop stays a loop, or memory memory.
+#ifdef FR_EMULATE
+#define FR_PIN(vector)   ((void)0)
+#define FR_HIDE(integer) ((void)0)
+#else
+#define FR_PIN(vector)   __asm__ volatile("" : "+v"(vector))
+#define FR_HIDE(integer) __asm__ volatile("" : "+r"(integer))
+#endif
+
+// The dword at p (any alignment) in every lane.
+FR_INLINE __m512i fr_dword(const void *p) {
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return _mm512_set1_epi32(x);
+}
+
+// The first `n` of 16 lanes; all of them from 16 on.
+FR_INLINE __mmask16 fr_lanes(int n) {
+    return (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1u);
+}
+
+FR_INLINE __m512 fr_load_f16(const void *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+#endif

@@ -1,0 +1,35 @@
+// lanes.h — sums across the 16 lanes and exp, in the order of docs/numerics.md.
+#ifndef FR_KERN_AVX512_LANES_H
+#define FR_KERN_AVX512_LANES_H
+#include "kern/avx512/isa.h"
+
+// a[l] += a[l+8], a[l] += a[l+4], a[l] += a[l+2], a[0] + a[1].
+FR_INLINE float fr_join_lanes(__m512 a) {
+    const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_add_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+// fr_exp in every lane.
+FR_INLINE __m512 fr_exp16(__m512 x) {
+    const __m512 magic = _mm512_set1_ps(0x1.8p23f);
+    const __mmask16 alive = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.0f), _CMP_NLT_UQ);
+    x = _mm512_min_ps(_mm512_set1_ps(88.0f), x); // NaN stays: the second operand wins
+    const __m512 t = _mm512_fmadd_ps(x, _mm512_set1_ps(0x1.715476p+0f), magic);
+    const __m512 n = _mm512_sub_ps(t, magic);
+    __m512 r = _mm512_fmadd_ps(n, _mm512_set1_ps(-0x1.62e400p-1f), x);
+    r = _mm512_fmadd_ps(n, _mm512_set1_ps(-0x1.7f7d1cp-20f), r);
+    __m512 p = _mm512_set1_ps(1.0f / 720);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 120));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 24));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f / 6));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+    const __m512i power = _mm512_slli_epi32(
+        _mm512_add_epi32(_mm512_castps_si512(t), _mm512_set1_epi32(127 - 0x4b400000)), 23);
+    return _mm512_maskz_mul_ps(alive, p, _mm512_castsi512_ps(power));
+}
+
+#endif

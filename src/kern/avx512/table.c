@@ -1,0 +1,19 @@
+// table.c — the kernel table for AVX-512 with VNNI.
+#include "kern/avx512/avx512.h"
+
+extern const fr_kern fr_kern_avx512;
+const fr_kern fr_kern_avx512 = {
+    .isa = FR_ISA_AVX512,
+    .name = "avx512",
+    .quantize = fr_quantize_avx512,
+    .matmul = FR_MATMUL_TABLE(avx512),
+    .rmsnorm = fr_rmsnorm_avx512,
+    .add = fr_add_avx512,
+    .scale = fr_scale_avx512,
+    .silu_mul = fr_silu_mul_avx512,
+    .gelu_mul = fr_gelu_mul_avx512,
+    .rope = fr_rope_avx512,
+    .kv_store = fr_kv_store_avx512,
+    .attend = fr_attend_avx512,
+    .argmax = fr_argmax_avx512,
+};

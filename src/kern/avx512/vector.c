@@ -1,0 +1,152 @@
+// vector.c — norm, activation functions, RoPE, the KV store and argmax, AVX-512. All bound by
+// loads.
+#include "kern/avx512/avx512.h"
+#include "kern/avx512/lanes.h"
+#include <math.h>
+
+void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float eps) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int i = 0; i < n; i += 16) { // a lane past n adds 0*0: no bit changes
+        const __m512 v = _mm512_maskz_loadu_ps(fr_lanes(n - i), x + i);
+        sum = _mm512_fmadd_ps(v, v, sum);
+    }
+    const __m512 factor = _mm512_set1_ps(1.0f / sqrtf(fr_join_lanes(sum) / (float)n + eps));
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        __m512 v = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), factor);
+        if (w) v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(lanes, w + i));
+        _mm512_mask_storeu_ps(y + i, lanes, v);
+    }
+}
+
+void fr_add_avx512(float *y, const float *x, int n) {
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        const __m512 v =
+            _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, y + i), _mm512_maskz_loadu_ps(lanes, x + i));
+        _mm512_mask_storeu_ps(y + i, lanes, v);
+    }
+}
+
+void fr_scale_avx512(float *y, float factor, int n) {
+    const __m512 f = _mm512_set1_ps(factor);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, y + i), f));
+    }
+}
+
+void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
+    const __m512 one = _mm512_set1_ps(1.0f);
+    const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
+        const __m512 u = _mm512_maskz_loadu_ps(lanes, up + i);
+        const __m512 minus = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
+        const __m512 silu = _mm512_div_ps(x, _mm512_add_ps(one, fr_exp16(minus)));
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(silu, u));
+    }
+}
+
+void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n) {
+    const __m512 one = _mm512_set1_ps(1.0f), two = _mm512_set1_ps(2.0f);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
+        const __m512 u = _mm512_maskz_loadu_ps(lanes, up + i);
+        const __m512 cube =
+            _mm512_fmadd_ps(_mm512_mul_ps(_mm512_set1_ps(0.044715f), x), _mm512_mul_ps(x, x), x);
+        const __m512 z = _mm512_mul_ps(_mm512_set1_ps(0x1.988454p-1f), cube);
+        const __m512 e = _mm512_add_ps(fr_exp16(_mm512_mul_ps(two, z)), one);
+        const __m512 t = _mm512_sub_ps(one, _mm512_div_ps(two, e));
+        const __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), x);
+        const __m512 gelu = _mm512_mul_ps(half, _mm512_add_ps(one, t));
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(gelu, u));
+    }
+}
+
+// The pairs of `cs` are (cos, sin); x and y of 16 pairs lie n_rot/2 apart.
+static void rope_neox(float *head, const float *cs, int n_rot) {
+    const int half = n_rot / 2;
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+    for (int i = 0; i < half; i += 16) {
+        const __mmask16 lanes = fr_lanes(half - i);
+        const __m512 a = _mm512_maskz_loadu_ps(fr_lanes(n_rot - 2 * i), cs + 2 * i);
+        const int left = n_rot - 2 * i - 16;
+        const __m512 b = _mm512_maskz_loadu_ps(left > 0 ? fr_lanes(left) : 0, cs + 2 * i + 16);
+        const __m512 c = _mm512_permutex2var_ps(a, even, b), s = _mm512_permutex2var_ps(a, odd, b);
+        const __m512 x = _mm512_maskz_loadu_ps(lanes, head + i);
+        const __m512 y = _mm512_maskz_loadu_ps(lanes, head + half + i);
+        _mm512_mask_storeu_ps(head + i, lanes, _mm512_fmsub_ps(x, c, _mm512_mul_ps(y, s)));
+        _mm512_mask_storeu_ps(head + half + i, lanes, _mm512_fmadd_ps(x, s, _mm512_mul_ps(y, c)));
+    }
+}
+
+// Pairs side by side: even lanes get x*c - y*s, odd lanes x*s + y*c.
+static void rope_pairs(float *head, const float *cs, int n_rot) {
+    for (int i = 0; i < n_rot; i += 16) {
+        const __mmask16 lanes = fr_lanes(n_rot - i);
+        const __m512 v = _mm512_maskz_loadu_ps(lanes, head + i);
+        const __m512 w = _mm512_maskz_loadu_ps(lanes, cs + i);
+        const __m512 x = _mm512_moveldup_ps(v), y = _mm512_movehdup_ps(v);
+        const __m512 swapped = _mm512_permute_ps(w, 0xb1);
+        _mm512_mask_storeu_ps(head + i, lanes, _mm512_fmaddsub_ps(x, w, _mm512_mul_ps(y, swapped)));
+    }
+}
+
+void fr_rope_avx512(float *head, const float *cs, int n_rot, bool neox) {
+    if (neox)
+        rope_neox(head, cs, n_rot);
+    else
+        rope_pairs(head, cs, n_rot);
+}
+
+// 16 values as f16, nearest even, saturating; NaN stays NaN.
+FR_INLINE __m256i to_f16(__m512 x) {
+    x = _mm512_min_ps(_mm512_set1_ps(65504.0f), x);
+    x = _mm512_max_ps(_mm512_set1_ps(-65504.0f), x);
+    return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+void fr_kv_store_avx512(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
+                        const float *value) {
+    uint16_t *column = k + (size_t)(slot / FR_KEY_BLOCK) * (size_t)head_dim * FR_KEY_BLOCK +
+                       (size_t)(slot % FR_KEY_BLOCK);
+    uint16_t *row = v + (size_t)slot * (size_t)head_dim;
+    for (int i = 0; i < head_dim; i += 16) {
+        const __mmask16 lanes = fr_lanes(head_dim - i);
+        uint16_t h[16];
+        _mm256_storeu_si256((void *)h, to_f16(_mm512_maskz_loadu_ps(lanes, key + i)));
+        for (int j = 0; j < 16 && i + j < head_dim; j++)
+            column[(i + j) * FR_KEY_BLOCK] = h[j];
+        _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, value + i)));
+    }
+}
+
+int fr_argmax_avx512(const float *x, int n) {
+    __m512 best = _mm512_set1_ps(-INFINITY);
+    __m512i where = _mm512_set1_epi32(INT32_MAX);
+    __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(n - i);
+        const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
+        const __mmask16 more = _mm512_cmp_ps_mask(v, best, _CMP_GT_OQ) & lanes;
+        best = _mm512_mask_mov_ps(best, more, v);
+        where = _mm512_mask_mov_epi32(where, more, index);
+        index = _mm512_add_epi32(index, _mm512_set1_epi32(16));
+    }
+    float value[16];
+    int32_t at[16];
+    _mm512_storeu_ps(value, best);
+    _mm512_storeu_si512(at, where);
+    int found = 0;
+    for (int l = 1; l < 16; l++)
+        if (value[l] > value[found] || (value[l] == value[found] && at[l] < at[found])) found = l;
+    if (at[found] != INT32_MAX) return at[found];
+    for (int i = 0; i < n; i++) // nothing above -inf
+        if (x[i] == -INFINITY) return i;
+    return 0;
+}

@@ -57,7 +57,7 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
         fr_cmd_clear_interrupt();
         st = fr_session_generate(c->session, &request, &result, err);
         putchar('\n');
-        fflush(stdout);
+        fr_cmd_flush();
     }
     if (!st) st = fr_talk_add(&c->talk, "assistant", result.text, result.text_bytes, err);
     if (st)
@@ -112,7 +112,7 @@ static fr_status converse(chat *c, fr_error *err) {
             // A conversation that has filled its context can go on after /reset.
             if (st && st != FR_ECONTEXT) return st;
             if (st) fprintf(stderr, "forerun: %s; /reset starts anew\n", err->text);
-            if (ferror(stdout)) return FR_OK; // main says why
+            if (!fr_cmd_flush()) return FR_OK; // main says why
         }
     }
 }

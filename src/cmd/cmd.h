@@ -55,6 +55,8 @@ int fr_cmd_check(const char *command, const fr_cmd_args *args);
 // Prints a document on one line of stdout and drops the reference. value NULL: there was no memory.
 int fr_cmd_print_json(json_t *value);
 json_t *fr_cmd_real(double x); // null where x is not finite
+// Brings out what was printed to stdout; false, also later, when it cannot be written.
+bool fr_cmd_flush(void);
 // Ends all output: flushes stdout. The exit code is `code`, or 1 with a sentence if writing failed.
 int fr_cmd_end_output(int code);
 

@@ -75,7 +75,7 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     if (drafted) fputs(colors[(unsigned)piece->drafter % 5], stdout);
     fwrite(piece->text, 1, piece->bytes, stdout);
     if (drafted) fputs("\033[0m", stdout);
-    return !fflush(stdout);
+    return fr_cmd_flush();
 }
 
 double fr_cmd_rate(double count, double seconds) {

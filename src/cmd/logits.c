@@ -63,7 +63,7 @@ static bool take(void *user, int pos, float *logits) {
         printf("position %d, logsumexp %.6f\n", pos, lse);
         for (int i = 0; i < c->best.n; i++)
             printf("  %8d %12.6f\n", c->best.id[i], (double)logits[c->best.id[i]]);
-        return !ferror(stdout);
+        return fr_cmd_flush();
     }
     json_t *top = json_array();
     for (int i = 0; top && i < c->best.n; i++)

@@ -58,12 +58,22 @@ json_t *fr_cmd_real(double x) {
     return x - x == 0 ? json_real(x) : json_null();
 }
 
-int fr_cmd_end_output(int code) {
+// Why stdout failed first; the stream itself remembers only that it did.
+static int output_error;
+
+bool fr_cmd_flush(void) {
+    if (output_error) return false;
     errno = 0;
-    if (!fflush(stdout) && !ferror(stdout)) return code;
+    if (!fflush(stdout) && !ferror(stdout)) return true;
+    output_error = errno ? errno : EIO;
+    return false;
+}
+
+int fr_cmd_end_output(int code) {
+    if (fr_cmd_flush()) return code;
     // A reader that has seen enough, as `head` does, is told nothing.
-    if (errno != EPIPE)
-        fprintf(stderr, "forerun: standard output: %s\n", errno ? strerror(errno) : "write error");
+    if (output_error != EPIPE)
+        fprintf(stderr, "forerun: standard output: %s\n", strerror(output_error));
     return FR_EXIT_FAILED;
 }
 

@@ -108,7 +108,7 @@ static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer 
         return bad ? bad : code;
     }
     if (!p->silent && isatty(STDOUT_FILENO)) putchar('\n');
-    fflush(stdout);
+    fr_cmd_flush();
     if (!args->quiet)
         fr_cmd_print_stats(&r->stats, load, sampling->seed, sampling->temperature > 0);
     return code;

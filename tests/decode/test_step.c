@@ -1,12 +1,13 @@
 // The promise of the step: whatever a drafter proposes, the tokens are those of plain decoding.
 #include "decode/step.h"
 #include "support/open_model.h"
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { CTX = 72, PROMPT = 17 };
 

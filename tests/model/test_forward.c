@@ -2,13 +2,14 @@
 // architecture and weight type.
 #include "kern/pack.h"
 #include "support/open_model.h"
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { CTX = 40, MAX_NODES = 64 };
 

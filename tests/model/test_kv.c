@@ -1,10 +1,11 @@
 #include "model/kv.h"
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static const fr_config CONFIG = {.n_layer = 2, .n_kv = 2, .head_dim = 20};
 

@@ -1,9 +1,10 @@
 #include "support/open_model.h"
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 static void must(fr_status st, const fr_error *err) {
     if (st) fail_msg("%s", err->text);

@@ -1,9 +1,10 @@
 #include "tree/tree.h"
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 static void parents_come_before_children(void **state) {
     (void)state;

@@ -1,9 +1,10 @@
 // Attention of one KV head, up to TILE query rows together, in four phases that each run over the
 // keys in order: scores, largest, weights and denominator, weighted sum of V.
 //
-// Bound by the FMA units: a tile of six rows has 12 independent chains and converts each K and V
-// value once for all rows. Fewer rows take more key blocks (columns of V) at once instead, so that
-// there are always eight chains or more to hide the latency of an FMA.
+// Bound by the FMA units (80 to 87 % of their peak from three rows on): a tile of six rows has 12
+// independent chains and converts each K and V value once for all rows. Fewer rows take more key
+// blocks (columns of V) at once instead, so that there are always eight chains or more to hide the
+// latency of an FMA; one row alone is bound by the conversions.
 #include "kern/avx2/avx2.h"
 #include "kern/avx2/lanes.h"
 #include "kern/math.h"
@@ -29,32 +30,45 @@ FR_INLINE __m256 load_half8(const uint16_t *x) {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
 }
 
+// acc[r][j] += x[r][i] * vector j of y, the vectors lying in pairs. Sixteen registers hold twelve
+// sums and either two vectors and one x, or three x and one vector: that decides which loop is
+// outside.
+FR_INLINE void add_products(__m256 (*acc)[8], const float *const *x, int i, const uint16_t *y,
+                            size_t pair_step, const int rows, const int vectors) {
+    if (rows > 3) {
+        const __m256 y0 = load_half8(y), y1 = vectors > 1 ? load_half8(y + 8) : y0;
+        FR_UNROLL for (int r = 0; r < rows; r++) {
+            const __m256 xr = _mm256_broadcast_ss(x[r] + i);
+            acc[r][0] = _mm256_fmadd_ps(xr, y0, acc[r][0]);
+            if (vectors > 1) acc[r][1] = _mm256_fmadd_ps(xr, y1, acc[r][1]);
+        }
+        return;
+    }
+    FR_UNROLL for (int j = 0; j < vectors; j++) {
+        const __m256 yj = load_half8(y + (size_t)(j / 2) * pair_step + j % 2 * 8);
+        FR_UNROLL for (int r = 0; r < rows; r++) acc[r][j] =
+            _mm256_fmadd_ps(_mm256_broadcast_ss(x[r] + i), yj, acc[r][j]);
+    }
+}
+
 // ---------------------------------------------------------------- scores
 // `rows` rows times `blocks` key blocks from slot t: one chain over d for each (row, key).
 FR_INLINE void score_blocks(const tile *w, int t, const int rows, const int blocks) {
-    const int head_dim = w->job->head_dim, step = head_dim * FR_KEY_BLOCK;
+    const int head_dim = w->job->head_dim;
+    const size_t block_step = (size_t)head_dim * FR_KEY_BLOCK;
     const uint16_t *k = w->job->k + (size_t)t * (size_t)head_dim;
     const float *q[TILE];
-    __m256 s[TILE][4][2];
+    __m256 s[TILE][8];
     FR_UNROLL for (int r = 0; r < rows; r++) {
         q[r] = w->q[r];
-        FR_UNROLL for (int b = 0; b < blocks; b++) s[r][b][0] = s[r][b][1] = _mm256_setzero_ps();
+        FR_UNROLL for (int j = 0; j < 2 * blocks; j++) s[r][j] = _mm256_setzero_ps();
     }
     for (int d = 0; d < head_dim; d++, k += FR_KEY_BLOCK)
-        FR_UNROLL for (int b = 0; b < blocks; b++) {
-            const __m256 k0 = load_half8(k + b * step), k1 = load_half8(k + b * step + 8);
-            FR_UNROLL for (int r = 0; r < rows; r++) {
-                const __m256 x = _mm256_broadcast_ss(q[r] + d);
-                s[r][b][0] = _mm256_fmadd_ps(x, k0, s[r][b][0]);
-                s[r][b][1] = _mm256_fmadd_ps(x, k1, s[r][b][1]);
-            }
-        }
+        add_products(s, q, d, k, block_step, rows, 2 * blocks);
     const __m256 scale = _mm256_set1_ps(w->job->scale);
-    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int b = 0; b < blocks; b++) {
-        float *p = w->p + r * w->stride + (t - w->begin) + b * FR_KEY_BLOCK;
-        _mm256_storeu_ps(p, _mm256_mul_ps(s[r][b][0], scale));
-        _mm256_storeu_ps(p + 8, _mm256_mul_ps(s[r][b][1], scale));
-    }
+    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < 2 * blocks; j++)
+        _mm256_storeu_ps(w->p + r * w->stride + (t - w->begin) + 8 * j,
+                         _mm256_mul_ps(s[r][j], scale));
 }
 
 FR_INLINE void score_rows(const tile *w, const int rows, const int blocks) {
@@ -157,15 +171,11 @@ FR_INLINE void sum_columns(const tile *w, int from, int to, int c, const int row
     const float *p[TILE];
     __m256 o[TILE][8];
     FR_UNROLL for (int r = 0; r < rows; r++) {
-        p[r] = w->p + r * w->stride - w->begin;
+        p[r] = w->p + r * w->stride + (from - w->begin);
         FR_UNROLL for (int j = 0; j < columns; j++) o[r][j] = _mm256_loadu_ps(w->o[r] + c + 8 * j);
     }
-    for (int t = from; t < to; t++, v += head_dim)
-        FR_UNROLL for (int j = 0; j < columns; j++) {
-            const __m256 value = load_half8(v + 8 * j);
-            FR_UNROLL for (int r = 0; r < rows; r++) o[r][j] =
-                _mm256_fmadd_ps(_mm256_broadcast_ss(p[r] + t), value, o[r][j]);
-        }
+    for (int i = 0; i < to - from; i++, v += head_dim)
+        add_products(o, p, i, v, 16, rows, columns);
     FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < columns; j++)
         _mm256_storeu_ps(w->o[r] + c + 8 * j, o[r][j]);
 }

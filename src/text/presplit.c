@@ -200,7 +200,8 @@ static fr_status next_match(const splitting *x, int level, const char *text, siz
 
 static fr_status split(const splitting *x, int level, const char *text, size_t bytes,
                        fr_error *err) {
-    if (level == x->p->n_patterns) return x->word(x->user, text, bytes, err);
+    if (level >= MAX_PATTERNS || level == x->p->n_patterns)
+        return x->word(x->user, text, bytes, err);
     fr_status st = FR_OK;
     size_t begin = bytes, end = bytes;
     for (size_t at = 0; !st && at < bytes; at = end) {

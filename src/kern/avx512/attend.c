@@ -82,8 +82,8 @@ static float weigh(const tile *t, int r) {
     float *p = t->p + (size_t)r * t->stride;
     __m512 m = _mm512_set1_ps(-INFINITY);
     for (int slot = t->start; slot < t->end; slot += 16)
-        m = _mm512_mask_max_ps(m, visible(view, job->committed, slot), m,
-                               _mm512_loadu_ps(p + slot));
+        m = _mm512_mask_max_ps(m, visible(view, job->committed, slot), _mm512_loadu_ps(p + slot),
+                               m);
     const __m512 top = _mm512_set1_ps(largest(m));
     __m512 sum = _mm512_setzero_ps(); // lane = slot % 16 = position % 16, committed slots only
     for (int slot = t->start; slot < t->end; slot += 16) {
@@ -151,11 +151,12 @@ FR_INLINE void value(const int rows, const int parts, const tile *t, int d, __mm
         value(rows, parts, t, d, lanes, inverse);                                                  \
     }
 SCORE(1, 1)
-SCORE(2, 1) SCORE(3, 1) SCORE(4, 1) SCORE(5, 1) SCORE(6, 1) SCORE(7, 1) SCORE(8, 1) SCORE(1, 8)
-    SCORE(2, 4) SCORE(3, 4) SCORE(4, 2) SCORE(5, 2) SCORE(6, 2) SCORE(7, 2) SCORE(8, 2) VALUE(1, 1)
-        VALUE(2, 1) VALUE(3, 1) VALUE(4, 1) VALUE(5, 1) VALUE(6, 1) VALUE(7, 1) VALUE(8, 1)
-            VALUE(1, 2) VALUE(2, 2) VALUE(3, 2) VALUE(4, 2) VALUE(5, 2) VALUE(6, 2) VALUE(7, 2)
-                VALUE(8, 2) VALUE(1, 4) VALUE(2, 4) VALUE(3, 4) VALUE(4, 4) VALUE(1, 8) VALUE(2, 8)
+SCORE(2, 1)
+SCORE(3, 1) SCORE(4, 1) SCORE(5, 1) SCORE(6, 1) SCORE(7, 1) SCORE(8, 1) SCORE(1, 8) SCORE(2, 4)
+    SCORE(3, 4) SCORE(4, 2) SCORE(5, 2) SCORE(6, 2) SCORE(7, 2) SCORE(8, 2) VALUE(1, 1) VALUE(2, 1)
+        VALUE(3, 1) VALUE(4, 1) VALUE(5, 1) VALUE(6, 1) VALUE(7, 1) VALUE(8, 1) VALUE(1, 2)
+            VALUE(2, 2) VALUE(3, 2) VALUE(4, 2) VALUE(5, 2) VALUE(6, 2) VALUE(7, 2) VALUE(8, 2)
+                VALUE(1, 4) VALUE(2, 4) VALUE(3, 4) VALUE(4, 4) VALUE(1, 8) VALUE(2, 8)
 
     // clang-format off
 static const struct { // by rows - 1: one block of keys, and as many as fill the registers

@@ -185,6 +185,37 @@ EMULATE void emulate_mask_storeu16(void *p, __mmask16 k, __m256i a) {
 #define _mm256_maskz_loadu_epi16 emulate_maskz_loadu16
 #define _mm256_mask_storeu_epi16 emulate_mask_storeu16
 
+// ------------------------------------------------------------------ aligned memory faults where it
+// is not
+EMULATE void *emulate_aligned(const void *p) {
+    if ((uintptr_t)p % 64) __builtin_trap();
+    return (void *)(uintptr_t)p;
+}
+EMULATE __m512 emulate_load(const void *p) {
+    __m512 a;
+    memcpy(&a, emulate_aligned(p), 64);
+    return a;
+}
+EMULATE __m512i emulate_load_integers(const void *p) {
+    __m512i a;
+    memcpy(&a, emulate_aligned(p), 64);
+    return a;
+}
+EMULATE void emulate_store(void *p, __m512 a) {
+    memcpy(emulate_aligned(p), &a, 64);
+}
+EMULATE void emulate_store_integers(void *p, __m512i a) {
+    memcpy(emulate_aligned(p), &a, 64);
+}
+#undef _mm512_load_ps
+#undef _mm512_load_si512
+#undef _mm512_store_ps
+#undef _mm512_store_si512
+#define _mm512_load_ps     emulate_load
+#define _mm512_load_si512  emulate_load_integers
+#define _mm512_store_ps    emulate_store
+#define _mm512_store_si512 emulate_store_integers
+
 // ------------------------------------------------------------------ moves between lanes
 EMULATE __m512 emulate_moveldup(__m512 a) {
     emulate_512 x = {.v = a};

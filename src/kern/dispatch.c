@@ -68,11 +68,11 @@ static const fr_kern *built(fr_isa isa) {
     case FR_ISA_AVX2:
         return &fr_kern_avx2;
 #endif
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX512) && __has_include("kern/avx512/table.c")
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX512)
     case FR_ISA_AVX512:
         return &fr_kern_avx512;
 #endif
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AMX) && __has_include("kern/amx/table.c")
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AMX)
     case FR_ISA_AMX:
         return &fr_kern_amx;
 #endif

@@ -53,7 +53,7 @@ fi
 missing=${missing# }
 [ -z "$missing" ] && exit 0
 
-line="apt-get install --no-install-recommends $missing"
+line="apt-get update && apt-get install --no-install-recommends $missing"
 if [ $check = yes ]; then
     echo "install-packages: missing: $missing (run: $line)" >&2
     exit 1

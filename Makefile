@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
 # FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build packages run test test-run sanitize asan ubsan tsan fuzz bench get-model install \
+.PHONY: all build build-all packages run test sanitize asan ubsan tsan fuzz bench get-model install \
         levels format clean help
 
 PREFIX = /usr/local
@@ -11,19 +11,22 @@ FR_WERROR = OFF
 JOBS = 0
 MODELS = $${FR_MODELS:-$$PWD/models}
 
-# $(call build_preset,PRESET,FOLDER): configure quietly, then build.
+# $(call build_preset,PRESET,FOLDER[,TARGETS]): configure quietly, then build everything or TARGETS.
 jobs = $$(test $(JOBS) -gt 0 && echo $(JOBS) || nproc)
 build_preset = cmake --preset $(1) -DFR_WERROR=$(FR_WERROR) >$(1).cmake.log 2>&1 \
                && mv -f $(1).cmake.log $(2)/configure.log \
                || { cat $(1).cmake.log >&2; rm -f $(1).cmake.log; exit 1; }; \
-               cmake --build --preset $(1) --parallel $(jobs)
+               cmake --build --preset $(1) --parallel $(jobs) $(if $(3),--target $(3))
 # Tests of a sanitizer build: all but the slow ones; FR_QUICK asks the others for less.
 sanitized_tests = FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir $(1) --output-on-failure \
                   --parallel $(jobs) --label-exclude slow
 
 all: build
 
-build: packages ## build the library and the program (build/forerun)
+build: packages ## build the library and the program, build/forerun
+	@$(call build_preset,release,build,forerun libforerun)
+
+build-all: packages ## build the tests too
 	@$(call build_preset,release,build)
 
 packages: ## install the Debian packages that are missing
@@ -33,11 +36,8 @@ run: build ## fetch a small model, answer a prompt with and without drafting, co
 	@tools/get-model.sh smollm2-135m
 	@tools/demo.sh
 
-test: build ## run every test
+test: build-all ## run every test
 	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2
-	@$(MAKE) --no-print-directory test-run
-
-test-run:
 	@FR_MODELS=$(MODELS) ctest --test-dir build --output-on-failure --parallel $(jobs)
 
 sanitize: packages ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer together
@@ -53,7 +53,7 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 	@$(call build_preset,fuzz,build-fuzz)
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-bench: build ## time the kernels, and passes of 1 to 64 rows
+bench: build-all ## time the kernels, and passes of 1 to 64 rows
 	@build/tests/bin/checkkern --bench
 	@tools/get-model.sh smollm2-135m
 	@build/forerun curve -m "$(MODELS)/smollm2-135m.gguf"

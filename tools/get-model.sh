@@ -65,7 +65,7 @@ fi
 set -- $row
 name=$1 bytes=$2 sha256=$3 parts=$4
 
-folder=${FR_MODELS:-$(dirname "$0")/../models}
+folder=${FR_MODELS:-$(cd "$(dirname "$0")/.." && pwd)/models}
 file=$folder/$name.gguf
 right() { # FILE: has it the right size and content
     [ -f "$1" ] && [ "$(wc -c <"$1")" -eq "$bytes" ] &&

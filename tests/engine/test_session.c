@@ -1,0 +1,219 @@
+// The public interface on tiny models: what a program that links the library sees.
+#define _GNU_SOURCE
+#include "engine/engine.h"
+#include "support/tiny_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char model_path[64];
+
+static int write_model(void **state) {
+    (void)state;
+    fr_error err;
+    snprintf(model_path, sizeof model_path, "session-test-%d.gguf", (int)getpid());
+    return fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 128}, model_path, &err);
+}
+
+static int remove_model(void **state) {
+    (void)state;
+    return remove(model_path);
+}
+
+static fr_engine *open_engine(const char *isa, int threads) {
+    fr_engine *e;
+    fr_error err;
+    fr_engine_options o = {.isa = isa, .threads = threads};
+    if (fr_engine_open(&e, model_path, &o, &err)) fail_msg("%s", err.text);
+    return e;
+}
+
+static fr_session *open_session(fr_engine *e, const char *drafter, int n_ctx) {
+    fr_session *s;
+    fr_error err;
+    fr_session_options o = {.drafter = drafter, .n_ctx = n_ctx};
+    if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
+    return s;
+}
+
+static const int32_t PROMPT[] = {'t', 'h', 'e', ' ', 'a', 'n', 'd', ' ', 't', 'h', 'e', ' ', 'a'};
+enum { N_PROMPT = sizeof PROMPT / sizeof *PROMPT };
+
+typedef struct heard {
+    char text[4096];
+    size_t bytes;
+    int pieces, stop_after;
+} heard;
+
+static bool hear(void *user, const fr_piece *piece) {
+    heard *h = user;
+    memcpy(h->text + h->bytes, piece->text, piece->bytes);
+    h->bytes += piece->bytes;
+    h->pieces += piece->bytes > 0;
+    return h->stop_after == 0 || h->pieces < h->stop_after;
+}
+
+static fr_request request(int n, heard *h) {
+    return (fr_request){.prompt = PROMPT,
+                        .n_prompt = N_PROMPT,
+                        .n_predict = n,
+                        .ignore_eos = true,
+                        .stream = h ? hear : NULL,
+                        .user = h};
+}
+
+static void the_stream_is_the_text(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 2);
+    fr_session *s = open_session(e, "prompt-lookup", 0);
+    heard h = {.bytes = 0};
+    fr_result r;
+    fr_request q = request(60, &h);
+    q.sampling = (fr_sampling){.temperature = 1, .seed = 8};
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r.n_tokens, 60);
+    assert_int_equal(r.text_bytes, h.bytes);
+    assert_memory_equal(r.text, h.text, h.bytes);
+    assert_int_equal(r.stats.finish, FR_FINISH_LENGTH);
+    assert_int_equal(r.stats.completion_tokens, 60);
+    assert_string_equal(r.stats.used, "prompt-lookup");
+    assert_true(r.stats.lossless && r.stats.passes <= 60);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
+static void every_mode_gives_the_same_text(void **state) {
+    (void)state;
+    const char *isa[] = {"scalar", "auto"}, *drafter[] = {"none", "prompt-lookup", "auto"};
+    char expected[4096];
+    size_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        for (int threads = 1; threads <= 3; threads++) {
+            fr_engine *e = open_engine(isa[i], threads);
+            for (int k = 0; k < 3; k++) {
+                fr_session *s = open_session(e, drafter[k], 0);
+                fr_request q = request(-1, NULL);
+                fr_result r;
+                q.sampling = (fr_sampling){
+                    .temperature = 0.9f, .top_k = 40, .seed = 77, .repeat_penalty = 1.1f};
+                assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+                assert_int_equal(r.n_tokens, 128 - N_PROMPT); // to the context's end
+                if (!bytes) memcpy(expected, r.text, bytes = r.text_bytes);
+                assert_int_equal(r.text_bytes, bytes);
+                assert_memory_equal(r.text, expected, bytes);
+                fr_session_close(s);
+            }
+            fr_engine_close(e);
+        }
+}
+
+static void a_stop_string_cuts_exactly_before_it(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    char whole[4096];
+    fr_result r;
+    fr_session *plain = open_session(e, "none", 0);
+    fr_request q = request(80, NULL);
+    q.sampling = (fr_sampling){.temperature = 1, .seed = 5};
+    assert_int_equal(fr_session_generate(plain, &q, &r, NULL), FR_OK);
+    memcpy(whole, r.text, r.text_bytes);
+    size_t n = r.text_bytes;
+    fr_session_close(plain);
+    for (size_t at = 3; at + 3 < n && at < 40; at += 5) {
+        if ((whole[at] & 0x80) || (whole[at + 1] & 0x80) || (whole[at + 2] & 0x80))
+            continue; // pieces of U+FFFD
+        char stop[4] = {whole[at], whole[at + 1], whole[at + 2]};
+        const char *first = memmem(whole, n, stop, 3), *stops[] = {"never in there", stop, NULL};
+        for (int k = 0; k < 2; k++) {
+            fr_session *s = open_session(e, k ? "prompt-lookup" : "none", 0);
+            q.stop = stops;
+            assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+            assert_int_equal(r.stats.finish, FR_FINISH_STOP);
+            assert_int_equal(r.text_bytes, first - whole);
+            assert_memory_equal(r.text, whole, r.text_bytes);
+            fr_session_close(s);
+        }
+    }
+    fr_engine_close(e);
+}
+
+static void the_listener_can_stop_it_and_the_session_goes_on(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 2);
+    fr_session *s = open_session(e, "prompt-lookup", 0);
+    heard h = {.stop_after = 5}, again = {.bytes = 0};
+    fr_result r;
+    fr_request q = request(50, &h);
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(h.pieces, 5);
+    q = request(50, &again);
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r.stats.prompt_reused, N_PROMPT - 1);
+    assert_int_equal(r.n_tokens, 50);
+    assert_memory_equal(again.text, h.text, h.bytes);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
+static void bad_requests_are_sentences(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1), *none;
+    fr_session *s = open_session(e, NULL, 20), *no_session;
+    fr_result r;
+    fr_error err;
+    int32_t ids[64] = {0};
+    fr_request q = {.prompt = ids, .n_prompt = 20, .n_predict = 4};
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_ECONTEXT);
+    assert_non_null(strstr(err.text, "20"));
+    q.n_prompt = 0;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    q.n_prompt = 3;
+    ids[1] = 1 << 30;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    ids[1] = -1;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    ids[1] = 0;
+    q.sampling.temperature = -2;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    q.sampling.temperature = 0;
+    q.stop = (const char *[]){"", NULL};
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    q.stop = NULL;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // and it still works
+
+    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.n_ctx = 129}, &err),
+                     FR_EARG);
+    assert_int_equal(
+        fr_session_open(&no_session, e, &(fr_session_options){.drafter = "nope"}, &err), FR_EARG);
+    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.tree = "big"}, &err),
+                     FR_EARG);
+    assert_null(no_session);
+    assert_int_equal(fr_engine_open(&none, "no-such-file.gguf", NULL, &err), FR_EIO);
+    assert_int_equal(
+        fr_engine_open(&none, model_path, &(fr_engine_options){.threads = 10000}, &err), FR_EARG);
+    assert_int_equal(fr_engine_open(&none, model_path, &(fr_engine_options){.isa = "sse9"}, &err),
+                     FR_EARG);
+    assert_null(none);
+    fr_session_close(s);
+    fr_session_close(NULL);
+    fr_engine_close(e);
+    fr_engine_close(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_stream_is_the_text),
+        cmocka_unit_test(every_mode_gives_the_same_text),
+        cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
+        cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
+        cmocka_unit_test(bad_requests_are_sentences),
+    };
+    return cmocka_run_group_tests(tests, write_model, remove_model);
+}

@@ -1,0 +1,85 @@
+// program.h — runs the forerun program and keeps what it said.
+#ifndef FR_TESTS_CMD_PROGRAM_H
+#define FR_TESTS_CMD_PROGRAM_H
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SAID_MOST = 1 << 20, WORDS_MOST = 40 };
+
+typedef struct said {
+    int code; // exit code, or 1000 + signal
+    char out[SAID_MOST], err[SAID_MOST];
+    size_t n_out, n_err;
+} said;
+
+static inline size_t read_back(FILE *f, char *to) {
+    rewind(f);
+    const size_t n = fread(to, 1, SAID_MOST - 1, f);
+    to[n] = 0;
+    return n;
+}
+
+// The words of `line` are split at spaces; '^' inside a word becomes a space. interrupt_ms: sends
+// SIGINT so long after the start (0: never). out: a path for stdout, or NULL to keep it.
+static inline void run_with(said *s, const char *line, const char *input, size_t n_input,
+                            int interrupt_ms, const char *out_path) {
+    char text[4096], *argv[WORDS_MOST + 2] = {(char *)FR_PROGRAM};
+    int n = 1;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *w = strtok(text, " "); w && n <= WORDS_MOST; w = strtok(NULL, " ")) {
+        for (char *c = w; *c; c++)
+            if (*c == '^') *c = ' ';
+        argv[n++] = w;
+    }
+    FILE *in = tmpfile(), *out = tmpfile(), *err = tmpfile();
+    fwrite(input, 1, n_input, in);
+    rewind(in);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (!child) {
+        const int to = out_path ? open(out_path, O_WRONLY) : fileno(out);
+        dup2(fileno(in), 0);
+        dup2(to, 1);
+        dup2(fileno(err), 2);
+        execv(FR_PROGRAM, argv);
+        _exit(127);
+    }
+    if (interrupt_ms) {
+        usleep((useconds_t)interrupt_ms * 1000);
+        kill(child, SIGINT);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    s->code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    s->n_out = read_back(out, s->out);
+    s->n_err = read_back(err, s->err);
+    fclose(in);
+    fclose(out);
+    fclose(err);
+}
+
+static inline int run_line(said *s, const char *line) {
+    run_with(s, line, "", 0, 0, NULL);
+    return s->code;
+}
+
+static inline int run_input(said *s, const char *line, const char *input) {
+    run_with(s, line, input, strlen(input), 0, NULL);
+    return s->code;
+}
+
+static inline int lines_in(const char *text) {
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+#endif

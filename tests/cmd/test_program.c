@@ -1,0 +1,483 @@
+// The program from outside, on a tiny model: exit codes, sentences, JSON, and that what is printed
+// does not depend on how it was drafted.
+#define _GNU_SOURCE
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char folder[64], model[96], model_arg[128], line[1024], path[128];
+static said s, t;
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    snprintf(folder, sizeof folder, "cmd-test-%d", (int)getpid());
+    snprintf(model, sizeof model, "%s/tiny.gguf", folder);
+    snprintf(model_arg, sizeof model_arg, "-m %s -t 2", model);
+    char make[128];
+    snprintf(make, sizeof make, "mkdir -p %s", folder);
+    if (system(make)) return -1;
+    return fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 1 << 17}, model, &err);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char drop[128];
+    snprintf(drop, sizeof drop, "rm -rf %s", folder);
+    return system(drop);
+}
+
+// "COMMAND -m MODEL -t 2 REST".
+static const char *with_model(const char *command, const char *rest) {
+    snprintf(line, sizeof line, "%s %s %s", command, model_arg, rest);
+    return line;
+}
+
+static const char *write_file(const char *name, const char *content) {
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(content, f);
+    fclose(f);
+    return path;
+}
+
+static json_t *parse(const said *what) {
+    json_error_t error;
+    json_t *root = json_loads(what->out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!root) fail_msg("not JSON (%s): %.200s / %.200s", error.text, what->out, what->err);
+    return root;
+}
+
+static void expect(const char *command, int code, const char *sentence) {
+    run_line(&s, command);
+    if (s.code != code || !strstr(s.err, sentence) || (code && lines_in(s.err) != 1))
+        fail_msg("%s: exit %d, %s", command, s.code, s.err);
+    if (code && s.n_out) fail_msg("%s: printed %s", command, s.out);
+}
+
+static void wrong_command_lines_exit_2_with_one_line(void **state) {
+    (void)state;
+    expect("", 2, "forerun: a COMMAND is needed");
+    expect("frobnicate", 2, "forerun: frobnicate: unknown command");
+    expect("rum", 2, "did you mean 'run'?");
+    expect("run --nope", 2, "forerun: --nope: unknown option (see 'forerun run --help')");
+    expect("run -p x", 2, "-m: a model FILE is needed");
+    expect(with_model("run", "-p x -n many"), 2, "-n many: expected a whole number");
+    expect(with_model("run", "-p x -n"), 2, "-n: needs a value, N");
+    expect(with_model("run", "-p x extra"), 2, "extra: unexpected argument");
+    expect(with_model("run", "-p x -f y"), 2, "give one of them");
+    expect(with_model("run", "-p x -t 0"), 2, "-t 0: expected a whole number from 1 to");
+    expect(with_model("run", "-p x -t 10000"), 2, "-t 10000: expected a whole number from 1 to");
+    expect(with_model("run", "-p x -c 999999"), 2, "ctx-size");
+    expect(with_model("run", "-p x --drafter nope"), 2, "nope");
+    expect(with_model("run", "-p x --tree 0"), 2, "tree");
+    expect(with_model("run", "-p x --isa neon"), 2, "this CPU has no");
+    expect(with_model("run", "-p x --isa z80"), 2, "--isa z80: expected one of auto|scalar");
+    expect(with_model("run", "-p x --accept rejection"), 2, "--accept rejection: not available");
+    expect(with_model("run", "-p x --accept magic"), 2, "--accept magic: expected exact");
+    expect(with_model("run", "-p x --temp -1"), 2, "--temp -1: expected a number from 0");
+    expect(with_model("run", "-p x --stop="), 2, "empty");
+    expect(with_model("run", "-p x --chat-template nope"), 2, "nope");
+    expect(with_model("logits", "--ids 1,x"), 2, "--ids");
+    expect(with_model("logits", "--ids 99999"), 2, "--ids 99999: expected whole numbers from 0");
+    expect(with_model("logits", ""), 2, "give one of them");
+    expect(with_model("bench", ""), 2, "--prompts");
+    expect(with_model("curve", "--rows 65"), 2, "--rows 65: expected whole numbers from 1 to 64");
+    expect("inspect", 2, "a FILE is needed");
+    expect("completion csh", 2, "expected bash, zsh or fish");
+}
+
+static void what_cannot_be_done_exits_1_with_one_line(void **state) {
+    (void)state;
+    expect("run -m /nonexistent.gguf -p x", 1, "/nonexistent.gguf: No such file");
+    expect("run -m / -p x", 1, "forerun: /: ");
+    expect(with_model("run", "-f /nonexistent.txt"), 1, "/nonexistent.txt: No such file");
+    expect(with_model("run", "-p abcdefgh -c 4"), 1, "do not fit the context of 4 tokens");
+    expect(with_model("bench", "--prompts /nonexistent"), 1, "/nonexistent: No such file");
+    char command[512];
+    snprintf(command, sizeof command, "%s --messages %s", with_model("run", ""),
+             write_file("bad.json", "[{\"role\":5}]"));
+    expect(command, 1, "bad.json");
+    snprintf(command, sizeof command, "run -p x -m %s", write_file("text.gguf", "hello\nhello\n"));
+    expect(command, 1, "text.gguf");
+    snprintf(
+        command, sizeof command, "%s --prompts %s", with_model("bench", ""),
+        write_file("bad.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{]\n"));
+    expect(command, 1, "bad.jsonl, line 2");
+    snprintf(command, sizeof command, "%s -f %s", with_model("perplexity", ""),
+             write_file("short.txt", "too short"));
+    expect(command, 1, "fewer than one chunk");
+}
+
+static void every_command_helps(void **state) {
+    (void)state;
+    static const char *const names[] = {"run",        "chat",      "bench",    "curve",
+                                        "perplexity", "logits",    "tokenize", "detokenize",
+                                        "inspect",    "completion"};
+    assert_int_equal(run_line(&t, "--help"), 0);
+    assert_int_equal(run_line(&s, "--version"), 0);
+    assert_string_equal(s.out, "forerun " FR_VERSION "\n");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "%s --help", names[i]);
+        assert_int_equal(run_line(&s, command), 0);
+        assert_non_null(strstr(t.out, names[i]));
+        snprintf(command, sizeof command, "Example:\n");
+        assert_non_null(strstr(s.out, command));
+        assert_int_equal(s.n_err, 0);
+        for (const char *l = s.out; l; l = strchr(l, '\n')) { // fits a terminal
+            l += *l == '\n';
+            if (strcspn(l, "\n") > 120) fail_msg("%s: %.120s", names[i], l);
+        }
+    }
+    assert_int_equal(run_line(&s, "run --help-drafters"), 0);
+    assert_non_null(strstr(s.out, "prompt-lookup"));
+}
+
+static void tokens_go_there_and_back(void **state) {
+    (void)state;
+    assert_int_equal(run_input(&s, with_model("tokenize", ""), ""), 2); // it has no threads
+    snprintf(line, sizeof line, "tokenize -m %s", model);
+    assert_int_equal(run_input(&s, line, "{\"text\":\"the\\u0000end\"}\n\n{\"hex\":\"FFc3\"}"), 0);
+    assert_int_equal(lines_in(s.out), 2);
+    snprintf(line, sizeof line, "detokenize -m %s", model);
+    char first[512];
+    snprintf(first, sizeof first, "%.*s\n", (int)strcspn(s.out, "\n"), s.out);
+    assert_int_equal(run_input(&t, line, first), 0);
+    assert_string_equal(t.out, "{\"text\":\"the\\u0000end\"}\n");
+    // Ids 0..255 are the bytes: two that are no UTF-8 come as text and as they are.
+    assert_int_equal(run_input(&t, line, "{\"ids\":[255,65]}\n"), 0);
+    assert_string_equal(t.out, "{\"text\":\"\uFFFDA\",\"hex\":\"ff41\"}\n");
+}
+
+static void messages_become_a_prompt(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "tokenize -m %s --messages", model);
+    assert_int_equal(run_input(&s, line,
+                               "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],"
+                               "\"add_generation_prompt\":true}\n"),
+                     0);
+    json_t *root = parse(&s);
+    assert_non_null(strstr(json_string_value(json_object_get(root, "prompt")), "hi"));
+    assert_true(json_array_size(json_object_get(root, "ids")) > 2);
+    json_decref(root);
+}
+
+static void a_bad_line_is_named_and_the_ones_before_answered(void **state) {
+    (void)state;
+    static const char *const bad[] = {"hello", "{\"text\":5}",     "{\"hex\":\"abc\"}",     "[]",
+                                      "{}",    "{\"hex\":\"zz\"}", "{\"text\":\"\\ud800\"}"};
+    snprintf(line, sizeof line, "tokenize -m %s", model);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char input[128];
+        snprintf(input, sizeof input, "{\"text\":\"a\"}\n%s\n{\"text\":\"b\"}\n", bad[i]);
+        assert_int_equal(run_input(&s, line, input), 1);
+        assert_int_equal(lines_in(s.out), 1);
+        assert_int_equal(lines_in(s.err), 1);
+        assert_non_null(strstr(s.err, "standard input, line 2: "));
+    }
+    snprintf(line, sizeof line, "detokenize -m %s", model);
+    assert_int_equal(run_input(&s, line, "{\"ids\":[99999]}\n"), 1);
+    assert_int_equal(run_input(&s, line, "{\"ids\":[1.5]}\n"), 1);
+}
+
+static void run_answers_with_the_promised_document(void **state) {
+    (void)state;
+    assert_int_equal(run_line(&s, with_model("run", "-p the^and -n 20 --ignore-eos --json")), 0);
+    json_t *root = parse(&s);
+    static const char *const keys[] = {"text",
+                                       "tokens",
+                                       "prompt_tokens",
+                                       "completion_tokens",
+                                       "finish_reason",
+                                       "drafter",
+                                       "used",
+                                       "lossless",
+                                       "passes",
+                                       "tokens_per_pass",
+                                       "tok_s",
+                                       "seconds",
+                                       "prompt_tok_s",
+                                       "rows_per_pass",
+                                       "accepted_by_depth",
+                                       "peak_rss_bytes"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!json_object_get(root, keys[i])) fail_msg("no %s", keys[i]);
+    static const char *const parts[] = {"load", "prompt", "decode", "draft", "verify"};
+    for (size_t i = 0; i < 5; i++)
+        assert_non_null(json_object_get(json_object_get(root, "seconds"), parts[i]));
+    assert_int_equal(json_array_size(json_object_get(root, "tokens")), 20);
+    assert_int_equal(json_integer_value(json_object_get(root, "completion_tokens")), 20);
+    assert_string_equal(json_string_value(json_object_get(root, "finish_reason")), "length");
+    assert_string_equal(json_string_value(json_object_get(root, "drafter")), "auto");
+    assert_int_equal(s.n_err, 0); // stdout is the document, stderr is silent when all is quick
+    // Without --json the same text, and statistics on stderr.
+    assert_int_equal(run_line(&t, with_model("run", "-p the^and -n 20 --ignore-eos")), 0);
+    const json_t *text = json_object_get(root, "text");
+    assert_int_equal(t.n_out, json_string_length(text));
+    assert_memory_equal(t.out, json_string_value(text), t.n_out);
+    assert_int_equal(lines_in(t.err), 1);
+    json_decref(root);
+}
+
+static void the_bytes_do_not_depend_on_the_drafter(void **state) {
+    (void)state;
+    static const char *const how[] = {"--drafter prompt-lookup", "--drafter auto -t 1",
+                                      "--drafter prompt-lookup --tree 4 --isa scalar"};
+    static const char *const temps[] = {"0", "0.8"};
+    for (int k = 0; k < 2; k++) {
+        char rest[256];
+        snprintf(rest, sizeof rest, "-p the^the^the -n 48 --seed 5 --temp %s --drafter none --json",
+                 temps[k]);
+        assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+        json_t *plain = parse(&s);
+        for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+            snprintf(rest, sizeof rest, "-p the^the^the -n 48 --seed 5 --temp %s --json %s",
+                     temps[k], how[i]);
+            assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+            json_t *other = parse(&t);
+            assert_true(
+                json_equal(json_object_get(plain, "tokens"), json_object_get(other, "tokens")));
+            assert_true(json_equal(json_object_get(plain, "text"), json_object_get(other, "text")));
+            json_decref(other);
+        }
+        json_decref(plain);
+    }
+}
+
+static void all_ways_to_give_a_prompt_agree(void **state) {
+    (void)state;
+    char rest[256], file[160];
+    assert_int_equal(run_line(&s, with_model("run", "-p hello -n 8 -q")), 0);
+    snprintf(file, sizeof file, "%s", write_file("prompt.txt", "hello"));
+    snprintf(rest, sizeof rest, "-f %s -n 8 -q", file);
+    assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+    assert_string_equal(s.out, t.out);
+    assert_int_equal(run_input(&t, with_model("run", "-n 8 -q"), "hello"), 0);
+    assert_string_equal(s.out, t.out);
+    snprintf(rest, sizeof rest, "--messages %s -n 8 -q",
+             write_file("m.json", "[{\"role\":\"user\",\"content\":\"hello\"}]"));
+    assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+    assert_string_equal(s.out, t.out);
+    assert_int_equal(t.n_err, 0); // quiet
+    assert_int_equal(run_input(&t, with_model("run", "-n 4 -q --raw"), "\xff\xc3 bad"), 0);
+}
+
+static void a_seed_is_drawn_and_printed(void **state) {
+    (void)state;
+    assert_int_equal(run_line(&s, with_model("run", "-p hello -n 24 --temp 1.5 --json")), 0);
+    json_t *root = parse(&s);
+    char rest[128];
+    snprintf(rest, sizeof rest, "-p hello -n 24 --temp 1.5 --json --seed %lld",
+             (long long)json_integer_value(json_object_get(root, "seed")));
+    assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+    json_t *again = parse(&t);
+    assert_true(json_equal(json_object_get(root, "tokens"), json_object_get(again, "tokens")));
+    json_decref(root);
+    json_decref(again);
+    run_line(&s, with_model("run", "-p hello -n 4 --temp 1.5"));
+    assert_non_null(strstr(s.err, "seed "));
+}
+
+static void a_full_disk_is_a_sentence(void **state) {
+    (void)state;
+    static const char *const rests[] = {"run", "inspect", "logits"};
+    static const char *const more[] = {"-p hello -n 8 -q", "", "-p hello --json"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, "%s -m %s %s", rests[i], model, more[i]);
+        run_with(&s, line, "", 0, 0, "/dev/full");
+        assert_int_equal(s.code, 1);
+        assert_non_null(strstr(s.err, "forerun: standard output: No space left on device"));
+    }
+}
+
+static void an_interrupt_keeps_the_text_so_far(void **state) {
+    (void)state;
+    run_with(&s, with_model("run", "-p hello -n -1 --ignore-eos --json"), "", 0, 1500, NULL);
+    assert_int_equal(s.code, 130);
+    json_t *root = parse(&s);
+    assert_string_equal(json_string_value(json_object_get(root, "finish_reason")), "interrupted");
+    assert_true(json_array_size(json_object_get(root, "tokens")) > 0);
+    json_decref(root);
+}
+
+static void color_is_for_terminals_or_on_demand(void **state) {
+    (void)state;
+    run_line(&s, with_model("run", "-p the^the -n 32 -q --raw"));
+    run_line(&t, with_model("run", "-p the^the -n 32 -q --raw --color"));
+    assert_string_equal(s.out, t.out);
+    run_line(&t, with_model("run", "-p the^the -n 32 -q --raw --color=always"));
+    size_t n = 0;
+    for (const char *c = t.out; *c; c++) { // without the escapes it is the same text
+        if (*c == '\033')
+            c += strcspn(c, "m");
+        else
+            t.err[n++] = *c;
+    }
+    t.err[n] = 0;
+    assert_string_equal(s.out, t.err);
+}
+
+static void bench_compares_with_plain_decoding(void **state) {
+    (void)state;
+    const char *file =
+        write_file("bench.jsonl",
+                   "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the the the\"}]}\n"
+                   "{\"id\":\"b\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"},"
+                   "{\"role\":\"user\",\"content\":\"one\"},"
+                   "{\"role\":\"user\",\"content\":\"two\"}]}\n");
+    char rest[256];
+    snprintf(rest, sizeof rest,
+             "--prompts %s --drafters prompt-lookup,none,auto -n 16 --repeat 2 --json", file);
+    assert_int_equal(run_line(&s, with_model("bench", rest)), 0);
+    json_t *root = parse(&s), *run;
+    size_t i;
+    const json_t *runs = json_object_get(root, "runs");
+    assert_int_equal(json_array_size(runs), 3);
+    json_array_foreach(runs, i, run) {
+        static const char *const names[] = {"none", "prompt-lookup", "auto"};
+        static const char *const keys[] = {"tok_s",       "speedup",         "speedup_min",
+                                           "speedup_max", "tokens_per_pass", "accepted_by_depth",
+                                           "draft_share", "rows_per_pass",   "prompts"};
+        assert_string_equal(json_string_value(json_object_get(run, "drafter")), names[i]);
+        assert_true(json_is_true(json_object_get(run, "identical")));
+        assert_true(json_integer_value(json_object_get(run, "tokens")) ==
+                    json_integer_value(json_object_get(json_array_get(runs, 0), "tokens")));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (!json_object_get(run, keys[k])) fail_msg("no %s", keys[k]);
+    }
+    const json_t *machine = json_object_get(root, "machine");
+    assert_int_equal(json_integer_value(json_object_get(machine, "threads")), 2);
+    json_decref(root);
+}
+
+static void logits_are_sorted_and_belong_to_the_text(void **state) {
+    (void)state;
+    assert_int_equal(run_line(&s, with_model("logits", "--ids 104,105,106 --top 9 --all --json")),
+                     0);
+    json_t *root = parse(&s), *position;
+    size_t i;
+    assert_int_equal(json_array_size(json_object_get(root, "positions")), 3);
+    json_array_foreach(json_object_get(root, "positions"), i, position) {
+        const json_t *top = json_object_get(position, "top");
+        double before = INFINITY, mass = 0;
+        const double lse = json_number_value(json_object_get(position, "logsumexp"));
+        assert_int_equal(json_integer_value(json_object_get(position, "pos")), i);
+        assert_int_equal(json_array_size(top), 9);
+        for (size_t k = 0; k < 9; k++) {
+            const double z = json_number_value(json_array_get(json_array_get(top, k), 1));
+            assert_true(z <= before);
+            before = z;
+            mass += exp(z - lse);
+        }
+        assert_true(mass > 0 && mass < 1);
+    }
+    json_decref(root);
+    // All of the vocabulary: the probabilities sum to one.
+    assert_int_equal(run_line(&s, with_model("logits", "--ids 104 --top 100000 --json")), 0);
+    root = parse(&s);
+    position = json_array_get(json_object_get(root, "positions"), 0);
+    const double lse = json_number_value(json_object_get(position, "logsumexp"));
+    double mass = 0;
+    json_t *pair;
+    json_array_foreach(json_object_get(position, "top"), i, pair) mass +=
+        exp(json_number_value(json_array_get(pair, 1)) - lse);
+    assert_true(fabs(mass - 1) < 1e-6);
+    json_decref(root);
+}
+
+static void perplexity_scores_second_halves(void **state) {
+    (void)state;
+    char text[1001], rest[256];
+    for (int i = 0; i < 1000; i++)
+        text[i] = "etaoinshr "[i * 7 % 10];
+    text[1000] = 0;
+    snprintf(rest, sizeof rest, "-f %s -c 32 --json", write_file("text.txt", text));
+    assert_int_equal(run_line(&s, with_model("perplexity", rest)), 0);
+    json_t *root = parse(&s);
+    const double nll = json_number_value(json_object_get(root, "nll"));
+    const json_int_t tokens = json_integer_value(json_object_get(root, "tokens"));
+    assert_true(fabs(exp(nll) / json_number_value(json_object_get(root, "ppl")) - 1) < 1e-6);
+    assert_true(tokens > 0 && tokens % 15 == 0); // targets 17..31 of each chunk of 32
+    json_decref(root);
+}
+
+static void curve_stays_below_the_limit(void **state) {
+    (void)state;
+    assert_int_equal(run_line(&s, with_model("curve", "--rows 1,3 --context 20 --json")), 0);
+    json_t *root = parse(&s), *fraction;
+    size_t i;
+    static const char *const lists[] = {"rows", "ms", "ms_median", "ratio", "fraction_of_limit"};
+    for (size_t k = 0; k < 5; k++)
+        assert_int_equal(json_array_size(json_object_get(root, lists[k])), 2);
+    json_array_foreach(json_object_get(root, "fraction_of_limit"), i, fraction)
+        assert_true(json_number_value(fraction) > 0 && json_number_value(fraction) <= 1.05);
+    assert_int_equal(json_integer_value(json_object_get(root, "context")), 20);
+    assert_true(json_number_value(json_object_get(json_object_get(root, "machine"), "read_gb_s")) >
+                0);
+    json_decref(root);
+}
+
+static void inspect_tells_what_a_file_holds(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "inspect %s --json", model);
+    assert_int_equal(run_line(&s, line), 0);
+    json_t *root = parse(&s);
+    assert_int_equal(strlen(json_string_value(json_object_get(root, "fingerprint"))), 32);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(root, "metadata"),
+                                                          "general.architecture")),
+                        "llama");
+    assert_true(json_array_size(json_object_get(root, "tensors")) > 10);
+    // 3 layers, 2 KV heads of 16 values, K and V in two bytes each.
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(root, "memory"), "kv_bytes_per_token")),
+        3 * 2 * 16 * 2 * 2);
+    json_decref(root);
+    snprintf(line, sizeof line, "inspect %s", model);
+    assert_int_equal(run_line(&s, line), 0);
+    assert_non_null(strstr(s.out, "token_embd.weight"));
+}
+
+static void chat_keeps_the_conversation(void **state) {
+    (void)state;
+    const char *command = with_model("chat", "-n 6 --temp 0");
+    assert_int_equal(run_input(&t, command, "hello\n"), 0);
+    assert_int_equal(run_input(&s, command, "hello\n/help\nmore\n/reset\nhello\n/exit\nnever\n"),
+                     0);
+    assert_non_null(strstr(s.err, "/reset starts anew"));
+    // After /reset the first question has its first answer again, and after /exit nothing comes.
+    assert_true(t.n_out > 1 && s.n_out > 2 * t.n_out);
+    assert_memory_equal(s.out, t.out, t.n_out);
+    assert_memory_equal(s.out + s.n_out - t.n_out, t.out, t.n_out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_command_lines_exit_2_with_one_line),
+        cmocka_unit_test(what_cannot_be_done_exits_1_with_one_line),
+        cmocka_unit_test(every_command_helps),
+        cmocka_unit_test(tokens_go_there_and_back),
+        cmocka_unit_test(messages_become_a_prompt),
+        cmocka_unit_test(a_bad_line_is_named_and_the_ones_before_answered),
+        cmocka_unit_test(run_answers_with_the_promised_document),
+        cmocka_unit_test(the_bytes_do_not_depend_on_the_drafter),
+        cmocka_unit_test(all_ways_to_give_a_prompt_agree),
+        cmocka_unit_test(a_seed_is_drawn_and_printed),
+        cmocka_unit_test(a_full_disk_is_a_sentence),
+        cmocka_unit_test(an_interrupt_keeps_the_text_so_far),
+        cmocka_unit_test(color_is_for_terminals_or_on_demand),
+        cmocka_unit_test(bench_compares_with_plain_decoding),
+        cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
+        cmocka_unit_test(perplexity_scores_second_halves),
+        cmocka_unit_test(curve_stays_below_the_limit),
+        cmocka_unit_test(inspect_tells_what_a_file_holds),
+        cmocka_unit_test(chat_keeps_the_conversation),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -136,10 +136,10 @@ FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *block, int block
 // ---------------------------------------------------------------- panels
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: direct 1..4, then flat 3 and 4
 // columns.
-FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[6], float *y, int ldy, const fr_act *a,
-                          const fr_matrix *w, int p0, int p1, int c0, int n) {
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
+                          const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 32, n_tiles = (n + TILE - 1) / TILE;
-    const bool flat = n > DIRECT_MAX;
+    const bool flat = n > direct_max(t);
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 512];
@@ -164,7 +164,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[6], float *y, int ldy,
                 j.s = a->s + cell + c;
                 j.y = out + 16 * c;
                 j.ahead = i == 0;
-                tiles[flat ? width + 1 : width - 1](&j);
+                tiles[flat][width - 1](&j);
                 c = next;
             }
         }
@@ -182,13 +182,14 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[6], float *y, int ldy,
     TILE_FN(name, type, 0, 2)                                                                      \
     TILE_FN(name, type, 0, 3)                                                                      \
     TILE_FN(name, type, 0, 4)                                                                      \
+    TILE_FN(name, type, 1, 2)                                                                      \
     TILE_FN(name, type, 1, 3)                                                                      \
     TILE_FN(name, type, 1, 4)                                                                      \
     void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
                                  int p1) {                                                         \
-        static tile_fn *const tiles[6] = {                                                         \
-            tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3,                               \
-            tile_##name##_0_4, tile_##name##_1_3, tile_##name##_1_4};                              \
+        static tile_fn *const tiles[2][TILE] = {                                                   \
+            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4},          \
+            {NULL, tile_##name##_1_2, tile_##name##_1_3, tile_##name##_1_4}};                      \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
                        a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \

@@ -22,11 +22,9 @@
 #define FR_PIN(v) __asm__ volatile("" : "+x"(v))
 
 enum {
-    TILE = 4,       // columns of a tile
-    COLUMNS = 64,   // columns that share one walk over a panel
-    DIRECT_MAX = 8, // up to so many columns codes are unpacked in the tile, else once into L1
-    AHEAD =
-        8192, // bytes that the prefetch runs ahead of the stream; past the panel's end on purpose
+    TILE = 4,     // columns of a tile
+    COLUMNS = 64, // columns that share one walk over a panel
+    AHEAD = 8192, // bytes that the prefetch runs ahead, past the panel's end on purpose
 };
 
 // ---------------------------------------------------------------- small steps
@@ -91,6 +89,23 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
         return 1;
     default:
         return 4; // five bits; or sub-blocks of 16 k
+    }
+}
+
+// Up to so many columns codes are unpacked in the tile, else once into L1. Types with costly codes
+// spill there sooner.
+FR_INLINE int direct_max(fr_type t) {
+    switch (t) {
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_Q4_1:
+    case FR_TYPE_Q4_K:
+    case FR_TYPE_Q8_0:
+        return 8;
+    case FR_TYPE_Q2_K:
+    case FR_TYPE_Q3_K:
+        return 2;
+    default:
+        return 4;
     }
 }
 

@@ -281,7 +281,7 @@ static const fr_option options[] = {
     {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
     {.name = NULL}};
 static const fr_option shape[] = {
-    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "size of the candidate tree: chosen, N nodes, or a given shape", 0, 0, NULL},
+    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N", "auto", NULL, "size of the candidate tree: chosen, or N nodes", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
     {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding", 0, 0, NULL},

@@ -72,7 +72,7 @@ bool fr_cmd_progress(void *user, const char *what, uint64_t done,
 // ---------------------------------------------------------------- signal.c
 void fr_cmd_catch_interrupts(
     void); // Ctrl-C from now on sets the flag; a second one ends the program
-void fr_cmd_clear_interrupt(void); // forgets it and catches the next
+void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them ends the program
 bool fr_cmd_interrupted(void);
 
 // ---------------------------------------------------------------- input.c

@@ -11,19 +11,22 @@ static void note(int number) {
     interrupted = 1;
 }
 
-void fr_cmd_catch_interrupts(void) {
-    // Reset by the first signal: whoever presses twice wants out at once. No SA_RESTART, so that
-    // waiting for input ends too.
-    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
+static void catch_with(int flags) {
+    // No SA_RESTART, so that waiting for input ends too.
+    struct sigaction action = {.sa_handler = note, .sa_flags = flags};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error, seen where it happens
+}
+
+void fr_cmd_catch_interrupts(void) {
+    catch_with((int)SA_RESETHAND); // whoever presses twice wants out at once
+    signal(SIGPIPE, SIG_IGN);      // a closed pipe is a write error, seen where it happens
 }
 
 void fr_cmd_clear_interrupt(void) {
     interrupted = 0;
-    fr_cmd_catch_interrupts();
+    catch_with(0);
 }
 
 bool fr_cmd_interrupted(void) {

@@ -100,7 +100,7 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
     expect(with_model("run", "-f /nonexistent.txt"), 1, "/nonexistent.txt: No such file");
     expect(with_model("run", "-p abcdefgh -c 4"), 1, "do not fit the context of 4 tokens");
     expect(with_model("bench", "--prompts /nonexistent"), 1, "/nonexistent: No such file");
-    char command[512];
+    char command[2048];
     snprintf(command, sizeof command, "%s --messages %s", with_model("run", ""),
              write_file("bad.json", "[{\"role\":5}]"));
     expect(command, 1, "bad.json");

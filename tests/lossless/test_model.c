@@ -1,0 +1,194 @@
+// On a real model (SmolLM2): every mode gives the bytes of plain decoding, and random trees give
+// its logits.
+#define _GNU_SOURCE
+#include "engine/engine.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char model_path[1024];
+
+static const char *const PROMPTS[] = {
+    "<|im_start|>user\nRepeat this list three times: red, green, blue, yellow, red, "
+    "green.<|im_end|>\n<|im_start|>assistant\n",
+    "<|im_start|>user\nWrite a C function that adds two integers, then one that adds two "
+    "floats.<|im_end|>\n<|im_start|>assistant\n",
+    "The cat sat on the mat. The dog sat on the mat. The bird sat on",
+};
+enum { N_PROMPTS = sizeof PROMPTS / sizeof *PROMPTS, N_PREDICT = 48 };
+
+static void need_model(void) {
+    const char *folder = getenv("FR_MODELS");
+    snprintf(model_path, sizeof model_path, "%s/smollm2-135m.gguf",
+             folder ? folder : FR_SOURCE_DIR "/models");
+    if (access(model_path, R_OK) == 0) return;
+    print_message("skipped: %s is not there (make get-model NAME=smollm2-135m)\n", model_path);
+    skip();
+}
+
+static fr_engine *open_engine(const char *isa, int threads) {
+    fr_engine *e;
+    fr_error err;
+    if (fr_engine_open(&e, model_path, &(fr_engine_options){.isa = isa, .threads = threads}, &err))
+        fail_msg("%s", err.text);
+    return e;
+}
+
+static fr_result generate(fr_engine *e, fr_session **s, const char *drafter, int prompt,
+                          const fr_sampling *sampling) {
+    fr_error err;
+    fr_result r;
+    fr_ids ids = {0};
+    if (fr_engine_encode(e, PROMPTS[prompt], strlen(PROMPTS[prompt]), FR_PARSE_SPECIAL, true, &ids,
+                         &err))
+        fail_msg("%s", err.text);
+    if (fr_session_open(s, e, &(fr_session_options){.drafter = drafter, .n_ctx = 256}, &err))
+        fail_msg("%s", err.text);
+    fr_request q = {
+        .prompt = ids.data, .n_prompt = (int)ids.n, .n_predict = N_PREDICT, .sampling = *sampling};
+    if (fr_session_generate(*s, &q, &r, &err)) fail_msg("%s", err.text);
+    fr_ids_free(&ids);
+    return r;
+}
+
+static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
+    (void)state;
+    need_model();
+    const fr_sampling laws[] = {
+        {.temperature = 0},
+        {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 11},
+        {.temperature = 1.2f, .seed = 12, .repeat_penalty = 1.1f}};
+    fr_result expected[N_PROMPTS][3];
+    fr_session *kept[N_PROMPTS][3], *s;
+    fr_engine *plain = open_engine("auto", 2);
+    for (int p = 0; p < N_PROMPTS; p++)
+        for (int law = 0; law < 3; law++)
+            expected[p][law] = generate(plain, &kept[p][law], "none", p, &laws[law]);
+    int64_t passes = 0, tokens = 0;
+    for (int isa = FR_ISA_AVX2; isa < FR_ISA_COUNT; isa++) {
+        if (!fr_isa_available(isa)) {
+            print_message("skipped: this CPU has no %s\n", fr_isa_name(isa));
+            continue;
+        }
+        for (int threads = 1; threads <= 3; threads++) {
+            fr_engine *e = open_engine(fr_isa_name(isa), threads);
+            for (int p = 0; p < N_PROMPTS; p++)
+                for (int law = 0; law < 3; law++) {
+                    fr_result r = generate(e, &s, "prompt-lookup", p, &laws[law]),
+                              *x = &expected[p][law];
+                    assert_int_equal(r.n_tokens, x->n_tokens);
+                    assert_memory_equal(r.tokens, x->tokens, sizeof *r.tokens * (size_t)r.n_tokens);
+                    assert_int_equal(r.text_bytes, x->text_bytes);
+                    assert_memory_equal(r.text, x->text, r.text_bytes);
+                    assert_int_equal(r.stats.finish, x->stats.finish);
+                    passes += r.stats.passes;
+                    tokens += r.n_tokens;
+                    fr_session_close(s);
+                }
+            fr_engine_close(e);
+        }
+    }
+    print_message("%.2f tokens a pass\n", passes ? (double)tokens / (double)passes : 0.0);
+    assert_true(passes == 0 || tokens > passes); // it drafted
+    for (int p = 0; p < N_PROMPTS; p++)
+        for (int law = 0; law < 3; law++)
+            fr_session_close(kept[p][law]);
+    fr_engine_close(plain);
+}
+
+// The definition itself is slow, so it says only a few tokens.
+static void the_definition_gives_the_same_bytes(void **state) {
+    (void)state;
+    need_model();
+    fr_error err;
+    int32_t first[6];
+    for (int scalar = 0; scalar < 2; scalar++) {
+        fr_engine *e = open_engine(scalar ? "scalar" : "auto", 2);
+        fr_session *s;
+        fr_ids ids = {0};
+        fr_result r;
+        assert_int_equal(fr_engine_encode(e, PROMPTS[2], strlen(PROMPTS[2]), 0, true, &ids, &err),
+                         FR_OK);
+        assert_int_equal(fr_session_open(&s, e, &(fr_session_options){.n_ctx = 64}, &err), FR_OK);
+        fr_request q = {.prompt = ids.data,
+                        .n_prompt = (int)ids.n,
+                        .n_predict = 6,
+                        .sampling = {.temperature = 1, .seed = 2}};
+        assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+        assert_int_equal(r.n_tokens, 6);
+        if (scalar) assert_memory_equal(r.tokens, first, sizeof first);
+        memcpy(first, r.tokens, sizeof first);
+        fr_ids_free(&ids);
+        fr_session_close(s);
+        fr_engine_close(e);
+    }
+}
+
+static void random_trees_give_the_logits_of_plain_decoding(void **state) {
+    (void)state;
+    need_model();
+    enum { NODES = 24, CONTEXT = 40 };
+    fr_engine *e = open_engine("auto", 2);
+    const fr_model *m = &e->model;
+    size_t bytes = sizeof(float) * (size_t)m->config.n_vocab;
+    fr_forward *f;
+    fr_kv kv;
+    fr_error err;
+    assert_int_equal(fr_kv_open(&kv, &m->config, 128, &err), FR_OK);
+    assert_int_equal(fr_forward_open(&f, m, &(fr_forward_limits){.n_ctx = 128}, &err), FR_OK);
+    fr_row rows[64];
+    fr_pass pass = {.rows = rows, .kv = (fr_kv *[]){&kv}, .n_seq = 1};
+    int path[64];
+    srand(61);
+    for (int i = 0; i < CONTEXT; i++) {
+        rows[i] = fr_row_token(rand() % m->config.n_vocab, i - 1, 0);
+        path[i] = i;
+    }
+    pass.n_rows = CONTEXT;
+    fr_forward_run(f, &pass);
+    fr_kv_commit(&kv, path, CONTEXT);
+    int parent[NODES], id[NODES];
+    for (int i = 0; i < NODES; i++) {
+        parent[i] = rand() % (i + 1) - 1;
+        id[i] = rand() % m->config.n_vocab;
+        rows[i] = fr_row_token(id[i], parent[i], FR_WANT_LOGITS);
+    }
+    pass.n_rows = NODES;
+    fr_forward_run(f, &pass);
+    float *tree = malloc(bytes * NODES);
+    for (int i = 0; i < NODES; i++)
+        memcpy(tree + (size_t)i * m->config.n_vocab, fr_forward_logits(f, i), bytes);
+    pass.n_rows = 1;
+    for (int leaf = 0; leaf < NODES; leaf++) {
+        int length = 0, slot = 0;
+        for (int i = leaf; i >= 0; i = parent[i])
+            path[length++] = i;
+        fr_kv_truncate(&kv, CONTEXT);
+        for (int i = length - 1; i >= 0; i--) {
+            rows[0] = fr_row_token(id[path[i]], FR_PARENT_COMMITTED, FR_WANT_LOGITS);
+            fr_forward_run(f, &pass);
+            fr_kv_commit(&kv, &slot, 1);
+        }
+        assert_memory_equal(fr_forward_logits(f, 0), tree + (size_t)leaf * m->config.n_vocab,
+                            bytes);
+    }
+    free(tree);
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+    fr_engine_close(e);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mode_gives_the_bytes_of_plain_decoding),
+        cmocka_unit_test(the_definition_gives_the_same_bytes),
+        cmocka_unit_test(random_trees_give_the_logits_of_plain_decoding),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -217,7 +217,8 @@ static json_t *bench_json(const bench *b) {
 
 static void bench_print(const bench *b) {
     const fr_engine_info info = fr_engine_describe(b->engine);
-    printf("%s, %s, %d threads, %d prompts\n", info.name, info.isa, info.threads, b->prompts.n);
+    fr_cmd_print_clean(stdout, info.name, strlen(info.name));
+    printf(", %s, %d threads, %d prompts\n", info.isa, info.threads, b->prompts.n);
     printf("%-24s %9s %8s %13s %12s %11s %9s\n", "drafter", "tokens/s", "speedup", "(min..max)",
            "tokens/pass", "draft share", "identical");
     for (int i = 0; i < b->n_runs; i++) {

@@ -117,6 +117,12 @@ static fr_status converse(chat *c, fr_error *err) {
     }
 }
 
+static void greet(const chat *c) {
+    const char *name = fr_engine_describe(c->engine).name;
+    fr_cmd_print_clean(stderr, name, strlen(name));
+    fprintf(stderr, ". /help says what else there is.\n");
+}
+
 static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_cmd_check("chat", args);
     if (!code) code = fr_cmd_check_accept("chat", args);
@@ -127,8 +133,7 @@ static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
               .printer = {.colored = fr_cmd_colored(args->color, stdout)}};
     fr_error err = {0};
     fr_status st = chat_open(&c, &err);
-    if (!st && !args->quiet && isatty(STDIN_FILENO))
-        fprintf(stderr, "%s. /help says what else there is.\n", fr_engine_describe(c.engine).name);
+    if (!st && !args->quiet && isatty(STDIN_FILENO)) greet(&c);
     if (!st) st = converse(&c, &err);
     code = st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
     chat_close(&c);

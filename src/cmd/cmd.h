@@ -52,6 +52,9 @@ int fr_cmd_usage(const char *command, const char *format, ...)
 // Checks options that need the machine: --isa, and -m being there. 0, or the exit code.
 int fr_cmd_check(const char *command, const fr_cmd_args *args);
 
+// Text of a file on its way to a terminal: control bytes are shown as '?'.
+void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);
+
 // Prints a document on one line of stdout and drops the reference. value NULL: there was no memory.
 int fr_cmd_print_json(json_t *value);
 json_t *fr_cmd_real(double x); // null where x is not finite

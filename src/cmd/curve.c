@@ -116,9 +116,9 @@ static json_t *curve_json(const curve *c) {
 
 static void curve_print(const curve *c) {
     const fr_engine_info info = fr_engine_describe(c->engine);
-    printf("%s, %s, %d threads, context %d; the machine reads %.1f GB/s and multiplies %.0f "
-           "GMAC/s\n",
-           info.name, info.isa, info.threads, c->args->ctx, c->probe.read_rate / 1e9,
+    fr_cmd_print_clean(stdout, info.name, strlen(info.name));
+    printf(", %s, %d threads, context %d; the machine reads %.1f GB/s and multiplies %.0f GMAC/s\n",
+           info.isa, info.threads, c->args->ctx, c->probe.read_rate / 1e9,
            c->probe.product_rate / 1e9);
     printf("%5s %10s %10s %10s %18s\n", "rows", "ms", "median", "L(n)/L(1)", "part of the limit");
     for (int i = 0; i < c->n_counts; i++)

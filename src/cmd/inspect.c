@@ -119,8 +119,7 @@ static void print_item(const fr_gguf_kv *kv, uint64_t i) {
         while (n < all && n && ((uint8_t)from[n] & 0xc0) == 0x80)
             n--; // not inside a character
         putchar('"');
-        for (size_t k = 0; k < n; k++)
-            putchar((uint8_t)from[k] < 0x20 || from[k] == 0x7f ? '?' : from[k]);
+        fr_cmd_print_clean(stdout, from, n);
         printf("\"%s", n < all ? "..." : "");
         json_decref(text);
     } else if (kv->item == FR_GGUF_BOOL) {
@@ -137,8 +136,7 @@ static void print_metadata(const fr_gguf *g) {
         const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
         const bool list = kv->type == FR_GGUF_ARRAY;
         fputs("  ", stdout);
-        for (size_t k = 0; k < kv->key.bytes; k++)
-            putchar((uint8_t)kv->key.data[k] < 0x20 ? '?' : kv->key.data[k]);
+        fr_cmd_print_clean(stdout, kv->key.data, kv->key.bytes);
         fputs(" = ", stdout);
         if (list) printf("%" PRIu64 " %s [", kv->count, fr_gguf_type_name(kv->item));
         const uint64_t shown = kv->count < 4 ? kv->count : 4;
@@ -182,7 +180,10 @@ static void inspect_print(const fr_gguf *g) {
     printf("tensors:\n");
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
         const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
-        printf("  %-40s %-7s", t->name, fr_qtype_name((uint32_t)t->type));
+        const int n = (int)strlen(t->name);
+        fputs("  ", stdout);
+        fr_cmd_print_clean(stdout, t->name, (size_t)n);
+        printf("%*s %-7s", n < 40 ? 40 - n : 0, "", fr_qtype_name((uint32_t)t->type));
         for (int d = 0; d < t->n_dims; d++)
             printf("%s%" PRId64, d ? " x " : " ", t->ne[d]);
         putchar('\n');

@@ -39,6 +39,11 @@ int fr_cmd_check(const char *command, const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
+void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        putc((uint8_t)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
+}
+
 int fr_cmd_print_json(json_t *value) {
     if (!value) {
         fprintf(stderr, "forerun: output: no memory for the JSON document\n");

@@ -67,6 +67,13 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
 
 // ---------------------------------------------------------------- the answer
 
+// Whole, also where a JSON integer has no room for it.
+static json_t *seed_json(uint64_t seed) {
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_string(text);
+}
+
 static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double load,
                            uint64_t seed) {
     const fr_stats *s = &r->stats;
@@ -82,13 +89,13 @@ static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double l
                              fr_cmd_json_text(args->drafter, strlen(args->drafter)), "used",
                              s->used, "lossless", s->lossless, "passes", (json_int_t)s->passes);
     json_t *rates =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "tokens_per_pass",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "tokens_per_pass",
                   fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",
                   fr_cmd_real(fr_cmd_rate(s->completion_tokens, s->seconds_decode)), "prompt_tok_s",
                   fr_cmd_real(fr_cmd_rate(s->prompt_tokens, s->seconds_prompt)), "seconds", seconds,
                   "accepted_by_depth", fr_cmd_depths(s->accepted, s->offered), "rows_per_pass",
                   fr_cmd_real(fr_cmd_rate((double)s->rows, (double)s->passes)), "peak_rss_bytes",
-                  (json_int_t)fr_cmd_peak_bytes(), "seed", (json_int_t)(seed & INT64_MAX));
+                  (json_int_t)fr_cmd_peak_bytes(), "seed", seed_json(seed));
     if (!root || !rates || json_object_update(root, rates)) {
         json_decref(root);
         root = NULL;

@@ -240,10 +240,11 @@ static const fr_map *map_of(const fr_gguf *g, const fr_gguf_tensor *t, size_t *o
     return m;
 }
 
-void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t) {
-    size_t offset;
-    const fr_map *m = map_of(g, t, &offset);
-    if (m) fr_map_release(m, offset, t->bytes);
+void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t, size_t offset, size_t bytes) {
+    size_t at;
+    const fr_map *m = map_of(g, t, &at);
+    if (!m || offset >= t->bytes) return;
+    fr_map_release(m, at + offset, bytes < t->bytes - offset ? bytes : t->bytes - offset);
 }
 
 void fr_gguf_prefetch(const fr_gguf *g, const fr_gguf_tensor *t) {

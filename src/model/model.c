@@ -54,14 +54,16 @@ typedef struct fr_pack_job {
     fr_type type;
     uint8_t *dst;
     const uint8_t *src;
-    int m, k, n_panels;
+    int m, k, p0, p1;
 } fr_pack_job;
+
+enum { PACK_SLICE = 8 << 20 }; // bytes
 
 static void pack_share(void *arg, int thread, int n_threads) {
     const fr_pack_job *j = arg;
     int p0, p1;
-    fr_pool_share(j->n_panels, thread, n_threads, &p0, &p1);
-    fr_pack_panels(j->type, j->dst, j->src, j->m, j->k, p0, p1);
+    fr_pool_share(j->p1 - j->p0, thread, n_threads, &p0, &p1);
+    fr_pack_panels(j->type, j->dst, j->src, j->m, j->k, j->p0 + p0, j->p0 + p1);
 }
 
 // Rows [first, first+m) of a matrix tensor with k inputs and rows_total outputs (a fused tensor
@@ -88,10 +90,16 @@ static void bind_rows(fr_binder *b, fr_matrix *w, const char *name, int first, i
     uint8_t *dst = fr_arena_take(&b->m->arena, panel * n_panels);
     *w = (fr_matrix){
         .type = t->type, .m = m, .k = k, .n_panels = n_panels, .panel_bytes = panel, .panels = dst};
-    const uint8_t *src = (const uint8_t *)t->data + (size_t)fr_qtype_row_bytes(t->type, k) * first;
+    size_t begin = (size_t)fr_qtype_row_bytes(t->type, k) * first;
+    const uint8_t *src = (const uint8_t *)t->data + begin;
     fr_gguf_prefetch(b->m->gguf, t);
-    fr_pool_run(b->m->pool, pack_share, &(fr_pack_job){t->type, dst, src, m, k, n_panels});
-    fr_gguf_release(b->m->gguf, t);
+    // Slice by slice, so that no more than one slice of the source lies in memory beside its copy.
+    int slice = (int)(PACK_SLICE / panel) + 1;
+    for (int p = 0; p < n_panels; p += slice) {
+        int end = p + slice < n_panels ? p + slice : n_panels;
+        fr_pool_run(b->m->pool, pack_share, &(fr_pack_job){t->type, dst, src, m, k, p, end});
+        fr_gguf_release(b->m->gguf, t, begin, source / (size_t)m * (size_t)end * FR_PANEL);
+    }
     b->m->weights_bytes += panel * n_panels;
     b->m->macs_per_row += (uint64_t)m * k;
     report(b, source);

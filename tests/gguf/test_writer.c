@@ -181,7 +181,7 @@ static void writer_keeps_tensors_of_every_type(void **state) {
             assert_int_equal(t->bytes, 6 * q->bytes);
             assert_int_equal((uintptr_t)t->data % alignment, 0);
             assert_memory_equal(t->data, data[id], t->bytes);
-            fr_gguf_release(g, t);
+            fr_gguf_release(g, t, 0, t->bytes);
             assert_memory_equal(t->data, data[id], t->bytes);
         }
         fr_gguf_close(g);
@@ -302,7 +302,7 @@ static void split_models_open_whole(void **state) {
     const fr_gguf_tensor *t = fr_gguf_tensor_find(g, "t3");
     assert_int_equal(t->file, 2);
     assert_true(((const float *)t->data)[78] == 201);
-    fr_gguf_release(g, t);
+    fr_gguf_release(g, t, 0, t->bytes);
     assert_true(((const float *)t->data)[78] == 201);
     assert_true(touch_all(g));
     fr_gguf_fingerprint(g, split);

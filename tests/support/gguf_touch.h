@@ -54,7 +54,7 @@ static inline uint64_t touch_all(const fr_gguf *g) {
         sum += fr_gguf_tensor_find(g, t->name) == t;
         sum += data[0] + (uint64_t)data[t->bytes - 1];
         fr_gguf_prefetch(g, t);
-        fr_gguf_release(g, t);
+        fr_gguf_release(g, t, 0, t->bytes);
     }
     fr_gguf_fingerprint(g, hex);
     return sum + (uint64_t)hex[0];

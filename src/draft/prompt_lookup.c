@@ -165,7 +165,7 @@ fr_status fr_prompt_lookup_open(fr_drafter **out, const fr_drafter_config *confi
     d->base = (fr_drafter){.ops = &OPS, .default_nodes = 12};
     d->n_ctx = config->n_ctx;
     d->matches = 3;
-    d->min_score = config->no_adapt ? 0 : 0.3f;
+    d->min_score = config->no_adapt ? 0 : 0.5f;
     for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
     }
     for (int l = 0; l < LENGTHS; l++) {

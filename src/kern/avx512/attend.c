@@ -150,15 +150,14 @@ FR_INLINE void value(const int rows, const int parts, const tile *t, int d, __mm
                                        const float *inverse) {                                     \
         value(rows, parts, t, d, lanes, inverse);                                                  \
     }
-SCORE(1, 1)
-SCORE(2, 1)
-SCORE(3, 1) SCORE(4, 1) SCORE(5, 1) SCORE(6, 1) SCORE(7, 1) SCORE(8, 1) SCORE(1, 8) SCORE(2, 4)
-    SCORE(3, 4) SCORE(4, 2) SCORE(5, 2) SCORE(6, 2) SCORE(7, 2) SCORE(8, 2) VALUE(1, 1) VALUE(2, 1)
-        VALUE(3, 1) VALUE(4, 1) VALUE(5, 1) VALUE(6, 1) VALUE(7, 1) VALUE(8, 1) VALUE(1, 2)
-            VALUE(2, 2) VALUE(3, 2) VALUE(4, 2) VALUE(5, 2) VALUE(6, 2) VALUE(7, 2) VALUE(8, 2)
-                VALUE(1, 4) VALUE(2, 4) VALUE(3, 4) VALUE(4, 4) VALUE(1, 8) VALUE(2, 8)
+// clang-format off
+SCORE(1, 1) SCORE(2, 1) SCORE(3, 1) SCORE(4, 1) SCORE(5, 1) SCORE(6, 1) SCORE(7, 1) SCORE(8, 1)
+SCORE(1, 8) SCORE(2, 4) SCORE(3, 4) SCORE(4, 2) SCORE(5, 2) SCORE(6, 2) SCORE(7, 2) SCORE(8, 2)
+VALUE(1, 1) VALUE(2, 1) VALUE(3, 1) VALUE(4, 1) VALUE(5, 1) VALUE(6, 1) VALUE(7, 1) VALUE(8, 1)
+VALUE(1, 2) VALUE(2, 2) VALUE(3, 2) VALUE(4, 2) VALUE(5, 2) VALUE(6, 2) VALUE(7, 2) VALUE(8, 2)
+VALUE(1, 4) VALUE(2, 4) VALUE(3, 4) VALUE(4, 4)
+VALUE(1, 8) VALUE(2, 8)
 
-    // clang-format off
 static const struct { // by rows - 1: one block of keys, and as many as fill the registers
     score_fn *one, *many;
     int blocks;

@@ -150,17 +150,19 @@ FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a,
                                     float *y, __mmask16 lanes) {                                   \
         kind##_tile(type, width, panel, a, r0, ldy, y, lanes);                                     \
     }
+// clang-format off
 #define KERNEL(kind, name, type)                                                                   \
-    TILE(kind, name, type, 1)                                                                      \
-    TILE(kind, name, type, 2) TILE(kind, name, type, 3) TILE(kind, name, type, 4)                  \
-        TILE(kind, name, type, 5) TILE(kind, name, type, 6) TILE(kind, name, type, 7)              \
-            TILE(kind, name, type, 8) void fr_matmul_##name##_avx512(                              \
-                float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {          \
-        static tile_fn *const tiles[FR_TILE] = {name##_tile_1, name##_tile_2, name##_tile_3,       \
-                                                name##_tile_4, name##_tile_5, name##_tile_6,       \
-                                                name##_tile_7, name##_tile_8};                     \
+    TILE(kind, name, type, 1) TILE(kind, name, type, 2) TILE(kind, name, type, 3)                  \
+    TILE(kind, name, type, 4) TILE(kind, name, type, 5) TILE(kind, name, type, 6)                  \
+    TILE(kind, name, type, 7) TILE(kind, name, type, 8)                                            \
+    void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
+                                   int p1) {                                                       \
+        static tile_fn *const tiles[FR_TILE] = {                                                   \
+            name##_tile_1, name##_tile_2, name##_tile_3, name##_tile_4,                            \
+            name##_tile_5, name##_tile_6, name##_tile_7, name##_tile_8};                           \
         matmul(tiles, y, ldy, a, w, p0, p1);                                                       \
     }
+// clang-format on
 
 KERNEL(b32, q4_0, FR_TYPE_Q4_0)
 KERNEL(b32, q4_1, FR_TYPE_Q4_1)

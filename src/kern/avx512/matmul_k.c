@@ -114,17 +114,18 @@ FR_INLINE void k_matmul(const fr_type type, k_tile_fn *const *tiles, float *y, i
                                     bool first) {                                                  \
         k_tile(type, width, block, s, r, first);                                                   \
     }
+// clang-format off
 #define KERNEL(name, type)                                                                         \
-    TILE(name, type, 1)                                                                            \
-    TILE(name, type, 2) TILE(name, type, 3) TILE(name, type, 4) TILE(name, type, 5)                \
-        TILE(name, type, 6) TILE(name, type, 7)                                                    \
-            TILE(name, type, 8) void fr_matmul_##name##_avx512(                                    \
-                float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {          \
-        static k_tile_fn *const tiles[FR_TILE] = {name##_tile_1, name##_tile_2, name##_tile_3,     \
-                                                  name##_tile_4, name##_tile_5, name##_tile_6,     \
-                                                  name##_tile_7, name##_tile_8};                   \
+    TILE(name, type, 1) TILE(name, type, 2) TILE(name, type, 3) TILE(name, type, 4)                \
+    TILE(name, type, 5) TILE(name, type, 6) TILE(name, type, 7) TILE(name, type, 8)                \
+    void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
+                                   int p1) {                                                       \
+        static k_tile_fn *const tiles[FR_TILE] = {                                                 \
+            name##_tile_1, name##_tile_2, name##_tile_3, name##_tile_4,                            \
+            name##_tile_5, name##_tile_6, name##_tile_7, name##_tile_8};                           \
         k_matmul(type, tiles, y, ldy, a, w, p0, p1);                                               \
     }
+// clang-format on
 
 KERNEL(q2_k, FR_TYPE_Q2_K)
 KERNEL(q3_k, FR_TYPE_Q3_K)

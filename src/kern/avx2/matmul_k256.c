@@ -179,30 +179,43 @@ FR_INLINE void unpack_scales(fr_type t, scales *s, const uint8_t *header, const 
 }
 
 // ---------------------------------------------------------------- tile
-// is[c][h] += the scaled sums of one part. `flat`: codes come unpacked from L1.
+// is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
+FR_INLINE void add_run(fr_type t, bool flat, int columns, const job *j, int pair, int odd, int r,
+                       bool first, __m256i is[TILE][2]) {
+    const int part = 2 * pair + odd, run = run_of(t);
+    __m256i acc[TILE][2];
+    FR_UNROLL
+    for (int i = 0; i < run; i++) {
+        const int g = r * run + i;
+        const uint8_t *at = flat ? j->codes + 512 * part + 64 * g : NULL;
+        const __m256i w0 = flat ? load(at) : codes_of(t, j->codes, pair, odd, g);
+        const __m256i w1 = flat ? load(at + 32) : codes_of(t, j->codes + 32, pair, odd, g);
+        mul_group(acc, is_wide(t), i == 0, columns, w0, w1, j->q + 32 * part + 4 * g, 256);
+    }
+    const __m256i *sc = j->s->sc[subs_of(t) == 16 ? 2 * part + r * run / 4 : part];
+    FR_UNROLL
+    for (int i = 0; i < 2 * columns; i++) {
+        const __m256i scaled = _mm256_madd_epi16(acc[i / 2][i % 2], sc[i % 2]);
+        is[i / 2][i % 2] = first ? scaled : _mm256_add_epi32(is[i / 2][i % 2], scaled);
+        FR_PIN(is[i / 2][i % 2]);
+    }
+}
+
+// The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void add_part(fr_type t, bool flat, int columns, const job *j, int pair, int odd,
                         bool first, __m256i is[TILE][2]) {
-    const int part = 2 * pair + odd, run = run_of(t);
-    FR_UNROLL
-    for (int r = 0; r < 8 / run; r++) {
-        __m256i acc[TILE][2];
-        FR_UNROLL
-        for (int i = 0; i < run; i++) {
-            const int g = r * run + i;
-            const uint8_t *at = flat ? j->codes + 512 * part + 64 * g : NULL;
-            const __m256i w0 = flat ? load(at) : codes_of(t, j->codes, pair, odd, g);
-            const __m256i w1 = flat ? load(at + 32) : codes_of(t, j->codes + 32, pair, odd, g);
-            mul_group(acc, is_wide(t), i == 0, columns, w0, w1, j->q + 32 * part + 4 * g, 256);
-        }
-        const __m256i *sc = j->s->sc[subs_of(t) == 16 ? 2 * part + r * run / 4 : part];
-        FR_UNROLL
-        for (int c = 0; c < columns; c++)
-            FR_UNROLL
-        for (int h = 0; h < 2; h++) {
-            const __m256i scaled = _mm256_madd_epi16(acc[c][h], sc[h]);
-            is[c][h] = first && r == 0 ? scaled : _mm256_add_epi32(is[c][h], scaled);
-            FR_PIN(is[c][h]);
-        }
+    const int runs = 8 / run_of(t);
+    add_run(t, flat, columns, j, pair, odd, 0, first, is);
+    if (runs >= 2) add_run(t, flat, columns, j, pair, odd, 1, false, is);
+    if (runs >= 4) {
+        add_run(t, flat, columns, j, pair, odd, 2, false, is);
+        add_run(t, flat, columns, j, pair, odd, 3, false, is);
+    }
+    if (runs == 8) {
+        add_run(t, flat, columns, j, pair, odd, 4, false, is);
+        add_run(t, flat, columns, j, pair, odd, 5, false, is);
+        add_run(t, flat, columns, j, pair, odd, 6, false, is);
+        add_run(t, flat, columns, j, pair, odd, 7, false, is);
     }
 }
 

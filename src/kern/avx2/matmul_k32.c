@@ -58,28 +58,40 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
 }
 
 // ---------------------------------------------------------------- tile
-FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                         __m256i sum[TILE][2]) {
+// sum[c][h] = or += the sums of run r of a block. `flat`: codes come unpacked from L1.
+FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
+                       int r, __m256i sum[TILE][2]) {
     const int run = run_of(t);
     const __m256i ones = _mm256_set1_epi16(1);
+    __m256i acc[TILE][2];
     FR_UNROLL
-    for (int r = 0; r < 8 / run; r++) {
-        __m256i acc[TILE][2];
-        FR_UNROLL
-        for (int i = 0; i < run; i++) {
-            const int g = r * run + i;
-            const __m256i w0 = flat ? load(codes + 64 * g) : codes_of(t, codes, g);
-            const __m256i w1 = flat ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
-            mul_group(acc, is_wide(t), i == 0, columns, w0, w1, q + 4 * g, 32);
-        }
-        FR_UNROLL
-        for (int c = 0; c < columns; c++)
-            FR_UNROLL
-        for (int h = 0; h < 2; h++) {
-            const __m256i widened = _mm256_madd_epi16(acc[c][h], ones);
-            sum[c][h] = r == 0 ? widened : _mm256_add_epi32(sum[c][h], widened);
-            FR_PIN(sum[c][h]);
-        }
+    for (int i = 0; i < run; i++) {
+        const int g = r * run + i;
+        const __m256i w0 = flat ? load(codes + 64 * g) : codes_of(t, codes, g);
+        const __m256i w1 = flat ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
+        mul_group(acc, is_wide(t), i == 0, columns, w0, w1, q + 4 * g, 32);
+    }
+    FR_UNROLL
+    for (int i = 0; i < 2 * columns; i++) {
+        const __m256i widened = _mm256_madd_epi16(acc[i / 2][i % 2], ones);
+        sum[i / 2][i % 2] = r == 0 ? widened : _mm256_add_epi32(sum[i / 2][i % 2], widened);
+        FR_PIN(sum[i / 2][i % 2]);
+    }
+}
+
+// The runs are written out: gcc honours an unroll request of a single turn only with a warning.
+FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
+                         __m256i sum[TILE][2]) {
+    const int runs = 8 / run_of(t);
+    sum_run(t, flat, columns, codes, q, 0, sum);
+    if (runs >= 2) sum_run(t, flat, columns, codes, q, 1, sum);
+    if (runs == 8) {
+        sum_run(t, flat, columns, codes, q, 2, sum);
+        sum_run(t, flat, columns, codes, q, 3, sum);
+        sum_run(t, flat, columns, codes, q, 4, sum);
+        sum_run(t, flat, columns, codes, q, 5, sum);
+        sum_run(t, flat, columns, codes, q, 6, sum);
+        sum_run(t, flat, columns, codes, q, 7, sum);
     }
 }
 

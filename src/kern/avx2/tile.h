@@ -12,10 +12,16 @@
 #include "kern/pack.h"
 #include <immintrin.h>
 
+// Builds that look for errors keep the templates as functions: unrolled and instrumented they take
+// minutes to compile. gcc has no sign for -fsanitize=undefined alone.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define FR_INLINE static inline
+#define FR_UNROLL
+#elif defined(__clang__)
 #define FR_INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
 #define FR_UNROLL _Pragma("clang loop unroll(full)")
 #else
+#define FR_INLINE static inline __attribute__((always_inline))
 #define FR_UNROLL _Pragma("GCC unroll 16")
 #endif
 // Keeps an accumulator in its register: gcc would hoist all multiplications first and spill.

@@ -75,9 +75,10 @@ static fr_status read_name(fr_config *c, const fr_gguf *g, fr_error *err) {
 
 static void read_rope(fr_reader *r, fr_config *c) {
     c->rope_base = 10000;
-    read_float(r, "rope.freq_base", false, 1, 1e12f, &c->rope_base);
+    // The logarithms of base and original context are divided by: neither may be 1.
+    read_float(r, "rope.freq_base", false, 2, 1e12f, &c->rope_base);
     c->rope_base_local = c->arch == FR_ARCH_GEMMA3 ? 10000 : c->rope_base;
-    read_float(r, "rope.freq_base_swa", false, 1, 1e12f, &c->rope_base_local);
+    read_float(r, "rope.freq_base_swa", false, 2, 1e12f, &c->rope_base_local);
     c->n_rot = c->head_dim;
     read_int(r, "rope.dimension_count", false, 2, 1 << 14, &c->n_rot);
     c->rope_factor = 1;
@@ -89,7 +90,7 @@ static void read_rope(fr_reader *r, fr_config *c) {
     read_float(r, "rope.scaling.attn_factor", false, 0, 1e3f, &c->rope_attn_factor);
     read_float(r, "rope.scaling.yarn_beta_fast", false, 1e-3f, 1e6f, &c->yarn_beta_fast);
     read_float(r, "rope.scaling.yarn_beta_slow", false, 1e-3f, 1e6f, &c->yarn_beta_slow);
-    read_int(r, "rope.scaling.original_context_length", false, 1, FR_MAX_CTX, &c->rope_ctx_orig);
+    read_int(r, "rope.scaling.original_context_length", false, 2, FR_MAX_CTX, &c->rope_ctx_orig);
     if (r->status) return;
 
     fr_gguf_str type = {"", 0};
@@ -154,7 +155,7 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
     read_int(&r, "attention.head_count", true, 1, 1 << 12, &c->n_head);
     c->n_kv = c->n_head;
     read_int(&r, "attention.head_count_kv", false, 1, 1 << 12, &c->n_kv);
-    read_int(&r, "context_length", true, 1, FR_MAX_CTX, &c->n_ctx_train);
+    read_int(&r, "context_length", true, 2, FR_MAX_CTX, &c->n_ctx_train);
     read_float(&r, "attention.layer_norm_rms_epsilon", true, 0, 1, &c->eps);
     if (r.status) return r.status;
 

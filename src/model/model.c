@@ -14,6 +14,7 @@ typedef struct fr_binder {
     fr_progress_fn *progress;
     void *user;
     uint64_t done, total; // source bytes
+    bool *bound;          // by number of the tensor in the file
     fr_status status;
     fr_error *err;
 } fr_binder;
@@ -22,6 +23,7 @@ static const fr_gguf_tensor *find(fr_binder *b, const char *name, bool required)
     const fr_gguf_tensor *t = fr_gguf_tensor_find(b->m->gguf, name);
     if (!t && required)
         b->status = fr_fail(b->err, FR_EDATA, "%s: expected a tensor, found none", name);
+    if (t) b->bound[t - fr_gguf_tensor_at(b->m->gguf, 0)] = true;
     return t;
 }
 
@@ -43,8 +45,10 @@ static const float *bind_vector(fr_binder *b, const char *name, int n, bool requ
     }
     if (!b->fill) {
         b->bytes += FR_ARENA_ROUND((size_t)n * sizeof(float));
+        b->total += t->bytes;
         return NULL;
     }
+    b->done += t->bytes;
     float *v = fr_arena_take(&b->m->arena, (size_t)n * sizeof(float));
     fr_dequant_row(t->type, t->data, v, n);
     return v;
@@ -179,6 +183,40 @@ static const float *bind_all(fr_binder *b) {
     return bind_vector(b, rope_factors_name(b->m), c->n_rot / 2, c->rope_scaling == FR_ROPE_LONG);
 }
 
+// What the file means and the pass would leave out (biases of a variant, a router, a layer more)
+// must not run as if it were whole. Rotation tables of old converters say nothing new.
+static fr_status check_all_bound(const fr_binder *b) {
+    const fr_gguf *g = b->m->gguf;
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const char *name = fr_gguf_tensor_at(g, i)->name, *dot = strrchr(name, '.');
+        if (b->bound[i] || strstr(name, "attn_rot_embd")) continue;
+        if (!strncmp(name, "blk.", 4) || (dot && !strcmp(dot, ".bias")))
+            return fr_fail(b->err, FR_EUNSUP, "%s: a tensor that no %s of %d layers has", name,
+                           b->m->config.arch_name, b->m->config.n_layer);
+    }
+    return FR_OK;
+}
+
+// Tensors may point at the same bytes, and a name costs few: no more is copied than the file has.
+static fr_status check_sources(const fr_binder *b) {
+    uint64_t bytes = fr_gguf_file_bytes(b->m->gguf);
+    if (b->total <= bytes) return FR_OK;
+    return fr_fail(
+        b->err, FR_EDATA, "%s: its tensors share bytes: expected at most %llu in all, found %llu",
+        fr_gguf_path(b->m->gguf), (unsigned long long)bytes, (unsigned long long)b->total);
+}
+
+static fr_status bind_first(fr_binder *b) {
+    fr_status st;
+    if (!(b->bound = fr_alloc_array(fr_gguf_n_tensors(b->m->gguf), sizeof *b->bound)))
+        return fr_fail(b->err, FR_ENOMEM, "model: no memory for %zu tensors",
+                       fr_gguf_n_tensors(b->m->gguf));
+    bind_all(b);
+    if ((st = b->status)) return st;
+    if ((st = check_all_bound(b))) return st;
+    return check_sources(b);
+}
+
 static fr_status check_embedding(fr_model *m, fr_error *err) {
     m->embed = fr_gguf_tensor_find(m->gguf, "token_embd.weight");
     if (m->embed->ne[0] != m->config.d)
@@ -196,8 +234,7 @@ fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_p
     fr_status st = fr_config_read(&m->config, g, err);
     if (st) goto fail;
     if ((st = check_embedding(m, err))) goto fail;
-    bind_all(&b);
-    if ((st = b.status)) goto fail;
+    if ((st = bind_first(&b))) goto fail;
     if (!(m->layers = fr_alloc_array((size_t)m->config.n_layer, sizeof *m->layers))) {
         st = fr_fail(err, FR_ENOMEM, "model: cannot get memory for %d layers", m->config.n_layer);
         goto fail;
@@ -213,8 +250,10 @@ fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_p
             goto fail;
         }
     if ((st = fr_rope_open(&m->rope, &m->config, factors, err))) goto fail;
+    fr_free(b.bound);
     return FR_OK;
 fail:
+    fr_free(b.bound);
     fr_model_close(m);
     return st;
 }

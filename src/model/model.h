@@ -34,7 +34,8 @@ typedef struct fr_model {
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
-// FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found.
+// FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
+// tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
 // progress may be NULL.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_progress_fn *progress, void *user, fr_error *err);

@@ -1,0 +1,403 @@
+// Files that make no model: every one is refused with a sentence, or is a model that runs, and none
+// asks for more memory than its size and the bounds of config.h explain.
+#include "support/open_model.h"
+#include "support/quantize.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const ARCHS[] = {"llama", "qwen2", "qwen3", "gemma3", "phi3"};
+enum { N_ARCHS = sizeof ARCHS / sizeof *ARCHS, CTX = 16, ROWS = 4 };
+static const size_t MEMORY_MAX = 1 << 28; // of weights, or of a small context's workspace
+
+typedef struct fixture {
+    void *file, *changed;
+    fr_gguf *whole, *g;
+    fr_pool *pool;
+} fixture;
+
+static void open_fixture(fixture *x, const fr_tiny_options *options) {
+    fr_error err;
+    size_t bytes;
+    *x = (fixture){0};
+    if (fr_tiny_memory(options, &x->file, &bytes, &err) ||
+        fr_gguf_open_memory(&x->whole, x->file, bytes, "tiny", &err) ||
+        fr_pool_open(&x->pool, 1, &err))
+        fail_msg("%s", err.text);
+}
+
+static void close_fixture(fixture *x) {
+    fr_gguf_close(x->g);
+    fr_gguf_close(x->whole);
+    fr_pool_close(x->pool);
+    fr_free(x->changed);
+    fr_free(x->file);
+}
+
+// What a case changes: a key (written anew by set, or left out) or a tensor (by its hook).
+typedef struct change {
+    const char *key;
+    void (*set)(fr_gguf_writer *w, const char *key, const void *user); // NULL: leave the key out
+    const char *tensor;
+    void (*put)(fr_gguf_writer *w, const fr_gguf_tensor *t); // NULL: leave the tensor out
+    const char *extra; // a tensor of 64 f32 that no model of ours has
+    const void *user;
+} change;
+
+static bool same(fr_gguf_str a, const char *b) {
+    return b && fr_gguf_str_is(a, b);
+}
+
+static void apply(fixture *x, const change *c) {
+    static const float zeros[64];
+    fr_error err;
+    fr_gguf_writer *w;
+    size_t bytes;
+    if (fr_gguf_writer_open(&w, &err)) fail_msg("%s", err.text);
+    for (size_t i = 0; i < fr_gguf_n_kv(x->whole); i++)
+        if (!same(fr_gguf_kv_at(x->whole, i)->key, c->key))
+            fr_gguf_writer_kv(w, fr_gguf_kv_at(x->whole, i));
+    if (c->key && c->set) c->set(w, c->key, c->user);
+    for (size_t i = 0; i < fr_gguf_n_tensors(x->whole); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(x->whole, i);
+        if (!c->tensor || strcmp(t->name, c->tensor))
+            fr_gguf_writer_tensor(w, t->name, t->type, t->n_dims, t->ne, t->data);
+        else if (c->put)
+            c->put(w, t);
+    }
+    if (c->extra) fr_gguf_writer_tensor(w, c->extra, FR_TYPE_F32, 1, (int64_t[]){64}, zeros);
+    fr_gguf_close(x->g);
+    fr_free(x->changed);
+    x->g = NULL;
+    x->changed = NULL;
+    if (fr_gguf_writer_finish_memory(w, &x->changed, &bytes, &err) ||
+        fr_gguf_open_memory(&x->g, x->changed, bytes, "changed", &err))
+        fail_msg("%s", err.text);
+    fr_gguf_writer_close(w);
+}
+
+// A chunk of rows through the model, with every shape it claims: sanitizers watch.
+static void use(const fr_model *m) {
+    fr_error err;
+    fr_kv kv = {0};
+    fr_forward *f = NULL;
+    fr_forward_limits limits = {.max_rows = ROWS, .max_logits = 1, .n_ctx = CTX};
+    assert_true(fr_forward_bytes(m, &limits) < MEMORY_MAX);
+    assert_true(fr_kv_bytes(&m->config, CTX) < MEMORY_MAX);
+    if (fr_kv_open(&kv, &m->config, CTX, &err) || fr_forward_open(&f, m, &limits, &err))
+        fail_msg("%s", err.text);
+    fr_row rows[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = fr_row_token(i, i - 1, i == ROWS - 1 ? FR_WANT_LOGITS : 0);
+    fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = ROWS, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+}
+
+// Opens the changed file: FR_OK after a pass, or the status of a sentence in *err.
+static fr_status try_model(fixture *x, const change *c, fr_error *err) {
+    fr_model m;
+    *err = (fr_error){0};
+    apply(x, c);
+    fr_status st = fr_model_open(&m, x->g, &fr_kern_scalar, x->pool, NULL, NULL, err);
+    if (st) {
+        if (st != FR_EDATA && st != FR_EUNSUP) fail_msg("status %d: %s", st, err->text);
+        assert_true(strlen(err->text) > 10);
+        return st;
+    }
+    assert_true(m.arena.size < MEMORY_MAX);
+    use(&m);
+    fr_model_close(&m);
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- metadata
+
+static const char *const KEYS[] = {"block_count",
+                                   "embedding_length",
+                                   "feed_forward_length",
+                                   "attention.head_count",
+                                   "attention.head_count_kv",
+                                   "attention.key_length",
+                                   "attention.value_length",
+                                   "attention.layer_norm_rms_epsilon",
+                                   "attention.sliding_window",
+                                   "attention.sliding_window_pattern",
+                                   "context_length",
+                                   "expert_count",
+                                   "rope.dimension_count",
+                                   "rope.freq_base",
+                                   "rope.freq_base_swa",
+                                   "rope.scale_linear",
+                                   "rope.scaling.type",
+                                   "rope.scaling.factor",
+                                   "rope.scaling.attn_factor",
+                                   "rope.scaling.yarn_beta_fast",
+                                   "rope.scaling.yarn_beta_slow",
+                                   "rope.scaling.original_context_length"};
+enum { N_KEYS = sizeof KEYS / sizeof *KEYS, N_REQUIRED = 6 };
+static const char *const REQUIRED[N_REQUIRED] = {"block_count",
+                                                 "embedding_length",
+                                                 "feed_forward_length",
+                                                 "attention.head_count",
+                                                 "attention.layer_norm_rms_epsilon",
+                                                 "context_length"};
+
+static void set_u32(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_u32(w, key, *(const uint32_t *)user);
+}
+static void set_i32(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_i32(w, key, *(const int32_t *)user);
+}
+static void set_u64(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_u64(w, key, *(const uint64_t *)user);
+}
+static void set_f32(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_f32(w, key, *(const float *)user);
+}
+static void set_f64(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_f64(w, key, *(const double *)user);
+}
+static void set_str(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_str(w, key, user);
+}
+static void set_array(fr_gguf_writer *w, const char *key, const void *user) {
+    fr_gguf_writer_u32_array(w, key, user, 3);
+}
+
+static const uint32_t U32[] = {0,        1,           2,           3,          7,        64,
+                               65,       4097,        1u << 14,    1u << 17,   1u << 20, 1u << 24,
+                               1u << 25, 0x7fffffffu, 0x80000000u, 0xffffffffu};
+static const int32_t NEGATIVE = -1, LEAST = INT32_MIN;
+static const uint64_t WIDE[] = {UINT64_C(1) << 32, UINT64_MAX};
+static const float F32[] = {0, -1, 1, 1e-30f, 1e-3f, 0.5f, 1e6f, 1e30f, NAN, INFINITY, -INFINITY};
+static const double F64[] = {1e300, 5};
+static const uint32_t ARRAY[] = {1, 2, 3};
+
+#define EACH(values, setter)                                                                       \
+    for (size_t i = 0; i < sizeof(values) / sizeof *(values); i++)                                 \
+    try_model(x, &(change){.key = key, .set = setter, .user = &(values)[i]}, &err)
+
+static void try_values(fixture *x, const char *key) {
+    fr_error err;
+    try_model(x, &(change){.key = key}, &err);
+    EACH(U32, set_u32);
+    EACH(WIDE, set_u64);
+    EACH(F32, set_f32);
+    EACH(F64, set_f64);
+    try_model(x, &(change){.key = key, .set = set_i32, .user = &NEGATIVE}, &err);
+    try_model(x, &(change){.key = key, .set = set_i32, .user = &LEAST}, &err);
+    const char *const strings[] = {"", "x", "yarn", "linear", "longrope", "none"};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        try_model(x, &(change){.key = key, .set = set_str, .user = strings[i]}, &err);
+    assert_int_not_equal(try_model(x, &(change){.key = key, .set = set_array, .user = ARRAY}, &err),
+                         FR_OK);
+    assert_non_null(strstr(err.text, key));
+}
+
+static void absurd_metadata_is_refused_or_runs(void **state) {
+    (void)state;
+    for (int a = 0; a < N_ARCHS; a++) {
+        fixture x;
+        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1, .d = 32, .n_ctx = 32});
+        for (int k = 0; k < N_KEYS; k++) {
+            char key[96];
+            const bool windowed = strcmp(ARCHS[a], "qwen2") && strcmp(ARCHS[a], "qwen3");
+            const bool read = strcmp(KEYS[k], "attention.sliding_window_pattern") == 0
+                                  ? strcmp(ARCHS[a], "gemma3") == 0
+                                  : windowed || strcmp(KEYS[k], "attention.sliding_window");
+            if (!read) continue; // this architecture does not look at it
+            snprintf(key, sizeof key, "%s.%s", ARCHS[a], KEYS[k]);
+            try_values(&x, key);
+        }
+        close_fixture(&x);
+    }
+}
+
+static void refused(fixture *x, const change *c, const char *says) {
+    fr_error err;
+    if (!try_model(x, c, &err)) fail_msg("not refused: expected '%s'", says);
+    if (!strstr(err.text, says)) fail_msg("expected '%s' in '%s'", says, err.text);
+}
+
+static void what_a_model_needs_is_named_when_missing(void **state) {
+    (void)state;
+    for (int a = 0; a < N_ARCHS; a++) {
+        fixture x;
+        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
+        for (int k = 0; k < N_REQUIRED; k++) {
+            char key[96];
+            const uint32_t none = 0, huge = 0xffffffffu;
+            snprintf(key, sizeof key, "%s.%s", ARCHS[a], REQUIRED[k]);
+            refused(&x, &(change){.key = key}, key);
+            refused(&x, &(change){.key = key, .set = set_u32, .user = &huge}, key);
+            if (strstr(key, "epsilon")) continue;
+            refused(&x, &(change){.key = key, .set = set_u32, .user = &none}, key);
+            refused(&x, &(change){.key = key, .set = set_i32, .user = &NEGATIVE}, key);
+        }
+        refused(&x, &(change){.key = "general.architecture"}, "general.architecture");
+        refused(&x, &(change){.key = "general.architecture", .set = set_str, .user = "mamba"},
+                "found 'mamba'");
+        close_fixture(&x);
+    }
+}
+
+static void numbers_that_disagree_are_refused(void **state) {
+    (void)state;
+    const uint32_t three = 3, odd = 15, wide = 18, experts = 8, one = 1;
+    const float no_base = 1;
+    fixture x;
+    open_fixture(&x, &(fr_tiny_options){.n_layer = 1}); // 4 heads of 16, 2 KV heads
+    refused(&x, &(change){.key = "llama.attention.head_count_kv", .set = set_u32, .user = &three},
+            "multiple of head_count_kv 3, found 4");
+    refused(&x, &(change){.key = "llama.attention.value_length", .set = set_u32, .user = &wide},
+            "expected key_length 16, found 18");
+    refused(&x, &(change){.key = "llama.rope.dimension_count", .set = set_u32, .user = &odd},
+            "even number up to 16, found 15");
+    refused(&x, &(change){.key = "llama.rope.dimension_count", .set = set_u32, .user = &wide},
+            "even number up to 16, found 18");
+    refused(&x, &(change){.key = "llama.expert_count", .set = set_u32, .user = &experts},
+            "mixtures of experts");
+    refused(&x, &(change){.key = "llama.rope.scaling.type", .set = set_str, .user = "dynamic"},
+            "found 'dynamic'");
+    refused(&x, &(change){.key = "llama.rope.scaling.type", .set = set_str, .user = "longrope"},
+            "rope_factors_short.weight");
+    // YaRN divides by the logarithm of the one, LongRoPE by that of the other.
+    refused(&x, &(change){.key = "llama.rope.freq_base", .set = set_f32, .user = &no_base},
+            "llama.rope.freq_base");
+    refused(&x,
+            &(change){
+                .key = "llama.rope.scaling.original_context_length", .set = set_u32, .user = &one},
+            "llama.rope.scaling.original_context_length");
+    close_fixture(&x);
+}
+
+// ---------------------------------------------------------------- tensors
+
+static void put_swapped(fr_gguf_writer *w, const fr_gguf_tensor *t) {
+    fr_gguf_writer_tensor(w, t->name, t->type, 2, (int64_t[]){t->ne[1], t->ne[0]}, t->data);
+}
+static void put_flat(fr_gguf_writer *w, const fr_gguf_tensor *t) {
+    fr_gguf_writer_tensor(w, t->name, t->type, 1, (int64_t[]){t->ne[0] * t->ne[1]}, t->data);
+}
+static void put_deep(fr_gguf_writer *w, const fr_gguf_tensor *t) {
+    fr_gguf_writer_tensor(w, t->name, t->type, 3, (int64_t[]){t->ne[0], t->ne[1], 1}, t->data);
+}
+static void put_short(fr_gguf_writer *w, const fr_gguf_tensor *t) {
+    const bool flat = t->n_dims == 1;
+    fr_gguf_writer_tensor(w, t->name, t->type, t->n_dims,
+                          (int64_t[]){t->ne[0] - flat, t->ne[1] - !flat}, t->data);
+}
+
+static void tensors_that_do_not_fit_are_named(void **state) {
+    (void)state;
+    for (int a = 0; a < N_ARCHS; a++) {
+        fixture x;
+        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 2, .untied = true});
+        for (size_t i = 0; i < fr_gguf_n_tensors(x.whole); i++) {
+            const fr_gguf_tensor *t = fr_gguf_tensor_at(x.whole, i);
+            const char *name = t->name;
+            fr_error err;
+            // Without output.weight the embedding is the head; gate may be part of up.
+            if (!strcmp(name, "output.weight"))
+                assert_int_equal(try_model(&x, &(change){.tensor = name}, &err), FR_OK);
+            else if (strstr(name, "ffn_gate"))
+                refused(&x, &(change){.tensor = name}, "ffn_up.weight: expected [64,256]");
+            else if (strstr(name, "attn_qkv"))
+                refused(&x, &(change){.tensor = name}, "attn_q.weight: expected a tensor");
+            else
+                refused(&x, &(change){.tensor = name}, name);
+            refused(&x, &(change){.tensor = name, .put = put_deep}, name);
+            if (strcmp(name, "token_embd.weight")) // its rows are the vocabulary
+                refused(&x, &(change){.tensor = name, .put = put_short}, name);
+            else
+                refused(&x, &(change){.tensor = name, .put = put_short}, "output.weight");
+            if (t->n_dims == 1) continue;
+            refused(&x, &(change){.tensor = name, .put = put_flat}, name);
+            if (t->ne[0] != t->ne[1])
+                refused(&x, &(change){.tensor = name, .put = put_swapped}, name);
+        }
+        close_fixture(&x);
+    }
+}
+
+// A file whose tensors mean something that the pass would leave out must not run as if it were
+// whole.
+static void tensors_that_nothing_reads_are_refused(void **state) {
+    (void)state;
+    for (int a = 0; a < N_ARCHS; a++) {
+        fixture x;
+        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
+        const char *const extra[] = {
+            "blk.0.ffn_down.bias",     "blk.0.ffn_up.bias",     "output.bias",
+            "blk.0.attn_norm.bias",    "output_norm.bias",      "blk.0.ffn_gate_inp.weight",
+            "blk.0.attn_sinks.weight", "blk.1.attn_norm.weight"};
+        for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
+            refused(&x, &(change){.extra = extra[i]}, extra[i]);
+        fr_error err; // what old converters left beside the weights
+        assert_int_equal(try_model(&x, &(change){.extra = "blk.0.attn_rot_embd.weight"}, &err),
+                         FR_OK);
+        close_fixture(&x);
+    }
+}
+
+// Where a tensor's offset stands: behind its name, dimensions and type.
+static uint8_t *offset_of(fixture *x, const char *name) {
+    uint8_t *file = x->changed;
+    const fr_gguf_tensor *t = fr_gguf_tensor_find(x->g, name);
+    const size_t tables = (size_t)((const uint8_t *)t->data - file), n = strlen(name);
+    for (uint8_t *p = file; p + n < file + tables; p++)
+        if (!memcmp(p, name, n)) return p + n + 4 + 8 * (size_t)t->n_dims + 4;
+    fail_msg("%s has no entry", name);
+    return NULL;
+}
+
+// Names cost a few bytes and may point at the same data: what they claim together is bounded by
+// the file before any of it is copied.
+static void shared_bytes_do_not_multiply(void **state) {
+    (void)state;
+    enum { LAYERS = 8 };
+    fixture x;
+    fr_error err;
+    fr_model m;
+    open_fixture(&x, &(fr_tiny_options){.n_layer = LAYERS});
+    apply(&x, &(change){0});
+    size_t end = 0; // of what layer 0 and the embedding need
+    for (size_t i = 0; i < fr_gguf_n_tensors(x.g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(x.g, i);
+        const size_t last = (size_t)((const uint8_t *)t->data - (uint8_t *)x.changed) + t->bytes;
+        char first[FR_GGUF_MAX_NAME + 1];
+        snprintf(first, sizeof first, "%s", t->name);
+        if (!strncmp(first, "blk.", 4)) first[4] = '0';
+        if (!strcmp(first, "output_norm.weight")) strcpy(first, "blk.0.attn_norm.weight");
+        if (strcmp(first, t->name))
+            memcpy(offset_of(&x, t->name), offset_of(&x, first), 8);
+        else if (last > end)
+            end = last;
+    }
+    assert_true(2 * end < fr_gguf_file_bytes(x.g));
+    fr_gguf_close(x.g);
+    x.g = NULL;
+    if (fr_gguf_open_memory(&x.g, x.changed, end, "shared", &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_model_open(&m, x.g, &fr_kern_scalar, x.pool, NULL, NULL, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "share"));
+    close_fixture(&x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(absurd_metadata_is_refused_or_runs),
+        cmocka_unit_test(what_a_model_needs_is_named_when_missing),
+        cmocka_unit_test(numbers_that_disagree_are_refused),
+        cmocka_unit_test(tensors_that_do_not_fit_are_named),
+        cmocka_unit_test(tensors_that_nothing_reads_are_refused),
+        cmocka_unit_test(shared_bytes_do_not_multiply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2,6 +2,7 @@
 #include "cmd/generate.h"
 #include "cmd/prompts.h"
 #include "cmd/talk.h"
+#include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,8 @@ static fr_status set_drafters(bench *b, fr_error *err) {
         for (int i = 0; i < b->n_runs; i++)
             known |= !strcmp(b->run[i].spec, s);
         if (known) continue;
+        const fr_status st = fr_drafter_check(s, err);
+        if (st) return st;
         if (b->n_runs == DRAFTERS_MAX)
             return fr_fail(err, FR_EARG, "--drafters: more than %d", DRAFTERS_MAX);
         b->run[b->n_runs++] = (tally){.spec = s, .identical = true};

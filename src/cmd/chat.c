@@ -2,6 +2,7 @@
 #include "cmd/generate.h"
 #include "cmd/lines.h"
 #include "cmd/talk.h"
+#include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@ typedef struct chat {
 } chat;
 
 static fr_status chat_open(chat *c, fr_error *err) {
-    fr_status st = fr_cmd_engine_open(&c->engine, c->args, err);
+    fr_status st = fr_drafter_check(c->args->drafter, err);
+    if (!st) st = fr_cmd_engine_open(&c->engine, c->args, err);
     if (st) return st;
     fr_cmd_text_lend(&c->text, c->engine);
     if ((st = fr_cmd_text_template(&c->text, c->args->chat_template, err))) return st;

@@ -162,7 +162,8 @@ static void job_close(job *j) {
 }
 
 static fr_status job_open(job *j, const fr_cmd_args *args, fr_error *err) {
-    fr_status st = read_source(&j->source, args, err);
+    fr_status st = fr_drafter_check(args->drafter, err);
+    if (!st) st = read_source(&j->source, args, err);
     if (st) return st;
     const double start = fr_seconds();
     if ((st = fr_cmd_engine_open(&j->engine, args, err))) return st;

@@ -20,16 +20,27 @@ const fr_drafter_info *fr_drafter_info_at(int index) {
     return index >= 0 && index < N_DRAFTERS ? &DRAFTERS[index].info : NULL;
 }
 
+// Its place in the table, or -1.
+static int find(const char *spec) {
+    if (!spec || !strcmp(spec, "auto")) spec = "prompt-lookup";
+    for (int i = 0; i < N_DRAFTERS; i++)
+        if (!strcmp(spec, DRAFTERS[i].info.name)) return i;
+    return -1;
+}
+
+fr_status fr_drafter_check(const char *spec, fr_error *err) {
+    if (find(spec) >= 0) return FR_OK;
+    return fr_fail(err, FR_EARG, "drafter '%.80s': expected auto, none or prompt-lookup", spec);
+}
+
 fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *spec,
                           const fr_drafter_config *config, fr_error *err) {
     *out = NULL;
-    if (!spec || !strcmp(spec, "auto")) spec = "prompt-lookup";
-    for (int i = 0; i < N_DRAFTERS; i++) {
-        if (strcmp(spec, DRAFTERS[i].info.name)) continue;
-        snprintf(used, 64, "%s", spec);
-        return DRAFTERS[i].open ? DRAFTERS[i].open(out, config, err) : FR_OK;
-    }
-    return fr_fail(err, FR_EARG, "drafter '%.80s': expected auto, none or prompt-lookup", spec);
+    fr_status st = fr_drafter_check(spec, err);
+    if (st) return st;
+    int i = find(spec);
+    snprintf(used, 64, "%s", DRAFTERS[i].info.name);
+    return DRAFTERS[i].open ? DRAFTERS[i].open(out, config, err) : FR_OK;
 }
 
 void fr_drafter_close(fr_drafter *d) {

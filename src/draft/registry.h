@@ -10,6 +10,9 @@ typedef struct fr_drafter_config {
     const char *const *options; // NULL-terminated KEY=VALUE list, or NULL
 } fr_drafter_config;
 
+// Whether SPEC names a drafter, before anything is loaded. FR_EARG: it does not.
+fr_status fr_drafter_check(const char *spec, fr_error *err);
+
 // Opens the drafter that SPEC names ("none" gives NULL: plain decoding; NULL or "auto": the best
 // that this model has). `used` (64 bytes) becomes the name of what drafts. FR_EARG: no such drafter
 // or option.

@@ -76,6 +76,10 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect(with_model("run", "-p x -t 10000"), 2, "-t 10000: expected a whole number from 1 to");
     expect(with_model("run", "-p x -c 999999"), 2, "ctx-size");
     expect(with_model("run", "-p x --drafter nope"), 2, "nope");
+    // Before the model is looked for, which may take long to load.
+    expect("run -m /nonexistent.gguf -p x --drafter nope", 2, "drafter 'nope'");
+    expect("chat -m /nonexistent.gguf --drafter nope", 2, "drafter 'nope'");
+    expect("bench -m /nonexistent.gguf --prompts x --drafters none,nope", 2, "drafter 'nope'");
     expect(with_model("run", "-p x --tree 0"), 2, "tree");
     expect(with_model("run", "-p x --isa neon"), 2, "this CPU has no");
     expect(with_model("run", "-p x --isa z80"), 2, "--isa z80: expected one of auto|scalar");

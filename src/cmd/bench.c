@@ -28,7 +28,7 @@ typedef struct bench {
     int n_runs;
     fr_talk talk;
     fr_ids ids, plain; // plain: the tokens of `none`
-    fr_text answer;    // its text
+    fr_buffer answer;  // its text
     fr_progress bar;
     uint64_t done, total; // generations
 } bench;
@@ -93,7 +93,7 @@ static fr_status keep_plain(bench *b, const fr_result *r, fr_error *err) {
         const fr_status st = fr_ids_push(&b->plain, r->tokens[i], err);
         if (st) return st;
     }
-    return fr_text_add(&b->answer, r->text, r->text_bytes, err);
+    return fr_buffer_add(&b->answer, r->text, r->text_bytes, err);
 }
 
 static bool equals_plain(const bench *b, const fr_result *r) {
@@ -268,7 +268,7 @@ static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
     fr_talk_free(&b->talk);
     fr_ids_free(&b->ids);
     fr_ids_free(&b->plain);
-    fr_text_free(&b->answer);
+    fr_buffer_free(&b->answer);
     free(b->names);
     free(b);
     return code;

@@ -9,7 +9,7 @@ typedef struct filter {
     const fr_cmd_args *args;
     fr_cmd_text text;
     fr_ids ids;
-    fr_text decoded;
+    fr_buffer decoded;
     fr_bytes line, bytes;
     fr_chat_text rendered;
 } filter;
@@ -110,7 +110,7 @@ static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
     fr_chat_text_close(&f.rendered);
     fr_bytes_free(&f.line);
     fr_bytes_free(&f.bytes);
-    fr_text_free(&f.decoded);
+    fr_buffer_free(&f.decoded);
     fr_ids_free(&f.ids);
     fr_cmd_text_close(&f.text);
     return st ? fr_cmd_fail(&err) : FR_EXIT_DONE;

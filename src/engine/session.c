@@ -12,7 +12,7 @@ struct fr_session {
     fr_drafter *drafter;
     char used[64];
     int32_t *tokens; // [n_ctx + 1] of the last generation
-    fr_text text;    // of the last generation
+    fr_buffer text;  // of the last generation
 };
 
 // ---------------------------------------------------------------- open and close
@@ -66,7 +66,7 @@ fail:
 void fr_session_close(fr_session *s) {
     if (!s) return;
     fr_free(s->tokens);
-    fr_text_free(&s->text);
+    fr_buffer_free(&s->text);
     fr_decoder_close(&s->decoder);
     fr_drafter_close(s->drafter);
     fr_free(s);
@@ -90,7 +90,7 @@ typedef struct fr_output_state {
 
 static bool deliver_text(fr_output_state *g, size_t bytes) {
     if (!bytes) return true;
-    if ((g->status = fr_text_add(&g->s->text, g->clean, bytes, g->err))) return false;
+    if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, g->err))) return false;
     g->piece.text = g->clean;
     g->piece.bytes = bytes;
     return !g->request->stream || g->request->stream(g->request->user, &g->piece);
@@ -189,7 +189,7 @@ fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_resul
         st = g.status;
     }
     memcpy(out->stats.used, s->used, sizeof out->stats.used);
-    out->text = s->text.data ? s->text.data : "";
+    out->text = s->text.n ? s->text.data : "";
     out->text_bytes = s->text.n;
 done:
     fr_free(g.filtered);

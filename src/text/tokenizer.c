@@ -183,8 +183,8 @@ typedef struct encoding { // one call
     fr_ids *ids;
     fr_merger merger;
     fr_presplit_state *state; // BPE only
-    fr_text clean;            // the text as the tokenizer sees it, where that differs
-    fr_text prefixed;
+    fr_buffer clean;          // the text as the tokenizer sees it, where that differs
+    fr_buffer prefixed;
 } encoding;
 
 static bool is_utf8(const char *text, size_t bytes) {
@@ -213,11 +213,11 @@ static fr_status clean_spaces(encoding *e, const char **text, size_t *bytes, fr_
     fr_status st = FR_OK;
     if (!memmem(from, *bytes, space, 3)) return FR_OK;
     while (!st && (found = memmem(from, (size_t)(end - from), space, 3))) {
-        if (!(st = fr_text_add(&e->clean, from, (size_t)(found - from), err)))
-            st = fr_text_add(&e->clean, " ", 1, err);
+        if (!(st = fr_buffer_add(&e->clean, from, (size_t)(found - from), err)))
+            st = fr_buffer_add(&e->clean, " ", 1, err);
         from = found + 3;
     }
-    if (!st) st = fr_text_add(&e->clean, from, (size_t)(end - from), err);
+    if (!st) st = fr_buffer_add(&e->clean, from, (size_t)(end - from), err);
     *text = e->clean.data;
     *bytes = e->clean.n;
     return st;
@@ -236,8 +236,8 @@ static fr_status encode_plain(encoding *e, const char *text, size_t bytes, fr_er
         return fr_presplit_run(t->presplit, e->state, text, bytes, encode_word, e, err);
     if (t->special.add_space_prefix) {
         e->prefixed.n = 0;
-        fr_status st = fr_text_add(&e->prefixed, " ", 1, err);
-        if (st || (st = fr_text_add(&e->prefixed, text, bytes, err))) return st;
+        fr_status st = fr_buffer_add(&e->prefixed, " ", 1, err);
+        if (st || (st = fr_buffer_add(&e->prefixed, text, bytes, err))) return st;
         text = e->prefixed.data;
         bytes = e->prefixed.n;
     }
@@ -281,14 +281,14 @@ fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t by
     if (st) ids->n = n_before;
     fr_presplit_state_close(e.state);
     fr_merger_close(&e.merger);
-    fr_text_free(&e.clean);
-    fr_text_free(&e.prefixed);
+    fr_buffer_free(&e.clean);
+    fr_buffer_free(&e.prefixed);
     return st;
 }
 
 // ---- decoding
 
-fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_text *text,
+fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err) {
     size_t n_before = text->n;
     fr_status st = FR_OK;
@@ -304,7 +304,7 @@ fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t 
         }
         fr_token_type type = fr_vocab_type(&t->vocab, ids[i]);
         size_t skip = prefixed && type == FR_TOKEN_NORMAL && bytes && piece[0] == ' ';
-        st = fr_text_add(text, piece + skip, bytes - skip, err);
+        st = fr_buffer_add(text, piece + skip, bytes - skip, err);
         prefixed =
             t->special.add_space_prefix && (type == FR_TOKEN_CONTROL || type == FR_TOKEN_USER);
     }

@@ -7,7 +7,7 @@
 // and decode can fail.
 #ifndef FR_TEXT_TOKENIZER_H
 #define FR_TEXT_TOKENIZER_H
-#include "base/status.h"
+#include "base/buffer.h"
 
 struct fr_gguf;
 typedef struct fr_tokenizer fr_tokenizer;
@@ -20,14 +20,6 @@ typedef struct fr_ids {
 fr_status fr_ids_push(fr_ids *ids, int32_t id,
                       fr_error *err); // FR_ENOMEM leaves the list as it was
 void fr_ids_free(fr_ids *ids);
-
-// Growable bytes, not NUL-terminated. {0} is empty; fr_text_free returns it to that.
-typedef struct fr_text {
-    char *data;
-    size_t n, cap;
-} fr_text;
-fr_status fr_text_add(fr_text *text, const void *bytes, size_t n, fr_error *err);
-void fr_text_free(fr_text *text);
 
 typedef enum fr_token_type { // the values of tokenizer.ggml.token_type
     FR_TOKEN_NORMAL = 1,
@@ -59,7 +51,7 @@ fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t by
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
 // of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.
 // FR_EARG: an id outside the vocabulary.
-fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_text *text,
+fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err);
 
 // The bytes of one token, control tokens as they are written; *bytes is their number. Lives as long

@@ -54,7 +54,7 @@ static void add_merges(made_vocab *v, int first, char (*room)[80]) {
 // UTF-8 of.
 static void use(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags) {
     fr_ids ids = {0}, again = {0};
-    fr_text back = {0};
+    fr_buffer back = {0};
     if (fr_tokenizer_encode(t, text, bytes, flags, &ids, NULL)) abort();
     if (fr_tokenizer_encode(t, text, bytes, flags, &again, NULL)) abort();
     if (ids.n != again.n || (ids.n && memcmp(ids.data, again.data, ids.n * sizeof *ids.data)))
@@ -84,7 +84,7 @@ static void use(const fr_tokenizer *t, const char *text, size_t bytes, unsigned 
     free(shown);
     fr_ids_free(&ids);
     fr_ids_free(&again);
-    fr_text_free(&back);
+    fr_buffer_free(&back);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -65,7 +65,7 @@ static void tiny_vocabularies_read_text_back(void **unused) {
         fr_gguf *g;
         fr_tokenizer *t;
         fr_ids ids = {0};
-        fr_text back = {0};
+        fr_buffer back = {0};
         assert_int_equal(fr_tiny_memory(&o, &data, &bytes, &err), FR_OK);
         assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "tiny", &err), FR_OK);
         if (fr_tokenizer_open(&t, g, &err)) fail_msg("%s: %s", ARCHES[a], err.text);
@@ -74,7 +74,7 @@ static void tiny_vocabularies_read_text_back(void **unused) {
         assert_int_equal(fr_tokenizer_decode(t, ids.data, ids.n, &back, &err), FR_OK);
         assert_int_equal(back.n, strlen(text));
         assert_memory_equal(back.data, text, back.n);
-        fr_text_free(&back);
+        fr_buffer_free(&back);
         fr_ids_free(&ids);
         fr_tokenizer_close(t);
         fr_gguf_close(g);

@@ -40,11 +40,11 @@ static void check_ids(const fr_tokenizer *t, const char *text, size_t bytes, uns
               sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 
 static void check_decodes(const fr_tokenizer *t, const int32_t *ids, size_t n, const char *want) {
-    fr_text text = {0};
+    fr_buffer text = {0};
     assert_int_equal(fr_tokenizer_decode(t, ids, n, &text, NULL), FR_OK);
     assert_int_equal(text.n, strlen(want));
     if (text.n) assert_memory_equal(text.data, want, text.n);
-    fr_text_free(&text);
+    fr_buffer_free(&text);
 }
 
 #define DECODES(t, want, ...)                                                                      \
@@ -219,7 +219,7 @@ static void encode_appends_and_decode_refuses_unknown_ids(void **state) {
     made_vocab v = hello_vocab();
     fr_tokenizer *t = open_made(&v);
     fr_ids ids = {0};
-    fr_text text = {0};
+    fr_buffer text = {0};
     fr_error err;
     assert_int_equal(fr_tokenizer_encode(t, "he", 2, 0, &ids, NULL), FR_OK);
     assert_int_equal(fr_tokenizer_encode(t, "ll", 2, 0, &ids, NULL), FR_OK);
@@ -230,7 +230,7 @@ static void encode_appends_and_decode_refuses_unknown_ids(void **state) {
     assert_int_equal(text.n, 0);
     assert_non_null(strstr(err.text, "token id 3: expected 0..270, found 271"));
     fr_ids_free(&ids);
-    fr_text_free(&text);
+    fr_buffer_free(&text);
     fr_tokenizer_close(t);
 }
 

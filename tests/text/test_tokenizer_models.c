@@ -45,7 +45,7 @@ static fr_tokenizer *open_model(const char *name) {
 
 static void check_vector(const fr_tokenizer *t, const vector *v, unsigned flags) {
     fr_ids ids = {0};
-    fr_text text = {0};
+    fr_buffer text = {0};
     assert_int_equal(fr_tokenizer_encode(t, v->text, v->bytes, flags, &ids, NULL), FR_OK);
     bool same = ids.n == v->n && memcmp(ids.data, v->ids, v->n * sizeof v->ids[0]) == 0;
     for (size_t i = 0; !same && i < ids.n; i++)
@@ -55,7 +55,7 @@ static void check_vector(const fr_tokenizer *t, const vector *v, unsigned flags)
     assert_int_equal(text.n, v->bytes);
     assert_memory_equal(text.data, v->text, v->bytes);
     fr_ids_free(&ids);
-    fr_text_free(&text);
+    fr_buffer_free(&text);
 }
 
 static void check_model(const char *name, const vector *v, size_t n, unsigned flags,

@@ -6,6 +6,7 @@
 // checked values. Commands write results to stdout and everything else to stderr.
 #ifndef FR_CMD_CMD_H
 #define FR_CMD_CMD_H
+#include "base/buffer.h"
 #include "base/option.h"
 #include "base/progress.h"
 #include <jansson.h>
@@ -79,20 +80,15 @@ void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them 
 bool fr_cmd_interrupted(void);
 
 // ---------------------------------------------------------------- input.c
-typedef struct fr_bytes { // {0} is empty; NUL behind the bytes, not counted
-    char *data;
-    size_t n, cap;
-} fr_bytes;
-void fr_bytes_free(fr_bytes *b);
 // The whole of a file, "-" meaning stdin, of at most FR_INPUT_MAX bytes. FR_EIO, FR_ENOMEM,
 // FR_EDATA.
 #define FR_INPUT_MAX ((size_t)1 << 30)
-fr_status fr_cmd_read_file(fr_bytes *out, const char *path, fr_error *err);
+fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err);
 // The next line without its newline, of at most FR_INPUT_MAX bytes; *more false at the end.
-fr_status fr_cmd_read_line(fr_bytes *line, FILE *in, const char *name, bool *more, fr_error *err);
+fr_status fr_cmd_read_line(fr_buffer *line, FILE *in, const char *name, bool *more, fr_error *err);
 // Numbers "1,2,3" of min..max; at most `room`. FR_EARG names `what`.
 fr_status fr_cmd_numbers(const char *text, const char *what, int min, int max, int32_t *out,
                          int room, int *n, fr_error *err);
-fr_status fr_cmd_unhex(const char *hex, size_t n, fr_bytes *out, fr_error *err);
+fr_status fr_cmd_unhex(const char *hex, size_t n, fr_buffer *out, fr_error *err);
 
 #endif

@@ -4,30 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fr_bytes_free(fr_bytes *b) {
-    free(b->data);
-    *b = (fr_bytes){0};
-}
-
 // Room for n more bytes and a NUL.
-static fr_status reserve(fr_bytes *b, size_t n, const char *name, fr_error *err) {
+static fr_status reserve(fr_buffer *b, size_t n, const char *name, fr_error *err) {
     if (n > FR_INPUT_MAX || b->n > FR_INPUT_MAX - n)
         return fr_fail(err, FR_EDATA, "%s: longer than %zu MiB", name, FR_INPUT_MAX >> 20);
-    if (b->n + n + 1 <= b->cap) return FR_OK;
-    size_t cap = b->cap ? b->cap : 4096;
-    while (cap < b->n + n + 1)
-        cap *= 2;
-    char *data = realloc(b->data, cap);
-    if (!data) return fr_fail(err, FR_ENOMEM, "%s: no memory for %zu bytes", name, cap);
-    b->data = data;
-    b->cap = cap;
-    return FR_OK;
+    if (!fr_buffer_reserve(b, n, NULL)) return FR_OK;
+    return fr_fail(err, FR_ENOMEM, "%s: no memory for %zu bytes", name, b->n + n);
 }
 
-fr_status fr_cmd_read_file(fr_bytes *out, const char *path, fr_error *err) {
+fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
     const bool standard = !strcmp(path, "-");
     const char *name = standard ? "standard input" : path;
-    *out = (fr_bytes){0};
+    *out = (fr_buffer){0};
     FILE *f = standard ? stdin : fopen(path, "rb");
     if (!f) return fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
     fr_status st = FR_OK;
@@ -48,13 +36,13 @@ fr_status fr_cmd_read_file(fr_bytes *out, const char *path, fr_error *err) {
     }
     if (!standard) fclose(f);
     if (st)
-        fr_bytes_free(out);
+        fr_buffer_free(out);
     else
         out->data[out->n] = 0;
     return st;
 }
 
-fr_status fr_cmd_read_line(fr_bytes *line, FILE *in, const char *name, bool *more, fr_error *err) {
+fr_status fr_cmd_read_line(fr_buffer *line, FILE *in, const char *name, bool *more, fr_error *err) {
     line->n = 0;
     *more = false;
     for (;;) {
@@ -101,7 +89,7 @@ static int digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-fr_status fr_cmd_unhex(const char *hex, size_t n, fr_bytes *out, fr_error *err) {
+fr_status fr_cmd_unhex(const char *hex, size_t n, fr_buffer *out, fr_error *err) {
     out->n = 0;
     const fr_status st = reserve(out, n / 2, "hex", err);
     if (st) return st;

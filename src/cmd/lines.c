@@ -16,7 +16,7 @@ struct fr_lines {
     EditLine *editor; // NULL: no terminal
     History *history;
     char path[PATH_MAX]; // of the history file; empty: none
-    fr_bytes line;
+    fr_buffer line;
 };
 
 static char *show_prompt(EditLine *editor) {
@@ -90,7 +90,7 @@ void fr_lines_close(fr_lines *l) {
     if (l->history && l->path[0]) save_history(l);
     if (l->history) history_end(l->history);
     if (l->editor) el_end(l->editor);
-    fr_bytes_free(&l->line);
+    fr_buffer_free(&l->line);
     free(l);
 }
 

@@ -55,7 +55,7 @@ static int run_perplexity(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (code) return code;
     if (!args->file) return fr_cmd_usage("perplexity", "-f: a text FILE is needed");
     fr_engine *engine = NULL;
-    fr_bytes text;
+    fr_buffer text;
     fr_ids ids = {0};
     fr_error err = {0};
     score s = {0};
@@ -63,7 +63,7 @@ static int run_perplexity(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!st) st = fr_cmd_engine_open(&engine, args, &err);
     if (!st) st = fr_engine_encode(engine, text.data, text.n, 0, true, &ids, &err);
     if (!st) st = measure(args, engine, &ids, &s, &err);
-    fr_bytes_free(&text);
+    fr_buffer_free(&text);
     fr_ids_free(&ids);
     fr_engine_close(engine);
     if (st) return fr_cmd_fail(&err);

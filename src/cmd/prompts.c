@@ -61,7 +61,7 @@ static fr_status add_line(fr_prompts *p, json_t *line, fr_error *err) {
 }
 
 fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *err) {
-    fr_bytes bytes;
+    fr_buffer bytes;
     *p = (fr_prompts){.lines = json_array()};
     if (!p->lines) return fr_fail(err, FR_ENOMEM, "%s: no memory", path);
     fr_status st = fr_cmd_read_file(&bytes, path, err);
@@ -80,7 +80,7 @@ fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *
             st = fr_fail(err, bad == FR_EARG ? FR_EDATA : bad, "%s, line %zu: %s", path, number,
                          why.text);
     }
-    fr_bytes_free(&bytes);
+    fr_buffer_free(&bytes);
     if (!st && !p->n) st = fr_fail(err, FR_EDATA, "%s: no prompts in it", path);
     return st;
 }

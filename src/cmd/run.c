@@ -15,7 +15,7 @@ typedef struct source {
     size_t n;
     bool messages; // JSON, from the file `name`
     const char *name;
-    fr_bytes bytes; // the memory behind it
+    fr_buffer bytes; // the memory behind it
 } source;
 
 static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) {
@@ -158,7 +158,7 @@ static void job_close(job *j) {
     fr_session_close(j->session);
     fr_engine_close(j->engine);
     fr_ids_free(&j->ids);
-    fr_bytes_free(&j->source.bytes);
+    fr_buffer_free(&j->source.bytes);
 }
 
 static fr_status job_open(job *j, const fr_cmd_args *args, fr_error *err) {

@@ -10,7 +10,7 @@ typedef struct filter {
     fr_cmd_text text;
     fr_ids ids;
     fr_buffer decoded;
-    fr_bytes line, bytes;
+    fr_buffer line, bytes;
     fr_chat_text rendered;
 } filter;
 
@@ -108,8 +108,8 @@ static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
         st = fr_cmd_text_template(&f.text, args->chat_template, &err);
     if (!st) st = pump(&f, answer, &err);
     fr_chat_text_close(&f.rendered);
-    fr_bytes_free(&f.line);
-    fr_bytes_free(&f.bytes);
+    fr_buffer_free(&f.line);
+    fr_buffer_free(&f.bytes);
     fr_buffer_free(&f.decoded);
     fr_ids_free(&f.ids);
     fr_cmd_text_close(&f.text);

@@ -51,8 +51,8 @@ fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool 
     fr_status st = fr_chat_render(&t->chat, request, rendered, err);
     if (st) return st;
     if (bos && !rendered->has_bos && (st = add_bos(t, ids, err))) return st;
-    return fr_tokenizer_encode(t->tokenizer, rendered->data ? rendered->data : "", rendered->bytes,
-                               FR_PARSE_SPECIAL, ids, err);
+    return fr_tokenizer_encode(t->tokenizer, rendered->text.data ? rendered->text.data : "",
+                               rendered->text.n, FR_PARSE_SPECIAL, ids, err);
 }
 
 fr_status fr_cmd_text_plain(const fr_cmd_text *t, const char *text, size_t bytes, unsigned flags,

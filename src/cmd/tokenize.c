@@ -43,9 +43,10 @@ static fr_status tokenize_messages(filter *f, json_t *in, json_t **out, fr_error
     if (!st) st = fr_cmd_text_chat(&f->text, &chat.request, false, &f->rendered, &f->ids, err);
     fr_json_chat_close(&chat);
     if (st) return st;
-    *out = json_pack("{s:o, s:o}", "prompt",
-                     fr_cmd_json_text(f->rendered.data ? f->rendered.data : "", f->rendered.bytes),
-                     "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
+    *out = json_pack(
+        "{s:o, s:o}", "prompt",
+        fr_cmd_json_text(f->rendered.text.data ? f->rendered.text.data : "", f->rendered.text.n),
+        "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
     return *out ? FR_OK : no_memory(err);
 }
 

@@ -58,7 +58,7 @@ static fr_status keep_json(fr_json_chat *chat, const json_t *value, fr_chat_str 
                            fr_error *err) {
     fr_chat_text text = {0};
     fr_status st = fr_json_dump(&text, value, err);
-    if (!st) st = keep(chat, text.data, text.bytes, out, err);
+    if (!st) st = keep(chat, text.text.data, text.text.n, out, err);
     fr_chat_text_close(&text);
     return st;
 }
@@ -96,7 +96,7 @@ static fr_status parse_parts(fr_json_chat *chat, const json_t *parts, place at, 
         if (!st)
             st = fr_chat_text_add(&text, json_string_value(body), json_string_length(body), err);
     }
-    if (!st) st = keep(chat, text.data, text.bytes, out, err);
+    if (!st) st = keep(chat, text.text.data, text.text.n, out, err);
     fr_chat_text_close(&text);
     return st;
 }

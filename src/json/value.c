@@ -75,7 +75,7 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
         fr_chat_text_close(&marked);
         return NULL;
     }
-    if (count) json = marked.data, bytes = marked.bytes;
+    if (count) json = marked.text.data, bytes = marked.text.n;
     json_t *root =
         json_loadb(json, bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     fr_chat_text_close(&marked);

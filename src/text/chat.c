@@ -110,6 +110,7 @@ fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *re
         return r.w.status;
     }
     const fr_chat_str bos = request->bos;
-    out->has_bos = bos.bytes && out->bytes >= bos.bytes && !memcmp(out->data, bos.data, bos.bytes);
+    out->has_bos =
+        bos.bytes && out->text.n >= bos.bytes && !memcmp(out->text.data, bos.data, bos.bytes);
     return FR_OK;
 }

@@ -11,7 +11,7 @@
 // for lack of memory.
 #ifndef FR_TEXT_CHAT_H
 #define FR_TEXT_CHAT_H
-#include "base/status.h"
+#include "base/buffer.h"
 
 typedef struct fr_chat_str { // borrowed; data NULL: absent (null or missing)
     const char *data;
@@ -90,12 +90,11 @@ fr_status fr_chat_by_name(fr_chat_template *out, const char *name, fr_error *err
 const char *fr_chat_name_at(int index);
 const char *fr_chat_name(const fr_chat_template *chat);
 
-// Growable bytes; {0} is empty. The NUL behind them is not counted. Beyond FR_CHAT_TEXT_MAX adding
-// fails with FR_EARG: templates can repeat what they are given.
+// A rendered conversation; {0} is empty. Beyond FR_CHAT_TEXT_MAX adding fails with FR_EARG:
+// templates can repeat what they are given.
 enum { FR_CHAT_TEXT_MAX = 256 << 20 };
 typedef struct fr_chat_text {
-    char *data;
-    size_t bytes, capacity;
+    fr_buffer text;
     bool has_bos; // the text begins with the request's bos: do not add that token again
 } fr_chat_text;
 void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}

@@ -13,7 +13,7 @@ static void put(canon *c, const char *data, size_t bytes) {
 
 static bool ends_with(const canon *c, const char *tail) {
     const size_t n = strlen(tail);
-    return c->out->bytes >= n && !memcmp(c->out->data + c->out->bytes - n, tail, n);
+    return c->out->text.n >= n && !memcmp(c->out->text.data + c->out->text.n - n, tail, n);
 }
 
 static bool is_space(char ch) {
@@ -28,7 +28,7 @@ static bool is_word(char ch) {
 // Opens a string, or goes on in the one that stands before a plus.
 static void string_open(canon *c) {
     if (ends_with(c, "'+"))
-        c->out->bytes -= 2;
+        c->out->text.n -= 2;
     else
         put(c, "'", 1);
 }
@@ -86,7 +86,8 @@ static void expression(canon *c, const char *s, size_t n) {
             at++;
             continue;
         }
-        if (blank && is_word(ch) && c->out->bytes && is_word(c->out->data[c->out->bytes - 1]))
+        if (blank && is_word(ch) && c->out->text.n &&
+            is_word(c->out->text.data[c->out->text.n - 1]))
             put(c, " ", 1);
         blank = false;
         if (ch == '\'' || ch == '"') {
@@ -104,7 +105,7 @@ static void expression(canon *c, const char *s, size_t n) {
 // Where an output tag would begin: after the last one, joined by a plus, or a new one.
 static void output_open(canon *c) {
     if (ends_with(c, "}}")) {
-        c->out->bytes -= 2;
+        c->out->text.n -= 2;
         put(c, "+", 1);
     } else {
         put(c, "{{", 2);
@@ -122,8 +123,8 @@ static void data(canon *c, const char *s, size_t n) {
 
 // "if(…)" whose parenthesis spans the whole condition becomes "if …".
 static void drop_outer_parenthesis(canon *c, size_t begin) {
-    char *s = c->out->data + begin;
-    size_t n = c->out->bytes - begin, open = 0;
+    char *s = c->out->text.data + begin;
+    size_t n = c->out->text.n - begin, open = 0;
     if (n > 3 && !memcmp(s, "if(", 3)) open = 2;
     if (n > 5 && !memcmp(s, "elif(", 5)) open = 4;
     if (!open || s[n - 1] != ')') return;
@@ -136,7 +137,7 @@ static void drop_outer_parenthesis(canon *c, size_t begin) {
         if (depth == 0 && i + 1 < n) return;
     }
     s[open] = ' ';
-    c->out->bytes--;
+    c->out->text.n--;
 }
 
 // The index of the tag's end, "%}" or "}}", outside strings; n when there is none.
@@ -167,7 +168,7 @@ static void tag(canon *c, char kind, const char *s, size_t n) {
         return;
     }
     put(c, "{%", 2);
-    const size_t begin = c->out->bytes;
+    const size_t begin = c->out->text.n;
     expression(c, s, n);
     if (!c->status) drop_outer_parenthesis(c, begin);
     put(c, "%}", 2);

@@ -155,22 +155,22 @@ static bool match_turns(fr_chat_template *out, const fr_chat_text *text, uint32_
     const char *pattern = fr_chat_turns_table[row].pattern, *slot = strchr(pattern, '$');
     const size_t whole = strlen(pattern), front = slot ? (size_t)(slot - pattern) : whole;
     const size_t back = slot ? whole - front - 1 : 0;
-    if (slot ? text->bytes < front + back : text->bytes != whole) return false;
-    if (memcmp(text->data, pattern, front)) return false;
-    if (slot && memcmp(text->data + text->bytes - back, slot + 1, back)) return false;
+    if (slot ? text->text.n < front + back : text->text.n != whole) return false;
+    if (memcmp(text->text.data, pattern, front)) return false;
+    if (slot && memcmp(text->text.data + text->text.n - back, slot + 1, back)) return false;
     *out = (fr_chat_template){.kind = FR_CHAT_TURNS, .variant = row};
-    return !slot || keep_system(out, text->data + front, text->bytes - front - back);
+    return !slot || keep_system(out, text->text.data + front, text->text.n - front - back);
 }
 
 static const char *find(const fr_chat_text *text, const char *part) {
-    return strstr(text->data, part); // a NUL in a template hides the rest: then no family fits
+    return strstr(text->text.data, part); // a NUL in a template hides the rest: then no family fits
 }
 
 // The branch with tools has the default system message alone in an output.
 static bool same_with_tools(const fr_chat_text *text, const char *system) {
     static const char before[] = "{%else%}{{'", after[] = "'}}{%endif%}";
     const size_t n = strlen(system);
-    for (const char *at = text->data; (at = strstr(at, before)); at++) {
+    for (const char *at = text->text.data; (at = strstr(at, before)); at++) {
         const char *rest = at + sizeof before - 1;
         if (!strncmp(rest, system, n) && !strncmp(rest + n, after, sizeof after - 1)) return true;
     }
@@ -197,21 +197,21 @@ static void drop_preamble(fr_chat_text *text) {
     static const char preamble[] = "{%if not add_generation_prompt is defined%}"
                                    "{%set add_generation_prompt=false%}{%endif%}";
     const size_t n = sizeof preamble - 1;
-    if (text->bytes < n || memcmp(text->data, preamble, n)) return;
-    memmove(text->data, text->data + n, text->bytes - n + 1);
-    text->bytes -= n;
+    if (text->text.n < n || memcmp(text->text.data, preamble, n)) return;
+    memmove(text->text.data, text->text.data + n, text->text.n - n + 1);
+    text->text.n -= n;
 }
 
 // x.strip() and x|trim do the same to strings.
 static void strip_to_trim(fr_chat_text *text) {
     static const char from[] = "content.strip()", to[] = "content|trim";
-    char *at = text->data;
+    char *at = text->text.data;
     while ((at = strstr(at, from))) {
-        const size_t tail = (size_t)(text->data + text->bytes - at) - (sizeof from - 1);
+        const size_t tail = (size_t)(text->text.data + text->text.n - at) - (sizeof from - 1);
         memcpy(at, to, sizeof to - 1);
         at += sizeof to - 1;
         memmove(at, at + sizeof from - sizeof to, tail + 1);
-        text->bytes -= sizeof from - sizeof to;
+        text->text.n -= sizeof from - sizeof to;
     }
 }
 
@@ -229,7 +229,7 @@ fr_status fr_chat_detect(fr_chat_template *out, const char *text, size_t bytes, 
         return st;
     }
     bool known = false;
-    if (!st && canon.data) {
+    if (!st && canon.text.data) {
         drop_preamble(&canon);
         strip_to_trim(&canon);
         for (int i = 0; i < fr_chat_turns_count && !known; i++)

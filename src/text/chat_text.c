@@ -1,32 +1,14 @@
 #include "text/chat_text.h"
-#include "base/alloc.h"
 
 void fr_chat_text_close(fr_chat_text *text) {
-    fr_free(text->data);
+    fr_buffer_free(&text->text);
     *text = (fr_chat_text){0};
 }
 
 fr_status fr_chat_text_add(fr_chat_text *text, const char *data, size_t bytes, fr_error *err) {
-    size_t need;
-    if (!fr_add_size(text->bytes, bytes, &need) || !fr_add_size(need, 1, &need))
-        return fr_fail(err, FR_ENOMEM, "text: more bytes than memory can hold");
-    if (need > FR_CHAT_TEXT_MAX)
+    if (bytes >= FR_CHAT_TEXT_MAX || text->text.n >= FR_CHAT_TEXT_MAX - bytes)
         return fr_fail(err, FR_EARG, "text: longer than %d bytes", FR_CHAT_TEXT_MAX);
-    if (need > text->capacity) {
-        size_t capacity = text->capacity <= SIZE_MAX / 2 ? text->capacity * 2 : need;
-        if (capacity < need) capacity = need;
-        if (capacity < 256) capacity = 256;
-        char *grown = fr_alloc_zero(capacity);
-        if (!grown) return fr_fail(err, FR_ENOMEM, "text: %zu bytes", capacity);
-        if (text->bytes) memcpy(grown, text->data, text->bytes);
-        fr_free(text->data);
-        text->data = grown;
-        text->capacity = capacity;
-    }
-    if (bytes) memcpy(text->data + text->bytes, data, bytes);
-    text->bytes += bytes;
-    text->data[text->bytes] = 0;
-    return FR_OK;
+    return fr_buffer_add(&text->text, data, bytes, err);
 }
 
 // The escape of a byte in a JSON string, its length in *n; 0: the byte stands for itself.

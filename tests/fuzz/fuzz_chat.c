@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (q.n_messages < MAX_MESSAGES && at < end)
         read_message(&messages[q.n_messages++], next_piece(&at, end), calls);
     const fr_status st = fr_chat_render(&chat, &q, &out, &err);
-    if (st ? out.data || !err.text[0] : !out.data || out.data[out.bytes]) abort();
+    if (st ? out.text.data || !err.text[0] : !out.text.data || out.text.data[out.text.n]) abort();
     fr_chat_text_close(&out);
     free(copy);
     return 0;

@@ -13,7 +13,7 @@ static void render_all(fr_chat_request *q) {
         fr_error err = {0};
         if (fr_chat_by_name(&chat, fr_chat_name_at(i), NULL)) abort();
         const fr_status st = fr_chat_render(&chat, q, &out, &err);
-        if (st ? out.data || !err.text[0] : !out.data) abort();
+        if (st ? out.text.data || !err.text[0] : !out.text.data) abort();
     }
     fr_chat_text_close(&out);
 }
@@ -22,9 +22,10 @@ static void render_all(fr_chat_request *q) {
 static void dump_twice(const json_t *value) {
     fr_chat_text once = {0}, twice = {0};
     if (!fr_json_dump(&once, value, NULL)) {
-        json_t *again = fr_json_load(once.data, once.bytes, NULL);
+        json_t *again = fr_json_load(once.text.data, once.text.n, NULL);
         if (!again || fr_json_dump(&twice, again, NULL)) abort();
-        if (once.bytes != twice.bytes || memcmp(once.data, twice.data, once.bytes)) abort();
+        if (once.text.n != twice.text.n || memcmp(once.text.data, twice.text.data, once.text.n))
+            abort();
         json_decref(again);
     }
     fr_chat_text_close(&once);

@@ -33,13 +33,13 @@ static void check_row(const json_t *row, const fr_chat_template *chat, int line)
     const fr_status st = fr_chat_render(chat, &in.request, &out, &err);
     const bool same = json_is_null(prompt)
                           ? st == FR_EARG
-                          : !st && out.bytes == json_string_length(prompt) &&
-                                !memcmp(out.data, json_string_value(prompt), out.bytes);
+                          : !st && out.text.n == json_string_length(prompt) &&
+                                !memcmp(out.text.data, json_string_value(prompt), out.text.n);
     if (!same)
         fail_msg("line %d (%s): expected %s, found %s", line, fr_chat_name(chat),
                  json_is_null(prompt) ? "a refusal" : json_string_value(prompt),
-                 st ? err.text : out.data);
-    if (!st) assert_int_equal(out.has_bos, !strncmp(out.data, "<s>", 3));
+                 st ? err.text : out.text.data);
+    if (!st) assert_int_equal(out.has_bos, !strncmp(out.text.data, "<s>", 3));
     fr_chat_text_close(&out);
     fr_json_chat_close(&in);
 }

@@ -59,7 +59,7 @@ static void dump_writes_what_python_writes(void **state) {
         json_t *value = fr_json_load(cases[i].in, strlen(cases[i].in), &err);
         if (!value) fail_msg("%s: %s", cases[i].in, err.text);
         assert_int_equal(fr_json_dump(&out, value, &err), FR_OK);
-        assert_string_equal(out.data, cases[i].out);
+        assert_string_equal(out.text.data, cases[i].out);
         fr_chat_text_close(&out);
         json_decref(value);
     }
@@ -80,9 +80,9 @@ static void dump_keeps_every_double(void **state) {
         json_t *json = json_real(value);
         fr_chat_text out = {0};
         assert_int_equal(fr_json_dump(&out, json, NULL), FR_OK);
-        again = strtod(out.data, NULL);
+        again = strtod(out.text.data, NULL);
         assert_memory_equal(&value, &again, sizeof value);
-        assert_true(out.bytes <= 24);
+        assert_true(out.text.n <= 24);
         fr_chat_text_close(&out);
         json_decref(json);
     }

@@ -126,8 +126,8 @@ static void render_keeps_nul_and_strips_like_python(void **state) {
     fr_chat_text out = rendered(&gemma, &m, 1);
     static const char expected[] = "<s><start_of_turn>user\n\xE2\x80\x8B"
                                    "a\0b\xEF\xBB\xBF<end_of_turn>\n<start_of_turn>model\n";
-    assert_int_equal(out.bytes, sizeof expected - 1);
-    assert_memory_equal(out.data, expected, sizeof expected);
+    assert_int_equal(out.text.n, sizeof expected - 1);
+    assert_memory_equal(out.text.data, expected, sizeof expected);
     assert_true(out.has_bos);
     fr_chat_text_close(&out);
     const fr_chat_template ml = named("chatml");
@@ -148,7 +148,7 @@ static void render_says_what_it_refuses(void **state) {
     fr_chat_request q = {.messages = two, .n_messages = 2};
     assert_int_equal(fr_chat_render(&gemma, &q, &out, &err), FR_EARG);
     assert_non_null(strstr(err.text, "message 2 (user)"));
-    assert_null(out.data);
+    assert_null(out.text.data);
     assert_int_equal(fr_chat_render(&none, &q, &out, &err), FR_EUNSUP);
     q.tools = &tool, q.n_tools = 1;
     assert_int_equal(fr_chat_render(&ml, &q, &out, &err), FR_EUNSUP);
@@ -170,7 +170,7 @@ static void qwen3_takes_calls_without_content(void **state) {
     fr_chat_text absent = rendered(&chat, m, 2);
     m[1].content = S("");
     fr_chat_text empty = rendered(&chat, m, 2);
-    assert_string_equal(absent.data, empty.data);
+    assert_string_equal(absent.text.data, empty.text.data);
     fr_chat_text_close(&absent);
     fr_chat_text_close(&empty);
 }
@@ -184,7 +184,7 @@ static void llama31_writes_the_date_it_is_given(void **state) {
         fr_chat_text out = {0};
         chat.variant = variant;
         assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
-        assert_non_null(strstr(out.data, variant ? "05 Mar 2025" : "26 Jul 2024"));
+        assert_non_null(strstr(out.text.data, variant ? "05 Mar 2025" : "26 Jul 2024"));
         fr_chat_text_close(&out);
     }
 }
@@ -219,7 +219,7 @@ static void file_has_family(const char *file, const char *name, const char *syst
         assert_string_equal(fr_chat_name(&chat), name);
         assert_string_equal(chat.system, system);
         assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
-        if (call) assert_non_null(strstr(out.data, call));
+        if (call) assert_non_null(strstr(out.text.data, call));
         fr_chat_text_close(&out);
     } else {
         assert_int_equal(st, FR_EUNSUP);

@@ -131,6 +131,32 @@ static void read_family(fr_reader *r, fr_config *c) {
     if (c->window >= c->n_ctx_train && c->arch != FR_ARCH_GEMMA3) c->window = 0;
 }
 
+// Scalings that relatives of these families have and this pass has not: a file that asks for one
+// would run and say nonsense.
+static void refuse_scalings(fr_reader *r) {
+    static const struct {
+        const char *suffix;
+        float none;
+    } scalings[] = {
+        {"logit_scale", 1},
+        {"embedding_scale", 1},
+        {"residual_scale", 1},
+        {"attention.scale", 0},
+        {"attention.clamp_kqv", 0},
+        {"attention.max_alibi_bias", 0},
+        {"attn_logit_softcapping", 0},
+        {"final_logit_softcapping", 0},
+    };
+    for (size_t i = 0; i < sizeof scalings / sizeof *scalings && !r->status; i++) {
+        float v = scalings[i].none;
+        const char *key = key_of(r, scalings[i].suffix);
+        r->status = fr_gguf_opt_f32(r->g, key, &v, r->err);
+        if (!r->status && v != scalings[i].none)
+            r->status = fr_fail(r->err, FR_EUNSUP, "%s: expected none, found %g: cannot be run",
+                                key, (double)v);
+    }
+}
+
 static fr_status read_vocab(fr_config *c, const fr_gguf *g, fr_error *err) {
     const fr_gguf_tensor *embed = fr_gguf_tensor_find(g, "token_embd.weight");
     if (!embed) return fr_fail(err, FR_EDATA, "token_embd.weight: expected a tensor, found none");
@@ -166,6 +192,7 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
     read_int(&r, "attention.value_length", false, 2, 1 << 14, &value_length);
     read_rope(&r, c);
     read_family(&r, c);
+    refuse_scalings(&r);
     int n_expert = 0;
     read_int(&r, "expert_count", false, 0, 1 << 16, &n_expert);
     if (r.status) return r.status;

@@ -278,6 +278,30 @@ static void numbers_that_disagree_are_refused(void **state) {
     close_fixture(&x);
 }
 
+// Scalings that other families of the same key names have: 0 or 1 say that there is none.
+static void scalings_that_the_pass_lacks_are_refused(void **state) {
+    (void)state;
+    const char *const none_is_1[] = {"logit_scale", "embedding_scale", "residual_scale"},
+                      *const none_is_0[] = {"attn_logit_softcapping", "final_logit_softcapping",
+                                            "attention.clamp_kqv", "attention.max_alibi_bias",
+                                            "attention.scale"};
+    const float zero = 0, one = 1, thirty = 30;
+    for (int a = 0; a < N_ARCHS; a++) {
+        fixture x;
+        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
+        for (int i = 0; i < 8; i++) {
+            char key[96];
+            fr_error err;
+            snprintf(key, sizeof key, "%s.%s", ARCHS[a], i < 3 ? none_is_1[i] : none_is_0[i - 3]);
+            const float *none = i < 3 ? &one : &zero;
+            refused(&x, &(change){.key = key, .set = set_f32, .user = &thirty}, key);
+            assert_int_equal(
+                try_model(&x, &(change){.key = key, .set = set_f32, .user = none}, &err), FR_OK);
+        }
+        close_fixture(&x);
+    }
+}
+
 // ---------------------------------------------------------------- tensors
 
 static void put_swapped(fr_gguf_writer *w, const fr_gguf_tensor *t) {
@@ -395,6 +419,7 @@ int main(void) {
         cmocka_unit_test(absurd_metadata_is_refused_or_runs),
         cmocka_unit_test(what_a_model_needs_is_named_when_missing),
         cmocka_unit_test(numbers_that_disagree_are_refused),
+        cmocka_unit_test(scalings_that_the_pass_lacks_are_refused),
         cmocka_unit_test(tensors_that_do_not_fit_are_named),
         cmocka_unit_test(tensors_that_nothing_reads_are_refused),
         cmocka_unit_test(shared_bytes_do_not_multiply),

@@ -94,7 +94,9 @@ typedef struct fr_piece {
     int32_t token;
     int depth, drafter;
 } fr_piece;
-typedef bool fr_stream_fn(void *user, const fr_piece *piece); // false: stop here
+// false: stop here; what a stop string or half a character held back is still handed out. While the
+// prompt is read it is asked with an empty piece, token -1, whether to go on.
+typedef bool fr_stream_fn(void *user, const fr_piece *piece);
 
 typedef struct fr_request { // one generation
     const int32_t *prompt;

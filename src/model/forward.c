@@ -462,7 +462,12 @@ static void place_row(fr_forward *f, int r) {
     int parent = row->parent >= 0                     ? f->slot[row->parent]
                  : row->parent == FR_PARENT_COMMITTED ? -1
                                                       : -2 - row->parent;
+    assert(row->seq >= 0 && row->seq < f->pass->n_seq);
     assert(row->parent < r && row->join >= 0 && row->join < f->m->config.n_layer);
+    assert(row->parent < 0 || f->pass->rows[row->parent].seq == row->seq);
+    assert(row->kind != FR_ROW_LINEAR ||
+           (row->source >= 0 && row->source < f->pass->n_rows && row->map >= 0 &&
+            row->map < f->pass->n_maps && f->pass->rows[row->source].join < row->join));
     assert(row->kind != FR_ROW_TOKEN ||
            (row->join == 0 && row->id >= 0 && row->id < f->m->config.n_vocab));
     if (row->resume) {
@@ -481,6 +486,8 @@ static void place_row(fr_forward *f, int r) {
 void fr_forward_run(fr_forward *f, const fr_pass *pass) {
     assert(pass->n_rows > 0 && pass->n_rows <= f->limits.max_rows &&
            pass->n_taps <= f->limits.max_taps);
+    assert(pass->n_seq > 0 && pass->n_seq <= f->limits.max_rows && pass->stop >= 0 &&
+           pass->stop <= f->m->config.n_layer);
     f->pass = pass;
     f->n_logits = 0;
     for (int r = 0; r < pass->n_rows; r++)

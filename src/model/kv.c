@@ -64,6 +64,7 @@ void fr_kv_commit(fr_kv *kv, const int *path, int n) {
     // still to move.
     for (int i = 0; i < n; i++) {
         assert(path[i] >= i && path[i] < kv->n_scratch && kv->join[path[i]] == 0);
+        assert(i == 0 || path[i] > path[i - 1]);
         if (path[i] != i) move_slot(kv, kv->n_committed + path[i], kv->n_committed + i);
     }
     kv->n_committed += n;

@@ -12,10 +12,10 @@
 
 enum { SHORTEST = 2, LONGEST = 4, LENGTHS = LONGEST - SHORTEST + 1, MAX_MATCHES = 8 };
 
-typedef struct fr_chain { // ids[at], ids[at + 1], ... are proposed
-    int length_index, at;
-    int node;    // where it has come to in the tree
-    float score; // of its next node
+typedef struct fr_chain {        // ids[at], ids[at + 1], ... are proposed
+    int length_index, begin, at; // found at `begin`, come to `at`
+    int node;                    // where it has come to in the tree
+    float score;                 // of its next node
 } fr_chain;
 
 typedef struct fr_prompt_lookup {
@@ -76,7 +76,7 @@ static int find_chains(fr_prompt_lookup *d, const int32_t *ids, int n_ids, fr_ch
         for (int looked = 0; p && found < d->matches && looked < 64; looked++, p = d->older[l][p]) {
             if (memcmp(ids + p - n, ids + n_ids - n, sizeof *ids * (size_t)n)) continue;
             if (!found) d->offered_at[l] = p;
-            chain[n_chains++] = (fr_chain){.length_index = l, .at = p, .score = score};
+            chain[n_chains++] = (fr_chain){.length_index = l, .begin = p, .at = p, .score = score};
             score *= 0.5f;
             found++;
         }
@@ -96,7 +96,9 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
         if (!best || best->score < d->min_score) return;
         best->node = fr_tree_add(tree, best->node, c->ids[best->at], best->score, d->base.part);
         best->score *= d->further[best->length_index];
-        if (best->node < 0 || ++best->at >= c->n_ids) best->score = 0;
+        if (best->node < 0) best->score = 0;
+        // Past the text's end, a text that repeats itself goes on with the guesses just made.
+        if (++best->at == c->n_ids) best->at = best->begin;
     }
 }
 

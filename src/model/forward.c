@@ -1,5 +1,6 @@
 #include "model/forward.h"
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 // One pass runs as one parallel region: every thread walks the layers, takes its share of each
@@ -204,6 +205,17 @@ static void add_rows(fr_forward *f, const float *bias, const float *post_norm, i
 
 // ---------------------------------------------------------------- attention
 
+// A weight of 0 times a NaN is a NaN, so kernels that pass over hidden values would carry it to
+// rows that do not see them. The key tells it instead: whoever sees this row gets a NaN score.
+static void move_nan_to_key(float *k, float *v, int n) {
+    bool broken = false;
+    for (int i = 0; i < n; i++)
+        broken |= v[i] != v[i];
+    if (!broken) return;
+    memset(v, 0, sizeof *v * (size_t)n);
+    k[0] = NAN;
+}
+
 // Bias, query/key norm and RoPE of one head of the row at place i; K and V heads go to the cache.
 static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int head) {
     const fr_config *c = &f->m->config;
@@ -224,6 +236,7 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     if (l->v_bias) kern->add(v, l->v_bias + head * hd, hd);
     if (l->k_norm) kern->rmsnorm(k, k, l->k_norm, hd, c->eps);
     kern->rope(k, cs, c->n_rot, c->neox);
+    move_nan_to_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
     kern->kv_store(fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
                    kv->n_committed + f->slot[row], hd, k, v);

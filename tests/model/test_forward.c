@@ -2,6 +2,7 @@
 // architecture and weight type.
 #include "kern/pack.h"
 #include "support/open_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -393,8 +394,41 @@ static void skipping_everything_leaves_the_embedding(void **state) {
     close_bench(&b);
 }
 
+// A token whose embedding is broken spoils itself and what hangs below it, nobody else: neither its
+// parent nor its sibling, on no instruction set.
+static void a_broken_row_spoils_its_descendants_only(void **state) {
+    (void)state;
+    for (int isa = 0; isa < FR_ISA_COUNT; isa++) {
+        if (!fr_isa_available((fr_isa)isa)) continue;
+        bench b;
+        open_bench(&b, &(fr_tiny_options){.untied = true}, fr_kern_of((fr_isa)isa), 1);
+        const fr_gguf_tensor *embed = fr_gguf_tensor_find(b.o.gguf, "token_embd.weight");
+        ((float *)(uintptr_t)embed->data)[5 * 64 + 3] = NAN; // read in place: untied
+        const int32_t ids[] = {3, 7};
+        fr_row rows[4];
+        for (int i = 0; i < 2; i++)
+            rows[i] = fr_row_token(ids[i], i - 1, FR_WANT_LOGITS);
+        run_rows(&b, rows, 2);
+        float *root = copy_logits(&b, fr_forward_logits(b.f, 0));
+        float *child = copy_logits(&b, fr_forward_logits(b.f, 1));
+        fr_kv_drop_scratch(&b.kv);
+        rows[1] = fr_row_token(5, 0, FR_WANT_LOGITS);
+        rows[2] = fr_row_token(7, 1, FR_WANT_LOGITS);
+        rows[3] = fr_row_token(7, 0, FR_WANT_LOGITS);
+        run_rows(&b, rows, 4);
+        assert_same_bits(&b, fr_forward_logits(b.f, 0), root, "parent", isa);
+        assert_same_bits(&b, fr_forward_logits(b.f, 3), child, "sibling", isa);
+        assert_true(isnan(fr_forward_logits(b.f, 1)[0]));
+        assert_true(isnan(fr_forward_logits(b.f, 2)[0]));
+        free(root);
+        free(child);
+        close_bench(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_row_spoils_its_descendants_only),
         cmocka_unit_test(tree_rows_equal_plain_decoding_everywhere),
         cmocka_unit_test(committing_a_path_equals_a_fresh_prompt),
         cmocka_unit_test(any_split_of_the_prompt_gives_the_same_bits),

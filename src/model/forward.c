@@ -435,7 +435,10 @@ static void deliver(fr_forward *f, int t, int nt) {
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
-    const fr_rope *rope = &f->m->rope;
+    const fr_model *m = f->m;
+    // By the context that was asked for, not by position: rotated keys stay in the cache.
+    const bool stretched = m->rope_long.freq && f->limits.n_ctx > m->config.rope_ctx_orig;
+    const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
     int r0, r1;
     fr_pool_share(f->pass->n_rows, t, nt, &r0, &r1);
     for (int r = r0; r < r1; r++) {

@@ -13,8 +13,9 @@ typedef struct fr_binder {
     size_t bytes; // first run: what the arena must hold
     fr_progress_fn *progress;
     void *user;
-    uint64_t done, total; // source bytes
-    bool *bound;          // by number of the tensor in the file
+    uint64_t done, total;         // source bytes
+    bool *bound;                  // by number of the tensor in the file
+    const float *rope_factors[2]; // for all contexts or short ones; for long ones; NULL: none
     fr_status status;
     fr_error *err;
 } fr_binder;
@@ -166,21 +167,31 @@ static void bind_layer(fr_binder *b, int i) {
 
 // Llama 3 keeps one table of frequency factors; Phi-3 one for contexts up to the original one and
 // one for longer.
-static const char *rope_factors_name(const fr_model *m) {
-    const fr_config *c = &m->config;
-    if (c->rope_scaling != FR_ROPE_LONG) return "rope_freqs.weight";
-    return c->n_ctx_train > c->rope_ctx_orig ? "rope_factors_long.weight"
-                                             : "rope_factors_short.weight";
+static void bind_rope_factors(fr_binder *b) {
+    const fr_config *c = &b->m->config;
+    const bool two = c->rope_scaling == FR_ROPE_LONG;
+    const char *name[2] = {two ? "rope_factors_short.weight" : "rope_freqs.weight",
+                           "rope_factors_long.weight"};
+    const bool needed[2] = {two, two && c->n_ctx_train > c->rope_ctx_orig};
+    for (int t = 0; t < (two ? 2 : 1); t++) {
+        const float *factors = bind_vector(b, name[t], c->n_rot / 2, needed[t]);
+        for (int i = 0; factors && i < c->n_rot / 2 && !b->status; i++)
+            if (!(factors[i] > 0))
+                b->status =
+                    fr_fail(b->err, FR_EDATA, "%s: expected factors above 0, found %g at %d",
+                            name[t], factors[i], i);
+        b->rope_factors[t] = factors;
+    }
 }
 
-static const float *bind_all(fr_binder *b) {
+static void bind_all(fr_binder *b) {
     const fr_config *c = &b->m->config;
     for (int i = 0; i < c->n_layer && !b->status; i++)
         bind_layer(b, i);
     const float *output_norm = bind_vector(b, "output_norm.weight", c->d, true);
     b->m->output_norm = output_norm;
     bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
-    return bind_vector(b, rope_factors_name(b->m), c->n_rot / 2, c->rope_scaling == FR_ROPE_LONG);
+    bind_rope_factors(b);
 }
 
 // What the file means and the pass would leave out (biases of a variant, a router, a layer more)
@@ -230,7 +241,6 @@ fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_p
                         fr_progress_fn *progress, void *user, fr_error *err) {
     *m = (fr_model){.gguf = g, .kern = kern, .pool = pool};
     fr_binder b = {.m = m, .progress = progress, .user = user, .err = err};
-    const float *factors;
     fr_status st = fr_config_read(&m->config, g, err);
     if (st) goto fail;
     if ((st = check_embedding(m, err))) goto fail;
@@ -241,15 +251,11 @@ fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_p
     }
     if ((st = fr_arena_open(&m->arena, b.bytes, "model weights", err))) goto fail;
     b.fill = true;
-    factors = bind_all(&b);
+    bind_all(&b);
     if ((st = b.status)) goto fail;
-    for (int i = 0; factors && i < m->config.n_rot / 2; i++)
-        if (!(factors[i] > 0)) {
-            st = fr_fail(err, FR_EDATA, "%s: expected factors above 0, found %g at %d",
-                         rope_factors_name(m), factors[i], i);
-            goto fail;
-        }
-    if ((st = fr_rope_open(&m->rope, &m->config, factors, err))) goto fail;
+    if ((st = fr_rope_open(&m->rope, &m->config, b.rope_factors[0], err))) goto fail;
+    if (b.rope_factors[1] && (st = fr_rope_open(&m->rope_long, &m->config, b.rope_factors[1], err)))
+        goto fail;
     fr_free(b.bound);
     return FR_OK;
 fail:
@@ -260,6 +266,7 @@ fail:
 
 void fr_model_close(fr_model *m) {
     fr_rope_close(&m->rope);
+    fr_rope_close(&m->rope_long);
     fr_free(m->layers);
     fr_arena_close(&m->arena);
     *m = (fr_model){0};

@@ -30,7 +30,8 @@ typedef struct fr_model {
     const float *output_norm;
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
-    fr_arena arena;                       // all of the above
+    fr_rope rope_long; // LongRoPE: of contexts beyond the original one; freq NULL: the same as rope
+    fr_arena arena;    // all of the above
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 

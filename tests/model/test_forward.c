@@ -426,6 +426,54 @@ static void a_broken_row_spoils_its_descendants_only(void **state) {
     }
 }
 
+// A tiny Phi-3; with `factors`, tables that leave short contexts alone and stretch long ones.
+static float *longrope_logits(bool factors, int n_ctx) {
+    fr_gguf_writer *w;
+    fr_error err;
+    fr_opened o = {0};
+    fr_forward *f;
+    fr_kv kv;
+    size_t bytes;
+    const float one[8] = {1, 1, 1, 1, 1, 1, 1, 1}, four[8] = {4, 4, 4, 4, 4, 4, 4, 4};
+    assert_int_equal(fr_gguf_writer_open(&w, &err), FR_OK);
+    fr_tiny_add(w, &(fr_tiny_options){.arch = "phi3", .type = FR_TYPE_Q8_0, .n_ctx = 32});
+    if (factors) {
+        fr_gguf_writer_f32(w, "phi3.rope.scaling.attn_factor", 1);
+        fr_gguf_writer_tensor(w, "rope_factors_short.weight", FR_TYPE_F32, 1, (int64_t[]){8}, one);
+        fr_gguf_writer_tensor(w, "rope_factors_long.weight", FR_TYPE_F32, 1, (int64_t[]){8}, four);
+    }
+    if (fr_gguf_writer_finish_memory(w, &o.file, &bytes, &err) ||
+        fr_gguf_open_memory(&o.gguf, o.file, bytes, "tiny", &err) ||
+        fr_pool_open(&o.pool, 1, &err) ||
+        fr_model_open(&o.model, o.gguf, fr_kern_of(FR_ISA_SCALAR), o.pool, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(o.model.config.n_rot, 16);
+    assert_int_equal(fr_kv_open(&kv, &o.model.config, n_ctx, &err), FR_OK);
+    assert_int_equal(fr_forward_open(&f, &o.model, &(fr_forward_limits){.n_ctx = n_ctx}, &err),
+                     FR_OK);
+    fr_row rows[9];
+    for (int i = 0; i < 9; i++)
+        rows[i] = fr_row_token(3 * i, i - 1, i == 8 ? FR_WANT_LOGITS : 0);
+    fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = 9, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
+    float *logits = malloc(sizeof *logits * 64);
+    memcpy(logits, fr_forward_logits(f, 8), sizeof *logits * 64);
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+    fr_opened_close(&o);
+    return logits;
+}
+
+static void longrope_stretches_long_contexts_alone(void **state) {
+    (void)state;
+    float *plain = longrope_logits(false, 32), *brief = longrope_logits(true, 32),
+          *stretched = longrope_logits(true, 33);
+    assert_memory_equal(plain, brief, sizeof *plain * 64);
+    assert_memory_not_equal(plain, stretched, sizeof *plain * 64);
+    free(plain);
+    free(brief);
+    free(stretched);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_row_spoils_its_descendants_only),
@@ -437,6 +485,7 @@ int main(void) {
         cmocka_unit_test(vector_rows_are_tokens_by_other_means),
         cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
+        cmocka_unit_test(longrope_stretches_long_contexts_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

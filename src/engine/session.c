@@ -88,6 +88,12 @@ typedef struct fr_output_state {
     char *filtered, *clean; // room for one piece at either stage
 } fr_output_state;
 
+// Whether the listener wants more, where there is nothing to hand out.
+static bool keep_going(void *user) {
+    const fr_request *r = user;
+    return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
+}
+
 static bool deliver_text(fr_output_state *g, size_t bytes) {
     if (!bytes) return true;
     if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, g->err))) return false;
@@ -110,7 +116,8 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     size_t n = 0, passed = 0;
     const char *bytes = fr_token_is_control(t, token) ? "" : fr_token_bytes(t, token, &n);
     bool stopped = bytes && n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
-    bool go_on = deliver_text(g, fr_stream_push(&g->utf8, g->filtered, passed, g->clean));
+    size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
+    bool go_on = clean ? deliver_text(g, clean) : keep_going((void *)(uintptr_t)g->request);
     if (stopped)
         r->stats.finish = FR_FINISH_STOP;
     else if (!go_on)
@@ -139,11 +146,6 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
             return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
                            n_vocab, r->prompt[i], i);
     return fr_sampler_check(&r->sampling, err);
-}
-
-static bool keep_going(void *user) {
-    const fr_request *r = user;
-    return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
 }
 
 static void decode(fr_output_state *g) {

@@ -162,6 +162,30 @@ static void the_listener_can_stop_it_and_the_session_goes_on(void **state) {
     fr_engine_close(e);
 }
 
+static bool count_polls(void *user, const fr_piece *piece) {
+    int *polls = user;
+    return piece->bytes > 0 || ++*polls < 4;
+}
+
+// Pieces of characters and control tokens give no text at once; the listener is still asked.
+static void tokens_without_text_can_be_interrupted(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, "none", 0);
+    fr_result r;
+    int polls = 0;
+    const int32_t one = 'a'; // a prompt of one token is not asked about
+    fr_request q = {.prompt = &one, .n_prompt = 1, .n_predict = 120, .ignore_eos = true};
+    q.sampling = (fr_sampling){.temperature = 5, .seed = 3};
+    q.stream = count_polls;
+    q.user = &polls;
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(polls, 4);
+    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
 static void bad_requests_are_sentences(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1), *none;
@@ -213,6 +237,7 @@ int main(void) {
         cmocka_unit_test(every_mode_gives_the_same_text),
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
+        cmocka_unit_test(tokens_without_text_can_be_interrupted),
         cmocka_unit_test(bad_requests_are_sentences),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);

@@ -447,6 +447,7 @@ static float *longrope_logits(bool factors, int n_ctx) {
         fr_pool_open(&o.pool, 1, &err) ||
         fr_model_open(&o.model, o.gguf, fr_kern_of(FR_ISA_SCALAR), o.pool, NULL, NULL, &err))
         fail_msg("%s", err.text);
+    fr_gguf_writer_close(w);
     assert_int_equal(o.model.config.n_rot, 16);
     assert_int_equal(fr_kv_open(&kv, &o.model.config, n_ctx, &err), FR_OK);
     assert_int_equal(fr_forward_open(&f, &o.model, &(fr_forward_limits){.n_ctx = n_ctx}, &err),

@@ -1,0 +1,42 @@
+// workspace.h — what an fr_forward is made of: the buffers of one pass. Private to forward.c and
+// workspace.c.
+#ifndef FR_MODEL_WORKSPACE_H
+#define FR_MODEL_WORKSPACE_H
+#include "model/forward.h"
+
+struct fr_forward {
+    const fr_model *m;
+    fr_forward_limits limits;
+    fr_arena arena;
+
+    // [max_rows][...], x by row of the pass, the others by place in `active`
+    float *x;             // [d] residual stream
+    float *xn;            // [d] normed input of a sub-layer
+    float *q, *att;       // [n_head * head_dim]
+    float *k, *v;         // [n_kv * head_dim]
+    float *gate, *up;     // [d_ff]
+    float *y;             // [d] output of a sub-layer
+    float *cs, *cs_local; // [n_rot] cosines and sines, by row of the pass
+    float *final;         // [d] by row of the pass
+    float *taps;          // [max_taps][max_rows][d]
+    float *logits;        // [max_logits][n_vocab]
+    void *act[FR_ACT_KINDS];
+
+    float *work; // attention, one piece a thread
+    size_t work_floats;
+
+    // the pass in flight
+    const fr_pass *pass;
+    int *slot, *pos; // by row: scratch slot and logical position
+    int *logit_row;  // by row: place in logits
+    int n_logits;
+
+    // the rows that the current layer computes, grouped by sequence
+    int *active, *seq_begin; // seq_begin: [n_seq + 1] places in active
+    int n_active;
+    fr_view *view[2]; // by place in active: of layers without and with a window
+};
+
+enum { VIEW_FULL, VIEW_WINDOW };
+
+#endif

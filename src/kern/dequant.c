@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-const int8_t fr_dequant_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                          1,    13,   25,  38,  53,  69,  89,  113};
+const int8_t fr_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                  1,    13,   25,  38,  53,  69,  89,  113};
 
 static uint16_t load_u16(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
@@ -81,7 +81,7 @@ static void block_q8_0(const uint8_t *b, float *y) {
 static void block_iq4_nl(const uint8_t *b, float *y) {
     const float d = load_f16(b);
     for (int i = 0; i < 32; i++)
-        y[i] = d * (float)fr_dequant_iq4_values[nibble(b + 2, i)];
+        y[i] = d * (float)fr_iq4_values[nibble(b + 2, i)];
 }
 
 // Two bits of element i of a 256-block: 128 elements share 32 bytes, 32 elements a bit pair.
@@ -170,7 +170,7 @@ static void block_iq4_xs(const uint8_t *b, float *y) {
     for (int i = 0; i < 256; i++) {
         const int sub = i / 32;
         const int scale = (b[4 + sub / 2] >> sub % 2 * 4 & 15) | (top >> sub * 2 & 3) << 4;
-        const int8_t value = fr_dequant_iq4_values[nibble(b + 8 + sub * 16, i % 32)];
+        const int8_t value = fr_iq4_values[nibble(b + 8 + sub * 16, i % 32)];
         y[i] = d * (float)(scale - 32) * (float)value;
     }
 }

@@ -23,6 +23,6 @@
 void fr_dequant_row(fr_type type, const void *restrict src, float *restrict dst, int64_t n);
 
 // The 16 values that iq4_nl and iq4_xs choose from.
-extern const int8_t fr_dequant_iq4_values[16];
+extern const int8_t fr_iq4_values[16];
 
 #endif

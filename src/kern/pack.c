@@ -11,9 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 
-const int8_t fr_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                  1,    13,   25,  38,  53,  69,  89,  113};
-
 // ---------------------------------------------------------------- sizes
 size_t fr_panel_block_bytes(fr_type type) {
     switch (type) {

@@ -33,6 +33,7 @@
 //   IQ4_NL F32 F16 BF16  element [k][16]
 #ifndef FR_KERN_PACK_H
 #define FR_KERN_PACK_H
+#include "kern/dequant.h"
 #include "kern/kern.h"
 
 size_t fr_pack_panel_bytes(fr_type type, int k); // 0 when k is not a multiple of the type's block
@@ -41,8 +42,6 @@ size_t fr_pack_panel_bytes(fr_type type, int k); // 0 when k is not a multiple o
 void fr_pack_panels(fr_type type, uint8_t *dst, const uint8_t *src, int m, int k, int p0, int p1);
 // Row `row` of a packed matrix as f32: the same values as fr_dequant_row gives for the GGUF row.
 void fr_unpack_row(const fr_matrix *w, int row, float *dst);
-// The 16 values that IQ4 codes stand for, -127..113.
-extern const int8_t fr_iq4_values[16];
 
 // One block of one lane of a panel, spelled out: what the reference kernels and fr_unpack_row read.
 typedef struct fr_lane_block {

@@ -85,7 +85,7 @@ static int table_index(float x, float d) {
     int best = 7;
     const float t = d != 0 ? x / d : 0;
     for (int k = 0; k < 16; k++)
-        if (fabsf(t - fr_dequant_iq4_values[k]) < fabsf(t - fr_dequant_iq4_values[best])) best = k;
+        if (fabsf(t - fr_iq4_values[k]) < fabsf(t - fr_iq4_values[best])) best = k;
     return best;
 }
 

@@ -321,32 +321,11 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     }
 }
 
-#define TILE_FN(name, type, flat, columns)                                                         \
-    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
-        tile(type, flat, columns, j);                                                              \
-    }
-#define MATMUL(name, type)                                                                         \
-    TILE_FN(name, type, 0, 1)                                                                      \
-    TILE_FN(name, type, 0, 2)                                                                      \
-    TILE_FN(name, type, 0, 3)                                                                      \
-    TILE_FN(name, type, 0, 4)                                                                      \
-    TILE_FN(name, type, 1, 2)                                                                      \
-    TILE_FN(name, type, 1, 3)                                                                      \
-    TILE_FN(name, type, 1, 4)                                                                      \
-    void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
-                                 int p1) {                                                         \
-        static tile_fn *const tiles[2][TILE] = {                                                   \
-            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4},          \
-            {NULL, tile_##name##_1_2, tile_##name##_1_3, tile_##name##_1_4}};                      \
-        for (int c = 0; c < a->n; c += COLUMNS)                                                    \
-            columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
-                       a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
-    }
 // clang-format off
-MATMUL(q2_k, FR_TYPE_Q2_K)
-MATMUL(q3_k, FR_TYPE_Q3_K)
-MATMUL(q4_k, FR_TYPE_Q4_K)
-MATMUL(q5_k, FR_TYPE_Q5_K)
-MATMUL(q6_k, FR_TYPE_Q6_K)
-MATMUL(iq4_xs, FR_TYPE_IQ4_XS)
+FR_MATMUL(q2_k, FR_TYPE_Q2_K)
+FR_MATMUL(q3_k, FR_TYPE_Q3_K)
+FR_MATMUL(q4_k, FR_TYPE_Q4_K)
+FR_MATMUL(q5_k, FR_TYPE_Q5_K)
+FR_MATMUL(q6_k, FR_TYPE_Q6_K)
+FR_MATMUL(iq4_xs, FR_TYPE_IQ4_XS)
 // clang-format on

@@ -185,32 +185,11 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     }
 }
 
-#define TILE_FN(name, type, flat, columns)                                                         \
-    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
-        tile(type, flat, columns, j);                                                              \
-    }
-#define MATMUL(name, type)                                                                         \
-    TILE_FN(name, type, 0, 1)                                                                      \
-    TILE_FN(name, type, 0, 2)                                                                      \
-    TILE_FN(name, type, 0, 3)                                                                      \
-    TILE_FN(name, type, 0, 4)                                                                      \
-    TILE_FN(name, type, 1, 2)                                                                      \
-    TILE_FN(name, type, 1, 3)                                                                      \
-    TILE_FN(name, type, 1, 4)                                                                      \
-    void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
-                                 int p1) {                                                         \
-        static tile_fn *const tiles[2][TILE] = {                                                   \
-            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4},          \
-            {NULL, tile_##name##_1_2, tile_##name##_1_3, tile_##name##_1_4}};                      \
-        for (int c = 0; c < a->n; c += COLUMNS)                                                    \
-            columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
-                       a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
-    }
 // clang-format off
-MATMUL(q4_0, FR_TYPE_Q4_0)
-MATMUL(q4_1, FR_TYPE_Q4_1)
-MATMUL(q5_0, FR_TYPE_Q5_0)
-MATMUL(q5_1, FR_TYPE_Q5_1)
-MATMUL(q8_0, FR_TYPE_Q8_0)
-MATMUL(iq4_nl, FR_TYPE_IQ4_NL)
+FR_MATMUL(q4_0, FR_TYPE_Q4_0)
+FR_MATMUL(q4_1, FR_TYPE_Q4_1)
+FR_MATMUL(q5_0, FR_TYPE_Q5_0)
+FR_MATMUL(q5_1, FR_TYPE_Q5_1)
+FR_MATMUL(q8_0, FR_TYPE_Q8_0)
+FR_MATMUL(iq4_nl, FR_TYPE_IQ4_NL)
 // clang-format on

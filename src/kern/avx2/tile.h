@@ -125,4 +125,28 @@ FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int column
 // y[c][16] of a panel, c < n, to the caller's rows; the last panel may have fewer than 16 outputs.
 void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int outputs);
 
+// One type's kernel from a file's own `tile`, `columns_of`, `job` and `tile_fn`: a function for
+// every width, with the codes unpacked on the way (0) or before, from L1 (1).
+#define FR_TILE_FN(name, type, flat, columns)                                                      \
+    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
+        tile(type, flat, columns, j);                                                              \
+    }
+#define FR_MATMUL(name, type)                                                                      \
+    FR_TILE_FN(name, type, 0, 1)                                                                   \
+    FR_TILE_FN(name, type, 0, 2)                                                                   \
+    FR_TILE_FN(name, type, 0, 3)                                                                   \
+    FR_TILE_FN(name, type, 0, 4)                                                                   \
+    FR_TILE_FN(name, type, 1, 2)                                                                   \
+    FR_TILE_FN(name, type, 1, 3)                                                                   \
+    FR_TILE_FN(name, type, 1, 4)                                                                   \
+    void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
+                                 int p1) {                                                         \
+        static tile_fn *const tiles[2][TILE] = {                                                   \
+            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4},          \
+            {NULL, tile_##name##_1_2, tile_##name##_1_3, tile_##name##_1_4}};                      \
+        for (int c = 0; c < a->n; c += COLUMNS)                                                    \
+            columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
+                       a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
+    }
+
 #endif

@@ -14,16 +14,35 @@
 enum { WORKER_STACK = 1 << 20 };
 static const double SPIN_SECONDS = 50e-6;
 
+// When runs lost more than this part of their time to waiting beyond the spin, over a window of so
+// much time, they go on with a thread less; one more is tried again after a pause, which doubles
+// each time that the trial fails.
+static const double LOST_PART = 0.2, WINDOW_SECONDS = 0.02;
+static const double PAUSE_LEAST = 0.1, PAUSE_MOST = 1.6;
+
 typedef struct worker {
+    _Alignas(64) atomic_int next; // of its share of the items dealt: the next that nobody has taken
+    int end;                      // of that share
     pthread_t thread;
     fr_pool *pool;
     int index, cpu; // cpu -1: wherever the system likes
 } worker;
 
-// Invariant: between runs no thread is inside the barrier, and fn and arg are written only then.
-// The words that threads spin on have a cache line each.
+// How many threads runs use; the caller's alone, between runs.
+typedef struct adapting {
+    bool on;
+    double ran, since;    // seconds: of the runs of this window; when the last change was
+    double pause;         // before one more thread is tried
+    uint64_t lost_before; // of fr_pool.lost
+    bool trial;           // the last change was one more thread
+} adapting;
+
+enum { ACTIVE_BITS = 10, ACTIVE_MASK = (1 << ACTIVE_BITS) - 1 };
+
+// Invariant: between runs no active thread is inside the barrier, and fn, arg and n_active are
+// written only then. The words that threads spin on have a cache line each.
 struct fr_pool {
-    _Alignas(64) atomic_uint run;     // counts runs; a change starts the workers
+    _Alignas(64) atomic_uint run;     // a number of the run, then its threads; a change starts them
     _Alignas(64) atomic_int arrived;  // threads that wait in the barrier
     _Alignas(64) atomic_uint barrier; // counts barriers; a change lets them go
     _Alignas(64) atomic_int sleepers; // workers that sleep, or are about to, until `run` changes
@@ -32,9 +51,11 @@ struct fr_pool {
     fr_pool_fn *fn;
     void *arg;
     double spin_seconds;
-    int n_threads, n_started;
-    bool stop;
-    worker workers[]; // [0] is the caller and stays unused
+    int n_threads, n_active, n_started;
+    adapting adapt;
+    atomic_uint_least64_t lost; // nanoseconds that threads waited in barriers beyond the spin
+    atomic_bool stop;
+    worker workers[]; // [0] is the caller: only its share of the items is used
 };
 
 // Default rounding, no trap, and above all no flush-to-zero, which would change results.
@@ -87,16 +108,40 @@ static bool spin_while(atomic_uint *word, unsigned old, double seconds) {
 }
 
 void fr_pool_barrier(fr_pool *pool) {
-    if (pool->n_threads == 1) return;
+    if (pool->n_active == 1) return;
     unsigned old = atomic_load_explicit(&pool->barrier, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->n_threads) {
+    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->n_active) {
         atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&pool->barrier, old + 1, memory_order_release);
         return;
     }
     if (spin_while(&pool->barrier, old, pool->spin_seconds)) return;
+    const double start = fr_seconds();
     while (atomic_load_explicit(&pool->barrier, memory_order_acquire) == old)
         sched_yield();
+    atomic_fetch_add_explicit(&pool->lost, (uint64_t)(1e9 * (fr_seconds() - start)),
+                              memory_order_relaxed);
+}
+
+void fr_pool_deal(fr_pool *pool, int thread, int count) {
+    worker *w = &pool->workers[thread];
+    int begin;
+    fr_pool_share(count, thread, pool->n_active, &begin, &w->end);
+    atomic_store_explicit(&w->next, begin, memory_order_relaxed); // the barrier publishes both
+}
+
+bool fr_pool_take(fr_pool *pool, int thread, int piece, int *begin, int *end) {
+    for (int i = 0; i < pool->n_active; i++) {
+        worker *w = &pool->workers[(thread + i) % pool->n_active];
+        // Looked at first, so that `next` never runs far past the end.
+        if (atomic_load_explicit(&w->next, memory_order_relaxed) >= w->end) continue;
+        const int at = atomic_fetch_add_explicit(&w->next, piece, memory_order_relaxed);
+        if (at >= w->end) continue;
+        *begin = at;
+        *end = at < w->end - piece ? at + piece : w->end;
+        return true;
+    }
+    return false;
 }
 
 // Either the worker sees the new value of `run` under the lock, or the caller sees the sleeper and
@@ -111,7 +156,9 @@ static void sleep_while(fr_pool *pool, unsigned old) {
 }
 
 static void wake_workers(fr_pool *pool) {
-    atomic_fetch_add(&pool->run, 1);
+    const unsigned number =
+        (atomic_load_explicit(&pool->run, memory_order_relaxed) >> ACTIVE_BITS) + 1;
+    atomic_store(&pool->run, number << ACTIVE_BITS | (unsigned)pool->n_active);
     if (!atomic_load(&pool->sleepers)) return;
     pthread_mutex_lock(&pool->sleep_lock);
     pthread_cond_broadcast(&pool->wake);
@@ -128,12 +175,57 @@ static void *worker_main(void *self) {
         pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     }
     float_mode_set();
-    for (unsigned seen = 0;; seen++) {
+    for (unsigned seen = 0;;) {
         if (!spin_while(&pool->run, seen, pool->spin_seconds)) sleep_while(pool, seen);
-        if (pool->stop) return NULL;
-        pool->fn(pool->arg, w->index, pool->n_threads);
+        // A run that this thread is part of waits for it, so `run` stands still; others it may
+        // miss.
+        seen = atomic_load_explicit(&pool->run, memory_order_acquire);
+        const int n_active = (int)(seen & ACTIVE_MASK);
+        if (atomic_load(&pool->stop)) return NULL;
+        if (w->index >= n_active) continue;
+        pool->fn(pool->arg, w->index, n_active);
         fr_pool_barrier(pool);
     }
+}
+
+static void change_threads(fr_pool *pool, int change, double now) {
+    adapting *a = &pool->adapt;
+    pool->n_active += change;
+    a->trial = change > 0;
+    a->since = now;
+}
+
+// After a run from `start` to `now`: how many threads the next one has.
+static void adapt(fr_pool *pool, double start, double now) {
+    adapting *a = &pool->adapt;
+    a->ran += now - start;
+    if (pool->n_active < pool->n_threads && now - a->since > a->pause) {
+        change_threads(pool, 1, now);
+        a->ran = 0;
+        a->lost_before = atomic_load_explicit(&pool->lost, memory_order_relaxed);
+        return;
+    }
+    if (pool->n_active == 1 || a->ran < WINDOW_SECONDS) return;
+    // All but the late thread wait: the mean over them is the time that nothing was done in.
+    const uint64_t lost = atomic_load_explicit(&pool->lost, memory_order_relaxed);
+    const double part = 1e-9 * (double)(lost - a->lost_before) / (pool->n_active - 1) / a->ran;
+    a->ran = 0;
+    a->lost_before = lost;
+    if (part > LOST_PART) {
+        const double longer = 2 * a->pause < PAUSE_MOST ? 2 * a->pause : PAUSE_MOST;
+        a->pause = a->trial ? longer : PAUSE_LEAST;
+        change_threads(pool, -1, now);
+    } else {
+        a->trial = false;
+    }
+}
+
+void fr_pool_adapt(fr_pool *pool, bool on) {
+    pthread_mutex_lock(&pool->run_lock);
+    pool->adapt = (adapting){.on = on, .pause = PAUSE_LEAST, .since = fr_seconds()};
+    pool->adapt.lost_before = atomic_load_explicit(&pool->lost, memory_order_relaxed);
+    pool->n_active = pool->n_threads;
+    pthread_mutex_unlock(&pool->run_lock);
 }
 
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
@@ -141,9 +233,11 @@ void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     unsigned mode = float_mode_set();
     pool->fn = fn;
     pool->arg = arg;
-    if (pool->n_threads > 1) wake_workers(pool);
-    fn(arg, 0, pool->n_threads);
+    const double start = fr_seconds();
+    if (pool->n_active > 1) wake_workers(pool);
+    fn(arg, 0, pool->n_active);
     fr_pool_barrier(pool);
+    if (pool->adapt.on) adapt(pool, start, fr_seconds());
     float_mode_restore(mode);
     pthread_mutex_unlock(&pool->run_lock);
 }
@@ -168,8 +262,11 @@ static fr_status start_workers(fr_pool *pool, const fr_cpus *cpus, fr_error *err
     pthread_attr_setstacksize(&attr, WORKER_STACK);
     int error = 0;
     for (int i = 1; i < pool->n_threads && !error; i++) {
-        pool->workers[i] = (worker){.pool = pool, .index = i, .cpu = pin ? cpus->order[i] : -1};
-        if (!(error = start_worker(&pool->workers[i], &attr))) pool->n_started = i;
+        worker *w = &pool->workers[i];
+        w->pool = pool;
+        w->index = i;
+        w->cpu = pin ? cpus->order[i] : -1;
+        if (!(error = start_worker(w, &attr))) pool->n_started = i;
     }
     pthread_attr_destroy(&attr);
     if (!error) return FR_OK;
@@ -185,7 +282,7 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
     size_t bytes = sizeof(fr_pool) + (size_t)n_threads * sizeof(worker);
     fr_pool *pool = fr_alloc_zero(bytes);
     if (!pool) return fr_fail(err, FR_ENOMEM, "threads: cannot get %zu bytes of memory", bytes);
-    pool->n_threads = n_threads;
+    pool->n_threads = pool->n_active = n_threads;
     pthread_mutex_init(&pool->sleep_lock, NULL);
     pthread_mutex_init(&pool->run_lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
@@ -207,7 +304,7 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
 
 void fr_pool_close(fr_pool *pool) {
     if (!pool) return;
-    pool->stop = true;
+    atomic_store(&pool->stop, true);
     wake_workers(pool);
     for (int i = 1; i <= pool->n_started; i++)
         pthread_join(pool->workers[i].thread, NULL);

@@ -4,6 +4,10 @@
 // 0, and returns when all are done. Inside fn, fr_pool_barrier joins all threads: it spins briefly
 // and then yields, so that a busy machine costs its share and not more. Threads sleep between runs.
 // Threads split outputs, never sums.
+//
+// Work that takes long is dealt (fr_pool_deal) and taken in pieces (fr_pool_take): every thread
+// walks its own share in order, then helps those that are behind, so that a core which another
+// program slows down holds nobody up for more than a piece.
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 #include "base/status.h"
@@ -17,6 +21,9 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err); // 1..FR_MA
 void fr_pool_close(fr_pool *pool);
 int fr_pool_threads(const fr_pool *pool);
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
+// Lets runs use fewer threads, from 1 up, while other programs keep the cores busy: two threads of
+// which one waits for its core half the time are slower than one. Off when a pool opens.
+void fr_pool_adapt(fr_pool *pool, bool on);
 void fr_pool_barrier(fr_pool *pool); // only inside fn, by every thread
 
 // The part [*begin, *end) of 0..count that belongs to `thread`: balanced, contiguous.
@@ -24,5 +31,12 @@ static inline void fr_pool_share(int count, int thread, int n_threads, int *begi
     *begin = (int)((int64_t)count * thread / n_threads);
     *end = (int)((int64_t)count * (thread + 1) / n_threads);
 }
+
+// Deals items 0..count among the threads: called by every thread, before a barrier; the pieces are
+// taken after it, and all of them before the next barrier.
+void fr_pool_deal(fr_pool *pool, int thread, int count);
+// The next [*begin, *end), at most `piece` items: of the thread's own share, ascending, while that
+// lasts, then of others. False when nothing is left.
+bool fr_pool_take(fr_pool *pool, int thread, int piece, int *begin, int *end);
 
 #endif

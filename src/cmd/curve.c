@@ -61,6 +61,7 @@ static int ascending(const void *a, const void *b) {
 
 static fr_status measure(curve *c, fr_error *err) {
     fr_progress bar;
+    fr_pool_adapt(c->engine->model.pool, false); // all threads, whatever else runs
     fr_status st = fill_context(c, err);
     if (st) return st;
     fr_progress_open(&bar, c->args->quiet ? NULL : stderr, "rounds", 1);

@@ -32,6 +32,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool, o->progress, o->progress_user, err)))
         goto fail;
     if ((st = check_vocabulary(e, err))) goto fail;
+    fr_pool_adapt(e->pool, true);
     e->load_seconds = fr_seconds() - start;
     *out = e;
     return FR_OK;

@@ -20,6 +20,22 @@ typedef struct fr_output { // one matrix of a group that shares its input
     float *y;
 } fr_output;
 
+// Bytes of weights that a thread takes at once: some microseconds of reading.
+enum { PIECE_BYTES = 32 << 10 };
+
+// Panels [p0, p1) of all outputs laid end to end.
+static void multiply(const fr_forward *f, const fr_output *out, int n_out, const fr_act *act,
+                     int p0, int p1) {
+    for (int i = 0; i < n_out && p1 > 0; i++) {
+        const fr_matrix *w = out[i].w;
+        const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
+        if (from < to)
+            f->m->kern->matmul[w->type](out[i].y, w->m, &act[fr_act_kind_of(w->type)], w, from, to);
+        p0 -= w->n_panels;
+        p1 -= w->n_panels;
+    }
+}
+
 static int block_of(fr_act_kind kind) {
     return kind == FR_ACT_Q256 ? 256 : 32;
 }
@@ -44,13 +60,17 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         fr_pool_share(k / block_of(kind), t, nt, &b0, &b1);
         f->m->kern->quantize(&act[kind], x, ldx, b0, b1);
     }
-    barrier(f);
+    int panels = 0, p0, p1;
+    size_t panel_bytes = 1;
     for (int i = 0; i < n_out; i++) {
-        const fr_matrix *w = out[i].w;
-        int p0, p1;
-        fr_pool_share(w->n_panels, t, nt, &p0, &p1);
-        f->m->kern->matmul[w->type](out[i].y, w->m, &act[fr_act_kind_of(w->type)], w, p0, p1);
+        panels += out[i].w->n_panels;
+        if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
     }
+    fr_pool_deal(f->m->pool, t, panels);
+    barrier(f);
+    const int piece = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
+    while (fr_pool_take(f->m->pool, t, piece, &p0, &p1))
+        multiply(f, out, n_out, act, p0, p1);
     barrier(f);
 }
 

@@ -2,6 +2,7 @@
 // threads ends on any number of CPUs, and no thread flushes small numbers to zero.
 #include "base/pool.h"
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -73,6 +74,104 @@ static void pool_wakes_after_sleep(void **state) {
     for (int i = 0; i < 3; i++)
         assert_int_equal(t.runs[i], 5);
     fr_pool_close(t.pool);
+}
+
+typedef struct dealing {
+    fr_pool *pool;
+    int count, piece, rounds;
+    bool lame; // thread 1 takes one piece and then waits until all is done
+    atomic_int taken[1000], left, wrong;
+} dealing;
+
+static void take_all(void *arg, int thread, int n) {
+    dealing *d = arg;
+    for (int round = 0; round < d->rounds; round++) {
+        int begin, end, own_begin, own_end, last = -1;
+        fr_pool_share(d->count, thread, n, &own_begin, &own_end);
+        if (!thread) atomic_store(&d->left, d->count);
+        fr_pool_deal(d->pool, thread, d->count);
+        fr_pool_barrier(d->pool);
+        while (fr_pool_take(d->pool, thread, d->piece, &begin, &end)) {
+            const bool own = begin >= own_begin && begin < own_end;
+            if (begin >= end || end - begin > d->piece || end > d->count) d->wrong++;
+            if (own && (begin < last || end > own_end)) d->wrong++; // its own ones in order
+            if (own) last = begin;
+            for (int i = begin; i < end; i++)
+                atomic_fetch_add(&d->taken[i], 1);
+            atomic_fetch_sub(&d->left, end - begin);
+            while (d->lame && thread == 1 && atomic_load(&d->left)) // the others take the rest
+                sched_yield();
+        }
+        fr_pool_barrier(d->pool);
+    }
+}
+
+static void check_dealing(int n_threads, int count, int piece, bool lame) {
+    enum { ROUNDS = 20 };
+    dealing d = {.count = count, .piece = piece, .rounds = ROUNDS, .lame = lame};
+    assert_int_equal(fr_pool_open(&d.pool, n_threads, NULL), FR_OK);
+    fr_pool_run(d.pool, take_all, &d);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(d.taken[i], ROUNDS);
+    assert_int_equal(d.wrong, 0);
+    fr_pool_close(d.pool);
+}
+
+static void dealt_items_are_taken_once(void **state) {
+    (void)state;
+    for (int n = 1; n <= 4; n++)
+        for (int piece = 1; piece <= 64; piece *= 4) {
+            check_dealing(n, 1000, piece, false);
+            check_dealing(n, 3, piece, false);
+            check_dealing(n, 0, piece, false);
+        }
+}
+
+static void a_slow_thread_is_helped(void **state) {
+    (void)state;
+    check_dealing(2, 1000, 7, true); // ends only if thread 0 takes what thread 1 leaves
+    check_dealing(3, 100, 1, true);
+}
+
+typedef struct lateness {
+    fr_pool *pool;
+    atomic_bool late; // thread 1 is
+    int threads;      // of the last run
+    int barriers;
+} lateness;
+
+static void maybe_late(void *arg, int thread, int n) {
+    lateness *l = arg;
+    if (!thread) l->threads = n;
+    for (int i = 0; i < l->barriers; i++) {
+        if (thread == 1 && atomic_load(&l->late))
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        fr_pool_barrier(l->pool);
+    }
+}
+
+static bool comes_to(lateness *l, int threads) {
+    for (int i = 0; i < 100000; i++) {
+        fr_pool_run(l->pool, maybe_late, l);
+        if (l->threads == threads) return true;
+        if (i % 100 == 99) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return false;
+}
+
+static void a_pool_goes_on_without_a_late_thread(void **state) {
+    (void)state;
+    lateness l = {.late = true, .barriers = 3};
+    assert_int_equal(fr_pool_open(&l.pool, 2, NULL), FR_OK);
+    for (int i = 0; i < 50; i++)
+        fr_pool_run(l.pool, maybe_late, &l);
+    assert_int_equal(l.threads, 2); // not unless it was asked to
+    fr_pool_adapt(l.pool, true);
+    assert_true(comes_to(&l, 1));
+    atomic_store(&l.late, false);
+    assert_true(comes_to(&l, 2));
+    fr_pool_adapt(l.pool, false);
+    fr_pool_close(l.pool);
 }
 
 static void add_one(void *arg, int thread, int n) {
@@ -168,6 +267,9 @@ int main(void) {
         cmocka_unit_test(pool_with_many_threads_ends),
         cmocka_unit_test(pool_that_never_ran_closes),
         cmocka_unit_test(pool_wakes_after_sleep),
+        cmocka_unit_test(dealt_items_are_taken_once),
+        cmocka_unit_test(a_slow_thread_is_helped),
+        cmocka_unit_test(a_pool_goes_on_without_a_late_thread),
         cmocka_unit_test(pool_runs_of_several_callers_take_turns),
         cmocka_unit_test(pool_threads_keep_subnormals),
         cmocka_unit_test(pool_refuses_bad_counts),

@@ -72,6 +72,14 @@ void fr_kv_commit(fr_kv *kv, const int *path, int n) {
     assert(fr_kv_check(kv));
 }
 
+void fr_kv_repeat(fr_kv *kv, int n) {
+    assert(kv->n_committed > 0 && n <= kv->n_ctx);
+    for (int s = kv->n_committed; s < n; s++)
+        move_slot(kv, s - kv->n_committed, s);
+    if (n > kv->n_committed) kv->n_committed = n;
+    kv->n_scratch = 0;
+}
+
 void fr_kv_drop_scratch(fr_kv *kv) {
     kv->n_scratch = 0;
 }

@@ -34,6 +34,8 @@ int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join);
 // dropped.
 void fr_kv_commit(fr_kv *kv, const int *path, int n);
 void fr_kv_drop_scratch(fr_kv *kv);
+// Grows the committed part to n slots by repeating it: a long context to take times in, not a text.
+void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
 bool fr_kv_check(const fr_kv *kv);               // the invariant above, for asserts
 

@@ -110,11 +110,31 @@ static void truncate_forgets_the_end(void **state) {
     fr_kv_close(&kv); // a closed one may be closed again
 }
 
+static void repeat_copies_whole_slots(void **state) {
+    (void)state;
+    fr_kv kv;
+    assert_int_equal(fr_kv_open(&kv, &CONFIG, 50, NULL), FR_OK);
+    int path[5];
+    for (int s = 0; s < 5; s++) {
+        path[s] = fr_kv_scratch(&kv, s - 1, s, 0);
+        fill(&kv, s, s + 1);
+    }
+    fr_kv_commit(&kv, path, 5);
+    fr_kv_repeat(&kv, 50);
+    assert_int_equal(kv.n_committed, 50);
+    for (int i = 0; i < 50; i++)
+        assert_holds(&kv, i, i % 5 + 1);
+    fr_kv_repeat(&kv, 7); // never shrinks
+    assert_int_equal(kv.n_committed, 50);
+    fr_kv_close(&kv);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commit_moves_the_path_and_nothing_else),
         cmocka_unit_test(a_slot_sees_itself_and_its_ancestors),
         cmocka_unit_test(truncate_forgets_the_end),
+        cmocka_unit_test(repeat_copies_whole_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

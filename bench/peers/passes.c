@@ -1,0 +1,190 @@
+// passes.c — what llama.cpp's own tools do not print: passes with logits on every row, and plain greedy text.
+//
+//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT tokens
+//     passes plain MODEL THREADS PROMPT_FILE N            N greedy tokens, one a pass: text and speed
+//
+// Prints one JSON document. Contexts are llama.cpp's defaults but for their size and the threads.
+#include "llama.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { COUNTS_MAX = 32, ROWS_MAX = 512, AGAIN = 2 };
+
+typedef struct peer {
+    struct llama_model *model;
+    struct llama_context *context;
+    const struct llama_vocab *vocab;
+    struct llama_batch batch;
+} peer;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+_Noreturn static void fail(const char *what) {
+    fprintf(stderr, "passes: %s\n", what);
+    exit(1);
+}
+
+static void quiet(enum ggml_log_level level, const char *text, void *user) {
+    (void)user;
+    if (level == GGML_LOG_LEVEL_ERROR) fputs(text, stderr);
+}
+
+static void open_model(peer *p, const char *path) {
+    llama_log_set(quiet, NULL);
+    llama_backend_init();
+    p->model = llama_model_load_from_file(path, llama_model_default_params());
+    if (!p->model) fail("the model cannot be loaded");
+    p->vocab = llama_model_get_vocab(p->model);
+    p->batch = llama_batch_init(ROWS_MAX, 0, 1);
+}
+
+static void open_context(peer *p, int threads, int size) {
+    struct llama_context_params c = llama_context_default_params();
+    c.n_ctx = (uint32_t)size;
+    c.n_threads = c.n_threads_batch = threads;
+    p->context = llama_init_from_model(p->model, c);
+    if (!p->context) fail("no context");
+}
+
+static void close_peer(peer *p) {
+    llama_batch_free(p->batch);
+    llama_free(p->context);
+    llama_model_free(p->model);
+    llama_backend_free();
+}
+
+// Puts n ids behind `past` tokens through the model, logits on all of them or on the last; seconds.
+static double pass(peer *p, const llama_token *ids, int n, int past, int all) {
+    for (int i = 0; i < n; i++) {
+        p->batch.token[i] = ids[i];
+        p->batch.pos[i] = past + i;
+        p->batch.n_seq_id[i] = 1;
+        p->batch.seq_id[i][0] = 0;
+        p->batch.logits[i] = (int8_t)(all || i == n - 1);
+    }
+    p->batch.n_tokens = n;
+    const double start = now();
+    if (llama_decode(p->context, p->batch)) fail("llama_decode failed");
+    llama_synchronize(p->context);
+    const double seconds = now() - start;
+    if (!llama_get_logits_ith(p->context, n - 1)) fail("no logits");
+    return seconds;
+}
+
+// The same ids as forerun's curve takes.
+static llama_token some_id(const peer *p, int i) {
+    return (llama_token)(((uint32_t)i * 2654435761u >> 8) % (uint32_t)llama_vocab_n_tokens(p->vocab));
+}
+
+// Each count is timed AGAIN times after a pass of the same size that is not: llama.cpp keeps the graph of
+// the pass before, so this is the better case for it.
+static double time_count(peer *p, int n, int past) {
+    llama_token ids[ROWS_MAX];
+    double least = 0;
+    for (int i = 0; i < n; i++)
+        ids[i] = some_id(p, i);
+    for (int k = 0; k <= AGAIN; k++) {
+        const double seconds = pass(p, ids, n, past, 1);
+        if (k == 1 || (k && seconds < least)) least = seconds;
+        llama_memory_seq_rm(llama_get_memory(p->context), 0, past, -1);
+    }
+    return least;
+}
+
+static void curve(peer *p, int threads, int context, int rounds, char *list) {
+    int rows[COUNTS_MAX], n = 0;
+    double least[COUNTS_MAX];
+    for (char *rest, *s = strtok_r(list, ",", &rest); s && n < COUNTS_MAX; s = strtok_r(NULL, ",", &rest), n++) {
+        rows[n] = atoi(s);
+        if (rows[n] < 1 || rows[n] > ROWS_MAX) fail("rows: 1 to 512");
+    }
+    open_context(p, threads, context + ROWS_MAX);
+    llama_token ids[ROWS_MAX];
+    for (int past = 0; past < context;) {
+        int count = context - past < ROWS_MAX ? context - past : ROWS_MAX;
+        for (int i = 0; i < count; i++)
+            ids[i] = some_id(p, past + i + 64);
+        pass(p, ids, count, past, 0);
+        past += count;
+    }
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < n; i++) {
+            const double seconds = time_count(p, rows[i], context);
+            if (!r || seconds < least[i]) least[i] = seconds;
+        }
+    printf("{\"rows\":[");
+    for (int i = 0; i < n; i++)
+        printf("%s%d", i ? "," : "", rows[i]);
+    printf("],\"ms\":[");
+    for (int i = 0; i < n; i++)
+        printf("%s%.4f", i ? "," : "", 1e3 * least[i]);
+    printf("]}\n");
+}
+
+static void print_hex(const char *bytes, int n) {
+    for (int i = 0; i < n; i++)
+        printf("%02x", (unsigned char)bytes[i]);
+}
+
+static char *read_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) fail("the prompt file cannot be opened");
+    char *text = calloc(1, 1 << 20);
+    if (!text || fread(text, 1, (1 << 20) - 1, f) == 0) fail("the prompt file is empty");
+    fclose(f);
+    return text;
+}
+
+static llama_token greatest(const peer *p, int row) {
+    const float *z = llama_get_logits_ith(p->context, row);
+    int best = 0;
+    for (int i = 1; i < llama_vocab_n_tokens(p->vocab); i++)
+        if (z[i] > z[best]) best = i;
+    return best;
+}
+
+// The prompt's last token has a pass of its own, as in llama.cpp's speculative programs: then their text can
+// differ from this one only by what was drafted.
+static void plain(peer *p, int threads, const char *path, int n_predict) {
+    char *text = read_file(path), piece[256];
+    const int bytes = (int)strlen(text), room = bytes + 8;
+    llama_token *ids = calloc((size_t)room, sizeof *ids);
+    const int n = ids ? llama_tokenize(p->vocab, text, bytes, ids, room, true, true) : 0;
+    if (n < 2) fail("the prompt cannot be tokenized");
+    open_context(p, threads, n + n_predict + 8);
+    for (int past = 0; past < n - 1; past += ROWS_MAX)
+        pass(p, ids + past, n - 1 - past < ROWS_MAX ? n - 1 - past : ROWS_MAX, past, 0);
+    llama_token id = ids[n - 1];
+    int made = 0, ended = 0;
+    printf("{\"prompt_tokens\":%d,\"hex\":\"", n);
+    const double start = now();
+    while (made < n_predict && !ended) {
+        pass(p, &id, 1, n - 1 + made++, 1);
+        id = greatest(p, 0);
+        ended = llama_vocab_is_eog(p->vocab, id);
+        if (!ended) print_hex(piece, llama_token_to_piece(p->vocab, id, piece, sizeof piece, 0, true));
+    }
+    printf("\",\"tokens\":%d,\"seconds\":%.6f,\"ended\":%s}\n", made, now() - start, ended ? "true" : "false");
+    free(ids);
+    free(text);
+}
+
+int main(int argc, char **argv) {
+    peer p = {0};
+    if (argc == 7 && !strcmp(argv[1], "curve")) {
+        open_model(&p, argv[2]);
+        curve(&p, atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), argv[6]);
+    } else if (argc == 6 && !strcmp(argv[1], "plain")) {
+        open_model(&p, argv[2]);
+        plain(&p, atoi(argv[3]), argv[4], atoi(argv[5]));
+    } else {
+        fail("usage: passes curve MODEL THREADS CONTEXT ROUNDS N,N... | passes plain MODEL THREADS PROMPT_FILE N");
+    }
+    close_peer(&p);
+}

@@ -1,0 +1,177 @@
+"""Results of llamacpp.py: lines of a CSV file, and the tables and the picture made of them."""
+import csv
+import datetime
+import os
+import shutil
+import statistics
+import subprocess
+
+from build import Failure, say
+
+FIELDS = ["date", "cpu", "isa", "model", "threads", "what", "rows", "unit", "ours", "theirs", "ratio", "least", "greatest", "pairs", "note"]
+MEASUREMENT = FIELDS[1:7]  # a later line with the same values takes the place of an earlier one
+MARKS = ("<!-- peers: begin, written by bench/peers/llamacpp.py -->", "<!-- peers: end -->")
+COLUMNS = [("pass", "1", "1 row"), ("pass", "8", "8 rows"), ("pass", "16", "16 rows"), ("prompt", "", "prompt of 512"),
+           ("decode", "", "plain decoding"), ("speculative", "", "best speculative mode")]
+TITLES = {"pass": "pass, logits on all rows", "decode": "plain decoding", "prompt": "prompt of 512 tokens", "memory": "peak memory",
+          "speculative": "best speculative mode"}
+
+PLOT = """
+set terminal svg size 760,420 font 'sans-serif,13' background rgb 'white'
+set output '%(path)s'
+set key top left Left reverse
+set grid ytics lc rgb '#dddddd'
+set border 3
+set tics nomirror
+set title '%(title)s'
+set xlabel 'rows in one pass, logits on every row'
+set ylabel 'milliseconds'
+set xrange [0:%(most)s]
+set yrange [0:*]
+$passes << END
+%(data)s
+END
+plot $passes using 1:3 with linespoints lw 2 pt 7 ps 0.5 lc rgb '#c05020' title 'llama.cpp', \\
+     $passes using 1:2 with linespoints lw 2 pt 7 ps 0.5 lc rgb '#2060a0' title 'forerun'
+"""
+
+
+def number(value):
+    return "" if value is None else "%.4g" % value
+
+
+def line(cpu, isa, model, threads, what, rows, unit, ours, theirs, ratios, note):
+    """One line of the file. A ratio is above 1 where forerun is the better one, or a mode faster than its plain decoding."""
+    values = [datetime.date.today().isoformat(), cpu, isa, model, threads, what, rows, unit, number(ours), number(theirs),
+              number(statistics.median(ratios)), number(min(ratios)), number(max(ratios)), len(ratios), note]
+    return dict(zip(FIELDS, map(str, values)))
+
+
+def append(path, lines):
+    new = not os.path.exists(path)
+    with open(path, "a", newline="", encoding="utf-8") as f:
+        out = csv.DictWriter(f, FIELDS, lineterminator="\n")
+        if new:
+            out.writeheader()
+        out.writerows(lines)
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as f:
+        lines = list(csv.DictReader(f))
+    for found in lines:
+        if set(found) != set(FIELDS):
+            raise Failure("%s: expected the columns %s" % (path, ",".join(FIELDS)))
+    return lines
+
+
+def newest(lines):
+    kept = {}
+    for found in lines:
+        key = tuple(found[field] for field in MEASUREMENT)
+        kept.pop(key, None)
+        kept[key] = found
+    return list(kept.values())
+
+
+def machines(lines):
+    """Lines by machine, instruction set and threads, in the order of the file."""
+    groups = {}
+    for found in lines:
+        groups.setdefault((found["cpu"], found["isa"], found["threads"]), []).append(found)
+    return groups
+
+
+def models(lines):
+    groups = {}
+    for found in lines:
+        groups.setdefault(found["model"], []).append(found)
+    return groups
+
+
+def span(found, digits="%.2f"):
+    return "%s (%s to %s)" % tuple(digits % float(found[key]) for key in ("ratio", "least", "greatest"))
+
+
+def cell(found):
+    if not found:
+        return ""
+    text = "**%.2f** (%s against %s %s)" % (float(found["ratio"]), found["ours"], found["theirs"],
+                                            found["unit"].replace("tokens/s", "tok/s"))
+    return text + (", " + found["note"] if found["what"] == "speculative" else "")
+
+
+def summary(lines):
+    """The table for the README: what forerun is times llama.cpp's speed, one line a model."""
+    text = []
+    for (cpu, isa, threads), group in machines(lines).items():
+        dates = sorted({found["date"] for found in group})
+        text += ["%s, %s, %s threads, %s: llama.cpp's time over forerun's, median of interleaved pairs; in brackets forerun against "
+                 "llama.cpp. Passes have logits on every row." % (cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))), "",
+                 "| model | " + " | ".join(title for _, _, title in COLUMNS) + " |", "| --- " * (len(COLUMNS) + 1) + "|"]
+        for model, own in models(group).items():
+            by = {(found["what"], found["rows"]): found for found in own}
+            text.append("| %s | " % model + " | ".join(cell(by.get((what, rows))) for what, rows, _ in COLUMNS) + " |")
+        text.append("")
+    return "\n".join(text).rstrip()
+
+
+def details(lines):
+    """Every result as tables, by machine and model."""
+    text = []
+    for (cpu, isa, threads), group in machines(lines).items():
+        for model, own in models(group).items():
+            text += ["### %s, %s, %s, %s threads" % (model, cpu, isa, threads), "",
+                     "| | forerun | llama.cpp | unit | ratio (least to greatest) | pairs | date | |", "| --- " * 8 + "|"]
+            for found in own:
+                title = TITLES.get(found["what"], found["what"]) + (", %s rows" % found["rows"] if found["rows"] else "")
+                text.append("| %s | %s | %s | %s | %s | %s | %s | %s |" % (title, found["ours"], found["theirs"], found["unit"],
+                                                                          span(found), found["pairs"], found["date"], found["note"]))
+            text.append("")
+    return "\n".join(text).rstrip()
+
+
+def page(path, lines, peer):
+    text = ["# forerun beside llama.cpp", "",
+            "Written by `bench/peers/llamacpp.py`; the numbers are those of the CSV file beside this page. The two programs ran in",
+            "turn on the same file, each ratio is one of neighbours in time, and what is shown is the median of the pairs.",
+            "llama.cpp is that of the source package %s, built with GGML_NATIVE, at its own settings." % peer, "",
+            "- *Pass*: least time over all pairs, behind 512 tokens. forerun: `forerun curve`. llama.cpp: `passes.c` on its library, which",
+            "  times the better of two passes of each size after an untimed one.",
+            "- *Plain decoding*, *prompt*: `forerun run --drafter none` and `llama-bench`.",
+            "- *A mode*: greedy, its own figures; the ratio is to the same program's plain decoding of the same prompt. *Text differs* counts",
+            "  prompts whose text is not the one that plain decoding of the same program gives.",
+            "- *Peak memory*: of the decoding runs, mapped pages of the model file included.", "",
+            details(lines), ""]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(text))
+
+
+def between_markers(path, text):
+    """Replaces what stands between the two marker comments of a file."""
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    if old.count(MARKS[0]) != 1 or old.count(MARKS[1]) != 1 or old.index(MARKS[0]) > old.index(MARKS[1]):
+        raise Failure("%s: expected the line %s once, then the line %s" % (path, *MARKS))
+    before, after = old.split(MARKS[0])[0], old.split(MARKS[1])[1]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("%s%s\n%s\n%s%s" % (before, MARKS[0], text, MARKS[1], after))
+
+
+def picture(path, lines):
+    """Passes by rows of the model measured last that has them."""
+    passes = [found for found in lines if found["what"] == "pass"]
+    if not passes:
+        raise Failure("%s: no passes were measured" % path)
+    last = passes[-1]
+    same = [f for f in passes if all(f[key] == last[key] for key in ("cpu", "isa", "model", "threads"))]
+    same.sort(key=lambda found: int(found["rows"]))
+    if not shutil.which("gnuplot"):
+        say("skipped: %s: gnuplot is not installed" % path)
+        return
+    title = "%s, %s, %s threads" % (last["model"], last["isa"], last["threads"])
+    data = "\n".join("%s %s %s" % (found["rows"], found["ours"], found["theirs"]) for found in same)
+    done = subprocess.run(["gnuplot"], input=PLOT % {"path": path, "title": title, "most": same[-1]["rows"], "data": data}, text=True,
+                          stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise Failure("gnuplot: %s" % done.stderr.strip())

@@ -319,7 +319,7 @@ def arguments():
     add("-m", "--model", action="append", default=[], metavar="FILE", help="none: only the tables are written")
     add("-t", "--threads", type=int, default=physical_cores(), help="of both programs (default: the physical cores)")
     add("--isa", default="auto", help="forerun's instruction set (default: auto)")
-    add("--only", default=",".join(PARTS), metavar="PART,...", help="default: %(default)s")
+    add("--only", metavar="PART,...", help="default: %s; the last where --prompts is given" % ", ".join(PARTS))
     add("--pairs", type=int, default=5, metavar="N")
     add("--rows", default="1,2,4,8,16,32", metavar="N,...", help="of the passes (default: %(default)s)")
     add("--rounds", type=int, default=1, metavar="N", help="of llama.cpp's passes in each pair; each is two timed passes a count")
@@ -338,7 +338,8 @@ def arguments():
     add("--doc", metavar="FILE", help="write every result as a page")
     add("--picture", metavar="FILE.svg", help="passes by rows, for the last model measured")
     args = parser.parse_args()
-    args.only, args.modes = args.only.split(","), [mode for mode in args.modes.split(",") if mode]
+    args.only = args.only.split(",") if args.only else PARTS if args.prompts else PARTS[:-1]
+    args.modes = [mode for mode in args.modes.split(",") if mode]
     for word, known, option in [(w, PARTS, "--only") for w in args.only] + [(w, MODES, "--modes") for w in args.modes]:
         if word not in known:
             parser.error("%s: %s: expected %s" % (option, word, ", ".join(known)))

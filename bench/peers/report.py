@@ -93,6 +93,10 @@ def span(found, digits="%.2f"):
     return "%s (%s to %s)" % tuple(digits % float(found[key]) for key in ("ratio", "least", "greatest"))
 
 
+def row_count(rows):
+    return "" if not rows else ", 1 row" if rows == "1" else ", %s rows" % rows
+
+
 def cell(found):
     if not found:
         return ""
@@ -106,8 +110,10 @@ def summary(lines):
     text = []
     for (cpu, isa, threads), group in machines(lines).items():
         dates = sorted({found["date"] for found in group})
-        text += ["%s, %s, %s threads, %s: llama.cpp's time over forerun's, median of interleaved pairs; in brackets forerun against "
-                 "llama.cpp. Passes have logits on every row." % (cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))), "",
+        text += ["%s, %s, %s threads, %s: how many times llama.cpp's speed forerun has, median of interleaved" % (
+                     cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))),
+                 "pairs; in brackets forerun against llama.cpp. Passes have logits on every row. All results and ranges:",
+                 "[docs/peers.md](docs/peers.md).", "",
                  "| model | " + " | ".join(title for _, _, title in COLUMNS) + " |", "| --- " * (len(COLUMNS) + 1) + "|"]
         for model, own in models(group).items():
             by = {(found["what"], found["rows"]): found for found in own}
@@ -124,7 +130,7 @@ def details(lines):
             text += ["### %s, %s, %s, %s threads" % (model, cpu, isa, threads), "",
                      "| | forerun | llama.cpp | unit | ratio (least to greatest) | pairs | date | |", "| --- " * 8 + "|"]
             for found in own:
-                title = TITLES.get(found["what"], found["what"]) + (", %s rows" % found["rows"] if found["rows"] else "")
+                title = TITLES.get(found["what"], found["what"]) + row_count(found["rows"])
                 text.append("| %s | %s | %s | %s | %s | %s | %s | %s |" % (title, found["ours"], found["theirs"], found["unit"],
                                                                           span(found), found["pairs"], found["date"], found["note"]))
             text.append("")

@@ -1,0 +1,100 @@
+#!/bin/sh
+# The benchmark scripts: what they read, compare and write, without a model and without llama.cpp.
+command -v python3 >/dev/null || {
+    echo "SKIP python3 is not installed"
+    exit 0
+}
+root=$FR_SOURCE_DIR exec python3 -B - <<'END'
+import os
+import sys
+import tempfile
+
+root = os.environ["root"]
+sys.path[:0] = [os.path.join(root, "bench"), os.path.join(root, "bench", "peers")]
+import endurance
+import llamacpp
+import report
+from build import Failure
+
+
+def fails(call, *arguments):
+    try:
+        call(*arguments)
+    except (Failure, endurance.Failure) as failure:
+        return str(failure)
+    raise AssertionError("expected a failure")
+
+
+def line(what, rows, ratios, model="m", note=""):
+    return report.line("cpu", "avx2", model, 2, what, rows, "ms", 10, 20, ratios, note)
+
+
+def speculative_text_is_compared_behind_the_prompt():
+    same = llamacpp.same_text
+    assert same(b"\n\nthe prompt and so on\n\n", b"the prompt", b" and so", False)
+    assert not same(b"\n\nthe prompt and no", b"the prompt", b" and so", False)
+    assert not same(b"\n\nthe prompt and", b"the prompt", b" and so", False)
+    # plain decoding came to its end: the mode may print the end token, and nothing else
+    assert same(b"the prompt and so<|im_end|>\n\n", b"the prompt", b" and so", True)
+    assert not same(b"the prompt and so on", b"the prompt", b" and so", True)
+    assert "prompt" in fails(same, b"nothing", b"the prompt", b"", False)
+
+
+def statistics_of_a_mode_are_read():
+    said = "decoded   26 tokens in    1.250 seconds, speed: 20.8 t/s\nn_drafted = 20\nn_accept  = 15\n"
+    assert llamacpp.read_mode("x", b"p", said, b"p") == (26, 1.25, 15, 20)
+    assert "statistics" in fails(llamacpp.read_mode, "x", b"p", "something else", b"p")
+
+
+def a_later_line_replaces_an_earlier_one(folder):
+    path = os.path.join(folder, "peers.csv")
+    report.append(path, [line("pass", 1, [1.0]), line("decode", "", [2.0])])
+    report.append(path, [line("pass", 1, [3.0, 5.0, 4.0])])
+    kept = report.newest(report.read(path))
+    assert [(f["what"], f["ratio"], f["least"], f["greatest"], f["pairs"]) for f in kept] == [
+        ("decode", "2", "2", "2", "1"), ("pass", "4", "3", "5", "3")]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("a,b\n1,2\n")
+    assert "expected the columns" in fails(report.read, path)
+
+
+def tables_stand_between_the_markers(folder):
+    path = os.path.join(folder, "README.md")
+    text = report.summary([line("pass", 8, [4.0, 4.5, 5.0]), line("speculative", "", [2.0], note="a against b")])
+    assert "| m |  | **4.50** (10 against 20 ms) |" in text and "a against b" in text
+    for _ in range(2):  # a second time it stays as it is
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("before\n%s\nold\n%s\nafter\n" % report.MARKS)
+        report.between_markers(path, text)
+        with open(path, encoding="utf-8") as f:
+            assert f.read() == "before\n%s\n%s\n%s\nafter\n" % (report.MARKS[0], text, report.MARKS[1])
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("no markers\n")
+    assert report.MARKS[0] in fails(report.between_markers, path, text)
+
+
+def draft_model_is_the_smaller_of_the_family(folder):
+    paths = [os.path.join(folder, name) for name in ("qwen-small.gguf", "qwen-big.gguf", "other.gguf")]
+    for i, path in enumerate(paths):
+        with open(path, "wb") as f:
+            f.write(b"x" * (i + 1))
+    find = llamacpp.draft_finder(paths[:1])
+    assert [find(path) for path in paths] == [None, paths[0], None]
+
+
+def growth_of_memory_is_seen():
+    flat = [(5 * i, 100e6 + 30e6 * (i % 3 == 0)) for i in range(1, 361)]
+    grown = [(t, size + 1e5 * t / 5) for t, size in flat]
+    assert endurance.judge(flat, 30) and not endurance.judge(grown, 30)
+    assert abs(endurance.slope([(0, 0), (60, 1000), (120, 2000)]) - 1000) < 1e-6
+    assert "samples" in fails(endurance.judge, flat[:3], 30)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    speculative_text_is_compared_behind_the_prompt()
+    statistics_of_a_mode_are_read()
+    a_later_line_replaces_an_earlier_one(folder)
+    tables_stand_between_the_markers(folder)
+    draft_model_is_the_smaller_of_the_family(folder)
+    growth_of_memory_is_seen()
+END

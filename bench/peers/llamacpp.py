@@ -198,7 +198,9 @@ def total(runs):
 
 
 def speeds(modes):
-    return ", ".join("%s %.1f" % (mode, rate(runs[-1])) for mode, runs in modes.items()) + " tokens/s"
+    """Of the prompt just done."""
+    return ", ".join("%s %.1f%s" % (mode, rate(runs[-1]), "" if runs[-1][4] else " (other text)")
+                     for mode, runs in modes.items()) + " tokens/s"
 
 
 def mode_rows(own, modes):
@@ -326,7 +328,7 @@ def arguments():
     add("--prompts", metavar="FILE.jsonl", help="for the speculative modes; the first user turn of each")
     add("--limit", type=int, default=4, metavar="K", help="prompts taken (default: 4)")
     add("--predict", type=int, default=DECODE_TOKENS, metavar="N", help="tokens for each prompt (default: 96)")
-    add("--modes", default="draft,lookup,ngram-simple", metavar="MODE,...", help="of llama.cpp: " + ", ".join(MODES))
+    add("--modes", default="draft,lookup,ngram-simple,ngram-mod", metavar="MODE,...", help="of llama.cpp: " + ", ".join(MODES))
     add("--draft", action="append", metavar="FILE", help="draft model for the larger models of its family")
     add("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
     add("--llama", metavar="DIR", help="a folder that this script built llama.cpp into before, not to be built in again")

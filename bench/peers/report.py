@@ -140,7 +140,8 @@ def details(lines):
 def page(path, lines, peer):
     text = ["# forerun beside llama.cpp", "",
             "Written by `bench/peers/llamacpp.py`; the numbers are those of the CSV file beside this page. The two programs ran in",
-            "turn on the same file, each ratio is one of neighbours in time, and what is shown is the median of the pairs.",
+            "turn on the same file, each ratio is one of neighbours in time, and what is shown is the median of the pairs. Above 1 it",
+            "is in forerun's favour.",
             "llama.cpp is that of the source package %s, built with GGML_NATIVE, at its own settings." % peer, "",
             "- *Pass*: least time over all pairs, behind 512 tokens. forerun: `forerun curve`. llama.cpp: `passes.c` on its library, which",
             "  times the better of two passes of each size after an untimed one.",

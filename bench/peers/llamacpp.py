@@ -97,19 +97,21 @@ class Bench:
     def passes(self):
         rows = self.args.rows
         ours, theirs, ratios = {n: [] for n in rows}, {n: [] for n in rows}, {n: [] for n in rows}
-        listed = ",".join(map(str, rows))
+        listed, notes = ",".join(map(str, rows)), {}
         for pair in range(self.args.pairs):
             found = json.loads(run(self.forerun("curve", "--rows", listed, "--context", str(CONTEXT))))
             a, self.isa = dict(zip(found["rows"], found["ms"])), found["machine"]["isa"]
             found = json.loads(run([self.peer("passes"), "curve", self.model, str(self.args.threads), str(CONTEXT),
                                     str(self.args.rounds), listed]))
-            b = dict(zip(found["rows"], found["ms"]))
+            b, changed = dict(zip(found["rows"], found["ms"])), dict(zip(found["rows"], found["difference"]))
+            notes = {n: "llama.cpp's logits of a row: up to %.2g from those of a pass of %d" % (changed[n], rows[0]) if changed[n] else ""
+                     for n in rows}
             for n in rows:
                 ours[n].append(a[n])
                 theirs[n].append(b[n])
                 ratios[n].append(b[n] / a[n])
             self.note("pass of %d rows" % rows[-1], pair, a[rows[-1]], b[rows[-1]], "ms")
-        return [("pass", n, "ms", min(ours[n]), min(theirs[n]), ratios[n], "") for n in rows]
+        return [("pass", n, "ms", min(ours[n]), min(theirs[n]), ratios[n], notes[n]) for n in rows]
 
     def generation(self, what, prompt, predict, key, peer_arguments):
         """Pairs of (ours, theirs): tokens a second and peak bytes."""

@@ -1,6 +1,8 @@
 // passes.c — what llama.cpp's own tools do not print: passes with logits on every row, and plain greedy text.
 //
-//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT tokens
+//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT tokens, and the
+//                                                         greatest difference of the first row's logits to those of
+//                                                         the first count
 //     passes plain MODEL THREADS PROMPT_FILE N            N greedy tokens, one a pass: text and speed
 //
 // Prints one JSON document. Contexts are llama.cpp's defaults but for their size and the threads.
@@ -97,9 +99,33 @@ static double time_count(peer *p, int n, int past) {
     return least;
 }
 
+// The first row sees the same tokens whatever the count is. NaN compares as different too.
+static double first_row_difference(const peer *p, float *first, int set) {
+    const float *z = llama_get_logits_ith(p->context, 0);
+    const int n = llama_vocab_n_tokens(p->vocab);
+    double greatest = 0;
+    if (set) memcpy(first, z, (size_t)n * sizeof *z);
+    for (int i = 0; i < n; i++) {
+        const double d = z[i] > first[i] ? (double)z[i] - first[i] : (double)first[i] - z[i];
+        if (!(d <= greatest)) greatest = d;
+    }
+    return greatest;
+}
+
+static void print_list(const char *name, const double *values, int n, const char *format) {
+    printf("\"%s\":[", name);
+    for (int i = 0; i < n; i++) {
+        if (i) printf(",");
+        printf(format, values[i]);
+    }
+    printf("]");
+}
+
 static void curve(peer *p, int threads, int context, int rounds, char *list) {
-    int rows[COUNTS_MAX], n = 0;
-    double least[COUNTS_MAX];
+    int n = 0;
+    double rows[COUNTS_MAX], least[COUNTS_MAX], difference[COUNTS_MAX];
+    float *first = calloc((size_t)llama_vocab_n_tokens(p->vocab), sizeof *first);
+    if (!first) fail("no memory");
     for (char *rest, *s = strtok_r(list, ",", &rest); s && n < COUNTS_MAX; s = strtok_r(NULL, ",", &rest), n++) {
         rows[n] = atoi(s);
         if (rows[n] < 1 || rows[n] > ROWS_MAX) fail("rows: 1 to 512");
@@ -115,16 +141,18 @@ static void curve(peer *p, int threads, int context, int rounds, char *list) {
     }
     for (int r = 0; r < rounds; r++)
         for (int i = 0; i < n; i++) {
-            const double seconds = time_count(p, rows[i], context);
-            if (!r || seconds < least[i]) least[i] = seconds;
+            const double seconds = time_count(p, (int)rows[i], context);
+            if (!r || 1e3 * seconds < least[i]) least[i] = 1e3 * seconds;
+            if (!r) difference[i] = first_row_difference(p, first, i == 0);
         }
-    printf("{\"rows\":[");
-    for (int i = 0; i < n; i++)
-        printf("%s%d", i ? "," : "", rows[i]);
-    printf("],\"ms\":[");
-    for (int i = 0; i < n; i++)
-        printf("%s%.4f", i ? "," : "", 1e3 * least[i]);
-    printf("]}\n");
+    printf("{");
+    print_list("rows", rows, n, "%.0f");
+    printf(",");
+    print_list("ms", least, n, "%.4f");
+    printf(",");
+    print_list("difference", difference, n, "%.6g");
+    printf("}\n");
+    free(first);
 }
 
 static void print_hex(const char *bytes, int n) {

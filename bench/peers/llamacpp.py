@@ -370,6 +370,9 @@ def measure_all(args):
     if not os.path.exists(args.forerun):
         raise Failure("%s: not there; build it first (make build), or name it with --forerun" % args.forerun)
     args.programs = programs_of(args)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        say("the machine is busy (load %.1f): llama.cpp's threads wait for each other spinning, and such a comparison is not fair" % load)
     lines, skipped = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for model in args.model:

@@ -37,7 +37,8 @@ plot $passes using 1:3 with linespoints lw 2 pt 7 ps 0.5 lc rgb '#c05020' title 
 
 
 def number(value):
-    return "" if value is None else "%.4g" % value
+    """Four digits, without an exponent."""
+    return "" if value is None else "%.0f" % value if abs(value) >= 1000 else "%.4g" % value
 
 
 def line(cpu, isa, model, threads, what, rows, unit, ours, theirs, ratios, note):

@@ -24,22 +24,13 @@ import subprocess
 import sys
 import tempfile
 
+import modes as spec
 import report
 from build import PACKAGE, VERSION, Failure, build, compile_passes, fetch, run, say
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PARTS = ["pass", "decode", "prompt", "speculative"]
 DECODE_TOKENS, PROMPT_TOKENS, CONTEXT = 96, 512, 512
-# The modes of llama.cpp: program and arguments, at its own settings. DRAFT is replaced by the draft model.
-SIMPLE = "llama-speculative-simple"
-MODES = {
-    "draft": [SIMPLE, "--spec-type", "draft-simple", "-md", "DRAFT"],
-    "draft-tree": ["llama-speculative", "-md", "DRAFT"],
-    "lookup": ["llama-lookup"],
-    "ngram-simple": [SIMPLE, "--spec-type", "ngram-simple"],
-    "ngram-cache": [SIMPLE, "--spec-type", "ngram-cache"],
-    "ngram-mod": [SIMPLE, "--spec-type", "ngram-mod"],
-}
 
 
 def name_of(path):
@@ -161,20 +152,20 @@ class Bench:
             f.write(b"\n")  # its programs drop one
         found = {"none": (plain["tokens"], plain["seconds"], 0, 0, True)}
         for mode in self.args.modes:
-            if "DRAFT" in MODES[mode] and not self.args.draft_for(self.model):
+            if "DRAFT" in spec.MODES[mode] and not self.args.draft_for(self.model):
                 continue
-            program, *more = [self.args.draft_for(self.model) if word == "DRAFT" else word for word in MODES[mode]]
+            program, *more = [self.args.draft_for(self.model) if word == "DRAFT" else word for word in spec.MODES[mode]]
             threads = str(self.args.threads)
             if "-md" in more:
                 more += ["-td", threads, "-tbd", threads]
             command = [self.peer(program), "-m", self.model, "-t", threads, "-tb", threads, "-f", path, "--no-escape", "-c", "4096",
                        "-n", str(self.args.predict), "--temp", "0"] + more
             out, err, _ = peak_run(command)
-            found[mode] = read_mode(program, out, err, text) + (same_text(out, text, expected, plain["ended"]),)
+            found[mode] = spec.read_mode(program, out, err, text) + (spec.same_text(out, text, expected, plain["ended"]),)
         return found
 
     def speculative(self):
-        prompts = read_prompts(self.args.prompts, self.args.limit)
+        prompts = spec.read_prompts(self.args.prompts, self.args.limit)
         ours, theirs = {}, {}
         for i, message in enumerate(prompts):
             path = os.path.join(self.folder, "prompt.jsonl")
@@ -187,82 +178,8 @@ class Bench:
                 ours.setdefault(mode, []).append(found)
             for mode, found in self.peer_modes(text).items():
                 theirs.setdefault(mode, []).append(found)
-            say("%s: prompt %d of %d: forerun %s; llama.cpp %s" % (name_of(self.model), i + 1, len(prompts), speeds(ours), speeds(theirs)))
-        return [row for own, modes in ((True, ours), (False, theirs)) for row in mode_rows(own, modes)] + [best_row(ours, theirs)]
-
-
-def rate(found):
-    return found[0] / found[1]
-
-
-def total(runs):
-    return sum(f[0] for f in runs) / sum(f[1] for f in runs)
-
-
-def speeds(modes):
-    """Of the prompt just done."""
-    return ", ".join("%s %.1f%s" % (mode, rate(runs[-1]), "" if runs[-1][4] else " (other text)")
-                     for mode, runs in modes.items()) + " tokens/s"
-
-
-def mode_rows(own, modes):
-    """One line a mode: its speed and its ratio, prompt by prompt, to the same program's plain decoding."""
-    rows = []
-    for mode, runs in modes.items():
-        drafted, differs = sum(f[3] for f in runs), sum(not f[4] for f in runs)
-        note = "text differs: %d of %d" % (differs, len(runs))
-        if drafted:
-            note += "; accepted: %.0f %%" % (100 * sum(f[2] for f in runs) / drafted)
-        ratios = [rate(f) / rate(plain) for f, plain in zip(runs, modes["none"])]
-        speed = total(runs)
-        rows.append(("%s %s" % ("forerun" if own else "llama.cpp", mode), "", "tokens/s", speed if own else None,
-                     None if own else speed, ratios, note))
-    return rows
-
-
-def best_row(ours, theirs):
-    a, b = max(ours, key=lambda m: total(ours[m])), max(theirs, key=lambda m: total(theirs[m]))
-    return ("speculative", "", "tokens/s", total(ours[a]), total(theirs[b]),
-            [rate(x) / rate(y) for x, y in zip(ours[a], theirs[b])], "%s against %s" % (a, b))
-
-
-def read_mode(program, out, err, text):
-    """(tokens, seconds, accepted, drafted) of what a speculative program of llama.cpp printed."""
-    said = err + out.replace(text, b"").decode(errors="replace")
-    speed = re.search(r"decoded\s+(\d+) tokens in\s+([0-9.]+) seconds", said)
-    accepted, drafted = re.search(r"n_accept\s*= (\d+)", said), re.search(r"n_drafted\s*= (\d+)", said)
-    if not (speed and accepted and drafted):
-        raise Failure("%s: its statistics were not found in what it printed" % program)
-    return int(speed.group(1)), float(speed.group(2)), int(accepted.group(1)), int(drafted.group(1))
-
-
-def same_text(out, prompt, expected, ended):
-    """Whether the text behind the prompt is the plain one. A mode may go on past it by a pass, or print the end token."""
-    at = out.find(prompt)
-    if at < 0:
-        raise Failure("a speculative program of llama.cpp did not print its prompt")
-    got = out[at + len(prompt):]
-    if not got.startswith(expected):
-        return False
-    rest = got[len(expected):].strip()
-    return not ended or not rest or rest.startswith(b"<|")
-
-
-def read_prompts(path, limit):
-    """First user turn of the first `limit` prompts."""
-    if not path:
-        raise Failure("speculative modes need --prompts FILE.jsonl")
-    found = []
-    try:
-        with open(path, encoding="utf-8") as f:
-            for line in f:
-                if line.strip() and len(found) < limit:
-                    found.append(json.loads(line)["messages"][0]["content"])
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise Failure("--prompts %s: %s" % (path, error)) from error
-    if not found:
-        raise Failure("--prompts %s: no prompts in it" % path)
-    return found
+            say("%s: prompt %d of %d: forerun %s; llama.cpp %s" % (name_of(self.model), i + 1, len(prompts), spec.speeds(ours), spec.speeds(theirs)))
+        return [row for own, modes in ((True, ours), (False, theirs)) for row in spec.mode_rows(own, modes)] + [spec.best_row(ours, theirs)]
 
 
 def measure(args, model, folder):
@@ -330,7 +247,7 @@ def arguments():
     add("--prompts", metavar="FILE.jsonl", help="for the speculative modes; the first user turn of each")
     add("--limit", type=int, default=4, metavar="K", help="prompts taken (default: 4)")
     add("--predict", type=int, default=DECODE_TOKENS, metavar="N", help="tokens for each prompt (default: 96)")
-    add("--modes", default="draft,lookup,ngram-simple,ngram-mod", metavar="MODE,...", help="of llama.cpp: " + ", ".join(MODES))
+    add("--modes", default="draft,lookup,ngram-simple,ngram-mod", metavar="MODE,...", help="of llama.cpp: " + ", ".join(spec.MODES))
     add("--draft", action="append", metavar="FILE", help="draft model for the larger models of its family")
     add("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
     add("--llama", metavar="DIR", help="a folder that this script built llama.cpp into before, not to be built in again")
@@ -344,7 +261,7 @@ def arguments():
     args = parser.parse_args()
     args.only = args.only.split(",") if args.only else PARTS if args.prompts else PARTS[:-1]
     args.modes = [mode for mode in args.modes.split(",") if mode]
-    for word, known, option in [(w, PARTS, "--only") for w in args.only] + [(w, MODES, "--modes") for w in args.modes]:
+    for word, known, option in [(w, PARTS, "--only") for w in args.only] + [(w, spec.MODES, "--modes") for w in args.modes]:
         if word not in known:
             parser.error("%s: %s: expected %s" % (option, word, ", ".join(known)))
     try:

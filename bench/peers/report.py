@@ -147,8 +147,8 @@ def page(path, lines, peer):
             "- *Pass*: least time over all pairs, behind 512 tokens. forerun: `forerun curve`. llama.cpp: `passes.c` on its library, which",
             "  times the better of two passes of each size after an untimed one.",
             "- *Plain decoding*, *prompt*: `forerun run --drafter none` and `llama-bench`.",
-            "- *A mode*: greedy, its own figures; the ratio is to the same program's plain decoding of the same prompt. *Text differs* counts",
-            "  prompts whose text is not the one that plain decoding of the same program gives.",
+            "- *A mode*: greedy, its own figures; the ratio is to the same program's plain decoding of the same prompt. *Text differs*",
+            "  counts prompts whose text is not the one that plain decoding of the same program gives.",
             "- *Peak memory*: of the decoding runs, mapped pages of the model file included.", "",
             details(lines), ""]
     with open(path, "w", encoding="utf-8") as f:

@@ -13,6 +13,7 @@ root = os.environ["root"]
 sys.path[:0] = [os.path.join(root, "bench"), os.path.join(root, "bench", "peers")]
 import endurance
 import llamacpp
+import modes
 import report
 from build import Failure
 
@@ -30,7 +31,7 @@ def line(what, rows, ratios, model="m", note=""):
 
 
 def speculative_text_is_compared_behind_the_prompt():
-    same = llamacpp.same_text
+    same = modes.same_text
     assert same(b"\n\nthe prompt and so on\n\n", b"the prompt", b" and so", False)
     assert not same(b"\n\nthe prompt and no", b"the prompt", b" and so", False)
     assert not same(b"\n\nthe prompt and", b"the prompt", b" and so", False)
@@ -42,8 +43,8 @@ def speculative_text_is_compared_behind_the_prompt():
 
 def statistics_of_a_mode_are_read():
     said = "decoded   26 tokens in    1.250 seconds, speed: 20.8 t/s\nn_drafted = 20\nn_accept  = 15\n"
-    assert llamacpp.read_mode("x", b"p", said, b"p") == (26, 1.25, 15, 20)
-    assert "statistics" in fails(llamacpp.read_mode, "x", b"p", "something else", b"p")
+    assert modes.read_mode("x", b"p", said, b"p") == (26, 1.25, 15, 20)
+    assert "statistics" in fails(modes.read_mode, "x", b"p", "something else", b"p")
 
 
 def a_later_line_replaces_an_earlier_one(folder):

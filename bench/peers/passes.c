@@ -1,9 +1,12 @@
-// passes.c — what llama.cpp's own tools do not print: passes with logits on every row, and plain greedy text.
+// passes.c — what llama.cpp's own tools do not print: passes with logits on every row, and plain
+// greedy text.
 //
-//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT tokens, and the
-//                                                         greatest difference of the first row's logits to those of
-//                                                         the first count
-//     passes plain MODEL THREADS PROMPT_FILE N            N greedy tokens, one a pass: text and speed
+//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT
+//     tokens, and the
+//                                                         greatest difference of the first row's
+//                                                         logits to those of the first count
+//     passes plain MODEL THREADS PROMPT_FILE N            N greedy tokens, one a pass: text and
+//     speed
 //
 // Prints one JSON document. Contexts are llama.cpp's defaults but for their size and the threads.
 #include "llama.h"
@@ -81,11 +84,12 @@ static double pass(peer *p, const llama_token *ids, int n, int past, int all) {
 
 // The same ids as forerun's curve takes.
 static llama_token some_id(const peer *p, int i) {
-    return (llama_token)(((uint32_t)i * 2654435761u >> 8) % (uint32_t)llama_vocab_n_tokens(p->vocab));
+    return (llama_token)(((uint32_t)i * 2654435761u >> 8) %
+                         (uint32_t)llama_vocab_n_tokens(p->vocab));
 }
 
-// Each count is timed AGAIN times after a pass of the same size that is not: llama.cpp keeps the graph of
-// the pass before, so this is the better case for it.
+// Each count is timed AGAIN times after a pass of the same size that is not: llama.cpp keeps the
+// graph of the pass before, so this is the better case for it.
 static double time_count(peer *p, int n, int past) {
     llama_token ids[ROWS_MAX];
     double least = 0;
@@ -126,7 +130,8 @@ static void curve(peer *p, int threads, int context, int rounds, char *list) {
     double rows[COUNTS_MAX], least[COUNTS_MAX], difference[COUNTS_MAX];
     float *first = calloc((size_t)llama_vocab_n_tokens(p->vocab), sizeof *first);
     if (!first) fail("no memory");
-    for (char *rest, *s = strtok_r(list, ",", &rest); s && n < COUNTS_MAX; s = strtok_r(NULL, ",", &rest), n++) {
+    for (char *rest, *s = strtok_r(list, ",", &rest); s && n < COUNTS_MAX;
+         s = strtok_r(NULL, ",", &rest), n++) {
         rows[n] = atoi(s);
         if (rows[n] < 1 || rows[n] > ROWS_MAX) fail("rows: 1 to 512");
     }
@@ -177,8 +182,8 @@ static llama_token greatest(const peer *p, int row) {
     return best;
 }
 
-// The prompt's last token has a pass of its own, as in llama.cpp's speculative programs: then their text can
-// differ from this one only by what was drafted.
+// The prompt's last token has a pass of its own, as in llama.cpp's speculative programs: then their
+// text can differ from this one only by what was drafted.
 static void plain(peer *p, int threads, const char *path, int n_predict) {
     char *text = read_file(path), piece[256];
     const int bytes = (int)strlen(text), room = bytes + 8;
@@ -196,9 +201,11 @@ static void plain(peer *p, int threads, const char *path, int n_predict) {
         pass(p, &id, 1, n - 1 + made++, 1);
         id = greatest(p, 0);
         ended = llama_vocab_is_eog(p->vocab, id);
-        if (!ended) print_hex(piece, llama_token_to_piece(p->vocab, id, piece, sizeof piece, 0, true));
+        if (!ended)
+            print_hex(piece, llama_token_to_piece(p->vocab, id, piece, sizeof piece, 0, true));
     }
-    printf("\",\"tokens\":%d,\"seconds\":%.6f,\"ended\":%s}\n", made, now() - start, ended ? "true" : "false");
+    printf("\",\"tokens\":%d,\"seconds\":%.6f,\"ended\":%s}\n", made, now() - start,
+           ended ? "true" : "false");
     free(ids);
     free(text);
 }
@@ -212,7 +219,8 @@ int main(int argc, char **argv) {
         open_model(&p, argv[2]);
         plain(&p, atoi(argv[3]), argv[4], atoi(argv[5]));
     } else {
-        fail("usage: passes curve MODEL THREADS CONTEXT ROUNDS N,N... | passes plain MODEL THREADS PROMPT_FILE N");
+        fail("usage: passes curve MODEL THREADS CONTEXT ROUNDS N,N... | passes plain MODEL THREADS "
+             "PROMPT_FILE N");
     }
     close_peer(&p);
 }

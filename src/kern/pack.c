@@ -1,15 +1,12 @@
-// pack.c — GGUF rows to panels (fr_pack_panels) and one lane of a panel back to numbers
-// (fr_panel_lane).
+// pack.c — GGUF rows to panels.
 //
-// Writing goes lane by lane: a lane's dword of vector v lies at 64*v + 4*lane. Most types are a
-// plain dword transpose of the GGUF bytes; those that spread a code over several places are spelled
-// out to one code a byte first.
+// A block of 16 rows at a time, four rows in a vector register: four loads of 16 bytes, a transpose
+// of dwords, four stores into lines of the panel. Most types are no more than that; what spreads
+// the bits of a code over several places is moved there four lanes at once (lanes4.h).
 #include "kern/pack.h"
-#include "kern/half.h"
+#include "kern/lanes4.h"
 #include <assert.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 
 // ---------------------------------------------------------------- sizes
 size_t fr_panel_block_bytes(fr_type type) {
@@ -67,391 +64,308 @@ size_t fr_pack_panel_bytes(fr_type type, int k) {
            round64((size_t)(k / t->block) * fr_panel_block_bytes(type));
 }
 
-// ---------------------------------------------------------------- one GGUF block into its lane
-static void put_half(uint8_t *dst, int lane, const uint8_t *src) {
-    memcpy(dst + 2 * lane, src, 2);
+// ---------------------------------------------------------------- one block of 16 rows
+// src: where each of the 16 rows has this block. head: the block's f16 in the panel's header (types
+// that have one); dst: its place behind the header.
+typedef void pack_block_fn(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]);
+
+// The f16 at `offset` of every row.
+static inline void put_halves(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+    for (int lane = 0; lane < FR_PANEL; lane++)
+        memcpy(dst + 2 * lane, src[lane] + offset, 2);
 }
 
-// n_vec dwords of the source become the lane's dwords of n_vec consecutive vectors.
-static void put_dwords(uint8_t *dst, int lane, const uint8_t *src, int n_vec) {
-    for (int v = 0; v < n_vec; v++)
-        memcpy(dst + 64 * v + 4 * lane, src + 4 * v, 4);
+// The dword at `offset` of four rows.
+static inline fr_u32x4 gather4(const uint8_t *const src[4], size_t offset) {
+    return (fr_u32x4){fr_load1(src[0] + offset), fr_load1(src[1] + offset),
+                      fr_load1(src[2] + offset), fr_load1(src[3] + offset)};
 }
 
-// The fifth bits of 32 codes, bit i of `bits` for code i: bit g of byte b <- code 4g+b.
-static void put_fifth(uint8_t *dst, int lane, uint32_t bits) {
-    uint8_t h[4] = {0};
-    for (int i = 0; i < 32; i++)
-        h[i % 4] |= (uint8_t)((bits >> i & 1) << (i / 4));
-    memcpy(dst + 4 * lane, h, 4);
-}
-
-// Low 2 bits of 16 codes in one dword: bits 2g, 2g+1 of byte b <- code 4g+b.
-static void put_crumbs(uint8_t *dst, int lane, const uint8_t *code) {
-    for (int b = 0; b < 4; b++)
-        dst[4 * lane + b] = (uint8_t)((code[b] & 3) | (code[4 + b] & 3) << 2 |
-                                      (code[8 + b] & 3) << 4 | (code[12 + b] & 3) << 6);
-}
-
-// The 2-bit fields that Q2_K and Q3_K share: 256 codes from 64 bytes.
-static void spell_crumbs(uint8_t *code, const uint8_t *qs) {
-    for (int i = 0; i < 256; i++)
-        code[i] = qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-}
-
-static void put_q2_k(uint8_t *dst, int lane, const uint8_t *src) {
-    uint8_t code[256];
-    spell_crumbs(code, src + 16);
-    put_half(dst, lane, src + 80);
-    put_half(dst + 32, lane, src + 82);
-    for (int j = 0; j < 16; j++) {
-        dst[64 + 16 * j + lane] = src[j];
-        put_crumbs(dst + 320 + 64 * j, lane, code + 16 * j);
+// Two f16 of every row, side by side at `offset`: first all the first ones, then the second ones.
+static inline void put_half_pairs(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+    for (int i = 0; i < FR_PANEL; i += 4) {
+        fr_store_halves4(dst + 2 * i, dst + 32 + 2 * i, gather4(src + i, offset));
     }
 }
 
-static void put_q3_k(uint8_t *dst, int lane, const uint8_t *src) {
-    const uint8_t *hmask = src, *scales = src + 96;
-    uint8_t code[256];
-    spell_crumbs(code, src + 32);
-    for (int i = 0; i < 256; i++)
-        code[i] |= (uint8_t)((hmask[i % 32] >> (i / 32) & 1) << 2);
-    for (int j = 0; j < 16; j++) {
-        const int low = j < 8 ? scales[j] & 15 : scales[j - 8] >> 4;
-        const int high = scales[8 + j % 4] >> (2 * (j / 4)) & 3;
-        dst[16 * j + lane] = (uint8_t)((low | high << 4) - 32);
-        put_crumbs(dst + 256 + 64 * j, lane, code + 16 * j);
-        uint8_t *third = dst + 256 + 16 * 64 + 64 * (j / 2) + 4 * lane;
-        for (int i = 0; i < 16; i++)
-            third[i % 4] |= (uint8_t)((code[16 * j + i] >> 2) << (i / 4 + 4 * (j % 2)));
-    }
+// 16 bytes at `offset` of four rows: four vectors of their dwords.
+static inline void load_rows4(fr_u32x4 v[4], const uint8_t *const src[4], size_t offset) {
+    for (int i = 0; i < 4; i++)
+        v[i] = fr_load4(src[i] + offset);
+    fr_transpose4(v);
 }
 
-static void put_q4_k(uint8_t *dst, int lane, const uint8_t *src) {
-    put_half(dst, lane, src);
-    put_half(dst + 32, lane, src + 2);
-    put_dwords(dst + 64, lane, src + 4, 3 + 32);
-}
-
-static void put_q5_k(uint8_t *dst, int lane, const uint8_t *src) {
-    put_half(dst, lane, src);
-    put_half(dst + 32, lane, src + 2);
-    put_dwords(dst + 64, lane, src + 4, 3);
-    const uint8_t *qh = src + 16;
-    for (int j = 0; j < 8; j++) {
-        uint32_t bits = 0;
-        for (int i = 0; i < 32; i++)
-            bits |= (uint32_t)(qh[i] >> j & 1) << i;
-        put_fifth(dst + 256 + 64 * j, lane, bits);
-    }
-    put_dwords(dst + 256 + 512, lane, src + 48, 32);
-}
-
-static void put_q6_k(uint8_t *dst, int lane, const uint8_t *src) {
-    const uint8_t *ql = src, *qh = src + 128, *scales = src + 192;
-    uint8_t code[256];
-    for (int h = 0; h < 2; h++)
-        for (int l = 0; l < 32; l++) {
-            const uint8_t a = ql[64 * h + l], b = ql[64 * h + 32 + l], t = qh[32 * h + l];
-            uint8_t *c = code + 128 * h + l;
-            c[0] = (uint8_t)((a & 15) | (t & 3) << 4);
-            c[32] = (uint8_t)((b & 15) | (t >> 2 & 3) << 4);
-            c[64] = (uint8_t)(a >> 4 | (t >> 4 & 3) << 4);
-            c[96] = (uint8_t)(b >> 4 | (t >> 6) << 4);
+// 4 * quads dwords of every row from `offset` on become consecutive vectors, their bits `flip`
+// inverted.
+static inline void put_dwords(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset,
+                              int quads, uint32_t flip) {
+    for (int q = 0; q < quads; q++)
+        for (int i = 0; i < FR_PANEL; i += 4) {
+            fr_u32x4 v[4];
+            load_rows4(v, src + i, offset + 16 * (size_t)q);
+            for (int d = 0; d < 4; d++)
+                fr_store4(dst + 256 * q + 64 * d + 4 * i, v[d] ^ flip);
         }
-    for (int j = 0; j < 16; j++) {
-        dst[16 * j + lane] = scales[j];
-        for (int v = 0; v < 3; v++)
-            for (int b = 0; b < 4; b++) {
-                const uint8_t last = code[16 * j + 12 + b] >> (2 * v) & 3;
-                dst[256 + 64 * (3 * j + v) + 4 * lane + b] =
-                    (uint8_t)(code[16 * j + 4 * v + b] | last << 6);
+}
+
+// The fifth bits of 32 codes, bit i of the dword at `offset` for code i.
+static inline void put_fifth(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+    for (int i = 0; i < FR_PANEL; i += 4)
+        fr_store4(dst + 4 * i, fr_spread_bits(gather4(src + i, offset)));
+}
+
+// Bit j of the 32 bytes at `offset` belongs to code i of sub-block j: eight vectors, one for each.
+static inline void put_bit_planes(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+    for (int i = 0; i < FR_PANEL; i += 4) {
+        fr_u32x4 v[8];
+        load_rows4(v, src + i, offset);
+        load_rows4(v + 4, src + i, offset + 16);
+        fr_transpose_bits8(v);
+        for (int j = 0; j < 8; j++)
+            fr_store4(dst + 64 * j + 4 * i, v[j]);
+    }
+}
+
+// 256 codes of 2 bits from the 64 bytes at `offset`, which hold four codes 32 apart each.
+static inline void put_crumbs(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+    for (int half = 0; half < 2; half++)
+        for (int s = 0; s < 2; s++)
+            for (int i = 0; i < FR_PANEL; i += 4) {
+                fr_u32x4 v[4];
+                load_rows4(v, src + i, offset + (size_t)(32 * half + 16 * s));
+                fr_transpose_crumbs4(v);
+                for (int field = 0; field < 4; field++)
+                    fr_store4(dst + 64 * (8 * half + 2 * field + s) + 4 * i, v[field]);
             }
+}
+
+// 16 bytes of every row, one a sub-block: [sub-block][row].
+static inline void put_scales(uint8_t *dst, fr_u8x16 rows[FR_PANEL]) {
+    fr_transpose_bytes16(rows);
+    memcpy(dst, rows, 16 * sizeof *rows);
+}
+
+static void pack_nibbles(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_halves(head, src, 0);
+    put_dwords(dst, src, 2, 1, 0);
+}
+
+static void pack_q4_1(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_half_pairs(dst, src, 0);
+    put_dwords(dst + 64, src, 4, 1, 0);
+}
+
+static void pack_q5_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_halves(head, src, 0);
+    put_fifth(dst, src, 2);
+    put_dwords(dst + 64, src, 6, 1, 0);
+}
+
+static void pack_q5_1(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_half_pairs(dst, src, 0);
+    put_fifth(dst + 64, src, 4);
+    put_dwords(dst + 128, src, 8, 1, 0);
+}
+
+static void pack_q8_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_halves(head, src, 0);
+    put_dwords(dst, src, 2, 2, FR_BYTES(0x80));
+}
+
+static void pack_q2_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    fr_u8x16 scales[FR_PANEL];
+    for (int lane = 0; lane < FR_PANEL; lane++)
+        memcpy(&scales[lane], src[lane], 16);
+    put_half_pairs(dst, src, 80);
+    put_scales(dst + 64, scales);
+    put_crumbs(dst + 320, src, 16);
+}
+
+static void pack_q3_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    fr_u8x16 scales[FR_PANEL];
+    for (int lane = 0; lane < FR_PANEL; lane++) { // low nibbles in 8 bytes, bits 4-5 in 4 more
+        uint32_t s[3];
+        memcpy(s, src[lane] + 96, sizeof s);
+        const fr_u32x4 low = {s[0], s[1], s[0] >> 4, s[1] >> 4};
+        const fr_u32x4 high = {s[2], s[2] >> 2, s[2] >> 4, s[2] >> 6};
+        const fr_u32x4 both = (low & FR_BYTES(0x0f)) | (high & FR_BYTES(0x03)) << 4;
+        scales[lane] = (fr_u8x16)both - 32;
+    }
+    put_halves(head, src, 108);
+    put_scales(dst, scales);
+    put_crumbs(dst + 256, src, 32);
+    put_bit_planes(dst + 256 + 16 * 64, src, 0);
+}
+
+// d, dmin and 12 bytes of packed scales.
+static inline void put_k4_scales(uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_half_pairs(dst, src, 0);
+    for (int i = 0; i < FR_PANEL; i += 4) {
+        fr_u32x4 v[4];
+        load_rows4(v, src + i, 0);
+        for (int d = 1; d < 4; d++)
+            fr_store4(dst + 64 * d + 4 * i, v[d]);
     }
 }
 
-static void put_iq4_xs(uint8_t *dst, int lane, const uint8_t *src) {
-    const int high = src[2] | src[3] << 8;
-    for (int j = 0; j < 8; j++) {
-        const int low = src[4 + j / 2] >> (4 * (j % 2)) & 15;
-        dst[16 * j + lane] = (uint8_t)((low | (high >> (2 * j) & 3) << 4) - 32);
+static void pack_q4_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_k4_scales(dst, src);
+    put_dwords(dst + 256, src, 16, 8, 0);
+}
+
+static void pack_q5_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_k4_scales(dst, src);
+    put_bit_planes(dst + 256, src, 16);
+    put_dwords(dst + 256 + 512, src, 48, 8, 0);
+}
+
+// Sub-block of 16 codes, one a byte: the fourth group's codes go into the top bits of the others.
+static inline void put_codes6(uint8_t *dst, const fr_u32x4 code[4]) {
+    for (int v = 0; v < 3; v++)
+        fr_store4(dst + 64 * v, code[v] | (code[3] >> (2 * v) & FR_BYTES(3)) << 6);
+}
+
+static void pack_q6_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    fr_u8x16 scales[FR_PANEL];
+    for (int lane = 0; lane < FR_PANEL; lane++)
+        memcpy(&scales[lane], src[lane] + 192, 16);
+    put_halves(head, src, 208);
+    put_scales(dst, scales);
+    for (int part = 0; part < 4; part++) { // 16 bytes of a half: four sub-blocks, 32 codes apart
+        const int half = part / 2, s = part % 2;
+        for (int i = 0; i < FR_PANEL; i += 4) {
+            fr_u32x4 a[4], b[4], high[4], code[4][4];
+            load_rows4(a, src + i, (size_t)(64 * half + 16 * s));
+            load_rows4(b, src + i, (size_t)(64 * half + 32 + 16 * s));
+            load_rows4(high, src + i, (size_t)(128 + 32 * half + 16 * s));
+            for (int g = 0; g < 4; g++) {
+                code[0][g] = (a[g] & FR_BYTES(15)) | (high[g] & FR_BYTES(3)) << 4;
+                code[1][g] = (b[g] & FR_BYTES(15)) | (high[g] >> 2 & FR_BYTES(3)) << 4;
+                code[2][g] = (a[g] >> 4 & FR_BYTES(15)) | (high[g] >> 4 & FR_BYTES(3)) << 4;
+                code[3][g] = (b[g] >> 4 & FR_BYTES(15)) | (high[g] >> 6 & FR_BYTES(3)) << 4;
+            }
+            for (int f = 0; f < 4; f++)
+                put_codes6(dst + 256 + 192 * (8 * half + 2 * f + s) + 4 * i, code[f]);
+        }
     }
-    put_dwords(dst + 128, lane, src + 8, 32);
 }
 
-static uint32_t read_u32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+static void pack_iq4_xs(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_halves(head, src, 0);
+    for (int lane = 0; lane < FR_PANEL; lane++) {
+        const uint8_t *s = src[lane];
+        const int high = s[2] | s[3] << 8;
+        for (int j = 0; j < 8; j++) {
+            const int low = s[4 + j / 2] >> (4 * (j % 2)) & 15;
+            dst[16 * j + lane] = (uint8_t)((low | (high >> (2 * j) & 3) << 4) - 32);
+        }
+    }
+    put_dwords(dst + 128, src, 8, 8, 0);
 }
 
-// One GGUF block into lane `lane` of the panel's block at dst; `head`: the f16 of this block in the
-// header.
-static void put_block(fr_type type, uint8_t *head, uint8_t *dst, int lane, const uint8_t *src) {
+static void pack_f32(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    for (int i = 0; i < FR_PANEL; i += 4)
+        fr_store4(dst + 4 * i, gather4(src + i, 0));
+}
+
+static void pack_f32_x8(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_dwords(dst, src, 0, 2, 0);
+}
+
+static void pack_f16(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    put_halves(dst, src, 0);
+}
+
+static void pack_f16_x8(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    (void)head;
+    for (int i = 0; i < FR_PANEL; i += 4) {
+        fr_u32x4 v[4];
+        load_rows4(v, src + i, 0);
+        for (int pair = 0; pair < 4; pair++) {
+            uint8_t *out = dst + 64 * pair + 2 * i;
+            fr_store_halves4(out, out + 32, v[pair]);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- panels
+// Values of one call of the packing function: a block, or of float types eight where k allows.
+static int unit_of(const fr_qtype *t, int k) {
+    return t->block == 1 && k % 8 == 0 ? 8 : t->block;
+}
+
+static pack_block_fn *block_fn(fr_type type, bool by_eight) {
     switch (type) {
     case FR_TYPE_Q4_0:
     case FR_TYPE_IQ4_NL:
-        put_half(head, lane, src);
-        put_dwords(dst, lane, src + 2, 4);
-        break;
+        return pack_nibbles;
     case FR_TYPE_Q4_1:
-        put_half(dst, lane, src);
-        put_half(dst + 32, lane, src + 2);
-        put_dwords(dst + 64, lane, src + 4, 4);
-        break;
+        return pack_q4_1;
     case FR_TYPE_Q5_0:
-        put_half(head, lane, src);
-        put_fifth(dst, lane, read_u32(src + 2));
-        put_dwords(dst + 64, lane, src + 6, 4);
-        break;
+        return pack_q5_0;
     case FR_TYPE_Q5_1:
-        put_half(dst, lane, src);
-        put_half(dst + 32, lane, src + 2);
-        put_fifth(dst + 64, lane, read_u32(src + 4));
-        put_dwords(dst + 128, lane, src + 8, 4);
-        break;
+        return pack_q5_1;
     case FR_TYPE_Q8_0:
-        put_half(head, lane, src);
-        for (int i = 0; i < 32; i++)
-            dst[i / 4 * 64 + 4 * lane + i % 4] = src[2 + i] ^ 0x80;
-        break;
+        return pack_q8_0;
     case FR_TYPE_Q2_K:
-        put_q2_k(dst, lane, src);
-        break;
+        return pack_q2_k;
     case FR_TYPE_Q3_K:
-        put_half(head, lane, src + 108);
-        put_q3_k(dst, lane, src);
-        break;
+        return pack_q3_k;
     case FR_TYPE_Q4_K:
-        put_q4_k(dst, lane, src);
-        break;
+        return pack_q4_k;
     case FR_TYPE_Q5_K:
-        put_q5_k(dst, lane, src);
-        break;
+        return pack_q5_k;
     case FR_TYPE_Q6_K:
-        put_half(head, lane, src + 208);
-        put_q6_k(dst, lane, src);
-        break;
+        return pack_q6_k;
     case FR_TYPE_IQ4_XS:
-        put_half(head, lane, src);
-        put_iq4_xs(dst, lane, src);
-        break;
+        return pack_iq4_xs;
     case FR_TYPE_F32:
-        memcpy(dst + 4 * lane, src, 4);
-        break;
+        return by_eight ? pack_f32_x8 : pack_f32;
     case FR_TYPE_F16:
     case FR_TYPE_BF16:
-        put_half(dst, lane, src);
-        break;
+        return by_eight ? pack_f16_x8 : pack_f16;
     }
+    return NULL;
+}
+
+void fr_pack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows, int k) {
+    static const uint8_t zeros[256]; // stands for the blocks of rows that are not there
+    const fr_qtype *t = fr_qtype_of((uint32_t)type);
+    const size_t row_bytes = (size_t)fr_qtype_row_bytes(type, k);
+    const int unit = unit_of(t, k), n_units = k / unit;
+    const size_t head_step = fr_panel_header_bytes(type, k) ? 32 : 0;
+    const size_t dst_step = fr_panel_block_bytes(type) * (size_t)(unit / t->block);
+    const size_t src_step = (size_t)t->bytes * (size_t)(unit / t->block);
+    pack_block_fn *const pack = block_fn(type, unit != t->block);
+    uint8_t *head = dst, *const end = dst + fr_pack_panel_bytes(type, k);
+    dst += fr_panel_header_bytes(type, k);
+    const uint8_t *const first = dst, *src[FR_PANEL];
+    assert(n_rows > 0 && n_rows <= FR_PANEL && src_step <= sizeof zeros);
+    for (int lane = 0; lane < FR_PANEL; lane++)
+        src[lane] = lane < n_rows ? rows + (size_t)lane * row_bytes : zeros;
+    for (int u = 0; u < n_units; u++, head += head_step, dst += dst_step) {
+        pack(head, dst, src);
+        for (int lane = 0; lane < n_rows; lane++)
+            src[lane] += src_step;
+    }
+    if (head_step) memset(head, 0, (size_t)(first - head)); // both are rounded up to 64 bytes
+    memset(dst, 0, (size_t)(end - dst));
 }
 
 void fr_pack_panels(fr_type type, uint8_t *dst, const uint8_t *src, int m, int k, int p0, int p1) {
-    const fr_qtype *t = fr_qtype_of((uint32_t)type);
-    const size_t panel_bytes = fr_pack_panel_bytes(type, k),
-                 header = fr_panel_header_bytes(type, k);
-    const size_t block_bytes = fr_panel_block_bytes(type), step = header ? 32 : 0;
-    assert(t && panel_bytes);
-    const int blocks = k / t->block;
+    const size_t panel_bytes = fr_pack_panel_bytes(type, k);
+    const size_t source_bytes = FR_PANEL * (size_t)fr_qtype_row_bytes(type, k);
+    assert(panel_bytes);
     for (int p = p0; p < p1; p++) {
-        uint8_t *panel = dst + (size_t)p * panel_bytes;
-        memset(panel, 0, panel_bytes);
-        const int lanes = m - p * FR_PANEL < FR_PANEL ? m - p * FR_PANEL : FR_PANEL;
-        const uint8_t *rows = src + (size_t)p * FR_PANEL * (size_t)blocks * (size_t)t->bytes;
-        for (int b = 0; b < blocks; b++)
-            for (int lane = 0; lane < lanes; lane++)
-                put_block(type, panel + step * (size_t)b, panel + header + block_bytes * (size_t)b,
-                          lane,
-                          rows + ((size_t)lane * (size_t)blocks + (size_t)b) * (size_t)t->bytes);
-    }
-}
-
-// ---------------------------------------------------------------- and back
-static float get_half(const uint8_t *p, int lane) {
-    return fr_f16_to_f32((uint16_t)(p[2 * lane] | p[2 * lane + 1] << 8));
-}
-
-// 32 codes from 4 vectors of nibbles.
-static void get_nibbles(int8_t *code, const uint8_t *vec, int lane) {
-    for (int i = 0; i < 16; i++) {
-        const uint8_t byte = vec[i / 4 * 64 + 4 * lane + i % 4];
-        code[i] = (int8_t)(byte & 15);
-        code[16 + i] = (int8_t)(byte >> 4);
-    }
-}
-
-// Adds 16 where the fifth bit of one of 32 codes is set.
-static void get_fifth(int8_t *code, const uint8_t *vec, int lane) {
-    for (int i = 0; i < 32; i++)
-        code[i] = (int8_t)(code[i] | (vec[4 * lane + i % 4] >> (i / 4) & 1) << 4);
-}
-
-static void get_scales_k4(fr_lane_block *o, const uint8_t *vec, int lane) {
-    uint8_t s[12];
-    for (int i = 0; i < 12; i++)
-        s[i] = vec[i / 4 * 64 + 4 * lane + i % 4];
-    for (int j = 0; j < 4; j++) {
-        o->sc[j] = s[j] & 63;
-        o->mn[j] = s[4 + j] & 63;
-        o->sc[4 + j] = (s[8 + j] & 15) | s[j] >> 6 << 4;
-        o->mn[4 + j] = s[8 + j] >> 4 | s[4 + j] >> 6 << 4;
-    }
-}
-
-// Q4_K and Q5_K: 32 vectors, each the low codes of one sub-block and the high codes of the next.
-static void get_codes_k4(int8_t *code, const uint8_t *vec, int lane) {
-    for (int i = 0; i < 128; i++) {
-        const uint8_t byte = vec[i / 4 * 64 + 4 * lane + i % 4];
-        int8_t *c = code + i / 32 * 64 + i % 32;
-        c[0] = (int8_t)(byte & 15);
-        c[32] = (int8_t)(byte >> 4);
-    }
-}
-
-static int crumb(const uint8_t *vec, int lane, int i) { // i: 0..255
-    return vec[i / 16 * 64 + 4 * lane + i % 4] >> (i % 16 / 4 * 2) & 3;
-}
-
-static void get_q2_k(fr_lane_block *o, const uint8_t *src, int lane) {
-    o->d = get_half(src, lane);
-    o->m = get_half(src + 32, lane);
-    for (int j = 0; j < 16; j++) {
-        o->sc[j] = src[64 + 16 * j + lane] & 15;
-        o->mn[j] = src[64 + 16 * j + lane] >> 4;
-    }
-    for (int i = 0; i < 256; i++)
-        o->code[i] = (int8_t)crumb(src + 320, lane, i);
-}
-
-static void get_q3_k(fr_lane_block *o, const uint8_t *src, int lane) {
-    const uint8_t *low = src + 256, *high = src + 256 + 16 * 64;
-    for (int j = 0; j < 16; j++)
-        o->sc[j] = (int8_t)src[16 * j + lane];
-    for (int i = 0; i < 256; i++) {
-        const int third = high[i / 32 * 64 + 4 * lane + i % 4] >> (i % 32 / 4) & 1;
-        o->code[i] = (int8_t)((crumb(low, lane, i) | third << 2) - 4);
-    }
-}
-
-static void get_q6_k(fr_lane_block *o, const uint8_t *src, int lane) {
-    for (int j = 0; j < 16; j++) {
-        o->sc[j] = (int8_t)src[16 * j + lane];
-        const uint8_t *vec = src + 256 + 192 * j + 4 * lane;
-        for (int b = 0; b < 4; b++) {
-            const uint8_t v0 = vec[b], v1 = vec[64 + b], v2 = vec[128 + b];
-            int8_t *c = o->code + 16 * j + b;
-            c[0] = (int8_t)((v0 & 63) - 32);
-            c[4] = (int8_t)((v1 & 63) - 32);
-            c[8] = (int8_t)((v2 & 63) - 32);
-            c[12] = (int8_t)((v0 >> 6 | v1 >> 6 << 2 | v2 >> 6 << 4) - 32);
-        }
-    }
-}
-
-static void get_iq4_xs(fr_lane_block *o, const uint8_t *src, int lane) {
-    for (int j = 0; j < 8; j++) {
-        o->sc[j] = (int8_t)src[16 * j + lane];
-        get_nibbles(o->code + 32 * j, src + 128 + 256 * j, lane);
-    }
-    for (int i = 0; i < 256; i++)
-        o->code[i] = fr_iq4_values[o->code[i]];
-}
-
-void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *o) {
-    const size_t header = fr_panel_header_bytes(type, k);
-    const uint8_t *src = panel + header + (size_t)b * fr_panel_block_bytes(type);
-    const bool k256 = fr_qtype_of((uint32_t)type)->block == 256;
-    memset(o, 0, sizeof *o);
-    o->block = k256 ? 256 : 32;
-    o->sub = type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ? 16 : 32;
-    if (!k256) o->sc[0] = 1;
-    if (header) o->d = get_half(panel + 32 * (size_t)b, lane);
-    int offset = 0;
-    switch (type) {
-    case FR_TYPE_Q4_0:
-        get_nibbles(o->code, src, lane);
-        offset = 8;
-        break;
-    case FR_TYPE_IQ4_NL:
-        get_nibbles(o->code, src, lane);
-        for (int i = 0; i < 32; i++)
-            o->code[i] = fr_iq4_values[o->code[i]];
-        break;
-    case FR_TYPE_Q4_1:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_nibbles(o->code, src + 64, lane);
-        break;
-    case FR_TYPE_Q5_0:
-        get_nibbles(o->code, src + 64, lane);
-        get_fifth(o->code, src, lane);
-        offset = 16;
-        break;
-    case FR_TYPE_Q5_1:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_nibbles(o->code, src + 128, lane);
-        get_fifth(o->code, src + 64, lane);
-        break;
-    case FR_TYPE_Q8_0:
-        for (int i = 0; i < 32; i++)
-            o->code[i] = (int8_t)(src[i / 4 * 64 + 4 * lane + i % 4] ^ 0x80);
-        break;
-    case FR_TYPE_Q2_K:
-        get_q2_k(o, src, lane);
-        break;
-    case FR_TYPE_Q3_K:
-        get_q3_k(o, src, lane);
-        break;
-    case FR_TYPE_Q4_K:
-    case FR_TYPE_Q5_K:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_scales_k4(o, src + 64, lane);
-        get_codes_k4(o->code, src + (type == FR_TYPE_Q4_K ? 256 : 256 + 512), lane);
-        for (int j = 0; j < 8 && type == FR_TYPE_Q5_K; j++)
-            get_fifth(o->code + 32 * j, src + 256 + 64 * j, lane);
-        break;
-    case FR_TYPE_Q6_K:
-        get_q6_k(o, src, lane);
-        break;
-    case FR_TYPE_IQ4_XS:
-        get_iq4_xs(o, src, lane);
-        break;
-    case FR_TYPE_F32:
-    case FR_TYPE_F16:
-    case FR_TYPE_BF16:
-        assert(!"a type with codes");
-        break;
-    }
-    if (offset)
-        for (int i = 0; i < 32; i++)
-            o->code[i] = (int8_t)(o->code[i] - offset);
-}
-
-static void unpack_floats(const fr_matrix *w, const uint8_t *panel, int lane, float *dst) {
-    for (int i = 0; i < w->k; i++) {
-        const uint8_t *e = panel + (size_t)i * fr_panel_block_bytes(w->type);
-        if (w->type == FR_TYPE_F32) memcpy(&dst[i], e + 4 * lane, 4);
-        if (w->type == FR_TYPE_F16) dst[i] = get_half(e, lane);
-        if (w->type == FR_TYPE_BF16)
-            dst[i] = fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
-    }
-}
-
-void fr_unpack_row(const fr_matrix *w, int row, float *dst) {
-    const uint8_t *panel = w->panels + (size_t)(row / FR_PANEL) * w->panel_bytes;
-    const int lane = row % FR_PANEL, block = fr_qtype_of((uint32_t)w->type)->block;
-    if (block == 1) {
-        unpack_floats(w, panel, lane, dst);
-        return;
-    }
-    const bool adds_m = w->type == FR_TYPE_Q4_1 || w->type == FR_TYPE_Q5_1;
-    fr_lane_block o;
-    for (int b = 0; b < w->k / block; b++) {
-        fr_panel_lane(w->type, panel, w->k, b, lane, &o);
-        for (int i = 0; i < block; i++) {
-            const int j = i / o.sub;
-            const float scaled = o.d * (float)o.sc[j] * (float)o.code[i];
-            dst[b * block + i] = adds_m ? scaled + o.m : scaled - o.m * (float)o.mn[j];
-        }
+        const int rows = m - p * FR_PANEL < FR_PANEL ? m - p * FR_PANEL : FR_PANEL;
+        fr_pack_panel(type, dst + (size_t)p * panel_bytes, src + (size_t)p * source_bytes, rows, k);
     }
 }

@@ -40,6 +40,9 @@ size_t fr_pack_panel_bytes(fr_type type, int k); // 0 when k is not a multiple o
 // Panels [p0, p1) of a matrix of m rows; src: GGUF rows, first row of the matrix first; dst: the
 // matrix' panel 0.
 void fr_pack_panels(fr_type type, uint8_t *dst, const uint8_t *src, int m, int k, int p0, int p1);
+// One panel of n_rows rows (1..16; the lanes of missing rows are those of a row of zeros), 64-byte
+// aligned or not; writes fr_pack_panel_bytes.
+void fr_pack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows, int k);
 // Row `row` of a packed matrix as f32: the same values as fr_dequant_row gives for the GGUF row.
 void fr_unpack_row(const fr_matrix *w, int row, float *dst);
 

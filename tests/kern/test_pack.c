@@ -94,6 +94,28 @@ static void panels_packed_in_parts_equal_panels_packed_at_once(void **unused) {
     }
 }
 
+static void packing_writes_every_byte_and_missing_rows_weigh_nothing(void **unused) {
+    (void)unused;
+    float found[5 * 256];
+    for (int t = 0; t < N_TYPES; t++) {
+        const int m = 21, k = 5 * fr_qtype_of((uint32_t)all_types[t])->block;
+        sample s = make_sample(all_types[t], m, k);
+        uint8_t *over_ones = fr_alloc_zero(s.packed_bytes);
+        assert_non_null(over_ones);
+        memset(over_ones, 0xff, s.packed_bytes);
+        fr_pack_panels(all_types[t], over_ones, s.rows, m, k, 0, s.w.n_panels);
+        fr_pack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
+        assert_memory_equal(over_ones, s.packed + GUARD, s.packed_bytes);
+        for (int row = m; row < 16 * s.w.n_panels; row++) {
+            fr_unpack_row(&s.w, row, found);
+            for (int i = 0; i < k; i++)
+                assert_true(found[i] == 0);
+        }
+        fr_free(over_ones);
+        drop_sample(&s);
+    }
+}
+
 static void packed_sizes_are_those_of_the_file_and_whole_lines(void **unused) {
     (void)unused;
     for (int t = 0; t < N_TYPES; t++) {
@@ -111,6 +133,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pack_and_unpack_keep_every_weight),
         cmocka_unit_test(panels_packed_in_parts_equal_panels_packed_at_once),
+        cmocka_unit_test(packing_writes_every_byte_and_missing_rows_weigh_nothing),
         cmocka_unit_test(packed_sizes_are_those_of_the_file_and_whole_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,199 @@
+// unpack.c — one lane of a panel back to numbers (fr_panel_lane), a row back to floats.
+//
+// What the panels mean, one code at a time: the reference kernels read weights through this.
+#include "kern/half.h"
+#include "kern/pack.h"
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+static float get_half(const uint8_t *p, int lane) {
+    return fr_f16_to_f32((uint16_t)(p[2 * lane] | p[2 * lane + 1] << 8));
+}
+
+// 32 codes from 4 vectors of nibbles.
+static void get_nibbles(int8_t *code, const uint8_t *vec, int lane) {
+    for (int i = 0; i < 16; i++) {
+        const uint8_t byte = vec[i / 4 * 64 + 4 * lane + i % 4];
+        code[i] = (int8_t)(byte & 15);
+        code[16 + i] = (int8_t)(byte >> 4);
+    }
+}
+
+// Adds 16 where the fifth bit of one of 32 codes is set.
+static void get_fifth(int8_t *code, const uint8_t *vec, int lane) {
+    for (int i = 0; i < 32; i++)
+        code[i] = (int8_t)(code[i] | (vec[4 * lane + i % 4] >> (i / 4) & 1) << 4);
+}
+
+static void get_scales_k4(fr_lane_block *o, const uint8_t *vec, int lane) {
+    uint8_t s[12];
+    for (int i = 0; i < 12; i++)
+        s[i] = vec[i / 4 * 64 + 4 * lane + i % 4];
+    for (int j = 0; j < 4; j++) {
+        o->sc[j] = s[j] & 63;
+        o->mn[j] = s[4 + j] & 63;
+        o->sc[4 + j] = (s[8 + j] & 15) | s[j] >> 6 << 4;
+        o->mn[4 + j] = s[8 + j] >> 4 | s[4 + j] >> 6 << 4;
+    }
+}
+
+// Q4_K and Q5_K: 32 vectors, each the low codes of one sub-block and the high codes of the next.
+static void get_codes_k4(int8_t *code, const uint8_t *vec, int lane) {
+    for (int i = 0; i < 128; i++) {
+        const uint8_t byte = vec[i / 4 * 64 + 4 * lane + i % 4];
+        int8_t *c = code + i / 32 * 64 + i % 32;
+        c[0] = (int8_t)(byte & 15);
+        c[32] = (int8_t)(byte >> 4);
+    }
+}
+
+static int crumb(const uint8_t *vec, int lane, int i) { // i: 0..255
+    return vec[i / 16 * 64 + 4 * lane + i % 4] >> (i % 16 / 4 * 2) & 3;
+}
+
+static void get_q2_k(fr_lane_block *o, const uint8_t *src, int lane) {
+    o->d = get_half(src, lane);
+    o->m = get_half(src + 32, lane);
+    for (int j = 0; j < 16; j++) {
+        o->sc[j] = src[64 + 16 * j + lane] & 15;
+        o->mn[j] = src[64 + 16 * j + lane] >> 4;
+    }
+    for (int i = 0; i < 256; i++)
+        o->code[i] = (int8_t)crumb(src + 320, lane, i);
+}
+
+static void get_q3_k(fr_lane_block *o, const uint8_t *src, int lane) {
+    const uint8_t *low = src + 256, *high = src + 256 + 16 * 64;
+    for (int j = 0; j < 16; j++)
+        o->sc[j] = (int8_t)src[16 * j + lane];
+    for (int i = 0; i < 256; i++) {
+        const int third = high[i / 32 * 64 + 4 * lane + i % 4] >> (i % 32 / 4) & 1;
+        o->code[i] = (int8_t)((crumb(low, lane, i) | third << 2) - 4);
+    }
+}
+
+static void get_q6_k(fr_lane_block *o, const uint8_t *src, int lane) {
+    for (int j = 0; j < 16; j++) {
+        o->sc[j] = (int8_t)src[16 * j + lane];
+        const uint8_t *vec = src + 256 + 192 * j + 4 * lane;
+        for (int b = 0; b < 4; b++) {
+            const uint8_t v0 = vec[b], v1 = vec[64 + b], v2 = vec[128 + b];
+            int8_t *c = o->code + 16 * j + b;
+            c[0] = (int8_t)((v0 & 63) - 32);
+            c[4] = (int8_t)((v1 & 63) - 32);
+            c[8] = (int8_t)((v2 & 63) - 32);
+            c[12] = (int8_t)((v0 >> 6 | v1 >> 6 << 2 | v2 >> 6 << 4) - 32);
+        }
+    }
+}
+
+static void get_iq4_xs(fr_lane_block *o, const uint8_t *src, int lane) {
+    for (int j = 0; j < 8; j++) {
+        o->sc[j] = (int8_t)src[16 * j + lane];
+        get_nibbles(o->code + 32 * j, src + 128 + 256 * j, lane);
+    }
+    for (int i = 0; i < 256; i++)
+        o->code[i] = fr_iq4_values[o->code[i]];
+}
+
+void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *o) {
+    const size_t header = fr_panel_header_bytes(type, k);
+    const uint8_t *src = panel + header + (size_t)b * fr_panel_block_bytes(type);
+    const bool k256 = fr_qtype_of((uint32_t)type)->block == 256;
+    memset(o, 0, sizeof *o);
+    o->block = k256 ? 256 : 32;
+    o->sub = type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ? 16 : 32;
+    if (!k256) o->sc[0] = 1;
+    if (header) o->d = get_half(panel + 32 * (size_t)b, lane);
+    int offset = 0;
+    switch (type) {
+    case FR_TYPE_Q4_0:
+        get_nibbles(o->code, src, lane);
+        offset = 8;
+        break;
+    case FR_TYPE_IQ4_NL:
+        get_nibbles(o->code, src, lane);
+        for (int i = 0; i < 32; i++)
+            o->code[i] = fr_iq4_values[o->code[i]];
+        break;
+    case FR_TYPE_Q4_1:
+        o->d = get_half(src, lane);
+        o->m = get_half(src + 32, lane);
+        get_nibbles(o->code, src + 64, lane);
+        break;
+    case FR_TYPE_Q5_0:
+        get_nibbles(o->code, src + 64, lane);
+        get_fifth(o->code, src, lane);
+        offset = 16;
+        break;
+    case FR_TYPE_Q5_1:
+        o->d = get_half(src, lane);
+        o->m = get_half(src + 32, lane);
+        get_nibbles(o->code, src + 128, lane);
+        get_fifth(o->code, src + 64, lane);
+        break;
+    case FR_TYPE_Q8_0:
+        for (int i = 0; i < 32; i++)
+            o->code[i] = (int8_t)(src[i / 4 * 64 + 4 * lane + i % 4] ^ 0x80);
+        break;
+    case FR_TYPE_Q2_K:
+        get_q2_k(o, src, lane);
+        break;
+    case FR_TYPE_Q3_K:
+        get_q3_k(o, src, lane);
+        break;
+    case FR_TYPE_Q4_K:
+    case FR_TYPE_Q5_K:
+        o->d = get_half(src, lane);
+        o->m = get_half(src + 32, lane);
+        get_scales_k4(o, src + 64, lane);
+        get_codes_k4(o->code, src + (type == FR_TYPE_Q4_K ? 256 : 256 + 512), lane);
+        for (int j = 0; j < 8 && type == FR_TYPE_Q5_K; j++)
+            get_fifth(o->code + 32 * j, src + 256 + 64 * j, lane);
+        break;
+    case FR_TYPE_Q6_K:
+        get_q6_k(o, src, lane);
+        break;
+    case FR_TYPE_IQ4_XS:
+        get_iq4_xs(o, src, lane);
+        break;
+    case FR_TYPE_F32:
+    case FR_TYPE_F16:
+    case FR_TYPE_BF16:
+        assert(!"a type with codes");
+        break;
+    }
+    if (offset)
+        for (int i = 0; i < 32; i++)
+            o->code[i] = (int8_t)(o->code[i] - offset);
+}
+
+static void unpack_floats(const fr_matrix *w, const uint8_t *panel, int lane, float *dst) {
+    for (int i = 0; i < w->k; i++) {
+        const uint8_t *e = panel + (size_t)i * fr_panel_block_bytes(w->type);
+        if (w->type == FR_TYPE_F32) memcpy(&dst[i], e + 4 * lane, 4);
+        if (w->type == FR_TYPE_F16) dst[i] = get_half(e, lane);
+        if (w->type == FR_TYPE_BF16)
+            dst[i] = fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
+    }
+}
+
+void fr_unpack_row(const fr_matrix *w, int row, float *dst) {
+    const uint8_t *panel = w->panels + (size_t)(row / FR_PANEL) * w->panel_bytes;
+    const int lane = row % FR_PANEL, block = fr_qtype_of((uint32_t)w->type)->block;
+    if (block == 1) {
+        unpack_floats(w, panel, lane, dst);
+        return;
+    }
+    const bool adds_m = w->type == FR_TYPE_Q4_1 || w->type == FR_TYPE_Q5_1;
+    fr_lane_block o;
+    for (int b = 0; b < w->k / block; b++) {
+        fr_panel_lane(w->type, panel, w->k, b, lane, &o);
+        for (int i = 0; i < block; i++) {
+            const int j = i / o.sub;
+            const float scaled = o.d * (float)o.sc[j] * (float)o.code[i];
+            dst[b * block + i] = adds_m ? scaled + o.m : scaled - o.m * (float)o.mn[j];
+        }
+    }
+}

@@ -43,6 +43,8 @@ typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_
 typedef struct fr_engine_options { // {0} means the defaults
     const char *isa;               // NULL or "auto", "scalar", "avx2", "avx512", "amx"
     int threads;                   // 0: the physical cores this process may use
+    bool low_memory; // leave the weights in the mapped file: little memory of its own, slower, the
+                     // same bytes
     fr_progress_fn *progress;
     void *progress_user;
 } fr_engine_options;
@@ -95,8 +97,8 @@ typedef struct fr_piece {
     int depth, drafter;
 } fr_piece;
 // false: stop here; what a stop string or half a character held back is still handed out. While the
-// prompt is read, and after a token without text, it is asked with an empty piece, token -1, whether
-// to go on.
+// prompt is read, and after a token without text, it is asked with an empty piece, token -1,
+// whether to go on.
 typedef bool fr_stream_fn(void *user, const fr_piece *piece);
 
 typedef struct fr_request { // one generation

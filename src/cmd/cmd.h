@@ -20,7 +20,7 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     int threads, ctx, isa, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
-    bool json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages, all;
+    bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages, all;
 } fr_cmd_args;
 
 typedef struct fr_cmd {
@@ -34,7 +34,7 @@ extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.
-extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa
+extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa --low-memory
 extern const fr_option_group fr_cmd_engine_options; // the same without -c
 extern const fr_option_group fr_cmd_file_options;   // -m alone: no weights are read
 extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,

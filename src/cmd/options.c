@@ -14,8 +14,9 @@ static const char isa_names[] = "auto|scalar|avx2|avx512|amx|neon";
 #define THREADS {"threads",  't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL}
 #define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
 #define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
-static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, END};
-static const fr_option engine[] = {MODEL, THREADS, ISA, END};
+#define LOWMEM  {"low-memory", 0, FR_OPT_FLAG, AT(low_memory), NULL, NULL, NULL, "leave the weights in the mapped file: little memory of its own and no loading, but slower; the same bytes", 0, 0, NULL}
+static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, END};
+static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, END};
 static const fr_option file[] = {
     {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file; its weights are not read", 0, 0, NULL},
     END};

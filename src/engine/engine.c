@@ -29,7 +29,9 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
     if ((st = fr_pool_open(&e->pool, o->threads ? o->threads : fr_pool_default_threads(), err)))
         goto fail;
-    if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool, o->progress, o->progress_user, err)))
+    if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool,
+                            o->low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o->progress,
+                            o->progress_user, err)))
         goto fail;
     if ((st = check_vocabulary(e, err))) goto fail;
     fr_pool_adapt(e->pool, true);

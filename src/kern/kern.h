@@ -26,12 +26,15 @@ enum {
 
 // ---------------------------------------------------------------- weights
 // A matrix w[m][k], repacked into ceil(m/16) panels (layouts: kern/pack.h). Rows past m are zero.
+// Kernels read panels; a matrix left in its file has rows instead, and model/product.h packs a
+// panel of them at a time.
 typedef struct fr_matrix {
     fr_type type;
-    int m, k;           // outputs, inputs
-    int n_panels;       // ceil(m / 16)
-    size_t panel_bytes; // a multiple of 64
-    const uint8_t *panels;
+    int m, k;              // outputs, inputs
+    int n_panels;          // ceil(m / 16)
+    size_t panel_bytes;    // a multiple of 64
+    const uint8_t *panels; // NULL: left in the file
+    const uint8_t *rows;   // m GGUF rows, set when panels is NULL
 } fr_matrix;
 
 // ---------------------------------------------------------------- activations

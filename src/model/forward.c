@@ -1,4 +1,5 @@
 #include "model/forward.h"
+#include "model/product.h"
 #include "model/workspace.h"
 #include <assert.h>
 #include <math.h>
@@ -25,12 +26,12 @@ enum { PIECE_BYTES = 32 << 10 };
 
 // Panels [p0, p1) of all outputs laid end to end.
 static void multiply(const fr_forward *f, const fr_output *out, int n_out, const fr_act *act,
-                     int p0, int p1) {
+                     int p0, int p1, int t) {
     for (int i = 0; i < n_out && p1 > 0; i++) {
         const fr_matrix *w = out[i].w;
         const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
         if (from < to)
-            f->m->kern->matmul[w->type](out[i].y, w->m, &act[fr_act_kind_of(w->type)], w, from, to);
+            fr_product(f->m, w, out[i].y, w->m, &act[fr_act_kind_of(w->type)], from, to, t);
         p0 -= w->n_panels;
         p1 -= w->n_panels;
     }
@@ -70,7 +71,7 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
     barrier(f);
     const int piece = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
     while (fr_pool_take(f->m->pool, t, piece, &p0, &p1))
-        multiply(f, out, n_out, act, p0, p1);
+        multiply(f, out, n_out, act, p0, p1, t);
     barrier(f);
 }
 

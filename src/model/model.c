@@ -1,6 +1,7 @@
 #include "model/model.h"
 #include "kern/dequant.h"
 #include "kern/pack.h"
+#include "model/repack.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +10,13 @@
 // to fill it.
 typedef struct fr_binder {
     fr_model *m;
+    fr_weights weights;
     bool fill;
-    size_t bytes; // first run: what the arena must hold
-    fr_progress_fn *progress;
-    void *user;
-    uint64_t done, total;         // source bytes
+    size_t bytes;         // first run: what the arena must hold
+    size_t panel_bytes;   // first run: of the largest panel
+    uint64_t done, total; // source bytes
+    fr_repack *matrices;  // second run
+    int n_matrices;
     bool *bound;                  // by number of the tensor in the file
     const float *rope_factors[2]; // for all contexts or short ones; for long ones; NULL: none
     fr_status status;
@@ -26,12 +29,6 @@ static const fr_gguf_tensor *find(fr_binder *b, const char *name, bool required)
         b->status = fr_fail(b->err, FR_EDATA, "%s: expected a tensor, found none", name);
     if (t) b->bound[t - fr_gguf_tensor_at(b->m->gguf, 0)] = true;
     return t;
-}
-
-static void report(fr_binder *b, size_t bytes) {
-    b->done += bytes;
-    if (b->progress && !b->progress(b->user, "loading", b->done, b->total))
-        b->status = fr_fail(b->err, FR_EINTR, "loading was interrupted");
 }
 
 // A vector of n floats (norms, biases, RoPE factors), any type in the file, f32 here.
@@ -55,20 +52,27 @@ static const float *bind_vector(fr_binder *b, const char *name, int n, bool requ
     return v;
 }
 
-typedef struct fr_pack_job {
-    fr_type type;
-    uint8_t *dst;
-    const uint8_t *src;
-    int m, k, p0, p1;
-} fr_pack_job;
-
-enum { PACK_SLICE = 8 << 20 }; // bytes
-
-static void pack_share(void *arg, int thread, int n_threads) {
-    const fr_pack_job *j = arg;
-    int p0, p1;
-    fr_pool_share(j->p1 - j->p0, thread, n_threads, &p0, &p1);
-    fr_pack_panels(j->type, j->dst, j->src, j->m, j->k, j->p0 + p0, j->p0 + p1);
+// Room for a matrix whose rows begin `begin` bytes into its tensor, or where it lies in the file.
+static void place_matrix(fr_binder *b, fr_matrix *w, const fr_matrix *bound,
+                         const fr_gguf_tensor *t, size_t begin) {
+    const size_t bytes = bound->panel_bytes * (size_t)bound->n_panels;
+    if (!b->fill) {
+        if (b->weights == FR_WEIGHTS_PACKED) b->bytes += FR_ARENA_ROUND(bytes);
+        if (bound->panel_bytes > b->panel_bytes) b->panel_bytes = bound->panel_bytes;
+        b->total += (uint64_t)fr_qtype_row_bytes(bound->type, bound->k) * (uint64_t)bound->m;
+        b->n_matrices++;
+        return;
+    }
+    *w = *bound;
+    b->m->macs_per_row += (uint64_t)w->m * (uint64_t)w->k;
+    b->m->weights_bytes += bytes;
+    if (b->weights == FR_WEIGHTS_IN_PLACE) {
+        w->rows = (const uint8_t *)t->data + begin;
+        return;
+    }
+    uint8_t *panels = fr_arena_take(&b->m->arena, bytes);
+    w->panels = panels;
+    b->matrices[b->n_matrices++] = (fr_repack){t, begin, w, panels};
 }
 
 // Rows [first, first+m) of a matrix tensor with k inputs and rows_total outputs (a fused tensor
@@ -84,30 +88,12 @@ static void bind_rows(fr_binder *b, fr_matrix *w, const char *name, int first, i
                     name, k, rows_total, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
         return;
     }
-    size_t panel = fr_pack_panel_bytes(t->type, k);
-    int n_panels = (m + FR_PANEL - 1) / FR_PANEL;
-    size_t source = (size_t)fr_qtype_row_bytes(t->type, k) * m;
-    if (!b->fill) {
-        b->bytes += FR_ARENA_ROUND(panel * n_panels);
-        b->total += source;
-        return;
-    }
-    uint8_t *dst = fr_arena_take(&b->m->arena, panel * n_panels);
-    *w = (fr_matrix){
-        .type = t->type, .m = m, .k = k, .n_panels = n_panels, .panel_bytes = panel, .panels = dst};
-    size_t begin = (size_t)fr_qtype_row_bytes(t->type, k) * first;
-    const uint8_t *src = (const uint8_t *)t->data + begin;
-    fr_gguf_prefetch(b->m->gguf, t);
-    // Slice by slice, so that no more than one slice of the source lies in memory beside its copy.
-    int slice = (int)(PACK_SLICE / panel) + 1;
-    for (int p = 0; p < n_panels; p += slice) {
-        int end = p + slice < n_panels ? p + slice : n_panels;
-        fr_pool_run(b->m->pool, pack_share, &(fr_pack_job){t->type, dst, src, m, k, p, end});
-        fr_gguf_release(b->m->gguf, t, begin, source / (size_t)m * (size_t)end * FR_PANEL);
-    }
-    b->m->weights_bytes += panel * n_panels;
-    b->m->macs_per_row += (uint64_t)m * k;
-    report(b, source);
+    const fr_matrix bound = {.type = t->type,
+                             .m = m,
+                             .k = k,
+                             .n_panels = (m + FR_PANEL - 1) / FR_PANEL,
+                             .panel_bytes = fr_pack_panel_bytes(t->type, k)};
+    place_matrix(b, w, &bound, t, (size_t)fr_qtype_row_bytes(t->type, k) * (size_t)first);
 }
 
 static void bind_matrix(fr_binder *b, fr_matrix *w, const char *name, int m, int k) {
@@ -237,30 +223,50 @@ static fr_status check_embedding(fr_model *m, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
-                        fr_progress_fn *progress, void *user, fr_error *err) {
-    *m = (fr_model){.gguf = g, .kern = kern, .pool = pool};
-    fr_binder b = {.m = m, .progress = progress, .user = user, .err = err};
-    fr_status st = fr_config_read(&m->config, g, err);
-    if (st) goto fail;
-    if ((st = check_embedding(m, err))) goto fail;
-    if ((st = bind_first(&b))) goto fail;
-    if (!(m->layers = fr_alloc_array((size_t)m->config.n_layer, sizeof *m->layers))) {
-        st = fr_fail(err, FR_ENOMEM, "model: cannot get memory for %d layers", m->config.n_layer);
-        goto fail;
+// Second run: memory for everything, then the bindings, then the bytes.
+static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
+    fr_model *m = b->m;
+    fr_status st;
+    if (!(m->layers = fr_alloc_array((size_t)m->config.n_layer, sizeof *m->layers)))
+        return fr_fail(b->err, FR_ENOMEM, "model: cannot get memory for %d layers",
+                       m->config.n_layer);
+    if (!(b->matrices = fr_alloc_array((size_t)b->n_matrices, sizeof *b->matrices)))
+        return fr_fail(b->err, FR_ENOMEM, "model: cannot get memory for %d matrices",
+                       b->n_matrices);
+    const size_t stride = FR_ARENA_ROUND(b->panel_bytes), threads = fr_pool_threads(m->pool);
+    const bool in_place = b->weights == FR_WEIGHTS_IN_PLACE;
+    if (in_place) b->bytes += stride * threads;
+    if ((st = fr_arena_open(&m->arena, b->bytes, "model weights", b->err))) return st;
+    b->fill = true;
+    b->n_matrices = 0;
+    bind_all(b);
+    if (b->status) return b->status;
+    if (in_place) {
+        m->scratch = fr_arena_take(&m->arena, stride * threads);
+        m->scratch_stride = stride;
+        return FR_OK;
     }
-    if ((st = fr_arena_open(&m->arena, b.bytes, "model weights", err))) goto fail;
-    b.fill = true;
-    bind_all(&b);
-    if ((st = b.status)) goto fail;
-    if ((st = fr_rope_open(&m->rope, &m->config, b.rope_factors[0], err))) goto fail;
-    if (b.rope_factors[1] && (st = fr_rope_open(&m->rope_long, &m->config, b.rope_factors[1], err)))
-        goto fail;
+    fr_repack_report from = *report;
+    from.done = b->done;
+    from.total = b->total;
+    return fr_repack_run(m->gguf, m->pool, b->matrices, b->n_matrices, &from, b->err);
+}
+
+fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
+                        fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err) {
+    *m = (fr_model){.gguf = g, .kern = kern, .pool = pool};
+    fr_binder b = {.m = m, .weights = weights, .err = err};
+    fr_status st = fr_config_read(&m->config, g, err);
+    if (st) goto done;
+    if ((st = check_embedding(m, err))) goto done;
+    if ((st = bind_first(&b))) goto done;
+    if ((st = bind_second(&b, &(fr_repack_report){.progress = progress, .user = user}))) goto done;
+    if ((st = fr_rope_open(&m->rope, &m->config, b.rope_factors[0], err))) goto done;
+    if (b.rope_factors[1]) st = fr_rope_open(&m->rope_long, &m->config, b.rope_factors[1], err);
+done:
     fr_free(b.bound);
-    return FR_OK;
-fail:
-    fr_free(b.bound);
-    fr_model_close(m);
+    fr_free(b.matrices);
+    if (st) fr_model_close(m);
     return st;
 }
 
@@ -275,7 +281,7 @@ void fr_model_close(fr_model *m) {
 void fr_model_embed(const fr_model *m, int32_t id, float *x) {
     const fr_config *c = &m->config;
     assert(id >= 0 && id < c->n_vocab);
-    if (c->tied) {
+    if (c->tied && m->head.panels) {
         fr_unpack_row(&m->head, id, x);
     } else {
         const uint8_t *row =

@@ -2,7 +2,9 @@
 //
 // Read-only once open; sessions share it. The GGUF file stays mapped: an embedding matrix that is
 // not also the head is read from there, row by row; all other weights are copied (panels), and
-// their source pages given back.
+// their source pages given back. With FR_WEIGHTS_IN_PLACE the matrices stay in the mapping, where
+// processes share them and the system may drop them; every product packs them anew (product.h),
+// with the same bits.
 #ifndef FR_MODEL_MODEL_H
 #define FR_MODEL_MODEL_H
 #include "base/alloc.h"
@@ -20,6 +22,8 @@ typedef struct fr_layer {
     int window;                                  // 0: sees everything
 } fr_layer;
 
+typedef enum fr_weights { FR_WEIGHTS_PACKED, FR_WEIGHTS_IN_PLACE } fr_weights;
+
 typedef struct fr_model {
     fr_config config;
     const fr_kern *kern;
@@ -31,7 +35,9 @@ typedef struct fr_model {
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
     fr_rope rope_long; // LongRoPE: of contexts beyond the original one; freq NULL: the same as rope
-    fr_arena arena;    // all of the above
+    uint8_t *scratch;  // in place: room for a panel for each thread of the pool, whose runs take
+    size_t scratch_stride;                // turns; else NULL
+    fr_arena arena;                       // all of the above
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
@@ -39,7 +45,7 @@ typedef struct fr_model {
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
 // progress may be NULL.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
-                        fr_progress_fn *progress, void *user, fr_error *err);
+                        fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err);
 void fr_model_close(fr_model *m);
 // The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.
 void fr_model_embed(const fr_model *m, int32_t id, float *x);

@@ -102,6 +102,28 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
     fr_engine_close(plain);
 }
 
+// Weights left in the file, where every product packs them anew.
+static void low_memory_gives_the_same_bytes(void **state) {
+    (void)state;
+    need_model();
+    const fr_sampling law = {.temperature = 0.8f, .top_k = 40, .seed = 21};
+    fr_engine *packed = open_engine("auto", 2), *in_place;
+    fr_error err;
+    const fr_engine_options options = {.threads = 2, .low_memory = true};
+    if (fr_engine_open(&in_place, model_path, &options, &err)) fail_msg("%s", err.text);
+    for (int p = 0; p < N_PROMPTS; p++) {
+        fr_session *s, *t;
+        const fr_result x = generate(packed, &s, "none", p, &law);
+        const fr_result r = generate(in_place, &t, "prompt-lookup", p, &law);
+        assert_int_equal(r.n_tokens, x.n_tokens);
+        assert_memory_equal(r.tokens, x.tokens, sizeof *r.tokens * (size_t)r.n_tokens);
+        fr_session_close(s);
+        fr_session_close(t);
+    }
+    fr_engine_close(in_place);
+    fr_engine_close(packed);
+}
+
 // The definition itself is slow, so it says only a few tokens.
 static void the_definition_gives_the_same_bytes(void **state) {
     (void)state;
@@ -187,6 +209,7 @@ static void random_trees_give_the_logits_of_plain_decoding(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mode_gives_the_bytes_of_plain_decoding),
+        cmocka_unit_test(low_memory_gives_the_same_bytes),
         cmocka_unit_test(the_definition_gives_the_same_bytes),
         cmocka_unit_test(random_trees_give_the_logits_of_plain_decoding),
     };

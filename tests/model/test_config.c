@@ -105,7 +105,8 @@ static fr_status try_model(fixture *x, const change *c, fr_error *err) {
     fr_model m;
     *err = (fr_error){0};
     apply(x, c);
-    fr_status st = fr_model_open(&m, x->g, &fr_kern_scalar, x->pool, NULL, NULL, err);
+    fr_status st =
+        fr_model_open(&m, x->g, &fr_kern_scalar, x->pool, FR_WEIGHTS_PACKED, NULL, NULL, err);
     if (st) {
         if (st != FR_EDATA && st != FR_EUNSUP) fail_msg("status %d: %s", st, err->text);
         assert_true(strlen(err->text) > 10);
@@ -409,7 +410,9 @@ static void shared_bytes_do_not_multiply(void **state) {
     fr_gguf_close(x.g);
     x.g = NULL;
     if (fr_gguf_open_memory(&x.g, x.changed, end, "shared", &err)) fail_msg("%s", err.text);
-    assert_int_equal(fr_model_open(&m, x.g, &fr_kern_scalar, x.pool, NULL, NULL, &err), FR_EDATA);
+    assert_int_equal(
+        fr_model_open(&m, x.g, &fr_kern_scalar, x.pool, FR_WEIGHTS_PACKED, NULL, NULL, &err),
+        FR_EDATA);
     assert_non_null(strstr(err.text, "share"));
     close_fixture(&x);
 }

@@ -445,7 +445,8 @@ static float *longrope_logits(bool factors, int n_ctx) {
     if (fr_gguf_writer_finish_memory(w, &o.file, &bytes, &err) ||
         fr_gguf_open_memory(&o.gguf, o.file, bytes, "tiny", &err) ||
         fr_pool_open(&o.pool, 1, &err) ||
-        fr_model_open(&o.model, o.gguf, fr_kern_of(FR_ISA_SCALAR), o.pool, NULL, NULL, &err))
+        fr_model_open(&o.model, o.gguf, fr_kern_of(FR_ISA_SCALAR), o.pool, FR_WEIGHTS_PACKED, NULL,
+                      NULL, &err))
         fail_msg("%s", err.text);
     fr_gguf_writer_close(w);
     assert_int_equal(o.model.config.n_rot, 16);

@@ -17,6 +17,7 @@ enum { N_PREDICT = 12, MAX_CALLS = 20000 };
 
 typedef struct story { // one life of an engine
     const char *path, *drafter;
+    bool low_memory;
     int32_t tokens[N_PREDICT];
     int n_tokens;
 } story;
@@ -45,7 +46,7 @@ static fr_status generate(story *s, fr_engine *e, fr_session *session, fr_error 
 }
 
 static fr_status live(story *s, fr_error *err) {
-    const fr_engine_options engine_options = {.threads = 2};
+    const fr_engine_options engine_options = {.threads = 2, .low_memory = s->low_memory};
     const fr_session_options session_options = {.n_ctx = 128, .drafter = s->drafter};
     fr_engine *e = NULL;
     fr_session *session = NULL;
@@ -58,11 +59,11 @@ static fr_status live(story *s, fr_error *err) {
 }
 
 // Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it.
-static void fail_every_call(const char *arch, const char *drafter, bool on) {
+static void fail_every_call(const char *arch, const char *drafter, bool low_memory, bool on) {
     char path[] = "oom-XXXXXX";
     const fr_tiny_options tiny = {.arch = arch, .type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 3};
     fr_error err = {0};
-    story truth = {.path = path, .drafter = drafter}, s = truth;
+    story truth = {.path = path, .drafter = drafter, .low_memory = low_memory}, s = truth;
     close(mkstemp(path));
     if (fr_tiny_write(&tiny, path, &err)) fail_msg("%s", err.text);
     if (live(&truth, &err)) fail_msg("%s", err.text);
@@ -98,16 +99,16 @@ static void fail_every_call(const char *arch, const char *drafter, bool on) {
 
 static void one_failure_is_an_error_or_nothing(void **unused) {
     (void)unused;
-    fail_every_call("llama", "none", false);
-    fail_every_call("llama", "prompt-lookup", false);
-    fail_every_call("gemma3", "prompt-lookup", false);
-    fail_every_call("phi3", "none", false);
+    fail_every_call("llama", "none", false, false);
+    fail_every_call("llama", "prompt-lookup", false, false);
+    fail_every_call("gemma3", "prompt-lookup", false, false);
+    fail_every_call("phi3", "none", true, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {
     (void)unused;
-    fail_every_call("qwen2", "prompt-lookup", true);
-    fail_every_call("gemma3", "none", true);
+    fail_every_call("qwen2", "prompt-lookup", false, true);
+    fail_every_call("gemma3", "none", false, true);
 }
 
 int main(void) {

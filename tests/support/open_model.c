@@ -18,7 +18,8 @@ void fr_opened_open(fr_opened *o, const fr_tiny_options *options, const fr_kern 
     must(fr_tiny_memory(options, &o->file, &bytes, &err), &err);
     must(fr_gguf_open_memory(&o->gguf, o->file, bytes, "tiny", &err), &err);
     must(fr_pool_open(&o->pool, threads, &err), &err);
-    must(fr_model_open(&o->model, o->gguf, kern, o->pool, NULL, NULL, &err), &err);
+    must(fr_model_open(&o->model, o->gguf, kern, o->pool, FR_WEIGHTS_PACKED, NULL, NULL, &err),
+         &err);
 }
 
 void fr_opened_close(fr_opened *o) {

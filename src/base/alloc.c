@@ -29,10 +29,14 @@ void fr_free(void *p) {
     free(p);
 }
 
+// Huge pages make large memory quick to walk; in small workspaces, of which a pass may touch the
+// first rows only, they would be memory for nothing.
+enum { HUGE_FROM = 32 << 20 };
+
 void *fr_pages_alloc(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
-    madvise(p, bytes, MADV_HUGEPAGE);
+    if (bytes >= HUGE_FROM) madvise(p, bytes, MADV_HUGEPAGE);
     return p;
 }
 

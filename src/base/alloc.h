@@ -13,8 +13,8 @@ void fr_free(void *p);                                 // NULL is fine
 bool fr_mul_size(size_t a, size_t b, size_t *product); // false: overflow
 bool fr_add_size(size_t a, size_t b, size_t *sum);
 
-// Large memory straight from the kernel, zeroed, with huge pages asked for; fr_pages_free with the
-// same size.
+// Large memory straight from the kernel, zeroed, with huge pages asked for from 32 MB on;
+// fr_pages_free with the same size.
 void *fr_pages_alloc(size_t bytes);
 void fr_pages_free(void *p, size_t bytes);
 

@@ -27,6 +27,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     if (!e) return fr_fail(err, FR_ENOMEM, "engine: cannot get %zu bytes", sizeof *e);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
+    fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
     if ((st = fr_pool_open(&e->pool, o->threads ? o->threads : fr_pool_default_threads(), err)))
         goto fail;
     if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool,

@@ -247,6 +247,12 @@ void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t, size_t offset, s
     fr_map_release(m, at + offset, bytes < t->bytes - offset ? bytes : t->bytes - offset);
 }
 
+void fr_gguf_release_all(const fr_gguf *g) {
+    if (g->map.data) fr_map_release(&g->map, 0, g->map.bytes);
+    for (int i = 0; i < g->n_parts; i++)
+        fr_gguf_release_all(g->parts[i]);
+}
+
 void fr_gguf_prefetch(const fr_gguf *g, const fr_gguf_tensor *t) {
     size_t offset;
     const fr_map *m = map_of(g, t, &offset);

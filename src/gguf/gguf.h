@@ -137,10 +137,11 @@ size_t fr_gguf_n_tensors(const fr_gguf *g);
 const fr_gguf_tensor *fr_gguf_tensor_at(const fr_gguf *g, size_t i);
 const fr_gguf_tensor *fr_gguf_tensor_find(const fr_gguf *g, const char *name);
 
-// Gives the memory of source pages back: those inside `bytes` bytes of a tensor's data from `offset`
-// on (clamped to the tensor). The data can still be read (again from the file). Called while
-// repacking, so that weights do not lie in memory twice.
+// Gives the memory of source pages back: those inside `bytes` bytes of a tensor's data from
+// `offset` on (clamped to the tensor). The data can still be read (again from the file). Called
+// while repacking, so that weights do not lie in memory twice.
 void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t, size_t offset, size_t bytes);
+void fr_gguf_release_all(const fr_gguf *g);                       // of all files, metadata too
 void fr_gguf_prefetch(const fr_gguf *g, const fr_gguf_tensor *t); // will soon be read in order
 
 // What names this model: 32 hex digits and a NUL. A hash of all metadata, of the tensor table

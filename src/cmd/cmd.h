@@ -20,7 +20,8 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     int threads, ctx, isa, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
-    bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages, all;
+    bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
+        all;
 } fr_cmd_args;
 
 typedef struct fr_cmd {

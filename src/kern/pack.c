@@ -227,7 +227,7 @@ static void pack_q5_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
 // Sub-block of 16 codes, one a byte: the fourth group's codes go into the top bits of the others.
 static inline void put_codes6(uint8_t *dst, const fr_u32x4 code[4]) {
     for (int v = 0; v < 3; v++)
-        fr_store4(dst + 64 * v, code[v] | (code[3] >> (2 * v) & FR_BYTES(3)) << 6);
+        fr_store4(dst + 64 * v, code[v] | (code[3] << (6 - 2 * v) & FR_BYTES(0xc0)));
 }
 
 static void pack_q6_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
@@ -244,10 +244,10 @@ static void pack_q6_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
             load_rows4(b, src + i, (size_t)(64 * half + 32 + 16 * s));
             load_rows4(high, src + i, (size_t)(128 + 32 * half + 16 * s));
             for (int g = 0; g < 4; g++) {
-                code[0][g] = (a[g] & FR_BYTES(15)) | (high[g] & FR_BYTES(3)) << 4;
-                code[1][g] = (b[g] & FR_BYTES(15)) | (high[g] >> 2 & FR_BYTES(3)) << 4;
-                code[2][g] = (a[g] >> 4 & FR_BYTES(15)) | (high[g] >> 4 & FR_BYTES(3)) << 4;
-                code[3][g] = (b[g] >> 4 & FR_BYTES(15)) | (high[g] >> 6 & FR_BYTES(3)) << 4;
+                code[0][g] = (a[g] & FR_BYTES(0x0f)) | (high[g] << 4 & FR_BYTES(0x30));
+                code[1][g] = (b[g] & FR_BYTES(0x0f)) | (high[g] << 2 & FR_BYTES(0x30));
+                code[2][g] = (a[g] >> 4 & FR_BYTES(0x0f)) | (high[g] & FR_BYTES(0x30));
+                code[3][g] = (b[g] >> 4 & FR_BYTES(0x0f)) | (high[g] >> 2 & FR_BYTES(0x30));
             }
             for (int f = 0; f < 4; f++)
                 put_codes6(dst + 256 + 192 * (8 * half + 2 * f + s) + 4 * i, code[f]);

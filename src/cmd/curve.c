@@ -170,6 +170,21 @@ static fr_status open_context(measuring *m, fr_error *err) {
     return fr_passes_open(&m->passes, m->engine, m->most_context, FR_CURVE_ROWS, err);
 }
 
+// What a pass reads: the panels, or the file where it lies.
+static const uint8_t *weights_of(const fr_model *m, size_t *bytes) {
+    *bytes = m->arena.used;
+    if (m->layers[0].q.panels) return m->arena.base;
+    const uint8_t *begin = m->embed->data, *end = begin;
+    for (size_t i = 0; i < fr_gguf_n_tensors(m->gguf); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(m->gguf, i);
+        const uint8_t *data = t->data;
+        if (data < begin) begin = data;
+        if (data + t->bytes > end) end = data + t->bytes;
+    }
+    *bytes = (size_t)(end - begin);
+    return begin;
+}
+
 static fr_status open_all(measuring *m, fr_error *err) {
     fr_status st = read_options(m, err);
     if (!st) st = open_cells(&m->curve, err);
@@ -178,8 +193,9 @@ static fr_status open_all(measuring *m, fr_error *err) {
     if (st) return st;
     const fr_model *model = &m->engine->model;
     m->curve.info = fr_engine_describe(m->engine);
-    return fr_probe_open(&m->probe, model->pool, model->kern->isa, model->arena.base,
-                         model->arena.used, err);
+    size_t bytes;
+    const uint8_t *weights = weights_of(model, &bytes);
+    return fr_probe_open(&m->probe, model->pool, model->kern->isa, weights, bytes, err);
 }
 
 static void close_all(measuring *m) {

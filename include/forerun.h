@@ -41,7 +41,7 @@ typedef struct fr_session fr_session;
 typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
 typedef struct fr_engine_options { // {0} means the defaults
-    const char *isa;               // NULL or "auto", "scalar", "avx2", "avx512", "amx"
+    const char *isa;               // NULL or "auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"
     int threads;                   // 0: the physical cores this process may use
     bool low_memory; // leave the weights in the mapped file: little memory of its own, slower, the
                      // same bytes

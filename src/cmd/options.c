@@ -7,7 +7,7 @@
 #define AT(member) offsetof(fr_cmd_args, member)
 #define END                                                                                        \
     { .name = NULL }
-static const char isa_names[] = "auto|scalar|avx2|avx512|amx|neon";
+static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
 
 // clang-format off
 #define MODEL   {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file", 0, 0, NULL}
@@ -57,6 +57,7 @@ const fr_option_group fr_cmd_output_options = {"Output", output};
 const fr_option_group fr_cmd_quiet_options = {"Output", quiet};
 
 const char *fr_cmd_isa(const fr_cmd_args *args) {
-    static const char *const names[] = {"auto", "scalar", "avx2", "avx512", "amx", "neon"};
+    static const char *const names[] = {"auto",   "scalar", "avx2", "avx-vnni",
+                                        "avx512", "amx",    "neon"};
     return names[args->isa];
 }

@@ -20,6 +20,7 @@ enum { STATE_AVX = 0x6, STATE_AVX512 = 0xe6, STATE_AMX = 0x60000 };
 enum {
     LEAF1_ECX = bit_FMA | bit_OSXSAVE | bit_AVX | bit_F16C,
     LEAF7_EBX_AVX2 = bit_AVX2,
+    LEAF7_1_EAX_VNNI = 1 << 4, // avx-vnni, in sub-leaf 1
     LEAF7_EBX_AVX512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | (int)bit_AVX512VL,
     LEAF7_ECX_AVX512 = bit_AVX512VNNI,
     LEAF7_EDX_AMX = 1 << 24 | 1 << 25, // amx-tile, amx-int8
@@ -45,6 +46,12 @@ static bool amx_granted(void) {
 #endif
 }
 
+static bool has_avx_vnni(void) {
+    uint32_t last, a, b, c, d; // `last`: the highest sub-leaf that says anything
+    return __get_cpuid_count(7, 0, &last, &b, &c, &d) && last >= 1 &&
+           __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, LEAF7_1_EAX_VNNI);
+}
+
 static bool cpu_has(fr_isa isa) {
     uint32_t a, b, c, d, b7, c7, d7;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, LEAF1_ECX)) return false;
@@ -54,6 +61,7 @@ static bool cpu_has(fr_isa isa) {
     const bool avx512 = avx2 && (states & STATE_AVX512) == STATE_AVX512 &&
                         has(b7, (uint32_t)LEAF7_EBX_AVX512) && has(c7, LEAF7_ECX_AVX512);
     if (isa == FR_ISA_AVX2) return avx2;
+    if (isa == FR_ISA_AVX_VNNI) return avx2 && has_avx_vnni();
     if (isa == FR_ISA_AVX512) return avx512;
     return avx512 && (states & STATE_AMX) == STATE_AMX && has(d7, LEAF7_EDX_AMX) && amx_granted();
 }
@@ -67,6 +75,10 @@ static const fr_kern *built(fr_isa isa) {
 #if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX2)
     case FR_ISA_AVX2:
         return &fr_kern_avx2;
+#endif
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVXVNNI)
+    case FR_ISA_AVX_VNNI:
+        return &fr_kern_avxvnni;
 #endif
 #if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX512)
     case FR_ISA_AVX512:
@@ -92,7 +104,7 @@ bool fr_isa_available(fr_isa isa) {
 }
 
 const char *fr_isa_name(fr_isa isa) {
-    static const char *const names[FR_ISA_COUNT] = {"scalar", "avx2", "avx512", "amx"};
+    static const char *const names[FR_ISA_COUNT] = {"scalar", "avx2", "avx-vnni", "avx512", "amx"};
     return (unsigned)isa < FR_ISA_COUNT ? names[isa] : "unknown";
 }
 
@@ -101,7 +113,7 @@ const fr_kern *fr_kern_of(fr_isa isa) {
 }
 
 fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err) {
-    static const char *const titles[FR_ISA_COUNT] = {"", "AVX2", "AVX-512", "AMX"};
+    static const char *const titles[FR_ISA_COUNT] = {"", "AVX2", "AVX-VNNI", "AVX-512", "AMX"};
     *out = NULL;
     if (!isa || !strcmp(isa, "auto")) {
         for (int i = FR_ISA_COUNT - 1; i >= 0 && !*out; i--)
@@ -115,5 +127,6 @@ fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err) {
     }
     if (!strcmp(isa, "neon")) return fr_fail(err, FR_EUNSUP, "isa neon: this CPU has no NEON");
     return fr_fail(err, FR_EARG,
-                   "isa: expected auto, scalar, avx2, avx512, amx or neon, found '%.40s'", isa);
+                   "isa: expected auto, scalar, avx2, avx-vnni, avx512, amx or neon, found '%.40s'",
+                   isa);
 }

@@ -1,8 +1,8 @@
 // kern.h — the table of kernels: everything that a pass computes, once per instruction set.
 //
-// ref/ is the definition (plain C, slow, final); avx2/, avx512/ and amx/ give its bits, chosen when
-// the program starts (fr_kern_pick). docs/numerics.md states the order of every sum. Three laws
-// hold for every entry:
+// ref/ is the definition (plain C, slow, final); avx2/, avxvnni/, avx512/ and amx/ give its bits,
+// chosen when the program starts (fr_kern_pick). docs/numerics.md states the order of every sum.
+// Three laws hold for every entry:
 //   1. a row's result does not depend on how many rows share the call, nor on the thread that
 //   computes it;
 //   2. integer sums are exact inside a quantisation group, float sums are one chain in a fixed
@@ -14,7 +14,14 @@
 #include "base/status.h"
 #include "kern/qtype.h"
 
-typedef enum fr_isa { FR_ISA_SCALAR, FR_ISA_AVX2, FR_ISA_AVX512, FR_ISA_AMX, FR_ISA_COUNT } fr_isa;
+typedef enum fr_isa { // the better, the later
+    FR_ISA_SCALAR,
+    FR_ISA_AVX2,
+    FR_ISA_AVX_VNNI, // 256-bit VNNI without AVX-512
+    FR_ISA_AVX512,   // with VNNI
+    FR_ISA_AMX,
+    FR_ISA_COUNT
+} fr_isa;
 
 enum {
     FR_PANEL = 16,        // weight rows a panel; dword lane i of a 64-byte vector belongs to row i
@@ -133,7 +140,7 @@ const fr_kern *fr_kern_of(fr_isa isa); // NULL when it is not available
 
 extern const fr_kern fr_kern_scalar;
 #ifdef FR_HAVE_X86
-extern const fr_kern fr_kern_avx2, fr_kern_avx512, fr_kern_amx;
+extern const fr_kern fr_kern_avx2, fr_kern_avxvnni, fr_kern_avx512, fr_kern_amx;
 #endif
 
 #endif

@@ -19,9 +19,9 @@ static void pick_takes_the_best_by_default(void **state) {
 
 static void pick_by_name_agrees_with_availability(void **state) {
     (void)state;
-    static const char *const sentence[] = {"", "isa avx2: this CPU has no AVX2",
-                                           "isa avx512: this CPU has no AVX-512",
-                                           "isa amx: this CPU has no AMX"};
+    static const char *const sentence[] = {
+        "", "isa avx2: this CPU has no AVX2", "isa avx-vnni: this CPU has no AVX-VNNI",
+        "isa avx512: this CPU has no AVX-512", "isa amx: this CPU has no AMX"};
     for (int isa = 0; isa < FR_ISA_COUNT; isa++) {
         const char *name = fr_isa_name((fr_isa)isa);
         const fr_kern *kern = NULL;
@@ -44,7 +44,8 @@ static void pick_refuses_other_names(void **state) {
     assert_int_equal(fr_kern_pick(&kern, "sse9", &err), FR_EARG);
     assert_null(kern);
     assert_string_equal(err.text,
-                        "isa: expected auto, scalar, avx2, avx512, amx or neon, found 'sse9'");
+                        "isa: expected auto, scalar, avx2, avx-vnni, avx512, amx or neon, "
+                        "found 'sse9'");
     assert_int_equal(fr_kern_pick(&kern, "neon", &err), FR_EUNSUP);
     assert_string_equal(err.text, "isa neon: this CPU has no NEON");
     assert_int_equal(fr_kern_pick(&kern, "", NULL), FR_EARG);

@@ -18,32 +18,9 @@ FR_INLINE void store_tile(const int rows, const __m512 *sum, float *y, int ldy, 
 }
 
 // ------------------------------------------------------------------ blocks of 32
-typedef struct b32_layout {
-    int bytes, hi, lo; // of a block; where the fifth bits and the codes begin
-    int offset;        // code - offset is the value
-    bool header, mins; // d in the panel's header; d and m in the block
-} b32_layout;
-
-FR_INLINE b32_layout b32_layout_of(const fr_type type) {
-    switch (type) {
-    case FR_TYPE_Q4_0:
-        return (b32_layout){256, 0, 0, 8, true, false};
-    case FR_TYPE_Q4_1:
-        return (b32_layout){320, 0, 64, 0, false, true};
-    case FR_TYPE_Q5_0:
-        return (b32_layout){320, 0, 64, 16, true, false};
-    case FR_TYPE_Q5_1:
-        return (b32_layout){384, 64, 128, 0, false, true};
-    case FR_TYPE_Q8_0:
-        return (b32_layout){512, 0, 0, 128, true, false};
-    default:
-        return (b32_layout){256, 0, 0, 128, true, false}; // IQ4_NL, as value + 128
-    }
-}
-
 // The u8 codes of k-group g (0..7) of a block.
 FR_INLINE __m512i b32_codes(const fr_type type, const uint8_t *block, const int g) {
-    const b32_layout at = b32_layout_of(type);
+    const fr_b32_layout at = fr_b32_layout_of(type);
     if (type == FR_TYPE_Q8_0) return fr_vec(block + 64 * g);
     const __m512i nibbles = fr_nibbles(block + at.lo + 64 * (g % 4), g / 4);
     if (type == FR_TYPE_Q5_0 || type == FR_TYPE_Q5_1)
@@ -53,13 +30,13 @@ FR_INLINE __m512i b32_codes(const fr_type type, const uint8_t *block, const int 
 
 FR_INLINE void b32_tile(const fr_type type, const int rows, const uint8_t *panel, const fr_act *a,
                         int r0, int ldy, float *y, __mmask16 lanes) {
-    const b32_layout at = b32_layout_of(type);
+    const fr_b32_layout at = fr_b32_layout_of(type);
     const size_t n = (size_t)a->n;
     const int n_blocks = a->k / 32;
     // (-offset, 0): a pair product with the sum of the codes, whose low half is all of it.
     const __m512i offset = _mm512_set1_epi32(-at.offset & 0xffff);
     const uint8_t *scales = panel;
-    const uint8_t *block = at.header ? panel + (((size_t)n_blocks * 32 + 63) & ~(size_t)63) : panel;
+    const uint8_t *block = at.header ? panel + fr_scales_bytes(n_blocks) : panel;
     const int8_t *q = a->q + 32 * (size_t)r0;
     const float *d = a->d + r0, *ds = a->ds + r0;
     const int32_t *s = a->s + r0;

@@ -7,6 +7,7 @@
 #ifndef FR_KERN_AVX512_UNPACK_H
 #define FR_KERN_AVX512_UNPACK_H
 #include "kern/avx512/isa.h"
+#include "kern/layout.h"
 #include "kern/pack.h"
 
 typedef struct fr_k_scales { // of one superblock of a panel; lane = row
@@ -14,43 +15,6 @@ typedef struct fr_k_scales { // of one superblock of a panel; lane = row
     __m512i mins[8];         // i16 pairs: sub-block 2i low, 2i+1 high
     __m512 d, dmin;          // dmin only where fr_k_has_dmin
 } fr_k_scales;
-
-FR_INLINE bool fr_k_has_dmin(const fr_type type) {
-    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_Q2_K;
-}
-
-// k in a sub-block.
-FR_INLINE int fr_k_sub(const fr_type type) {
-    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_IQ4_XS ? 32 : 16;
-}
-
-// Bytes of a superblock, and where its codes begin: main vectors at `lo`, `lo_step` bytes for each
-// 64 k; vectors of upper bits at `hi`, likewise.
-typedef struct fr_k_layout {
-    int bytes, lo, lo_step, hi, hi_step;
-} fr_k_layout;
-
-FR_INLINE fr_k_layout fr_k_layout_of(const fr_type type) {
-    switch (type) {
-    case FR_TYPE_Q2_K:
-        return (fr_k_layout){1344, 320, 256, 0, 0};
-    case FR_TYPE_Q3_K:
-        return (fr_k_layout){1792, 256, 256, 1280, 128};
-    case FR_TYPE_Q4_K:
-        return (fr_k_layout){2304, 256, 512, 0, 0};
-    case FR_TYPE_Q5_K:
-        return (fr_k_layout){2816, 768, 512, 256, 128};
-    case FR_TYPE_Q6_K:
-        return (fr_k_layout){3328, 256, 768, 0, 0};
-    default:
-        return (fr_k_layout){2176, 128, 512, 0, 0}; // IQ4_XS
-    }
-}
-
-// Bytes of the header before the first superblock.
-FR_INLINE size_t fr_k_header(const fr_type type, int n_blocks) {
-    return fr_k_has_dmin(type) ? 0 : ((size_t)n_blocks * 32 + 63) & ~(size_t)63;
-}
 
 FR_INLINE __m512i fr_vec(const uint8_t *p) {
     return _mm512_load_si512((const void *)p);
@@ -188,17 +152,7 @@ FR_INLINE void fr_k_scales_of(const fr_type type, fr_k_scales *s, const uint8_t 
         return;
     }
     s->d = fr_load_f16(panel + (size_t)b * 32);
-    switch (type) {
-    case FR_TYPE_Q6_K:
-        fr_k_scales_signed(s, block, 16, 32);
-        break;
-    case FR_TYPE_Q3_K:
-        fr_k_scales_signed(s, block, 16, 4);
-        break;
-    default:
-        fr_k_scales_signed(s, block, 8, 128);
-        break; // IQ4_XS
-    }
+    fr_k_scales_signed(s, block, 256 / fr_k_sub(type), fr_k_offset(type));
 }
 
 // What follows the integer sums of 128 k: y = fma(u, dx, y), where u = d*is - dmin*ms or d*(is +

@@ -1,0 +1,23 @@
+// table.c — the kernel table for AVX-VNNI: its own integer products, the rest as AVX2.
+#include "kern/avxvnni/avxvnni.h"
+
+#define fr_matmul_f32_avxvnni  fr_matmul_f32_avx2
+#define fr_matmul_f16_avxvnni  fr_matmul_f16_avx2
+#define fr_matmul_bf16_avxvnni fr_matmul_bf16_avx2
+
+extern const fr_kern fr_kern_avxvnni;
+const fr_kern fr_kern_avxvnni = {
+    .isa = FR_ISA_AVX_VNNI,
+    .name = "avx-vnni",
+    .quantize = fr_quantize_avx2,
+    .matmul = FR_MATMUL_TABLE(avxvnni),
+    .rmsnorm = fr_rmsnorm_avx2,
+    .add = fr_add_avx2,
+    .scale = fr_scale_avx2,
+    .silu_mul = fr_silu_mul_avx2,
+    .gelu_mul = fr_gelu_mul_avx2,
+    .rope = fr_rope_avx2,
+    .kv_store = fr_kv_store_avx2,
+    .attend = fr_attend_avx2,
+    .argmax = fr_argmax_avx2,
+};

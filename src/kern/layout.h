@@ -1,0 +1,83 @@
+// layout.h — where things lie in the blocks of a panel (kern/pack.h has the whole layout), as
+// constants that a kernel template folds: blocks of 32 k ("b32") and superblocks of 256 ("k").
+#ifndef FR_KERN_LAYOUT_H
+#define FR_KERN_LAYOUT_H
+#include "kern/qtype.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FR_LAYOUT static inline __attribute__((always_inline))
+
+// Bytes of n_blocks f16 scales of 16 lanes in front of a panel's blocks.
+FR_LAYOUT size_t fr_scales_bytes(int n_blocks) {
+    return ((size_t)n_blocks * 32 + 63) & ~(size_t)63;
+}
+
+// ---------------------------------------------------------------- blocks of 32
+typedef struct fr_b32_layout {
+    int bytes, hi, lo; // of a block; where the fifth bits and the codes begin
+    int offset;        // code - offset is the value, codes as u8
+    bool header, mins; // d in the panel's header; d and m in the block
+} fr_b32_layout;
+
+FR_LAYOUT fr_b32_layout fr_b32_layout_of(const fr_type type) {
+    switch (type) {
+    case FR_TYPE_Q4_0:
+        return (fr_b32_layout){256, 0, 0, 8, true, false};
+    case FR_TYPE_Q4_1:
+        return (fr_b32_layout){320, 0, 64, 0, false, true};
+    case FR_TYPE_Q5_0:
+        return (fr_b32_layout){320, 0, 64, 16, true, false};
+    case FR_TYPE_Q5_1:
+        return (fr_b32_layout){384, 64, 128, 0, false, true};
+    case FR_TYPE_Q8_0:
+        return (fr_b32_layout){512, 0, 0, 128, true, false};
+    default:
+        return (fr_b32_layout){256, 0, 0, 128, true, false}; // IQ4_NL, as value + 128
+    }
+}
+
+// ---------------------------------------------------------------- superblocks
+FR_LAYOUT bool fr_k_has_dmin(const fr_type type) {
+    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_Q2_K;
+}
+
+// k in a sub-block.
+FR_LAYOUT int fr_k_sub(const fr_type type) {
+    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_IQ4_XS ? 32 : 16;
+}
+
+// What is subtracted from the u8 codes of the types without dmin.
+FR_LAYOUT int fr_k_offset(const fr_type type) {
+    return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // IQ4_XS: value + 128
+}
+
+// Bytes of a superblock, and where its codes begin: main vectors at `lo`, `lo_step` bytes for each
+// 64 k; vectors of upper bits at `hi`, likewise.
+typedef struct fr_k_layout {
+    int bytes, lo, lo_step, hi, hi_step;
+} fr_k_layout;
+
+FR_LAYOUT fr_k_layout fr_k_layout_of(const fr_type type) {
+    switch (type) {
+    case FR_TYPE_Q2_K:
+        return (fr_k_layout){1344, 320, 256, 0, 0};
+    case FR_TYPE_Q3_K:
+        return (fr_k_layout){1792, 256, 256, 1280, 128};
+    case FR_TYPE_Q4_K:
+        return (fr_k_layout){2304, 256, 512, 0, 0};
+    case FR_TYPE_Q5_K:
+        return (fr_k_layout){2816, 768, 512, 256, 128};
+    case FR_TYPE_Q6_K:
+        return (fr_k_layout){3328, 256, 768, 0, 0};
+    default:
+        return (fr_k_layout){2176, 128, 512, 0, 0}; // IQ4_XS
+    }
+}
+
+// Bytes of the header before the first superblock.
+FR_LAYOUT size_t fr_k_header(const fr_type type, int n_blocks) {
+    return fr_k_has_dmin(type) ? 0 : fr_scales_bytes(n_blocks);
+}
+
+#endif

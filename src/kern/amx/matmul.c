@@ -109,8 +109,9 @@ FR_INLINE void rows_of_block(const fr_type type, const folded *f, const fr_k_sca
                 if (has_hi(type))
                     is = _mm512_add_epi32(is, _mm512_slli_epi32(_mm512_load_si512(c.hi[r]), 6));
                 const __m512i ms = fr_k_min_sum(type, s->mins + half * mins, part + n_sums * r);
-                _mm512_store_ps(out, fr_k_chain(type, s, is, ms, _mm512_set1_ps(d[2 * r]),
-                                                _mm512_load_ps(out)));
+                const __m512i sum = fr_k_has_dmin(type) ? is : _mm512_add_epi32(is, ms);
+                _mm512_store_ps(out, fr_k_chain(type, s, _mm512_cvtepi32_ps(sum), ms,
+                                                _mm512_set1_ps(d[2 * r]), _mm512_load_ps(out)));
             }
         }
     }
@@ -149,6 +150,7 @@ FR_INLINE void amx_matmul(const fr_type type, float *y, int ldy, const fr_act *a
             folded f;
             fr_stream_ahead(block, bytes);
             fr_k_scales_of(type, &s, panel, block, b);
+            if (!fr_k_has_dmin(type)) fr_k_mins_signed(type, &s);
             fold(type, &f, block, &s);
             rows_of_block(type, &f, &s, a, b, r0, n, out);
         }

@@ -9,13 +9,49 @@
 
 // Rows of a tile inside one superblock.
 typedef struct k_rows {
-    const int8_t *q;     // [rows][256]
-    const float *d;      // [rows][2]
-    const int16_t *sums; // [rows][8] of 32 or [rows][16] of 16
-    float *y;            // [rows][16]
+    const int8_t *q;      // [rows][256]
+    const float *d;       // [rows][2]
+    const int16_t *sums;  // [rows][8] of 32 or [rows][16] of 16; types with dmin
+    const int32_t *start; // -offset * sums; the other types
+    float *y;             // [rows][16]
 } k_rows;
 
 typedef void k_tile_fn(const uint8_t *block, const fr_k_scales *s, k_rows r, bool first);
+
+// The codes of k-group g; Q4_K's high nibbles are left where they are, 16 times too large.
+FR_INLINE __m512i tile_codes(const fr_type type, const uint8_t *lo, const uint8_t *hi,
+                             const int g) {
+    if (type == FR_TYPE_Q4_K && g >= 8)
+        return _mm512_andnot_si512(_mm512_set1_epi8(15), fr_vec(lo + 64 * (g % 8)));
+    return fr_k_codes(type, lo, hi, g);
+}
+
+// Scales as add_scaled wants them. Q4_K: the even sub-blocks' 16 times too large as well, d 16
+// times smaller; all exact.
+FR_INLINE void tile_scales(const fr_type type, fr_k_scales *s) {
+    FR_UNROLL
+    for (int j = 0; j < 256 / fr_k_sub(type); j++) {
+        if (fr_k_scaling_of(type) == FR_K_INT16)
+            s->sc[j] = _mm512_and_si512(s->sc[j], _mm512_set1_epi32(0xffff));
+        if (type == FR_TYPE_Q4_K && j % 2 == 0) s->sc[j] = _mm512_slli_epi32(s->sc[j], 4);
+        if (fr_k_scaling_of(type) == FR_K_FLOAT)
+            s->sc[j] = _mm512_castps_si512(_mm512_cvtepi32_ps(s->sc[j]));
+    }
+    if (type == FR_TYPE_Q4_K) s->d = _mm512_mul_ps(s->d, _mm512_set1_ps(0x1p-4f));
+}
+
+// is + acc * sc
+FR_INLINE __m512i add_scaled(const fr_type type, __m512i is, __m512i acc, __m512i sc) {
+    switch (fr_k_scaling_of(type)) {
+    case FR_K_INT16:
+        return _mm512_dpwssd_epi32(is, acc, sc);
+    case FR_K_FLOAT:
+        return _mm512_castps_si512(_mm512_fmadd_ps(_mm512_cvtepi32_ps(acc), _mm512_castsi512_ps(sc),
+                                                   _mm512_castsi512_ps(is)));
+    default:
+        return _mm512_add_epi32(is, _mm512_mullo_epi32(acc, sc));
+    }
+}
 
 // One superblock times `rows` rows; `first`: this tile is the one that asks for memory ahead.
 FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
@@ -24,6 +60,7 @@ FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
     const int sub = fr_k_sub(type), groups = sub / 4, n_sums = 256 / sub, mins = 64 / sub;
     const uint8_t *lo = block + at.lo, *hi = block + at.hi, *ahead = block;
     const int8_t *q = r.q;
+    const int32_t *start = r.start;
     const __m512i *sc = s->sc;
     int two = 2;
     FR_HIDE(two);
@@ -35,15 +72,20 @@ FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
         for (int pair = 0; pair < two; pair++) { // 64 k
             if (first) fr_stream_ahead(ahead, at.bytes / 4);
             ahead += at.bytes / 4;
+            __m512i part[FR_TILE]; // Q5_K: of these 64 k; else all so far
+            FR_UNROLL
+            for (int c = 0; c < rows; c++)
+                part[c] = type == FR_TYPE_Q5_K ? _mm512_setzero_si512() : is[c];
             FR_UNROLL
             for (int j = 0; j < 64 / sub; j++) {
                 __m512i acc[FR_TILE];
                 FR_UNROLL
                 for (int c = 0; c < rows; c++)
-                    acc[c] = _mm512_setzero_si512();
+                    acc[c] = fr_k_has_dmin(type) ? _mm512_setzero_si512()
+                                                 : fr_dword(start + n_sums * c + j);
                 FR_UNROLL
                 for (int g = j * groups; g < (j + 1) * groups; g++) {
-                    const __m512i w = fr_k_codes(type, lo, hi, g);
+                    const __m512i w = tile_codes(type, lo, hi, g);
                     FR_UNROLL
                     for (int c = 0; c < rows; c++) {
                         acc[c] = _mm512_dpbusd_epi32(acc[c], w, fr_dword(q + 256 * c + 4 * g));
@@ -52,19 +94,29 @@ FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
                 }
                 FR_UNROLL
                 for (int c = 0; c < rows; c++) {
-                    is[c] = _mm512_add_epi32(is[c], _mm512_mullo_epi32(acc[c], sc[j]));
-                    FR_PIN(is[c]);
+                    part[c] = add_scaled(type, part[c], acc[c], sc[j]);
+                    FR_PIN(part[c]);
                 }
             }
-            lo += at.lo_step, hi += at.hi_step, q += 64, sc += 64 / sub;
+            FR_UNROLL
+            for (int c = 0; c < rows; c++)
+                is[c] = type == FR_TYPE_Q5_K
+                            ? _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(is[c]),
+                                                                _mm512_castsi512_ps(part[c])))
+                            : part[c];
+            lo += at.lo_step, hi += at.hi_step, q += 64, sc += 64 / sub, start += 64 / sub;
         }
         FR_UNROLL
         for (int c = 0; c < rows; c++) {
-            const __m512i ms =
-                fr_k_min_sum(type, s->mins + half * mins, r.sums + n_sums * c + half * n_sums / 2);
+            const __m512 sum = fr_k_scaling_of(type) == FR_K_FLOAT ? _mm512_castsi512_ps(is[c])
+                                                                   : _mm512_cvtepi32_ps(is[c]);
+            __m512i ms = _mm512_setzero_si512();
+            if (fr_k_has_dmin(type))
+                ms = fr_k_min_sum(type, s->mins + half * mins,
+                                  r.sums + n_sums * c + half * n_sums / 2);
             float *y = r.y + 16 * c;
             FR_HIDE(y);
-            _mm512_store_ps(y, fr_k_chain(type, s, is[c], ms, _mm512_set1_ps(r.d[2 * c + half]),
+            _mm512_store_ps(y, fr_k_chain(type, s, sum, ms, _mm512_set1_ps(r.d[2 * c + half]),
                                           _mm512_load_ps(y)));
         }
     }
@@ -77,17 +129,22 @@ FR_INLINE void k_panel(const fr_type type, k_tile_fn *const *tiles, const uint8_
               bytes = fr_k_layout_of(type).bytes;
     const int16_t *sums = fr_k_sub(type) == 32 ? a->s32 : a->s16;
     const uint8_t *block = panel + fr_k_header(type, n_blocks);
+    int32_t start[FR_CHUNK * 16];
     for (int i = 0; i < n; i++)
         _mm512_store_ps(y + 16 * i, _mm512_setzero_ps());
     for (int b = 0; b < n_blocks; b++, block += bytes) {
         fr_k_scales s;
         fr_k_scales_of(type, &s, panel, block, b);
+        tile_scales(type, &s);
         const size_t row = (size_t)b * (size_t)a->n + (size_t)r0;
+        if (!fr_k_has_dmin(type))
+            for (int i = 0; i < n * n_sums; i++)
+                start[i] = -fr_k_offset(type) * sums[row * (size_t)n_sums + (size_t)i];
         for (int i = 0, width; i < n; i += width) {
             width = fr_tile_width(i, n);
             const size_t at = row + (size_t)i;
             const k_rows r = {a->q + at * 256, a->d + at * 2, sums + at * (size_t)n_sums,
-                              y + 16 * i};
+                              start + n_sums * i, y + 16 * i};
             tiles[width - 1](block, &s, r, i == 0 && r0 == 0);
         }
     }

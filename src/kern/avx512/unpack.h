@@ -116,15 +116,19 @@ FR_INLINE void fr_k_scales_packed(fr_k_scales *s, const uint8_t *u) {
 }
 
 // Signed scales (n of them, [n][16]) of the types without dmin.
-FR_INLINE void fr_k_scales_signed(fr_k_scales *s, const uint8_t *p, const int n, int offset) {
-    const __m512i factor = _mm512_set1_epi32(-offset);
+FR_INLINE void fr_k_scales_signed(fr_k_scales *s, const uint8_t *p, const int n) {
     FR_UNROLL
-    for (int j = 0; j < n; j += 2) {
+    for (int j = 0; j < n; j++)
         s->sc[j] = _mm512_cvtepi8_epi32(fr_vec16(p + 16 * j));
-        s->sc[j + 1] = _mm512_cvtepi8_epi32(fr_vec16(p + 16 * j + 16));
+}
+
+// Their m_j = -offset * sc_j, for kernels whose sums do not start at -offset * (sum of x).
+FR_INLINE void fr_k_mins_signed(const fr_type type, fr_k_scales *s) {
+    const __m512i factor = _mm512_set1_epi32(-fr_k_offset(type));
+    FR_UNROLL
+    for (int j = 0; j < 256 / fr_k_sub(type); j += 2)
         s->mins[j / 2] = fr_pairs(_mm512_mullo_epi32(s->sc[j], factor),
                                   _mm512_mullo_epi32(s->sc[j + 1], factor));
-    }
 }
 
 FR_INLINE void fr_k_scales_q2(fr_k_scales *s, const uint8_t *p) {
@@ -152,19 +156,18 @@ FR_INLINE void fr_k_scales_of(const fr_type type, fr_k_scales *s, const uint8_t 
         return;
     }
     s->d = fr_load_f16(panel + (size_t)b * 32);
-    fr_k_scales_signed(s, block, 256 / fr_k_sub(type), fr_k_offset(type));
+    fr_k_scales_signed(s, block, 256 / fr_k_sub(type));
 }
 
-// What follows the integer sums of 128 k: y = fma(u, dx, y), where u = d*is - dmin*ms or d*(is +
-// ms).
-FR_INLINE __m512 fr_k_chain(const fr_type type, const fr_k_scales *s, __m512i is, __m512i ms,
+// What follows the sums of 128 k: y = fma(u, dx, y), where u = d*is - dmin*ms or d*is (`is` then
+// over code - offset).
+FR_INLINE __m512 fr_k_chain(const fr_type type, const fr_k_scales *s, __m512 is, __m512i ms,
                             __m512 dx, __m512 y) {
     __m512 u;
     if (fr_k_has_dmin(type))
-        u = _mm512_fmsub_ps(s->d, _mm512_cvtepi32_ps(is),
-                            _mm512_mul_ps(s->dmin, _mm512_cvtepi32_ps(ms)));
+        u = _mm512_fmsub_ps(s->d, is, _mm512_mul_ps(s->dmin, _mm512_cvtepi32_ps(ms)));
     else
-        u = _mm512_mul_ps(s->d, _mm512_cvtepi32_ps(_mm512_add_epi32(is, ms)));
+        u = _mm512_mul_ps(s->d, is);
     return _mm512_fmadd_ps(u, dx, y);
 }
 

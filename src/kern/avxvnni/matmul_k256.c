@@ -1,13 +1,9 @@
 // matmul_k256.c — products with superblocks of 256, AVX-VNNI: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
 //
 // Panel, then superblock, then column tile; y of the panel and the scaled sums of a tile live in
-// L1. A superblock is four times 64 k (16 k-groups). vpmulld is two operations on Intel, so where
-// the numbers are small enough the sums of a sub-block are scaled by one:
-//   Q2_K Q3_K  a sum of 16 k fits 16 bits: vpmaddwd with (scale, 0)
-//   Q4_K Q5_K  64 k of scaled sums stay below 2^24: f32 holds them exactly, and adding two such
-//              parts rounds once, as converting their integer sum would
-// and Q4_K's high nibbles are left where they are, 16 times too large: so are then the even
-// sub-blocks' scales, and d is 16 times smaller. All of it is exact.
+// L1. A superblock is four times 64 k (16 k-groups). Q4_K's high nibbles are left where they are,
+// 16 times too large: so are then the even sub-blocks' scales, and d is 16 times smaller; all
+// exact.
 #include "kern/avxvnni/scales.h"
 
 typedef struct job {
@@ -67,14 +63,14 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
 // acc * sc + is, the sum of a sub-block scaled; `is` only where it is not the first.
 FR_INLINE __m256i add_scaled(const fr_type t, __m256i acc, __m256i sc, bool first,
                              const __m256i *is) {
-    if (scaling_of(t) == SCALED_FLOAT) {
+    if (fr_k_scaling_of(t) == FR_K_FLOAT) {
         // From +0, so that a product of -0 leaves no trace.
         const __m256 so_far =
             first ? _mm256_setzero_ps() : _mm256_load_ps((const float *)(const void *)is);
         return _mm256_castps_si256(
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(acc), _mm256_castsi256_ps(sc), so_far));
     }
-    if (scaling_of(t) == SCALED_INT16)
+    if (fr_k_scaling_of(t) == FR_K_INT16)
         return first ? _mm256_madd_epi16(acc, sc) : dot_pairs(load(is), acc, sc);
     const __m256i product = _mm256_mullo_epi32(acc, sc);
     return first ? product : _mm256_add_epi32(load(is), product);
@@ -113,7 +109,7 @@ FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, in
             const __m256i *is = j->is + 2 * c + h;
             float *y = j->y + 16 * c + 8 * h;
             __m256 sum, u;
-            if (scaling_of(t) == SCALED_FLOAT)
+            if (fr_k_scaling_of(t) == FR_K_FLOAT)
                 sum = _mm256_add_ps(_mm256_castsi256_ps(load(is)),
                                     _mm256_castsi256_ps(load(is + 2 * WIDTH)));
             else

@@ -3,16 +3,9 @@
 #define FR_KERN_AVXVNNI_SCALES_H
 #include "kern/avxvnni/tile.h"
 
-typedef enum scaling { SCALED_INT16, SCALED_FLOAT, SCALED_INT32 } scaling;
-
-FR_INLINE scaling scaling_of(const fr_type t) {
-    if (t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K) return SCALED_INT16;
-    return t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K ? SCALED_FLOAT : SCALED_INT32;
-}
-
 // Of one superblock, two halves of 8 lanes each.
 typedef struct scales {
-    __m256i sc[16][2];  // of each sub-block: dwords (scale, 0) for SCALED_INT16, f32, or int32
+    __m256i sc[16][2];  // of each sub-block: dwords (scale, 0) for FR_K_INT16, f32, or int32
     __m256i mins[8][2]; // int16 pairs of min codes: sub-block 2i low, 2i+1 high
     __m256 d[2], m[2];
 } scales;
@@ -30,7 +23,8 @@ FR_INLINE void byte_scales(const fr_type t, scales *s, const uint8_t *bytes) {
                     i % 2 ? _mm256_or_si256(s->mins[i / 2][h], _mm256_slli_epi32(min, 16)) : min;
             } else {
                 const __m256i wide = _mm256_cvtepi8_epi32(v);
-                s->sc[i][h] = scaling_of(t) == SCALED_INT16 ? _mm256_and_si256(wide, low16) : wide;
+                s->sc[i][h] =
+                    fr_k_scaling_of(t) == FR_K_INT16 ? _mm256_and_si256(wide, low16) : wide;
             }
         }
 }

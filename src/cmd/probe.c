@@ -152,6 +152,18 @@ __attribute__((target("avx2"))) static double products_avx2(void) {
     return 32.0 * SUMS * LOOPS;
 }
 
+__attribute__((target("avx2,avxvnni"))) static double products_avx_vnni(void) {
+    __m256i u = _mm256_set1_epi8(3);
+    const __m256i s = _mm256_set1_epi8(5);
+#define START(i) __m256i a##i = _mm256_setzero_si256();
+#define STEP(i) PIN_TO(u); a##i = _mm256_dpbusd_avx_epi32(a##i, u, s); PIN_TO(a##i);
+    EIGHT(START) START(8) START(9) START(10) START(11)
+    for (int n = 0; n < LOOPS; n++) { EIGHT(STEP) STEP(8) STEP(9) STEP(10) STEP(11) }
+#undef START
+#undef STEP
+    return 32.0 * 12 * LOOPS;
+}
+
 // A product waits up to five cycles for its sum, and two may start in each: more sums.
 __attribute__((target("avx512f,avx512bw,avx512vnni"))) static double products_avx512(void) {
     __m512i u = _mm512_set1_epi8(3);
@@ -225,6 +237,7 @@ static loops loops_of(fr_isa isa) {
 #ifdef FR_HAVE_X86
     if (isa == FR_ISA_SCALAR) return (loops){{products_sse2}, 1};
     if (isa == FR_ISA_AVX2) return (loops){{products_avx2}, 1};
+    if (isa == FR_ISA_AVX_VNNI) return (loops){{products_avx_vnni}, 1};
     if (isa == FR_ISA_AVX512) return (loops){{products_avx512}, 1};
 #ifdef FR_HAVE_AMX
     if (isa == FR_ISA_AMX) return (loops){{products_avx512, products_amx}, 2};

@@ -16,12 +16,14 @@ typedef struct scales {
 typedef struct job {
     const uint8_t *codes; // the packed block behind its scales, or unpacked codes [8 parts][8
                           // groups][64 bytes]
+    const uint8_t *bits;  // the codes' upper bits, where they lie apart
     const scales *s;
-    const int8_t *q;      // column 0 of the tile; columns lie 256 apart
-    const float *dx;      // [column][2]
-    const int16_t *sums;  // [column][16 or 8]
-    float *y;             // [column][16]
-    const uint8_t *ahead; // what to prefetch, NULL for nothing
+    const int8_t *q;       // column 0 of the tile; columns lie 256 apart
+    const float *dx;       // [column][2]
+    const int16_t *sums;   // [column][16 or 8]
+    const int32_t *starts; // Q6_K: [column][16], see prepare_starts
+    float *y;              // [column][16]
+    const uint8_t *ahead;  // what to prefetch, NULL for nothing
 } job;
 typedef void tile_fn(const job *j);
 
@@ -34,8 +36,24 @@ FR_INLINE int subs_of(fr_type t) { // sub-blocks of a superblock
     return t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K || t == FR_TYPE_Q6_K ? 16 : 8;
 }
 
-FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none
-    return t == FR_TYPE_Q6_K ? 5 : t == FR_TYPE_Q3_K ? 2 : -1;
+FR_INLINE bool has_pairs(fr_type t) { // the nibbles of a byte belong to parts 2i and 2i+1
+    return t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K;
+}
+
+FR_INLINE int part_bytes_of(fr_type t) { // without the bits that lie elsewhere
+    return t == FR_TYPE_Q6_K ? 384 : t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K ? 128 : 256;
+}
+
+FR_INLINE bool has_pair(fr_type t) { // uses scales.pair
+    return t != FR_TYPE_Q6_K && t != FR_TYPE_IQ4_XS;
+}
+
+FR_INLINE bool has_starts(fr_type t) { // sums that start below zero, see prepare_starts
+    return t == FR_TYPE_Q6_K;
+}
+
+FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none left
+    return t == FR_TYPE_Q3_K ? 2 : -1;
 }
 
 FR_INLINE int block_bytes_of(fr_type t) {
@@ -59,11 +77,17 @@ FR_INLINE int codes_at(fr_type t) { // where codes begin in a block
     switch (t) {
     case FR_TYPE_Q2_K:
         return 320;
+    case FR_TYPE_Q5_K:
+        return 768;
     case FR_TYPE_IQ4_XS:
         return 128;
     default:
         return 256;
     }
+}
+
+FR_INLINE int bits_at(fr_type t) { // where the bits above them begin: 64 bytes a part
+    return t == FR_TYPE_Q5_K ? 256 : 1280;
 }
 
 // Six bits of group g (0..7) of a part: three bytes hold four codes.
@@ -81,28 +105,27 @@ FR_INLINE __m256i crumbs(const uint8_t *part, int g) {
     return _mm256_and_si256(g % 4 ? _mm256_srli_epi16(v, 2 * (g % 4)) : v, _mm256_set1_epi8(3));
 }
 
-// Codes of k-group g of part 2*pair + odd; `codes` already points at the wanted half.
-FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int pair, int odd, int g) {
-    const int part = 2 * pair + odd;
+// Codes of k-group g of a part, or of the next one (odd, types with pairs only). `codes` and `bits`
+// point at the part and at the wanted half.
+FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits, int odd, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
-        return crumbs(codes + 128 * part, g);
+        return crumbs(codes, g);
     case FR_TYPE_Q3_K:
-        return _mm256_or_si256(crumbs(codes + 128 * part, g),
-                               bit_to(load(codes + 1024 + 64 * part), g, 2));
+        return _mm256_or_si256(crumbs(codes, g), bit_to(load(bits), g, 2));
     case FR_TYPE_Q4_K: {
-        const __m256i v = load(codes + 512 * pair + 64 * g);
+        const __m256i v = load(codes + 64 * g);
         return odd ? high_nibble(v) : low_nibble(v);
     }
     case FR_TYPE_Q5_K: {
-        const __m256i v = load(codes + 512 + 512 * pair + 64 * g);
+        const __m256i v = load(codes + 64 * g);
         return _mm256_or_si256(odd ? high_nibble(v) : low_nibble(v),
-                               bit_to(load(codes + 64 * part), g, 4));
+                               bit_to(load(bits + 64 * odd), g, 4));
     }
     case FR_TYPE_Q6_K:
-        return q6_codes(codes + 384 * part, g);
+        return q6_codes(codes, g);
     default: { // IQ4_XS
-        const __m256i v = load(codes + 256 * part + 64 * (g % 4));
+        const __m256i v = load(codes + 64 * (g % 4));
         return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));
     }
     }
@@ -127,7 +150,7 @@ FR_INLINE void byte_scales(fr_type t, scales *s, const uint8_t *bytes) {
             const uint8_t *a = bytes + 32 * i + 8 * h, *b = a + 16;
             s->sc[2 * i][h] = _mm256_shuffle_epi8(widen_scale(t, a, false), both);
             s->sc[2 * i + 1][h] = _mm256_shuffle_epi8(widen_scale(t, b, false), both);
-            if (t != FR_TYPE_IQ4_XS)
+            if (has_pair(t))
                 s->pair[i][h] = _mm256_blend_epi16(
                     widen_scale(t, a, true), _mm256_slli_epi32(widen_scale(t, b, true), 16), 0xaa);
         }
@@ -179,106 +202,176 @@ FR_INLINE void unpack_scales(fr_type t, scales *s, const uint8_t *header, const 
 }
 
 // ---------------------------------------------------------------- tile
+// What a tile reads of one part; everything moves on by constant steps.
+typedef struct cursor {
+    const uint8_t *codes, *bits, *ahead;
+    const int8_t *q;
+    const int32_t *starts;
+    const __m256i (*sc)[2];
+} cursor;
+
 // is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
-FR_INLINE void add_run(fr_type t, bool flat, int columns, const job *j, int pair, int odd, int r,
-                       bool first, __m256i is[TILE][2]) {
-    const int part = 2 * pair + odd, run = run_of(t);
+FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int odd, int r,
+                       __m256i is[TILE][2]) {
+    const int run = run_of(t);
     __m256i acc[TILE][2];
+    if (has_starts(t)) {
+        FR_UNROLL
+        for (int c = 0; c < columns; c++)
+            acc[c][0] = acc[c][1] = spread(at->starts + 16 * c + 4 * r);
+    }
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
-        const uint8_t *at = flat ? j->codes + 512 * part + 64 * g : NULL;
-        const __m256i w0 = flat ? load(at) : codes_of(t, j->codes, pair, odd, g);
-        const __m256i w1 = flat ? load(at + 32) : codes_of(t, j->codes + 32, pair, odd, g);
-        mul_group(acc, is_wide(t), i == 0, columns, w0, w1, j->q + 32 * part + 4 * g, 256);
+        const uint8_t *flat_codes = at->codes + 64 * g;
+        const __m256i w0 = flat ? load(flat_codes) : codes_of(t, at->codes, at->bits, odd, g),
+                      w1 = flat ? load(flat_codes + 32)
+                                : codes_of(t, at->codes + 32, at->bits + 32, odd, g);
+        mul_group(acc, is_wide(t), i == 0 && !has_starts(t), columns, w0, w1,
+                  at->q + 32 * odd + 4 * g, 256);
     }
-    const __m256i *sc = j->s->sc[subs_of(t) == 16 ? 2 * part + r * run / 4 : part];
+    const __m256i *sc = at->sc[subs_of(t) == 16 ? r * run / 4 : odd];
     FR_UNROLL
     for (int i = 0; i < 2 * columns; i++) {
         const __m256i scaled = _mm256_madd_epi16(acc[i / 2][i % 2], sc[i % 2]);
-        is[i / 2][i % 2] = first ? scaled : _mm256_add_epi32(is[i / 2][i % 2], scaled);
+        is[i / 2][i % 2] = _mm256_add_epi32(is[i / 2][i % 2], scaled);
         FR_PIN(is[i / 2][i % 2]);
     }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
-FR_INLINE void add_part(fr_type t, bool flat, int columns, const job *j, int pair, int odd,
-                        bool first, __m256i is[TILE][2]) {
+FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int odd,
+                        __m256i is[TILE][2]) {
     const int runs = 8 / run_of(t);
-    add_run(t, flat, columns, j, pair, odd, 0, first, is);
-    if (runs >= 2) add_run(t, flat, columns, j, pair, odd, 1, false, is);
+    add_run(t, flat, columns, at, odd, 0, is);
+    if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is);
     if (runs >= 4) {
-        add_run(t, flat, columns, j, pair, odd, 2, false, is);
-        add_run(t, flat, columns, j, pair, odd, 3, false, is);
+        add_run(t, flat, columns, at, odd, 2, is);
+        add_run(t, flat, columns, at, odd, 3, is);
     }
     if (runs == 8) {
-        add_run(t, flat, columns, j, pair, odd, 4, false, is);
-        add_run(t, flat, columns, j, pair, odd, 5, false, is);
-        add_run(t, flat, columns, j, pair, odd, 6, false, is);
-        add_run(t, flat, columns, j, pair, odd, 7, false, is);
+        add_run(t, flat, columns, at, odd, 4, is);
+        add_run(t, flat, columns, at, odd, 5, is);
+        add_run(t, flat, columns, at, odd, 6, is);
+        add_run(t, flat, columns, at, odd, 7, is);
     }
 }
 
-// The step of the chain after 128 k, see docs/numerics.md.
-FR_INLINE void finish_group(fr_type t, int columns, const job *j, int group, __m256i is[TILE][2]) {
-    const int pairs = is_wide(t) ? 0 : subs_of(t) / 4; // of sub-blocks, in this group
+// The step of the chain after 128 k, see docs/numerics.md. `pair`: of this group's sub-blocks.
+FR_INLINE void finish_group(fr_type t, int columns, const scales *s, const __m256i (*pair)[2],
+                            const float *dx, const int16_t *sums, float *y, __m256i is[TILE][2]) {
+    const int pairs = has_pair(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in this group
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        const __m256 dx = _mm256_broadcast_ss(j->dx + 2 * c + group);
+        const __m256 d = _mm256_broadcast_ss(dx + 2 * c);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             __m256i ms = _mm256_setzero_si256();
             FR_UNROLL
             for (int i = 0; i < pairs; i++) {
-                const __m256i sum = spread(j->sums + subs_of(t) * c + 2 * (pairs * group + i));
-                const __m256i product = _mm256_madd_epi16(j->s->pair[pairs * group + i][h], sum);
+                const __m256i sum = spread(sums + subs_of(t) * c + 2 * i);
+                const __m256i product = _mm256_madd_epi16(pair[i][h], sum);
                 ms = i ? _mm256_add_epi32(ms, product) : product;
             }
-            float *y = j->y + 16 * c + 8 * h;
+            float *out = y + 16 * c + 8 * h;
             __m256 u;
             if (has_min(t)) {
-                const __m256 min = _mm256_mul_ps(j->s->m[h], _mm256_cvtepi32_ps(ms));
-                u = _mm256_fmsub_ps(j->s->d[h], _mm256_cvtepi32_ps(is[c][h]), min);
+                const __m256 min = _mm256_mul_ps(s->m[h], _mm256_cvtepi32_ps(ms));
+                u = _mm256_fmsub_ps(s->d[h], _mm256_cvtepi32_ps(is[c][h]), min);
             } else {
                 __m256i sum = is[c][h];
                 if (offset_shift(t) >= 0)
                     sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(ms, offset_shift(t) & 31));
-                u = _mm256_mul_ps(j->s->d[h], _mm256_cvtepi32_ps(sum));
+                u = _mm256_mul_ps(s->d[h], _mm256_cvtepi32_ps(sum));
             }
-            _mm256_store_ps(y, _mm256_fmadd_ps(u, dx, _mm256_load_ps(y)));
+            _mm256_store_ps(out, _mm256_fmadd_ps(u, d, _mm256_load_ps(out)));
         }
     }
 }
 
+// The loops must stay loops (FR_HIDE): a superblock written out is more code than the core keeps
+// decoded.
 FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
-    enum { PAIRS = 2 }; // of parts in a group of 128 k
-    for (int group = 0; group < 2; group++) {
+    const int step = !flat && has_pairs(t) ? 2 : 1; // parts of one turn
+    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
+    const scales *s = j->s;
+    cursor at = {.codes = j->codes,
+                 .bits = j->bits,
+                 .ahead = j->ahead,
+                 .q = j->q,
+                 .starts = j->starts,
+                 .sc = s->sc};
+    for (size_t group = 0; group < 2; group++) {
         __m256i is[TILE][2];
         FR_UNROLL
-        for (int pair = 0; pair < PAIRS; pair++) {
-            if (!flat && j->ahead) {
-                const int lines = (block_bytes_of(t) / 64 + 3) / 4;
-                prefetch_lines(j->ahead + 64 * lines * (PAIRS * group + pair), lines);
+        for (int i = 0; i < 2 * columns; i++)
+            is[i / 2][i % 2] = _mm256_setzero_si256();
+        int turns = 4 / step;
+        FR_HIDE(turns);
+        do {
+            if (!flat && at.ahead) {
+                prefetch_lines(at.ahead, lines);
+                at.ahead += 64 * lines;
             }
-            add_part(t, flat, columns, j, PAIRS * group + pair, 0, pair == 0, is);
-            add_part(t, flat, columns, j, PAIRS * group + pair, 1, false, is);
-        }
-        finish_group(t, columns, j, group, is);
+            add_part(t, flat, columns, &at, 0, is);
+            if (step == 2) add_part(t, flat, columns, &at, 1, is);
+            at.codes += flat ? 512 : step * part_bytes_of(t);
+            at.bits += 64 * step;
+            at.q += 32 * step;
+            at.starts++;
+            at.sc += subs_of(t) / 8 * step;
+        } while (--turns);
+        at.starts += 4;
+        FR_HIDE(group);
+        finish_group(t, columns, s, s->pair + (size_t)(subs_of(t) / 4) * group, j->dx + group,
+                     j->sums + (size_t)(subs_of(t) / 2) * group, j->y, is);
     }
 }
 
-FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uint8_t *ahead) {
-    for (int pair = 0; pair < 4; pair++) {
-        const int lines = (block_bytes_of(t) / 64 + 3) / 4;
-        prefetch_lines(ahead + 64 * lines * pair, lines);
+FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uint8_t *bits,
+                       const uint8_t *ahead) {
+    const int step = has_pairs(t) ? 2 : 1;
+    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
+    int turns = 8 / step;
+    FR_HIDE(turns);
+    do {
+        prefetch_lines(ahead, lines);
         FR_UNROLL
-        for (int odd = 0; odd < 2; odd++)
-            FR_UNROLL
-        for (int g = 0; g < 8; g++)
-            FR_UNROLL
-        for (int h = 0; h < 2; h++)
-            _mm256_store_si256((__m256i *)(flat + 1024 * pair + 512 * odd + 64 * g + 32 * h),
-                               codes_of(t, codes + 32 * h, pair, odd, g));
+        for (int i = 0; i < 8 * step; i++) {
+            const __m256i low = codes_of(t, codes, bits, i / 8, i % 8),
+                          high = codes_of(t, codes + 32, bits + 32, i / 8, i % 8);
+            _mm256_store_si256((__m256i *)(flat + 64 * i), low);
+            _mm256_store_si256((__m256i *)(flat + 64 * i + 32), high);
+        }
+        ahead += 64 * lines;
+        flat += 512 * step;
+        codes += step * part_bytes_of(t);
+        bits += 64 * step;
+    } while (--turns);
+}
+
+// ---------------------------------------------------------------- starts of Q6_K
+// Eight products of a code (0..63) and an x can leave int16, those of (code - 32) cannot: at most
+// 8 * 32 * 127. Sums of codes that start at -32 times the sum of their x wrap around to just that,
+// so that a whole sub-block stays in int16 and the offset needs no step of its own.
+enum { START_CELLS = 1024 }; // of a superblock and column, 64 bytes each
+
+// out[column][16] for n columns of one superblock: the starts of a dword's two int16 sums, those of
+// sub-block 8i + 2j + odd at 8i + 4 * odd + j.
+static void prepare_starts(int32_t *out, const int8_t *q, int n) {
+    for (int i = 0; i < 2 * n; i++, out += 8, q += 128) {
+        __m256i sum[4];
+        FR_UNROLL
+        for (int j = 0; j < 4; j++) { // 16 k in each half
+            __m256i v = _mm256_maddubs_epi16(_mm256_set1_epi8(32),
+                                             _mm256_load_si256((const __m256i *)(q + 32 * j)));
+            v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0x4e));
+            sum[j] = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0xb1));
+        }
+        const __m256i even = _mm256_blend_epi32(sum[0], sum[1], 0x22),
+                      odd = _mm256_blend_epi32(sum[2], sum[3], 0x88);
+        const __m256i all = _mm256_blend_epi32(even, odd, 0xcc);
+        _mm256_store_si256((__m256i *)out, _mm256_sub_epi16(_mm256_setzero_si256(), all));
     }
 }
 
@@ -293,6 +386,9 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[4096];
+    // Starts of the first superblocks stay, those of the rest are made again for every panel.
+    _Alignas(64) int32_t starts[16 * START_CELLS];
+    const int slots = START_CELLS / n;
     scales s;
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
@@ -302,14 +398,19 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
             const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
             unpack_scales(t, &s, panel + 32 * (size_t)b, block);
-            if (flat) flatten(t, codes, block + codes_at(t), block + AHEAD);
+            if (flat) flatten(t, codes, block + codes_at(t), block + bits_at(t), block + AHEAD);
+            int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
+            if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
+                prepare_starts(start, a->q + 256 * cell, n);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 const job j = {.codes = flat ? codes : block + codes_at(t),
+                               .bits = block + bits_at(t),
                                .s = &s,
                                .q = a->q + 256 * (cell + (size_t)c),
                                .dx = a->d + 2 * (cell + (size_t)c),
                                .sums = sums + (size_t)subs * (cell + (size_t)c),
+                               .starts = start + 16 * c,
                                .y = out + 16 * c,
                                .ahead = i ? NULL : block + AHEAD};
                 tiles[flat][width - 1](&j);

@@ -95,41 +95,62 @@ FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes
     }
 }
 
+// What a tile reads of one block; moves on by constant steps.
+typedef struct cursor {
+    const uint8_t *head, *block, *codes;
+    const int8_t *q;
+    const float *dx, *ds;
+    const int32_t *s;
+} cursor;
+
 // The step of the chain after 32 k, see docs/numerics.md.
-FR_INLINE void finish_block(fr_type t, int columns, const job *j, const uint8_t *head, size_t cell,
+FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
                             __m256i sum[TILE][2]) {
-    const __m256 d[2] = {load_half(head), load_half(head + 16)};
+    const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
-    if (has_min(t)) m[0] = load_half(head + 32), m[1] = load_half(head + 48);
+    if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        const __m256 dx = _mm256_broadcast_ss(j->dx + cell + (size_t)c);
+        const __m256 dx = _mm256_broadcast_ss(at->dx + c);
         __m256i offset = _mm256_setzero_si256();
         if (offset_shift(t) >= 0)
-            offset = _mm256_slli_epi32(spread(j->s + cell + (size_t)c), offset_shift(t) & 31);
+            offset = _mm256_slli_epi32(spread(at->s + c), offset_shift(t) & 31);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             const __m256i whole =
                 offset_shift(t) >= 0 ? _mm256_sub_epi32(sum[c][h], offset) : sum[c][h];
-            float *y = j->y + 16 * c + 8 * h;
+            float *out = y + 16 * c + 8 * h;
             __m256 v = _mm256_fmadd_ps(_mm256_mul_ps(d[h], dx), _mm256_cvtepi32_ps(whole),
-                                       _mm256_load_ps(y));
-            if (has_min(t))
-                v = _mm256_fmadd_ps(m[h], _mm256_broadcast_ss(j->ds + cell + (size_t)c), v);
-            _mm256_store_ps(y, v);
+                                       _mm256_load_ps(out));
+            if (has_min(t)) v = _mm256_fmadd_ps(m[h], _mm256_broadcast_ss(at->ds + c), v);
+            _mm256_store_ps(out, v);
         }
     }
 }
 
 FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
-    for (int b = 0; b < j->blocks; b++) {
-        const size_t cell = (size_t)b * (size_t)j->stride;
-        const uint8_t *block = j->block + (size_t)b * (size_t)block_bytes_of(t);
+    const size_t stride = (size_t)j->stride;
+    const bool ahead = j->ahead;
+    float *y = j->y;
+    cursor at = {.head = has_min(t) ? j->block : j->head,
+                 .block = j->block,
+                 .codes = flat ? j->codes : j->block + codes_at(t),
+                 .q = j->q,
+                 .dx = j->dx,
+                 .ds = j->ds,
+                 .s = j->s};
+    for (int turns = j->blocks; turns; turns--) {
         __m256i sum[TILE][2];
-        if (!flat && j->ahead) prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
-        sum_block(t, flat, columns, flat ? j->codes + 512 * b : block + codes_at(t),
-                  j->q + 32 * cell, sum);
-        finish_block(t, columns, j, has_min(t) ? block : j->head + 32 * b, cell, sum);
+        if (!flat && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
+        sum_block(t, flat, columns, at.codes, at.q, sum);
+        finish_block(t, columns, &at, y, sum);
+        at.head += has_min(t) ? block_bytes_of(t) : 32;
+        at.block += block_bytes_of(t);
+        at.codes += flat ? 512 : block_bytes_of(t);
+        at.q += 32 * stride;
+        at.dx += stride;
+        at.ds += stride;
+        at.s += stride;
     }
 }
 

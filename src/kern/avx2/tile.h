@@ -3,7 +3,7 @@
 // A panel's 16 lanes are two ymm ("halves"). A tile is one panel times up to 4 input rows
 // ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so 8
 // accumulators of int16 stay in registers. They hold as many groups as cannot overflow (a *run*: 8
-// for 4-bit codes, 4 for 5-bit, 2 for 6-bit), then vpmaddwd widens to int32. Codes of 8 bits (Q8_0,
+// for 4-bit codes, 4 for 5-bit and 6-bit), then vpmaddwd widens to int32. Codes of 8 bits (Q8_0,
 // IQ4) go one group at a time: vpmaddubsw of |w| with x carrying w's sign. What bounds it on Zen 3:
 // four vector pipes, two operations for 32 products at best.
 #ifndef FR_KERN_AVX2_TILE_H
@@ -26,6 +26,11 @@
 #endif
 // Keeps an accumulator in its register: gcc would hoist all multiplications first and spill.
 #define FR_PIN(v) __asm__ volatile("" : "+x"(v))
+
+// In front of a loop over `count`: it stays a loop. Written out, bodies of a whole superblock leave
+// the core's store of decoded operations and take up to half as long again, depending on where the
+// linker puts them.
+#define FR_HIDE(count) __asm__("" : "+r"(count))
 
 enum {
     TILE = 4,     // columns of a tile
@@ -87,21 +92,29 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     case FR_TYPE_Q4_1:
     case FR_TYPE_Q4_K:
         return 8;
-    case FR_TYPE_Q6_K:
-        return 2;
     case FR_TYPE_Q8_0:
     case FR_TYPE_IQ4_NL:
     case FR_TYPE_IQ4_XS:
         return 1;
     default:
-        return 4; // five bits; or sub-blocks of 16 k
+        return 4; // five bits; or sub-blocks of 16 k (Q6_K: see matmul_k256.c)
     }
 }
 
 // Up to so many columns codes are unpacked in the tile, else once into L1 (40 ns a superblock for
-// the stores alone). Codes with a fifth or third bit elsewhere are dear, so they pay sooner.
+// the stores alone). Measured, see docs/speed-log.md.
 FR_INLINE int direct_max(fr_type t) {
-    return t == FR_TYPE_Q3_K || t == FR_TYPE_Q5_0 || t == FR_TYPE_Q5_1 || t == FR_TYPE_Q5_K ? 4 : 8;
+    switch (t) {
+    case FR_TYPE_Q4_K:
+        return 12;
+    case FR_TYPE_Q2_K:
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_Q4_1:
+    case FR_TYPE_Q8_0:
+        return 8;
+    default: // codes of several pieces
+        return 4;
+    }
 }
 
 // One k-group: acc[c][h] (+)= codes * x. `x`: the group's four bytes of column 0; columns are

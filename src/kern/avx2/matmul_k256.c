@@ -212,9 +212,9 @@ typedef struct cursor {
 
 // is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
 FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int odd, int r,
-                       __m256i is[TILE][2]) {
+                       __m256i is[DIRECT][2]) {
     const int run = run_of(t);
-    __m256i acc[TILE][2];
+    __m256i acc[DIRECT][2];
     if (has_starts(t)) {
         FR_UNROLL
         for (int c = 0; c < columns; c++)
@@ -241,7 +241,7 @@ FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int 
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int odd,
-                        __m256i is[TILE][2]) {
+                        __m256i is[DIRECT][2]) {
     const int runs = 8 / run_of(t);
     add_run(t, flat, columns, at, odd, 0, is);
     if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is);
@@ -259,7 +259,7 @@ FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int
 
 // The step of the chain after 128 k, see docs/numerics.md. `pair`: of this group's sub-blocks.
 FR_INLINE void finish_group(fr_type t, int columns, const scales *s, const __m256i (*pair)[2],
-                            const float *dx, const int16_t *sums, float *y, __m256i is[TILE][2]) {
+                            const float *dx, const int16_t *sums, float *y, __m256i is[DIRECT][2]) {
     const int pairs = has_pair(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in this group
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
@@ -302,7 +302,7 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
                  .starts = j->starts,
                  .sc = s->sc};
     for (size_t group = 0; group < 2; group++) {
-        __m256i is[TILE][2];
+        __m256i is[DIRECT][2];
         FR_UNROLL
         for (int i = 0; i < 2 * columns; i++)
             is[i / 2][i % 2] = _mm256_setzero_si256();
@@ -376,12 +376,13 @@ static void prepare_starts(int32_t *out, const int8_t *q, int n) {
 }
 
 // ---------------------------------------------------------------- panels
-// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: direct 1..4, then flat 3 and 4
-// columns.
-FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
+// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
+// codes, then for 3 to 5 columns with unpacked ones: 5 and more divide into such.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
-    const int blocks = w->k / 256, n_tiles = (n + TILE - 1) / TILE, subs = subs_of(t);
+    const int blocks = w->k / 256, subs = subs_of(t);
     const bool flat = n > direct_max(t);
+    const int most = flat ? FLAT : DIRECT, n_tiles = (n + most - 1) / most;
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];

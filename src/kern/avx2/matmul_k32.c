@@ -60,10 +60,10 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
 // ---------------------------------------------------------------- tile
 // sum[c][h] = or += the sums of run r of a block. `flat`: codes come unpacked from L1.
 FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                       int r, __m256i sum[TILE][2]) {
+                       int r, __m256i sum[DIRECT][2]) {
     const int run = run_of(t);
     const __m256i ones = _mm256_set1_epi16(1);
-    __m256i acc[TILE][2];
+    __m256i acc[DIRECT][2];
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
@@ -81,7 +81,7 @@ FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, 
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                         __m256i sum[TILE][2]) {
+                         __m256i sum[DIRECT][2]) {
     const int runs = 8 / run_of(t);
     sum_run(t, flat, columns, codes, q, 0, sum);
     if (runs >= 2) sum_run(t, flat, columns, codes, q, 1, sum);
@@ -105,7 +105,7 @@ typedef struct cursor {
 
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
-                            __m256i sum[TILE][2]) {
+                            __m256i sum[DIRECT][2]) {
     const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
     if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
@@ -140,7 +140,7 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
                  .ds = j->ds,
                  .s = j->s};
     for (int turns = j->blocks; turns; turns--) {
-        __m256i sum[TILE][2];
+        __m256i sum[DIRECT][2];
         if (!flat && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
         sum_block(t, flat, columns, at.codes, at.q, sum);
         finish_block(t, columns, &at, y, sum);
@@ -167,12 +167,13 @@ FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *block, int block
 }
 
 // ---------------------------------------------------------------- panels
-// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: direct 1..4, then flat 3 and 4
-// columns.
-FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
+// Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
+// codes, then for 3 to 5 columns with unpacked ones: 5 and more divide into such.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
-    const int blocks = w->k / 32, n_tiles = (n + TILE - 1) / TILE;
+    const int blocks = w->k / 32;
     const bool flat = n > direct_max(t);
+    const int most = flat ? FLAT : DIRECT, n_tiles = (n + most - 1) / most;
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 512];

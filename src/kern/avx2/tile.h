@@ -1,7 +1,7 @@
 // tile.h — what the product kernels for AVX2 share.
 //
-// A panel's 16 lanes are two ymm ("halves"). A tile is one panel times up to 4 input rows
-// ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so 8
+// A panel's 16 lanes are two ymm ("halves"). A tile is one panel times up to 6 input rows
+// ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so up to 12
 // accumulators of int16 stay in registers. They hold as many groups as cannot overflow (a *run*: 8
 // for 4-bit codes, 4 for 5-bit and 6-bit), then vpmaddwd widens to int32. Codes of 8 bits (Q8_0,
 // IQ4) go one group at a time: vpmaddubsw of |w| with x carrying w's sign. What bounds it on Zen 3:
@@ -33,7 +33,9 @@
 #define FR_HIDE(count) __asm__("" : "+r"(count))
 
 enum {
-    TILE = 4,     // columns of a tile
+    TILE = 4,     // columns of a tile of float weights
+    DIRECT = 6,   // most columns of one that unpacks codes: 12 sums and 4 registers to work with
+    FLAT = 5,     // most columns of one whose codes lie unpacked in L1; 6 are slower
     COLUMNS = 64, // columns that share one walk over a panel
     AHEAD = 8192, // bytes that the prefetch runs ahead, past the panel's end on purpose
 };
@@ -112,14 +114,19 @@ FR_INLINE int direct_max(fr_type t) {
     case FR_TYPE_Q4_1:
     case FR_TYPE_Q8_0:
         return 8;
-    default: // codes of several pieces
+    case FR_TYPE_Q3_K:
+    case FR_TYPE_Q5_K:
         return 4;
+    case FR_TYPE_IQ4_XS:
+        return 5;
+    default:
+        return 6;
     }
 }
 
 // One k-group: acc[c][h] (+)= codes * x. `x`: the group's four bytes of column 0; columns are
 // `stride` bytes apart.
-FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int columns, __m256i w0,
+FR_INLINE void mul_group(__m256i acc[DIRECT][2], bool wide, bool first, int columns, __m256i w0,
                          __m256i w1, const int8_t *x, int stride) {
     __m256i u0 = w0, u1 = w1;
     if (wide) u0 = _mm256_abs_epi8(w0), u1 = _mm256_abs_epi8(w1);
@@ -149,14 +156,17 @@ void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int output
     FR_TILE_FN(name, type, 0, 2)                                                                   \
     FR_TILE_FN(name, type, 0, 3)                                                                   \
     FR_TILE_FN(name, type, 0, 4)                                                                   \
-    FR_TILE_FN(name, type, 1, 2)                                                                   \
+    FR_TILE_FN(name, type, 0, 5)                                                                   \
+    FR_TILE_FN(name, type, 0, 6)                                                                   \
     FR_TILE_FN(name, type, 1, 3)                                                                   \
     FR_TILE_FN(name, type, 1, 4)                                                                   \
+    FR_TILE_FN(name, type, 1, 5)                                                                   \
     void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
                                  int p1) {                                                         \
-        static tile_fn *const tiles[2][TILE] = {                                                   \
-            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4},          \
-            {NULL, tile_##name##_1_2, tile_##name##_1_3, tile_##name##_1_4}};                      \
+        static tile_fn *const tiles[2][DIRECT] = {                                                 \
+            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4,           \
+             tile_##name##_0_5, tile_##name##_0_6},                                                \
+            {NULL, NULL, tile_##name##_1_3, tile_##name##_1_4, tile_##name##_1_5}};                \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
                        a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \

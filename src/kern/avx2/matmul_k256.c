@@ -178,17 +178,17 @@ enum { START_CELLS = 1024 }; // of a superblock and column, 64 bytes each
 // sub-block 8i + 2j + odd at 8i + 4 * odd + j.
 static void prepare_starts(int32_t *out, const int8_t *q, int n) {
     for (int i = 0; i < 2 * n; i++, out += 8, q += 128) {
-        __m256i sum[4];
+        __m256i v[4], sum[2];
         FR_UNROLL
-        for (int j = 0; j < 4; j++) { // 16 k in each half
-            __m256i v = _mm256_maddubs_epi16(_mm256_set1_epi8(32),
-                                             _mm256_load_si256((const __m256i *)(q + 32 * j)));
-            v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0x4e));
-            sum[j] = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0xb1));
-        }
-        const __m256i even = _mm256_blend_epi32(sum[0], sum[1], 0x22),
-                      odd = _mm256_blend_epi32(sum[2], sum[3], 0x88);
-        const __m256i all = _mm256_blend_epi32(even, odd, 0xcc);
+        for (int j = 0; j < 4; j++) // 16 k in each half
+            v[j] = _mm256_maddubs_epi16(_mm256_set1_epi8(32),
+                                        _mm256_load_si256((const __m256i *)(q + 32 * j)));
+        FR_UNROLL
+        for (int j = 0; j < 2; j++)
+            sum[j] = _mm256_add_epi16(_mm256_unpacklo_epi32(v[2 * j], v[2 * j + 1]),
+                                      _mm256_unpackhi_epi32(v[2 * j], v[2 * j + 1]));
+        const __m256i all = _mm256_add_epi16(_mm256_unpacklo_epi64(sum[0], sum[1]),
+                                             _mm256_unpackhi_epi64(sum[0], sum[1]));
         _mm256_store_si256((__m256i *)out, _mm256_sub_epi16(_mm256_setzero_si256(), all));
     }
 }

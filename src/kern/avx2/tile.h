@@ -15,6 +15,13 @@
 // Builds that look for errors keep the templates as functions: unrolled and instrumented they take
 // minutes to compile. gcc has no sign for -fsanitize=undefined alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define FR_INSTRUMENTED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FR_INSTRUMENTED
+#endif
+#endif
+#ifdef FR_INSTRUMENTED
 #define FR_INLINE static inline
 #define FR_UNROLL
 #elif defined(__clang__)

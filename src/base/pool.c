@@ -130,15 +130,18 @@ void fr_pool_deal(fr_pool *pool, int thread, int count) {
     atomic_store_explicit(&w->next, begin, memory_order_relaxed); // the barrier publishes both
 }
 
-bool fr_pool_take(fr_pool *pool, int thread, int piece, int *begin, int *end) {
+bool fr_pool_take(fr_pool *pool, int thread, int least, int *begin, int *end) {
     for (int i = 0; i < pool->n_active; i++) {
         worker *w = &pool->workers[(thread + i) % pool->n_active];
-        // Looked at first, so that `next` never runs far past the end.
-        if (atomic_load_explicit(&w->next, memory_order_relaxed) >= w->end) continue;
-        const int at = atomic_fetch_add_explicit(&w->next, piece, memory_order_relaxed);
-        if (at >= w->end) continue;
+        int at = atomic_load_explicit(&w->next, memory_order_relaxed), n = 0;
+        do {
+            const int left = w->end - at;
+            n = left / 4 > least ? left / 4 : left < least ? left : least;
+        } while (n > 0 && !atomic_compare_exchange_weak_explicit(
+                              &w->next, &at, at + n, memory_order_relaxed, memory_order_relaxed));
+        if (n <= 0) continue;
         *begin = at;
-        *end = at < w->end - piece ? at + piece : w->end;
+        *end = at + n;
         return true;
     }
     return false;

@@ -35,8 +35,9 @@ static inline void fr_pool_share(int count, int thread, int n_threads, int *begi
 // Deals items 0..count among the threads: called by every thread, before a barrier; the pieces are
 // taken after it, and all of them before the next barrier.
 void fr_pool_deal(fr_pool *pool, int thread, int count);
-// The next [*begin, *end), at most `piece` items: of the thread's own share, ascending, while that
-// lasts, then of others. False when nothing is left.
-bool fr_pool_take(fr_pool *pool, int thread, int piece, int *begin, int *end);
+// The next [*begin, *end): of the thread's own share, ascending, while that lasts, then of others.
+// A quarter of what is left of the share, and never less than `least` items but at its end: few
+// calls at first, small pieces when the others may be waiting. False when nothing is left.
+bool fr_pool_take(fr_pool *pool, int thread, int least, int *begin, int *end);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct fr_output { // one matrix of a group that shares its input
     float *y;
 } fr_output;
 
-// Bytes of weights that a thread takes at once: some microseconds of reading.
+// Bytes of weights that a thread takes at least: some microseconds of reading.
 enum { PIECE_BYTES = 32 << 10 };
 
 // Panels [p0, p1) of all outputs laid end to end.
@@ -69,8 +69,8 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
     }
     fr_pool_deal(f->m->pool, t, panels);
     barrier(f);
-    const int piece = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
-    while (fr_pool_take(f->m->pool, t, piece, &p0, &p1))
+    const int least = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
+    while (fr_pool_take(f->m->pool, t, least, &p0, &p1))
         multiply(f, out, n_out, act, p0, p1, t);
     barrier(f);
 }

@@ -75,6 +75,7 @@ typedef struct fr_sampling { // {0}: greedy
 
 typedef struct fr_session_options { // {0} means the defaults
     int n_ctx;                      // 0: the model's own
+    const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory)
     const char *drafter;            // SPEC of docs (NULL: "auto")
     const char *tree;               // NULL or "auto", or a number of nodes
     bool no_adapt;

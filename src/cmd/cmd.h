@@ -17,7 +17,7 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *chat_template, *ids;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir;
     fr_strings stop, draft_opts;
-    int threads, ctx, isa, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
+    int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
     bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
@@ -35,14 +35,15 @@ extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.
-extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa --low-memory
+extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa --low-memory --kv-type
 extern const fr_option_group fr_cmd_engine_options; // the same without -c
 extern const fr_option_group fr_cmd_file_options;   // -m alone: no weights are read
 extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,
     fr_cmd_chat_sampling_options;
-extern const fr_option_group fr_cmd_output_options; // --json --quiet
-extern const fr_option_group fr_cmd_quiet_options;  // --quiet
-const char *fr_cmd_isa(const fr_cmd_args *args);    // "auto", "avx2", ...
+extern const fr_option_group fr_cmd_output_options;  // --json --quiet
+extern const fr_option_group fr_cmd_quiet_options;   // --quiet
+const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
+const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16" or "q8_0"
 
 // ---------------------------------------------------------------- report.c
 // Prints `forerun: SENTENCE` to stderr and returns the exit code that belongs to the error.

@@ -162,12 +162,17 @@ static fr_status open_context(measuring *m, fr_error *err) {
         return fr_fail(err, FR_EARG, "--context %d: the model's context is %d tokens",
                        m->most_context, config->n_ctx_train);
     // The system gives more than there is and ends the program when it is used.
-    const double needed = (double)fr_kv_bytes(config, m->most_context), there = available_bytes();
+    const char *type_name = fr_cmd_kv_type(m->args);
+    fr_kv_type type;
+    const fr_status st = fr_kv_type_of(&type, type_name, err);
+    if (st) return st;
+    const double needed = (double)fr_kv_bytes(config, m->most_context, type);
+    const double there = available_bytes();
     if (there > 0 && needed > there)
         return fr_fail(err, FR_ENOMEM,
                        "--context %d: keys and values need %.0f MB, there are %.0f MB left",
                        m->most_context, needed / 1e6, there / 1e6);
-    return fr_passes_open(&m->passes, m->engine, m->most_context, FR_CURVE_ROWS, err);
+    return fr_passes_open(&m->passes, m->engine, m->most_context, FR_CURVE_ROWS, type_name, err);
 }
 
 // What a pass reads: the panels, or the file where it lies.

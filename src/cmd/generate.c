@@ -58,6 +58,7 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                        (long long)n_ctx,
                        args->ctx && n_ctx < most ? "; give a larger --ctx-size" : "");
     const fr_session_options options = {.n_ctx = (int)n_ctx,
+                                        .kv_type = fr_cmd_kv_type(args),
                                         .drafter = spec,
                                         .tree = args->tree,
                                         .no_adapt = args->no_adapt,

@@ -88,7 +88,8 @@ static json_t *memory_json(const fr_gguf *g, const totals *sum, fr_error *err) {
     const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
     return json_pack("{s:I, s:I, s:i, s:I}", "weights_bytes", (json_int_t)sum->bytes,
                      "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
-                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train));
+                     "kv_bytes_at_ctx_train",
+                     (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16));
 }
 
 static json_t *inspect_json(const fr_gguf *g) {
@@ -158,7 +159,8 @@ static void print_memory(const fr_gguf *g) {
     const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
     printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
            "model's whole context\n",
-           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train) / 1048576, c.n_ctx_train);
+           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
+           c.n_ctx_train);
 }
 
 static void inspect_print(const fr_gguf *g) {

@@ -8,6 +8,7 @@
 #define END                                                                                        \
     { .name = NULL }
 static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
+static const char kv_types[] = "f16|q8_0";
 
 // clang-format off
 #define MODEL   {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file", 0, 0, NULL}
@@ -15,8 +16,9 @@ static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
 #define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
 #define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
 #define LOWMEM  {"low-memory", 0, FR_OPT_FLAG, AT(low_memory), NULL, NULL, NULL, "leave the weights in the mapped file: little memory of its own and no loading, but slower; the same bytes", 0, 0, NULL}
-static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, END};
-static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, END};
+#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more", 0, 0, kv_types}
+static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, KV_TYPE, END};
+static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option file[] = {
     {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file; its weights are not read", 0, 0, NULL},
     END};
@@ -60,4 +62,8 @@ const char *fr_cmd_isa(const fr_cmd_args *args) {
     static const char *const names[] = {"auto",   "scalar", "avx2", "avx-vnni",
                                         "avx512", "amx",    "neon"};
     return names[args->isa];
+}
+
+const char *fr_cmd_kv_type(const fr_cmd_args *args) {
+    return args->kv_type ? "q8_0" : "f16";
 }

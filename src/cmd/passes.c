@@ -3,14 +3,17 @@
 #include "engine/engine.h"
 #include <math.h>
 
-fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_rows, fr_error *err) {
+fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_rows,
+                         const char *kv_type, fr_error *err) {
     *p = (fr_passes){.engine = engine};
     const int most = engine->model.config.n_ctx_train;
     if (n_ctx > most)
         return fr_fail(err, FR_ECONTEXT, "%d tokens do not fit the model's context of %d", n_ctx,
                        most);
     const fr_forward_limits limits = {.max_rows = max_rows, .max_logits = max_rows};
-    fr_status st = fr_kv_open(&p->kv, &engine->model.config, n_ctx, err);
+    fr_kv_type type;
+    fr_status st = fr_kv_type_of(&type, kv_type, err);
+    if (!st) st = fr_kv_open(&p->kv, &engine->model.config, n_ctx, type, err);
     if (!st) st = fr_forward_open(&p->forward, &engine->model, &limits, err);
     return st;
 }

@@ -12,8 +12,10 @@ typedef struct fr_passes {
     fr_kv kv;
 } fr_passes;
 
-// A context of n_ctx tokens. FR_ECONTEXT when the model has less.
-fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_rows, fr_error *err);
+// A context of n_ctx tokens, kept as kv_type (fr_session_options). FR_ECONTEXT when the model has
+// less.
+fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_rows,
+                         const char *kv_type, fr_error *err);
 void fr_passes_close(fr_passes *p);
 
 // Told of the logits after ids[pos], pos ascending; they may be changed. False stops.

@@ -4,13 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
-fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, const fr_needs *needs,
-                          fr_error *err) {
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err) {
     *d = (fr_decoder){.model = m, .n_ctx = n_ctx};
     fr_forward_limits limits = {
         .max_logits = FR_TREE_MAX, .max_taps = needs->n_taps, .n_ctx = n_ctx};
     fr_status st;
-    if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, err))) goto fail;
+    if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&d->forward, m, &limits, err))) goto fail;
     if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
     if (!(d->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *d->ids))) {

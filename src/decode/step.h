@@ -27,8 +27,8 @@ typedef struct fr_decoder {
 typedef bool fr_emit_fn(void *user, int32_t token,
                         const fr_node *node); // node NULL: the target's own token
 
-fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, const fr_needs *needs,
-                          fr_error *err);
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err);
 void fr_decoder_close(fr_decoder *d);
 
 // Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one,

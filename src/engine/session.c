@@ -40,6 +40,8 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
                        train, n_ctx);
     if ((st = read_tree(o->tree, &tree_nodes, err))) return st;
+    fr_kv_type kv_type;
+    if ((st = fr_kv_type_of(&kv_type, o->kv_type, err))) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
@@ -47,7 +49,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         .model = &e->model, .n_ctx = n_ctx, .no_adapt = o->no_adapt, .options = o->draft_opts};
     if ((st = fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err))) goto fail;
     fr_needs none = {.n_taps = 0};
-    if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx,
+    if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx, kv_type,
                               s->drafter ? &s->drafter->needs : &none, err)))
         goto fail;
     s->decoder.drafter = s->drafter;

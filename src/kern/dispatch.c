@@ -8,10 +8,6 @@
 #include <unistd.h>
 #endif
 
-size_t fr_attend_work_floats(int slots) {
-    return (size_t)FR_ATTEND_TILE * (((size_t)slots + 15) & ~(size_t)15) + 64 * FR_ATTEND_TILE;
-}
-
 #ifdef FR_HAVE_X86
 // Register states that the system saves for programs (XCR0): SSE and AVX, AVX-512, AMX.
 enum { STATE_AVX = 0x6, STATE_AVX512 = 0xe6, STATE_AMX = 0x60000 };

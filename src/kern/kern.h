@@ -82,24 +82,36 @@ typedef struct fr_view {                   // what one row sees
                                            // and the row itself)
 } fr_view;
 
+// How K and V of one KV head lie in memory: by blocks of 16 slots.
+//   F16:  K [head_dim][16 slots] f16; V [16 slots][head_dim] f16.
+//   Q8_0: int8 codes, one f16 scale for 32 values along head_dim (a multiple of 32).
+//         K codes [head_dim / 4][16 slots][4], then scales [head_dim / 32][16 slots];
+//         V codes [16 slots][head_dim], then scales [16 slots][head_dim / 32].
+typedef enum fr_kv_type { FR_KV_F16, FR_KV_Q8_0, FR_KV_TYPES } fr_kv_type;
+static inline size_t fr_kv_block_bytes(fr_kv_type type, int head_dim) { // of K, or of V
+    return (size_t)head_dim * (type == FR_KV_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
+}
+
 typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows and grouped heads)
-    int n_q, head_dim;
-    const float *const *q;      // n_q pointers to head_dim floats
-    float *const *o;            // n_q pointers to head_dim floats; overlap nothing
+    int n_q, head_dim;     // n_q: 1..FR_ATTEND_ROWS
+    const float *const *q; // n_q pointers to head_dim floats
+    float *const *o;       // n_q pointers to head_dim floats; overlap nothing
     const fr_view *const *view; // n_q pointers
-    const uint16_t *k;          // f16 [block of 16 slots][head_dim][16]
-    const uint16_t *v;          // f16 [slot][head_dim]
+    const void *k, *v;          // blocks of the type that the entry of the table is for
     int committed, scratch;     // slots in use
     const int32_t *pos;         // logical position of scratch slot i, `scratch` of them
     float scale;
-    float *work; // fr_attend_work_floats(committed + scratch) floats of this thread
+    float *work; // fr_attend_work_floats(committed + scratch, head_dim) floats of this thread
 } fr_attend;
-enum { FR_ATTEND_TILE = 8 }; // query rows that an implementation may handle together
-size_t fr_attend_work_floats(
-    int slots); // FR_ATTEND_TILE rows of slots rounded up to 16, and a little more
+enum { FR_ATTEND_ROWS = 48 }; // query rows of one call, which walk over K and V together
+size_t fr_attend_work_floats(int slots, int head_dim);
 
 // ---------------------------------------------------------------- the table
 typedef void fr_matmul_fn(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1);
+
+typedef void fr_kv_store_fn(void *k, void *v, int slot, int head_dim, const float *key,
+                            const float *value);
+typedef void fr_attend_fn(const fr_attend *job);
 
 typedef struct fr_kern {
     fr_isa isa;
@@ -122,10 +134,9 @@ typedef struct fr_kern {
     // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
     // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);
-    // Stores one row's K and V of one KV head at `slot`, rounded to f16 (saturating, nearest even).
-    void (*kv_store)(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
-                     const float *value);
-    void (*attend)(const fr_attend *job);
+    // By fr_kv_type. kv_store: one row's K and V of one KV head to `slot`, rounded or quantised.
+    fr_kv_store_fn *kv_store[FR_KV_TYPES];
+    fr_attend_fn *attend[FR_KV_TYPES];
     int (*argmax)(const float *x,
                   int n); // lowest index of the largest value; NaN counts as smallest
 } fr_kern;

@@ -134,57 +134,55 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     kern->rope(k, cs, c->n_rot, c->neox);
     move_nan_to_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
-    kern->kv_store(fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
-                   kv->n_committed + f->slot[row], hd, k, v);
+    kern->kv_store[kv->type](fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
+                             kv->n_committed + f->slot[row], hd, k, v);
 }
 
-// Tile `tile` of the query rows (row, grouped head) of one sequence and KV head.
-static void attend_tile(fr_forward *f, const fr_layer *l, int layer, int seq, int head, int tile,
-                        int t) {
+// Query rows [from, to) of one sequence and KV head: row / group counts rows of the pass, row %
+// group the heads that share the KV head. At most FR_ATTEND_ROWS.
+static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, int head, int from,
+                        int to, int t) {
     const fr_config *c = &f->m->config;
     int group = c->n_head / c->n_kv, hd = c->head_dim;
-    int begin = f->seq_begin[seq], n_q = (f->seq_begin[seq + 1] - begin) * group;
-    const float *q[FR_ATTEND_TILE];
-    float *o[FR_ATTEND_TILE];
-    const fr_view *view[FR_ATTEND_TILE];
-    int n = 0;
-    for (int j = tile * FR_ATTEND_TILE; j < n_q && n < FR_ATTEND_TILE; j++, n++) {
-        int i = begin + j / group;
+    const float *q[FR_ATTEND_ROWS];
+    float *o[FR_ATTEND_ROWS];
+    const fr_view *view[FR_ATTEND_ROWS];
+    for (int j = from; j < to; j++) {
+        int i = f->seq_begin[seq] + j / group;
         size_t at = ((size_t)i * c->n_head + head * group + j % group) * hd;
-        q[n] = f->q + at;
-        o[n] = f->att + at;
-        view[n] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
+        q[j - from] = f->q + at;
+        o[j - from] = f->att + at;
+        view[j - from] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
     }
     const fr_kv *kv = f->pass->kv[seq];
-    f->m->kern->attend(&(fr_attend){.n_q = n,
-                                    .head_dim = hd,
-                                    .q = q,
-                                    .o = o,
-                                    .view = view,
-                                    .k = fr_kv_k(kv, layer, head),
-                                    .v = fr_kv_v(kv, layer, head),
-                                    .committed = kv->n_committed,
-                                    .scratch = kv->n_scratch,
-                                    .pos = kv->pos,
-                                    .scale = c->attn_scale,
-                                    .work = f->work + (size_t)t * f->work_floats});
+    f->m->kern->attend[kv->type](&(fr_attend){.n_q = to - from,
+                                              .head_dim = hd,
+                                              .q = q,
+                                              .o = o,
+                                              .view = view,
+                                              .k = fr_kv_k(kv, layer, head),
+                                              .v = fr_kv_v(kv, layer, head),
+                                              .committed = kv->n_committed,
+                                              .scratch = kv->n_scratch,
+                                              .pos = kv->pos,
+                                              .scale = c->attn_scale,
+                                              .work = f->work + (size_t)t * f->work_floats});
 }
 
-static int tiles_of(const fr_forward *f, int seq) {
-    int n_q =
-        (f->seq_begin[seq + 1] - f->seq_begin[seq]) * (f->m->config.n_head / f->m->config.n_kv);
-    return (n_q + FR_ATTEND_TILE - 1) / FR_ATTEND_TILE;
-}
-
+// Every thread takes the same number of query rows, however many heads and sequences they belong
+// to; rows of one head go over its keys together.
 static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int nt) {
-    int n_kv = f->m->config.n_kv, items = 0, i0, i1, item = 0;
-    for (int s = 0; s < f->pass->n_seq; s++)
-        items += n_kv * tiles_of(f, s);
-    fr_pool_share(items, t, nt, &i0, &i1);
-    for (int s = 0; s < f->pass->n_seq; s++) {
-        int tiles = tiles_of(f, s);
-        for (int j = 0; j < n_kv * tiles; j++, item++)
-            if (item >= i0 && item < i1) attend_tile(f, l, layer, s, j / tiles, j % tiles, t);
+    int n_kv = f->m->config.n_kv, group = f->m->config.n_head / n_kv, r0, r1, first = 0;
+    fr_pool_share(f->n_active * f->m->config.n_head, t, nt, &r0, &r1);
+    for (int item = 0; item < f->pass->n_seq * n_kv; item++) {
+        int s = item / n_kv, n = (f->seq_begin[s + 1] - f->seq_begin[s]) * group;
+        int row = r0 > first ? r0 - first : 0, end = r1 < first + n ? r1 - first : n;
+        for (int bands = (end - row + FR_ATTEND_ROWS - 1) / FR_ATTEND_ROWS; row < end; bands--) {
+            int rows = (end - row + bands - 1) / bands; // bands of nearly the same size
+            attend_rows(f, l, layer, s, item % n_kv, row, row + rows, t);
+            row += rows;
+        }
+        first += n;
     }
 }
 

@@ -7,20 +7,41 @@ static int capacity_of(int n_ctx) {
     return (n_ctx + FR_MAX_SCRATCH + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK * FR_KEY_BLOCK;
 }
 
-size_t fr_kv_bytes(const fr_config *c, int n_ctx) {
-    return (size_t)2 * sizeof(uint16_t) * c->n_layer * c->n_kv * c->head_dim *
-           (size_t)capacity_of(n_ctx);
+fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err) {
+    *type = FR_KV_F16;
+    if (!name || !strcmp(name, "f16")) return FR_OK;
+    *type = FR_KV_Q8_0;
+    if (!strcmp(name, "q8_0")) return FR_OK;
+    return fr_fail(err, FR_EARG, "kv-type: expected f16 or q8_0, found '%.40s'", name);
 }
 
-fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_error *err) {
-    *kv = (fr_kv){.n_layer = c->n_layer, .n_kv = c->n_kv, .head_dim = c->head_dim, .n_ctx = n_ctx};
+static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
+    return (size_t)(capacity_of(n_ctx) / FR_KEY_BLOCK) * fr_kv_block_bytes(type, c->head_dim);
+}
+
+size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
+    return (size_t)2 * c->n_layer * c->n_kv * plane_bytes(c, n_ctx, type);
+}
+
+fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err) {
+    *kv = (fr_kv){.type = type,
+                  .n_layer = c->n_layer,
+                  .n_kv = c->n_kv,
+                  .head_dim = c->head_dim,
+                  .n_ctx = n_ctx};
+    if (type == FR_KV_Q8_0 && c->head_dim % 32)
+        return fr_fail(err, FR_EUNSUP,
+                       "kv-type q8_0: expected heads of a multiple of 32 values, found %d; f16 "
+                       "takes any",
+                       c->head_dim);
     kv->capacity = capacity_of(n_ctx);
-    kv->bytes = fr_kv_bytes(c, n_ctx);
+    kv->plane = plane_bytes(c, n_ctx, type);
+    kv->bytes = fr_kv_bytes(c, n_ctx, type);
     if (!(kv->k = fr_pages_alloc(kv->bytes)))
         return fr_fail(err, FR_ENOMEM,
                        "KV cache for %d tokens: cannot get %zu bytes; try a smaller --ctx-size",
                        n_ctx, kv->bytes);
-    kv->v = kv->k + kv->bytes / 2 / sizeof *kv->k;
+    kv->v = kv->k + kv->bytes / 2;
     return FR_OK;
 }
 
@@ -43,18 +64,31 @@ int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join) {
     return s;
 }
 
-// Moves one slot of every layer and head. K: one f16 lane of a block; V: a row.
+// One slot's `bytes` of a part of a block, from lane i to lane j: `unit` bytes of a slot lie
+// together, then come those of the next.
+static inline void copy_lane(uint8_t *to, size_t j, const uint8_t *from, size_t i, size_t bytes,
+                             size_t unit) {
+    for (size_t at = 0; at < bytes; at += unit)
+        memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit, unit);
+}
+
+// Moves one slot of every layer and head.
 static void move_slot(fr_kv *kv, int from, int to) {
-    int hd = kv->head_dim;
-    for (int plane = 0; plane < kv->n_layer * kv->n_kv; plane++) {
-        uint16_t *k = kv->k + (size_t)plane * kv->capacity * hd;
-        uint16_t *v = kv->v + (size_t)plane * kv->capacity * hd;
-        uint16_t *k_from =
-            k + (size_t)(from / FR_KEY_BLOCK) * FR_KEY_BLOCK * hd + from % FR_KEY_BLOCK;
-        uint16_t *k_to = k + (size_t)(to / FR_KEY_BLOCK) * FR_KEY_BLOCK * hd + to % FR_KEY_BLOCK;
-        for (int i = 0; i < hd; i++)
-            k_to[i * FR_KEY_BLOCK] = k_from[i * FR_KEY_BLOCK];
-        memcpy(v + (size_t)to * hd, v + (size_t)from * hd, sizeof *v * hd);
+    const size_t hd = (size_t)kv->head_dim, block = fr_kv_block_bytes(kv->type, kv->head_dim);
+    const size_t a = (size_t)(from / FR_KEY_BLOCK) * block, i = (size_t)from % FR_KEY_BLOCK;
+    const size_t b = (size_t)(to / FR_KEY_BLOCK) * block, j = (size_t)to % FR_KEY_BLOCK;
+    const size_t scales = FR_KEY_BLOCK * hd, scale_bytes = 2 * (hd / 32); // of q8_0
+    for (int head = 0; head < kv->n_layer * kv->n_kv; head++) {
+        uint8_t *k = kv->k + (size_t)head * kv->plane, *v = kv->v + (size_t)head * kv->plane;
+        if (kv->type == FR_KV_F16) {
+            copy_lane(k + b, j, k + a, i, 2 * hd, 2);
+            copy_lane(v + b, j, v + a, i, 2 * hd, 2 * hd);
+            continue;
+        }
+        copy_lane(k + b, j, k + a, i, hd, 4);
+        copy_lane(v + b, j, v + a, i, hd, hd);
+        copy_lane(k + b + scales, j, k + a + scales, i, scale_bytes, 2);
+        copy_lane(v + b + scales, j, v + a + scales, i, scale_bytes, scale_bytes);
     }
 }
 

@@ -2,19 +2,21 @@
 //
 // Committed slot i holds position i. Behind them lie the scratch slots of the rows in flight, in
 // topological order. Committing a path moves bytes and changes nothing else (RoPE was applied with
-// the logical position). Stored as f16; K by blocks of 16 slots, lanes = slots, V by slot (kern.h,
-// fr_attend). Opening may fail, nothing else does.
+// the logical position). Stored as f16 or q8_0, by blocks of 16 slots (kern.h, fr_kv_type). Opening
+// may fail, nothing else does.
 #ifndef FR_MODEL_KV_H
 #define FR_MODEL_KV_H
 #include "kern/kern.h"
 #include "model/config.h"
 
 typedef struct fr_kv {
+    fr_kv_type type;
     int n_layer, n_kv, head_dim;
     int n_ctx;    // most committed slots
     int capacity; // n_ctx + FR_MAX_SCRATCH, rounded up to 16
     int n_committed, n_scratch;
-    uint16_t *k, *v;              // [layer][kv head][capacity * head_dim]
+    uint8_t *k, *v;               // [layer][kv head][plane]
+    size_t plane;                 // bytes of one head's K, or V
     size_t bytes;                 // of k and v together
     int32_t pos[FR_MAX_SCRATCH];  // logical position of a scratch slot
     int16_t join[FR_MAX_SCRATCH]; // first layer whose K and V the slot holds
@@ -23,8 +25,11 @@ typedef struct fr_kv {
 // Invariant: 0 <= n_committed <= n_ctx; 0 <= n_scratch <= FR_MAX_SCRATCH; a slot's ancestors have
 // lower numbers.
 
-size_t fr_kv_bytes(const fr_config *c, int n_ctx); // memory of K and V
-fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_error *err);
+// "f16" (also NULL) or "q8_0". FR_EARG: another name.
+fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err);
+size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type); // memory of K and V
+// FR_EUNSUP: heads of this size cannot be stored as `type`; FR_ENOMEM.
+fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err);
 void fr_kv_close(fr_kv *kv);
 
 // Takes the next scratch slot for a row under scratch slot `parent` (-1: the committed end) at
@@ -39,11 +44,11 @@ void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
 bool fr_kv_check(const fr_kv *kv);               // the invariant above, for asserts
 
-static inline uint16_t *fr_kv_k(const fr_kv *kv, int layer, int head) {
-    return kv->k + ((size_t)layer * kv->n_kv + head) * kv->capacity * kv->head_dim;
+static inline void *fr_kv_k(const fr_kv *kv, int layer, int head) {
+    return kv->k + ((size_t)layer * kv->n_kv + head) * kv->plane;
 }
-static inline uint16_t *fr_kv_v(const fr_kv *kv, int layer, int head) {
-    return kv->v + ((size_t)layer * kv->n_kv + head) * kv->capacity * kv->head_dim;
+static inline void *fr_kv_v(const fr_kv *kv, int layer, int head) {
+    return kv->v + ((size_t)layer * kv->n_kv + head) * kv->plane;
 }
 
 #endif

@@ -60,7 +60,8 @@ static size_t place(fr_forward *f) {
 
 static fr_forward describe(const fr_model *m, const fr_forward_limits *limits) {
     fr_forward f = {.m = m, .limits = limits_of(limits, &m->config)};
-    f.work_floats = FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH));
+    f.work_floats =
+        FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH, m->config.head_dim));
     return f;
 }
 

@@ -79,7 +79,8 @@ static output decode(fr_model *m, fr_drafter *drafter, const fr_sampling *sampli
     fr_error err;
     fr_needs none = {0};
     output o = {.stop_after = stop_after};
-    assert_int_equal(fr_decoder_open(&d, m, CTX, drafter ? &drafter->needs : &none, &err), FR_OK);
+    assert_int_equal(
+        fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &none, &err), FR_OK);
     d.drafter = drafter;
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, sampling, NULL, NULL, &err), FR_OK);
     for (;;) {
@@ -170,7 +171,7 @@ static void prefix_reuse_keeps_the_bits(void **state) {
                    fr_kern_of(FR_ISA_SCALAR), 2);
     fr_test_ids(text, CTX, o.model.config.n_vocab, 41);
     output fresh = decode(&o.model, NULL, &LAWS[2], text, 20, 0);
-    assert_int_equal(fr_decoder_open(&d, &o.model, CTX, &(fr_needs){0}, &err), FR_OK);
+    assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     const int before[] = {PROMPT, PROMPT + 20, 5, 1, PROMPT - 1}; // contexts that share a beginning
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         output out = {0};

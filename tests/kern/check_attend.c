@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_Q = 40, GAP = 3 }; // GAP: floats between two outputs, which nobody may touch
+enum { MAX_Q = FR_ATTEND_ROWS, GAP = 3 }; // GAP: floats between two outputs, which nobody may touch
 
 typedef struct tree {
+    fr_kv_type type;
     int committed, scratch, head_dim, n_q;
     int parent[FR_MAX_SCRATCH]; // -1: hangs under the committed context
     int32_t pos[FR_MAX_SCRATCH];
@@ -16,19 +17,24 @@ typedef struct tree {
     fr_view view[MAX_Q];
     const float *q[MAX_Q];
     const fr_view *views[MAX_Q];
-    uint16_t *k, *v;
+    uint8_t *k, *v;
     float *work;
     float scale;
 } tree;
 
-static size_t key_values(int slots, int head_dim) {
-    return (size_t)((slots + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
+static size_t plane_bytes(const tree *t) { // of K, or of V
+    const int slots = t->committed + t->scratch;
+    return (size_t)((slots + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK) *
+           fr_kv_block_bytes(t->type, t->head_dim);
 }
 
 static void make_shape(check *c, tree *t) {
     static const int dims[] = {64, 64, 80, 96, 128, 256, 4, 8, 12, 20, 24, 60, 100};
+    static const int wide[] = {32, 64, 64, 96, 128, 160, 256}; // multiples of 32
     static const int contexts[] = {0, 1, 15, 16, 17, 31, 32, 33, 128};
-    t->head_dim = dims[check_below(c, sizeof dims / sizeof *dims)];
+    t->type = (fr_kv_type)check_below(c, FR_KV_TYPES);
+    t->head_dim = t->type == FR_KV_F16 ? dims[check_below(c, sizeof dims / sizeof *dims)]
+                                       : wide[check_below(c, sizeof wide / sizeof *wide)];
     t->committed = check_below(c, 3) ? check_below(c, 90) : contexts[check_below(c, 9)];
     if (!check_below(c, 12)) t->committed += 500;
     t->scratch = check_below(c, 4) ? check_below(c, 40) : check_below(c, FR_MAX_SCRATCH + 1);
@@ -73,9 +79,9 @@ static float *random_floats(check *c, int n, float size) {
 
 static void make_cache(check *c, tree *t) {
     const int slots = t->committed + t->scratch;
-    t->k = check_buffer(2 * key_values(slots, t->head_dim)); // unused lanes stay NaN
-    t->v = check_buffer(2 * (size_t)slots * (size_t)t->head_dim);
-    t->work = check_buffer(fr_attend_work_floats(slots) * sizeof(float));
+    t->k = check_buffer(plane_bytes(t)); // unused lanes stay NaN
+    t->v = check_buffer(plane_bytes(t));
+    t->work = check_buffer(fr_attend_work_floats(slots, t->head_dim) * sizeof(float));
     float *key = random_floats(c, t->head_dim, 1), *value = random_floats(c, t->head_dim, 1);
     for (int s = 0; s < slots; s++) {
         const float size = check_below(c, 10) ? 1.5f : 12.0f; // some weights underflow
@@ -83,7 +89,7 @@ static void make_cache(check *c, tree *t) {
             key[d] = check_uniform(c, -size, size);
             value[d] = check_uniform(c, -2, 2);
         }
-        c->ref->kv_store(t->k, t->v, s, t->head_dim, key, value);
+        c->ref->kv_store[t->type](t->k, t->v, s, t->head_dim, key, value);
     }
 }
 
@@ -95,7 +101,7 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
         o[r] = out + r * stride;
     const fr_attend job = {t->n_q, t->head_dim,  t->q,       o,      t->views, t->k,
                            t->v,   t->committed, t->scratch, t->pos, t->scale, t->work};
-    kern->attend(&job);
+    kern->attend[t->type](&job);
     memset(&poison, CHECK_POISON, sizeof poison);
     for (int r = 0; r + 1 < t->n_q; r++)
         for (int i = 0; i < GAP; i++)
@@ -103,15 +109,28 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
     return out;
 }
 
-// The bytes of one slot, as committing moves them.
-static void move_slot(uint16_t *k, uint16_t *v, int to, const tree *t, int from) {
-    const int d_count = t->head_dim, b = FR_KEY_BLOCK;
-    for (int d = 0; d < d_count; d++) {
-        k[(size_t)(to / b * b) * (size_t)d_count + (size_t)(d * b + to % b)] =
-            t->k[(size_t)(from / b * b) * (size_t)d_count + (size_t)(d * b + from % b)];
-        v[(size_t)to * (size_t)d_count + (size_t)d] =
-            t->v[(size_t)from * (size_t)d_count + (size_t)d];
+// Bytes of one slot, as committing moves them: `unit` of them lie together, then come those of the
+// next slot.
+static void move_lane(uint8_t *to, int j, const uint8_t *from, int i, int bytes, int unit) {
+    for (int at = 0; at < bytes; at += unit)
+        memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit,
+               (size_t)unit);
+}
+
+static void move_slot(const tree *plain, int to, const tree *t, int from) {
+    const int b = FR_KEY_BLOCK, d = t->head_dim, i = from % b, j = to % b;
+    const size_t block = fr_kv_block_bytes(t->type, d);
+    uint8_t *k = plain->k + (size_t)(to / b) * block, *v = plain->v + (size_t)(to / b) * block;
+    const uint8_t *k0 = t->k + (size_t)(from / b) * block, *v0 = t->v + (size_t)(from / b) * block;
+    if (t->type == FR_KV_F16) {
+        move_lane(k, j, k0, i, 2 * d, 2);
+        move_lane(v, j, v0, i, 2 * d, 2 * d);
+        return;
     }
+    move_lane(k, j, k0, i, d, 4);
+    move_lane(v, j, v0, i, d, d);
+    move_lane(k + b * d, j, k0 + b * d, i, d / 16, 2);
+    move_lane(v + b * d, j, v0 + b * d, i, d / 16, d / 16);
 }
 
 // Row r alone in a plain cache that holds its path and nothing else.
@@ -120,17 +139,20 @@ static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
     int path[FR_MAX_SCRATCH], depth = 0;
     for (int i = t->node[r]; i >= 0; i = t->parent[i])
         path[depth++] = i;
-    tree plain = {
-        .committed = t->committed + depth, .head_dim = t->head_dim, .n_q = 1, .scale = t->scale};
-    plain.k = check_buffer(2 * key_values(plain.committed, t->head_dim));
-    plain.v = check_buffer(2 * (size_t)plain.committed * (size_t)t->head_dim);
-    plain.work = check_buffer(fr_attend_work_floats(plain.committed) * sizeof(float));
+    tree plain = {.type = t->type,
+                  .committed = t->committed + depth,
+                  .head_dim = t->head_dim,
+                  .n_q = 1,
+                  .scale = t->scale};
+    plain.k = check_buffer(plane_bytes(&plain));
+    plain.v = check_buffer(plane_bytes(&plain));
+    plain.work = check_buffer(fr_attend_work_floats(plain.committed, t->head_dim) * sizeof(float));
     plain.view[0].first = t->view[r].first;
     plain.views[0] = &plain.view[0];
     plain.q[0] = t->q[r];
     for (int s = 0; s < plain.committed; s++) {
         const int i = s - t->committed;
-        move_slot(plain.k, plain.v, s, t, i < 0 ? s : t->committed + path[depth - 1 - i]);
+        move_slot(&plain, s, t, i < 0 ? s : t->committed + path[depth - 1 - i]);
     }
     bool intact = true;
     const float *found = attend(kern, &plain, &intact);
@@ -152,8 +174,8 @@ static void one_tree(check *c, tree *t, int number) {
             if (!(found[r * stride + d] > -3 && found[r * stride + d] < 3))
                 finite = false; // of V's size
     check_case(c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
-               "attend tree %d: committed %d scratch %d head_dim %d rows %d", number, t->committed,
-               t->scratch, t->head_dim, t->n_q);
+               "attend tree %d: type %d committed %d scratch %d head_dim %d rows %d", number,
+               t->type, t->committed, t->scratch, t->head_dim, t->n_q);
     for (int i = 0; i < 3; i++) {
         const int r = check_below(c, t->n_q);
         check_case(c, equals_plain_decoding(c->kern, t, r, found + r * stride),

@@ -103,22 +103,22 @@ static void fill_kv(check *c, float *x, int n) {
     }
 }
 
-static void kv_store(check *c, int head_dim) {
+static void kv_store(check *c, fr_kv_type type, int head_dim) {
     const int blocks = 1 + check_below(c, 3), slots = FR_KEY_BLOCK * blocks;
-    const size_t n = (size_t)(slots * head_dim);
-    uint16_t *k0 = check_buffer(2 * n), *k1 = check_buffer(2 * n);
-    uint16_t *v0 = check_buffer(2 * n), *v1 = check_buffer(2 * n);
+    const size_t n = (size_t)blocks * fr_kv_block_bytes(type, head_dim);
+    uint8_t *k0 = check_buffer(n), *k1 = check_buffer(n);
+    uint8_t *v0 = check_buffer(n), *v1 = check_buffer(n);
     float *key = check_buffer((size_t)head_dim * sizeof(float));
     float *value = check_buffer((size_t)head_dim * sizeof(float));
     for (int i = 0; i < 4; i++) {
         const int slot = check_below(c, slots);
         fill_kv(c, key, head_dim);
         fill_kv(c, value, head_dim);
-        c->ref->kv_store(k0, v0, slot, head_dim, key, value);
-        c->kern->kv_store(k1, v1, slot, head_dim, key, value);
+        c->ref->kv_store[type](k0, v0, slot, head_dim, key, value);
+        c->kern->kv_store[type](k1, v1, slot, head_dim, key, value);
     }
-    const bool same = !memcmp(k0, k1, 2 * n) && !memcmp(v0, v1, 2 * n);
-    check_case(c, same && check_fronts_intact(), "kv_store head_dim %d", head_dim);
+    check_case(c, !memcmp(k0, k1, n) && !memcmp(v0, v1, n) && check_fronts_intact(),
+               "kv_store type %d head_dim %d", type, head_dim);
     check_release();
 }
 
@@ -161,6 +161,9 @@ void check_vector(check *c) {
         rope(c, half);
     rope(c, 128);
     for (int d = 1; d <= 70; d++)
-        kv_store(c, d);
-    kv_store(c, 80), kv_store(c, 96), kv_store(c, 128), kv_store(c, 256);
+        kv_store(c, FR_KV_F16, d);
+    kv_store(c, FR_KV_F16, 80), kv_store(c, FR_KV_F16, 96), kv_store(c, FR_KV_F16, 128);
+    kv_store(c, FR_KV_F16, 256);
+    for (int d = 32; d <= 256; d += 32)
+        kv_store(c, FR_KV_Q8_0, d);
 }

@@ -40,21 +40,27 @@ static fr_engine *open_engine(const char *isa, int threads) {
     return e;
 }
 
-static fr_result generate(fr_engine *e, fr_session **s, const char *drafter, int prompt,
-                          const fr_sampling *sampling) {
+static fr_result generate_with(fr_engine *e, fr_session **s, const char *kv_type,
+                               const char *drafter, int prompt, const fr_sampling *sampling,
+                               int n_predict) {
     fr_error err;
     fr_result r;
     fr_ids ids = {0};
     if (fr_engine_encode(e, PROMPTS[prompt], strlen(PROMPTS[prompt]), FR_PARSE_SPECIAL, true, &ids,
                          &err))
         fail_msg("%s", err.text);
-    if (fr_session_open(s, e, &(fr_session_options){.drafter = drafter, .n_ctx = 256}, &err))
-        fail_msg("%s", err.text);
+    const fr_session_options options = {.drafter = drafter, .n_ctx = 256, .kv_type = kv_type};
+    if (fr_session_open(s, e, &options, &err)) fail_msg("%s", err.text);
     fr_request q = {
-        .prompt = ids.data, .n_prompt = (int)ids.n, .n_predict = N_PREDICT, .sampling = *sampling};
+        .prompt = ids.data, .n_prompt = (int)ids.n, .n_predict = n_predict, .sampling = *sampling};
     if (fr_session_generate(*s, &q, &r, &err)) fail_msg("%s", err.text);
     fr_ids_free(&ids);
     return r;
+}
+
+static fr_result generate(fr_engine *e, fr_session **s, const char *drafter, int prompt,
+                          const fr_sampling *sampling) {
+    return generate_with(e, s, NULL, drafter, prompt, sampling, N_PREDICT);
 }
 
 static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
@@ -152,9 +158,40 @@ static void the_definition_gives_the_same_bytes(void **state) {
     }
 }
 
-static void random_trees_give_the_logits_of_plain_decoding(void **state) {
+static void q8_0_gives_the_bytes_of_its_own_plain_decoding(void **state) {
     (void)state;
     need_model();
+    const fr_sampling laws[] = {{.temperature = 0}, {.temperature = 0.8f, .seed = 3}};
+    fr_result expected[N_PROMPTS][2];
+    fr_session *kept[N_PROMPTS][2], *s;
+    fr_engine *plain = open_engine("auto", 2);
+    for (int p = 0; p < N_PROMPTS; p++)
+        for (int law = 0; law < 2; law++)
+            expected[p][law] =
+                generate_with(plain, &kept[p][law], "q8_0", "none", p, &laws[law], N_PREDICT);
+    for (int isa = FR_ISA_SCALAR; isa < FR_ISA_COUNT; isa++) {
+        if (!fr_isa_available(isa)) continue;
+        const int n = isa == FR_ISA_SCALAR ? 4 : N_PREDICT; // the definition is slow
+        for (int threads = isa == FR_ISA_SCALAR ? 2 : 1; threads <= 2; threads++) {
+            fr_engine *e = open_engine(fr_isa_name(isa), threads);
+            for (int p = isa == FR_ISA_SCALAR ? N_PROMPTS - 1 : 0; p < N_PROMPTS; p++)
+                for (int law = 0; law < 2; law++) {
+                    fr_result r = generate_with(e, &s, "q8_0", "prompt-lookup", p, &laws[law], n);
+                    const fr_result *x = &expected[p][law];
+                    assert_int_equal(r.n_tokens, n < x->n_tokens ? n : x->n_tokens);
+                    assert_memory_equal(r.tokens, x->tokens, sizeof *r.tokens * (size_t)r.n_tokens);
+                    fr_session_close(s);
+                }
+            fr_engine_close(e);
+        }
+    }
+    for (int p = 0; p < N_PROMPTS; p++)
+        for (int law = 0; law < 2; law++)
+            fr_session_close(kept[p][law]);
+    fr_engine_close(plain);
+}
+
+static void trees_give_the_logits_of_plain_decoding(fr_kv_type kv_type) {
     enum { NODES = 24, CONTEXT = 40 };
     fr_engine *e = open_engine("auto", 2);
     const fr_model *m = &e->model;
@@ -162,7 +199,7 @@ static void random_trees_give_the_logits_of_plain_decoding(void **state) {
     fr_forward *f;
     fr_kv kv;
     fr_error err;
-    assert_int_equal(fr_kv_open(&kv, &m->config, 128, &err), FR_OK);
+    assert_int_equal(fr_kv_open(&kv, &m->config, 128, kv_type, &err), FR_OK);
     assert_int_equal(fr_forward_open(&f, m, &(fr_forward_limits){.n_ctx = 128}, &err), FR_OK);
     fr_row rows[64];
     fr_pass pass = {.rows = rows, .kv = (fr_kv *[]){&kv}, .n_seq = 1};
@@ -206,11 +243,19 @@ static void random_trees_give_the_logits_of_plain_decoding(void **state) {
     fr_engine_close(e);
 }
 
+static void random_trees_give_the_logits_of_plain_decoding(void **state) {
+    (void)state;
+    need_model();
+    for (int type = 0; type < FR_KV_TYPES; type++)
+        trees_give_the_logits_of_plain_decoding((fr_kv_type)type);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mode_gives_the_bytes_of_plain_decoding),
         cmocka_unit_test(low_memory_gives_the_same_bytes),
         cmocka_unit_test(the_definition_gives_the_same_bytes),
+        cmocka_unit_test(q8_0_gives_the_bytes_of_its_own_plain_decoding),
         cmocka_unit_test(random_trees_give_the_logits_of_plain_decoding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,8 +89,8 @@ static void use(const fr_model *m) {
     fr_forward *f = NULL;
     fr_forward_limits limits = {.max_rows = ROWS, .max_logits = 1, .n_ctx = CTX};
     assert_true(fr_forward_bytes(m, &limits) < MEMORY_MAX);
-    assert_true(fr_kv_bytes(&m->config, CTX) < MEMORY_MAX);
-    if (fr_kv_open(&kv, &m->config, CTX, &err) || fr_forward_open(&f, m, &limits, &err))
+    assert_true(fr_kv_bytes(&m->config, CTX, FR_KV_F16) < MEMORY_MAX);
+    if (fr_kv_open(&kv, &m->config, CTX, FR_KV_F16, &err) || fr_forward_open(&f, m, &limits, &err))
         fail_msg("%s", err.text);
     fr_row rows[ROWS];
     for (int i = 0; i < ROWS; i++)

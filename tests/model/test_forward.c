@@ -47,7 +47,7 @@ typedef struct bench {
 static void open_bench(bench *b, const fr_tiny_options *options, const fr_kern *kern, int threads) {
     fr_error err;
     fr_opened_open(&b->o, options, kern, threads);
-    assert_int_equal(fr_kv_open(&b->kv, &b->o.model.config, 128, &err), FR_OK);
+    assert_int_equal(fr_kv_open(&b->kv, &b->o.model.config, 128, FR_KV_F16, &err), FR_OK);
     fr_forward_limits limits = {.max_logits = MAX_NODES, .max_taps = 4, .n_ctx = 128};
     assert_int_equal(fr_forward_open(&b->f, &b->o.model, &limits, &err), FR_OK);
 }
@@ -212,7 +212,7 @@ static void sequences_of_one_pass_do_not_meet(void **state) {
     fr_kv other;
     int32_t ids[CTX];
     open_bench(&b, &MODELS[5], fr_kern_of(FR_ISA_SCALAR), 2);
-    assert_int_equal(fr_kv_open(&other, &b.o.model.config, 64, NULL), FR_OK);
+    assert_int_equal(fr_kv_open(&other, &b.o.model.config, 64, FR_KV_F16, NULL), FR_OK);
     fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 17);
     float *first = copy_logits(&b, append(&b, ids, 6));
     fr_kv_truncate(&b.kv, 0);
@@ -450,7 +450,7 @@ static float *longrope_logits(bool factors, int n_ctx) {
         fail_msg("%s", err.text);
     fr_gguf_writer_close(w);
     assert_int_equal(o.model.config.n_rot, 16);
-    assert_int_equal(fr_kv_open(&kv, &o.model.config, n_ctx, &err), FR_OK);
+    assert_int_equal(fr_kv_open(&kv, &o.model.config, n_ctx, FR_KV_F16, &err), FR_OK);
     assert_int_equal(fr_forward_open(&f, &o.model, &(fr_forward_limits){.n_ctx = n_ctx}, &err),
                      FR_OK);
     fr_row rows[9];

@@ -7,41 +7,45 @@
 
 #include <cmocka.h>
 
-static const fr_config CONFIG = {.n_layer = 2, .n_kv = 2, .head_dim = 20};
+enum { LAYERS = 2, HEADS = 2 };
 
-// The values of slot s in a plane; every element of every slot differs.
-static uint16_t value_of(int plane, int s, int i, bool is_v) {
-    return (uint16_t)(plane * 12007 + s * 61 + i * 2 + is_v);
+static fr_config config_of(fr_kv_type type) {
+    return (fr_config){.n_layer = LAYERS, .n_kv = HEADS, .head_dim = type == FR_KV_F16 ? 20 : 64};
+}
+
+// A random row, the same for the same slot's tag; every plane and value differs.
+static void row_of(float *x, int n, int plane, int tag, bool is_v) {
+    uint32_t random = (uint32_t)(plane * 12007 + tag * 61 + is_v) * 2654435761u + 1;
+    for (int i = 0; i < n; i++) {
+        random = random * 1664525u + 1013904223u;
+        x[i] = (float)(random >> 8) * 0x1p-20f - 8;
+    }
 }
 
 static void fill(fr_kv *kv, int slot, int tag) {
-    for (int l = 0; l < kv->n_layer; l++)
-        for (int h = 0; h < kv->n_kv; h++)
-            for (int i = 0; i < kv->head_dim; i++) {
-                int plane = l * kv->n_kv + h;
-                fr_kv_k(kv, l, h)[((slot / 16) * kv->head_dim + i) * 16 + slot % 16] =
-                    value_of(plane, tag, i, false);
-                fr_kv_v(kv, l, h)[slot * kv->head_dim + i] = value_of(plane, tag, i, true);
-            }
+    float k[64], v[64];
+    for (int l = 0; l < LAYERS; l++)
+        for (int h = 0; h < HEADS; h++) {
+            row_of(k, kv->head_dim, l * HEADS + h, tag, false);
+            row_of(v, kv->head_dim, l * HEADS + h, tag, true);
+            fr_kern_scalar.kv_store[kv->type](fr_kv_k(kv, l, h), fr_kv_v(kv, l, h), slot,
+                                              kv->head_dim, k, v);
+        }
 }
 
-static void assert_holds(const fr_kv *kv, int slot, int tag) {
-    for (int l = 0; l < kv->n_layer; l++)
-        for (int h = 0; h < kv->n_kv; h++)
-            for (int i = 0; i < kv->head_dim; i++) {
-                int plane = l * kv->n_kv + h;
-                assert_int_equal(
-                    fr_kv_k(kv, l, h)[((slot / 16) * kv->head_dim + i) * 16 + slot % 16],
-                    value_of(plane, tag, i, false));
-                assert_int_equal(fr_kv_v(kv, l, h)[slot * kv->head_dim + i],
-                                 value_of(plane, tag, i, true));
-            }
+// Storing the same row in the same slot again changes no byte.
+static void assert_holds(fr_kv *kv, int slot, int tag) {
+    uint8_t *before = malloc(kv->bytes);
+    memcpy(before, kv->k, kv->bytes);
+    fill(kv, slot, tag);
+    assert_memory_equal(before, kv->k, kv->bytes);
+    free(before);
 }
 
-static void commit_moves_the_path_and_nothing_else(void **state) {
-    (void)state;
+static void commit_moves_the_path(fr_kv_type type) {
     fr_kv kv;
-    assert_int_equal(fr_kv_open(&kv, &CONFIG, 100, NULL), FR_OK);
+    const fr_config config = config_of(type);
+    assert_int_equal(fr_kv_open(&kv, &config, 100, type, NULL), FR_OK);
     int tag_at[100], n = 0;
     srand(5);
     for (int round = 0; round < 12; round++) {
@@ -78,10 +82,46 @@ static void commit_moves_the_path_and_nothing_else(void **state) {
     fr_kv_close(&kv);
 }
 
+static void commit_moves_the_path_and_nothing_else(void **state) {
+    (void)state;
+    for (int type = 0; type < FR_KV_TYPES; type++)
+        commit_moves_the_path((fr_kv_type)type);
+}
+
+static void q8_0_takes_17_of_32_bytes(void **state) {
+    (void)state;
+    const fr_config config = config_of(FR_KV_Q8_0);
+    assert_int_equal(32 * fr_kv_bytes(&config, 1000, FR_KV_Q8_0),
+                     17 * fr_kv_bytes(&config, 1000, FR_KV_F16));
+}
+
+static void q8_0_is_refused_for_heads_without_whole_groups(void **state) {
+    (void)state;
+    fr_kv kv;
+    fr_error err;
+    const fr_config config = config_of(FR_KV_F16);
+    assert_int_equal(fr_kv_open(&kv, &config, 16, FR_KV_Q8_0, &err), FR_EUNSUP);
+    assert_non_null(strstr(err.text, "multiple of 32"));
+    fr_kv_close(&kv);
+}
+
+static void types_have_names(void **state) {
+    (void)state;
+    fr_kv_type type;
+    fr_error err;
+    assert_int_equal(fr_kv_type_of(&type, NULL, &err), FR_OK);
+    assert_int_equal(type, FR_KV_F16);
+    assert_int_equal(fr_kv_type_of(&type, "q8_0", &err), FR_OK);
+    assert_int_equal(type, FR_KV_Q8_0);
+    assert_int_equal(fr_kv_type_of(&type, "q4_0", &err), FR_EARG);
+    assert_non_null(strstr(err.text, "expected f16 or q8_0, found 'q4_0'"));
+}
+
 static void a_slot_sees_itself_and_its_ancestors(void **state) {
     (void)state;
     fr_kv kv;
-    assert_int_equal(fr_kv_open(&kv, &CONFIG, 16, NULL), FR_OK);
+    const fr_config config = config_of(FR_KV_F16);
+    assert_int_equal(fr_kv_open(&kv, &config, 16, FR_KV_F16, NULL), FR_OK);
     for (int s = 0; s < 130; s++)
         fr_kv_scratch(&kv, s < 2 ? -1 : s - 2, s / 2, 0); // two chains: the odd and the even slots
     for (int s = 0; s < 130; s++)
@@ -95,7 +135,8 @@ static void a_slot_sees_itself_and_its_ancestors(void **state) {
 static void truncate_forgets_the_end(void **state) {
     (void)state;
     fr_kv kv;
-    assert_int_equal(fr_kv_open(&kv, &CONFIG, 16, NULL), FR_OK);
+    const fr_config config = config_of(FR_KV_F16);
+    assert_int_equal(fr_kv_open(&kv, &config, 16, FR_KV_F16, NULL), FR_OK);
     int path[10];
     for (int s = 0; s < 10; s++) {
         path[s] = fr_kv_scratch(&kv, s - 1, s, 0);
@@ -113,7 +154,8 @@ static void truncate_forgets_the_end(void **state) {
 static void repeat_copies_whole_slots(void **state) {
     (void)state;
     fr_kv kv;
-    assert_int_equal(fr_kv_open(&kv, &CONFIG, 50, NULL), FR_OK);
+    const fr_config config = config_of(FR_KV_Q8_0);
+    assert_int_equal(fr_kv_open(&kv, &config, 50, FR_KV_Q8_0, NULL), FR_OK);
     int path[5];
     for (int s = 0; s < 5; s++) {
         path[s] = fr_kv_scratch(&kv, s - 1, s, 0);
@@ -132,6 +174,9 @@ static void repeat_copies_whole_slots(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commit_moves_the_path_and_nothing_else),
+        cmocka_unit_test(q8_0_takes_17_of_32_bytes),
+        cmocka_unit_test(q8_0_is_refused_for_heads_without_whole_groups),
+        cmocka_unit_test(types_have_names),
         cmocka_unit_test(a_slot_sees_itself_and_its_ancestors),
         cmocka_unit_test(truncate_forgets_the_end),
         cmocka_unit_test(repeat_copies_whole_slots),

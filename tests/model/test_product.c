@@ -25,7 +25,7 @@ static float *chain_logits(const fr_model *m) {
     const fr_forward_limits limits = {.max_rows = ROWS, .n_ctx = 64};
     float *logits = fr_alloc_array(ROWS * n_vocab, sizeof *logits);
     assert_non_null(logits);
-    assert_int_equal(fr_kv_open(&kv, &m->config, 64, &err), FR_OK);
+    assert_int_equal(fr_kv_open(&kv, &m->config, 64, FR_KV_F16, &err), FR_OK);
     assert_int_equal(fr_forward_open(&f, m, &limits, &err), FR_OK);
     fr_test_ids(ids, ROWS, m->config.n_vocab, 5);
     for (int i = 0; i < ROWS; i++)

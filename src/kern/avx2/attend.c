@@ -1,101 +1,126 @@
-// Attention of one KV head, up to TILE query rows together, in four phases that each run over the
-// keys in order: scores, largest, weights and denominator, weighted sum of V.
+// Attention of one KV head, in four phases that each run over the keys in order: scores, largest,
+// weights and denominator, weighted sum of V.
 //
-// Bound by the FMA units (80 to 87 % of their peak from three rows on): a tile of six rows has 12
-// independent chains and converts each K and V value once for all rows. Fewer rows take more key
-// blocks (columns of V) at once instead, so that there are always eight chains or more to hide the
-// latency of an FMA; one row alone is bound by the conversions.
-#include "kern/avx2/avx2.h"
-#include "kern/avx2/lanes.h"
+// Bound by the FMA units. A block of keys (a chunk of values) becomes floats once for all rows of
+// the call and stays in the first or second cache while tiles of up to six rows pass over it:
+// twelve independent chains each. Both products are the same loop: y lies in pairs of vectors,
+// [pair][step][16].
+#include "kern/avx2/attend.h"
 #include "kern/math.h"
 
-enum {
-    TILE = 6,              // query rows together
-    CHUNK_VALUES = 8 << 10 // V values that stay in the first-level cache while the columns pass
-};
-
-typedef struct tile {
-    const fr_attend *job;
-    int n; // rows, 1..TILE
-    const float *q[TILE];
-    float *o[TILE];
-    const fr_view *view[TILE];
-    int begin, end; // slots that any row may see; begin is the start of a key block
-    int stride;     // of p
-    float *p;       // scores, then weights, by row and slot - begin
-} tile;
-
-// Eight K or V values at a time.
-FR_INLINE __m256 load_half8(const uint16_t *x) {
-    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
-}
-
-// acc[r][j] += x[r][i] * vector j of y, the vectors lying in pairs. Sixteen registers hold twelve
-// sums and either two vectors and one x, or three x and one vector: that decides which loop is
-// outside.
-FR_INLINE void add_products(__m256 (*acc)[8], const float *const *x, int i, const uint16_t *y,
+// ---------------------------------------------------------------- products
+// acc[r][j] += x[r][i] * vector j of y, i ascending. Sixteen registers hold twelve sums and either
+// two vectors and one x, or three x and one vector: that decides which loop is outside.
+FR_INLINE void add_products(__m256 (*acc)[8], const float *const *x, int i, const float *y,
                             size_t pair_step, const int rows, const int vectors) {
     if (rows > 3) {
-        const __m256 y0 = load_half8(y), y1 = vectors > 1 ? load_half8(y + 8) : y0;
+        const __m256 y0 = _mm256_load_ps(y), y1 = _mm256_load_ps(y + 8);
         FR_UNROLL for (int r = 0; r < rows; r++) {
             const __m256 xr = _mm256_broadcast_ss(x[r] + i);
             acc[r][0] = _mm256_fmadd_ps(xr, y0, acc[r][0]);
-            if (vectors > 1) acc[r][1] = _mm256_fmadd_ps(xr, y1, acc[r][1]);
+            acc[r][1] = _mm256_fmadd_ps(xr, y1, acc[r][1]);
         }
         return;
     }
     FR_UNROLL for (int j = 0; j < vectors; j++) {
-        const __m256 yj = load_half8(y + (size_t)(j / 2) * pair_step + j % 2 * 8);
+        const __m256 yj = _mm256_load_ps(y + (size_t)(j / 2) * pair_step + j % 2 * 8);
         FR_UNROLL for (int r = 0; r < rows; r++) acc[r][j] =
             _mm256_fmadd_ps(_mm256_broadcast_ss(x[r] + i), yj, acc[r][j]);
     }
 }
 
-// ---------------------------------------------------------------- scores
-// `rows` rows times `blocks` key blocks from slot t: one chain over d for each (row, key).
-FR_INLINE void score_blocks(const tile *w, int t, const int rows, const int blocks) {
+// Scores of the rows from r0 on and the keys from slot t on that lie in w->y.
+FR_INLINE void score_tile(const fr_band *w, int r0, int t, const int rows, const int vectors) {
     const int head_dim = w->job->head_dim;
-    const size_t block_step = (size_t)head_dim * FR_KEY_BLOCK;
-    const uint16_t *k = w->job->k + (size_t)t * (size_t)head_dim;
-    const float *q[TILE];
-    __m256 s[TILE][8];
+    const float *q[FR_BAND_TILE];
+    __m256 s[FR_BAND_TILE][8];
     FR_UNROLL for (int r = 0; r < rows; r++) {
-        q[r] = w->q[r];
-        FR_UNROLL for (int j = 0; j < 2 * blocks; j++) s[r][j] = _mm256_setzero_ps();
+        q[r] = w->job->q[r0 + r];
+        FR_UNROLL for (int j = 0; j < vectors; j++) s[r][j] = _mm256_setzero_ps();
     }
-    for (int d = 0; d < head_dim; d++, k += FR_KEY_BLOCK)
-        add_products(s, q, d, k, block_step, rows, 2 * blocks);
+    const int step = w->ahead_step * vectors / 2;
+    for (int d = 0; d < head_dim; d++) {
+        _mm_prefetch(w->ahead + d * step, _MM_HINT_T0);
+        add_products(s, q, d, w->y + 16 * d, 16 * (size_t)head_dim, rows, vectors);
+    }
     const __m256 scale = _mm256_set1_ps(w->job->scale);
-    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < 2 * blocks; j++)
-        _mm256_storeu_ps(w->p + r * w->stride + (t - w->begin) + 8 * j,
-                         _mm256_mul_ps(s[r][j], scale));
+    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < vectors; j++)
+        _mm256_storeu_ps(fr_band_weights(w, r0 + r, t) + 8 * j, _mm256_mul_ps(s[r][j], scale));
 }
 
-FR_INLINE void score_rows(const tile *w, const int rows, const int blocks) {
-    int t = w->begin;
-    for (; t + blocks * FR_KEY_BLOCK <= w->end; t += blocks * FR_KEY_BLOCK)
-        score_blocks(w, t, rows, blocks);
-    for (; t < w->end; t += FR_KEY_BLOCK)
-        score_blocks(w, t, rows, 1);
+// Adds `n` values from slot t on, which lie in w->y, to the columns from c on of the rows from r0.
+FR_INLINE void sum_tile(const fr_band *w, int r0, int t, int n, int c, const int rows,
+                        const int vectors) {
+    const float *p[FR_BAND_TILE];
+    float *out[FR_BAND_TILE];
+    __m256 o[FR_BAND_TILE][8];
+    FR_UNROLL for (int r = 0; r < rows; r++) {
+        p[r] = fr_band_weights(w, r0 + r, t);
+        out[r] = w->o + (size_t)(r0 + r) * w->width + c;
+        FR_UNROLL for (int j = 0; j < vectors; j++) o[r][j] = _mm256_load_ps(out[r] + 8 * j);
+    }
+    const float *y = w->y + (size_t)c * (size_t)n;
+    const char *next = w->ahead + (size_t)(c / 16 * n * w->ahead_step);
+    const int step = w->ahead_step * vectors / 2;
+    for (int i = 0; i < n; i++) {
+        _mm_prefetch(next + i * step, _MM_HINT_T0);
+        add_products(o, p, i, y + 16 * i, 16 * (size_t)n, rows, vectors);
+    }
+    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < vectors; j++)
+        _mm256_store_ps(out[r] + 8 * j, o[r][j]);
 }
 
-static void score1(const tile *w) {
-    score_rows(w, 1, 4);
+// Few rows take two blocks of keys, or more columns, at once, so that there are chains enough.
+FR_INLINE void score_rows(const fr_band *w, int r0, int t, int blocks, const int rows) {
+    if (rows <= 3 && blocks == 2)
+        score_tile(w, r0, t, rows, 4);
+    else
+        for (int b = 0; b < blocks; b++) {
+            fr_band one = *w;
+            one.y += (size_t)b * FR_KEY_BLOCK * (size_t)w->job->head_dim;
+            score_tile(&one, r0, t + b * FR_KEY_BLOCK, rows, 2);
+        }
 }
-static void score2(const tile *w) {
-    score_rows(w, 2, 2);
+
+FR_INLINE void sum_rows(const fr_band *w, int r0, int t, int n, const int rows) {
+    const int vectors = rows > 3 ? 2 : rows == 1 ? 8 : 4;
+    int c = 0;
+    for (; c + 8 * vectors <= (int)w->width; c += 8 * vectors)
+        sum_tile(w, r0, t, n, c, rows, vectors);
+    for (; c < (int)w->width; c += 16)
+        sum_tile(w, r0, t, n, c, rows, 2);
 }
-static void score3(const tile *w) {
-    score_rows(w, 3, 2);
+
+#define ROWS(rows)                                                                                 \
+    static void score##rows(const fr_band *w, int r0, int t, int blocks) {                         \
+        score_rows(w, r0, t, blocks, rows);                                                        \
+    }                                                                                              \
+    static void sum##rows(const fr_band *w, int r0, int t, int n) {                                \
+        sum_rows(w, r0, t, n, rows);                                                               \
+    }
+ROWS(1)
+ROWS(2)
+ROWS(3)
+ROWS(4)
+ROWS(5)
+ROWS(6)
+
+void fr_band_score_floats(const fr_band *w, int t, int blocks) {
+    static void (*const score[])(const fr_band *, int, int, int) = {score1, score2, score3,
+                                                                    score4, score5, score6};
+    for (int r = 0, n; r < w->job->n_q; r += n) {
+        n = fr_band_tile(w, r);
+        score[n - 1](w, r, t, blocks);
+    }
 }
-static void score4(const tile *w) {
-    score_rows(w, 4, 1);
-}
-static void score5(const tile *w) {
-    score_rows(w, 5, 1);
-}
-static void score6(const tile *w) {
-    score_rows(w, 6, 1);
+
+void fr_band_sum_floats(const fr_band *w, int t, int n) {
+    static void (*const sum[])(const fr_band *, int, int, int) = {sum1, sum2, sum3,
+                                                                  sum4, sum5, sum6};
+    for (int r = 0, rows; r < w->job->n_q; r += rows) {
+        rows = fr_band_tile(w, r);
+        sum[rows - 1](w, r, t, n);
+    }
 }
 
 // ---------------------------------------------------------------- masks and weights
@@ -105,7 +130,7 @@ static void fill(float *p, int from, int to, float value) {
 }
 
 // -inf for every slot that the row does not see, up to the end of the last key block.
-static void hide(const tile *w, const fr_view *view, float *p) {
+static void hide(const fr_band *w, const fr_view *view, float *p) {
     const int committed = w->job->committed, begin = w->begin;
     const int padded = (w->end - begin + 15) & ~15;
     fill(p, 0, (view->first < committed ? view->first : committed) - begin, -__builtin_inff());
@@ -135,7 +160,7 @@ static float largest(const float *p, int n) {
 
 // Scores to weights; returns the denominator. A committed slot is its own position, so a whole
 // block of them adds lane by lane; the others follow one by one. What is hidden adds +0.
-static float weigh(const tile *w, const fr_view *view, float *p) {
+static float weigh(const fr_band *w, const fr_view *view, float *p) {
     const int n = w->end - w->begin, committed = w->job->committed - w->begin;
     const __m256 max = _mm256_set1_ps(largest(p, (n + 15) & ~15));
     __m256 low = _mm256_setzero_ps(), high = low;
@@ -162,72 +187,6 @@ static float weigh(const tile *w, const fr_view *view, float *p) {
     return fr_join16(_mm256_loadu_ps(lane), _mm256_loadu_ps(lane + 8));
 }
 
-// ---------------------------------------------------------------- weighted sum of V
-// Columns [c, c + 8*columns) of `rows` outputs, keys [from, to) ascending: one chain each.
-FR_INLINE void sum_columns(const tile *w, int from, int to, int c, const int rows,
-                           const int columns) {
-    const int head_dim = w->job->head_dim;
-    const uint16_t *v = w->job->v + (size_t)from * (size_t)head_dim + c;
-    const float *p[TILE];
-    __m256 o[TILE][8];
-    FR_UNROLL for (int r = 0; r < rows; r++) {
-        p[r] = w->p + r * w->stride + (from - w->begin);
-        FR_UNROLL for (int j = 0; j < columns; j++) o[r][j] = _mm256_loadu_ps(w->o[r] + c + 8 * j);
-    }
-    for (int i = 0; i < to - from; i++, v += head_dim)
-        add_products(o, p, i, v, 16, rows, columns);
-    FR_UNROLL for (int r = 0; r < rows; r++) FR_UNROLL for (int j = 0; j < columns; j++)
-        _mm256_storeu_ps(w->o[r] + c + 8 * j, o[r][j]);
-}
-
-// The last columns of a head whose size is no multiple of eight.
-static void sum_rest(const tile *w, int from, int to, int c) {
-    const int head_dim = w->job->head_dim;
-    for (int r = 0; r < w->n; r++)
-        for (int d = c; d < head_dim; d++)
-            for (int t = from; t < to; t++) {
-                const float value = fr_f16_to_f32(w->job->v[(size_t)t * (size_t)head_dim + d]);
-                const float weight = w->p[r * w->stride + t - w->begin];
-                w->o[r][d] = __builtin_fmaf(weight, value, w->o[r][d]);
-            }
-}
-
-FR_INLINE void sum_rows(const tile *w, const int rows, const int columns) {
-    const int head_dim = w->job->head_dim;
-    const int chunk = head_dim < CHUNK_VALUES / 16 ? CHUNK_VALUES / head_dim : 16;
-    for (int from = w->begin; from < w->end; from += chunk) {
-        const int to = from + chunk < w->end ? from + chunk : w->end;
-        int c = 0;
-        for (; c + 8 * columns <= head_dim; c += 8 * columns)
-            sum_columns(w, from, to, c, rows, columns);
-        if (columns > 2)
-            for (; c + 16 <= head_dim; c += 16)
-                sum_columns(w, from, to, c, rows, 2);
-        for (; c + 8 <= head_dim; c += 8)
-            sum_columns(w, from, to, c, rows, 1);
-        if (c < head_dim) sum_rest(w, from, to, c);
-    }
-}
-
-static void sum1(const tile *w) {
-    sum_rows(w, 1, 8);
-}
-static void sum2(const tile *w) {
-    sum_rows(w, 2, 4);
-}
-static void sum3(const tile *w) {
-    sum_rows(w, 3, 4);
-}
-static void sum4(const tile *w) {
-    sum_rows(w, 4, 2);
-}
-static void sum5(const tile *w) {
-    sum_rows(w, 5, 2);
-}
-static void sum6(const tile *w) {
-    sum_rows(w, 6, 2);
-}
-
 // ---------------------------------------------------------------- the whole
 // One past the last scratch slot that the row sees.
 static int scratch_end(const fr_attend *job, const fr_view *view) {
@@ -240,49 +199,46 @@ static int scratch_end(const fr_attend *job, const fr_view *view) {
     return 0;
 }
 
-static void open_tile(tile *w, const fr_attend *job, int row, int n) {
-    w->job = job;
-    w->n = n;
-    w->p = job->work;
-    w->stride = ((job->committed + job->scratch + 15) & ~15) + 16;
-    w->begin = job->committed;
+static fr_band open_band(const fr_attend *job) {
+    fr_band w = {.job = job, .begin = job->committed};
     int scratch = 0;
-    for (int r = 0; r < n; r++) {
-        const fr_view *view = w->view[r] = job->view[row + r];
-        w->q[r] = job->q[row + r];
-        w->o[r] = job->o[row + r];
-        const int end = scratch_end(job, view);
-        if (view->first < w->begin) w->begin = view->first;
+    for (int r = 0; r < job->n_q; r++) {
+        const int end = scratch_end(job, job->view[r]);
+        if (job->view[r]->first < w.begin) w.begin = job->view[r]->first;
         if (end > scratch) scratch = end;
     }
-    w->begin &= ~(FR_KEY_BLOCK - 1);
-    w->end = job->committed + scratch;
+    w.begin &= ~(FR_KEY_BLOCK - 1);
+    w.end = job->committed + scratch;
+    w.width = ((size_t)job->head_dim + 15) & ~(size_t)15;
+    w.chunk = FR_BAND_SHARED / (int)w.width > 16 ? FR_BAND_SHARED / (int)w.width : 16;
+    w.stride = (((size_t)(job->committed + job->scratch) + 15) & ~(size_t)15) + 32;
+    // Aligned pieces one after another, each a multiple of 64 bytes (fr_attend_work_floats).
+    w.y = (float *)(((uintptr_t)job->work + 63) & ~(uintptr_t)63);
+    w.o = w.y + (w.chunk * w.width > 32 * w.width ? w.chunk * w.width : 32 * w.width);
+    w.query = w.o + FR_ATTEND_ROWS * w.width;
+    w.p = w.query + FR_ATTEND_ROWS * w.width;
+    return w;
 }
 
-static void attend_tile(const tile *w) {
-    typedef void phase(const tile *);
-    static phase *const score[] = {score1, score2, score3, score4, score5, score6};
-    static phase *const sum[] = {sum1, sum2, sum3, sum4, sum5, sum6};
-    const int head_dim = w->job->head_dim;
-    float denominator[TILE];
-    score[w->n - 1](w);
-    for (int r = 0; r < w->n; r++) {
-        hide(w, w->view[r], w->p + r * w->stride);
-        denominator[r] = weigh(w, w->view[r], w->p + r * w->stride);
-        memset(w->o[r], 0, (size_t)head_dim * sizeof(float));
+void fr_attend_band(const fr_attend *job, const fr_band_reader *reader) {
+    fr_band w = open_band(job);
+    float denominator[FR_ATTEND_ROWS];
+    if (reader->prepare) reader->prepare(&w);
+    reader->scores(&w);
+    for (int r = 0; r < job->n_q; r++) {
+        float *p = fr_band_weights(&w, r, w.begin);
+        hide(&w, job->view[r], p);
+        denominator[r] = weigh(&w, job->view[r], p);
     }
-    sum[w->n - 1](w);
-    for (int r = 0; r < w->n; r++)
-        fr_scale_avx2(w->o[r], 1.0f / denominator[r], head_dim);
-}
-
-void fr_attend_avx2(const fr_attend *job) {
-    const int tiles = (job->n_q + TILE - 1) / TILE;
-    for (int i = 0, row = 0; i < tiles; i++) { // of balanced size
-        tile w;
-        const int n = (job->n_q - row + tiles - i - 1) / (tiles - i);
-        open_tile(&w, job, row, n);
-        attend_tile(&w);
-        row += n;
+    memset(w.o, 0, (size_t)job->n_q * w.width * sizeof *w.o);
+    for (int t = w.begin; t < w.end; t += w.chunk) {
+        const int n = w.end - t < w.chunk ? w.end - t : w.chunk;
+        reader->values(&w, t, n);
+        fr_band_sum_floats(&w, t, n);
+    }
+    for (int r = 0; r < job->n_q; r++) {
+        float *o = w.o + (size_t)r * w.width;
+        fr_scale_avx2(o, 1.0f / denominator[r], job->head_dim);
+        memcpy(job->o[r], o, (size_t)job->head_dim * sizeof *o);
     }
 }

@@ -13,9 +13,10 @@ void fr_scale_avx2(float *y, float factor, int n);
 void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n);
 void fr_rope_avx2(float *head, const float *cs, int n_rot, bool neox);
-void fr_kv_store_avx2(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
-                      const float *value);
 int fr_argmax_avx2(const float *x, int n);
-void fr_attend_avx2(const fr_attend *job); // attend.c
+
+// attend.c, kv_store.c
+fr_kv_store_fn fr_kv_store_f16_avx2, fr_kv_store_q8_0_avx2;
+fr_attend_fn fr_attend_f16_avx2, fr_attend_q8_0_avx2;
 
 #endif

@@ -121,30 +121,6 @@ void fr_rope_avx2(float *head, const float *cs, int n_rot, bool neox) {
         rope_pairs(head, cs, n_rot / 2);
 }
 
-// Eight values as f16, saturating; NaN stays NaN (second operands).
-static __m128i half8(const float *x) {
-    __m256 v = _mm256_min_ps(_mm256_set1_ps(65504.0f), _mm256_loadu_ps(x));
-    v = _mm256_max_ps(_mm256_set1_ps(-65504.0f), v);
-    return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-void fr_kv_store_avx2(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
-                      const float *value) {
-    k += (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim + slot % FR_KEY_BLOCK;
-    v += (size_t)slot * (size_t)head_dim;
-    int d = 0;
-    for (; d + 8 <= head_dim; d += 8) {
-        _Alignas(16) uint16_t h[8];
-        _mm_store_si128((__m128i *)h, half8(key + d));
-        FR_UNROLL for (int i = 0; i < 8; i++) k[(d + i) * FR_KEY_BLOCK] = h[i];
-        _mm_storeu_si128((__m128i *)(v + d), half8(value + d));
-    }
-    for (; d < head_dim; d++) {
-        k[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
-        v[d] = fr_f16_from_f32_sat(value[d]);
-    }
-}
-
 // max with the new value as the first operand drops NaN.
 static float largest(const float *x, int n) {
     __m256 a = _mm256_set1_ps(-INFINITY), b = a;

@@ -1,5 +1,4 @@
-// vector.c — norm, activation functions, RoPE, the KV store and argmax, AVX-512. All bound by
-// loads.
+// vector.c — norm, activation functions, RoPE and argmax, AVX-512. All bound by loads.
 #include "kern/avx512/avx512.h"
 #include "kern/avx512/lanes.h"
 #include <math.h>
@@ -102,28 +101,6 @@ void fr_rope_avx512(float *head, const float *cs, int n_rot, bool neox) {
         rope_neox(head, cs, n_rot);
     else
         rope_pairs(head, cs, n_rot);
-}
-
-// 16 values as f16, nearest even, saturating; NaN stays NaN.
-FR_INLINE __m256i to_f16(__m512 x) {
-    x = _mm512_min_ps(_mm512_set1_ps(65504.0f), x);
-    x = _mm512_max_ps(_mm512_set1_ps(-65504.0f), x);
-    return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-void fr_kv_store_avx512(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
-                        const float *value) {
-    uint16_t *column = k + (size_t)(slot / FR_KEY_BLOCK) * (size_t)head_dim * FR_KEY_BLOCK +
-                       (size_t)(slot % FR_KEY_BLOCK);
-    uint16_t *row = v + (size_t)slot * (size_t)head_dim;
-    for (int i = 0; i < head_dim; i += 16) {
-        const __mmask16 lanes = fr_lanes(head_dim - i);
-        uint16_t h[16];
-        _mm256_storeu_si256((void *)h, to_f16(_mm512_maskz_loadu_ps(lanes, key + i)));
-        for (int j = 0; j < 16 && i + j < head_dim; j++)
-            column[(i + j) * FR_KEY_BLOCK] = h[j];
-        _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, value + i)));
-    }
 }
 
 int fr_argmax_avx512(const float *x, int n) {

@@ -46,16 +46,6 @@ void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox) {
     }
 }
 
-void fr_kv_store_scalar(uint16_t *k, uint16_t *v, int slot, int head_dim, const float *key,
-                        const float *value) {
-    uint16_t *block = k + (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
-    v += (size_t)slot * (size_t)head_dim;
-    for (int d = 0; d < head_dim; d++) {
-        block[d * FR_KEY_BLOCK + slot % FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
-        v[d] = fr_f16_from_f32_sat(value[d]);
-    }
-}
-
 int fr_argmax_scalar(const float *x, int n) {
     int best = 0;
     for (int i = 1; i < n; i++)

@@ -30,10 +30,6 @@ const char *fr_isa_name(fr_isa isa) {
     return (unsigned)isa < FR_ISA_COUNT ? names[isa] : "?";
 }
 
-size_t fr_attend_work_floats(int slots) {
-    return (size_t)FR_ATTEND_TILE * (((size_t)slots + 15) & ~(size_t)15) + 64 * FR_ATTEND_TILE;
-}
-
 void check_bench(const fr_kern *kern, int only_type, bool quick) {
     (void)only_type, (void)quick;
     printf("%s: emulated, not timed\n", kern->name);

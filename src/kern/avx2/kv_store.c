@@ -1,0 +1,58 @@
+// K and V to the cache. Bound by the stores of K, whose lanes are slots.
+#include "kern/avx2/avx2.h"
+#include "kern/avx2/lanes.h"
+#include "kern/half.h"
+
+// Eight values inside the range of f16; NaN stays NaN (second operands).
+static __m256 saturate(const float *x) {
+    const __m256 v = _mm256_min_ps(_mm256_set1_ps(65504.0f), _mm256_loadu_ps(x));
+    return _mm256_max_ps(_mm256_set1_ps(-65504.0f), v);
+}
+
+static __m128i half8(const float *x) {
+    return _mm256_cvtps_ph(saturate(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+void fr_kv_store_f16_avx2(void *k, void *v, int slot, int head_dim, const float *key,
+                          const float *value) {
+    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
+    uint16_t *column = (uint16_t *)k + block + slot % FR_KEY_BLOCK;
+    uint16_t *row = (uint16_t *)v + block + slot % FR_KEY_BLOCK * head_dim;
+    int d = 0;
+    for (; d + 8 <= head_dim; d += 8) {
+        _Alignas(16) uint16_t h[8];
+        _mm_store_si128((__m128i *)h, half8(key + d));
+        FR_UNROLL for (int i = 0; i < 8; i++) column[(d + i) * FR_KEY_BLOCK] = h[i];
+        _mm_storeu_si128((__m128i *)(row + d), half8(value + d));
+    }
+    for (; d < head_dim; d++) {
+        column[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
+        row[d] = fr_f16_from_f32_sat(value[d]);
+    }
+}
+
+static uint16_t quantize_32(int8_t *code, const float *x) {
+    float inside[32], d, ds;
+    int32_t sum;
+    FR_UNROLL for (int i = 0; i < 32; i += 8) _mm256_storeu_ps(inside + i, saturate(x + i));
+    fr_quantize_avx2(
+        &(fr_act){.kind = FR_ACT_Q32, .n = 1, .k = 32, .q = code, .d = &d, .s = &sum, .ds = &ds},
+        inside, 32, 0, 1);
+    return fr_f16_from_f32(d);
+}
+
+void fr_kv_store_q8_0_avx2(void *k, void *v, int slot, int head_dim, const float *key,
+                           const float *value) {
+    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
+    const int lane = slot % FR_KEY_BLOCK, scales = head_dim / 32;
+    int8_t *k_block = (int8_t *)k + block, *v_block = (int8_t *)v + block, code[32];
+    uint16_t *k_scale = (uint16_t *)(void *)(k_block + FR_KEY_BLOCK * head_dim);
+    uint16_t *v_scale = (uint16_t *)(void *)(v_block + FR_KEY_BLOCK * head_dim);
+    for (int b = 0; b < scales; b++) {
+        k_scale[FR_KEY_BLOCK * b + lane] = quantize_32(code, key + 32 * b);
+        FR_UNROLL for (int g = 0; g < 8; g++)
+            memcpy(k_block + (8 * b + g) * 4 * FR_KEY_BLOCK + 4 * lane, code + 4 * g, 4);
+        v_scale[scales * lane + b] =
+            quantize_32(v_block + head_dim * lane + 32 * b, value + 32 * b);
+    }
+}

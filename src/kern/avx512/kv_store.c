@@ -1,0 +1,56 @@
+// K and V to the cache, AVX-512. Bound by the stores of K, whose lanes are slots.
+#include "kern/avx512/avx512.h"
+#include "kern/avx512/isa.h"
+#include "kern/half.h"
+
+// 16 values inside the range of f16; NaN stays NaN.
+FR_INLINE __m512 saturate(__m512 x) {
+    x = _mm512_min_ps(_mm512_set1_ps(65504.0f), x);
+    return _mm512_max_ps(_mm512_set1_ps(-65504.0f), x);
+}
+
+FR_INLINE __m256i to_f16(__m512 x) {
+    return _mm512_cvtps_ph(saturate(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+void fr_kv_store_f16_avx512(void *k, void *v, int slot, int head_dim, const float *key,
+                            const float *value) {
+    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * (size_t)head_dim * FR_KEY_BLOCK;
+    uint16_t *column = (uint16_t *)k + block + slot % FR_KEY_BLOCK;
+    uint16_t *row = (uint16_t *)v + block + slot % FR_KEY_BLOCK * head_dim;
+    for (int i = 0; i < head_dim; i += 16) {
+        const __mmask16 lanes = fr_lanes(head_dim - i);
+        uint16_t h[16];
+        _mm256_storeu_si256((void *)h, to_f16(_mm512_maskz_loadu_ps(lanes, key + i)));
+        for (int j = 0; j < 16 && i + j < head_dim; j++)
+            column[(i + j) * FR_KEY_BLOCK] = h[j];
+        _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, value + i)));
+    }
+}
+
+static uint16_t quantize_32(int8_t *code, const float *x) {
+    float inside[32], d, ds;
+    int32_t sum;
+    _mm512_storeu_ps(inside, saturate(_mm512_loadu_ps(x)));
+    _mm512_storeu_ps(inside + 16, saturate(_mm512_loadu_ps(x + 16)));
+    fr_quantize_avx512(
+        &(fr_act){.kind = FR_ACT_Q32, .n = 1, .k = 32, .q = code, .d = &d, .s = &sum, .ds = &ds},
+        inside, 32, 0, 1);
+    return fr_f16_from_f32(d);
+}
+
+void fr_kv_store_q8_0_avx512(void *k, void *v, int slot, int head_dim, const float *key,
+                             const float *value) {
+    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
+    const int lane = slot % FR_KEY_BLOCK, scales = head_dim / 32;
+    int8_t *k_block = (int8_t *)k + block, *v_block = (int8_t *)v + block, code[32];
+    uint16_t *k_scale = (uint16_t *)(void *)(k_block + FR_KEY_BLOCK * head_dim);
+    uint16_t *v_scale = (uint16_t *)(void *)(v_block + FR_KEY_BLOCK * head_dim);
+    for (int b = 0; b < scales; b++) {
+        k_scale[FR_KEY_BLOCK * b + lane] = quantize_32(code, key + 32 * b);
+        for (int g = 0; g < 8; g++)
+            memcpy(k_block + (8 * b + g) * 4 * FR_KEY_BLOCK + 4 * lane, code + 4 * g, 4);
+        v_scale[scales * lane + b] =
+            quantize_32(v_block + head_dim * lane + 32 * b, value + 32 * b);
+    }
+}

@@ -30,20 +30,18 @@ static void prepare(const fr_attend_tile *t) {
     }
 }
 
-// Scores of `rows` rows and `blocks` blocks of 16 keys from `slot` on.
+// Scores of `rows` rows and `blocks` blocks of 16 keys from `slot` on. The chains lie in memory:
+// the integer sums of a group take the registers.
 FR_INLINE void score(const int rows, const int blocks, const fr_attend_tile *t, int slot) {
     const int head_dim = t->job->head_dim;
     const size_t block = fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
     const uint8_t *k = (const uint8_t *)t->job->k + (size_t)(slot / FR_KEY_BLOCK) * block;
     const uint8_t *d = k + FR_KEY_BLOCK * head_dim;
+    float *s = t->p + slot;
     query q[FR_ATTEND_TILE];
-    __m512 s[16];
     FR_UNROLL
     for (int r = 0; r < rows; r++)
         q[r] = query_of(t, r);
-    FR_UNROLL
-    for (int i = 0; i < rows * blocks; i++)
-        s[i] = _mm512_setzero_ps();
     for (int part = 0; part < head_dim / 32; part++, d += 2 * FR_KEY_BLOCK) {
         __m512i sum[16];
         FR_UNROLL
@@ -55,28 +53,35 @@ FR_INLINE void score(const int rows, const int blocks, const fr_attend_tile *t, 
                 const __m512i code = _mm512_loadu_si512((const void *)(k + (size_t)b * block));
                 const __m512i key = _mm512_xor_si512(code, _mm512_set1_epi8((char)0x80));
                 FR_UNROLL
-                for (int r = 0; r < rows; r++)
+                for (int r = 0; r < rows; r++) {
                     sum[b * rows + r] =
                         _mm512_dpbusd_epi32(sum[b * rows + r], key, fr_dword(q[r].code + 4 * g));
+                    FR_PIN(sum[b * rows + r]);
+                }
             }
         }
+        const __mmask16 later = (__mmask16)(part ? 0xffff : 0); // the chains begin at +0
         FR_UNROLL
         for (int b = 0; b < blocks; b++) {
             const __m512 scale = fr_load_f16(d + (size_t)b * block);
             FR_UNROLL
-            for (int r = 0; r < rows; r++)
-                s[b * rows + r] =
-                    _mm512_fmadd_ps(_mm512_mul_ps(_mm512_set1_ps(q[r].d[part]), scale),
-                                    _mm512_cvtepi32_ps(sum[b * rows + r]), s[b * rows + r]);
+            for (int r = 0; r < rows; r++) {
+                float *chain = s + (size_t)r * t->stride + 16 * b;
+                const __m512 factor = _mm512_mul_ps(_mm512_set1_ps(q[r].d[part]), scale);
+                _mm512_storeu_ps(chain,
+                                 _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sum[b * rows + r]),
+                                                 _mm512_maskz_loadu_ps(later, chain)));
+            }
         }
     }
     const __m512 scale = _mm512_set1_ps(t->job->scale);
     FR_UNROLL
     for (int r = 0; r < rows; r++) {
         FR_UNROLL
-        for (int b = 0; b < blocks; b++)
-            _mm512_storeu_ps(t->p + (size_t)r * t->stride + slot + 16 * b,
-                             _mm512_mul_ps(s[b * rows + r], scale));
+        for (int b = 0; b < blocks; b++) {
+            float *chain = s + (size_t)r * t->stride + 16 * b;
+            _mm512_storeu_ps(chain, _mm512_mul_ps(_mm512_loadu_ps(chain), scale));
+        }
     }
 }
 

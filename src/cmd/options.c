@@ -16,7 +16,7 @@ static const char kv_types[] = "f16|q8_0";
 #define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
 #define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
 #define LOWMEM  {"low-memory", 0, FR_OPT_FLAG, AT(low_memory), NULL, NULL, NULL, "leave the weights in the mapped file: little memory of its own and no loading, but slower; the same bytes", 0, 0, NULL}
-#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more", 0, 0, kv_types}
+#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more, on some models far too much", 0, 0, kv_types}
 static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option file[] = {

@@ -92,7 +92,7 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
         const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, lo + 32, hi + 32, g);
         dot_group(acc, columns, w0, w1, q + 4 * g, 256);
     }
-    FR_HIDE(is);
+    FR_OPAQUE(is);
     FR_UNROLL
     for (int c = 0; c < 2 * columns; c++)
         _mm256_store_si256(is + c, add_scaled(t, acc[c / 2][c % 2], sc[i][c % 2], i == 0, is + c));
@@ -139,7 +139,7 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
     const __m256i(*sc)[2] = j->s->sc;
     const int32_t *start = j->start;
     int two = 2;
-    FR_HIDE(two);
+    FR_OPAQUE(two);
     for (int group = 0; group < two; group++) {
         for (int turn = 0; turn < two; turn++) { // 64 k
             if (!flat && ahead) {

@@ -16,10 +16,9 @@
 
 enum { WIDTH = 4 }; // columns of a tile
 
-// The compiler must not know this integer or pointer: a loop stays a loop, or memory memory.
-#ifndef FR_HIDE
-#define FR_HIDE(integer) __asm__ volatile("" : "+r"(integer))
-#endif
+// The compiler must not know this integer or pointer, nor move what follows across: a loop stays a
+// loop, memory memory (without `volatile` gcc spills).
+#define FR_OPAQUE(integer) __asm__ volatile("" : "+r"(integer))
 
 // Sums of four products u8 * s8, of two s16 * s16, added to the dwords of acc.
 FR_INLINE __m256i dot_bytes(__m256i acc, __m256i codes, __m256i x) {

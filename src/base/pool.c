@@ -108,9 +108,10 @@ static bool spin_while(atomic_uint *word, unsigned old, double seconds) {
 }
 
 void fr_pool_barrier(fr_pool *pool) {
-    if (pool->n_active == 1) return;
+    const int n = pool->n_active; // read before arriving: afterwards the run may end and change it
+    if (n == 1) return;
     unsigned old = atomic_load_explicit(&pool->barrier, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->n_active) {
+    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == n) {
         atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&pool->barrier, old + 1, memory_order_release);
         return;

@@ -83,6 +83,21 @@ FR_INLINE __m256i iq4_values(__m256i nibbles) {
     return _mm256_shuffle_epi8(table, nibbles);
 }
 
+// Scales (sc[0]: sub-blocks 0-3, sc[1]: 4-7) and mins of half h, a byte each, from the 12 packed bytes
+// of a lane of Q4_K and Q5_K: three vectors.
+FR_INLINE void six_bits(const uint8_t *vec, int h, __m256i sc[2], __m256i mn[2]) {
+    const __m256i low6 = _mm256_set1_epi8(63), low4 = _mm256_set1_epi8(15),
+                  mid2 = _mm256_set1_epi8(48);
+    const __m256i u0 = load(vec + 32 * h), u1 = load(vec + 64 + 32 * h),
+                  u2 = load(vec + 128 + 32 * h);
+    const __m256i top0 = _mm256_and_si256(_mm256_srli_epi16(u0, 2), mid2);
+    const __m256i top1 = _mm256_and_si256(_mm256_srli_epi16(u1, 2), mid2);
+    sc[0] = _mm256_and_si256(u0, low6);
+    sc[1] = _mm256_or_si256(_mm256_and_si256(u2, low4), top0);
+    mn[0] = _mm256_and_si256(u1, low6);
+    mn[1] = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(u2, 4), low4), top1);
+}
+
 FR_INLINE void prefetch_lines(const uint8_t *p, int lines) {
     FR_UNROLL
     for (int i = 0; i < lines; i++)

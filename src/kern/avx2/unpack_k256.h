@@ -142,20 +142,11 @@ FR_INLINE void byte_scales(fr_type t, scales *s, const uint8_t *bytes) {
 
 // Six-bit scales and mins of Q4_K and Q5_K: 12 bytes a lane in three vectors.
 FR_INLINE void packed_scales(scales *s, const uint8_t *vec) {
-    const __m256i low6 = _mm256_set1_epi8(63), low4 = _mm256_set1_epi8(15),
-                  mid2 = _mm256_set1_epi8(48);
     const __m256i lane = _mm256_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c, 0, 0x00040004,
                                            0x00080008, 0x000c000c);
     for (int h = 0; h < 2; h++) {
-        const __m256i u0 = load(vec + 32 * h), u1 = load(vec + 64 + 32 * h),
-                      u2 = load(vec + 128 + 32 * h);
-        const __m256i top0 = _mm256_and_si256(_mm256_srli_epi16(u0, 2), mid2);
-        const __m256i top1 = _mm256_and_si256(_mm256_srli_epi16(u1, 2), mid2);
-        const __m256i sc[2] = {_mm256_and_si256(u0, low6),
-                               _mm256_or_si256(_mm256_and_si256(u2, low4), top0)};
-        const __m256i mn[2] = {
-            _mm256_and_si256(u1, low6),
-            _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(u2, 4), low4), top1)};
+        __m256i sc[2], mn[2];
+        six_bits(vec, h, sc, mn);
         FR_UNROLL
         for (int j = 0; j < 4; j++) { // byte j of each dword, zero-extended, twice
             const __m256i pick = _mm256_add_epi8(

@@ -2,6 +2,7 @@
 #include "kern/avx512/avx512.h"
 #include "kern/avx512/isa.h"
 #include "kern/half.h"
+#include "kern/kv_place.h"
 
 // 16 values inside the range of f16; NaN stays NaN.
 FR_INLINE __m512 saturate(__m512 x) {
@@ -41,16 +42,5 @@ static uint16_t quantize_32(int8_t *code, const float *x) {
 
 void fr_kv_store_q8_0_avx512(void *k, void *v, int slot, int head_dim, const float *key,
                              const float *value) {
-    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
-    const int lane = slot % FR_KEY_BLOCK, scales = head_dim / 32;
-    int8_t *k_block = (int8_t *)k + block, *v_block = (int8_t *)v + block, code[32];
-    uint16_t *k_scale = (uint16_t *)(void *)(k_block + FR_KEY_BLOCK * head_dim);
-    uint16_t *v_scale = (uint16_t *)(void *)(v_block + FR_KEY_BLOCK * head_dim);
-    for (int b = 0; b < scales; b++) {
-        k_scale[FR_KEY_BLOCK * b + lane] = quantize_32(code, key + 32 * b);
-        for (int g = 0; g < 8; g++)
-            memcpy(k_block + (8 * b + g) * 4 * FR_KEY_BLOCK + 4 * lane, code + 4 * g, 4);
-        v_scale[scales * lane + b] =
-            quantize_32(v_block + head_dim * lane + 32 * b, value + 32 * b);
-    }
+    fr_kv_place_q8_0(k, v, slot, head_dim, key, value, quantize_32);
 }

@@ -38,22 +38,13 @@ FR_INLINE __m256i scale_float(const fr_type t, __m256i bytes, int j) {
 
 // Six-bit scales and mins of Q4_K and Q5_K: 12 bytes a lane in three vectors.
 FR_INLINE void packed_scales(const fr_type t, scales *s, const uint8_t *vec) {
-    const __m256i low6 = _mm256_set1_epi8(63), low4 = _mm256_set1_epi8(15),
-                  mid2 = _mm256_set1_epi8(48);
     const __m256i pairs[2] = {_mm256_set_epi32(0x800d800c, 0x80098008, 0x80058004, 0x80018000,
                                                0x800d800c, 0x80098008, 0x80058004, 0x80018000),
                               _mm256_set_epi32(0x800f800e, 0x800b800a, 0x80078006, 0x80038002,
                                                0x800f800e, 0x800b800a, 0x80078006, 0x80038002)};
     for (int h = 0; h < 2; h++) {
-        const __m256i u0 = load(vec + 32 * h), u1 = load(vec + 64 + 32 * h),
-                      u2 = load(vec + 128 + 32 * h);
-        const __m256i top0 = _mm256_and_si256(_mm256_srli_epi16(u0, 2), mid2);
-        const __m256i top1 = _mm256_and_si256(_mm256_srli_epi16(u1, 2), mid2);
-        const __m256i sc[2] = {_mm256_and_si256(u0, low6),
-                               _mm256_or_si256(_mm256_and_si256(u2, low4), top0)};
-        const __m256i mn[2] = {
-            _mm256_and_si256(u1, low6),
-            _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(u2, 4), low4), top1)};
+        __m256i sc[2], mn[2];
+        six_bits(vec, h, sc, mn);
         FR_UNROLL
         for (int j = 0; j < 8; j++)
             s->sc[j][h] = scale_float(t, sc[j / 4], j % 4);

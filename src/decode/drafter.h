@@ -6,11 +6,16 @@
 // never bytes.
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
+#include "decode/pace.h"
 #include "decode/sampler.h"
 #include "model/forward.h"
-#include "tree/tree.h"
+#include "tree/hits.h"
 
 typedef struct fr_drafter fr_drafter;
+
+// When a candidate counts. EXACT: the target's own draw decides, the same bytes as plain decoding.
+// REJECTION: the same law, other bytes. TYPICAL: neither.
+typedef enum fr_rule { FR_RULE_EXACT, FR_RULE_REJECTION, FR_RULE_TYPICAL } fr_rule;
 
 // What the target's passes must deliver for a drafter; fixed when it opens.
 typedef struct fr_needs {
@@ -34,6 +39,8 @@ typedef struct fr_context {
     const int32_t *ids;
     int n_ids;
     const fr_sampling *sampling;
+    fr_rule rule;
+    const fr_pace *pace; // costs and worths of the target's passes
 } fr_context;
 
 // What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was
@@ -51,8 +58,10 @@ typedef struct fr_drafter_ops {
     const char *name;
     void (*begin)(fr_drafter *d,
                   const fr_context *c); // a new or changed context; before its prompt is evaluated
-    void (*propose)(fr_drafter *d, const fr_context *c,
-                    fr_tree *tree); // adds candidates; the tree knows its limits
+    // Adds candidates with honest scores; the tree knows its limits. It may hold those of other
+    // parts of the SPEC already. The step keeps the best ones (pace.h), unless they were drawn at
+    // random (fr_law): then the drafter has chosen the tree's size itself.
+    void (*propose)(fr_drafter *d, const fr_context *c, fr_tree *tree);
     int (*attach)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max); // new n
     void (*observe)(fr_drafter *d, const fr_context *c,
@@ -63,8 +72,11 @@ typedef struct fr_drafter_ops {
 struct fr_drafter { // embedded first in a method's own struct
     const fr_drafter_ops *ops;
     fr_needs needs;
-    uint8_t part;      // its number in the SPEC, written into the nodes it adds
-    int default_nodes; // tree size it wants where the user gives none, root included
+    uint8_t part;       // its number in the SPEC, written into the nodes it adds
+    int default_nodes;  // most nodes that it proposes where the user gives no number, root included
+    fr_hits hits;       // of its kinds of guesses: the step learns them, a profile sets them
+    fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
+    int n_parts;
 };
 
 #endif

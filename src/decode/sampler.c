@@ -31,7 +31,8 @@ fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_er
     s->candidate = fr_alloc_array((size_t)n_vocab, sizeof *s->candidate);
     s->sorted = fr_alloc_array((size_t)n_vocab, sizeof *s->sorted);
     s->stamp = fr_alloc_array((size_t)n_vocab, sizeof *s->stamp);
-    if (s->candidate && s->sorted && s->stamp) return FR_OK;
+    s->law = fr_alloc_array((size_t)n_vocab, sizeof *s->law);
+    if (s->candidate && s->sorted && s->stamp && s->law) return FR_OK;
     fr_sampler_close(s);
     return fr_fail(err, FR_ENOMEM, "sampler: cannot get memory for %d tokens", n_vocab);
 }
@@ -40,6 +41,7 @@ void fr_sampler_close(fr_sampler *s) {
     fr_free(s->candidate);
     fr_free(s->sorted);
     fr_free(s->stamp);
+    fr_free(s->law);
     *s = (fr_sampler){0};
 }
 
@@ -170,20 +172,48 @@ static int truncate(const fr_sampling *g, const fr_candidate *c, int n) {
     return n;
 }
 
+static bool is_greedy(const fr_sampling *g) {
+    return g->temperature == 0 || g->top_k == 1;
+}
+
+// The tokens that may be drawn, best first, in s->candidate; how many.
+static int choose_candidates(fr_sampler *s, const float *logits) {
+    const fr_sampling *g = &s->sampling;
+    const int n = g->top_k > 0 && g->top_k < s->n_vocab ? keep_best(s, logits, g->top_k)
+                                                        : sort_all(s, logits);
+    return truncate(g, s->candidate, n);
+}
+
+static double weight(const fr_sampler *s, int i) {
+    return fr_exp((s->candidate[i].logit - s->candidate[0].logit) / s->sampling.temperature);
+}
+
 int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
                          int position) {
-    const fr_sampling *g = &s->sampling;
     penalise(s, logits, ids, n_ids);
-    if (g->temperature == 0 || g->top_k == 1) return s->kern->argmax(logits, s->n_vocab);
+    if (is_greedy(&s->sampling)) return s->kern->argmax(logits, s->n_vocab);
+    const int n = choose_candidates(s, logits);
+    double total = 0, sum = 0, u = fr_uniform(s->sampling.seed, (uint64_t)position);
+    for (int i = 0; i < n; i++)
+        total += weight(s, i);
+    for (int i = 0; i < n; i++)
+        if ((sum += weight(s, i)) > u * total) return s->candidate[i].id;
+    return s->candidate[0].id; // only where the logits are no numbers
+}
 
-    int n = g->top_k > 0 && g->top_k < s->n_vocab ? keep_best(s, logits, g->top_k)
-                                                  : sort_all(s, logits);
-    n = truncate(g, s->candidate, n);
-    const fr_candidate *c = s->candidate;
-    double total = 0, sum = 0, u = fr_uniform(g->seed, (uint64_t)position);
+int fr_sampler_law(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
+                   const fr_chance **law) {
+    *law = s->law;
+    penalise(s, logits, ids, n_ids);
+    if (is_greedy(&s->sampling)) {
+        s->law[0] = (fr_chance){s->kern->argmax(logits, s->n_vocab), 1};
+        return 1;
+    }
+    const int n = choose_candidates(s, logits);
+    double total = 0;
     for (int i = 0; i < n; i++)
-        total += fr_exp((c[i].logit - c[0].logit) / g->temperature);
+        total += weight(s, i);
     for (int i = 0; i < n; i++)
-        if ((sum += fr_exp((c[i].logit - c[0].logit) / g->temperature)) > u * total) return c[i].id;
-    return c[0].id; // only where the logits are no numbers
+        s->law[i] = (fr_chance){s->candidate[i].id, (float)(weight(s, i) / total)};
+    return n;
 }

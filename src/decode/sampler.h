@@ -8,11 +8,17 @@
 #define FR_DECODE_SAMPLER_H
 #include "kern/kern.h"
 
+typedef struct fr_chance {
+    int32_t id;
+    float p;
+} fr_chance;
+
 typedef struct fr_sampler {
     fr_sampling sampling;
     const fr_kern *kern;
     int n_vocab;
     struct fr_candidate *candidate, *sorted; // [n_vocab] each
+    fr_chance *law;                          // [n_vocab]
     int32_t *stamp;                          // [n_vocab] marks tokens that were penalised already
     int32_t stamp_now;
 } fr_sampler;
@@ -25,6 +31,12 @@ void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling);
 
 // The token at `position`, given the logits there and the n_ids tokens before it. Changes logits.
 int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids, int position);
+
+// The law that fr_sampler_token draws from: the tokens that can be drawn, likeliest first, their
+// probabilities summing to 1 (greedy: one token). Returns how many; *law stays until the next call.
+// Changes logits.
+int fr_sampler_law(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
+                   const fr_chance **law);
 
 // Uniform in [0, 1): the counter-based generator, 53 bits.
 double fr_uniform(uint64_t seed, uint64_t position);

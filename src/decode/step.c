@@ -10,6 +10,7 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
     fr_forward_limits limits = {
         .max_logits = FR_TREE_MAX, .max_taps = needs->n_taps, .n_ctx = n_ctx};
     fr_status st;
+    fr_pace_open(&d->pace, NULL, false);
     if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&d->forward, m, &limits, err))) goto fail;
     if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
@@ -37,7 +38,9 @@ static fr_context context_of(fr_decoder *d) {
                         .kv = &d->kv,
                         .ids = d->ids,
                         .n_ids = d->n_ids,
-                        .sampling = &d->sampler.sampling};
+                        .sampling = &d->sampler.sampling,
+                        .rule = d->rule,
+                        .pace = &d->pace};
 }
 
 static void run_pass(fr_decoder *d, int n_rows) {
@@ -94,6 +97,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
     d->n_ids = n;
     d->stats = (fr_stats){.lossless = true, .prompt_tokens = n, .prompt_reused = kept};
     fr_sampler_begin(&d->sampler, sampling);
+    fr_pace_begin(&d->pace);
     if (d->drafter && d->drafter->ops->begin) {
         fr_context c = context_of(d);
         d->drafter->ops->begin(d->drafter, &c);
@@ -112,13 +116,23 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 
 // ---------------------------------------------------------------- one step
 
+static bool is_drawn(const fr_tree *t) {
+    for (int i = 0; i < t->n; i++)
+        if (t->law[i]) return true;
+    return false;
+}
+
 static void propose(fr_decoder *d, int max_depth) {
     int nodes = d->tree_nodes ? d->tree_nodes : d->drafter ? d->drafter->default_nodes : 1;
-    fr_tree_begin(&d->tree, d->ids[d->n_ids - 1], nodes, max_depth);
-    if (!d->drafter || !d->drafter->ops->propose || max_depth == 0) return;
-    fr_context c = context_of(d);
-    d->drafter->ops->propose(d->drafter, &c, &d->tree);
-    fr_kv_drop_scratch(&d->kv); // of passes that the drafter ran on the target
+    fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], nodes, max_depth);
+    if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
+        fr_context c = context_of(d);
+        d->drafter->ops->propose(d->drafter, &c, &d->proposed);
+        fr_kv_drop_scratch(&d->kv); // of passes that the drafter ran on the target
+    }
+    d->tree = d->proposed;
+    if (d->pace.adapt && !d->tree_nodes && d->tree.n > 1 && !is_drawn(&d->tree))
+        fr_tree_keep(&d->tree, fr_pace_choose(&d->pace, &d->tree, 0, d->kv.n_committed));
 }
 
 static int rows_of_tree(fr_decoder *d) {
@@ -158,6 +172,14 @@ static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     return v->n_path;
 }
 
+// Every part of the SPEC sees which of its guesses were right, those too that were not evaluated.
+static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *followed, int n) {
+    if (!d) return;
+    for (int i = 0; i < d->n_parts; i++)
+        learn_hits(d->parts[i], proposed, followed, n);
+    if (!d->n_parts) fr_hits_learn(&d->hits, proposed, d->part, followed, n);
+}
+
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
     assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx &&
            d->kv.n_committed == d->n_ids - 1);
@@ -166,6 +188,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     int n_rows = rows_of_tree(d);
     double t1 = fr_seconds();
     run_pass(d, n_rows);
+    double t2 = fr_seconds();
     fr_verdict *v = &d->verdict;
     v->tree = &d->tree;
     v->rows = d->rows;
@@ -184,6 +207,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     fr_kv_commit(&d->kv, slots, taken);
     d->n_ids += taken;
     double t4 = fr_seconds();
+    learn_hits(d->drafter, &d->proposed, d->ids + d->n_ids - taken, taken);
     if (d->drafter && d->drafter->ops->observe) {
         fr_context c = context_of(d);
         d->drafter->ops->observe(d->drafter, &c, v);
@@ -193,5 +217,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
     d->stats.seconds_verify += t3 - t1; // the pass and the walk
+    fr_pace_learn(&d->pace, d->tree.n, n_rows - d->tree.n, d->kv.n_committed - taken, taken,
+                  t2 - t1, fr_seconds() - t0);
     return go_on;
 }

@@ -17,7 +17,9 @@ typedef struct fr_decoder {
     int tree_nodes;      // most nodes of a tree, root included; 0: as the drafter wants
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    fr_tree tree;
+    fr_rule rule;
+    fr_pace pace;
+    fr_tree proposed, tree; // all candidates; those that ride in the pass
     fr_row rows[FR_MAX_ROWS];
     fr_verdict verdict;
     fr_stats stats; // passes, rows, times, acceptance by depth

@@ -54,6 +54,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         goto fail;
     s->decoder.drafter = s->drafter;
     s->decoder.tree_nodes = tree_nodes;
+    fr_pace_open(&s->decoder.pace, NULL, !o->no_adapt);
     if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
         goto fail;

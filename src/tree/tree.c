@@ -1,5 +1,6 @@
 #include "tree/tree.h"
 #include <assert.h>
+#include <stddef.h>
 
 static int clamp(int v, int low, int high) {
     return v < low ? low : v > high ? high : v;
@@ -10,6 +11,7 @@ void fr_tree_begin(fr_tree *t, int32_t root, int max_nodes, int max_depth) {
     t->max_nodes = clamp(max_nodes, 1, FR_TREE_MAX);
     t->max_depth = clamp(max_depth, 0, FR_TREE_MAX_DEPTH);
     t->node[0] = (fr_node){.id = root, .parent = -1, .first_child = -1, .next = -1, .score = 1};
+    t->law[0] = NULL;
 }
 
 int fr_tree_child(const fr_tree *t, int parent, int32_t id) {
@@ -34,5 +36,45 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter) {
                               .drafter = (uint8_t)drafter,
                               .score = score};
     t->node[parent].first_child = (int16_t)t->n;
+    t->law[t->n] = NULL;
     return t->n++;
+}
+
+// The n-th largest of the scores of nodes 1.., none above its parent's; how many stand above it.
+static float bound_of(fr_tree *t, int n, int *above) {
+    float sorted[FR_TREE_MAX];
+    int m = 0;
+    for (int i = 1; i < t->n; i++) {
+        fr_node *node = &t->node[i];
+        if (node->score > t->node[node->parent].score) node->score = t->node[node->parent].score;
+        int k = m++;
+        for (; k > 0 && sorted[k - 1] < node->score; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = node->score;
+    }
+    *above = 0;
+    while (*above < n && sorted[*above] > sorted[n - 1])
+        ++*above;
+    return sorted[n - 1];
+}
+
+void fr_tree_keep(fr_tree *t, int n) {
+    int16_t to[FR_TREE_MAX] = {0};
+    int above, kept = 1;
+    if (n >= t->n) return;
+    const float bound = n > 1 ? bound_of(t, n - 1, &above) : 2;
+    int ties = n > 1 ? n - 1 - above : 0;
+    t->node[0].first_child = -1;
+    for (int i = 1; i < t->n; i++) {
+        fr_node node = t->node[i];
+        to[i] = -1;
+        if (node.score < bound || to[node.parent] < 0) continue;
+        if (node.score == bound && ties-- <= 0) continue;
+        node.parent = to[node.parent];
+        node.first_child = -1;
+        node.next = t->node[node.parent].first_child;
+        t->node[node.parent].first_child = to[i] = (int16_t)kept;
+        t->node[kept++] = node;
+    }
+    t->n = kept;
 }

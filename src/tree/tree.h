@@ -17,14 +17,28 @@ typedef struct fr_node {
     int16_t next;
     uint8_t depth;   // 0: the root
     uint8_t drafter; // which part of the SPEC proposed it
-    float score;     // estimated probability that it is reached and right
+    uint8_t rank; // its place among the guesses of its drafter for this position, 0 the likeliest
+    uint8_t kind; // which of its drafter's hit rates it counts for (hits.h)
+    float score;  // estimated probability that it is reached and right
 } fr_node;
+
+// The law that the children of a node were drawn from at random. Memory is the drafter's, until it
+// proposes again. p sums to 1 over the n tokens listed; all others have probability 0.
+typedef struct fr_law {
+    const int32_t *id;
+    const float *p;
+    int n;
+    const int16_t *draw; // nodes in the order drawn; with replacement one may stand there again
+    int n_draws;
+    bool replace; // drawn with replacement
+} fr_law;
 
 typedef struct fr_tree {
     int n;
     int max_nodes; // root included; 1..FR_TREE_MAX
     int max_depth; // 0..FR_TREE_MAX_DEPTH
     fr_node node[FR_TREE_MAX];
+    const fr_law *law[FR_TREE_MAX]; // of a node's children; NULL: they were chosen, not drawn
 } fr_tree;
 
 // A tree of the root alone, which may grow to max_nodes nodes of depth max_depth (both clamped).
@@ -34,5 +48,9 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 // The child of `parent` that holds id: the one already there (its score becomes the larger) or a
 // new one; -1: no room.
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
+// Drops all but the n best nodes by score (root included; of equal ones those added first stay), in
+// the order they have. A child scored above its parent counts as its parent. Not for trees with
+// laws: what was drawn may not be picked over.
+void fr_tree_keep(fr_tree *t, int n);
 
 #endif

@@ -1,0 +1,86 @@
+#include "decode/pace.h"
+#include <string.h>
+
+// Relative seconds of passes where nothing was measured: memory bounds few rows, arithmetic many.
+static const fr_cost GUESS = {.n = 5,
+                              .rows = {1, 4, 8, 16, 32},
+                              .trunk = {0.85, 1.02, 1.45, 2.6, 5.1},
+                              .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
+
+void fr_pace_open(fr_pace *p, const fr_cost *cost, bool adapt) {
+    *p = (fr_pace){.adapt = adapt, .drift = 1, .measured = cost && cost->n > 0};
+    p->cost = p->measured ? *cost : GUESS;
+    for (int i = 0; i < FR_PACE_GROUPS; i++)
+        p->group[i] = 1;
+}
+
+void fr_pace_begin(fr_pace *p) {
+    p->seconds = p->tokens = p->gained = p->spent = 0;
+}
+
+static int group_of(int rows) {
+    static const int last[FR_PACE_GROUPS - 1] = {1, 2, 4, 6, 8, 12, 16};
+    int g = 0;
+    while (g < FR_PACE_GROUPS - 1 && rows > last[g])
+        g++;
+    return g;
+}
+
+double fr_pace_pass(const fr_pace *p, int rows, int extra, int context) {
+    return fr_cost_pass(&p->cost, rows + extra, rows, context) * p->drift *
+           p->group[group_of(rows + extra)];
+}
+
+double fr_pace_price(const fr_pace *p, int context) {
+    const double plain = fr_pace_pass(p, 1, 0, context);
+    const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
+    return late < plain ? late : plain;
+}
+
+bool fr_pace_affords(const fr_pace *p, double seconds) {
+    return p->gained - seconds >= -0.01 * (p->spent + seconds);
+}
+
+int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context) {
+    float score[FR_TREE_MAX];
+    int m = 0, best_n = 1;
+    for (int i = 1; i < tree->n; i++) { // descending
+        int k = m++;
+        for (; k > 0 && score[k - 1] < tree->node[i].score; k--)
+            score[k] = score[k - 1];
+        score[k] = tree->node[i].score;
+    }
+    const double price = fr_pace_price(p, context);
+    double tokens = 1, best = price - fr_pace_pass(p, 1, extra, context);
+    for (int n = 2; n <= tree->n; n++) {
+        tokens += score[n - 2];
+        const double worth = tokens * price - fr_pace_pass(p, n, extra, context);
+        if (worth <= best) continue;
+        best = worth;
+        best_n = n;
+    }
+    return best_n;
+}
+
+static void follow(double *value, double seen, double share) {
+    *value += share * (seen - *value);
+}
+
+void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
+                   double step_seconds) {
+    const double plain = fr_pace_pass(p, 1, 0, context);
+    const double predicted = fr_pace_pass(p, rows, extra, context);
+    double ratio = predicted > 0 ? pass_seconds / predicted : 1;
+    if (p->measured || p->spent > 0) { // one slow pass is the machine's, not the model's
+        if (ratio > 2) ratio = 2;
+        if (ratio < 0.5) ratio = 0.5;
+        follow(&p->group[group_of(rows + extra)], p->group[group_of(rows + extra)] * ratio, 0.05);
+        follow(&p->drift, p->drift * ratio, 0.1);
+    } else {
+        p->drift *= ratio;
+    }
+    p->seconds = 0.95 * p->seconds + step_seconds;
+    p->tokens = 0.95 * p->tokens + tokens;
+    p->gained += tokens * plain - step_seconds;
+    p->spent += step_seconds;
+}

@@ -1,0 +1,45 @@
+// pace.h — what passes take and what tokens are worth, followed through one request.
+//
+// A row pays when the tokens that it is expected to bring are worth more than the time that it
+// adds. The price of a token is what one takes at present: a plain pass at most, less where drafts
+// are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
+// really took in this request. The account holds the time gained over plain decoding, so that
+// drafting which does not pay ends before it has cost 1 % of it.
+#ifndef FR_DECODE_PACE_H
+#define FR_DECODE_PACE_H
+#include "tree/cost.h"
+#include "tree/tree.h"
+
+enum { FR_PACE_GROUPS = 8 }; // of row counts
+
+typedef struct fr_pace {
+    fr_cost cost;
+    bool measured;                // false: cost is a guess, of the shape that all machines have
+    bool adapt;                   // false: trees as large as asked for
+    double drift;                 // seconds taken over predicted, all passes
+    double group[FR_PACE_GROUPS]; // ... of passes of about so many rows, over drift
+    double seconds, tokens;       // of late: older steps fade
+    double gained, spent;         // seconds: gained over plain decoding; of all steps
+} fr_pace;
+
+// cost NULL or of no points: a guess, scaled by the first passes.
+void fr_pace_open(fr_pace *p, const fr_cost *cost, bool adapt);
+void fr_pace_begin(fr_pace *p); // a new request; corrections stay
+
+// Seconds of a pass with logits on `rows` rows and `extra` rows without, behind `context` slots.
+double fr_pace_pass(const fr_pace *p, int rows, int extra, int context);
+// Seconds that one more token is worth behind `context` slots.
+double fr_pace_price(const fr_pace *p, int context);
+// Whether `seconds` may be lost on a trial: the account then still stands above -1 % of all time.
+bool fr_pace_affords(const fr_pace *p, double seconds);
+
+// How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to
+// tree->n. `extra` rows ride in the pass besides.
+int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context);
+
+// A step is done: `tokens` came of a pass of `rows` + `extra` rows that took pass_seconds, within a
+// step of step_seconds.
+void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
+                   double step_seconds);
+
+#endif

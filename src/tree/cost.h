@@ -1,0 +1,23 @@
+// cost.h — what a pass costs on this machine: seconds by rows, as measured (tune/latency.h).
+//
+// A row costs trunk time (all layers) and, where it wants logits, head time; the two grow apart,
+// and at these sizes the head is worth 5 to 9 layers. Between the row counts that were measured the
+// cost is interpolated, beyond them it goes on with the last slope.
+#ifndef FR_TREE_COST_H
+#define FR_TREE_COST_H
+
+enum { FR_COST_POINTS = 16 };
+
+typedef struct fr_cost {
+    int n; // points measured, rows ascending from 1; 0: nothing is known
+    int rows[FR_COST_POINTS];
+    double trunk[FR_COST_POINTS]; // seconds without head, of an empty context
+    double head[FR_COST_POINTS];  // seconds of that many rows of logits
+    double key, key_row; // attention: seconds for each committed slot, and for each slot and row
+} fr_cost;
+
+// Seconds of a pass of `rows` rows, `logits` of which want logits, behind `context` slots. 0 where
+// nothing is known. rows 0: nothing.
+double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
+
+#endif

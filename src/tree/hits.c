@@ -1,0 +1,33 @@
+#include "tree/hits.h"
+#include <assert.h>
+
+void fr_hits_expect(fr_hits *h, int kind, float rate, float weight) {
+    assert(kind >= 0 && kind < FR_HIT_KINDS);
+    h->tried[kind] = weight;
+    h->right[kind] = weight * rate;
+}
+
+float fr_hits_rate(const fr_hits *h, int kind) {
+    if (h->tried[kind] <= 0) return 0.5f;
+    const float rate = h->right[kind] / h->tried[kind];
+    return rate < 0.001f ? 0.001f : rate > 0.999f ? 0.999f : rate;
+}
+
+void fr_hits_count(fr_hits *h, int kind, bool right) {
+    if (h->memory > 0 && h->tried[kind] >= h->memory) {
+        const float keep = (h->memory - 1) / h->tried[kind];
+        h->tried[kind] *= keep;
+        h->right[kind] *= keep;
+    }
+    h->tried[kind] += 1;
+    h->right[kind] += right;
+}
+
+void fr_hits_learn(fr_hits *h, const fr_tree *tree, int part, const int32_t *followed, int n) {
+    for (int i = 0, node = 0; i < n && node >= 0; i++) {
+        for (int c = tree->node[node].first_child; c >= 0; c = tree->node[c].next)
+            if (tree->node[c].drafter == part)
+                fr_hits_count(h, tree->node[c].kind, tree->node[c].id == followed[i]);
+        node = fr_tree_child(tree, node, followed[i]);
+    }
+}

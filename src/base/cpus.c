@@ -81,3 +81,17 @@ void fr_cpus_read(fr_cpus *cpus) {
         cpus->order[cpus->n_allowed++] = sibling[i];
     if (!cpus->n_cores) cpus->n_cores = cpus->n_allowed = 1;
 }
+
+void fr_cpu_name(char *name, size_t room) {
+    char line[256];
+    snprintf(name, room, "unknown");
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !colon) continue;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(name, room, "%s", colon + 1 + (colon[1] == ' '));
+        break;
+    }
+    if (f) fclose(f);
+}

@@ -1,6 +1,7 @@
 // cpus.h — which CPUs this process may use.
 #ifndef FR_BASE_CPUS_H
 #define FR_BASE_CPUS_H
+#include <stddef.h>
 
 enum { FR_MAX_CPUS = 1024 }; // CPUs looked at; more are ignored
 
@@ -14,5 +15,7 @@ typedef struct fr_cpus {
 // Reads the affinity mask, the topology and the control group's quota. Cannot fail: what the system
 // does not tell is taken as one CPU a core and no quota.
 void fr_cpus_read(fr_cpus *cpus);
+// The processor's name as the system calls it; "unknown" where it does not tell.
+void fr_cpu_name(char *name, size_t room);
 
 #endif

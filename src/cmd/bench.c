@@ -1,4 +1,5 @@
 // bench.c — `bench`: every drafter on the same prompts, interleaved, compared with plain decoding.
+#include "base/cpus.h"
 #include "cmd/generate.h"
 #include "cmd/prompts.h"
 #include "cmd/talk.h"
@@ -207,7 +208,7 @@ static json_t *tally_json(const bench *b, const tally *t) {
 
 static json_t *bench_json(const bench *b) {
     char cpu[128];
-    fr_cmd_cpu_name(cpu, sizeof cpu);
+    fr_cpu_name(cpu, sizeof cpu);
     const fr_engine_info info = fr_engine_describe(b->engine);
     json_t *runs = json_array();
     for (int i = 0; runs && i < b->n_runs; i++)

@@ -71,7 +71,6 @@ enum { FR_COLOR_NEVER, FR_COLOR_AUTO, FR_COLOR_ALWAYS };
 bool fr_cmd_colored(int when, FILE *out);
 
 size_t fr_cmd_peak_bytes(void);                // peak resident memory of this process
-void fr_cmd_cpu_name(char *name, size_t room); // as the system calls it
 bool fr_cmd_progress(void *user, const char *what, uint64_t done,
                      uint64_t total); // user: fr_progress
 

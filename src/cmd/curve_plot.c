@@ -1,4 +1,5 @@
 // curve_plot.c — the curve as a picture.
+#include "base/cpus.h"
 #include "cmd/curve.h"
 #include "cmd/save.h"
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void draw_titles(const fr_curve *c, drawing *d) {
     const time_t now = time(NULL);
     struct tm local;
     if (localtime_r(&now, &local)) strftime(date, sizeof date, "%Y-%m-%d", &local);
-    fr_cmd_cpu_name(cpu, sizeof cpu);
+    fr_cpu_name(cpu, sizeof cpu);
     snprintf(d->title, sizeof d->title, "%.72s", c->info.name);
     snprintf(d->subtitle, sizeof d->subtitle, "%s, %s, %d thread%s, %s", cpu, c->info.isa,
              c->info.threads, c->info.threads > 1 ? "s" : "", date);

@@ -3,6 +3,7 @@
 #include "cmd/generate.h"
 #include "base/clock.h"
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -46,6 +47,20 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
                          .seed = seed};
 }
 
+fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, fr_error *err) {
+    char dir[FR_CMD_PATH];
+    fr_progress bar;
+    fr_error note;
+    const bool there = fr_cmd_cache_dir(dir, sizeof dir);
+    fr_progress_open(&bar, args->quiet ? NULL : stderr, "passes", 1);
+    const fr_status st =
+        fr_engine_profile(engine, there ? dir : NULL, fr_cmd_progress, &bar, &note, err);
+    fr_progress_clear(&bar);
+    if (!st && note.code && !args->quiet)
+        fprintf(stderr, "forerun: %s; measured anew\n", note.text);
+    return st;
+}
+
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err) {
     const int most = fr_engine_describe(engine).n_ctx_train;
@@ -57,6 +72,10 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                        "prompt: %zu tokens do not fit the context of %lld tokens%s", n_prompt,
                        (long long)n_ctx,
                        args->ctx && n_ctx < most ? "; give a larger --ctx-size" : "");
+    if (!spec || strcmp(spec, "none")) {
+        const fr_status st = fr_cmd_profile(engine, args, err);
+        if (st) return st;
+    }
     const fr_session_options options = {.n_ctx = (int)n_ctx,
                                         .kv_type = fr_cmd_kv_type(args),
                                         .drafter = spec,
@@ -65,6 +84,16 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                                         .draft_opts =
                                             args->draft_opts.n ? args->draft_opts.item : NULL};
     return fr_session_open(out, engine, &options, err);
+}
+
+bool fr_cmd_cache_dir(char *dir, size_t room) {
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = 0;
+    if (base && *base == '/') // the specification has relative ones ignored
+        n = snprintf(dir, room, "%s/forerun", base);
+    else if (home && *home)
+        n = snprintf(dir, room, "%s/.cache/forerun", home);
+    return n > 0 && (size_t)n < room;
 }
 
 bool fr_cmd_print_piece(void *user, const fr_piece *piece) {

@@ -12,8 +12,16 @@ int fr_cmd_check_accept(const char *command, const fr_cmd_args *args);
 // The sampling options; a seed that was not given is drawn at random.
 fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given);
 
-// A session for `spec` whose context holds n_tokens, or what --ctx-size says; n_tokens 0: all that
-// the model has. FR_ECONTEXT when a prompt of n_prompt tokens does not fit.
+// Where profiles are kept: forerun/ below $XDG_CACHE_HOME or ~/.cache. False: nowhere.
+enum { FR_CMD_PATH = 4096 };
+bool fr_cmd_cache_dir(char *dir, size_t room);
+// The engine's profile, measured with a progress bar where there is none yet; what was wrong with
+// an old one goes to stderr.
+fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, fr_error *err);
+
+// A session for `spec` (whose profile is taken first, unless it is `none`) whose context holds
+// n_tokens, or what --ctx-size says; n_tokens 0: all that the model has. FR_ECONTEXT when a prompt
+// of n_prompt tokens does not fit.
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err);
 

@@ -93,20 +93,6 @@ size_t fr_cmd_peak_bytes(void) {
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (size_t)usage.ru_maxrss * 1024;
 }
 
-void fr_cmd_cpu_name(char *name, size_t room) {
-    char line[256];
-    snprintf(name, room, "unknown");
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && fgets(line, sizeof line, f)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) || !colon) continue;
-        line[strcspn(line, "\n")] = 0;
-        snprintf(name, room, "%s", colon + 1 + (colon[1] == ' '));
-        break;
-    }
-    if (f) fclose(f);
-}
-
 bool fr_cmd_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     if (user) fr_progress_show(user, what, done, total);
     return !fr_cmd_interrupted();

@@ -1,35 +1,85 @@
-// Prompt lookup: what followed the last few tokens when they stood in the text before is proposed
+// Prompt lookup: what followed the last few tokens where they stood in the text before is proposed
 // again.  [Saxena 2023]
 //
-// For each n-gram length an index finds the earlier places of the last n tokens, most recent first,
-// in constant time a token. Every place is a chain of candidates; the chains are merged into one
-// tree, best estimated next node first. The estimates are running averages, for each length, of how
-// often a chain's first and further tokens were right.
+// An index finds the earlier places of the last 1 to 4 tokens, most recent first, in constant time
+// a token; each place is then compared further back. A place whose match is longer is a better
+// guess, and so is a token on which several places agree: how long and how agreed is the kind of a
+// guess (tree/hits.h), whose hit rate is learned from the text. The places walk on together into
+// one tree, the best estimated next node first.
 #include "base/alloc.h"
 #include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORTEST = 2, LONGEST = 4, LENGTHS = LONGEST - SHORTEST + 1, MAX_MATCHES = 8 };
+enum {
+    LONGEST = 4,       // tokens that the index tells apart
+    MAX_PLACES = 16,   // places looked at
+    MAX_MATCH = 32,    // tokens that a match is followed back
+    MAX_LOOKS = 64,    // entries of one bucket that are looked at
+    MAX_WAITING = 512, // guesses that may stand in line
+};
 
-typedef struct fr_chain {        // ids[at], ids[at + 1], ... are proposed
-    int length_index, begin, at; // found at `begin`, come to `at`
-    int node;                    // where it has come to in the tree
-    float score;                 // of its next node
-} fr_chain;
+typedef struct fr_place { // ids[at] followed an earlier occurrence of the last `match` tokens
+    int at, match;
+} fr_place;
+
+typedef struct fr_guess { // not in the tree yet
+    float score;
+    int32_t id;
+    int16_t node;    // it hangs under
+    uint16_t places; // bit set: they say so
+    uint8_t kind, rank;
+} fr_guess;
 
 typedef struct fr_prompt_lookup {
     fr_drafter base;
-    int n_ctx, matches;
+    int n_ctx, most_places;
     float min_score;
-    uint32_t mask; // hash buckets - 1
-    int32_t *head[LENGTHS],
-        *older[LENGTHS]; // newest place of a bucket; next older place of a place; 0: none
-    int n_indexed;       // n-grams that end before this place are indexed
-    float first[LENGTHS], further[LENGTHS]; // estimated hit rates
-    int offered_at[LENGTHS],
-        n_before; // the newest chain of each length in the last proposal; 0: none
+    uint32_t mask;                           // hash buckets - 1
+    int32_t *head[LONGEST], *older[LONGEST]; // newest place of a bucket; next older place of a
+                                             // place; 0: none. By length - 1
+    int n_indexed;                           // n-grams that end before this place are indexed
+    int n_places, n_waiting;
+    fr_place place[MAX_PLACES];
+    fr_guess waiting[MAX_WAITING];
 } fr_prompt_lookup;
+
+// ---------------------------------------------------------------- kinds of guesses
+
+enum {
+    ALONE,
+    AGREED,
+    FIRST,
+    OTHER,
+    N_VOTES
+}; // one place; several that agree; that do not: the
+   // best one's guess, and the others'
+static const int LAST_LENGTH[] = {1, 2, 3, 4, 6, 8, 12, 16, 24}; // of a class; the last is open
+enum { N_LENGTHS = sizeof LAST_LENGTH / sizeof *LAST_LENGTH + 1 };
+
+static int kind_of(int match, int vote) {
+    int l = 0;
+    while (l < N_LENGTHS - 1 && match > LAST_LENGTH[l])
+        l++;
+    return l * N_VOTES + vote;
+}
+
+// Hit rates on answers of small chat models to prompts of six sets, as a start.
+static const float EXPECTED[N_LENGTHS][N_VOTES] = {
+    {0.25f, 0.42f, 0.15f, 0.07f}, {0.53f, 0.70f, 0.30f, 0.14f}, {0.68f, 0.82f, 0.41f, 0.14f},
+    {0.73f, 0.84f, 0.50f, 0.14f}, {0.78f, 0.90f, 0.62f, 0.17f}, {0.85f, 0.92f, 0.66f, 0.17f},
+    {0.88f, 0.95f, 0.72f, 0.17f}, {0.89f, 0.96f, 0.80f, 0.20f}, {0.90f, 0.96f, 0.80f, 0.20f},
+    {0.94f, 0.98f, 0.86f, 0.20f},
+};
+
+static void expect(fr_drafter *d) {
+    d->hits.memory = 64;
+    for (int l = 0; l < N_LENGTHS; l++)
+        for (int v = 0; v < N_VOTES; v++)
+            fr_hits_expect(&d->hits, l * N_VOTES + v, EXPECTED[l][v], 8);
+}
+
+// ---------------------------------------------------------------- the index
 
 static uint32_t hash_of(const int32_t *ids, int n) {
     uint32_t h = 2166136261u;
@@ -41,89 +91,124 @@ static uint32_t hash_of(const int32_t *ids, int n) {
 // Place p is the token after an n-gram: ids[p - n .. p) with ids[p] known.
 static void index_up_to(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
     for (int p = d->n_indexed; p < n_ids; p++)
-        for (int l = 0; l < LENGTHS; l++) {
-            int n = SHORTEST + l;
-            if (p < n) continue;
-            uint32_t bucket = hash_of(ids + p - n, n) & d->mask;
-            d->older[l][p] = d->head[l][bucket];
-            d->head[l][bucket] = p;
+        for (int n = 1; n <= LONGEST && n <= p; n++) {
+            const uint32_t bucket = hash_of(ids + p - n, n) & d->mask;
+            d->older[n - 1][p] = d->head[n - 1][bucket];
+            d->head[n - 1][bucket] = p;
         }
     d->n_indexed = n_ids;
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    for (int l = 0; l < LENGTHS; l++) {
+    for (int l = 0; l < LONGEST; l++)
         memset(d->head[l], 0, ((size_t)d->mask + 1) * sizeof *d->head[l]);
-        d->first[l] = (float[]){0.35f, 0.55f, 0.75f}[l];
-        d->further[l] = 0.8f;
-        d->offered_at[l] = 0;
-    }
     d->n_indexed = 0;
     index_up_to(d, c->ids, c->n_ids);
 }
 
-static int find_chains(fr_prompt_lookup *d, const int32_t *ids, int n_ids, fr_chain *chain) {
-    int n_chains = 0;
-    for (int l = LENGTHS - 1; l >= 0; l--) {
-        int n = SHORTEST + l, found = 0;
-        float score = d->first[l];
-        d->offered_at[l] = 0;
-        if (n_ids < n) continue;
+static bool is_known(const fr_prompt_lookup *d, int at) {
+    for (int i = 0; i < d->n_places; i++)
+        if (d->place[i].at == at) return true;
+    return false;
+}
+
+// Keeps places in order: longest match first, of equal ones the most recent.
+static void add_place(fr_prompt_lookup *d, const int32_t *ids, int n_ids, int at, int match) {
+    while (match < MAX_MATCH && at > match && ids[at - match - 1] == ids[n_ids - match - 1])
+        match++;
+    int i = d->n_places++;
+    for (; i > 0 && d->place[i - 1].match < match; i--)
+        d->place[i] = d->place[i - 1];
+    d->place[i] = (fr_place){.at = at, .match = match};
+}
+
+static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
+    d->n_places = 0;
+    for (int n = LONGEST < n_ids ? LONGEST : n_ids; n > 0; n--) {
         // Far more places than wanted may share the bucket; a bounded look keeps a step's time
         // constant.
-        int p = d->head[l][hash_of(ids + n_ids - n, n) & d->mask];
-        for (int looked = 0; p && found < d->matches && looked < 64; looked++, p = d->older[l][p]) {
+        int p = d->head[n - 1][hash_of(ids + n_ids - n, n) & d->mask];
+        for (int looked = 0; p && looked < MAX_LOOKS; looked++, p = d->older[n - 1][p]) {
+            if (d->n_places == d->most_places) return;
             if (memcmp(ids + p - n, ids + n_ids - n, sizeof *ids * (size_t)n)) continue;
-            if (!found) d->offered_at[l] = p;
-            chain[n_chains++] = (fr_chain){.length_index = l, .begin = p, .at = p, .score = score};
-            score *= 0.5f;
-            found++;
+            if (!is_known(d, p)) add_place(d, ids, n_ids, p, n);
         }
     }
-    return n_chains;
+}
+
+// ---------------------------------------------------------------- the tree
+
+// What place i says `depth` tokens on. Past the text's end, a text that repeats itself goes on with
+// the guesses just made.
+static int32_t word_of(const fr_prompt_lookup *d, const fr_context *c, int i, int depth) {
+    const int at = d->place[i].at, period = c->n_ids - at;
+    return c->ids[at + depth % period];
+}
+
+// The guesses of `places` at the children of `node`, which hold probability `score` together.
+static void expand(fr_prompt_lookup *d, const fr_context *c, int node, int depth, float score,
+                   unsigned places) {
+    fr_guess *first = &d->waiting[d->n_waiting];
+    int n = 0, voices = 0;
+    for (int i = 0; i < d->n_places; i++) {
+        if (!(places >> i & 1)) continue;
+        const int32_t id = word_of(d, c, i, depth);
+        int g = 0;
+        while (g < n && first[g].id != id)
+            g++;
+        if (g == n) {
+            if (d->n_waiting + n == MAX_WAITING) break;
+            first[n] = (fr_guess){.id = id, .node = (int16_t)node, .rank = (uint8_t)n};
+            n++;
+        }
+        first[g].places |= (uint16_t)(1u << i);
+        voices++;
+    }
+    for (int g = 0; g < n; g++) {
+        const int best = __builtin_ctz(first[g].places);
+        const int vote = n > 1 ? (g ? OTHER : FIRST) : voices > 1 ? AGREED : ALONE;
+        first[g].kind = (uint8_t)kind_of(d->place[best].match + depth, vote);
+        first[g].score = score * fr_hits_rate(&d->base.hits, first[g].kind);
+    }
+    d->n_waiting += n;
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    fr_chain chain[LENGTHS * MAX_MATCHES];
-    int n = find_chains(d, c->ids, c->n_ids, chain);
-    d->n_before = c->n_ids;
-    for (;;) {
-        fr_chain *best = NULL;
-        for (int i = 0; i < n; i++)
-            if (chain[i].score > 0 && (!best || chain[i].score > best->score)) best = &chain[i];
-        if (!best || best->score < d->min_score) return;
-        best->node = fr_tree_add(tree, best->node, c->ids[best->at], best->score, d->base.part);
-        best->score *= d->further[best->length_index];
-        if (best->node < 0) best->score = 0;
-        // Past the text's end, a text that repeats itself goes on with the guesses just made.
-        if (++best->at == c->n_ids) best->at = best->begin;
+    find_places(d, c->ids, c->n_ids);
+    d->n_waiting = 0;
+    if (d->n_places) expand(d, c, 0, 0, 1, (1u << d->n_places) - 1);
+    while (d->n_waiting) {
+        int best = 0;
+        for (int i = 1; i < d->n_waiting; i++)
+            if (d->waiting[i].score > d->waiting[best].score) best = i;
+        const fr_guess g = d->waiting[best];
+        if (g.score < d->min_score) return;
+        d->waiting[best] = d->waiting[--d->n_waiting];
+        const int before = tree->n;
+        const int node = fr_tree_add(tree, g.node, g.id, g.score, d->base.part);
+        if (node < 0) {
+            if (tree->n >= tree->max_nodes) return;
+            continue; // too deep
+        }
+        if (node == before) {
+            tree->node[node].kind = g.kind;
+            tree->node[node].rank = g.rank;
+        }
+        expand(d, c, node, tree->node[node].depth, g.score, g.places);
     }
-}
-
-static void learn(float *rate, bool hit) {
-    *rate += 0.1f * ((hit ? 1.0f : 0.0f) - *rate);
-    if (*rate < 0.02f) *rate = 0.02f;
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
-    fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    if (!v->tree) return;
-    for (int l = 0; l < LENGTHS; l++) {
-        int at = d->offered_at[l];
-        for (int i = 0; at && d->n_before + i < c->n_ids && at + i < d->n_before; i++) {
-            bool hit = c->ids[at + i] == c->ids[d->n_before + i];
-            learn(i ? &d->further[l] : &d->first[l], hit);
-            if (!hit) break;
-        }
-    }
-    index_up_to(d, c->ids, c->n_ids);
+    if (v->tree) index_up_to((fr_prompt_lookup *)base, c->ids, c->n_ids);
 }
+
+// ---------------------------------------------------------------- open and close
 
 static void close_lookup(fr_drafter *base) {
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    for (int l = 0; l < LENGTHS; l++) {
+    for (int l = 0; l < LONGEST; l++) {
         fr_free(d->head[l]);
         fr_free(d->older[l]);
     }
@@ -149,10 +234,10 @@ static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *
     }
     if (value && !strncmp(option, "matches=", 8)) {
         long v = strtol(value + 1, &end, 10);
-        if (*end || v < 1 || v > MAX_MATCHES)
+        if (*end || v < 1 || v > MAX_PLACES)
             return fr_fail(err, FR_EARG, "draft option matches: expected 1 to %d, found '%.40s'",
-                           MAX_MATCHES, value + 1);
-        d->matches = (int)v;
+                           MAX_PLACES, value + 1);
+        d->most_places = (int)v;
         return FR_OK;
     }
     return fr_fail(err, FR_EARG,
@@ -164,13 +249,14 @@ fr_status fr_prompt_lookup_open(fr_drafter **out, const fr_drafter_config *confi
     fr_prompt_lookup *d = fr_alloc_zero(sizeof *d);
     fr_status st = FR_OK;
     if (!d) return fr_fail(err, FR_ENOMEM, "prompt-lookup: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = 12};
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = config->no_adapt ? 12 : 32};
+    expect(&d->base);
     d->n_ctx = config->n_ctx;
-    d->matches = 3;
-    d->min_score = config->no_adapt ? 0 : 0.5f;
+    d->most_places = 8;
+    d->min_score = 0.01f;
     for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
     }
-    for (int l = 0; l < LENGTHS; l++) {
+    for (int l = 0; l < LONGEST; l++) {
         d->head[l] = fr_alloc_array((size_t)d->mask + 1, sizeof *d->head[l]);
         d->older[l] = fr_alloc_array((size_t)config->n_ctx + 1, sizeof *d->older[l]);
         if (!d->head[l] || !d->older[l]) {

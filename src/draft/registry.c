@@ -10,8 +10,8 @@ static const struct {
 } DRAFTERS[] = {
     {{"none", "plain decoding, one token a pass: the reference", ""}, NULL},
     {{"prompt-lookup", "n-gram match in the text so far",
-      "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.5)\n"
-      "matches=N     earlier places looked at for each n-gram length, 1 to 8 (default 3)\n"},
+      "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.01)\n"
+      "matches=N     earlier places looked at, 1 to 16 (default 8)\n"},
      fr_prompt_lookup_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };

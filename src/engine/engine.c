@@ -46,6 +46,7 @@ fail:
 
 void fr_engine_close(fr_engine *e) {
     if (!e) return;
+    fr_free(e->profile);
     fr_model_close(&e->model);
     fr_pool_close(e->pool);
     fr_tokenizer_close(e->tokenizer);

@@ -4,6 +4,9 @@
 #include "decode/step.h"
 #include "text/chat.h"
 #include "text/tokenizer.h"
+#include "tune/profile.h"
+
+enum { FR_PROFILE_PATH = 4096 };
 
 struct fr_engine {
     fr_gguf *gguf;
@@ -11,7 +14,12 @@ struct fr_engine {
     fr_pool *pool;
     fr_model model;
     double load_seconds;
+    fr_profile *profile;                // NULL: fr_engine_profile was not asked
+    char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
 };
+
+// Writes the profile back to where it is kept, if it is. FR_EIO, FR_ENOMEM.
+fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err);
 
 // Ids of a text, with BOS in front if the model wants one and add_bos says so. *ids is appended to.
 fr_status fr_engine_encode(const fr_engine *e, const char *text, size_t bytes, unsigned flags,

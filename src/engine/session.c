@@ -29,6 +29,48 @@ static fr_status read_tree(const char *tree, int *nodes, fr_error *err) {
     return FR_OK;
 }
 
+// What `auto` means for this engine: what its profile predicts to be fastest, and prompt lookup,
+// which costs nothing, where nothing was tuned.
+static const char *choose_drafter(const fr_profile *p) {
+    if (!p || !p->n_drafters) return "prompt-lookup";
+    const fr_profile_drafter *best = fr_profile_best(p);
+    return best ? best->spec : "none";
+}
+
+// Hit rates start from what tuning counted, as firmly as after some dozens of tries.
+static void expect_hits(fr_drafter *d, const fr_profile_drafter *tuned) {
+    enum { FIRM = 32 };
+    fr_drafter **parts = d->n_parts ? d->parts : &d;
+    const int n = d->n_parts ? d->n_parts : 1;
+    if (n != tuned->n_parts) return; // of another version of the drafter
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < FR_HIT_KINDS; k++) {
+            const float tried = tuned->hits[i].tried[k];
+            if (tried <= 0) continue;
+            const float weight = tried < FIRM ? tried : FIRM;
+            fr_hits_expect(&parts[i]->hits, k, tuned->hits[i].right[k] / tried, weight);
+        }
+}
+
+static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_ctx,
+                              fr_error *err) {
+    const fr_profile *p = s->engine->profile;
+    const bool any = !o->drafter || !strcmp(o->drafter, "auto");
+    const char *spec = any ? choose_drafter(p) : o->drafter;
+    fr_drafter_config config = {.model = &s->engine->model,
+                                .n_ctx = n_ctx,
+                                .no_adapt = o->no_adapt,
+                                .options = o->draft_opts};
+    fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
+    // A draft model that the profile names may be gone since.
+    if (st && st != FR_ENOMEM && any && strcmp(spec, "prompt-lookup"))
+        st = fr_drafter_open(&s->drafter, s->used, spec = "prompt-lookup", &config, err);
+    if (st) return st;
+    const fr_profile_drafter *tuned = p ? fr_profile_find(p, spec) : NULL;
+    if (s->drafter && tuned) expect_hits(s->drafter, tuned);
+    return FR_OK;
+}
+
 fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
                           fr_error *err) {
     static const fr_session_options defaults = {0};
@@ -45,16 +87,14 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
-    fr_drafter_config config = {
-        .model = &e->model, .n_ctx = n_ctx, .no_adapt = o->no_adapt, .options = o->draft_opts};
-    if ((st = fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err))) goto fail;
+    if ((st = open_drafter(s, o, n_ctx, err))) goto fail;
     fr_needs none = {.n_taps = 0};
     if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx, kv_type,
                               s->drafter ? &s->drafter->needs : &none, err)))
         goto fail;
     s->decoder.drafter = s->drafter;
     s->decoder.tree_nodes = tree_nodes;
-    fr_pace_open(&s->decoder.pace, NULL, !o->no_adapt);
+    fr_pace_open(&s->decoder.pace, e->profile ? &e->profile->cost : NULL, !o->no_adapt);
     if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
         goto fail;

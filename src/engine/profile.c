@@ -1,0 +1,40 @@
+// profile.c — an engine's profile: read, or measured and kept.
+#include "base/alloc.h"
+#include "engine/engine.h"
+#include "tune/latency.h"
+#include <string.h>
+
+enum { ROUNDS = 3 }; // of every pass: some seconds with a large model
+
+static fr_status measure(fr_engine *e, fr_progress_fn *progress, void *user, fr_error *err) {
+    return fr_latency_measure(&e->profile->cost, &e->model, ROUNDS, progress, user, err);
+}
+
+fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progress, void *user,
+                            fr_error *note, fr_error *err) {
+    fr_profile_key key;
+    char path[FR_PROFILE_PATH] = "";
+    fr_status st;
+    *note = (fr_error){0};
+    if (e->profile) return FR_OK;
+    fr_profile_key_of(&key, e->gguf, e->model.kern->name, fr_pool_threads(e->pool));
+    if (dir && (st = fr_profile_path(&key, dir, path, sizeof path, err))) return st;
+    fr_profile *p = fr_alloc_zero(sizeof *p);
+    if (!p) return fr_fail(err, FR_ENOMEM, "profile: cannot get %zu bytes", sizeof *p);
+    p->key = key;
+    e->profile = p;
+    memcpy(e->profile_path, path, sizeof path);
+    if (*path) {
+        st = fr_profile_read(p, &key, path, note);
+        if (!st && p->cost.n) return FR_OK;
+        if (st == FR_EIO) *note = (fr_error){0}; // there is none yet
+    }
+    if ((st = measure(e, progress, user, err))) return st;
+    fr_error unkept;
+    if (*path && fr_profile_write(p, path, &unkept)) *note = unkept;
+    return FR_OK;
+}
+
+fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err) {
+    return *e->profile_path ? fr_profile_write(e->profile, e->profile_path, err) : FR_OK;
+}

@@ -1,0 +1,137 @@
+#include "tune/latency.h"
+#include "base/clock.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_ROWS = 9, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15 };
+static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, MOST_ROWS};
+static const int KEY_ROWS[2] = {1, 8}; // the effect of the context is taken at these
+
+typedef struct bench { // everything that a measurement holds
+    const fr_model *m;
+    fr_kv near, far;
+    fr_forward *forward;
+    float *hidden, *logits; // [MOST_ROWS][d], [MOST_ROWS][n_vocab]
+    fr_row rows[NEAR];
+    fr_progress_fn *progress;
+    void *user;
+    uint64_t done, total;
+} bench;
+
+static void set_chain(bench *b, int n, uint8_t wants) {
+    for (int i = 0; i < n; i++) // other tokens each, as in a text
+        b->rows[i] = fr_row_token((int32_t)(i * 7919 % b->m->config.n_vocab), i - 1, wants);
+}
+
+static double time_trunk(bench *b, fr_kv *kv, int n) {
+    set_chain(b, n, FR_WANT_FINAL);
+    const double start = fr_seconds();
+    fr_forward_run(b->forward, &(fr_pass){.rows = b->rows, .n_rows = n, .kv = &kv, .n_seq = 1});
+    const double seconds = fr_seconds() - start;
+    fr_kv_drop_scratch(kv);
+    return seconds;
+}
+
+static double time_head(bench *b, int n) {
+    const double start = fr_seconds();
+    fr_forward_head(b->forward, b->hidden, n, b->logits);
+    return fr_seconds() - start;
+}
+
+static void fill(bench *b, fr_kv *kv, int n) {
+    int slots[NEAR];
+    const int first = n < NEAR ? n : NEAR;
+    set_chain(b, first, 0);
+    fr_forward_run(b->forward, &(fr_pass){.rows = b->rows, .n_rows = first, .kv = &kv, .n_seq = 1});
+    for (int i = 0; i < first; i++)
+        slots[i] = fr_forward_slot(b->forward, i);
+    fr_kv_commit(kv, slots, first);
+    fr_kv_repeat(kv, n);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n) {
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static bool tell(bench *b) {
+    b->done++;
+    return !b->progress || b->progress(b->user, "measuring passes", b->done, b->total);
+}
+
+static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
+    double trunk[N_ROWS][ROUNDS_MAX], head[N_ROWS][ROUNDS_MAX], far[2][ROUNDS_MAX];
+    for (int r = -1; r < rounds; r++) { // the first round only warms up
+        const int at = r < 0 ? 0 : r;
+        for (int i = 0; i < (r < 0 ? 1 : N_ROWS); i++) {
+            trunk[i][at] = time_trunk(b, &b->near, ROWS[i]);
+            head[i][at] = time_head(b, ROWS[i]);
+            if (!tell(b)) return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
+        }
+        for (int k = 0; k < 2; k++)
+            far[k][at] = time_trunk(b, &b->far, KEY_ROWS[k]);
+    }
+    *cost = (fr_cost){.n = N_ROWS};
+    double more[2] = {0}; // seconds a slot that the far context costs
+    for (int i = 0; i < N_ROWS; i++) {
+        cost->rows[i] = ROWS[i];
+        cost->trunk[i] = median(trunk[i], rounds);
+        cost->head[i] = median(head[i], rounds);
+        for (int k = 0; k < 2; k++)
+            if (ROWS[i] == KEY_ROWS[k])
+                more[k] = (median(far[k], rounds) - cost->trunk[i]) /
+                          (b->far.n_committed - b->near.n_committed);
+    }
+    if (more[0] < 0) more[0] = 0; // below the noise
+    if (more[1] < more[0]) more[1] = more[0];
+    cost->key_row = (more[1] - more[0]) / (KEY_ROWS[1] - KEY_ROWS[0]);
+    cost->key = more[0] - cost->key_row > 0 ? more[0] - cost->key_row : 0;
+    for (int i = 0; i < N_ROWS; i++) { // to an empty context
+        const double keys = b->near.n_committed * (cost->key + cost->key_row * ROWS[i]);
+        if (keys < cost->trunk[i] / 2) cost->trunk[i] -= keys;
+    }
+    return FR_OK;
+}
+
+fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_progress_fn *progress,
+                             void *user, fr_error *err) {
+    const fr_config *c = &m->config;
+    const int far = c->n_ctx_train < FAR ? c->n_ctx_train : FAR;
+    const int near = far > 2 * NEAR ? NEAR : far / 2 > 0 ? far / 2 : 1;
+    const fr_forward_limits limits = {.max_rows = NEAR, .max_logits = 1, .n_ctx = far};
+    bench b = {.m = m, .progress = progress, .user = user};
+    fr_status st;
+    if (rounds < 1) rounds = 1;
+    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
+    b.total = (uint64_t)(rounds * N_ROWS + 1);
+    *cost = (fr_cost){.n = 0};
+    if ((st = fr_kv_open(&b.near, c, near, FR_KV_F16, err))) goto done;
+    if ((st = fr_kv_open(&b.far, c, far, FR_KV_F16, err))) goto done;
+    if ((st = fr_forward_open(&b.forward, m, &limits, err))) goto done;
+    b.hidden = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->d, sizeof *b.hidden);
+    b.logits = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->n_vocab, sizeof *b.logits);
+    if (!b.hidden || !b.logits) {
+        st = fr_fail(err, FR_ENOMEM, "measuring passes: cannot get memory for %d rows", MOST_ROWS);
+        goto done;
+    }
+    for (int i = 0; i < MOST_ROWS * c->d; i++)
+        b.hidden[i] = (float)(i % 13) - 6;
+    fill(&b, &b.near, near);
+    fill(&b, &b.far, far);
+    fr_pool_adapt(m->pool, false);
+    st = measure(&b, cost, rounds, err);
+    fr_pool_adapt(m->pool, true);
+done:
+    fr_free(b.logits);
+    fr_free(b.hidden);
+    fr_forward_close(b.forward);
+    fr_kv_close(&b.far);
+    fr_kv_close(&b.near);
+    if (st) *cost = (fr_cost){.n = 0};
+    return st;
+}

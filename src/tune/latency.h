@@ -1,0 +1,16 @@
+// latency.h — takes the time of passes: the cost model of one model on this machine.
+//
+// Passes without and with the head are timed apart, row counts and contexts taking turns, the
+// median of each. Needs memory for a context of its own while it runs; may fail for want of it.
+// Nobody else may use the model's pool meanwhile.
+#ifndef FR_TUNE_LATENCY_H
+#define FR_TUNE_LATENCY_H
+#include "model/forward.h"
+#include "tree/cost.h"
+
+// Told how far it is, as fr_progress_fn: passes done of all.
+// rounds: times that every pass is run, 1 to 15. FR_ENOMEM; FR_EINTR.
+fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_progress_fn *progress,
+                             void *user, fr_error *err);
+
+#endif

@@ -1,0 +1,278 @@
+#include "tune/profile.h"
+#include "base/cpus.h"
+#include "gguf/writer.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// ---------------------------------------------------------------- whose it is
+
+void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, int threads) {
+    memset(key, 0, sizeof *key);
+    fr_gguf_fingerprint(g, key->model);
+    fr_cpu_name(key->cpu, sizeof key->cpu);
+    snprintf(key->isa, sizeof key->isa, "%s", isa);
+    key->threads = threads;
+}
+
+fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
+                          fr_error *err) {
+    const int n =
+        snprintf(path, room, "%s/%.16s-%s-%dt.profile", dir, key->model, key->isa, key->threads);
+    if (n > 0 && (size_t)n < room) return FR_OK;
+    return fr_fail(err, FR_EARG, "%.80s...: too long a path for profiles", dir);
+}
+
+// ---------------------------------------------------------------- entries
+
+const fr_profile_drafter *fr_profile_find(const fr_profile *p, const char *spec) {
+    for (int i = 0; i < p->n_drafters; i++)
+        if (!strcmp(p->drafter[i].spec, spec)) return &p->drafter[i];
+    return NULL;
+}
+
+static double speedup(const fr_profile_drafter *d) {
+    return d->plain_tok_s > 0 ? d->tok_s / d->plain_tok_s : 0;
+}
+
+void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
+    int at = p->n_drafters;
+    const fr_profile_drafter *same = fr_profile_find(p, entry->spec);
+    if (same) {
+        at = (int)(same - p->drafter);
+    } else if (at == FR_PROFILE_DRAFTERS) {
+        for (int i = at = 0; i < p->n_drafters; i++)
+            if (speedup(&p->drafter[i]) < speedup(&p->drafter[at])) at = i;
+    } else {
+        p->n_drafters++;
+    }
+    p->drafter[at] = *entry;
+}
+
+const fr_profile_drafter *fr_profile_best(const fr_profile *p) {
+    const fr_profile_drafter *best = NULL;
+    for (int i = 0; i < p->n_drafters; i++)
+        if (speedup(&p->drafter[i]) > (best ? speedup(best) : 1)) best = &p->drafter[i];
+    return best;
+}
+
+// ---------------------------------------------------------------- writing
+
+static void write_cost(fr_gguf_writer *w, const fr_cost *c) {
+    fr_gguf_writer_i32_array(w, "profile.cost.rows", c->rows, (size_t)c->n);
+    fr_gguf_writer_raw_array(w, "profile.cost.trunk", FR_GGUF_F64, c->trunk, (size_t)c->n);
+    fr_gguf_writer_raw_array(w, "profile.cost.head", FR_GGUF_F64, c->head, (size_t)c->n);
+    fr_gguf_writer_f64(w, "profile.cost.key", c->key);
+    fr_gguf_writer_f64(w, "profile.cost.key_row", c->key_row);
+}
+
+static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d) {
+    char key[64];
+    snprintf(key, sizeof key, "profile.drafter.%d.spec", i);
+    fr_gguf_writer_str(w, key, d->spec);
+    snprintf(key, sizeof key, "profile.drafter.%d.predicted", i);
+    fr_gguf_writer_raw_array(w, key, FR_GGUF_F64,
+                             (double[]){d->tok_s, d->plain_tok_s, d->tokens_per_pass}, 3);
+    for (int part = 0; part < d->n_parts; part++) {
+        snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
+        fr_gguf_writer_f32_array(w, key, d->hits[part].right, FR_HIT_KINDS);
+        snprintf(key, sizeof key, "profile.drafter.%d.part.%d.tried", i, part);
+        fr_gguf_writer_f32_array(w, key, d->hits[part].tried, FR_HIT_KINDS);
+    }
+}
+
+// Every folder on the way to `path`.
+static fr_status make_folders(const char *path, fr_error *err) {
+    char dir[4096];
+    if (strlen(path) >= sizeof dir) return fr_fail(err, FR_EIO, "%.80s...: too long a path", path);
+    strcpy(dir, path);
+    for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdir(dir, 0777) && errno != EEXIST)
+            return fr_fail(err, FR_EIO, "%s: %s", dir, strerror(errno));
+        *slash = '/';
+    }
+    return FR_OK;
+}
+
+fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err) {
+    fr_gguf_writer *w;
+    fr_status st;
+    if ((st = make_folders(path, err))) return st;
+    if ((st = fr_gguf_writer_open(&w, err))) return st;
+    fr_gguf_writer_str(w, "general.architecture", "forerun-profile");
+    fr_gguf_writer_u32(w, "profile.version", FR_PROFILE_VERSION);
+    fr_gguf_writer_str(w, "profile.model", p->key.model);
+    fr_gguf_writer_str(w, "profile.cpu", p->key.cpu);
+    fr_gguf_writer_str(w, "profile.isa", p->key.isa);
+    fr_gguf_writer_i32(w, "profile.threads", p->key.threads);
+    write_cost(w, &p->cost);
+    fr_gguf_writer_i32(w, "profile.drafters", p->n_drafters);
+    for (int i = 0; i < p->n_drafters; i++)
+        write_drafter(w, i, &p->drafter[i]);
+    st = fr_gguf_writer_finish(w, path, err);
+    fr_gguf_writer_close(w);
+    return st;
+}
+
+// ---------------------------------------------------------------- reading
+
+// All n items finite and in [low, high].
+static fr_status read_f64s(const fr_gguf *g, const char *key, double low, double high, int n,
+                           double *out, fr_error *err) {
+    const fr_gguf_kv *kv;
+    const fr_status st = fr_gguf_get_array(g, key, FR_GGUF_FLOATS, &kv, err);
+    if (st) return st;
+    if (kv->count != (uint64_t)n)
+        return fr_fail(err, FR_EDATA, "%s: expected %d numbers, found %llu", key, n,
+                       (unsigned long long)kv->count);
+    for (int i = 0; i < n; i++) {
+        out[i] = fr_gguf_item_f64(kv, (uint64_t)i);
+        if (!(out[i] >= low && out[i] <= high))
+            return fr_fail(err, FR_EDATA, "%s: expected %g to %g, found %g at %d", key, low, high,
+                           out[i], i);
+    }
+    return FR_OK;
+}
+
+static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
+    const fr_gguf_kv *rows;
+    float key = 0, key_row = 0;
+    const double hour = 3600;
+    fr_status st = fr_gguf_get_array(g, "profile.cost.rows", FR_GGUF_INTS, &rows, err);
+    if (st) return st;
+    if (rows->count > FR_COST_POINTS)
+        return fr_fail(err, FR_EDATA, "profile.cost.rows: expected at most %d, found %llu",
+                       FR_COST_POINTS, (unsigned long long)rows->count);
+    const int n = (int)rows->count;
+    for (int i = 0; i < n; i++) {
+        const int64_t r = fr_gguf_item_i64(rows, (uint64_t)i);
+        if (r <= (i ? c->rows[i - 1] : 0) || r > 1 << 20 || (!i && r != 1))
+            return fr_fail(err, FR_EDATA,
+                           "profile.cost.rows: expected ascending from 1, found %lld",
+                           (long long)r);
+        c->rows[i] = (int)r;
+    }
+    if ((st = read_f64s(g, "profile.cost.trunk", 0, hour, n, c->trunk, err))) return st;
+    if ((st = read_f64s(g, "profile.cost.head", 0, hour, n, c->head, err))) return st;
+    if ((st = fr_gguf_get_f32(g, "profile.cost.key", &key, err))) return st;
+    if ((st = fr_gguf_get_f32(g, "profile.cost.key_row", &key_row, err))) return st;
+    if (!(key >= 0 && key_row >= 0))
+        return fr_fail(err, FR_EDATA, "profile.cost.key: expected 0 or more, found %g, %g", key,
+                       key_row);
+    c->key = key;
+    c->key_row = key_row;
+    c->n = n;
+    return FR_OK;
+}
+
+static fr_status read_hits(fr_hits *h, const fr_gguf *g, int i, int part, fr_error *err) {
+    char key[64];
+    double right[FR_HIT_KINDS], tried[FR_HIT_KINDS];
+    fr_status st;
+    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
+    if ((st = read_f64s(g, key, 0, 1e12, FR_HIT_KINDS, right, err))) return st;
+    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.tried", i, part);
+    if ((st = read_f64s(g, key, 0, 1e12, FR_HIT_KINDS, tried, err))) return st;
+    for (int k = 0; k < FR_HIT_KINDS; k++) {
+        if (right[k] > tried[k])
+            return fr_fail(err, FR_EDATA, "%s: expected %g or more, found %g at %d", key, right[k],
+                           tried[k], k);
+        h->right[k] = (float)right[k];
+        h->tried[k] = (float)tried[k];
+    }
+    return FR_OK;
+}
+
+static bool is_part(const fr_gguf *g, int i, int part) {
+    char key[64];
+    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
+    return fr_gguf_find(g, key) != NULL;
+}
+
+static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr_error *err) {
+    char key[64];
+    fr_gguf_str spec;
+    double predicted[3];
+    fr_status st;
+    snprintf(key, sizeof key, "profile.drafter.%d.spec", i);
+    if ((st = fr_gguf_get_str(g, key, &spec, err))) return st;
+    if (!spec.bytes || spec.bytes >= sizeof d->spec || memchr(spec.data, 0, spec.bytes))
+        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, sizeof d->spec);
+    memcpy(d->spec, spec.data, spec.bytes);
+    snprintf(key, sizeof key, "profile.drafter.%d.predicted", i);
+    if ((st = read_f64s(g, key, 0, 1e9, 3, predicted, err))) return st;
+    d->tok_s = predicted[0];
+    d->plain_tok_s = predicted[1];
+    d->tokens_per_pass = predicted[2];
+    while (d->n_parts < FR_PROFILE_PARTS && is_part(g, i, d->n_parts)) {
+        if ((st = read_hits(&d->hits[d->n_parts], g, i, d->n_parts, err))) return st;
+        d->n_parts++;
+    }
+    return FR_OK;
+}
+
+// FR_EUNSUP unless the text stands there.
+static fr_status expect(const fr_gguf *g, const char *key, const char *wanted, fr_error *err) {
+    fr_gguf_str found;
+    const fr_status st = fr_gguf_get_str(g, key, &found, err);
+    if (st) return st;
+    if (fr_gguf_str_is(found, wanted)) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found %.*s", key, wanted,
+                   (int)(found.bytes < 96 ? found.bytes : 96), found.data);
+}
+
+static fr_status read_key(const fr_profile_key *key, const fr_gguf *g, fr_error *err) {
+    uint32_t version = 0, threads = 0;
+    fr_status st;
+    if ((st = expect(g, "general.architecture", "forerun-profile", err))) return st;
+    if ((st = fr_gguf_get_u32(g, "profile.version", &version, err))) return st;
+    if (version != FR_PROFILE_VERSION)
+        return fr_fail(err, FR_EUNSUP, "profile.version: expected %d, found %u", FR_PROFILE_VERSION,
+                       version);
+    if ((st = expect(g, "profile.model", key->model, err))) return st;
+    if ((st = expect(g, "profile.cpu", key->cpu, err))) return st;
+    if ((st = expect(g, "profile.isa", key->isa, err))) return st;
+    if ((st = fr_gguf_get_u32(g, "profile.threads", &threads, err))) return st;
+    if ((int)threads != key->threads)
+        return fr_fail(err, FR_EUNSUP, "profile.threads: expected %d, found %u", key->threads,
+                       threads);
+    return FR_OK;
+}
+
+fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
+                          fr_error *err) {
+    uint32_t n = 0;
+    fr_status st;
+    memset(p, 0, sizeof *p);
+    p->key = *key;
+    if ((st = read_key(&p->key, g, err))) return st;
+    if ((st = read_cost(&p->cost, g, err))) return st;
+    if ((st = fr_gguf_get_u32(g, "profile.drafters", &n, err))) return st;
+    if (n > FR_PROFILE_DRAFTERS)
+        return fr_fail(err, FR_EDATA, "profile.drafters: expected at most %d, found %u",
+                       FR_PROFILE_DRAFTERS, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if ((st = read_drafter(&p->drafter[i], g, (int)i, err))) return st;
+        p->n_drafters++;
+    }
+    return FR_OK;
+}
+
+fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *path,
+                          fr_error *err) {
+    fr_gguf *g;
+    fr_error why = {0};
+    memset(p, 0, sizeof *p);
+    p->key = *key;
+    fr_status st = fr_gguf_open(&g, path, err);
+    if (st) return st;
+    if ((st = fr_profile_take(p, key, g, &why))) {
+        fr_fail(err, st, "%s: %s", path, why.text);
+        memset(p, 0, sizeof *p);
+        p->key = *key;
+    }
+    fr_gguf_close(g);
+    return st;
+}

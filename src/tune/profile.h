@@ -1,0 +1,67 @@
+// profile.h — what was measured of one model on one machine, and the file that keeps it.
+//
+// A profile holds the cost of passes and, for each drafter that was tuned, how often its guesses
+// are right and the speed that this predicts. It is good for one model file, processor, instruction
+// set and number of threads, and for this version of the format; any other is refused with the
+// difference named, and then measured anew. The file is a GGUF of metadata alone
+// (`forerun inspect` shows it), written whole or not at all.
+#ifndef FR_TUNE_PROFILE_H
+#define FR_TUNE_PROFILE_H
+#include "forerun.h"
+#include "gguf/gguf.h"
+#include "tree/cost.h"
+#include "tree/hits.h"
+
+enum {
+    FR_PROFILE_VERSION = 1,
+    FR_PROFILE_DRAFTERS = 8, // tuned drafters at most
+    FR_PROFILE_PARTS = 4,    // of one SPEC
+    FR_PROFILE_SPEC = 512,
+};
+
+typedef struct fr_profile_key { // what a profile belongs to
+    char model[FR_GGUF_FINGERPRINT];
+    char cpu[96], isa[16];
+    int threads;
+} fr_profile_key;
+
+typedef struct fr_profile_drafter {
+    char spec[FR_PROFILE_SPEC];
+    int n_parts;
+    fr_hits hits[FR_PROFILE_PARTS]; // counts from the validation prompts, by part
+    double tok_s, plain_tok_s;      // predicted
+    double tokens_per_pass;         // predicted
+} fr_profile_drafter;
+
+typedef struct fr_profile {
+    fr_profile_key key;
+    fr_cost cost; // n 0: not measured
+    int n_drafters;
+    fr_profile_drafter drafter[FR_PROFILE_DRAFTERS];
+} fr_profile;
+
+// The key of a model in use here. `g` is read at both ends of every tensor.
+void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, int threads);
+
+// The file of a key in folder `dir`: 0, or FR_EARG where the path is too long.
+fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
+                          fr_error *err);
+
+// Reads the profile of `key`. FR_EIO: there is none; FR_EDATA: it is broken; FR_EUNSUP: it is of
+// another machine, model or version, which the sentence names. *p is then empty but for its key.
+fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *path,
+                          fr_error *err);
+// The same from an open file; after an error *p may hold a part.
+fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
+                          fr_error *err);
+// The folder is made if it is not there. FR_EIO, FR_ENOMEM; nothing is left half-written.
+fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err);
+
+// The entry of `spec`, or NULL.
+const fr_profile_drafter *fr_profile_find(const fr_profile *p, const char *spec);
+// Puts an entry in, over one of the same SPEC or over the slowest where there is no room.
+void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry);
+// The drafter predicted to be fastest; NULL where plain decoding is, or nothing was tuned.
+const fr_profile_drafter *fr_profile_best(const fr_profile *p);
+
+#endif

@@ -125,10 +125,13 @@ enum { FR_MAX_DEPTH = 64 };
 typedef struct fr_stats {
     fr_finish finish;
     char used[64]; // the SPEC that drafted in the end
+    char why[160]; // half a sentence: why that one, and how it went
     bool lossless;
     int prompt_tokens, prompt_reused, completion_tokens;
-    int64_t passes, rows;
+    int64_t passes, rows, plain_passes; // plain: of the root alone
     double seconds_prompt, seconds_decode, seconds_draft, seconds_verify;
+    double predicted, predicted_plain; // seconds that the profile says these passes take, and plain
+                                       // decoding of the same tokens; 0 without one
     int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH]; // by depth 1.. at index 0..
 } fr_stats;
 

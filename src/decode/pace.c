@@ -41,6 +41,14 @@ bool fr_pace_affords(const fr_pace *p, double seconds) {
     return p->gained - seconds >= -0.01 * (p->spent + seconds);
 }
 
+bool fr_pace_disagrees(const fr_pace *p) {
+    enum { OFTEN = 48 };
+    for (int g = 0; g < FR_PACE_GROUPS; g++)
+        if (p->measured && p->seen[g] >= OFTEN && (p->group[g] > 1.25 || p->group[g] < 0.8))
+            return true;
+    return false;
+}
+
 int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context) {
     float score[FR_TREE_MAX];
     int m = 0, best_n = 1;
@@ -75,6 +83,7 @@ void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, dou
         if (ratio > 2) ratio = 2;
         if (ratio < 0.5) ratio = 0.5;
         follow(&p->group[group_of(rows + extra)], p->group[group_of(rows + extra)] * ratio, 0.05);
+        p->seen[group_of(rows + extra)]++;
         follow(&p->drift, p->drift * ratio, 0.1);
     } else {
         p->drift *= ratio;

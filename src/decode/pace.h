@@ -18,6 +18,7 @@ typedef struct fr_pace {
     bool adapt;                   // false: trees as large as asked for
     double drift;                 // seconds taken over predicted, all passes
     double group[FR_PACE_GROUPS]; // ... of passes of about so many rows, over drift
+    int seen[FR_PACE_GROUPS];     // passes that this was learned from
     double seconds, tokens;       // of late: older steps fade
     double gained, spent;         // seconds: gained over plain decoding; of all steps
 } fr_pace;
@@ -32,6 +33,10 @@ double fr_pace_pass(const fr_pace *p, int rows, int extra, int context);
 double fr_pace_price(const fr_pace *p, int context);
 // Whether `seconds` may be lost on a trial: the account then still stands above -1 % of all time.
 bool fr_pace_affords(const fr_pace *p, double seconds);
+
+// Whether the measured cost is another machine's by now: passes of some row counts have taken 25 %
+// more or less of the others' time than it says, again and again.
+bool fr_pace_disagrees(const fr_pace *p);
 
 // How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to
 // tree->n. `extra` rows ride in the pass besides.

@@ -133,6 +133,7 @@ static void propose(fr_decoder *d, int max_depth) {
     d->tree = d->proposed;
     if (d->pace.adapt && !d->tree_nodes && d->tree.n > 1 && !is_drawn(&d->tree))
         fr_tree_keep(&d->tree, fr_pace_choose(&d->pace, &d->tree, 0, d->kv.n_committed));
+    if (d->watch) d->watch(d->watch_user, &d->proposed, d->n_ids);
 }
 
 static int rows_of_tree(fr_decoder *d) {
@@ -172,12 +173,25 @@ static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     return v->n_path;
 }
 
+// What the measured cost of passes says of this one, and of as many tokens decoded plainly.
+static void count_predictions(fr_decoder *d, int n_rows, int taken) {
+    const fr_cost *c = &d->pace.cost;
+    const int before = d->kv.n_committed - taken;
+    if (d->tree.n == 1) d->stats.plain_passes++;
+    if (!d->pace.measured) return;
+    d->stats.predicted += fr_cost_pass(c, n_rows, d->tree.n, before);
+    for (int i = 0; i < taken; i++)
+        d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
+}
+
 // Every part of the SPEC sees which of its guesses were right, those too that were not evaluated.
 static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *followed, int n) {
     if (!d) return;
     for (int i = 0; i < d->n_parts; i++)
         learn_hits(d->parts[i], proposed, followed, n);
-    if (!d->n_parts) fr_hits_learn(&d->hits, proposed, d->part, followed, n);
+    if (d->n_parts) return;
+    fr_hits_learn(&d->hits, proposed, d->part, followed, n);
+    if (d->tally) fr_hits_learn(d->tally, proposed, d->part, followed, n);
 }
 
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
@@ -217,6 +231,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
     d->stats.seconds_verify += t3 - t1; // the pass and the walk
+    count_predictions(d, n_rows, taken);
     fr_pace_learn(&d->pace, d->tree.n, n_rows - d->tree.n, d->kv.n_committed - taken, taken,
                   t2 - t1, fr_seconds() - t0);
     return go_on;

@@ -8,6 +8,9 @@
 
 enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
 
+// Told of every proposal, before its pass; the n_ids tokens known then end with the root.
+typedef void fr_watch_fn(void *user, const fr_tree *proposed, int n_ids);
+
 typedef struct fr_decoder {
     const fr_model *model;
     fr_forward *forward;
@@ -22,6 +25,8 @@ typedef struct fr_decoder {
     fr_tree proposed, tree; // all candidates; those that ride in the pass
     fr_row rows[FR_MAX_ROWS];
     fr_verdict verdict;
+    fr_watch_fn *watch; // NULL: nobody looks
+    void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
 } fr_decoder;
 

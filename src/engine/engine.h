@@ -18,6 +18,10 @@ struct fr_engine {
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
 };
 
+// Has every proposal of the session's drafter shown to `watch` (step.h); NULL ends it.
+void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
+fr_drafter *fr_session_drafter(const fr_session *s); // NULL: plain decoding
+
 // Writes the profile back to where it is kept, if it is. FR_EIO, FR_ENOMEM.
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err);
 

@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,9 @@ struct fr_session {
     fr_decoder decoder;
     fr_drafter *drafter;
     char used[64];
-    int32_t *tokens; // [n_ctx + 1] of the last generation
-    fr_buffer text;  // of the last generation
+    const char *reason; // why the drafter is what it is
+    int32_t *tokens;    // [n_ctx + 1] of the last generation
+    fr_buffer text;     // of the last generation
 };
 
 // ---------------------------------------------------------------- open and close
@@ -57,14 +59,19 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
     const fr_profile *p = s->engine->profile;
     const bool any = !o->drafter || !strcmp(o->drafter, "auto");
     const char *spec = any ? choose_drafter(p) : o->drafter;
+    s->reason = !any                   ? "asked for"
+                : !p || !p->n_drafters ? "nothing was tuned for this model"
+                                       : "predicted to be fastest";
     fr_drafter_config config = {.model = &s->engine->model,
                                 .n_ctx = n_ctx,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
     // A draft model that the profile names may be gone since.
-    if (st && st != FR_ENOMEM && any && strcmp(spec, "prompt-lookup"))
+    if (st && st != FR_ENOMEM && any && strcmp(spec, "prompt-lookup")) {
+        s->reason = "what was tuned cannot be opened any more";
         st = fr_drafter_open(&s->drafter, s->used, spec = "prompt-lookup", &config, err);
+    }
     if (st) return st;
     const fr_profile_drafter *tuned = p ? fr_profile_find(p, spec) : NULL;
     if (s->drafter && tuned) expect_hits(s->drafter, tuned);
@@ -106,8 +113,27 @@ fail:
     return st;
 }
 
+void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
+    s->decoder.watch = watch;
+    s->decoder.watch_user = user;
+}
+
+fr_drafter *fr_session_drafter(const fr_session *s) {
+    return s->drafter;
+}
+
+// A profile that what was seen here contradicts is measured anew when it is asked for again.
+static void forget_cost(fr_session *s) {
+    fr_error unkept;
+    fr_profile *p = s->engine->profile;
+    if (!p || !p->cost.n || !fr_pace_disagrees(&s->decoder.pace)) return;
+    p->cost.n = 0;
+    fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
+}
+
 void fr_session_close(fr_session *s) {
     if (!s) return;
+    forget_cost(s);
     fr_free(s->tokens);
     fr_buffer_free(&s->text);
     fr_decoder_close(&s->decoder);
@@ -191,6 +217,16 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
     return fr_sampler_check(&r->sampling, err);
 }
 
+static void explain(const fr_session *s, fr_stats *stats) {
+    if (!s->drafter)
+        snprintf(stats->why, sizeof stats->why, "%s", s->reason);
+    else if (stats->passes)
+        snprintf(stats->why, sizeof stats->why,
+                 "%s; %lld of %lld passes drafted, %.1f rows each on average", s->reason,
+                 (long long)(stats->passes - stats->plain_passes), (long long)stats->passes,
+                 (double)stats->rows / (double)stats->passes);
+}
+
 static void decode(fr_output_state *g) {
     fr_decoder *d = &g->s->decoder;
     fr_result *out = g->result;
@@ -233,6 +269,7 @@ fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_resul
         decode(&g);
         st = g.status;
     }
+    explain(s, &out->stats);
     memcpy(out->stats.used, s->used, sizeof out->stats.used);
     out->text = s->text.n ? s->text.data : "";
     out->text_bytes = s->text.n;

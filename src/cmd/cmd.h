@@ -30,8 +30,8 @@ typedef struct fr_cmd {
 } fr_cmd;
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
-    fr_cmd_logits, fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man,
-    fr_cmd_completion;
+    fr_cmd_tune, fr_cmd_accuracy, fr_cmd_logits, fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect,
+    fr_cmd_man, fr_cmd_completion;
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.
@@ -70,7 +70,7 @@ int fr_cmd_end_output(int code);
 enum { FR_COLOR_NEVER, FR_COLOR_AUTO, FR_COLOR_ALWAYS };
 bool fr_cmd_colored(int when, FILE *out);
 
-size_t fr_cmd_peak_bytes(void);                // peak resident memory of this process
+size_t fr_cmd_peak_bytes(void); // peak resident memory of this process
 bool fr_cmd_progress(void *user, const char *what, uint64_t done,
                      uint64_t total); // user: fr_progress
 

@@ -47,14 +47,14 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
                          .seed = seed};
 }
 
-fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, fr_error *err) {
+fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds, fr_error *err) {
     char dir[FR_CMD_PATH];
     fr_progress bar;
     fr_error note;
-    const bool there = fr_cmd_cache_dir(dir, sizeof dir);
+    const char *where = fr_cmd_cache_dir(dir, sizeof dir) ? dir : NULL;
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "passes", 1);
-    const fr_status st =
-        fr_engine_profile(engine, there ? dir : NULL, fr_cmd_progress, &bar, &note, err);
+    fr_status st = fr_engine_profile(engine, where, fr_cmd_progress, &bar, &note, err);
+    if (!st && rounds) st = fr_engine_measure(engine, rounds, fr_cmd_progress, &bar, &note, err);
     fr_progress_clear(&bar);
     if (!st && note.code && !args->quiet)
         fprintf(stderr, "forerun: %s; measured anew\n", note.text);
@@ -73,7 +73,7 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                        (long long)n_ctx,
                        args->ctx && n_ctx < most ? "; give a larger --ctx-size" : "");
     if (!spec || strcmp(spec, "none")) {
-        const fr_status st = fr_cmd_profile(engine, args, err);
+        const fr_status st = fr_cmd_profile(engine, args, 0, err);
         if (st) return st;
     }
     const fr_session_options options = {.n_ctx = (int)n_ctx,

@@ -84,3 +84,13 @@ fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *
     if (!st && !p->n) st = fr_fail(err, FR_EDATA, "%s: no prompts in it", path);
     return st;
 }
+
+fr_status fr_prompts_from(fr_prompts *p, const char *const *texts, int limit, fr_error *err) {
+    fr_status st = FR_OK;
+    *p = (fr_prompts){.lines = json_array()};
+    if (!p->lines) return fr_fail(err, FR_ENOMEM, "prompts: no memory");
+    for (int i = 0; texts[i] && !st && (!limit || i < limit); i++)
+        st = add_line(
+            p, json_pack("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", texts[i]), err);
+    return st;
+}

@@ -23,6 +23,8 @@ typedef struct fr_prompts { // {0} is empty
 
 // At most `limit` prompts (0: all). FR_EDATA with the line's number; also where there is none.
 fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *err);
+// The same from texts, each a user's turn; `texts` ends with NULL and must live as long.
+fr_status fr_prompts_from(fr_prompts *p, const char *const *texts, int limit, fr_error *err);
 void fr_prompts_free(fr_prompts *p);
 
 #endif

@@ -37,8 +37,9 @@ double fr_pace_price(const fr_pace *p, int context) {
     return late < plain ? late : plain;
 }
 
-bool fr_pace_affords(const fr_pace *p, double seconds) {
-    return p->gained - seconds >= -0.01 * (p->spent + seconds);
+bool fr_pace_affords(const fr_pace *p, double seconds, int context) {
+    const double plain = fr_pace_pass(p, 1, 0, context);
+    return seconds <= p->gained + 0.01 * (p->spent + plain) + 0.5 * plain;
 }
 
 bool fr_pace_disagrees(const fr_pace *p) {
@@ -59,11 +60,12 @@ int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context
         score[k] = tree->node[i].score;
     }
     const double price = fr_pace_price(p, context);
-    double tokens = 1, best = price - fr_pace_pass(p, 1, extra, context);
+    const double root = fr_pace_pass(p, 1, extra, context);
+    double tokens = 1, best = price - root;
     for (int n = 2; n <= tree->n; n++) {
         tokens += score[n - 2];
-        const double worth = tokens * price - fr_pace_pass(p, n, extra, context);
-        if (worth <= best) continue;
+        const double pass = fr_pace_pass(p, n, extra, context), worth = tokens * price - pass;
+        if (worth <= best || !fr_pace_affords(p, pass - root, context)) continue;
         best = worth;
         best_n = n;
     }
@@ -74,22 +76,25 @@ static void follow(double *value, double seen, double share) {
     *value += share * (seen - *value);
 }
 
+// One slow pass is the machine's moment, not what passes take.
+static double bounded(double ratio) {
+    return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
+}
+
 void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
-                   double step_seconds) {
-    const double plain = fr_pace_pass(p, 1, 0, context);
-    const double predicted = fr_pace_pass(p, rows, extra, context);
-    double ratio = predicted > 0 ? pass_seconds / predicted : 1;
-    if (p->measured || p->spent > 0) { // one slow pass is the machine's, not the model's
-        if (ratio > 2) ratio = 2;
-        if (ratio < 0.5) ratio = 0.5;
-        follow(&p->group[group_of(rows + extra)], p->group[group_of(rows + extra)] * ratio, 0.05);
-        p->seen[group_of(rows + extra)]++;
-        follow(&p->drift, p->drift * ratio, 0.1);
+                   double draft_seconds) {
+    const int g = group_of(rows + extra);
+    const double ratio = pass_seconds / fr_pace_pass(p, rows, extra, context);
+    if (p->measured || p->spent > 0) {
+        follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
+        follow(&p->drift, p->drift * bounded(ratio), 0.1);
     } else {
-        p->drift *= ratio;
+        p->drift *= ratio; // the guess knows no machine
     }
-    p->seconds = 0.95 * p->seconds + step_seconds;
+    p->seen[g]++;
+    const double seconds = fr_pace_pass(p, rows, extra, context) + draft_seconds;
+    p->seconds = 0.95 * p->seconds + seconds;
     p->tokens = 0.95 * p->tokens + tokens;
-    p->gained += tokens * plain - step_seconds;
-    p->spent += step_seconds;
+    p->gained += tokens * fr_pace_pass(p, 1, 0, context) - seconds;
+    p->spent += seconds;
 }

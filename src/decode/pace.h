@@ -3,8 +3,10 @@
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
 // adds. The price of a token is what one takes at present: a plain pass at most, less where drafts
 // are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
-// really took in this request. The account holds the time gained over plain decoding, so that
-// drafting which does not pay ends before it has cost 1 % of it.
+// really took in this request. The account holds the time gained over plain decoding, by the same
+// predictions (a slow moment of the machine is nobody's loss): rows beyond the root are bought from
+// what was gained, from 1 % of the time spent, and from half a plain pass to begin with. So a
+// request whose drafts are never right loses no more than that.
 #ifndef FR_DECODE_PACE_H
 #define FR_DECODE_PACE_H
 #include "tree/cost.h"
@@ -31,8 +33,8 @@ void fr_pace_begin(fr_pace *p); // a new request; corrections stay
 double fr_pace_pass(const fr_pace *p, int rows, int extra, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_pace_price(const fr_pace *p, int context);
-// Whether `seconds` may be lost on a trial: the account then still stands above -1 % of all time.
-bool fr_pace_affords(const fr_pace *p, double seconds);
+// Whether `seconds` may be lost on a trial behind `context` slots, by the account.
+bool fr_pace_affords(const fr_pace *p, double seconds, int context);
 
 // Whether the measured cost is another machine's by now: passes of some row counts have taken 25 %
 // more or less of the others' time than it says, again and again.
@@ -42,9 +44,9 @@ bool fr_pace_disagrees(const fr_pace *p);
 // tree->n. `extra` rows ride in the pass besides.
 int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context);
 
-// A step is done: `tokens` came of a pass of `rows` + `extra` rows that took pass_seconds, within a
-// step of step_seconds.
+// A step is done: `tokens` came of a pass of `rows` + `extra` rows that took pass_seconds, after
+// drafting for draft_seconds.
 void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
-                   double step_seconds);
+                   double draft_seconds);
 
 #endif

@@ -233,6 +233,6 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     d->stats.seconds_verify += t3 - t1; // the pass and the walk
     count_predictions(d, n_rows, taken);
     fr_pace_learn(&d->pace, d->tree.n, n_rows - d->tree.n, d->kv.n_committed - taken, taken,
-                  t2 - t1, fr_seconds() - t0);
+                  t2 - t1, (t1 - t0) + (fr_seconds() - t4));
     return go_on;
 }

@@ -22,6 +22,10 @@ struct fr_engine {
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 fr_drafter *fr_session_drafter(const fr_session *s); // NULL: plain decoding
 
+// Measures the cost of passes anew, every pass `rounds` times, and keeps it, after
+// fr_engine_profile. *note as there. FR_ENOMEM, FR_EINTR.
+fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, void *user,
+                            fr_error *note, fr_error *err);
 // Writes the profile back to where it is kept, if it is. FR_EIO, FR_ENOMEM.
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err);
 

@@ -6,11 +6,11 @@
 
 enum { ROUNDS = 3 }; // of every pass: some seconds with a large model
 
-static fr_status measure_and_keep(fr_engine *e, fr_progress_fn *progress, void *user,
-                                  fr_error *note, fr_error *err) {
+fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, void *user,
+                            fr_error *note, fr_error *err) {
     fr_error unkept;
     const fr_status st =
-        fr_latency_measure(&e->profile->cost, &e->model, ROUNDS, progress, user, err);
+        fr_latency_measure(&e->profile->cost, &e->model, rounds, progress, user, err);
     if (!st && fr_engine_keep_profile(e, &unkept)) *note = unkept;
     return st;
 }
@@ -22,7 +22,7 @@ fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progr
     fr_status st;
     *note = (fr_error){0};
     if (e->profile && e->profile->cost.n) return FR_OK;
-    if (e->profile) return measure_and_keep(e, progress, user, note, err);
+    if (e->profile) return fr_engine_measure(e, ROUNDS, progress, user, note, err);
     fr_profile_key_of(&key, e->gguf, e->model.kern->name, fr_pool_threads(e->pool));
     if (dir && (st = fr_profile_path(&key, dir, path, sizeof path, err))) return st;
     fr_profile *p = fr_alloc_zero(sizeof *p);
@@ -35,7 +35,7 @@ fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progr
         if (!st && p->cost.n) return FR_OK;
         if (st == FR_EIO) *note = (fr_error){0}; // there is none yet
     }
-    return measure_and_keep(e, progress, user, note, err);
+    return fr_engine_measure(e, ROUNDS, progress, user, note, err);
 }
 
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err) {

@@ -1,0 +1,182 @@
+// accuracy.c — `accuracy`: how often a drafter's guesses at each distance hold the true token.
+//
+// At every step of a free-running generation the guesses of a depth are ranked by score, whatever
+// path they hang on, as the heads of Medusa and the prompt tokens of PPD are ranked [Medusa §2.3;
+// PPD §4]; the answer tells afterwards which of them was right.
+#include "cmd/answers.h"
+#include "draft/registry.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { DISTANCES = 8, RANKS = 10 };
+
+typedef struct guesses { // of one step
+    int n_known;         // tokens before distance 1, the root included
+    int32_t id[DISTANCES][RANKS];
+    uint8_t n[DISTANCES];
+} guesses;
+
+typedef struct accuracy {
+    guesses *steps; // of the answer in flight
+    int n_steps, room;
+    int64_t positions[DISTANCES], right[DISTANCES][RANKS]; // right: at this rank
+    bool no_memory;
+} accuracy;
+
+// Keeps the RANKS best of a depth in order; the same token counts once, at its best.
+static void keep(guesses *g, float score[DISTANCES][RANKS], const fr_node *node) {
+    const int k = node->depth - 1;
+    int at = 0;
+    while (at < g->n[k] && score[k][at] >= node->score && g->id[k][at] != node->id)
+        at++;
+    if (at == RANKS || (at < g->n[k] && g->id[k][at] == node->id)) return;
+    int end = at;
+    while (end < g->n[k] && g->id[k][end] != node->id)
+        end++;
+    if (end == g->n[k]) {
+        if (g->n[k] < RANKS)
+            g->n[k]++;
+        else
+            end--;
+    }
+    memmove(&g->id[k][at + 1], &g->id[k][at], sizeof g->id[k][0] * (size_t)(end - at));
+    memmove(&score[k][at + 1], &score[k][at], sizeof score[k][0] * (size_t)(end - at));
+    g->id[k][at] = node->id;
+    score[k][at] = node->score;
+}
+
+static void watch(void *user, const fr_tree *t, int n_ids) {
+    accuracy *a = user;
+    float score[DISTANCES][RANKS];
+    if (a->n_steps == a->room) {
+        const int room = a->room ? 2 * a->room : 256;
+        guesses *more = realloc(a->steps, (size_t)room * sizeof *more);
+        if (!more) {
+            a->no_memory = true;
+            return;
+        }
+        a->steps = more;
+        a->room = room;
+    }
+    guesses *g = &a->steps[a->n_steps++];
+    *g = (guesses){.n_known = n_ids};
+    for (int i = 1; i < t->n; i++)
+        if (t->node[i].depth <= DISTANCES) keep(g, score, &t->node[i]);
+}
+
+static void opened(void *user, fr_session *s) {
+    fr_session_watch(s, watch, user);
+}
+
+static void count(void *user, const fr_ids *prompt, const fr_result *r) {
+    accuracy *a = user;
+    for (int i = 0; i < a->n_steps; i++) {
+        const guesses *g = &a->steps[i];
+        for (int k = 0; k < DISTANCES; k++) {
+            const int at = g->n_known + k - (int)prompt->n;
+            if (at >= r->n_tokens) break;
+            a->positions[k]++;
+            for (int rank = 0; rank < g->n[k]; rank++)
+                a->right[k][rank] += g->id[k][rank] == r->tokens[at];
+        }
+    }
+    a->n_steps = 0;
+}
+
+// Top-1 to top-10 of a distance.
+static void cumulate(const accuracy *a, int k, double top[RANKS]) {
+    int64_t sum = 0;
+    for (int r = 0; r < RANKS; r++) {
+        sum += a->right[k][r];
+        top[r] = fr_cmd_rate((double)sum, (double)a->positions[k]);
+    }
+}
+
+static json_t *accuracy_json(const accuracy *a) {
+    json_t *list = json_array();
+    for (int k = 0; list && k < DISTANCES; k++) {
+        double top[RANKS];
+        json_t *row = json_array();
+        cumulate(a, k, top);
+        for (int r = 0; row && r < RANKS; r++)
+            json_array_append_new(row, fr_cmd_real(top[r]));
+        json_array_append_new(list, json_pack("{s:o}", "k", row));
+    }
+    return json_pack("{s:o, s:I}", "distance", list, "positions", (json_int_t)a->positions[0]);
+}
+
+static void accuracy_print(const accuracy *a, const char *spec) {
+    printf("%s, %lld positions; share of the true token among the first N guesses\n", spec,
+           (long long)a->positions[0]);
+    printf("distance    top-1   top-2   top-3   top-5  top-10\n");
+    for (int k = 0; k < DISTANCES; k++) {
+        double top[RANKS];
+        cumulate(a, k, top);
+        printf("%8d  %6.1f%% %6.1f%% %6.1f%% %6.1f%% %6.1f%%\n", k + 1, 100 * top[0], 100 * top[1],
+               100 * top[2], 100 * top[4], 100 * top[9]);
+    }
+}
+
+typedef struct job {
+    fr_engine *engine;
+    fr_prompts prompts;
+    fr_answers answers;
+    accuracy accuracy;
+} job;
+
+static fr_status measure(job *j, const fr_cmd_args *args, fr_error *err) {
+    fr_status st = fr_drafter_check(args->drafter, err);
+    if (!st) st = fr_prompts_read(&j->prompts, args->prompts, args->limit, err);
+    if (!st) st = fr_cmd_engine_open(&j->engine, args, err);
+    if (!st) st = fr_answers_open(&j->answers, args, j->engine, &j->prompts, err);
+    if (st) return st;
+    j->answers.total = (uint64_t)j->prompts.n;
+    st = fr_answers_run(&j->answers, args->drafter, opened, count, &j->accuracy, err);
+    if (!st && j->accuracy.no_memory) st = fr_fail(err, FR_ENOMEM, "accuracy: no memory");
+    return st;
+}
+
+static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
+    (void)parsed;
+    int code = fr_cmd_check("accuracy", args);
+    if (!code && !args->prompts) code = fr_cmd_usage("accuracy", "--prompts: a FILE is needed");
+    if (code) return code;
+    fr_error err = {0};
+    job j = {0};
+    const fr_status st = measure(&j, args, &err);
+    if (st)
+        code = fr_cmd_fail(&err);
+    else if (args->json)
+        code = fr_cmd_print_json(accuracy_json(&j.accuracy));
+    else
+        accuracy_print(&j.accuracy, args->drafter);
+    fr_answers_close(&j.answers);
+    fr_engine_close(j.engine);
+    fr_prompts_free(&j.prompts);
+    free(j.accuracy.steps);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", "auto", NULL, "whose guesses", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "50", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
+    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
+    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"What is measured", options};
+
+const fr_cmd fr_cmd_accuracy = {
+    {.name = "accuracy",
+     .summary = "measure how often a drafter's guesses are right",
+     .about = "Generates greedily and looks at every step's candidates: for each distance from the "
+              "last sure token, how often the true token is among the first 1 to 10 guesses at it. "
+              "Guesses are ranked by the drafter's own estimate.",
+     .example = "forerun accuracy -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
+                "prompts.jsonl --limit 8",
+     .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
+    run_accuracy};

@@ -1,0 +1,163 @@
+// tune.c — `tune`: measures passes and drafters, keeps the profile that `auto` reads.
+#include "cmd/tune.h"
+#include "draft/registry.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    const fr_cmd_args *args;
+    fr_engine *engine;
+    fr_prompts prompts;
+    fr_answers answers;
+    fr_buffer room; // of the candidates' names
+    fr_strings specs;
+    fr_cost cost; // as measured, whatever sessions make of it
+    fr_tuned tuned[FR_PROFILE_DRAFTERS];
+    int n_tuned;
+} job;
+
+static void opened(void *user, fr_session *s) {
+    fr_tuned *t = user;
+    fr_drafter *d = fr_session_drafter(s);
+    if (!d) return;
+    t->entry.n_parts = d->n_parts ? d->n_parts : 1;
+    for (int i = 0; i < t->entry.n_parts; i++) {
+        t->entry.hits[i] = (fr_hits){.memory = 0};
+        (d->n_parts ? d->parts[i] : d)->tally = &t->entry.hits[i];
+    }
+}
+
+static void count(void *user, const fr_ids *prompt, const fr_result *r) {
+    fr_tuned *t = user;
+    const fr_stats *s = &r->stats;
+    (void)prompt;
+    t->predicted += s->predicted;
+    t->predicted_plain += s->predicted_plain;
+    t->draft += s->seconds_draft;
+    t->decode += s->seconds_decode;
+    t->tokens += s->completion_tokens;
+    t->passes += s->passes;
+    t->rows += s->rows;
+}
+
+static void conclude(fr_tuned *t) {
+    const double tokens = (double)t->tokens;
+    t->entry.tok_s = fr_cmd_rate(tokens, t->predicted + t->draft);
+    t->entry.plain_tok_s = fr_cmd_rate(tokens, t->predicted_plain);
+    t->entry.tokens_per_pass = fr_cmd_rate(tokens, (double)t->passes);
+}
+
+// A drafter that was not asked for by name and does not fit the model is no failure of the command.
+static fr_status tune_one(job *j, const char *spec, fr_error *err) {
+    fr_tuned *t = &j->tuned[j->n_tuned++];
+    fr_error why = {0};
+    snprintf(t->entry.spec, sizeof t->entry.spec, "%s", spec);
+    const fr_status st = fr_answers_run(&j->answers, spec, opened, count, t, &why);
+    if (!st) {
+        conclude(t);
+        fr_profile_put(j->engine->profile, &t->entry);
+        return FR_OK;
+    }
+    if (st == FR_EINTR || st == FR_ENOMEM || j->args->drafter) {
+        *err = why;
+        return st;
+    }
+    t->failed = true;
+    snprintf(t->why, sizeof t->why, "%.250s", why.text);
+    return FR_OK;
+}
+
+// What was kept may be of a busier hour.
+static fr_status measure_passes(job *j, fr_error *err) {
+    enum { ROUNDS = 7 };
+    fr_status st = fr_cmd_profile(j->engine, j->args, ROUNDS, err);
+    j->cost = j->engine->profile ? j->engine->profile->cost : j->cost;
+    return st;
+}
+
+static fr_status read_prompts(job *j, fr_error *err) {
+    if (j->args->prompts)
+        return fr_prompts_read(&j->prompts, j->args->prompts, j->args->limit, err);
+    return fr_prompts_from(&j->prompts, fr_tune_prompts, j->args->limit, err);
+}
+
+static fr_status choose_specs(job *j, fr_error *err) {
+    if (!j->args->drafter) return fr_tune_candidates(j->args->model, &j->room, &j->specs, err);
+    j->specs.item[j->specs.n++] = j->args->drafter;
+    return fr_drafter_check(j->args->drafter, err);
+}
+
+static fr_status tune(job *j, fr_error *err) {
+    fr_status st = choose_specs(j, err);
+    if (!st) st = read_prompts(j, err);
+    if (!st) st = fr_cmd_engine_open(&j->engine, j->args, err);
+    if (!st) st = measure_passes(j, err);
+    if (!st) st = fr_answers_open(&j->answers, j->args, j->engine, &j->prompts, err);
+    if (st) return st;
+    const int n = j->specs.n < FR_PROFILE_DRAFTERS ? j->specs.n : FR_PROFILE_DRAFTERS;
+    j->answers.what = "tuning";
+    j->answers.total = (uint64_t)n * (uint64_t)j->prompts.n;
+    for (int i = 0; i < n && !st; i++) {
+        st = tune_one(j, j->specs.item[i], err);
+        j->answers.done = (uint64_t)(i + 1) * (uint64_t)j->prompts.n;
+    }
+    j->engine->profile->cost = j->cost;
+    return st ? st : fr_engine_keep_profile(j->engine, err);
+}
+
+static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
+    (void)parsed;
+    int code = fr_cmd_check("tune", args);
+    if (code) return code;
+    if (args->drafter && (!strcmp(args->drafter, "auto") || !strcmp(args->drafter, "none")))
+        return fr_cmd_usage("tune", "--drafter %s: there is nothing to tune", args->drafter);
+    fr_error err = {0};
+    job *j = calloc(1, sizeof *j);
+    if (!j) {
+        fr_fail(&err, FR_ENOMEM, "tune: no memory");
+        return fr_cmd_fail(&err);
+    }
+    j->args = args;
+    const fr_status st = tune(j, &err);
+    const fr_tune_result result = {.engine = j->engine, .tuned = j->tuned, .n_tuned = j->n_tuned};
+    if (st)
+        code = fr_cmd_fail(&err);
+    else if (args->json)
+        code = fr_cmd_print_json(fr_tune_json(&result));
+    else
+        fr_tune_print(&result);
+    fr_answers_close(&j->answers);
+    fr_engine_close(j->engine);
+    fr_prompts_free(&j->prompts);
+    fr_buffer_free(&j->room);
+    free(j);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, and every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
+    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
+    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"What is tuned", options};
+
+const fr_cmd fr_cmd_tune = {
+    {.name = "tune",
+     .summary = "measure this machine and the drafters for a model; 'auto' uses the best",
+     .about =
+         "Measures what passes of 1 to 32 rows cost, trunk and head apart, then lets every drafter "
+         "answer the prompts, counting how often each kind of guess is right. The profile is kept "
+         "by model, processor, instruction set and threads, below $XDG_CACHE_HOME/forerun; from "
+         "then on '--drafter auto' uses the drafter that is predicted to be fastest, and its trees "
+         "are sized by what was measured.\n\nPredicted is what the cost of passes and the time of "
+         "drafting make of the acceptance that was seen; measured is the clock over the same "
+         "answers.",
+     .example = "forerun tune -m models/smollm2-135m.gguf",
+     .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
+    run_tune};

@@ -360,6 +360,77 @@ static void bench_compares_with_plain_decoding(void **state) {
     json_decref(root);
 }
 
+// What tuning keeps is what auto then uses; a profile that is not this machine's or is broken is
+// measured anew with a sentence.
+static void tune_keeps_a_profile_that_auto_reads(void **state) {
+    (void)state;
+    char cache[200];
+    assert_non_null(getcwd(cache, sizeof cache - 80));
+    snprintf(cache + strlen(cache), 80, "/%s/cache", folder);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    run_line(&s, with_model("tune", "--limit 2 -n 24 --drafter prompt-lookup --json --quiet"));
+    assert_int_equal(s.code, 0);
+    json_t *root = parse(&s);
+    const json_t *d = json_array_get(json_object_get(root, "drafters"), 0);
+    assert_string_equal(json_string_value(json_object_get(d, "drafter")), "prompt-lookup");
+    assert_true(json_number_value(json_object_get(d, "predicted_tok_s")) > 0);
+    assert_true(json_number_value(json_object_get(d, "tokens_per_pass")) >= 1);
+    const json_t *cost = json_object_get(root, "cost");
+    assert_true(json_array_size(json_object_get(cost, "rows")) >= 5);
+    assert_int_equal(json_array_size(json_object_get(cost, "rows")),
+                     json_array_size(json_object_get(cost, "trunk_ms")));
+    char profile[400], chosen[64];
+    snprintf(profile, sizeof profile, "%s", json_string_value(json_object_get(root, "profile")));
+    snprintf(chosen, sizeof chosen, "%s", json_string_value(json_object_get(root, "chosen")));
+    json_decref(root);
+    assert_int_equal(access(profile, R_OK), 0);
+
+    run_line(&s, with_model("run", "-p hello -n 8 --json"));
+    root = parse(&s);
+    assert_string_equal(json_string_value(json_object_get(root, "used")), chosen);
+    json_decref(root);
+
+    FILE *f = fopen(profile, "r+b");
+    fputs("NOPE", f);
+    fclose(f);
+    run_line(&s, with_model("run", "-p hello -n 8"));
+    assert_int_equal(s.code, 0);
+    assert_non_null(strstr(s.err, "measured anew"));
+    run_line(&s, with_model("run", "-p hello -n 8"));
+    assert_null(strstr(s.err, "measured anew"));
+
+    expect(with_model("tune", "--drafter none"), 2, "nothing to tune");
+    expect(with_model("tune", "--drafter nope"), 2, "nope");
+    unsetenv("XDG_CACHE_HOME");
+}
+
+static void accuracy_is_counted_by_distance(void **state) {
+    (void)state;
+    const char *prompts = write_file("acc.jsonl", "{\"id\":\"a\",\"messages\":[{\"role\":\"user\","
+                                                  "\"content\":\"the wind and the wind\"}]}\n");
+    char rest[256];
+    snprintf(rest, sizeof rest, "--prompts %s --drafter prompt-lookup -n 40 --json --quiet",
+             prompts);
+    run_line(&s, with_model("accuracy", rest));
+    assert_int_equal(s.code, 0);
+    json_t *root = parse(&s);
+    const json_t *distance = json_object_get(root, "distance");
+    assert_true(json_integer_value(json_object_get(root, "positions")) > 0);
+    assert_true(json_array_size(distance) > 0);
+    for (size_t k = 0; k < json_array_size(distance); k++) {
+        const json_t *top = json_object_get(json_array_get(distance, k), "k");
+        double before = 0;
+        assert_int_equal(json_array_size(top), 10);
+        for (size_t r = 0; r < 10; r++) { // cumulative shares
+            const double share = json_number_value(json_array_get(top, r));
+            assert_true(share >= before && share <= 1);
+            before = share;
+        }
+    }
+    json_decref(root);
+    expect(with_model("accuracy", ""), 2, "--prompts");
+}
+
 static void logits_are_sorted_and_belong_to_the_text(void **state) {
     (void)state;
     assert_int_equal(run_line(&s, with_model("logits", "--ids 104,105,106 --top 9 --all --json")),
@@ -460,6 +531,8 @@ int main(void) {
         cmocka_unit_test(an_interrupt_keeps_the_text_so_far),
         cmocka_unit_test(color_is_for_terminals_or_on_demand),
         cmocka_unit_test(bench_compares_with_plain_decoding),
+        cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
+        cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),

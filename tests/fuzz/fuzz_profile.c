@@ -1,0 +1,30 @@
+// fuzz_profile.c — any bytes as a profile.
+#include "tune/profile.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const fr_profile_key key = {.model = "0123456789abcdef0123456789abcdef",
+                                       .cpu = "A Processor",
+                                       .isa = "avx2",
+                                       .threads = 2};
+    void *copy = malloc(size ? size : 1);
+    fr_profile *p = malloc(sizeof *p);
+    fr_gguf *g = NULL;
+    fr_error err = {0};
+    if (copy && p) {
+        if (size) memcpy(copy, data, size);
+        if (!fr_gguf_open_memory(&g, copy, size, "input", &err)) {
+            const fr_status st = fr_profile_take(p, &key, g, &err);
+            if (st && !err.text[0]) abort();
+            if (!st && p->cost.n > 0 && !(fr_cost_pass(&p->cost, 1000, 1000, 1 << 20) >= 0))
+                abort();
+            if (!st) fr_profile_best(p);
+        }
+    }
+    fr_gguf_close(g);
+    free(p);
+    free(copy);
+    return 0;
+}

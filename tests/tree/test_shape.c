@@ -1,0 +1,235 @@
+// Shapes: what may be built, what becomes of them as tokens and as text.
+#include "dice.h"
+#include "tree/shape.h"
+
+// A random shape of up to n nodes; the ranks of siblings are neither in order nor without gaps.
+static void grow(fr_shape *s, int n) {
+    fr_shape_begin(s);
+    for (int i = 0; i < 4 * n && s->n < n; i++) {
+        const int parent = dice_below(s->n), rank = dice_below(i % 3 ? 4 : FR_SHAPE_RANKS);
+        if (fr_shape_child(s, parent, rank) >= 0) continue;
+        fr_shape_add(s, parent, rank, s->node[parent].prob * dice_unit());
+    }
+}
+
+static void built_shapes_keep_the_invariant(void **state) {
+    (void)state;
+    fr_shape s;
+    dice_begin(1);
+    for (int round = 0; round < 200; round++) {
+        grow(&s, 1 + dice_below(FR_TREE_MAX));
+        assert_true(fr_shape_check(&s));
+    }
+}
+
+static void the_check_finds_every_broken_rule(void **state) {
+    (void)state;
+    fr_shape good, s;
+    fr_shape_begin(&good);
+    fr_shape_add(&good, 0, 0, 0.5);
+    fr_shape_add(&good, 0, 1, 0.25);
+    fr_shape_add(&good, 1, 0, 0.5);
+    assert_true(fr_shape_check(&good));
+#define BREAKS(change)                                                                             \
+    s = good;                                                                                      \
+    change;                                                                                        \
+    assert_false(fr_shape_check(&s))
+    BREAKS(s.n = 0);
+    BREAKS(s.n = FR_TREE_MAX + 1);
+    BREAKS(s.node[0].parent = 0);
+    BREAKS(s.node[0].prob = 0.5);
+    BREAKS(s.node[1].parent = 1);
+    BREAKS(s.node[1].parent = -1);
+    BREAKS(s.node[1].parent = 3);
+    BREAKS(s.node[3].depth = 1);
+    BREAKS(s.node[2].rank = 0);
+    BREAKS(s.node[3].prob = 0.6);
+    BREAKS(s.node[2].prob = -0.1);
+    BREAKS(s.node[2].prob = 0.0 / 0.0);
+#undef BREAKS
+    fr_shape_begin(&s); // a chain as long as may be, and no longer
+    for (int i = 0; i < FR_TREE_MAX_DEPTH; i++)
+        assert_int_equal(fr_shape_add(&s, i, 0, 1), i + 1);
+    assert_int_equal(fr_shape_add(&s, FR_TREE_MAX_DEPTH, 0, 1), -1);
+    assert_true(fr_shape_check(&s));
+    s.node[1].depth++;
+    assert_false(fr_shape_check(&s));
+}
+
+static void children_come_by_rank(void **state) {
+    (void)state;
+    fr_shape s;
+    int16_t child[FR_TREE_MAX];
+    dice_begin(2);
+    for (int round = 0; round < 100; round++) {
+        grow(&s, 60);
+        int all = 0;
+        for (int i = 0; i < s.n; i++) {
+            const int n = fr_shape_children(&s, i, child);
+            for (int k = 0; k < n; k++) {
+                assert_int_equal(s.node[child[k]].parent, i);
+                assert_int_equal(fr_shape_child(&s, i, s.node[child[k]].rank), child[k]);
+                if (k) assert_true(s.node[child[k - 1]].rank < s.node[child[k]].rank);
+            }
+            all += n;
+        }
+        assert_int_equal(all, s.n - 1); // every node is somebody's child
+    }
+}
+
+static void guesses_fill_a_shape(void **state) {
+    (void)state;
+    fr_shape s;
+    fr_tree t;
+    fr_shape_begin(&s); // 0, 1, 0.0, 0.2, 0.2.0
+    fr_shape_add(&s, 0, 0, 0.5);
+    fr_shape_add(&s, 0, 1, 0.25);
+    fr_shape_add(&s, 1, 0, 0.125);
+    fr_shape_add(&s, 1, 2, 0.0625);
+    fr_shape_add(&s, 4, 0, 0.03125);
+    const int32_t id[] = {10, 11, 12, 20, 21, 22, 30, 31, 32};
+    fr_tree_begin(&t, 7, 64, 8);
+    fr_shape_fill(&s, &(fr_guesses){id, 3, 3}, 2, &t);
+    assert_int_equal(t.n, 6);
+    const int32_t ids[] = {7, 10, 11, 20, 22, 30};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(t.node[i].id, ids[i]);
+        assert_int_equal(t.node[i].parent, s.node[i].parent);
+        assert_int_equal(t.node[i].rank, s.node[i].rank);
+        assert_int_equal(t.node[i].depth, s.node[i].depth);
+        assert_true(t.node[i].score == (float)s.node[i].prob);
+        if (i) assert_int_equal(t.node[i].drafter, 2);
+    }
+}
+
+static void what_was_not_guessed_is_left_out(void **state) {
+    (void)state;
+    fr_shape s;
+    fr_tree t;
+    fr_shape_begin(&s); // 0, 1, 0.0, 1.0, 1.0.0
+    fr_shape_add(&s, 0, 0, 0.5);
+    fr_shape_add(&s, 0, 1, 0.25);
+    fr_shape_add(&s, 1, 0, 0.125);
+    fr_shape_add(&s, 2, 0, 0.0625);
+    fr_shape_add(&s, 4, 0, 0.03125);
+    fr_tree_begin(&t, 7, 64, 8);
+    fr_shape_fill(&s, &(fr_guesses){(int32_t[]){10, -1, 20, 21}, 2, 2}, 0, &t);
+    assert_int_equal(t.n, 3); // neither rank 1, nor what hangs there, nor depth 3
+    assert_int_equal(fr_tree_child(&t, 0, 10), 1);
+    assert_int_equal(fr_tree_child(&t, 1, 20), 2);
+    fr_tree_begin(&t, 7, 64, 8);
+    fr_shape_fill(&s, &(fr_guesses){(int32_t[]){10, 20}, 2, 1}, 0, &t);
+    assert_int_equal(t.n, 3);
+    fr_tree_begin(&t, 7, 3, 8); // no room: what is first in the shape stays
+    fr_shape_fill(&s, &(fr_guesses){(int32_t[]){10, 11, 20, 21, 30, 31}, 3, 2}, 0, &t);
+    assert_int_equal(t.n, 3);
+    assert_int_equal(fr_tree_child(&t, 0, 11), 2);
+}
+
+static void another_drafters_node_keeps_its_rank(void **state) {
+    (void)state;
+    fr_shape s;
+    fr_tree t;
+    fr_shape_begin(&s);
+    fr_shape_add(&s, 0, 1, 0.5);
+    fr_tree_begin(&t, 7, 64, 8);
+    fr_tree_add(&t, 0, 11, 0.25f, 1);
+    fr_shape_fill(&s, &(fr_guesses){(int32_t[]){10, 11}, 1, 2}, 0, &t);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.node[1].rank, 0);
+    assert_int_equal(t.node[1].drafter, 1);
+    assert_true(t.node[1].score == 0.5f);
+}
+
+static void read_ok(fr_shape *s, const char *text) {
+    fr_error err = {0};
+    if (fr_shape_read(s, text, strlen(text), &err)) fail_msg("%s", err.text);
+    assert_true(fr_shape_check(s));
+}
+
+static void text_says_paths(void **state) {
+    (void)state;
+    fr_shape s;
+    read_ok(&s, "# a tree\n\n 0.0.1\t# and its parents\r\n1\n  0\n");
+    assert_int_equal(s.n, 5);
+    const int one = fr_shape_child(&s, 0, 0), two = fr_shape_child(&s, one, 0);
+    assert_true(one > 0 && two > 0 && fr_shape_child(&s, two, 1) > 0);
+    assert_true(fr_shape_child(&s, 0, 1) > 0);
+    assert_true(s.node[two].prob == 1);
+    read_ok(&s, "255"); // no newline at the end
+    assert_int_equal(s.node[1].rank, 255);
+}
+
+static void fails_with(const char *text, size_t n, const char *sentence) {
+    fr_shape s;
+    fr_error err = {0};
+    assert_int_equal(fr_shape_read(&s, text, n, &err), FR_EDATA);
+    assert_int_equal(err.code, FR_EDATA);
+    assert_string_equal(err.text, sentence);
+}
+
+static void broken_text_is_named_by_its_line(void **state) {
+    (void)state;
+    char longest[2 * FR_TREE_MAX_DEPTH + 2];
+    for (size_t i = 0; i < sizeof longest; i++)
+        longest[i] = i % 2 ? '.' : '0';
+#define FAILS(text, sentence) fails_with(text, sizeof text - 1, sentence)
+    FAILS("", "expected paths of ranks such as 0.0.1, found none");
+    FAILS("# nothing\n", "expected paths of ranks such as 0.0.1, found none");
+    FAILS("0\nx", "line 2: expected a rank, found 'x'");
+    FAILS("0\n\n0.", "line 3: expected a rank, found the line's end");
+    FAILS("0..1", "line 1: expected a rank, found '.'");
+    FAILS("0,1", "line 1: expected '.' or the line's end, found ','");
+    FAILS("0 1", "line 1: expected '.' or the line's end, found byte 0x20");
+    FAILS("-1", "line 1: expected a rank, found '-'");
+    FAILS("0\0001", "line 1: expected '.' or the line's end, found byte 0x00");
+    FAILS("0.\xff", "line 1: expected a rank, found byte 0xff");
+    FAILS("0\n0.256\n", "line 2: expected ranks of 0 to 255, found 256");
+    FAILS("99999999999999999999", "line 1: expected ranks of 0 to 255, found 999");
+    FAILS("0.1\n0\n0.1", "line 3: expected a new path, found one named before");
+#undef FAILS
+    fails_with(longest, sizeof longest - 1,
+               "line 1: expected at most 127 paths of 63 ranks, found more");
+}
+
+static void text_round_trips(void **state) {
+    (void)state;
+    static char text[1 << 15], again[1 << 15];
+    fr_shape s, back;
+    dice_begin(3);
+    for (int round = 0; round < 100; round++) {
+        grow(&s, 2 + dice_below(FR_TREE_MAX - 1));
+        const size_t n = fr_shape_write(&s, text, sizeof text);
+        assert_int_equal(strlen(text), n);
+        read_ok(&back, text);
+        assert_int_equal(back.n, s.n);
+        for (int i = 0; i < s.n; i++) {
+            assert_int_equal(back.node[i].parent, s.node[i].parent);
+            assert_int_equal(back.node[i].rank, s.node[i].rank);
+        }
+        const size_t size = (size_t)dice_below((int)n + 1); // cut to what there is room for
+        memset(again, '?', sizeof again);
+        assert_int_equal(fr_shape_write(&s, again, size), n);
+        if (size) {
+            assert_memory_equal(again, text, size - 1);
+            assert_int_equal(again[size - 1], 0);
+        }
+        assert_int_equal(again[size], '?');
+    }
+    assert_int_equal(fr_shape_write(&s, NULL, 0), strlen(text));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_shapes_keep_the_invariant),
+        cmocka_unit_test(the_check_finds_every_broken_rule),
+        cmocka_unit_test(children_come_by_rank),
+        cmocka_unit_test(guesses_fill_a_shape),
+        cmocka_unit_test(what_was_not_guessed_is_left_out),
+        cmocka_unit_test(another_drafters_node_keeps_its_rank),
+        cmocka_unit_test(text_says_paths),
+        cmocka_unit_test(broken_text_is_named_by_its_line),
+        cmocka_unit_test(text_round_trips),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

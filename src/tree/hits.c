@@ -14,7 +14,7 @@ float fr_hits_rate(const fr_hits *h, int kind) {
 }
 
 void fr_hits_count(fr_hits *h, int kind, bool right) {
-    if (h->memory > 0 && h->tried[kind] >= h->memory) {
+    if (h->memory > 0 && h->tried[kind] > h->memory - 1) {
         const float keep = (h->memory - 1) / h->tried[kind];
         h->tried[kind] *= keep;
         h->right[kind] *= keep;

@@ -1,0 +1,48 @@
+// beam.h — EAGLE-2's dynamic tree: a beam of guesses by cumulative probability, then the best of
+// all of them.
+//
+// The bookkeeping alone: a drafter with a model behind it evaluates the nodes of the frontier
+// (first the root), offers what it thinks may follow each, and asks for the next level, as often as
+// it likes. Then all nodes that were ever offered compete, expanded or not, and the best go into
+// the tree [EAGLE-2 §4.1 expansion, §4.2 reranking]. A node's score is the product of the
+// probabilities on its path, so no node stands above its parent and the best ones form a tree.
+#ifndef FR_TREE_BEAM_H
+#define FR_TREE_BEAM_H
+#include "tree/tree.h"
+
+enum {
+    FR_BEAM_WIDTH = 16,  // most nodes of a frontier
+    FR_BEAM_NODES = 1024 // most nodes in all: the root and levels of width * children each
+};
+
+typedef struct fr_beam_node {
+    int32_t id;
+    int16_t parent; // -1: the root
+    uint8_t depth, rank, kind;
+    float score;
+} fr_beam_node;
+
+// Nodes are in the order of their offering, parents before children. Those from `level` on are
+// newer than the frontier.
+typedef struct fr_beam {
+    int n, level;
+    int width;                       // of frontiers, 1..FR_BEAM_WIDTH
+    int n_frontier;                  // nodes that need expanding,
+    int16_t frontier[FR_BEAM_WIDTH]; // best first
+    fr_beam_node node[FR_BEAM_NODES];
+} fr_beam;
+
+// The root alone, which is the frontier. `width` is clamped.
+void fr_beam_begin(fr_beam *b, int32_t root, int width);
+// Offers id as what follows node `parent` of the frontier with probability p (at most 1), to be
+// counted as of `kind` (tree/hits.h). A parent's children come likeliest first, one after the
+// other, and no id twice. Returns the new node, or -1 when there is no room.
+int fr_beam_offer(fr_beam *b, int parent, int32_t id, float p, int kind);
+// Makes the `width` best of the nodes offered since the last call the frontier (of equal ones those
+// offered first; none of score 0). Returns n_frontier; 0: there is nothing to expand.
+int fr_beam_next(fr_beam *b);
+// Adds the best of all offered nodes to `tree`, as many as it still has room for and within its
+// depth (of equal ones those offered first), in the order of their offering.
+void fr_beam_fill(const fr_beam *b, int drafter, fr_tree *tree);
+
+#endif

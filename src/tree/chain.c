@@ -1,0 +1,37 @@
+#include "tree/chain.h"
+
+// The chain with `start` as state 0, beginning anew once in a long while.
+static void prepare(const fr_chain_law *c, int start, double move[][FR_CHAIN_STATES]) {
+    const double anew = 1e-12;
+    for (int i = 0; i < c->n; i++)
+        for (int j = 0; j < c->n; j++) {
+            const int from = i == 0 ? start : i == start ? 0 : i;
+            const int to = j == 0 ? start : j == start ? 0 : j;
+            move[i][j] = (1 - anew) * c->move[from][to] + (j == 0 ? anew : 0);
+        }
+}
+
+void fr_chain_steady(const fr_chain_law *c, int start, double share[FR_CHAIN_STATES]) {
+    double move[FR_CHAIN_STATES][FR_CHAIN_STATES], seen[FR_CHAIN_STATES], sum = 1;
+    prepare(c, start, move);
+    // Without state s, a way through it leads straight from its source to its target.
+    for (int s = c->n - 1; s > 0; s--) {
+        double leave = 0;
+        for (int j = 0; j < s; j++)
+            leave += move[s][j];
+        for (int i = 0; i < s; i++) {
+            move[i][s] /= leave;
+            for (int j = 0; j < s; j++)
+                move[i][j] += move[i][s] * move[s][j];
+        }
+    }
+    seen[0] = 1;
+    for (int s = 1; s < c->n; s++) {
+        seen[s] = 0;
+        for (int i = 0; i < s; i++)
+            seen[s] += seen[i] * move[i][s];
+        sum += seen[s];
+    }
+    for (int i = 0; i < c->n; i++)
+        share[i == 0 ? start : i == start ? 0 : i] = seen[i] / sum;
+}

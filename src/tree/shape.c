@@ -64,3 +64,19 @@ void fr_shape_fill(const fr_shape *s, const fr_guesses *g, int drafter, fr_tree 
         if (tree->n > before) tree->node[at[i]].rank = node->rank;
     }
 }
+
+void fr_shape_pick(const fr_shape *s, fr_tree *tree) {
+    int at[FR_TREE_MAX] = {0};     // the shape's node of each of the tree's; -1: none
+    bool taken[FR_TREE_MAX] = {0}; // of the shape's
+    bool keep[FR_TREE_MAX] = {true};
+    for (int i = 1; i < tree->n; i++) {
+        const fr_node *node = &tree->node[i];
+        at[i] = at[node->parent] < 0 ? -1 : fr_shape_child(s, at[node->parent], node->rank);
+        keep[i] = at[i] >= 0 && !taken[at[i]];
+        if (keep[i])
+            taken[at[i]] = true;
+        else
+            at[i] = -1;
+    }
+    fr_tree_retain(tree, keep);
+}

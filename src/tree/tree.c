@@ -58,18 +58,14 @@ static float bound_of(fr_tree *t, int n, int *above) {
     return sorted[n - 1];
 }
 
-void fr_tree_keep(fr_tree *t, int n) {
+void fr_tree_retain(fr_tree *t, const bool *keep) {
     int16_t to[FR_TREE_MAX] = {0};
-    int above, kept = 1;
-    if (n >= t->n) return;
-    const float bound = n > 1 ? bound_of(t, n - 1, &above) : 2;
-    int ties = n > 1 ? n - 1 - above : 0;
+    int kept = 1;
     t->node[0].first_child = -1;
     for (int i = 1; i < t->n; i++) {
         fr_node node = t->node[i];
         to[i] = -1;
-        if (node.score < bound || to[node.parent] < 0) continue;
-        if (node.score == bound && ties-- <= 0) continue;
+        if (!keep[i] || to[node.parent] < 0) continue;
         node.parent = to[node.parent];
         node.first_child = -1;
         node.next = t->node[node.parent].first_child;
@@ -77,4 +73,18 @@ void fr_tree_keep(fr_tree *t, int n) {
         t->node[kept++] = node;
     }
     t->n = kept;
+}
+
+void fr_tree_keep(fr_tree *t, int n) {
+    bool keep[FR_TREE_MAX] = {true};
+    int above;
+    if (n >= t->n) return;
+    const float bound = n > 1 ? bound_of(t, n - 1, &above) : 2;
+    int ties = n > 1 ? n - 1 - above : 0;
+    for (int i = 1; i < t->n; i++) {
+        const fr_node *node = &t->node[i];
+        keep[i] = keep[node->parent] && node->score >= bound;
+        if (keep[i] && node->score == bound) keep[i] = ties-- > 0;
+    }
+    fr_tree_retain(t, keep);
 }

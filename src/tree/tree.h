@@ -52,5 +52,8 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
 // the order they have. A child scored above its parent counts as its parent. Not for trees with
 // laws: what was drawn may not be picked over.
 void fr_tree_keep(fr_tree *t, int n);
+// Drops nodes i > 0 with keep[i] false, and what hangs under them; the others stay in order. Not
+// for trees with laws.
+void fr_tree_retain(fr_tree *t, const bool *keep);
 
 #endif

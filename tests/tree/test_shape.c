@@ -219,8 +219,35 @@ static void text_round_trips(void **state) {
     assert_int_equal(fr_shape_write(&s, NULL, 0), strlen(text));
 }
 
+// Of a tree of two guesses at every node, exactly the shape's paths stay; a second child of the
+// same rank does not.
+static void what_is_no_path_of_the_shape_is_dropped(void **state) {
+    (void)state;
+    static const char text[] = "0.1\n1.0.0\n";
+    fr_shape s;
+    fr_tree t;
+    fr_error err;
+    assert_int_equal(fr_shape_read(&s, text, sizeof text - 1, &err), FR_OK);
+    fr_tree_begin(&t, 9, 64, 3);
+    for (int i = 0; i < t.n; i++)
+        for (int rank = 0; rank < 2 && t.node[i].depth < 3; rank++) {
+            const int c = fr_tree_add(&t, i, 10 * t.node[i].id + rank, 0.5f, 0);
+            t.node[c].rank = (uint8_t)rank;
+        }
+    const int again = fr_tree_add(&t, 0, 5, 0.5f, 1); // of another drafter, rank 0 too
+    t.node[again].rank = 0;
+    fr_shape_pick(&s, &t);
+    assert_int_equal(t.n, 6); // the root, 0, 0.1, 1, 1.0, 1.0.0
+    const int a = fr_tree_child(&t, 0, 90), b = fr_tree_child(&t, 0, 91);
+    assert_true(a > 0 && b > 0 && fr_tree_child(&t, 0, 5) < 0);
+    assert_true(fr_tree_child(&t, a, 901) > 0 && fr_tree_child(&t, a, 900) < 0);
+    const int c = fr_tree_child(&t, b, 910);
+    assert_true(c > 0 && fr_tree_child(&t, b, 911) < 0 && fr_tree_child(&t, c, 9100) > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_path_of_the_shape_is_dropped),
         cmocka_unit_test(built_shapes_keep_the_invariant),
         cmocka_unit_test(the_check_finds_every_broken_rule),
         cmocka_unit_test(children_come_by_rank),

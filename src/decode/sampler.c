@@ -64,6 +64,26 @@ double fr_uniform(uint64_t seed, uint64_t position) {
     return (double)(mix(key + (position + 1) * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
 }
 
+double fr_uniform_at(uint64_t seed, int stream, uint64_t position, uint64_t k) {
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t key = mix(seed + golden); // that of fr_uniform; one more step for each coordinate
+    key = mix(key ^ (uint64_t)stream * UINT64_C(0xd1b54a32d192ed03));
+    key = mix(key + (position + 1) * golden);
+    return (double)(mix(key + (k + 1) * golden) >> 11) * 0x1p-53;
+}
+
+int32_t fr_chance_draw(const fr_chance *law, int n, double u) {
+    double total = 0, sum = 0;
+    int last = 0; // where rounding leaves nothing above u
+    for (int i = 0; i < n; i++)
+        total += law[i].p;
+    for (int i = 0; i < n; i++) {
+        if ((sum += law[i].p) > u * total) return law[i].id;
+        if (law[i].p > 0) last = i;
+    }
+    return law[last].id;
+}
+
 // Each token seen lately counts once: positive logits are divided, negative ones multiplied. [CTRL,
 // Keskar 2019, §4.1]
 static void penalise(fr_sampler *s, float *logits, const int32_t *ids, int n_ids) {

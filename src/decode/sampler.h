@@ -38,7 +38,22 @@ int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n
 int fr_sampler_law(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
                    const fr_chance **law);
 
-// Uniform in [0, 1): the counter-based generator, 53 bits.
+// The token at u of the cumulative law, 0 <= u < 1; p need not sum to 1, and tokens of p 0 never
+// come.
+int32_t fr_chance_draw(const fr_chance *law, int n, double u);
+
+// Uniform in [0, 1): the counter-based generator, 53 bits. This is the noise of the target's own
+// draws and of nothing else.
 double fr_uniform(uint64_t seed, uint64_t position);
+
+// Noise of other streams, which share nothing with the target's own draws nor with one another: a
+// rule is exact only if its tests know nothing of how the candidates were drawn.
+enum {
+    FR_NOISE_ACCEPT = 1, // tests of a rule (rules.h); position: the token's
+    FR_NOISE_DRAFT = 2,  // the last: a drafter's draws, its part of the SPEC added; position: n_ids
+                         // of the step, k: number of the draw within the step, so that no number is
+                         // used twice
+};
+double fr_uniform_at(uint64_t seed, int stream, uint64_t position, uint64_t k);
 
 #endif

@@ -23,7 +23,9 @@ typedef struct fr_node {
 } fr_node;
 
 // The law that the children of a node were drawn from at random. Memory is the drafter's, until it
-// proposes again. p sums to 1 over the n tokens listed; all others have probability 0.
+// proposes again. p sums to 1 over the n tokens listed, which the target has too; all others have
+// probability 0. How many are drawn is settled before the first draw is seen: draws that found no
+// room for what they are would leave a law that is not this one.
 typedef struct fr_law {
     const int32_t *id;
     const float *p;

@@ -86,6 +86,8 @@ typedef struct fr_session_options { // {0} means the defaults
     const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory)
     const char *drafter;            // SPEC of docs (NULL: "auto")
     const char *tree;               // NULL or "auto", or a number of nodes
+    const char *accept; // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
+                        // "rejection" (its law), "typical" or "typical:EPSILON,DELTA" (neither)
     bool no_adapt;
     const char *const *draft_opts; // NULL-terminated KEY=VALUE list, or NULL
 } fr_session_options;
@@ -124,9 +126,10 @@ typedef struct fr_request { // one generation
 enum { FR_MAX_DEPTH = 64 };
 typedef struct fr_stats {
     fr_finish finish;
-    char used[64]; // the SPEC that drafted in the end
-    char why[160]; // half a sentence: why that one, and how it went
-    bool lossless;
+    char used[64];  // the SPEC that drafted in the end
+    char why[160];  // half a sentence: why that one, and how it went
+    bool lossless;  // the rule promises the bytes of plain decoding
+    bool exact_law; // ... or at least its law
     int prompt_tokens, prompt_reused, completion_tokens;
     int64_t passes, rows, plain_passes; // plain: of the root alone
     double seconds_prompt, seconds_decode, seconds_draft, seconds_verify;

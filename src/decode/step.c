@@ -6,7 +6,7 @@
 
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err) {
-    *d = (fr_decoder){.model = m, .n_ctx = n_ctx};
+    *d = (fr_decoder){.model = m, .n_ctx = n_ctx, .typical = fr_typical_default};
     fr_forward_limits limits = {
         .max_logits = FR_TREE_MAX, .max_taps = needs->n_taps, .n_ctx = n_ctx};
     fr_status st;
@@ -14,6 +14,7 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
     if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&d->forward, m, &limits, err))) goto fail;
     if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
+    if ((st = fr_rejection_open(&d->rejection, m->config.n_vocab, err))) goto fail;
     if (!(d->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *d->ids))) {
         st = fr_fail(err, FR_ENOMEM, "context: cannot get memory for %d tokens", n_ctx);
         goto fail;
@@ -26,6 +27,7 @@ fail:
 
 void fr_decoder_close(fr_decoder *d) {
     fr_free(d->ids);
+    fr_rejection_close(&d->rejection);
     fr_sampler_close(&d->sampler);
     fr_forward_close(d->forward);
     fr_kv_close(&d->kv);
@@ -95,7 +97,11 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
     fr_kv_truncate(&d->kv, kept);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
-    d->stats = (fr_stats){.lossless = true, .prompt_tokens = n, .prompt_reused = kept};
+    const fr_rule rule = d->drafter ? d->rule : FR_RULE_EXACT;
+    d->stats = (fr_stats){.lossless = rule == FR_RULE_EXACT,
+                          .exact_law = rule != FR_RULE_TYPICAL,
+                          .prompt_tokens = n,
+                          .prompt_reused = kept};
     fr_sampler_begin(&d->sampler, sampling);
     fr_pace_begin(&d->pace);
     if (d->drafter && d->drafter->ops->begin) {
@@ -149,6 +155,18 @@ static int rows_of_tree(fr_decoder *d) {
                                     max < FR_MAX_ROWS ? max : FR_MAX_ROWS);
     }
     return n;
+}
+
+// Without a drafter there is nothing to accept: the target's own draws, the bytes of `exact`. With
+// one, rejection keeps to its own noise at every node, for whether there are candidates at a place
+// may depend on the noise of the target's draws there.
+static void verify(fr_decoder *d, fr_verdict *v) {
+    if (!d->drafter || d->rule == FR_RULE_EXACT)
+        fr_verify_exact(v, &d->tree, d->forward, &d->sampler, d->ids, d->n_ids);
+    else if (d->rule == FR_RULE_REJECTION)
+        fr_verify_rejection(v, &d->tree, d->forward, &d->sampler, &d->rejection, d->ids, d->n_ids);
+    else
+        fr_verify_typical(v, &d->tree, d->forward, &d->sampler, &d->typical, d->ids, d->n_ids);
 }
 
 static void count_depths(fr_decoder *d) {
@@ -207,7 +225,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     v->tree = &d->tree;
     v->rows = d->rows;
     v->n_rows = n_rows;
-    fr_verify_exact(v, &d->tree, d->forward, &d->sampler, d->ids, d->n_ids);
+    verify(d, v);
     count_depths(d);
     double t3 = fr_seconds();
 

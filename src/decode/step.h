@@ -4,6 +4,7 @@
 // are committed, the last is the root of the next step. Opening may fail; a step cannot.
 #ifndef FR_DECODE_STEP_H
 #define FR_DECODE_STEP_H
+#include "decode/accept.h"
 #include "decode/verify.h"
 
 enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
@@ -20,7 +21,9 @@ typedef struct fr_decoder {
     int tree_nodes;      // most nodes of a tree, root included; 0: as the drafter wants
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    fr_rule rule;
+    fr_rule rule;           // without a drafter it makes no difference
+    fr_typical typical;     // numbers of the rule of that name
+    fr_rejection rejection; // workspace of the rule of that name
     fr_pace pace;
     fr_tree proposed, tree; // all candidates; those that ride in the pass
     fr_row rows[FR_MAX_ROWS];

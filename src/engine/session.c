@@ -89,6 +89,8 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
                        train, n_ctx);
     if ((st = read_tree(o->tree, &tree_nodes, err))) return st;
+    fr_acceptance accept;
+    if ((st = fr_acceptance_read(&accept, o->accept, err))) return st;
     fr_kv_type kv_type;
     if ((st = fr_kv_type_of(&kv_type, o->kv_type, err))) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
@@ -101,6 +103,8 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         goto fail;
     s->decoder.drafter = s->drafter;
     s->decoder.tree_nodes = tree_nodes;
+    s->decoder.rule = accept.rule;
+    s->decoder.typical = accept.typical;
     fr_pace_open(&s->decoder.pace, e->profile ? &e->profile->cost : NULL, !o->no_adapt);
     if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);

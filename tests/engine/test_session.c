@@ -83,7 +83,7 @@ static void the_stream_is_the_text(void **state) {
     assert_int_equal(r.stats.finish, FR_FINISH_LENGTH);
     assert_int_equal(r.stats.completion_tokens, 60);
     assert_string_equal(r.stats.used, "prompt-lookup");
-    assert_true(r.stats.lossless && r.stats.passes <= 60);
+    assert_true(r.stats.lossless && r.stats.exact_law && r.stats.passes <= 60);
     fr_session_close(s);
     fr_engine_close(e);
 }
@@ -111,6 +111,41 @@ static void every_mode_gives_the_same_text(void **state) {
             }
             fr_engine_close(e);
         }
+}
+
+static fr_stats generate_by(fr_engine *e, const char *accept, uint64_t seed, char text[4096]) {
+    fr_error err;
+    fr_session *s;
+    fr_result r;
+    const fr_session_options o = {.drafter = "prompt-lookup", .accept = accept};
+    fr_request q = request(60, NULL);
+    q.sampling = (fr_sampling){.temperature = 1.5f, .seed = seed};
+    if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+    assert_int_equal(r.n_tokens, 60);
+    memcpy(text, r.text, r.text_bytes);
+    text[r.text_bytes] = 0;
+    fr_session_close(s);
+    return r.stats;
+}
+
+static void every_rule_says_what_it_promises(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 2);
+    char exact[4096], other[4096], again[4096];
+    fr_stats s = generate_by(e, "exact", 6, exact);
+    assert_true(s.lossless && s.exact_law);
+    s = generate_by(e, NULL, 6, other);
+    assert_true(s.lossless && s.exact_law);
+    assert_string_equal(exact, other);
+    s = generate_by(e, "rejection", 6, other); // noise of its own
+    assert_true(!s.lossless && s.exact_law);
+    assert_string_not_equal(exact, other);
+    generate_by(e, "rejection", 6, again); // but that of the seed
+    assert_string_equal(other, again);
+    s = generate_by(e, "typical:0.2,0.4", 6, other);
+    assert_true(!s.lossless && !s.exact_law);
+    fr_engine_close(e);
 }
 
 static void a_stop_string_cuts_exactly_before_it(void **state) {
@@ -218,6 +253,8 @@ static void bad_requests_are_sentences(void **state) {
         fr_session_open(&no_session, e, &(fr_session_options){.drafter = "nope"}, &err), FR_EARG);
     assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.tree = "big"}, &err),
                      FR_EARG);
+    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.accept = "all"}, &err),
+                     FR_EARG);
     assert_null(no_session);
     assert_int_equal(fr_engine_open(&none, "no-such-file.gguf", NULL, &err), FR_EIO);
     assert_int_equal(
@@ -235,6 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_stream_is_the_text),
         cmocka_unit_test(every_mode_gives_the_same_text),
+        cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),

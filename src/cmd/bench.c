@@ -15,7 +15,8 @@ typedef struct tally { // of one drafter, over all prompts
     double decode, draft, decode_now; // seconds; decode_now: of the generation just done
     double least, most;               // speedup over `none`, by generation
     int64_t tokens, passes, rows, offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH];
-    bool identical;
+    bool identical;           // every answer had the bytes of `none`
+    bool lossless, exact_law; // what the rule promises
 } tally;
 
 typedef struct bench {
@@ -82,6 +83,8 @@ static void add(tally *t, const fr_result *r) {
     t->tokens += s->completion_tokens;
     t->passes += s->passes;
     t->rows += s->rows;
+    t->lossless = s->lossless;
+    t->exact_law = s->exact_law;
     for (int i = 0; i < FR_MAX_DEPTH; i++) {
         t->offered[i] += s->offered[i];
         t->accepted[i] += s->accepted[i];
@@ -194,8 +197,8 @@ static double speedup_of(const bench *b, const tally *t) {
 }
 
 static json_t *tally_json(const bench *b, const tally *t) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:I}", "drafter",
-                     fr_cmd_json_text(t->spec, strlen(t->spec)), "tok_s",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:i, s:I}",
+                     "drafter", fr_cmd_json_text(t->spec, strlen(t->spec)), "tok_s",
                      fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)), "speedup",
                      fr_cmd_real(speedup_of(b, t)), "speedup_min", fr_cmd_real(t->least),
                      "speedup_max", fr_cmd_real(t->most), "tokens_per_pass",
@@ -203,7 +206,8 @@ static json_t *tally_json(const bench *b, const tally *t) {
                      "accepted_by_depth", fr_cmd_depths(t->accepted, t->offered), "draft_share",
                      fr_cmd_real(fr_cmd_rate(t->draft, t->decode)), "rows_per_pass",
                      fr_cmd_real(fr_cmd_rate((double)t->rows, (double)t->passes)), "identical",
-                     t->identical, "prompts", b->prompts.n, "tokens", (json_int_t)t->tokens);
+                     t->identical, "lossless", t->lossless, "exact_law", t->exact_law, "prompts",
+                     b->prompts.n, "tokens", (json_int_t)t->tokens);
 }
 
 static json_t *bench_json(const bench *b) {
@@ -230,7 +234,10 @@ static void bench_print(const bench *b) {
         printf("%-24s %9.2f %7.2fx (%5.2f..%5.2f) %12.2f %10.1f%% %9s\n", t->spec,
                fr_cmd_rate((double)t->tokens, t->decode), speedup_of(b, t), t->least, t->most,
                fr_cmd_rate((double)t->tokens, (double)t->passes),
-               100 * fr_cmd_rate(t->draft, t->decode), t->identical ? "yes" : "NO");
+               100 * fr_cmd_rate(t->draft, t->decode),
+               t->identical  ? "yes"
+               : t->lossless ? "NO"
+                             : "no"); // of a rule that promises none
     }
 }
 
@@ -289,7 +296,7 @@ static const fr_option shape[] = {
     {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N", "auto", NULL, "size of the candidate tree: chosen, or N nodes", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
-    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding", 0, 0, NULL},
+    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is run", options}, shape_group = {"Drafting", shape};
@@ -298,7 +305,8 @@ const fr_cmd fr_cmd_bench = {
     {.name = "bench",
      .summary = "compare drafters on the same prompts",
      .about = "Runs every drafter on the same prompts, interleaved prompt by prompt so that the "
-              "machine's noise hits all alike, and compares the output with plain decoding's. "
+              "machine's noise hits all alike, and compares the output with plain decoding's "
+              "(NO: it differs against the promise; no: --accept promised no equality). "
               "Rates count decoding alone. The speedup is that of all tokens together; min and max "
               "are over single answers, each paired with plain decoding's of the same moment.",
      .example = "forerun bench -m models/smollm2-135m.gguf --prompts prompts.jsonl --drafters "

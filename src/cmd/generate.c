@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cmd/generate.h"
 #include "base/clock.h"
+#include "decode/accept.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,10 @@ fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error 
 }
 
 int fr_cmd_check_accept(const char *command, const fr_cmd_args *args) {
-    const char *rule = args->accept;
-    if (!strcmp(rule, "exact")) return FR_EXIT_DONE;
-    if (!strcmp(rule, "rejection") || !strcmp(rule, "typical") || !strncmp(rule, "typical:", 8))
-        return fr_cmd_usage(command,
-                            "--accept %.64s: not available for the drafters of this version", rule);
-    return fr_cmd_usage(
-        command, "--accept %.64s: expected exact, rejection or typical[:EPSILON,DELTA]", rule);
+    fr_acceptance read;
+    fr_error err;
+    if (!fr_acceptance_read(&read, args->accept, &err)) return FR_EXIT_DONE;
+    return fr_cmd_usage(command, "--%s", err.text);
 }
 
 fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
@@ -80,6 +78,7 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                                         .kv_type = fr_cmd_kv_type(args),
                                         .drafter = spec,
                                         .tree = args->tree,
+                                        .accept = args->accept,
                                         .no_adapt = args->no_adapt,
                                         .draft_opts =
                                             args->draft_opts.n ? args->draft_opts.item : NULL};
@@ -139,7 +138,10 @@ void fr_cmd_print_stats(const fr_stats *s, double load, uint64_t seed, bool samp
             fr_cmd_tokens_per_pass(s), s->prompt_tokens,
             fr_cmd_rate(s->prompt_tokens - s->prompt_reused, s->seconds_prompt));
     if (load >= 0) fprintf(stderr, "; load %.2f s", load);
-    fprintf(stderr, "; drafter %s, %s", s->used, s->lossless ? "lossless" : "not lossless");
+    fprintf(stderr, "; drafter %s, %s", s->used,
+            s->lossless    ? "lossless"
+            : s->exact_law ? "not lossless (exact law)"
+                           : "not lossless");
     if (sampled) fprintf(stderr, "; seed %llu", (unsigned long long)seed);
     fprintf(stderr, "; %s\n", fr_cmd_finish(s->finish));
 }

@@ -81,13 +81,14 @@ static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double l
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "load", fr_cmd_real(load), "prompt",
                   fr_cmd_real(s->seconds_prompt), "decode", fr_cmd_real(s->seconds_decode), "draft",
                   fr_cmd_real(s->seconds_draft), "verify", fr_cmd_real(s->seconds_verify));
-    json_t *root = json_pack(
-        "{s:o, s:o, s:i, s:i, s:s, s:o, s:s, s:s, s:b, s:I}", "text",
-        fr_cmd_json_text(r->text ? r->text : "", r->text_bytes), "tokens",
-        fr_cmd_json_ids(r->tokens, (size_t)r->n_tokens), "prompt_tokens", s->prompt_tokens,
-        "completion_tokens", s->completion_tokens, "finish_reason", fr_cmd_finish(s->finish),
-        "drafter", fr_cmd_json_text(args->drafter, strlen(args->drafter)), "used", s->used, "why",
-        s->why, "lossless", s->lossless, "passes", (json_int_t)s->passes);
+    json_t *root = json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:s, s:s, s:b, s:b, s:I}", "text",
+                             fr_cmd_json_text(r->text ? r->text : "", r->text_bytes), "tokens",
+                             fr_cmd_json_ids(r->tokens, (size_t)r->n_tokens), "prompt_tokens",
+                             s->prompt_tokens, "completion_tokens", s->completion_tokens,
+                             "finish_reason", fr_cmd_finish(s->finish), "drafter",
+                             fr_cmd_json_text(args->drafter, strlen(args->drafter)), "used",
+                             s->used, "why", s->why, "lossless", s->lossless, "exact_law",
+                             s->exact_law, "passes", (json_int_t)s->passes);
     json_t *rates =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "tokens_per_pass",
                   fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",
@@ -223,12 +224,11 @@ static const fr_option_group group = {"Prompt and answer", options};
 const fr_cmd fr_cmd_run = {
     {.name = "run",
      .summary = "answer one prompt",
-     .about =
-         "Puts the text through the model's chat template and streams the answer to standard "
-         "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
-         "tree, the threads and the instruction set, the output is the same bytes as with "
-         "'--drafter none' and the same seed.\n\nCtrl-C ends the answer where it is; what came so "
-         "far and the statistics are printed.",
+     .about = "Puts the text through the model's chat template and streams the answer to standard "
+              "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
+              "tree, the threads and the instruction set, the output is the same bytes as with "
+              "'--drafter none' and the same seed, unless --accept asks for less.\n\nCtrl-C ends "
+              "the answer where it is; what came so far and the statistics are printed.",
      .example = "forerun run -m models/smollm2-135m.gguf -p 'Why is the sky blue?' -n 64",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_sampling_options,
                 &fr_cmd_output_options}},

@@ -83,8 +83,9 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect(with_model("run", "-p x --tree 0"), 2, "tree");
     expect(with_model("run", "-p x --isa neon"), 2, "this CPU has no");
     expect(with_model("run", "-p x --isa z80"), 2, "--isa z80: expected one of auto|scalar");
-    expect(with_model("run", "-p x --accept rejection"), 2, "--accept rejection: not available");
-    expect(with_model("run", "-p x --accept magic"), 2, "--accept magic: expected exact");
+    expect("run -m /nonexistent.gguf -p x --accept magic", 2, "--accept magic: expected exact");
+    expect("chat -m /nonexistent.gguf --accept typical:2", 2, "typical:2: expected EPSILON");
+    expect("bench -m /nonexistent.gguf --prompts x --accept exact:1", 2, "--accept exact:1");
     expect(with_model("run", "-p x --temp -1"), 2, "--temp -1: expected a number from 0");
     expect(with_model("run", "-p x --stop="), 2, "empty");
     expect(with_model("run", "-p x --chat-template nope"), 2, "nope");
@@ -202,6 +203,7 @@ static void run_answers_with_the_promised_document(void **state) {
                                        "drafter",
                                        "used",
                                        "lossless",
+                                       "exact_law",
                                        "passes",
                                        "tokens_per_pass",
                                        "tok_s",
@@ -251,6 +253,34 @@ static void the_bytes_do_not_depend_on_the_drafter(void **state) {
             json_decref(other);
         }
         json_decref(plain);
+    }
+}
+
+// What a rule promises is said, whether drafts were accepted or not; plain decoding has none to
+// accept.
+static void every_rule_says_what_it_promises(void **state) {
+    (void)state;
+    static const struct {
+        const char *accept, *drafter, *words;
+        bool lossless, exact_law;
+    } rules[] = {{"exact", "prompt-lookup", ", lossless;", true, true},
+                 {"rejection", "prompt-lookup", ", not lossless (exact law);", false, true},
+                 {"typical", "prompt-lookup", ", not lossless;", false, false},
+                 {"typical:0.2,0.4", "prompt-lookup", ", not lossless;", false, false},
+                 {"rejection", "none", ", lossless;", true, true},
+                 {"typical", "none", ", lossless;", true, true}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char rest[256];
+        snprintf(rest, sizeof rest, "-p the^the^the -n 16 --temp 1 -s 3 --accept %s --drafter %s",
+                 rules[i].accept, rules[i].drafter);
+        assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+        assert_non_null(strstr(t.err, rules[i].words));
+        strncat(rest, " --json", sizeof rest - strlen(rest) - 1);
+        assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+        json_t *root = parse(&s);
+        assert_int_equal(json_is_true(json_object_get(root, "lossless")), rules[i].lossless);
+        assert_int_equal(json_is_true(json_object_get(root, "exact_law")), rules[i].exact_law);
+        json_decref(root);
     }
 }
 
@@ -431,6 +461,31 @@ static void accuracy_is_counted_by_distance(void **state) {
     expect(with_model("accuracy", ""), 2, "--prompts");
 }
 
+// Where a rule promises no equal bytes, what was found is said all the same.
+static void bench_tells_promises_from_findings(void **state) {
+    (void)state;
+    const char *file = write_file(
+        "rules.jsonl",
+        "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the the the\"}]}\n");
+    char rest[256];
+    snprintf(rest, sizeof rest,
+             "--prompts %s --drafters prompt-lookup -n 24 --temp 1 -s 4 --accept rejection", file);
+    assert_int_equal(run_line(&t, with_model("bench", rest)), 0);
+    strncat(rest, " --json", sizeof rest - strlen(rest) - 1);
+    assert_int_equal(run_line(&s, with_model("bench", rest)), 0);
+    json_t *root = parse(&s);
+    static const char *const keys[] = {"identical", "lossless", "exact_law"};
+    static const bool expected[2][3] = {{true, true, true}, {false, false, true}};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < 3; k++) {
+            const json_t *run = json_array_get(json_object_get(root, "runs"), i);
+            assert_int_equal(json_is_true(json_object_get(run, keys[k])), expected[i][k]);
+        }
+    assert_non_null(strstr(t.out, " no\n"));
+    assert_null(strstr(t.out, " NO\n"));
+    json_decref(root);
+}
+
 static void logits_are_sorted_and_belong_to_the_text(void **state) {
     (void)state;
     assert_int_equal(run_line(&s, with_model("logits", "--ids 104,105,106 --top 9 --all --json")),
@@ -525,6 +580,7 @@ int main(void) {
         cmocka_unit_test(a_bad_line_is_named_and_the_ones_before_answered),
         cmocka_unit_test(run_answers_with_the_promised_document),
         cmocka_unit_test(the_bytes_do_not_depend_on_the_drafter),
+        cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(all_ways_to_give_a_prompt_agree),
         cmocka_unit_test(a_seed_is_drawn_and_printed),
         cmocka_unit_test(a_full_disk_is_a_sentence),
@@ -533,6 +589,7 @@ int main(void) {
         cmocka_unit_test(bench_compares_with_plain_decoding),
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
         cmocka_unit_test(accuracy_is_counted_by_distance),
+        cmocka_unit_test(bench_tells_promises_from_findings),
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),

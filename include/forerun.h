@@ -85,7 +85,7 @@ typedef struct fr_session_options { // {0} means the defaults
     int n_ctx;                      // 0: the model's own
     const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory)
     const char *drafter;            // SPEC of docs (NULL: "auto")
-    const char *tree;               // NULL or "auto", or a number of nodes
+    const char *tree;               // NULL or "auto", a number of nodes, or the path of a shape
     const char *accept; // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
                         // "rejection" (its law), "typical" or "typical:EPSILON,DELTA" (neither)
     bool no_adapt;

@@ -243,7 +243,7 @@ static void bench_print(const bench *b) {
 
 static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_cmd_check("bench", args);
-    if (!code) code = fr_cmd_check_accept("bench", args);
+    if (!code) code = fr_cmd_check_drafting("bench", args);
     if (!code && !args->prompts) code = fr_cmd_usage("bench", "--prompts: a FILE is needed");
     if (code) return code;
     fr_error err = {0};
@@ -293,7 +293,7 @@ static const fr_option options[] = {
     {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
     {.name = NULL}};
 static const fr_option shape[] = {
-    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N", "auto", NULL, "size of the candidate tree: chosen, or N nodes", 0, 0, NULL},
+    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
     {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},

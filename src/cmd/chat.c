@@ -127,7 +127,7 @@ static void greet(const chat *c) {
 
 static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_cmd_check("chat", args);
-    if (!code) code = fr_cmd_check_accept("chat", args);
+    if (!code) code = fr_cmd_check_drafting("chat", args);
     if (code) return code;
     chat c = {.args = args,
               .sampling =

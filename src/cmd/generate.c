@@ -21,11 +21,15 @@ fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error 
     return st;
 }
 
-int fr_cmd_check_accept(const char *command, const fr_cmd_args *args) {
-    fr_acceptance read;
+int fr_cmd_check_drafting(const char *command, const fr_cmd_args *args) {
+    fr_acceptance accept;
+    fr_tree_size size;
     fr_error err;
-    if (!fr_acceptance_read(&read, args->accept, &err)) return FR_EXIT_DONE;
-    return fr_cmd_usage(command, "--%s", err.text);
+    if (fr_acceptance_read(&accept, args->accept, &err))
+        return fr_cmd_usage(command, "--%s", err.text);
+    const fr_status st = fr_tree_size_read(&size, args->tree, &err);
+    if (st == FR_EARG) return fr_cmd_usage(command, "--%s", err.text);
+    return st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
 }
 
 fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {

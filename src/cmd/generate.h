@@ -7,8 +7,8 @@
 // Opens the engine that the options describe, with a progress bar on stderr unless --quiet.
 fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err);
 
-// Checks --accept. 0 or the exit code.
-int fr_cmd_check_accept(const char *command, const fr_cmd_args *args);
+// Checks --accept and --tree before anything is loaded. 0 or the exit code.
+int fr_cmd_check_drafting(const char *command, const fr_cmd_args *args);
 // The sampling options; a seed that was not given is drawn at random.
 fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given);
 

@@ -139,7 +139,7 @@ static int print_drafters(void) {
 
 static int check(const fr_cmd_args *args) {
     int code = fr_cmd_check("run", args);
-    if (!code) code = fr_cmd_check_accept("run", args);
+    if (!code) code = fr_cmd_check_drafting("run", args);
     if (code) return code;
     if ((args->prompt != NULL) + (args->file != NULL) + (args->messages != NULL) > 1)
         return fr_cmd_usage("run", "-p, -f and --messages: give one of them");

@@ -128,17 +128,35 @@ static bool is_drawn(const fr_tree *t) {
     return false;
 }
 
+// Most nodes that may be proposed. What is drawn at random cannot be picked over afterwards, so
+// where that may come the size wanted is the limit; else more is asked for, to take the best.
+static int most_nodes(const fr_decoder *d) {
+    const int wanted = d->size.shape.n ? d->size.shape.n : d->size.nodes;
+    if (!d->drafter) return 1;
+    if (wanted && d->rule == FR_RULE_REJECTION) return wanted;
+    if (d->size.shape.n) return FR_TREE_MAX;
+    return wanted > d->drafter->default_nodes ? wanted : d->drafter->default_nodes;
+}
+
+static void choose_rows(fr_decoder *d) {
+    d->tree = d->proposed;
+    if (d->tree.n == 1 || is_drawn(&d->tree)) return;
+    if (d->size.shape.n)
+        fr_shape_pick(&d->size.shape, &d->tree);
+    else if (d->size.nodes)
+        fr_tree_keep(&d->tree, d->size.nodes);
+    else if (d->pace.adapt)
+        fr_tree_keep(&d->tree, fr_pace_choose(&d->pace, &d->tree, 0, d->kv.n_committed));
+}
+
 static void propose(fr_decoder *d, int max_depth) {
-    int nodes = d->tree_nodes ? d->tree_nodes : d->drafter ? d->drafter->default_nodes : 1;
-    fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], nodes, max_depth);
+    fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], most_nodes(d), max_depth);
     if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
         fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, &d->proposed);
         fr_kv_drop_scratch(&d->kv); // of passes that the drafter ran on the target
     }
-    d->tree = d->proposed;
-    if (d->pace.adapt && !d->tree_nodes && d->tree.n > 1 && !is_drawn(&d->tree))
-        fr_tree_keep(&d->tree, fr_pace_choose(&d->pace, &d->tree, 0, d->kv.n_committed));
+    choose_rows(d);
     if (d->watch) d->watch(d->watch_user, &d->proposed, d->n_ids);
 }
 

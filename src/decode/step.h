@@ -5,6 +5,7 @@
 #ifndef FR_DECODE_STEP_H
 #define FR_DECODE_STEP_H
 #include "decode/accept.h"
+#include "decode/size.h"
 #include "decode/verify.h"
 
 enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
@@ -18,7 +19,7 @@ typedef struct fr_decoder {
     fr_kv kv;
     fr_sampler sampler;
     fr_drafter *drafter; // borrowed; NULL: plain decoding
-    int tree_nodes;      // most nodes of a tree, root included; 0: as the drafter wants
+    fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
     fr_rule rule;           // without a drafter it makes no difference

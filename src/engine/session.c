@@ -19,18 +19,6 @@ struct fr_session {
 
 // ---------------------------------------------------------------- open and close
 
-static fr_status read_tree(const char *tree, int *nodes, fr_error *err) {
-    *nodes = 0;
-    if (!tree || !strcmp(tree, "auto")) return FR_OK;
-    char *end;
-    long n = strtol(tree, &end, 10);
-    if (end == tree || *end || n < 1 || n >= FR_TREE_MAX)
-        return fr_fail(err, FR_EARG, "tree: expected auto or 1 to %d nodes, found '%.60s'",
-                       FR_TREE_MAX - 1, tree);
-    *nodes = (int)n + 1; // and the root
-    return FR_OK;
-}
-
 // What `auto` means for this engine: what its profile predicts to be fastest, and prompt lookup,
 // which costs nothing, where nothing was tuned.
 static const char *choose_drafter(const fr_profile *p) {
@@ -82,13 +70,14 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
                           fr_error *err) {
     static const fr_session_options defaults = {0};
     const fr_session_options *o = options ? options : &defaults;
-    int train = e->model.config.n_ctx_train, n_ctx = o->n_ctx ? o->n_ctx : train, tree_nodes;
+    int train = e->model.config.n_ctx_train, n_ctx = o->n_ctx ? o->n_ctx : train;
+    fr_tree_size size;
     fr_status st;
     *out = NULL;
     if (n_ctx < 1 || n_ctx > train)
         return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
                        train, n_ctx);
-    if ((st = read_tree(o->tree, &tree_nodes, err))) return st;
+    if ((st = fr_tree_size_read(&size, o->tree, err))) return st;
     fr_acceptance accept;
     if ((st = fr_acceptance_read(&accept, o->accept, err))) return st;
     fr_kv_type kv_type;
@@ -102,7 +91,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
                               s->drafter ? &s->drafter->needs : &none, err)))
         goto fail;
     s->decoder.drafter = s->drafter;
-    s->decoder.tree_nodes = tree_nodes;
+    s->decoder.size = size;
     s->decoder.rule = accept.rule;
     s->decoder.typical = accept.typical;
     fr_pace_open(&s->decoder.pace, e->profile ? &e->profile->cost : NULL, !o->no_adapt);

@@ -434,6 +434,34 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
     unsetenv("XDG_CACHE_HOME");
 }
 
+static void trees_can_be_given(void **state) {
+    (void)state;
+    char rest[300];
+    const char *const words = "run", *prompt = "-p the^wind^and^the^wind^and^the -n 40 --json";
+    run_line(&t, with_model(words, "-p the^wind^and^the^wind^and^the -n 40 --json --drafter none"));
+    json_t *plain = parse(&t);
+    write_file("tree.txt", "# a chain of two and the second best\n0.0\n1\n");
+    snprintf(rest, sizeof rest, "%s --drafter prompt-lookup --tree %s", prompt, path);
+    run_line(&s, with_model(words, rest));
+    assert_int_equal(s.code, 0);
+    json_t *root = parse(&s);
+    assert_true(json_equal(json_object_get(root, "tokens"), json_object_get(plain, "tokens")));
+    assert_true(json_number_value(json_object_get(root, "rows_per_pass")) <= 4);
+    json_decref(root);
+    snprintf(rest, sizeof rest, "%s --drafter prompt-lookup --tree 2", prompt);
+    run_line(&s, with_model(words, rest));
+    root = parse(&s);
+    assert_true(json_equal(json_object_get(root, "tokens"), json_object_get(plain, "tokens")));
+    assert_true(json_number_value(json_object_get(root, "rows_per_pass")) <= 3);
+    json_decref(root);
+    json_decref(plain);
+    expect("run -m none.gguf -p x --tree 0", 2, "expected 1 to");
+    expect("run -m none.gguf -p x --tree nowhere.txt", 2, "nowhere.txt");
+    snprintf(rest, sizeof rest, "run -m none.gguf -p x --tree %s",
+             write_file("bad.txt", "0.0\n0.x\n"));
+    expect(rest, 1, "line 2");
+}
+
 static void accuracy_is_counted_by_distance(void **state) {
     (void)state;
     const char *prompts = write_file("acc.jsonl", "{\"id\":\"a\",\"messages\":[{\"role\":\"user\","
@@ -588,6 +616,7 @@ int main(void) {
         cmocka_unit_test(color_is_for_terminals_or_on_demand),
         cmocka_unit_test(bench_compares_with_plain_decoding),
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
+        cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(bench_tells_promises_from_findings),
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),

@@ -1,0 +1,15 @@
+// size.h — the words of --tree: a number of nodes, or a shape from a file.
+#ifndef FR_DECODE_SIZE_H
+#define FR_DECODE_SIZE_H
+#include "tree/shape.h"
+
+typedef struct fr_tree_size {
+    int nodes;      // most nodes, root included; 0: chosen by cost
+    fr_shape shape; // n 0: any; else what rides is what this shape picks of the proposal
+} fr_tree_size;
+
+// "auto" (NULL too), a number of nodes besides the root, or the path of a file that holds a shape
+// as text. FR_EARG: none of these; FR_EIO, FR_EDATA with the path.
+fr_status fr_tree_size_read(fr_tree_size *out, const char *words, fr_error *err);
+
+#endif

@@ -180,13 +180,16 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
     fr_error err;
     d->drafter = &draws->base;
     d->rule = FR_RULE_REJECTION;
+    d->pace.adapt = true; // what was drawn must be kept whole all the same
     for (int trial = 0; trial < trials; trial++) {
         pair p = {0};
         g.seed = (uint64_t)trial;
         assert_int_equal(fr_decoder_prompt(d, prompt, PROMPT, &g, NULL, NULL, &err), FR_OK);
         assert_true(!d->stats.lossless && d->stats.exact_law);
-        while (p.n < 2)
+        while (p.n < 2) {
             fr_decoder_step(d, 3 - p.n, emit, &p);
+            if (draws->how != CHOSEN) assert_int_equal(d->tree.n, d->proposed.n);
+        }
         count[cell_of(draws, &p)]++;
     }
     d->drafter = NULL;

@@ -123,7 +123,7 @@ typedef struct fr_request { // one generation
     void *user;
 } fr_request;
 
-enum { FR_MAX_DEPTH = 64 };
+enum { FR_MAX_DEPTH = 64, FR_COUNTED_ROWS = 64 };
 typedef struct fr_stats {
     fr_finish finish;
     char used[64];  // the SPEC that drafted in the end
@@ -136,6 +136,11 @@ typedef struct fr_stats {
     double predicted, predicted_plain; // seconds that the profile says these passes take, and plain
                                        // decoding of the same tokens; 0 without one
     int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH]; // by depth 1.. at index 0..
+    // Passes of n rows at index n, those of more than FR_COUNTED_ROWS at 0; and the seconds that
+    // these passes alone took, without drafting and verifying.
+    int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
+    double seconds_by_rows[FR_COUNTED_ROWS + 1];
+    double expected; // tokens by the drafter's own estimate: 1 and its scores, of all passes
 } fr_stats;
 
 // Generated tokens (prompt not included) and their text stay valid until the next call on the

@@ -197,6 +197,17 @@ static void count_depths(fr_decoder *d) {
         d->stats.accepted[k - 1]++;
 }
 
+static void count_pass(fr_decoder *d, int n_rows, double seconds) {
+    const int counted = n_rows <= FR_COUNTED_ROWS ? n_rows : 0;
+    d->stats.passes++;
+    d->stats.rows += n_rows;
+    d->stats.passes_by_rows[counted]++;
+    d->stats.seconds_by_rows[counted] += seconds;
+    d->stats.expected++;
+    for (int i = 1; i < d->tree.n; i++)
+        d->stats.expected += d->tree.node[i].score;
+}
+
 // Hands out the drawn tokens in order until one of them is the last; how many were taken.
 static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user, bool *go_on) {
     fr_verdict *v = &d->verdict;
@@ -245,6 +256,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     v->n_rows = n_rows;
     verify(d, v);
     count_depths(d);
+    count_pass(d, n_rows, t2 - t1);
     double t3 = fr_seconds();
 
     bool go_on;
@@ -262,8 +274,6 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
         fr_context c = context_of(d);
         d->drafter->ops->observe(d->drafter, &c, v);
     }
-    d->stats.passes++;
-    d->stats.rows += n_rows;
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
     d->stats.seconds_verify += t3 - t1; // the pass and the walk

@@ -13,7 +13,7 @@ enum { CTX = 72, PROMPT = 17 };
 
 // A drafter that proposes random trees, in part made of the true continuation; it attaches rows
 // that must not matter.
-typedef enum style { NOTHING, GARBAGE, TRUTH, MIXED } style;
+typedef enum style { NOTHING, GARBAGE, TRUTH, MIXED, WIDE } style;
 typedef struct test_drafter {
     fr_drafter base;
     style style;
@@ -29,6 +29,8 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     if (d->style == GARBAGE || d->style == MIXED)
         for (int i = 0; i < 9; i++)
             fr_tree_add(tree, rand() % tree->n, rand() % n_vocab, 0.1f, 0);
+    for (int i = 0; i < 70 && d->style == WIDE; i++)
+        fr_tree_add(tree, 0, i, 0.01f, 0);
     int node = 0;
     if (d->style == TRUTH || d->style == MIXED)
         for (int i = c->n_ids; i < d->n_truth && node >= 0 && tree->n < 12; i++)
@@ -188,11 +190,57 @@ static void prefix_reuse_keeps_the_bits(void **state) {
     fr_opened_close(&o);
 }
 
+static fr_stats stats_of(fr_model *m, const int32_t *text, style how, int nodes) {
+    fr_decoder d;
+    fr_error err;
+    output out = {0};
+    test_drafter t = {.base = {.ops = &OPS, .default_nodes = nodes, .needs = {.max_attached = 3}},
+                      .style = how,
+                      .truth = text,
+                      .n_truth = CTX};
+    assert_int_equal(fr_decoder_open(&d, m, CTX, FR_KV_F16, &t.base.needs, &err), FR_OK);
+    d.drafter = &t.base;
+    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    while (d.n_ids < CTX)
+        fr_decoder_step(&d, CTX - d.n_ids, emit, &out);
+    const fr_stats stats = d.stats;
+    fr_decoder_close(&d);
+    return stats;
+}
+
+static void passes_are_counted_by_their_rows(void **state) {
+    (void)state;
+    fr_opened o;
+    int32_t text[CTX];
+    fr_opened_open(&o, &(fr_tiny_options){.arch = "llama", .type = FR_TYPE_Q8_0},
+                   fr_kern_of(FR_ISA_SCALAR), 1);
+    fr_test_ids(text, PROMPT, o.model.config.n_vocab, 43);
+    output plain = decode(&o.model, NULL, &LAWS[0], text, 1000, 0);
+    memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
+    // Five nodes, all right, and three attached rows: 55 tokens take 11 passes. Every guess says
+    // of itself that it holds with 0.9.
+    fr_stats s = stats_of(&o.model, text, TRUTH, 5);
+    assert_int_equal(s.passes, 11);
+    assert_int_equal(s.rows, 88);
+    assert_int_equal(s.passes_by_rows[8], 11);
+    assert_true(s.seconds_by_rows[8] > 0 && s.seconds_by_rows[8] <= s.seconds_verify);
+    assert_true(s.expected > 11 * 4.6 - 1e-4 && s.expected < 11 * 4.6 + 1e-4);
+    // Passes of more rows than are told apart; the last token has no room for a guess.
+    s = stats_of(&o.model, text, WIDE, 80);
+    int64_t counted = 0;
+    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
+        counted += s.passes_by_rows[i];
+    assert_int_equal(counted, s.passes);
+    assert_true(s.passes_by_rows[0] >= s.passes - 1 && s.seconds_by_rows[0] > 0);
+    fr_opened_close(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_drafter_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(limits_cut_inside_an_accepted_path),
         cmocka_unit_test(prefix_reuse_keeps_the_bits),
+        cmocka_unit_test(passes_are_counted_by_their_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

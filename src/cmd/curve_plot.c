@@ -21,8 +21,9 @@ static int by_x(const void *a, const void *b) {
 }
 
 static fr_plot_point limit_at(const fr_curve *c, fr_rates rates, double rows) {
-    return (fr_plot_point){rows, 1e3 * fr_limit(rates, (double)c->info.weights_bytes,
-                                                rows * (double)c->info.macs_per_row)};
+    return (fr_plot_point){.x = rows,
+                           .y = 1e3 * fr_limit(rates, (double)c->info.weights_bytes,
+                                               rows * (double)c->info.macs_per_row)};
 }
 
 // Level up to the rows whose products take as long as reading; then it rises. Returns how many.
@@ -43,8 +44,8 @@ static int limit_points(const fr_curve *c, fr_rates rates, fr_plot_point to[3]) 
 static void draw_context(const fr_curve *c, drawing *d, int k) {
     for (int i = 0; i < c->n_rows; i++) {
         const fr_summary *s = fr_curve_at(c, k, i);
-        d->least[k][i] = (fr_plot_point){c->rows[i], 1e3 * s->least};
-        d->median[k][i] = (fr_plot_point){c->rows[i], 1e3 * s->median};
+        d->least[k][i] = (fr_plot_point){.x = c->rows[i], .y = 1e3 * s->least};
+        d->median[k][i] = (fr_plot_point){.x = c->rows[i], .y = 1e3 * s->median};
     }
     qsort(d->least[k], (size_t)c->n_rows, sizeof **d->least, by_x);
     qsort(d->median[k], (size_t)c->n_rows, sizeof **d->median, by_x);
@@ -93,6 +94,8 @@ fr_status fr_curve_plot(const fr_curve *c, const char *path, fr_error *err) {
                           .note = d->note,
                           .x_label = "rows in one pass, logits on all of them",
                           .y_label = "milliseconds",
+                          .x_steps = FR_PLOT_POWERS_OF_TWO,
+                          .y_steps = FR_PLOT_DECIMAL,
                           .series = d->series,
                           .n_series = list_series(c, d)};
     fr_buffer svg = {0};

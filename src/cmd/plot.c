@@ -1,14 +1,21 @@
-// plot.c — ticks, axes, curves and legend.
+// plot.c — axes, curves, bars and legend.
 #include "cmd/plot.h"
-#include "text/utf8.h"
+#include "cmd/markup.h"
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 760, HEIGHT = 500, LEFT = 70, RIGHT = 738, BOTTOM = 444, MANY_TICKS = 12 };
+enum { WIDTH = 760, LEFT = 70, RIGHT = 738, TALL = 334, BELOW = 56, LEGEND_MOST = 100 };
 // The legend runs in lines between the titles and the curves. Letters are taken to be 7 wide.
-enum { LEGEND_TOP = 90, LEGEND_LINE = 20, SWATCH = 30, LETTER = 7, GAP = 8 };
+enum {
+    LEGEND_TOP = 90,
+    LEGEND_LINE = 20,
+    SWATCH = 30,
+    LETTER = 7,
+    GAP = 8,
+    CAP = 4,
+    BAR_MOST = 90
+};
 
 // Light by default; viewers that know of dark paper take the second half.
 static const char style[] =
@@ -17,7 +24,8 @@ static const char style[] =
     ".grid{stroke:#e1e5ea}.axis{stroke:#59636e}\n"
     ".limit{stroke:#6b7682;stroke-width:1.6}.band{fill:#8a949f;fill-opacity:.22}\n"
     ".line{stroke-width:2}.thin{stroke-width:1.2;stroke-dasharray:5 4}\n"
-    ".limit,.line,.thin{fill:none;stroke-linejoin:round}\n"
+    ".mark{stroke-width:1.8;stroke-dasharray:2 3}.whisker{stroke:#1c2126;stroke-width:1.4}\n"
+    ".limit,.line,.thin,.mark,.whisker{fill:none;stroke-linejoin:round}.pale{opacity:.5}\n"
     ".s0{stroke:#1668b8}.s1{stroke:#c2530a}.s2{stroke:#1d7f46}\n"
     ".s3{stroke:#8a3fa8}.s4{stroke:#b3283d}.s5{stroke:#7a6a00}\n"
     ".d0{fill:#1668b8}.d1{fill:#c2530a}.d2{fill:#1d7f46}\n"
@@ -25,200 +33,290 @@ static const char style[] =
     "@media (prefers-color-scheme:dark){\n"
     ".paper{fill:#14181d}.ink{fill:#e8ebee}.soft{fill:#a4aeb9}\n"
     ".grid{stroke:#2b323a}.axis{stroke:#8d98a4}\n"
-    ".limit{stroke:#9aa5b1}.band{fill:#9aa5b1}\n"
+    ".limit{stroke:#9aa5b1}.band{fill:#9aa5b1}.whisker{stroke:#e8ebee}\n"
     ".s0{stroke:#5fb0f5}.s1{stroke:#f39a55}.s2{stroke:#58c98a}\n"
     ".s3{stroke:#cf93ea}.s4{stroke:#f3808f}.s5{stroke:#d9c64a}\n"
     ".d0{fill:#5fb0f5}.d1{fill:#f39a55}.d2{fill:#58c98a}\n"
     ".d3{fill:#cf93ea}.d4{fill:#f3808f}.d5{fill:#d9c64a}\n"
     "}\n</style>\n";
 
-// ---------------------------------------------------------------- ticks
+typedef struct axis {
+    bool logarithmic;
+    double lo, hi, from, to; // values; where they lie in the picture
+    double tick[FR_PLOT_TICKS];
+    int n; // ticks
+} axis;
 
-// The i-th round number, i of any sign.
-static double tick_of(fr_plot_steps steps, bool decades, int i) {
-    static const double mantissa[] = {1, 2, 5};
-    if (steps == FR_PLOT_POWERS_OF_TWO) return ldexp(1, i);
-    if (decades) return pow(10, i);
-    const int decade = (int)floor(i / 3.0);
-    return mantissa[i - 3 * decade] * pow(10, decade);
-}
-
-static int list_ticks(fr_plot_steps steps, bool decades, double lo, double hi,
-                      double ticks[FR_PLOT_TICKS]) {
-    const double base = steps == FR_PLOT_POWERS_OF_TWO ? 2 : 10, per_base = decades ? 1 : 3;
-    const double slack = 1e-9; // 0.2 must count as 2e-1 however it was computed
-    int i = (int)(floor(log(lo) / log(base)) * (steps == FR_PLOT_DECIMAL ? per_base : 1)) - 1,
-        n = 0;
-    while (tick_of(steps, decades, i + 1) <= lo * (1 + slack))
-        i++;
-    do
-        ticks[n++] = tick_of(steps, decades, i++);
-    while (n < FR_PLOT_TICKS && (n < 2 || ticks[n - 1] < hi * (1 - slack)));
-    return n;
-}
-
-int fr_plot_ticks(fr_plot_steps steps, double lo, double hi, double ticks[FR_PLOT_TICKS]) {
-    const int n = list_ticks(steps, false, lo, hi, ticks);
-    return n > MANY_TICKS && steps == FR_PLOT_DECIMAL ? list_ticks(steps, true, lo, hi, ticks) : n;
-}
-
-// ---------------------------------------------------------------- text
-
-fr_status fr_plot_escape(fr_buffer *out, const char *text, fr_error *err) {
-    const uint8_t *p = (const uint8_t *)text;
-    fr_status st = FR_OK;
-    for (size_t n = strlen(text); n && !st;) {
-        const fr_utf8_step step = fr_utf8_next(p, n);
-        const bool known = step.kind == FR_UTF8_WHOLE && step.code >= 0x20 && step.code != 0x7f &&
-                           step.code != 0xfffe && step.code != 0xffff;
-        const char *put = !known             ? "\uFFFD"
-                          : step.code == '&' ? "&amp;"
-                          : step.code == '<' ? "&lt;"
-                          : step.code == '>' ? "&gt;"
-                          : step.code == '"' ? "&quot;"
-                                             : NULL;
-        st = put ? fr_buffer_add(out, put, strlen(put), err)
-                 : fr_buffer_add(out, p, (size_t)step.bytes, err);
-        p += step.bytes;
-        n -= (size_t)step.bytes;
-    }
-    return st;
-}
-
-typedef struct pen { // keeps the first failure
+typedef struct pen {
     const fr_plot *plot;
-    fr_buffer *out;
-    fr_error *err;
-    fr_status st;
-    double x[FR_PLOT_TICKS], y[FR_PLOT_TICKS], top; // top: of the curves, below the legend
-    int n_x, n_y;
+    fr_markup m;
+    axis x, y;
+    double top, bottom; // of the curves
+    int n_bars;         // series of bars
 } pen;
 
-__attribute__((format(printf, 2, 3))) static void put(pen *p, const char *format, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!p->st) p->st = fr_buffer_add(p->out, text, (size_t)n, p->err);
+static double place(const axis *a, double v) {
+    const double part =
+        a->logarithmic ? log(v / a->lo) / log(a->hi / a->lo) : (v - a->lo) / (a->hi - a->lo);
+    return a->from + (a->to - a->from) * part;
 }
 
 static void put_text(pen *p, const char *attributes, double x, double y, const char *text) {
-    put(p, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    if (!p->st) p->st = fr_plot_escape(p->out, text, p->err);
-    put(p, "</text>\n");
+    fr_markup_put(&p->m, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    fr_markup_text(&p->m, text);
+    fr_markup_raw(&p->m, "</text>\n");
 }
 
-// ---------------------------------------------------------------- the picture
+// ---------------------------------------------------------------- axes
 
-static double x_of(const pen *p, double x) {
-    return LEFT + (RIGHT - LEFT) * log(x / p->x[0]) / log(p->x[p->n_x - 1] / p->x[0]);
+static axis axis_of(fr_plot_steps steps, double lo, double hi) {
+    axis a = {.logarithmic = steps == FR_PLOT_POWERS_OF_TWO || steps == FR_PLOT_DECIMAL};
+    a.n = fr_plot_ticks(steps, lo, hi, a.tick);
+    a.lo = a.tick[0];
+    a.hi = a.tick[a.n - 1];
+    return a;
 }
 
-static double y_of(const pen *p, double y) {
-    return BOTTOM - (BOTTOM - p->top) * log(y / p->y[0]) / log(p->y[p->n_y - 1] / p->y[0]);
+// Bars stand around their x: half a step more on both sides, with ticks at the values alone.
+static void make_room_for_bars(axis *x, double lo, double hi) {
+    int n = 0;
+    for (int i = 0; i < x->n; i++)
+        if (x->tick[i] >= lo - 0.5 && x->tick[i] <= hi + 0.5) x->tick[n++] = x->tick[i];
+    x->n = n;
+    x->lo = lo - 0.5;
+    x->hi = hi + 0.5;
 }
 
 static void choose_axes(pen *p) {
-    double x_lo = INFINITY, x_hi = 0, y_lo = INFINITY, y_hi = 0;
-    for (int i = 0; i < p->plot->n_series; i++)
-        for (int k = 0; k < p->plot->series[i].n; k++) {
-            const fr_plot_point at = p->plot->series[i].points[k];
+    double x_lo = INFINITY, x_hi = -INFINITY, y_lo = INFINITY, y_hi = -INFINITY;
+    for (int i = 0; i < p->plot->n_series; i++) {
+        const fr_plot_series *s = &p->plot->series[i];
+        p->n_bars += s->style == FR_PLOT_BARS;
+        for (int k = 0; k < s->n; k++) {
+            const fr_plot_point at = s->points[k];
             x_lo = fmin(x_lo, at.x), x_hi = fmax(x_hi, at.x);
-            y_lo = fmin(y_lo, at.y), y_hi = fmax(y_hi, at.y);
+            if (s->style == FR_PLOT_MARK) continue;
+            const bool interval = at.low < at.high;
+            y_lo = fmin(y_lo, interval ? fmin(at.y, at.low) : at.y);
+            y_hi = fmax(y_hi, interval ? fmax(at.y, at.high) : at.y);
         }
-    p->n_x = fr_plot_ticks(FR_PLOT_POWERS_OF_TWO, x_lo, x_hi, p->x);
-    p->n_y = fr_plot_ticks(FR_PLOT_DECIMAL, y_lo, y_hi, p->y);
+    }
+    p->x = axis_of(p->plot->groups ? FR_PLOT_COUNTS : p->plot->x_steps, x_lo, x_hi);
+    if (p->plot->groups) {
+        make_room_for_bars(&p->x, 0, p->plot->n_groups - 1);
+        p->x.n = 0; // names stand there
+    } else if (p->n_bars) {
+        make_room_for_bars(&p->x, x_lo, x_hi);
+    }
+    p->y = axis_of(p->plot->y_steps, p->plot->y_from_zero ? fmin(0, y_lo) : y_lo, y_hi);
+    p->x.from = LEFT;
+    p->x.to = RIGHT;
+    p->y.from = p->bottom;
+    p->y.to = p->top;
+}
+
+// Cut to `letters` bytes, not within a character.
+static const char *cut(char room[LEGEND_MOST], const char *text, int letters) {
+    if (letters > LEGEND_MOST - 4) letters = LEGEND_MOST - 4;
+    if ((int)strlen(text) <= letters) return text;
+    int n = letters - 1;
+    while (n > 0 && ((uint8_t)text[n] & 0xC0) == 0x80)
+        n--;
+    snprintf(room, LEGEND_MOST, "%.*s\u2026", n, text);
+    return room;
+}
+
+// Long names stand on two lines in turn. Returns where the lowest stands.
+static double put_groups(pen *p) {
+    const double step = (RIGHT - LEFT) / (double)p->plot->n_groups;
+    bool wide = false;
+    for (int i = 0; i < p->plot->n_groups; i++)
+        wide |= LETTER * (double)strlen(p->plot->groups[i]) > step;
+    for (int i = 0; i < p->plot->n_groups; i++) {
+        char room[LEGEND_MOST];
+        put_text(p, "class=\"ink\" text-anchor=\"middle\"", place(&p->x, i),
+                 p->bottom + (wide && i % 2 ? 34 : 18),
+                 cut(room, p->plot->groups[i], (int)((wide ? 2 : 1) * step / LETTER)));
+    }
+    return p->bottom + (wide ? 34 : 18);
 }
 
 static void put_axes(pen *p) {
     char number[32];
-    for (int i = 0; i < p->n_x; i++) {
-        const double x = x_of(p, p->x[i]);
-        put(p, "<path class=\"grid\" d=\"M%.1f %.0f V%d\"/>\n", x, p->top, BOTTOM);
-        snprintf(number, sizeof number, "%.10g", p->x[i]);
-        put_text(p, "class=\"soft\" text-anchor=\"middle\"", x, BOTTOM + 19, number);
+    for (int i = 0; i < p->x.n; i++) {
+        const double x = place(&p->x, p->x.tick[i]);
+        if (!p->n_bars)
+            fr_markup_put(&p->m, "<path class=\"grid\" d=\"M%.1f %.0f V%.0f\"/>\n", x, p->top,
+                          p->bottom);
+        snprintf(number, sizeof number, "%.10g", p->x.tick[i]);
+        put_text(p, "class=\"soft\" text-anchor=\"middle\"", x, p->bottom + 19, number);
     }
-    for (int i = 0; i < p->n_y; i++) {
-        const double y = y_of(p, p->y[i]);
-        put(p, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", LEFT, y, RIGHT);
-        snprintf(number, sizeof number, "%.10g", p->y[i]);
+    const double lowest = p->plot->groups ? put_groups(p) : p->bottom + 19;
+    for (int i = 0; i < p->y.n; i++) {
+        const double y = place(&p->y, p->y.tick[i]);
+        fr_markup_put(&p->m, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", LEFT, y, RIGHT);
+        snprintf(number, sizeof number, "%.10g", p->y.tick[i]);
         put_text(p, "class=\"soft\" text-anchor=\"end\"", LEFT - 8, y + 4, number);
     }
-    put(p, "<path class=\"axis\" fill=\"none\" d=\"M%d %.0f V%d H%d\"/>\n", LEFT, p->top, BOTTOM,
-        RIGHT);
-    put_text(p, "class=\"ink\" text-anchor=\"middle\"", 0.5 * (LEFT + RIGHT), BOTTOM + 42,
-             p->plot->x_label);
-    put(p, "<g transform=\"translate(20 %.0f) rotate(-90)\">", 0.5 * (p->top + BOTTOM));
+    fr_markup_put(&p->m, "<path class=\"axis\" fill=\"none\" d=\"M%d %.0f V%.0f H%d\"/>\n", LEFT,
+                  p->top, p->bottom, RIGHT);
+    put_text(p, "class=\"ink\" text-anchor=\"middle\"", 0.5 * (LEFT + RIGHT),
+             fmin(lowest + 23, p->bottom + BELOW - 6), p->plot->x_label);
+    fr_markup_put(&p->m, "<g transform=\"translate(20 %.0f) rotate(-90)\">",
+                  0.5 * (p->top + p->bottom));
     put_text(p, "class=\"ink\" text-anchor=\"middle\"", 0, 0, p->plot->y_label);
-    put(p, "</g>\n");
+    fr_markup_raw(&p->m, "</g>\n");
 }
 
-// The attributes of a stroke of this style.
-static void put_stroke(pen *p, const fr_plot_series *s) {
-    if (s->style == FR_PLOT_LINE) put(p, "class=\"line s%d\"", s->color);
-    if (s->style == FR_PLOT_DASHED) put(p, "class=\"thin s%d\"", s->color);
-    if (s->style == FR_PLOT_LIMIT) put(p, "class=\"limit\"");
-    if (s->style == FR_PLOT_BAND) put(p, "class=\"band\"");
+// ---------------------------------------------------------------- series
+
+// The attributes of a stroke or an area of this style.
+static void put_class(pen *p, const fr_plot_series *s) {
+    static const char *const classes[] = {
+        [FR_PLOT_LINE] = "line s", [FR_PLOT_DASHED] = "thin s", [FR_PLOT_LIMIT] = "limit",
+        [FR_PLOT_BAND] = "band",   [FR_PLOT_BARS] = "d",        [FR_PLOT_MARK] = "mark s"};
+    if (s->style == FR_PLOT_LIMIT || s->style == FR_PLOT_BAND)
+        fr_markup_put(&p->m, "class=\"%s\"", classes[s->style]);
+    else
+        fr_markup_put(&p->m, "class=\"%s%d%s\"", classes[s->style], s->color % FR_PLOT_COLORS,
+                      s->color / FR_PLOT_COLORS % 2 ? " pale" : "");
 }
 
-static void put_series(pen *p, const fr_plot_series *s) {
-    put(p, "<path ");
-    put_stroke(p, s);
-    put(p, " d=\"");
+static void put_dot(pen *p, const fr_plot_series *s, double x, double y) {
+    fr_markup_put(&p->m, "<circle class=\"d%d%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"/>\n",
+                  s->color % FR_PLOT_COLORS, s->color / FR_PLOT_COLORS % 2 ? " pale" : "", x, y);
+}
+
+static void put_whisker(pen *p, const fr_plot_point *at, double x, double width) {
+    if (at->low >= at->high) return;
+    const double low = place(&p->y, at->low), high = place(&p->y, at->high);
+    const double cap = fmin(CAP, 0.5 * width);
+    fr_markup_put(
+        &p->m,
+        "<path class=\"whisker\" d=\"M%.1f %.1f V%.1f M%.1f %.1f h%.1f M%.1f %.1f h%.1f\"/>\n", x,
+        low, high, x - cap, low, 2 * cap, x - cap, high, 2 * cap);
+}
+
+static void put_curve(pen *p, const fr_plot_series *s) {
+    fr_markup_raw(&p->m, "<path ");
+    put_class(p, s);
+    fr_markup_raw(&p->m, " d=\"");
     for (int i = 0; i < s->n; i++)
-        put(p, "%c%.1f %.1f", i ? 'L' : 'M', x_of(p, s->points[i].x), y_of(p, s->points[i].y));
-    put(p, "%s\"/>\n", s->style == FR_PLOT_BAND ? "Z" : "");
-    for (int i = 0; i < s->n && s->style == FR_PLOT_LINE; i++)
-        put(p, "<circle class=\"d%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"/>\n", s->color,
-            x_of(p, s->points[i].x), y_of(p, s->points[i].y));
+        fr_markup_put(&p->m, "%c%.1f %.1f", i ? 'L' : 'M', place(&p->x, s->points[i].x),
+                      place(&p->y, s->points[i].y));
+    fr_markup_put(&p->m, "%s\"/>\n", s->style == FR_PLOT_BAND ? "Z" : "");
+    for (int i = 0; i < s->n; i++) {
+        const double x = place(&p->x, s->points[i].x);
+        put_whisker(p, &s->points[i], x, 2 * CAP);
+        if (s->style == FR_PLOT_LINE) put_dot(p, s, x, place(&p->y, s->points[i].y));
+    }
+}
+
+// The index-th of the bars at every x.
+static void put_bars(pen *p, const fr_plot_series *s, int index) {
+    const double unit = (p->x.to - p->x.from) / (p->x.hi - p->x.lo);
+    const double width = fmin(BAR_MOST, 0.8 * unit / p->n_bars);
+    const double gap = width > 8 ? 2 : width > 4 ? 1 : 0;
+    for (int i = 0; i < s->n; i++) {
+        const double x = place(&p->x, s->points[i].x) + (index - 0.5 * p->n_bars) * width;
+        const double y = place(&p->y, s->points[i].y), zero = place(&p->y, 0);
+        fr_markup_raw(&p->m, "<path ");
+        put_class(p, s);
+        fr_markup_put(&p->m, " d=\"M%.1f %.1f H%.1f V%.1f H%.1fZ\"/>\n", x, y, x + width - gap,
+                      zero, x);
+        put_whisker(p, &s->points[i], x + 0.5 * (width - gap), width - gap);
+    }
+}
+
+static void put_mark(pen *p, const fr_plot_series *s) {
+    fr_markup_raw(&p->m, "<path ");
+    put_class(p, s);
+    fr_markup_put(&p->m, " d=\"M%.1f %.0f V%.0f\"/>\n", place(&p->x, s->points[0].x), p->top,
+                  p->bottom);
+}
+
+static void put_all_series(pen *p) {
+    int bars = 0;
+    for (int i = 0; i < p->plot->n_series; i++) {
+        const fr_plot_series *s = &p->plot->series[i];
+        if (!s->n) continue;
+        if (s->style == FR_PLOT_BARS)
+            put_bars(p, s, bars++);
+        else if (s->style == FR_PLOT_MARK)
+            put_mark(p, s);
+        else
+            put_curve(p, s);
+    }
+}
+
+// ---------------------------------------------------------------- legend
+
+typedef struct entry { // of a series: where its swatch begins, and its words
+    double x, y;
+    const char *label; // NULL: it has none
+    char room[LEGEND_MOST];
+} entry;
+
+// The entry of the next series; `at` is that of the one before it, {0} before the first.
+static void next_entry(entry *at, const fr_plot_series *s) {
+    if (!at->y) *at = (entry){.x = LEFT, .y = LEGEND_TOP};
+    if (at->label) at->x += SWATCH + 3 * GAP + LETTER * (double)strlen(at->label);
+    at->label =
+        s->label && s->n ? cut(at->room, s->label, (RIGHT - LEFT - SWATCH - GAP) / LETTER) : NULL;
+    if (!at->label || at->x == LEFT) return;
+    if (at->x + SWATCH + GAP + LETTER * (double)strlen(at->label) <= RIGHT) return;
+    at->x = LEFT;
+    at->y += LEGEND_LINE;
 }
 
 static void put_swatch(pen *p, const fr_plot_series *s, double x, double y) {
-    put(p, "<path ");
-    put_stroke(p, s);
-    if (s->style == FR_PLOT_BAND)
-        put(p, " d=\"M%.0f %.0f h%d v10 h-%dZ\"/>\n", x, y - 9, SWATCH, SWATCH);
+    fr_markup_raw(&p->m, "<path ");
+    put_class(p, s);
+    if (s->style == FR_PLOT_BAND || s->style == FR_PLOT_BARS)
+        fr_markup_put(&p->m, " d=\"M%.0f %.0f h%d v10 h-%dZ\"/>\n", x, y - 9, SWATCH, SWATCH);
+    else if (s->style == FR_PLOT_MARK)
+        fr_markup_put(&p->m, " d=\"M%.0f %.0f v14\"/>\n", x + SWATCH / 2, y - 11);
     else
-        put(p, " d=\"M%.0f %.0f h%d\"/>\n", x, y - 4, SWATCH);
-    if (s->style == FR_PLOT_LINE)
-        put(p, "<circle class=\"d%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"3.2\"/>\n", s->color,
-            x + SWATCH / 2, y - 4);
+        fr_markup_put(&p->m, " d=\"M%.0f %.0f h%d\"/>\n", x, y - 4, SWATCH);
+    if (s->style == FR_PLOT_LINE) put_dot(p, s, x + SWATCH / 2, y - 4);
 }
 
 static void put_legend(pen *p) {
-    double x = LEFT, y = LEGEND_TOP;
+    entry at = {.label = NULL};
     for (int i = 0; i < p->plot->n_series; i++) {
-        const fr_plot_series *s = &p->plot->series[i];
-        if (!s->label) continue;
-        const double width = SWATCH + GAP + LETTER * (double)strlen(s->label);
-        if (x > LEFT && x + width > RIGHT) {
-            x = LEFT;
-            y += LEGEND_LINE;
-        }
-        put_swatch(p, s, x, y);
-        put_text(p, "class=\"ink\"", x + SWATCH + GAP, y, s->label);
-        x += width + 2 * GAP;
+        next_entry(&at, &p->plot->series[i]);
+        if (!at.label) continue;
+        put_swatch(p, &p->plot->series[i], at.x, at.y);
+        put_text(p, "class=\"ink\"", at.x + SWATCH + GAP, at.y, at.label);
     }
-    p->top = y + LEGEND_LINE;
+}
+
+// The curves keep their height however long the legend is.
+static void choose_heights(pen *p) {
+    entry at = {.y = 0};
+    for (int i = 0; i < p->plot->n_series; i++)
+        next_entry(&at, &p->plot->series[i]);
+    p->top = fmax(at.y, LEGEND_TOP) + LEGEND_LINE;
+    p->bottom = p->top + TALL;
 }
 
 fr_status fr_plot_svg(const fr_plot *plot, fr_buffer *out, fr_error *err) {
-    pen p = {.plot = plot, .out = out, .err = err};
+    pen p = {.plot = plot, .m = {.out = out, .err = err}};
+    choose_heights(&p);
     choose_axes(&p);
-    put(&p,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-        "height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n",
-        WIDTH, HEIGHT, WIDTH, HEIGHT);
-    if (!p.st) p.st = fr_buffer_add(out, style, sizeof style - 1, err);
-    put(&p, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, HEIGHT);
+    const double height = p.bottom + BELOW;
+    fr_markup_put(&p.m,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
+                  "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"13\">\n",
+                  WIDTH, height, WIDTH, height);
+    fr_markup_raw(&p.m, style);
+    fr_markup_put(&p.m, "<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n", WIDTH, height);
     put_text(&p, "class=\"ink\" font-size=\"17\" font-weight=\"bold\"", LEFT, 28, plot->title);
     put_text(&p, "class=\"soft\"", LEFT, 48, plot->subtitle);
     put_text(&p, "class=\"soft\"", LEFT, 66, plot->note);
     put_legend(&p);
     put_axes(&p);
-    for (int i = 0; i < plot->n_series; i++)
-        put_series(&p, &plot->series[i]);
-    put(&p, "</svg>\n");
-    return p.st;
+    put_all_series(&p);
+    fr_markup_raw(&p.m, "</svg>\n");
+    return p.m.st;
 }

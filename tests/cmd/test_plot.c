@@ -1,5 +1,6 @@
 // The picture: ticks, markup, and that a file is whole or not there.
 #define _GNU_SOURCE
+#include "cmd/markup.h"
 #include "cmd/plot.h"
 #include "cmd/save.h"
 #include <dirent.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "cmd/xml.h"
 
 static void expect_ticks(fr_plot_steps steps, double lo, double hi, int n, const double *expected) {
     double ticks[FR_PLOT_TICKS];
@@ -37,6 +40,13 @@ static void ticks_are_round_and_span_the_values(void **state) {
     EXPECT_TICKS(FR_PLOT_DECIMAL, 0.2, 0.5, 0.2, 0.5);
     EXPECT_TICKS(FR_PLOT_DECIMAL, 0.03, 0.03, 0.02, 0.05);
     EXPECT_TICKS(FR_PLOT_DECIMAL, 1000, 1001, 1000, 2000);
+    EXPECT_TICKS(FR_PLOT_LINEAR, 0, 1.32, 0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4);
+    EXPECT_TICKS(FR_PLOT_LINEAR, 0, 0.3, 0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3);
+    EXPECT_TICKS(FR_PLOT_LINEAR, -3, 90, -20, 0, 20, 40, 60, 80, 100);
+    EXPECT_TICKS(FR_PLOT_LINEAR, 0, 0, 0, 0.2);
+    EXPECT_TICKS(FR_PLOT_COUNTS, 1, 3, 1, 2, 3);
+    EXPECT_TICKS(FR_PLOT_COUNTS, 1, 1, 1, 2);
+    EXPECT_TICKS(FR_PLOT_COUNTS, 1, 64, 0, 10, 20, 30, 40, 50, 60, 70);
     EXPECT_TICKS(FR_PLOT_DECIMAL, 0.004, 3e4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1e3, 1e4, 1e5);
     double ticks[FR_PLOT_TICKS];
     for (double lo = 1e-9; lo < 1e9; lo *= 1.7)
@@ -45,12 +55,15 @@ static void ticks_are_round_and_span_the_values(void **state) {
             assert_in_range(n, 2, FR_PLOT_TICKS);
             assert_true(ticks[0] <= lo * 1.000001 && ticks[n - 1] >= hi * 0.999999);
             assert_true(n == 2 || (ticks[1] > lo && ticks[n - 2] < hi));
+            const int m = fr_plot_ticks(FR_PLOT_LINEAR, lo, hi, ticks);
+            assert_in_range(m, 2, 11);
+            assert_true(ticks[0] <= lo * 1.000001 && ticks[m - 1] >= hi * 0.999999);
         }
 }
 
 static void expect_escaped(const char *text, const char *expected) {
     fr_buffer b = {0};
-    assert_int_equal(fr_plot_escape(&b, text, NULL), FR_OK);
+    assert_int_equal(fr_markup_escape(&b, text, NULL), FR_OK);
     assert_string_equal(b.n ? b.data : "", expected);
     fr_buffer_free(&b);
 }
@@ -65,49 +78,8 @@ static void any_bytes_become_character_data(void **state) {
     expect_escaped("\xef\xbf\xbf", "\uFFFD"); // U+FFFF is no character of XML
 }
 
-// Tags nest, attributes are quoted, '&' begins one of the entities: enough for what is written
-// here.
-static void assert_well_formed(const char *s) {
-    char open[16][16];
-    int depth = 0, elements = 0;
-    while (*s) {
-        if (*s == '&')
-            assert_true(!strncmp(s, "&lt;", 4) || !strncmp(s, "&gt;", 4) ||
-                        !strncmp(s, "&amp;", 5) || !strncmp(s, "&quot;", 6));
-        if (*s++ != '<') continue;
-        const bool closes = *s == '/';
-        s += closes;
-        const size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz");
-        assert_in_range(n, 1, 15);
-        char name[16];
-        snprintf(name, sizeof name, "%.*s", (int)n, s);
-        for (s += n; *s != '>' && *s != '/';) {
-            assert_int_equal(*s, ' ');
-            s += 1 + strspn(s, " ");
-            s += strcspn(s, "=<>\"");
-            assert_true(s[0] == '=' && s[1] == '"');
-            s += 2;
-            s += strcspn(s, "\"<");
-            assert_int_equal(*s++, '"');
-        }
-        if (closes) {
-            assert_true(depth > 0);
-            assert_string_equal(open[--depth], name);
-        } else if (*s == '/') {
-            s++;
-            elements++;
-        } else {
-            assert_in_range(depth, 0, 15);
-            strcpy(open[depth++], name);
-            elements++;
-        }
-        assert_int_equal(*s++, '>');
-    }
-    assert_int_equal(depth, 0);
-    assert_true(elements > 10);
-}
-
-static const fr_plot_point points[] = {{1, 30}, {4, 40}, {64, 700}}, one = {1, 0.5};
+static const fr_plot_point points[] = {{.x = 1, .y = 30}, {.x = 4, .y = 40}, {.x = 64, .y = 700}},
+                           one = {.x = 1, .y = 0.5};
 
 static void pictures_are_well_formed(void **state) {
     (void)state;
@@ -121,6 +93,8 @@ static void pictures_are_well_formed(void **state) {
                     .note = "n",
                     .x_label = "x",
                     .y_label = "y",
+                    .x_steps = FR_PLOT_POWERS_OF_TWO,
+                    .y_steps = FR_PLOT_DECIMAL,
                     .series = series,
                     .n_series = 5};
     fr_buffer svg = {0};
@@ -137,6 +111,96 @@ static void pictures_are_well_formed(void **state) {
     assert_int_equal(fr_plot_svg(&plot, &svg, NULL), FR_OK);
     assert_well_formed(svg.data);
     assert_null(strstr(svg.data, "nan"));
+    fr_buffer_free(&svg);
+}
+
+// The numbers behind `what` in its n-th occurrence: "M1.5 2 H3" gives 1.5, 2 and 3.
+static int numbers_after(const char *svg, const char *what, int occurrence, double *to, int room) {
+    for (; occurrence >= 0; occurrence--) {
+        svg = strstr(svg, what);
+        if (!svg) fail_msg("no %s", what);
+        svg += strlen(what);
+    }
+    int n = 0;
+    while (n < room && *svg != '"') {
+        char *end;
+        svg += strcspn(svg, "-.0123456789\"");
+        if (*svg == '"') break;
+        to[n++] = strtod(svg, &end);
+        svg = end;
+    }
+    return n;
+}
+
+static void bars_stand_on_zero_beside_each_other(void **state) {
+    (void)state;
+    const fr_plot_point a[] = {{.x = 0, .y = 1, .low = 0.5, .high = 2}, {.x = 1, .y = 2}},
+                        b[] = {{.x = 0, .y = 1.5}, {.x = 1, .y = 0}},
+                        level[] = {{.x = -0.5, .y = 1}, {.x = 1.5, .y = 1}};
+    const fr_plot_series series[] = {{"a", FR_PLOT_BARS, 0, a, 2},
+                                     {"b", FR_PLOT_BARS, 7, b, 2},
+                                     {"plain", FR_PLOT_LIMIT, 0, level, 2}};
+    const fr_plot plot = {.title = "t",
+                          .subtitle = "",
+                          .note = "",
+                          .x_label = "x",
+                          .y_label = "y",
+                          .y_steps = FR_PLOT_LINEAR,
+                          .y_from_zero = true,
+                          .groups = (const char *const[]){"one", "<two>"},
+                          .n_groups = 2,
+                          .series = series,
+                          .n_series = 3};
+    fr_buffer svg = {0};
+    assert_int_equal(fr_plot_svg(&plot, &svg, NULL), FR_OK);
+    assert_well_formed(svg.data);
+    assert_non_null(strstr(svg.data, ">&lt;two&gt;</text>"));
+    // "M left top H right V bottom H left Z"; the first is the swatch of the legend.
+    double first[5], second[5], other[5], line[4];
+    numbers_after(svg.data, "class=\"d0\" d=\"", 1, first, 5);
+    numbers_after(svg.data, "class=\"d0\" d=\"", 2, second, 5);
+    numbers_after(svg.data, "class=\"d1 pale\" d=\"", 1, other, 5);
+    numbers_after(svg.data, "class=\"limit\" d=\"", 1, line, 4);
+    const double zero = first[3];
+    assert_true(second[3] == zero && other[3] == zero);
+    assert_true(fabs((zero - second[1]) - 2 * (zero - first[1])) < 0.3);
+    assert_true(fabs((zero - other[1]) - 1.5 * (zero - first[1])) < 0.3);
+    assert_true(other[0] > first[2] && other[2] < second[0]); // neighbours do not overlap
+    assert_true(line[1] == first[1] && line[3] == line[1]); // a level of 1 is as high as a bar of 1
+    double whisker[3];
+    numbers_after(svg.data, "class=\"whisker\" d=\"", 0, whisker, 3);
+    assert_true(whisker[0] > first[0] && whisker[0] < first[2]);
+    assert_true(fabs((zero - whisker[1]) - 0.5 * (zero - first[1])) < 0.3);
+    assert_true(fabs((zero - whisker[2]) - 2 * (zero - first[1])) < 0.3);
+    fr_buffer_free(&svg);
+}
+
+static void a_mark_is_upright_and_no_part_of_the_heights(void **state) {
+    (void)state;
+    const fr_plot_point curve[] = {{.x = 1, .y = 10}, {.x = 3, .y = 20}}, at = {.x = 2, .y = 1e9};
+    const fr_plot_series series[] = {{"c", FR_PLOT_LINE, 0, curve, 2},
+                                     {"m", FR_PLOT_MARK, 1, &at, 1},
+                                     {"of nothing", FR_PLOT_BARS, 2, NULL, 0}};
+    const fr_plot plot = {.title = "t",
+                          .subtitle = "",
+                          .note = "",
+                          .x_label = "x",
+                          .y_label = "y",
+                          .x_steps = FR_PLOT_COUNTS,
+                          .y_steps = FR_PLOT_LINEAR,
+                          .y_from_zero = true,
+                          .series = series,
+                          .n_series = 3};
+    fr_buffer svg = {0};
+    assert_int_equal(fr_plot_svg(&plot, &svg, NULL), FR_OK);
+    assert_well_formed(svg.data);
+    double line[4], mark[3];
+    numbers_after(svg.data, "class=\"line s0\" d=\"", 1, line, 4);
+    numbers_after(svg.data, "class=\"mark s1\" d=\"", 1, mark, 3);
+    assert_true(fabs(mark[0] - 0.5 * (line[0] + line[2])) < 0.11);
+    assert_null(strstr(svg.data, "nan"));
+    assert_non_null(strstr(svg.data, ">20</text>"));
+    assert_null(strstr(svg.data, "e+"));
     fr_buffer_free(&svg);
 }
 
@@ -218,6 +282,8 @@ int main(void) {
         cmocka_unit_test(ticks_are_round_and_span_the_values),
         cmocka_unit_test(any_bytes_become_character_data),
         cmocka_unit_test(pictures_are_well_formed),
+        cmocka_unit_test(bars_stand_on_zero_beside_each_other),
+        cmocka_unit_test(a_mark_is_upright_and_no_part_of_the_heights),
         cmocka_unit_test(a_file_is_whole_or_the_old_one),
         cmocka_unit_test(what_is_no_file_is_refused),
     };

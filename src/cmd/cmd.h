@@ -15,7 +15,7 @@ enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUP
 
 typedef struct fr_cmd_args { // the values of all options of all commands
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *chat_template, *ids;
-    const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir;
+    const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     double temp, top_p, min_p, repeat_penalty;

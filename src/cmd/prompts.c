@@ -14,6 +14,38 @@ void fr_prompts_free(fr_prompts *p) {
     *p = (fr_prompts){0};
 }
 
+static bool same_text(const char *a, size_t n_a, const char *b, size_t n_b) {
+    return n_a == n_b && (!n_a || !memcmp(a, b, n_a));
+}
+
+static bool same_prompt(const fr_prompt *a, const fr_prompt *b) {
+    bool same = a->n_turns == b->n_turns && !a->system == !b->system &&
+                same_text(a->system, a->system_bytes, b->system, b->system_bytes);
+    for (int i = 0; i < a->n_turns && same; i++)
+        same = same_text(a->turns[i], a->turn_bytes[i], b->turns[i], b->turn_bytes[i]);
+    return same;
+}
+
+int fr_prompts_drop_known(fr_prompts *p, const fr_prompts *known) {
+    int n = 0;
+    for (int i = 0; i < p->n; i++) {
+        const fr_prompt *item = &p->item[i];
+        const int n_known = known == p ? n : known->n;
+        int k = 0;
+        while (k < n_known && !same_prompt(item, &known->item[k]))
+            k++;
+        if (k == n_known) {
+            p->item[n++] = *item;
+            continue;
+        }
+        free(item->turns);
+        free(item->turn_bytes);
+    }
+    const int dropped = p->n - n;
+    p->n = n;
+    return dropped;
+}
+
 static fr_status grow(fr_prompts *p, fr_error *err) {
     if (p->n < p->cap) return FR_OK;
     const int cap = p->cap ? 2 * p->cap : 64;

@@ -26,5 +26,8 @@ fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *
 // The same from texts, each a user's turn; `texts` ends with NULL and must live as long.
 fr_status fr_prompts_from(fr_prompts *p, const char *const *texts, int limit, fr_error *err);
 void fr_prompts_free(fr_prompts *p);
+// Drops from p what says the same (system and turns; ids may differ) as a prompt of `known` or,
+// with known == p, as one before it. Returns how many those were.
+int fr_prompts_drop_known(fr_prompts *p, const fr_prompts *known);
 
 #endif

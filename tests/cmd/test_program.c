@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "cmd/xml.h"
+
 static char folder[64], model[96], model_arg[128], line[1024], path[128];
 static said s, t;
 
@@ -93,6 +95,8 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect(with_model("logits", "--ids 99999"), 2, "--ids 99999: expected whole numbers from 0");
     expect(with_model("logits", ""), 2, "give one of them");
     expect(with_model("bench", ""), 2, "--prompts");
+    expect(with_model("bench", "--prompts ,"), 2, "--prompts");
+    expect(with_model("bench", "--prompts x --tree-sizes 2,0"), 2, "--tree-sizes 0: expected");
     expect("inspect", 2, "a FILE is needed");
     expect("completion csh", 2, "expected bash, zsh or fish");
 }
@@ -105,6 +109,14 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
     expect(with_model("run", "-p abcdefgh -c 4"), 1, "do not fit the context of 4 tokens");
     expect(with_model("bench", "--prompts /nonexistent"), 1, "/nonexistent: No such file");
     char command[2048];
+    const char *good =
+        write_file("good.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n");
+    // Before the model is looked for.
+    snprintf(command, sizeof command,
+             "bench -m /nonexistent.gguf --prompts %s --report /nonexistent/page", good);
+    expect(command, 1, "/nonexistent/page: No such file");
+    snprintf(command, sizeof command, "bench -m /nonexistent.gguf --prompts %s,%s", good, good);
+    expect(command, 2, "good.jsonl is there twice");
     snprintf(command, sizeof command, "%s --messages %s", with_model("run", ""),
              write_file("bad.json", "[{\"role\":5}]"));
     expect(command, 1, "bad.json");
@@ -357,33 +369,80 @@ static void color_is_for_terminals_or_on_demand(void **state) {
     assert_string_equal(s.out, t.err);
 }
 
+static const char first_prompts[] =
+    "{\"id\":\"<a>&\",\"messages\":[{\"role\":\"user\",\"content\":\"the the the\"}]}\n"
+    "{\"id\":\"<b>&\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"},"
+    "{\"role\":\"user\",\"content\":\"one\"},{\"role\":\"user\",\"content\":\"two\"}]}\n";
+// The second of them stands in the first file too.
+static const char second_prompts[] =
+    "{\"id\":\"<c>&\",\"messages\":[{\"role\":\"user\",\"content\":\"three\"}]}\n"
+    "{\"id\":\"d\",\"messages\":[{\"role\":\"user\",\"content\":\"the the the\"}]}\n";
+
+static int bench(said *to, const char *options) {
+    char one[128], rest[512];
+    snprintf(one, sizeof one, "%s", write_file("one.jsonl", first_prompts));
+    snprintf(rest, sizeof rest, "--prompts %s,%s %s", one, write_file("two.jsonl", second_prompts),
+             options);
+    return run_line(to, with_model("bench", rest));
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) fail_msg("%s is no number", key);
+    return json_number_value(value);
+}
+
 static void bench_compares_with_plain_decoding(void **state) {
     (void)state;
-    const char *file =
-        write_file("bench.jsonl",
-                   "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the the the\"}]}\n"
-                   "{\"id\":\"b\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"},"
-                   "{\"role\":\"user\",\"content\":\"one\"},"
-                   "{\"role\":\"user\",\"content\":\"two\"}]}\n");
-    char rest[256];
-    snprintf(rest, sizeof rest,
-             "--prompts %s --drafters prompt-lookup,none,auto -n 16 --repeat 2 --json", file);
-    assert_int_equal(run_line(&s, with_model("bench", rest)), 0);
+    assert_int_equal(
+        bench(&s, "--drafters prompt-lookup,none,auto -n 16 --repeat 2 --tree-sizes 1,3 --json"),
+        0);
     json_t *root = parse(&s), *run;
     size_t i;
     const json_t *runs = json_object_get(root, "runs");
     assert_int_equal(json_array_size(runs), 3);
     json_array_foreach(runs, i, run) {
         static const char *const names[] = {"none", "prompt-lookup", "auto"};
-        static const char *const keys[] = {"tok_s",       "speedup",         "speedup_min",
-                                           "speedup_max", "tokens_per_pass", "accepted_by_depth",
-                                           "draft_share", "rows_per_pass",   "prompts"};
+        static const char *const keys[] = {"tok_s",
+                                           "speedup",
+                                           "speedup_min",
+                                           "speedup_max",
+                                           "tokens_per_pass",
+                                           "speedup_median",
+                                           "speedup_low",
+                                           "speedup_high",
+                                           "draft_share",
+                                           "rows_per_pass",
+                                           "prompts",
+                                           "pairs",
+                                           "expected_tokens_per_pass"};
         assert_string_equal(json_string_value(json_object_get(run, "drafter")), names[i]);
+        if (i < 2) assert_string_equal(json_string_value(json_object_get(run, "used")), names[i]);
         assert_true(json_is_true(json_object_get(run, "identical")));
-        assert_true(json_integer_value(json_object_get(run, "tokens")) ==
-                    json_integer_value(json_object_get(json_array_get(runs, 0), "tokens")));
+        assert_true(json_is_array(json_object_get(run, "accepted_by_depth")));
+        assert_true(number_of(run, "tokens") == number_of(json_array_get(runs, 0), "tokens"));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            if (!json_object_get(run, keys[k])) fail_msg("no %s", keys[k]);
+            number_of(run, keys[k]);
+        // Three prompts of four turns; the fourth prompt repeats the first. Repeats are no answers.
+        assert_true(number_of(run, "prompts") == 3 && number_of(run, "pairs") == 4);
+        assert_true(number_of(run, "speedup_low") <= number_of(run, "speedup_median"));
+        assert_true(number_of(run, "speedup_median") <= number_of(run, "speedup_high"));
+    }
+    assert_non_null(strstr(s.err, "1 prompt is the same as one before"));
+    assert_int_equal(number_of(root, "prompts_repeated"), 1);
+    const json_t *sets = json_object_get(root, "sets"),
+                 *sizes = json_object_get(root, "tree_sizes");
+    assert_int_equal(json_array_size(sets), 2);
+    double tokens = 0;
+    for (i = 0; i < 2; i++)
+        tokens += number_of(json_array_get(json_object_get(json_array_get(sets, i), "runs"), 1),
+                            "tokens");
+    assert_true(tokens == number_of(json_array_get(runs, 1), "tokens"));
+    assert_int_equal(json_array_size(sizes), 4);
+    json_array_foreach(sizes, i, run) {
+        assert_true(number_of(run, "tree") == (i % 2 ? 3 : 1));
+        assert_true(number_of(run, "rows_per_pass") <= (i % 2 ? 4 : 2));
+        assert_true(json_is_true(json_object_get(run, "identical")));
     }
     const json_t *machine = json_object_get(root, "machine");
     assert_int_equal(json_integer_value(json_object_get(machine, "threads")), 2);
@@ -514,6 +573,49 @@ static void bench_tells_promises_from_findings(void **state) {
     json_decref(root);
 }
 
+// A drafter that remembered an earlier run of the same prompt would take fewer passes.
+static void repeats_do_not_help_a_drafter(void **state) {
+    (void)state;
+    double tokens_per_pass[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(bench(&s, i ? "--drafters prompt-lookup -n 40 --no-adapt --json --repeat 3"
+                                     : "--drafters prompt-lookup -n 40 --no-adapt --json"),
+                         0);
+        json_t *root = parse(&s);
+        const json_t *run = json_array_get(json_object_get(root, "runs"), 1);
+        tokens_per_pass[i] = number_of(run, "tokens_per_pass");
+        json_decref(root);
+    }
+    assert_true(tokens_per_pass[0] == tokens_per_pass[1]);
+}
+
+static void bench_writes_a_page(void **state) {
+    (void)state;
+    char options[256];
+    snprintf(options, sizeof options,
+             "--drafters prompt-lookup,auto -n 8 --tree-sizes 2 --report %s/page", folder);
+    assert_int_equal(bench(&s, options), 0);
+    assert_non_null(strstr(s.out, "prompt-lookup, 2 nodes"));
+    snprintf(path, sizeof path, "%s/page/index.html", folder);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    t.n_out = read_back(f, t.out);
+    fclose(f);
+    assert_well_formed(t.out + strlen("<!doctype html>"));
+    static const char *const wanted[] = {
+        "<td>none</td>", "<td>prompt-lookup</td>", "<td>auto", "--tree-sizes 2", "two.jsonl",
+        "<svg ",         "&gt;&amp;</td>"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(t.out, wanted[i])) fail_msg("the page has no %s", wanted[i]);
+    assert_null(strstr(t.out, "<a>"));
+    snprintf(path, sizeof path, "%s/page/bench.json", folder);
+    f = fopen(path, "rb");
+    assert_non_null(f);
+    t.n_out = read_back(f, t.out);
+    fclose(f);
+    json_decref(parse(&t));
+}
+
 static void logits_are_sorted_and_belong_to_the_text(void **state) {
     (void)state;
     assert_int_equal(run_line(&s, with_model("logits", "--ids 104,105,106 --top 9 --all --json")),
@@ -619,6 +721,8 @@ int main(void) {
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(bench_tells_promises_from_findings),
+        cmocka_unit_test(repeats_do_not_help_a_drafter),
+        cmocka_unit_test(bench_writes_a_page),
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),

@@ -1,0 +1,198 @@
+// bench_run.c — the order of work: drafters in turns on one answer after the other.
+#include "cmd/bench.h"
+#include "cmd/generate.h"
+#include "cmd/talk.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct running {
+    fr_bench *bench;
+    const fr_cmd_args *args;
+    fr_engine *engine;
+    fr_cmd_text text;
+    fr_talk talk;
+    fr_ids ids;
+    fr_result *results; // [n_runs] of the turn at hand, valid until their sessions go on
+    fr_progress bar;
+    uint64_t done, total; // generations
+} running;
+
+// ---------------------------------------------------------------- one answer
+
+static bool go_on(void *user, const fr_piece *piece) {
+    running *r = user;
+    (void)piece;
+    fr_progress_show(&r->bar, "bench", r->done, r->total);
+    return !fr_cmd_interrupted();
+}
+
+// One drafter on the ids at hand.
+static fr_status generate(running *r, fr_session *session, int n_predict, fr_result *result,
+                          fr_error *err) {
+    const fr_request request = {.prompt = r->ids.data,
+                                .n_prompt = (int)r->ids.n,
+                                .n_predict = n_predict,
+                                .sampling = r->bench->sampling,
+                                .stream = go_on,
+                                .user = r};
+    const fr_status st = fr_session_generate(session, &request, result, err);
+    if (st) return st;
+    return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
+}
+
+// The first token that is not plain decoding's; -1 where neither a token nor a byte differs.
+static int compare(const fr_result *own, const fr_result *plain) {
+    const int token = fr_first_difference(own->tokens, (size_t)own->n_tokens, plain->tokens,
+                                          (size_t)plain->n_tokens);
+    const bool same_text =
+        own->text_bytes == plain->text_bytes && !memcmp(own->text, plain->text, own->text_bytes);
+    return token < 0 && !same_text ? own->n_tokens : token;
+}
+
+static double rate_of(const fr_result *result) {
+    return fr_cmd_rate(result->stats.completion_tokens, result->stats.seconds_decode);
+}
+
+typedef struct place { // which answer
+    int set, prompt, turn, answer;
+} place;
+
+static fr_status count(running *r, int index, place at, fr_error *err) {
+    const fr_result *own = &r->results[index], *plain = &r->results[0];
+    fr_bench_run *run = &r->bench->runs[index];
+    const fr_bench_set *set = &r->bench->sets[at.set];
+    const char *id = set->prompts.item[at.prompt].id;
+    fr_tally *t = &run->by_set[at.set];
+    const double speed = rate_of(own), plain_speed = rate_of(plain);
+    const fr_pair pair = {at.answer, speed > 0 && plain_speed > 0 ? speed / plain_speed : 1};
+    const int token = compare(own, plain);
+    run->lossless = own->stats.lossless;
+    run->exact_law = own->stats.exact_law;
+    if (token >= 0) {
+        t->broken |= run->lossless;
+        if (!t->difference.file) t->difference = (fr_difference){set->path, id, at.turn, token};
+    }
+    const bool changed = *run->used && strcmp(run->used, own->stats.used);
+    snprintf(run->used, sizeof run->used, "%s", changed ? "several" : own->stats.used);
+    return fr_tally_add(t, &own->stats, own->text_bytes, pair, id, err);
+}
+
+// All drafters and `none` on one turn, one after the other. Who comes first changes from turn to
+// turn, so that neither a drift of the machine nor the place in the row favours any of them.
+static fr_status run_turn(running *r, place at, int shift, fr_error *err) {
+    const int n = r->bench->n_runs;
+    fr_status st = FR_OK;
+    for (int k = 0; k < n && !st; k++, r->done++) {
+        const int i = (k + shift) % n;
+        st = generate(r, r->bench->runs[i].session, r->args->n_predict, &r->results[i], err);
+    }
+    for (int i = 0; i < n && !st; i++)
+        st = count(r, i, at, err);
+    return st;
+}
+
+// ---------------------------------------------------------------- one conversation
+
+static void close_sessions(running *r) {
+    for (int i = 0; i < r->bench->n_runs; i++) {
+        fr_session_close(r->bench->runs[i].session);
+        r->bench->runs[i].session = NULL;
+    }
+}
+
+// Sessions are new for every conversation, so that no prompt is helped by the one before it.
+static fr_status open_sessions(running *r, const fr_prompt *p, fr_error *err) {
+    int64_t need = 64;
+    for (int i = 0; i < p->n_turns; i++) // a byte is a token at most, and a template adds some
+        need += (int64_t)p->turn_bytes[i] + r->args->n_predict + 256;
+    need += (int64_t)p->system_bytes;
+    for (int i = 0; i < r->bench->n_runs; i++) {
+        fr_bench_run *run = &r->bench->runs[i];
+        fr_cmd_args args = *r->args;
+        char nodes[16];
+        snprintf(nodes, sizeof nodes, "%d", run->tree);
+        if (run->tree) args.tree = nodes;
+        const fr_status st =
+            fr_cmd_session_open(&run->session, r->engine, &args, run->spec, need, 0, err);
+        if (st) return st;
+    }
+    return FR_OK;
+}
+
+// `warm`: one short generation that nothing is counted of.
+static fr_status run_conversation(running *r, place at, int shift, bool warm, fr_error *err) {
+    const fr_prompt *p = &r->bench->sets[at.set].prompts.item[at.prompt];
+    fr_talk_drop(&r->talk, 0);
+    fr_status st = open_sessions(r, p, err);
+    if (!st && p->system) st = fr_talk_add(&r->talk, "system", p->system, p->system_bytes, err);
+    for (at.turn = 0; at.turn < p->n_turns && !st; at.turn++, at.answer++) {
+        st = fr_talk_add(&r->talk, "user", p->turns[at.turn], p->turn_bytes[at.turn], err);
+        if (!st) st = fr_talk_encode(&r->talk, &r->text, &r->ids, err);
+        if (st) break;
+        if (warm) {
+            fr_result result;
+            st = generate(r, r->bench->runs[0].session, 8, &result, err);
+            break;
+        }
+        st = run_turn(r, at, shift + at.turn, err);
+        if (!st)
+            st = fr_talk_add(&r->talk, "assistant", r->results[0].text, r->results[0].text_bytes,
+                             err);
+    }
+    close_sessions(r);
+    return st;
+}
+
+// ---------------------------------------------------------------- all of them
+
+static fr_status run_set(running *r, int set, int round, fr_error *err) {
+    const fr_bench_set *s = &r->bench->sets[set];
+    place at = {.set = set, .answer = s->first_answer};
+    for (; at.prompt < s->prompts.n; at.prompt++) {
+        const fr_prompt *p = &s->prompts.item[at.prompt];
+        fr_error why = {0};
+        const fr_status st = run_conversation(r, at, at.prompt + round, false, &why);
+        if (st == FR_EINTR || st == FR_EARG) {
+            *err = why;
+            return st;
+        }
+        if (st)
+            return fr_fail(err, st, "%s, prompt %d (%.40s): %s", s->path, at.prompt + 1, p->id,
+                           why.text);
+        at.answer += p->n_turns;
+    }
+    return FR_OK;
+}
+
+static uint64_t count_generations(const fr_bench *b) {
+    uint64_t turns = 0;
+    for (int set = 0; set < b->n_sets; set++)
+        for (int i = 0; i < b->sets[set].prompts.n; i++)
+            turns += (uint64_t)b->sets[set].prompts.item[i].n_turns;
+    return turns * (uint64_t)b->n_runs * (uint64_t)b->args->repeat;
+}
+
+static fr_status run_all(running *r, fr_error *err) {
+    const fr_cpu_use before = fr_cpu_use_now();
+    fr_status st = run_conversation(r, (place){0}, 0, true, err);
+    fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "answers", 1);
+    for (int round = 0; round < r->args->repeat; round++)
+        for (int set = 0; set < r->bench->n_sets && !st; set++)
+            st = run_set(r, set, round, err);
+    fr_progress_clear(&r->bar);
+    r->bench->others = fr_cpu_use_others(before, fr_cpu_use_now());
+    return st;
+}
+
+fr_status fr_bench_run_all(fr_bench *b, fr_engine *engine, fr_error *err) {
+    running r = {.bench = b, .args = b->args, .engine = engine, .total = count_generations(b)};
+    r.results = calloc((size_t)b->n_runs, sizeof *r.results);
+    if (!r.results) return fr_fail(err, FR_ENOMEM, "bench: no memory for the results");
+    fr_cmd_text_lend(&r.text, engine);
+    fr_status st = fr_cmd_text_template(&r.text, b->args->chat_template, err);
+    if (!st) st = run_all(&r, err);
+    fr_talk_free(&r.talk);
+    fr_ids_free(&r.ids);
+    free(r.results);
+    return st;
+}

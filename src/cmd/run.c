@@ -127,7 +127,9 @@ static int print_drafters(void) {
     puts("Drafters for --drafter, and their settings for --draft-opt:");
     printf("  %-16s %s\n", "auto", "the default: what is predicted to be fastest for this model");
     for (int i = 0; (d = fr_drafter_info_at(i)); i++) {
-        printf("  %-16s %s\n", d->name, d->what);
+        char spec[64];
+        snprintf(spec, sizeof spec, "%s%s", d->name, *d->file ? ":FILE" : "");
+        printf("  %-16s %s%s%s\n", spec, d->what, *d->file ? "; FILE: " : "", d->file);
         for (const char *line = d->options; *line;) {
             const size_t n = strcspn(line, "\n");
             printf("  %-16s   %.*s\n", "", (int)n, line);

@@ -244,7 +244,9 @@ static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *
                    "draft option '%.60s': prompt-lookup has min-score=P and matches=N", option);
 }
 
-fr_status fr_prompt_lookup_open(fr_drafter **out, const fr_drafter_config *config, fr_error *err) {
+fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                                fr_error *err) {
+    (void)file;
     *out = NULL;
     fr_prompt_lookup *d = fr_alloc_zero(sizeof *d);
     fr_status st = FR_OK;

@@ -1,18 +1,27 @@
 #include "draft/registry.h"
+#include "base/alloc.h"
+#include "draft/compose.h"
+#include "draft/spec.h"
 #include <stdio.h>
 #include <string.h>
 
-typedef fr_status open_fn(fr_drafter **out, const fr_drafter_config *config, fr_error *err);
-
 static const struct {
     fr_drafter_info info;
-    open_fn *open; // NULL: plain decoding
+    int cost;                 // of a proposal: the cheaper part of a SPEC proposes first
+    fr_drafter_open_fn *open; // NULL: plain decoding
 } DRAFTERS[] = {
-    {{"none", "plain decoding, one token a pass: the reference", ""}, NULL},
-    {{"prompt-lookup", "n-gram match in the text so far",
+    {{"none", "plain decoding, one token a pass: the reference", "", ""}, 0, NULL},
+    {{"prompt-lookup", "n-gram match in the text so far", "",
       "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.01)\n"
       "matches=N     earlier places looked at, 1 to 16 (default 8)\n"},
+     1,
      fr_prompt_lookup_open},
+    {{"draft-model", "a second, smaller model with the same vocabulary",
+      "a GGUF model of the target's vocabulary",
+      "tree=SHAPE    chain, beam or auto (default)\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"},
+     2,
+     fr_draft_model_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 
@@ -20,27 +29,102 @@ const fr_drafter_info *fr_drafter_info_at(int index) {
     return index >= 0 && index < N_DRAFTERS ? &DRAFTERS[index].info : NULL;
 }
 
-// Its place in the table, or -1.
-static int find(const char *spec) {
-    if (!spec || !strcmp(spec, "auto")) spec = "prompt-lookup";
+int fr_drafter_find(const char *name, size_t bytes) {
     for (int i = 0; i < N_DRAFTERS; i++)
-        if (!strcmp(spec, DRAFTERS[i].info.name)) return i;
+        if (strlen(DRAFTERS[i].info.name) == bytes && !memcmp(name, DRAFTERS[i].info.name, bytes))
+            return i;
     return -1;
 }
 
 fr_status fr_drafter_check(const char *spec, fr_error *err) {
-    if (find(spec) >= 0) return FR_OK;
-    return fr_fail(err, FR_EARG, "drafter '%.80s': expected auto, none or prompt-lookup", spec);
+    fr_spec parsed;
+    return fr_spec_parse(&parsed, spec, err);
 }
 
-fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *spec,
+// ---------------------------------------------------------------- options of several drafters
+
+// Whether a line of the drafter's options begins with the KEY= of this one.
+static bool takes(int drafter, const char *option) {
+    const size_t key = strcspn(option, "=") + 1;
+    for (const char *line = DRAFTERS[drafter].info.options; *line;) {
+        if (!strncmp(line, option, key)) return true;
+        line += strcspn(line, "\n");
+        line += *line != 0;
+    }
+    return false;
+}
+
+// The options that a part of the SPEC takes, in own[]. What no part takes goes to the first one,
+// whose constructor refuses it.
+static void own_options(const fr_spec *spec, int part, const char *const *all, const char **own) {
+    int n = 0;
+    for (int i = 0; all && all[i]; i++) {
+        int takers = 0;
+        for (int k = 0; k < spec->n; k++)
+            takers += takes(spec->part[k].drafter, all[i]);
+        if (takes(spec->part[part].drafter, all[i]) || (!takers && part == 0)) own[n++] = all[i];
+    }
+    own[n] = NULL;
+}
+
+// ---------------------------------------------------------------- open
+
+static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
+                           const fr_drafter_config *config, fr_error *err) {
+    size_t n = 1;
+    while (config->options && config->options[n - 1])
+        n++;
+    const char **own = fr_alloc_array(n, sizeof *own);
+    if (!own) return fr_fail(err, FR_ENOMEM, "drafter: no memory");
+    own_options(spec, i, config->options, own);
+    fr_drafter_config part = *config;
+    part.options = own;
+    const fr_status st = DRAFTERS[spec->part[i].drafter].open(out, spec->part[i].file, &part, err);
+    fr_free(own);
+    if (!st) (*out)->part = (uint8_t)i;
+    return st;
+}
+
+// The parts' numbers, cheap ones first; equal ones stay in the order given.
+static void order_by_cost(const fr_spec *spec, int *order) {
+    for (int i = 0; i < spec->n; i++) {
+        const int cost = DRAFTERS[spec->part[i].drafter].cost;
+        int k = i;
+        for (; k > 0 && DRAFTERS[spec->part[order[k - 1]].drafter].cost > cost; k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+}
+
+static void name_used(char used[64], const fr_spec *spec) {
+    size_t n = 0;
+    used[0] = 0;
+    for (int i = 0; i < spec->n && n < 63; i++)
+        n += (size_t)snprintf(used + n, 64 - n, "%s%s", i ? "+" : "",
+                              DRAFTERS[spec->part[i].drafter].info.name);
+}
+
+fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,
                           const fr_drafter_config *config, fr_error *err) {
+    fr_spec spec;
+    fr_drafter *part[FR_SPEC_PARTS] = {NULL};
+    int order[FR_SPEC_PARTS], n = 0;
     *out = NULL;
-    fr_status st = fr_drafter_check(spec, err);
+    fr_status st = fr_spec_parse(&spec, text, err);
     if (st) return st;
-    int i = find(spec);
-    snprintf(used, 64, "%s", DRAFTERS[i].info.name);
-    return DRAFTERS[i].open ? DRAFTERS[i].open(out, config, err) : FR_OK;
+    name_used(used, &spec);
+    if (!DRAFTERS[spec.part[0].drafter].open) return FR_OK;
+    order_by_cost(&spec, order);
+    while (n < spec.n && !(st = open_part(&part[n], &spec, order[n], config, err)))
+        n++;
+    if (!st && n == 1) {
+        *out = part[0];
+        return FR_OK;
+    }
+    if (!st) st = fr_compose_open(out, part, n, err);
+    for (int i = 0; st && i < n; i++)
+        fr_drafter_close(part[i]);
+    return st;
 }
 
 void fr_drafter_close(fr_drafter *d) {

@@ -1,31 +1,41 @@
-// registry.h — drafters by name.
+// registry.h — drafters by name, and the drafter that a SPEC describes.
 #ifndef FR_DRAFT_REGISTRY_H
 #define FR_DRAFT_REGISTRY_H
 #include "decode/drafter.h"
+#include "text/tokenizer.h"
+
+#define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for
 
 typedef struct fr_drafter_config {
-    const fr_model *model;
+    const fr_model *model;         // the target
+    const fr_tokenizer *tokenizer; // of the target; NULL only where no drafter has a vocabulary
     int n_ctx;
     bool no_adapt;
     const char *const *options; // NULL-terminated KEY=VALUE list, or NULL
 } fr_drafter_config;
 
-// Whether SPEC names a drafter, before anything is loaded. FR_EARG: it does not.
+// Whether SPEC can be read, before anything is loaded: names, and that files are named where they
+// are needed. FR_EARG.
 fr_status fr_drafter_check(const char *spec, fr_error *err);
 
-// Opens the drafter that SPEC names ("none" gives NULL: plain decoding; NULL or "auto": the best
-// that this model has). `used` (64 bytes) becomes the name of what drafts. FR_EARG: no such drafter
-// or option.
+// Opens what SPEC describes ("none" gives NULL: plain decoding; NULL or "auto": the best that this
+// model has). `used` (64 bytes) becomes the names of what drafts. FR_EARG: no such drafter or
+// option; else what a part's file or memory is at fault for.
 fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *spec,
                           const fr_drafter_config *config, fr_error *err);
 void fr_drafter_close(fr_drafter *d); // NULL is fine
 
-typedef struct fr_drafter_info {       // for help
-    const char *name, *what, *options; // options: lines "KEY=VALUE what", or ""
+typedef struct fr_drafter_info {
+    const char *name, *what;
+    const char *file;    // what its FILE is; "": it takes none
+    const char *options; // lines "KEY=VALUE what", or ""
 } fr_drafter_info;
 const fr_drafter_info *fr_drafter_info_at(int index); // NULL past the last
+int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
 
-// One constructor a method.
-fr_status fr_prompt_lookup_open(fr_drafter **out, const fr_drafter_config *config, fr_error *err);
+// One constructor a method. `file` is "" where the SPEC names none.
+typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
+                                     const fr_drafter_config *config, fr_error *err);
+fr_drafter_open_fn fr_prompt_lookup_open, fr_draft_model_open;
 
 #endif

@@ -51,6 +51,7 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                 : !p || !p->n_drafters ? "nothing was tuned for this model"
                                        : "predicted to be fastest";
     fr_drafter_config config = {.model = &s->engine->model,
+                                .tokenizer = s->engine->tokenizer,
                                 .n_ctx = n_ctx,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};

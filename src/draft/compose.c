@@ -1,0 +1,86 @@
+#include "draft/compose.h"
+#include "base/alloc.h"
+#include <assert.h>
+#include <string.h>
+
+typedef struct fr_compose {
+    fr_drafter base;
+    fr_drafter *part[FR_COMPOSE_PARTS];
+} fr_compose;
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    for (int i = 0; i < base->n_parts; i++)
+        if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    for (int i = 0; i < base->n_parts; i++)
+        if (base->parts[i]->ops->propose) base->parts[i]->ops->propose(base->parts[i], c, tree);
+}
+
+static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max) {
+    for (int i = 0; i < base->n_parts; i++) {
+        fr_drafter *d = base->parts[i];
+        if (!d->ops->attach) continue;
+        const int most = n + d->needs.max_attached;
+        n = d->ops->attach(d, c, tree, rows, n, most < max ? most : max);
+    }
+    return n;
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    for (int i = 0; i < base->n_parts; i++)
+        if (base->parts[i]->ops->observe && (v->tree || base->parts[i]->needs.prompt_rows))
+            base->parts[i]->ops->observe(base->parts[i], c, v);
+}
+
+static void close_compose(fr_drafter *base) {
+    for (int i = 0; i < base->n_parts; i++)
+        base->parts[i]->ops->close(base->parts[i]);
+    fr_free(base);
+}
+
+static const fr_drafter_ops OPS = {.name = "compose",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .attach = attach,
+                                   .observe = observe,
+                                   .close = close_compose};
+
+static bool unite(fr_needs *all, const fr_needs *n) {
+    const bool same_taps = all->n_taps == n->n_taps &&
+                           !memcmp(all->taps, n->taps, sizeof *n->taps * (size_t)n->n_taps);
+    if ((all->n_taps && n->n_taps && !same_taps) || (all->n_maps && n->n_maps)) return false;
+    if (n->n_taps) {
+        memcpy(all->taps, n->taps, sizeof all->taps);
+        all->n_taps = n->n_taps;
+    }
+    if (n->n_maps) {
+        all->maps = n->maps;
+        all->n_maps = n->n_maps;
+    }
+    all->final |= n->final;
+    all->prompt_rows |= n->prompt_rows;
+    all->max_attached += n->max_attached;
+    return true;
+}
+
+fr_status fr_compose_open(fr_drafter **out, fr_drafter *const *parts, int n, fr_error *err) {
+    assert(n >= 1 && n <= FR_COMPOSE_PARTS);
+    *out = NULL;
+    fr_compose *d = fr_alloc_zero(sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "drafter: no memory");
+    d->base = (fr_drafter){.ops = &OPS, .parts = d->part, .n_parts = n, .default_nodes = 1};
+    for (int i = 0; i < n; i++) {
+        d->part[i] = parts[i];
+        d->base.default_nodes += parts[i]->default_nodes - 1; // every part has a root of its own
+        if (unite(&d->base.needs, &parts[i]->needs)) continue;
+        fr_free(d);
+        return fr_fail(err, FR_EUNSUP,
+                       "drafter %s: cannot be joined to one that reads other layers of the target",
+                       parts[i]->ops->name);
+    }
+    *out = &d->base;
+    return FR_OK;
+}

@@ -1,0 +1,268 @@
+// Two-model speculation: a smaller model with the same vocabulary drafts, the target verifies.
+// [Leviathan, Kalman, Matias 2023; Chen et al. 2023]
+//
+// A step: read what became sure since the last one (one row, two after a full acceptance), take
+// guesses at the next token, then guess on behind the most promising nodes, pass by pass, as long
+// as another pass pays (draft_worth.h). A chain goes on behind its best guess and leaves the others
+// as leaves; a beam goes on behind all nodes that are worth their rows, wherever in the tree.
+// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]
+//
+// Candidates that other parts of the SPEC put into the tree before are guessed behind like its own.
+// What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
+#include "draft/draft_model.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "draft/draft_worth.h"
+#include "draft/guess.h"
+#include "draft/registry.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum shape { CHAIN, BEAM } shape;
+
+enum {
+    DEEPEST = 16,
+    PLAIN_DEPTH = 4, // without adapting
+    DEFAULT_NODES = 24,
+    LONG_ANSWER = 128, // tokens that are reckoned with where no end is in sight
+};
+static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
+
+typedef struct fr_draft_model {
+    fr_drafter base;
+    fr_second second;
+    fr_guesser guesser;
+    fr_draft_worth worth;
+    shape shape;
+    int depth;         // tokens drafted ahead; 0: as many as pay
+    bool adapt, timed; // timed: a pass of the target was seen, so that pace knows what one takes
+    // Of the step at hand.
+    fr_tree tree; // everything guessed, and what others had; the root alone between steps
+    int16_t slot[FR_TREE_MAX]; // scratch slot of a node that was guessed behind; -1: none
+    int n_root;                // tokens before and with the root
+} fr_draft_model;
+
+static void forget_step(fr_draft_model *d) {
+    fr_tree_begin(&d->tree, 0, 1, 0);
+    d->n_root = 0;
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    fr_second_keep(&d->second, c->ids, c->n_ids);
+    fr_guesser_begin(&d->guesser, c->sampling, c->rule == FR_RULE_EXACT, &d->base.hits);
+    fr_draft_worth_begin(&d->worth);
+    forget_step(d);
+}
+
+// ---------------------------------------------------------------- one node's guesses
+
+// Writes the path to `node` behind the text and returns the length of both.
+static int write_path(fr_draft_model *d, int node) {
+    const int n = d->n_root + d->tree.node[node].depth;
+    for (int at = n; node > 0; node = d->tree.node[node].parent)
+        d->second.ids[--at] = d->tree.node[node].id;
+    return n;
+}
+
+static void add_guesses(fr_draft_model *d, int node, float *logits) {
+    fr_guess guess[FR_GUESSES];
+    const int n_ids = write_path(d, node);
+    int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
+    fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    if (!d->adapt) n = 1;
+    for (int r = 0; r < n; r++) {
+        const float score = d->tree.node[node].score * fr_hits_rate(&d->base.hits, guess[r].kind);
+        const int before = d->tree.n;
+        if (r && score < LEAST_SCORE) continue;
+        const int at = fr_tree_add(&d->tree, node, guess[r].id, score, d->base.part);
+        if (at < before) continue; // no room, or there already
+        d->tree.node[at].rank = (uint8_t)r;
+        d->tree.node[at].kind = guess[r].kind;
+        d->slot[at] = -1;
+    }
+}
+
+// ---------------------------------------------------------------- which nodes to guess behind
+
+static bool can_go_on(const fr_draft_model *d, int node) {
+    const fr_node *n = &d->tree.node[node];
+    return d->slot[node] < 0 && n->depth < d->tree.max_depth && n->depth < DEEPEST &&
+           (n->parent == 0 || d->slot[n->parent] >= 0);
+}
+
+// The best nodes by score that can be guessed behind, descending; `parent` >= 0: of its children
+// alone.
+static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, float *score) {
+    int n = 0;
+    for (int i = 1; i < d->tree.n; i++) {
+        if ((parent >= 0 && d->tree.node[i].parent != parent) || !can_go_on(d, i)) continue;
+        const float s = d->tree.node[i].score;
+        if (n == most && s <= score[n - 1]) continue;
+        int k = n < most ? n++ : n - 1;
+        for (; k > 0 && score[k - 1] < s; k--) {
+            score[k] = score[k - 1];
+            node[k] = node[k - 1];
+        }
+        score[k] = s;
+        node[k] = i;
+    }
+    return n;
+}
+
+// The nodes of the next pass, 0 of them: that is all. `tip`: the node that was guessed behind last.
+static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
+    float score[FR_SECOND_LOGITS];
+    const bool chain = d->shape == CHAIN || d->depth;
+    const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
+    if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
+    const int rows = fr_pace_choose(c->pace, &d->tree, 0, c->n_ids - 1);
+    return fr_draft_worth_rows(&d->worth, c->pace, score, n, rows, c->n_ids - 1);
+}
+
+static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node, int n) {
+    int32_t ids[FR_SECOND_LOGITS];
+    int parent[FR_SECOND_LOGITS], slot[FR_SECOND_LOGITS];
+    for (int i = 0; i < n; i++) {
+        const fr_node *at = &d->tree.node[node[i]];
+        ids[i] = at->id;
+        parent[i] = at->parent ? d->slot[at->parent] : -1;
+    }
+    const double start = fr_seconds();
+    fr_second_guess(&d->second, ids, parent, n, slot);
+    for (int i = 0; i < n; i++) {
+        d->slot[node[i]] = (int16_t)slot[i];
+        add_guesses(d, node[i], fr_second_logits(&d->second, i));
+    }
+    fr_draft_worth_learn(&d->worth, c->pace, n, c->n_ids, fr_seconds() - start);
+}
+
+// ---------------------------------------------------------------- a step
+
+static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
+    const int behind = c->n_ids - d->second.kv.n_committed;
+    if (!fr_second_can_read(&d->second, c->ids, c->n_ids)) return false;
+    if (d->depth) return true;
+    if (!d->timed && !c->pace->measured) return false;
+    float covered = 0;
+    for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
+        covered += tree->node[k].score;
+    const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
+    return fr_draft_worth_start(&d->worth, c->pace, behind, covered, left, c->n_ids);
+}
+
+static void read_text(fr_draft_model *d, const fr_context *c) {
+    const int rows = c->n_ids - d->second.kv.n_committed;
+    const double start = fr_seconds();
+    float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
+    add_guesses(d, 0, logits);
+    fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, fr_seconds() - start);
+}
+
+// The caller's tree becomes the best nodes of all that were guessed, as many as it has room for.
+static void hand_over(const fr_draft_model *d, fr_tree *tree) {
+    const int room = tree->max_nodes;
+    *tree = d->tree;
+    tree->max_nodes = room;
+    fr_tree_keep(tree, room);
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    int node[FR_SECOND_LOGITS] = {0}, n;
+    if (!worth_a_start(d, c, tree)) return;
+    d->tree = *tree;
+    d->tree.max_nodes = FR_TREE_MAX;
+    d->n_root = c->n_ids;
+    for (int i = 0; i < tree->n; i++)
+        d->slot[i] = -1;
+    read_text(d, c);
+    while ((n = next_nodes(d, c, node[0], node)) > 0)
+        guess_behind(d, c, node, n);
+    hand_over(d, tree);
+}
+
+// Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    int path[FR_TREE_MAX_DEPTH], n = 0, node = 0;
+    d->timed = true;
+    if (!v->tree || !d->n_root) return;
+    while (d->n_root + n < c->n_ids - 1 && d->n_root + n < d->second.n_ctx) {
+        node = fr_tree_child(&d->tree, node, c->ids[d->n_root + n]);
+        if (node < 0 || d->slot[node] < 0) break;
+        path[n++] = d->slot[node];
+    }
+    fr_second_commit(&d->second, c->ids + d->n_root, path, n);
+    forget_step(d);
+}
+
+static void close_draft_model(fr_drafter *base) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    fr_guesser_close(&d->guesser);
+    fr_second_close(&d->second);
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "draft-model",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_draft_model};
+
+const fr_second *fr_draft_model_second(const fr_drafter *d) {
+    return &((const fr_draft_model *)d)->second;
+}
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(fr_draft_model *d, const char *option, fr_error *err) {
+    const char *value = strchr(option, '=');
+    value = value ? value + 1 : "";
+    if (!strncmp(option, "depth=", 6)) {
+        char *end;
+        const long v = strtol(value, &end, 10);
+        if (*end || v < 1 || v > DEEPEST)
+            return fr_fail(err, FR_EARG, "draft option depth: expected 1 to %d, found '%.40s'",
+                           DEEPEST, value);
+        d->depth = (int)v;
+        return FR_OK;
+    }
+    if (!strncmp(option, "tree=", 5)) {
+        d->shape = !strcmp(value, "beam") ? BEAM : CHAIN;
+        if (d->shape == CHAIN && strcmp(value, "chain") != 0 && strcmp(value, "auto") != 0)
+            return fr_fail(err, FR_EARG,
+                           "draft option tree: expected chain, beam or auto, found '%.40s'", value);
+        return FR_OK;
+    }
+    return fr_fail(err, FR_EARG, "draft option '%.60s': draft-model has tree=SHAPE and depth=N",
+                   option);
+}
+
+fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                              fr_error *err) {
+    fr_error why = {0};
+    *out = NULL;
+    fr_draft_model *d = fr_alloc_zero(sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES};
+    d->adapt = !config->no_adapt;
+    d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
+    fr_status st = FR_OK;
+    for (int i = 0; config->options && config->options[i] && !st; i++)
+        st = read_option(d, config->options[i], &why);
+    if (!st)
+        st =
+            fr_second_open(&d->second, file, config->model, config->tokenizer, config->n_ctx, &why);
+    if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.n_common, &why);
+    if (st) {
+        close_draft_model(&d->base);
+        return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
+                             : fr_fail(err, st, "draft-model: %s", why.text);
+    }
+    fr_draft_worth_open(&d->worth, (double)d->second.model.weights_bytes /
+                                       (double)config->model->weights_bytes);
+    forget_step(d);
+    *out = &d->base;
+    return FR_OK;
+}

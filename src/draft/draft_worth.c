@@ -1,0 +1,102 @@
+#include "draft/draft_worth.h"
+
+static const float EXPECTED = 0.75f; // of the best guess, before anything was seen
+enum { SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64 };
+
+void fr_draft_worth_open(fr_draft_worth *w, double usual) {
+    *w = (fr_draft_worth){.usual = usual};
+    fr_draft_worth_begin(w);
+}
+
+void fr_draft_worth_begin(fr_draft_worth *w) {
+    w->confidence = EXPECTED;
+    w->idle = 0;
+    w->wait = SHORTEST_WAIT;
+}
+
+// ---------------------------------------------------------------- seconds
+
+static int group_of(int rows) {
+    int g = 0;
+    while (g < FR_DRAFT_GROUPS - 1 && rows > 1 << g)
+        g++;
+    return g;
+}
+
+// Of a group that was not seen yet: as that of the nearest smaller one.
+static double ratio_of(const fr_draft_worth *w, int rows) {
+    for (int g = group_of(rows); g >= 0; g--)
+        if (w->ratio[g] > 0) return w->ratio[g];
+    return w->usual;
+}
+
+static double one_pass(const fr_draft_worth *w, const fr_pace *pace, int rows, int context) {
+    return ratio_of(w, rows) * fr_pace_pass(pace, rows, 0, context);
+}
+
+double fr_draft_worth_pass(const fr_draft_worth *w, const fr_pace *pace, int rows, int context) {
+    const int chunks = rows / CHUNK, rest = rows % CHUNK;
+    return (chunks ? chunks * one_pass(w, pace, CHUNK, context) : 0) +
+           (rest ? one_pass(w, pace, rest, context) : 0);
+}
+
+void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int context,
+                          double seconds) {
+    const double target = fr_pace_pass(pace, rows, 0, context);
+    if (rows > CHUNK || target <= 0) return;
+    double *ratio = &w->ratio[group_of(rows)];
+    const double seen = seconds / target, late = ratio_of(w, rows);
+    // One slow pass is the machine's, not the model's.
+    *ratio = late + 0.15 * ((seen < 3 * late ? seen : 3 * late) - late);
+}
+
+void fr_draft_worth_saw(fr_draft_worth *w, float best_guess) {
+    w->confidence += 0.1f * (best_guess - w->confidence);
+}
+
+// ---------------------------------------------------------------- whether it pays
+
+// What the target's rows from `rows` to `rows + more` take.
+static double rows_more(const fr_pace *pace, int rows, int more, int context) {
+    return fr_pace_pass(pace, rows + more, 0, context) - fr_pace_pass(pace, rows, 0, context);
+}
+
+// A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded.
+static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost) {
+    w->confidence += 0.01f * (EXPECTED - w->confidence);
+    if (++w->idle < w->wait || !fr_pace_affords(pace, cost)) return false;
+    w->idle = 0;
+    if (w->wait < LONGEST_WAIT) w->wait *= 2;
+    return true;
+}
+
+bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, float covered,
+                          int left, int context) {
+    const double one = fr_draft_worth_pass(w, pace, 1, context);
+    const double cost = one + rows_more(pace, 1, 1, context);
+    const double open = w->confidence > covered ? w->confidence - covered : 0;
+    const double gain = open * fr_pace_price(pace, context) - cost;
+    const double reading = fr_draft_worth_pass(w, pace, behind, context) - one;
+    if (gain > 0) {
+        w->wait = SHORTEST_WAIT;
+        return reading <= gain * left;
+    }
+    if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step
+    return try_again(w, pace, cost + reading);
+}
+
+int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const float *score, int n,
+                        int target_rows, int context) {
+    const double price = fr_pace_price(pace, context);
+    double tokens = 0, best = 0;
+    int rows = 0;
+    for (int k = 1; k <= n; k++) {
+        tokens += score[k - 1] * w->confidence;
+        const double worth = tokens * price - fr_draft_worth_pass(w, pace, k, context) -
+                             rows_more(pace, target_rows, k, context);
+        if (worth <= best) continue;
+        best = worth;
+        rows = k;
+    }
+    return rows;
+}

@@ -1,0 +1,38 @@
+// draft_worth.h — what a pass of the draft model takes, and whether another one pays.
+//
+// A draft pass pays when the tokens that its guesses are expected to bring, at the price that a
+// token has now (decode/pace.h), are worth more than its own time and that of the target's rows.
+// Its own time is kept relative to the target's pass of as many rows: first as the weights are,
+// then as measured. How right its best guess will be is expected before the pass from what it was
+// lately. What it has not read of the text yet is an investment for the rest of the answer.
+#ifndef FR_DRAFT_DRAFT_WORTH_H
+#define FR_DRAFT_DRAFT_WORTH_H
+#include "decode/pace.h"
+
+enum { FR_DRAFT_GROUPS = 6 }; // of row counts: 1, 2, 4, 8, 16, more
+
+typedef struct fr_draft_worth {
+    double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen
+    double usual;                  // where nothing was seen: as the weights are
+    float confidence;              // how probable the best guess of late was, given its parent
+    int idle, wait;                // steps since the last draft that did not pay; until a trial
+} fr_draft_worth;
+
+void fr_draft_worth_open(fr_draft_worth *w, double usual);
+void fr_draft_worth_begin(fr_draft_worth *w); // a new request
+
+double fr_draft_worth_pass(const fr_draft_worth *w, const fr_pace *pace, int rows, int context);
+void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int context,
+                          double seconds);
+void fr_draft_worth_saw(fr_draft_worth *w, float best_guess);
+
+// Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: how
+// probable it is that the next token stands in the tree already; `left`: tokens still wanted.
+bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, float covered,
+                          int left, int context);
+// How many of the n best nodes to guess behind, their scores descending, in one more pass; the
+// target's pass would have target_rows rows without. 0: the pass does not pay.
+int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const float *score, int n,
+                        int target_rows, int context);
+
+#endif

@@ -1,0 +1,37 @@
+// guess.h — what a draft model's logits say about the target's next token.
+//
+// Greedy: the likeliest tokens. At a temperature, where the target's draw is a function of (seed,
+// position): the token that the draft's own warped law gives for the very same random number comes
+// first, as two laws that are alike mostly give the same token for the same number [Daliri, Musco,
+// Suresh 2024: drafter-invariant speculation]; then the likeliest others.
+//
+// A guess is of a kind: whether it is the first, second or a later one, and how probable the draft
+// model holds it. How often guesses of a kind are right is learned (tree/hits.h).
+#ifndef FR_DRAFT_GUESS_H
+#define FR_DRAFT_GUESS_H
+#include "decode/sampler.h"
+#include "tree/hits.h"
+
+enum { FR_GUESSES = 4 };
+
+typedef struct fr_guess {
+    int32_t id;
+    uint8_t kind;
+} fr_guess;
+
+typedef struct fr_guesser {
+    fr_sampler sampler;
+    bool coupled; // by the target's random number
+} fr_guesser;
+
+// Only ids below n_vocab are guessed.
+fr_status fr_guesser_open(fr_guesser *g, const fr_kern *kern, int n_vocab, fr_error *err);
+void fr_guesser_close(fr_guesser *g);
+// `coupled`: the target draws by (seed, position), so that temperature and seed matter; else the
+// likeliest tokens are guessed. A new kind of guessing makes `hits` expect what is usual for it.
+void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, bool coupled, fr_hits *hits);
+// Guesses at the token after ids[0..n_ids), the best first: how many. Changes logits.
+int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
+                    fr_guess guess[FR_GUESSES]);
+
+#endif

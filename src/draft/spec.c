@@ -1,0 +1,82 @@
+#include "draft/spec.h"
+#include "draft/registry.h"
+#include <string.h>
+
+// Whether a part can begin here: a drafter's name stands at s.
+static bool name_follows(const char *s) {
+    return fr_drafter_find(s, strcspn(s, ":+@")) >= 0;
+}
+
+// Where the FILE that begins at s ends.
+static size_t file_bytes(const char *s) {
+    size_t n = 0;
+    while (s[n] && !((s[n] == '+' || s[n] == '@') && name_follows(s + n + 1)))
+        n++;
+    return n;
+}
+
+static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
+    const fr_drafter_info *info = fr_drafter_info_at(p->drafter);
+    const bool given = **at == ':';
+    const size_t n = given ? file_bytes(++*at) : 0;
+    if (given && !*info->file)
+        return fr_fail(err, FR_EARG, "drafter %s takes no FILE, found '%.*s'", info->name,
+                       n < 80 ? (int)n : 80, *at);
+    if (*info->file && !n)
+        return fr_fail(err, FR_EARG, "drafter %s: expected %s:FILE, FILE being %s", info->name,
+                       info->name, info->file);
+    if (n >= sizeof p->file)
+        return fr_fail(err, FR_EARG, "drafter %s: a file name of more than %d bytes", info->name,
+                       FR_SPEC_FILE - 1);
+    memcpy(p->file, *at, n);
+    p->file[n] = 0;
+    *at += n;
+    if (**at == '@')
+        return fr_fail(err, FR_EARG,
+                       "drafter %s:FILE@SPEC: a drafter that is itself driven by another is not "
+                       "supported; '+' joins drafters of the same target",
+                       info->name);
+    return FR_OK;
+}
+
+static fr_status parse_part(fr_spec_part *p, const char **at, fr_error *err) {
+    const size_t n = strcspn(*at, ":+");
+    p->drafter = fr_drafter_find(*at, n);
+    if (p->drafter < 0)
+        return fr_fail(err, FR_EARG,
+                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE or "
+                       "several joined with '+'",
+                       n < 80 ? (int)n : 80, *at);
+    *at += n;
+    return parse_file(p, at, err);
+}
+
+static bool stands_alone(const fr_spec_part *p) {
+    return !strcmp(fr_drafter_info_at(p->drafter)->name, "none");
+}
+
+static fr_status check_together(const fr_spec *s, fr_error *err) {
+    for (int i = 0; i < s->n && s->n > 1; i++) {
+        const char *name = fr_drafter_info_at(s->part[i].drafter)->name;
+        if (stands_alone(&s->part[i]))
+            return fr_fail(err, FR_EARG, "drafter none: stands alone, nothing can be joined to it");
+        for (int k = 0; k < i; k++)
+            if (s->part[k].drafter == s->part[i].drafter &&
+                !strcmp(s->part[k].file, s->part[i].file))
+                return fr_fail(err, FR_EARG, "drafter %s: given twice", name);
+    }
+    return FR_OK;
+}
+
+fr_status fr_spec_parse(fr_spec *spec, const char *text, fr_error *err) {
+    const char *at = text && strcmp(text, "auto") != 0 ? text : FR_DRAFTER_AUTO;
+    spec->n = 0;
+    for (;; at++) {
+        if (spec->n == FR_SPEC_PARTS)
+            return fr_fail(err, FR_EARG, "drafter: at most %d parts joined with '+'",
+                           FR_SPEC_PARTS);
+        const fr_status st = parse_part(&spec->part[spec->n++], &at, err);
+        if (st) return st;
+        if (*at != '+') return check_together(spec, err);
+    }
+}

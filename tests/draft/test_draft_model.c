@@ -1,0 +1,493 @@
+// Two-model speculation: whatever the second model says, the tokens are those of plain decoding; a
+// second model like the target is right nearly always; its KV is that of a fresh reading.
+#include "decode/step.h"
+#include "draft/draft_model.h"
+#include "draft/registry.h"
+#include "support/open_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CTX = 96, PROMPT = 21 };
+
+static const fr_sampling LAWS[] = {
+    {.temperature = 0},
+    {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
+    {.temperature = 1.2f, .seed = 4},
+    {.temperature = 0, .repeat_penalty = 1.3f},
+    {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
+};
+enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+
+typedef struct pair { // a target, and a file that holds its draft model
+    fr_opened target;
+    fr_tokenizer *tokenizer;
+    char path[32], spec[80];
+} pair;
+
+static void write_model(char path[32], const fr_tiny_options *o) {
+    fr_error err;
+    strcpy(path, "draft-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    if (fr_tiny_write(o, path, &err)) fail_msg("%s", err.text);
+}
+
+static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_options *draft) {
+    fr_error err;
+    fr_opened_open(&p->target, target, fr_kern_of(FR_ISA_SCALAR), 2);
+    if (fr_tokenizer_open(&p->tokenizer, p->target.gguf, &err)) fail_msg("%s", err.text);
+    write_model(p->path, draft);
+    snprintf(p->spec, sizeof p->spec, "draft-model:%s", p->path);
+}
+
+static void close_pair(pair *p) {
+    unlink(p->path);
+    fr_tokenizer_close(p->tokenizer);
+    fr_opened_close(&p->target);
+}
+
+static fr_status try_drafter(fr_drafter **d, const pair *p, const char *spec, bool no_adapt,
+                             const char *const *options, fr_error *err) {
+    char used[64];
+    const fr_drafter_config config = {.model = &p->target.model,
+                                      .tokenizer = p->tokenizer,
+                                      .n_ctx = CTX,
+                                      .no_adapt = no_adapt,
+                                      .options = options};
+    return fr_drafter_open(d, used, spec, &config, err);
+}
+
+static fr_drafter *open_drafter(const pair *p, const char *spec, bool no_adapt,
+                                const char *const *options) {
+    fr_drafter *d;
+    fr_error err;
+    if (try_drafter(&d, p, spec, no_adapt, options, &err)) fail_msg("%s: %s", spec, err.text);
+    return d;
+}
+
+typedef struct output {
+    int32_t token[CTX];
+    int n, stop_after;
+} output;
+
+static bool emit(void *user, int32_t token, const fr_node *node) {
+    output *o = user;
+    if (node) assert_int_equal(node->id, token);
+    o->token[o->n++] = token;
+    return o->n != o->stop_after;
+}
+
+static void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafter, bool adapt) {
+    const fr_needs none = {0};
+    fr_error err;
+    if (fr_decoder_open(d, &p->target.model, CTX, FR_KV_F16, drafter ? &drafter->needs : &none,
+                        &err))
+        fail_msg("%s", err.text);
+    d->drafter = drafter;
+    fr_pace_open(&d->pace, NULL, adapt);
+}
+
+static output decode(fr_decoder *d, const int32_t *prompt, int n_prompt, const fr_sampling *law,
+                     int n_predict) {
+    fr_error err;
+    output o = {.n = 0};
+    assert_int_equal(fr_decoder_prompt(d, prompt, n_prompt, law, NULL, NULL, &err), FR_OK);
+    while (o.n < n_predict && fr_decoder_step(d, n_predict - o.n, emit, &o)) {
+    }
+    assert_int_equal(o.n, n_predict);
+    return o;
+}
+
+static output decode_once(const pair *p, fr_drafter *drafter, bool adapt, const int32_t *prompt,
+                          const fr_sampling *law, int n_predict, fr_stats *stats) {
+    fr_decoder d;
+    open_decoder(&d, p, drafter, adapt);
+    const output o = decode(&d, prompt, PROMPT, law, n_predict);
+    if (stats) *stats = d.stats;
+    fr_decoder_close(&d);
+    return o;
+}
+
+static void expect_same(const output *a, const output *b) {
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->token, b->token, sizeof *a->token * (size_t)a->n);
+}
+
+// ---------------------------------------------------------------- bytes and acceptance
+
+static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 2};
+static const fr_tiny_options OTHER = {
+    .arch = "qwen2", .type = FR_TYPE_Q4_1, .n_layer = 1, .seed = 77};
+
+static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
+    (void)state;
+    static const struct {
+        const char *tail;
+        bool no_adapt, adapt;
+        const char *options[3];
+    } HOW[] = {{"", true, false, {NULL}},
+               {"", false, true, {NULL}},
+               {"", false, true, {"depth=6", NULL}},
+               {"", false, true, {"tree=beam", NULL}},
+               {"", false, false, {"tree=beam", NULL}},
+               {"+prompt-lookup", true, false, {NULL}},
+               {"+prompt-lookup", false, true, {"depth=3", "min-score=0", NULL}},
+               {"+prompt-lookup", false, true, {"tree=beam", "matches=8", NULL}}};
+    for (int same = 0; same < 2; same++) {
+        pair p;
+        int32_t prompt[PROMPT];
+        open_pair(&p, &TARGET, same ? &TARGET : &OTHER);
+        fr_test_ids(prompt, PROMPT, 256, 31);
+        for (int law = 0; law < N_LAWS; law++) {
+            const int n = 45;
+            const output plain = decode_once(&p, NULL, false, prompt, &LAWS[law], n, NULL);
+            for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
+                char spec[120];
+                snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
+                fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
+                const output got = decode_once(&p, d, HOW[h].adapt, prompt, &LAWS[law], n, NULL);
+                expect_same(&got, &plain);
+                fr_drafter_close(d);
+            }
+        }
+        close_pair(&p);
+    }
+}
+
+// The same model draws the same tokens for the same random numbers: all is accepted at every
+// temperature, and every pass of the target gives the four guesses and its own token.
+static void a_draft_equal_to_the_target_is_always_right(void **state) {
+    (void)state;
+    pair p;
+    int32_t prompt[PROMPT];
+    open_pair(&p, &TARGET, &TARGET);
+    fr_test_ids(prompt, PROMPT, 256, 33);
+    for (int law = 0; law < N_LAWS; law++) {
+        fr_stats stats;
+        fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
+        decode_once(&p, d, false, prompt, &LAWS[law], 60, &stats);
+        assert_int_equal(stats.passes, 12);
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(stats.accepted[k], 12);
+        fr_drafter_close(d);
+    }
+    close_pair(&p);
+}
+
+static void second_guesses_ride_as_leaves(void **state) {
+    (void)state;
+    pair p;
+    int32_t prompt[PROMPT];
+    open_pair(&p, &TARGET, &TARGET);
+    fr_test_ids(prompt, PROMPT, 256, 35);
+    fr_drafter *d = open_drafter(&p, p.spec, false, (const char *[]){"depth=5", NULL});
+    fr_stats stats;
+    decode_once(&p, d, false, prompt, &LAWS[0], 60, &stats);
+    assert_int_equal(stats.passes, 10);
+    assert_true(stats.rows > 60); // more than the chain alone
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+// A model that has nothing to do with the target is soon left alone.
+static void a_draft_that_is_wrong_falls_silent(void **state) {
+    (void)state;
+    pair p;
+    int32_t prompt[PROMPT];
+    open_pair(&p, &TARGET, &OTHER);
+    fr_test_ids(prompt, PROMPT, 256, 37);
+    fr_stats stats;
+    fr_drafter *d = open_drafter(&p, p.spec, false, NULL);
+    decode_once(&p, d, true, prompt, &LAWS[2], CTX - PROMPT, &stats);
+    assert_true(stats.offered[0] < stats.passes / 2);
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+// ---------------------------------------------------------------- what it has read
+
+// Keys and values of the first n slots, as attention would see them.
+static void expect_same_kv(const fr_kv *a, const fr_kv *b, int n) {
+    assert_true(a->n_committed >= n && b->n_committed >= n);
+    const size_t hd = (size_t)a->head_dim, block = fr_kv_block_bytes(a->type, a->head_dim);
+    for (int head = 0; head < a->n_layer * a->n_kv; head++)
+        for (int s = 0; s < n; s++) {
+            const size_t at = (size_t)(s / FR_KEY_BLOCK) * block, lane = (size_t)s % FR_KEY_BLOCK;
+            const uint8_t *ka = a->k + (size_t)head * a->plane + at;
+            const uint8_t *kb = b->k + (size_t)head * b->plane + at;
+            const uint8_t *va = a->v + (size_t)head * a->plane + at;
+            const uint8_t *vb = b->v + (size_t)head * b->plane + at;
+            for (size_t i = 0; i < hd; i++) // K by value, V by slot (kern.h)
+                assert_memory_equal(ka + 2 * (i * FR_KEY_BLOCK + lane),
+                                    kb + 2 * (i * FR_KEY_BLOCK + lane), 2);
+            assert_memory_equal(va + 2 * hd * lane, vb + 2 * hd * lane, 2 * hd);
+        }
+}
+
+static void expect_fresh_kv(const pair *p, const fr_drafter *d) {
+    const fr_second *s = fr_draft_model_second(d);
+    fr_second fresh;
+    fr_error err;
+    if (fr_second_open(&fresh, p->path, &p->target.model, p->tokenizer, CTX, &err))
+        fail_msg("%s", err.text);
+    const int n = s->kv.n_committed;
+    assert_int_equal(s->kv.n_scratch, 0);
+    fr_second_read(&fresh, s->ids, n);
+    expect_same_kv(&s->kv, &fresh.kv, n);
+    fr_second_close(&fresh);
+}
+
+static void its_kv_after_every_step_is_that_of_a_fresh_reading(void **state) {
+    (void)state;
+    static const char *const options[][2] = {
+        {"depth=1", NULL}, {"depth=4", NULL}, {"tree=beam", NULL}};
+    for (int same = 0; same < 2; same++)
+        for (int o = 0; o < 3; o++) {
+            pair p;
+            fr_decoder dec;
+            fr_error err;
+            int32_t prompt[PROMPT];
+            open_pair(&p, &TARGET, same ? &TARGET : &OTHER);
+            fr_test_ids(prompt, PROMPT, 256, 39);
+            fr_drafter *d = open_drafter(&p, p.spec, o == 2, options[o]);
+            open_decoder(&dec, &p, d, false);
+            assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err),
+                             FR_OK);
+            output out = {.n = 0};
+            const fr_second *s = fr_draft_model_second(d);
+            while (out.n < 24) {
+                fr_decoder_step(&dec, CTX - dec.n_ids, emit, &out);
+                // It never holds the new root, and lags behind by that and one more at most.
+                assert_true(s->kv.n_committed < dec.n_ids);
+                assert_true(s->kv.n_committed >= dec.n_ids - 2);
+                assert_memory_equal(s->ids, dec.ids, sizeof *dec.ids * (size_t)s->kv.n_committed);
+                expect_fresh_kv(&p, d);
+            }
+            fr_decoder_close(&dec);
+            fr_drafter_close(d);
+            close_pair(&p);
+        }
+}
+
+static void a_kept_prefix_is_not_read_again_and_keeps_the_bits(void **state) {
+    (void)state;
+    enum { N = PROMPT + 8 };
+    static const int same[] = {PROMPT, PROMPT + 6, N, 1, 0, 12}; // tokens that the texts share
+    pair p;
+    fr_error err;
+    open_pair(&p, &TARGET, &TARGET);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        fr_decoder dec, fresh;
+        int32_t prompt[N];
+        fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
+        open_decoder(&dec, &p, d, false);
+        fr_test_ids(prompt, PROMPT, 256, 41);
+        decode(&dec, prompt, PROMPT, &LAWS[2], 20);
+        memcpy(prompt, dec.ids, sizeof prompt);
+        for (int k = same[i]; k < N; k++)
+            prompt[k] = (prompt[k] + 1) % 256;
+        assert_int_equal(fr_decoder_prompt(&dec, prompt, N, &LAWS[1], NULL, NULL, &err), FR_OK);
+        const int kept = fr_draft_model_second(d)->kv.n_committed;
+        assert_int_equal(kept, same[i] < N - 1 ? same[i] : N - 1);
+        const output got = decode(&dec, prompt, N, &LAWS[1], 20);
+        expect_fresh_kv(&p, d);
+        open_decoder(&fresh, &p, NULL, false);
+        const output plain = decode(&fresh, prompt, N, &LAWS[1], 20);
+        expect_same(&got, &plain);
+        assert_int_equal(dec.stats.passes, 4); // and it is still always right
+        fr_decoder_close(&fresh);
+        fr_decoder_close(&dec);
+        fr_drafter_close(d);
+    }
+    close_pair(&p);
+}
+
+// Steps in which it drafts nothing leave it behind; it reads on when it drafts again.
+static void it_catches_up_after_plain_steps(void **state) {
+    (void)state;
+    pair p;
+    fr_decoder dec;
+    int32_t prompt[PROMPT];
+    open_pair(&p, &TARGET, &TARGET);
+    fr_test_ids(prompt, PROMPT, 256, 43);
+    const output plain = decode_once(&p, NULL, false, prompt, &LAWS[1], 60, NULL);
+    fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
+    open_decoder(&dec, &p, d, false);
+    fr_error err;
+    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err), FR_OK);
+    output out = {.n = 0};
+    for (int step = 0; out.n < 60; step++) {
+        const bool draft = step % 7 == 6; // a step of one token has no room for a guess
+        const int before = out.n;
+        fr_decoder_step(&dec, draft && 60 - out.n > 5 ? 60 - out.n : 1, emit, &out);
+        if (draft && 60 - before > 5) {
+            assert_int_equal(out.n - before, 5);
+            expect_fresh_kv(&p, d);
+        }
+    }
+    expect_same(&out, &plain);
+    fr_decoder_close(&dec);
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+// ---------------------------------------------------------------- vocabularies
+
+static void padding_rows_do_not_matter(void **state) {
+    (void)state;
+    fr_tiny_options padded = TARGET, more = TARGET;
+    padded.n_padding = 5;
+    more.n_padding = 37;
+    const fr_tiny_options *pairs[][2] = {{&padded, &TARGET}, {&TARGET, &padded}, {&padded, &more}};
+    for (int i = 0; i < 3; i++) {
+        pair p;
+        int32_t prompt[PROMPT];
+        open_pair(&p, pairs[i][0], pairs[i][1]);
+        fr_test_ids(prompt, PROMPT, 256, 45);
+        for (int law = 0; law < N_LAWS; law++) {
+            const output plain = decode_once(&p, NULL, false, prompt, &LAWS[law], 60, NULL);
+            fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
+            const output got = decode_once(&p, d, false, prompt, &LAWS[law], 60, NULL);
+            expect_same(&got, &plain);
+            fr_drafter_close(d);
+        }
+        close_pair(&p);
+    }
+}
+
+// A token that only the target has: nothing is drafted as long as the text holds it.
+static void a_token_unknown_to_the_draft_silences_it(void **state) {
+    (void)state;
+    fr_tiny_options padded = TARGET;
+    padded.n_padding = 5;
+    pair p;
+    fr_decoder dec;
+    int32_t prompt[PROMPT];
+    open_pair(&p, &padded, &TARGET);
+    fr_test_ids(prompt, PROMPT, 256, 47);
+    fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
+    const int known = fr_draft_model_second(d)->n_common;
+    assert_int_equal(known, fr_tokenizer_size(p.tokenizer));
+    open_decoder(&dec, &p, d, false);
+    prompt[9] = known;
+    const output got = decode(&dec, prompt, PROMPT, &LAWS[1], 30);
+    assert_int_equal(dec.stats.rows, 30);
+    const output plain = decode_once(&p, NULL, false, prompt, &LAWS[1], 30, NULL);
+    expect_same(&got, &plain);
+    prompt[9] = 9; // a text without it
+    decode(&dec, prompt, PROMPT, &LAWS[0], 30);
+    assert_true(dec.stats.rows > dec.stats.passes);
+    fr_decoder_close(&dec);
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+static void another_vocabulary_is_refused(void **state) {
+    (void)state;
+    fr_error err;
+    fr_drafter *d;
+    pair p;
+    fr_tiny_options spm = TARGET;
+    spm.spm = true;
+    open_pair(&p, &TARGET, &spm);
+    assert_int_equal(try_drafter(&d, &p, p.spec, false, NULL, &err), FR_EUNSUP);
+    assert_null(d);
+    // The first id: a byte there, <unk> here.
+    assert_non_null(strstr(err.text, "token 0 is special '<unk>', the target's is '\\x00'"));
+    close_pair(&p);
+}
+
+// ---------------------------------------------------------------- SPEC and files
+
+static void a_spec_is_checked_before_anything_is_loaded(void **state) {
+    (void)state;
+    static const struct {
+        const char *spec, *says;
+    } wrong[] = {
+        {"draft-model", "expected draft-model:FILE"},
+        {"draft-model:", "expected draft-model:FILE"},
+        {"prompt-lookup:x", "takes no FILE"},
+        {"none:x", "takes no FILE"},
+        {"", "drafter ''"},
+        {"prompt-lookup+", "drafter ''"},
+        {"+prompt-lookup", "drafter ''"},
+        {"prompt-lookup+nope", "'nope'"},
+        {"prompt-lookup+none", "stands alone"},
+        {"none+prompt-lookup", "stands alone"},
+        {"prompt-lookup+prompt-lookup", "given twice"},
+        {"draft-model:a+draft-model:a", "given twice"},
+        {"draft-model:a@prompt-lookup", "not supported"},
+        {"draft-model:a+draft-model:b+draft-model:c+draft-model:d+prompt-lookup", "at most 4"}};
+    static const char *const right[] = {
+        "draft-model:x", "draft-model:a+b", "draft-model:me@home/x:y.gguf",
+        "draft-model:a+b+prompt-lookup", "prompt-lookup+draft-model:a+draft-model:b"};
+    fr_error err;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (fr_drafter_check(wrong[i].spec, &err) != FR_EARG) fail_msg("%s", wrong[i].spec);
+        if (!strstr(err.text, wrong[i].says)) fail_msg("%s: %s", wrong[i].spec, err.text);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        if (fr_drafter_check(right[i], &err)) fail_msg("%s: %s", right[i], err.text);
+    char long_name[5000] = "draft-model:";
+    memset(long_name + 12, 'x', sizeof long_name - 13);
+    assert_int_equal(fr_drafter_check(long_name, &err), FR_EARG);
+}
+
+static void files_and_options_at_fault_are_named(void **state) {
+    (void)state;
+    fr_error err;
+    fr_drafter *d;
+    pair p;
+    open_pair(&p, &TARGET, &TARGET);
+    assert_int_equal(try_drafter(&d, &p, "draft-model:/nonexistent.gguf", false, NULL, &err),
+                     FR_EIO);
+    assert_non_null(strstr(err.text, "/nonexistent.gguf"));
+    assert_int_equal(
+        try_drafter(&d, &p, "prompt-lookup+draft-model:/nonexistent.gguf", false, NULL, &err),
+        FR_EIO);
+    assert_null(d);
+    const char *bad[][2] = {{"depth=0", NULL},  {"depth=17", NULL},   {"depth=", NULL},
+                            {"tree=oak", NULL}, {"colour=red", NULL}, {"matches=3", NULL}};
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(try_drafter(&d, &p, p.spec, false, bad[i], &err), FR_EARG);
+    char both[120];
+    snprintf(both, sizeof both, "%s+prompt-lookup", p.spec);
+    assert_int_equal(try_drafter(&d, &p, both, false, bad[4], &err), FR_EARG);
+    assert_int_equal(try_drafter(&d, &p, both, false, (const char *[]){"matches=0", NULL}, &err),
+                     FR_EARG);
+    assert_int_equal(try_drafter(&d, &p, both, false, bad[5], &err), FR_OK);
+    fr_drafter_close(d);
+    FILE *f = fopen(p.path, "w");
+    assert_non_null(f);
+    fputs("no model", f);
+    fclose(f);
+    assert_int_not_equal(try_drafter(&d, &p, p.spec, false, NULL, &err), FR_OK);
+    assert_null(d);
+    close_pair(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_draft_model_gives_the_tokens_of_plain_decoding),
+        cmocka_unit_test(a_draft_equal_to_the_target_is_always_right),
+        cmocka_unit_test(second_guesses_ride_as_leaves),
+        cmocka_unit_test(a_draft_that_is_wrong_falls_silent),
+        cmocka_unit_test(its_kv_after_every_step_is_that_of_a_fresh_reading),
+        cmocka_unit_test(a_kept_prefix_is_not_read_again_and_keeps_the_bits),
+        cmocka_unit_test(it_catches_up_after_plain_steps),
+        cmocka_unit_test(padding_rows_do_not_matter),
+        cmocka_unit_test(a_token_unknown_to_the_draft_silences_it),
+        cmocka_unit_test(another_vocabulary_is_refused),
+        cmocka_unit_test(a_spec_is_checked_before_anything_is_loaded),
+        cmocka_unit_test(files_and_options_at_fault_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,6 +1,6 @@
 #include "draft/draft_worth.h"
 
-static const float EXPECTED = 0.75f; // of the best guess, before anything was seen
+static const float EXPECTED = 0.8f; // of the best guess, before anything was seen
 enum { SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64 };
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual) {

@@ -25,11 +25,18 @@ static int kind_of(int rank, float p) {
     return (rank < RANKS ? rank : RANKS - 1) * BINS + bin_of(p);
 }
 
-static void expect(fr_hits *hits) {
-    static const float rate[RANKS][BINS] = {
-        {0.05f, 0.1f, 0.2f, 0.3f, 0.38f, 0.45f, 0.55f, 0.62f, 0.7f, 0.8f, 0.88f, 0.97f},
-        {0.02f, 0.08f, 0.14f, 0.2f, 0.28f, 0.35f, 0.4f, 0.4f, 0.4f, 0.4f, 0.4f, 0.4f},
-        {0.01f, 0.05f, 0.1f, 0.15f, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f, 0.2f}};
+// What Qwen2.5-Coder-0.5B gets right for the 1.5B on code, sums and chat, before the text at hand
+// says better.
+static void expect(fr_hits *hits, bool coupled) {
+    static const float greedy[BINS] = {0.05f, 0.1f, 0.15f, 0.2f,  0.35f, 0.42f,
+                                       0.6f,  0.7f, 0.85f, 0.93f, 0.98f, 0.995f};
+    static const float drawn_alike[BINS] = {0.05f, 0.1f,  0.25f, 0.3f,  0.32f, 0.4f,
+                                            0.5f,  0.65f, 0.69f, 0.75f, 0.92f, 0.98f};
+    static const float second[BINS] = {0.01f, 0.09f, 0.2f, 0.25f, 0.32f, 0.35f,
+                                       0.4f,  0.4f,  0.4f, 0.4f,  0.4f,  0.4f};
+    static const float later[BINS] = {0.01f, 0.08f, 0.12f, 0.2f, 0.2f, 0.2f,
+                                      0.2f,  0.2f,  0.2f,  0.2f, 0.2f, 0.2f};
+    const float *rate[RANKS] = {coupled ? drawn_alike : greedy, second, later};
     for (int r = 0; r < RANKS; r++)
         for (int b = 0; b < BINS; b++)
             fr_hits_expect(hits, r * BINS + b, rate[r][b], 6);
@@ -44,7 +51,7 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, bool coupled, 
         own.top_k = GREEDY_TOP_K;
         own.top_p = own.min_p = 0;
     }
-    if (draws != g->coupled || hits->memory == 0) expect(hits);
+    if (draws != g->coupled || hits->memory == 0) expect(hits, draws);
     g->coupled = draws;
     fr_sampler_begin(&g->sampler, &own);
 }

@@ -58,13 +58,16 @@ static fr_status live(story *s, fr_error *err) {
     return st;
 }
 
-// Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it.
+// Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it. A
+// drafter that ends in ':' gets the same model as its file.
 static void fail_every_call(const char *arch, const char *drafter, bool low_memory, bool on) {
     char path[] = "oom-XXXXXX";
     const fr_tiny_options tiny = {.arch = arch, .type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 3};
     fr_error err = {0};
-    story truth = {.path = path, .drafter = drafter, .low_memory = low_memory}, s = truth;
     close(mkstemp(path));
+    char spec[64];
+    snprintf(spec, sizeof spec, "%s%s", drafter, strchr(drafter, ':') ? path : "");
+    story truth = {.path = path, .drafter = spec, .low_memory = low_memory}, s = truth;
     if (fr_tiny_write(&tiny, path, &err)) fail_msg("%s", err.text);
     if (live(&truth, &err)) fail_msg("%s", err.text);
     assert_int_equal(truth.n_tokens, N_PREDICT);
@@ -103,12 +106,14 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("llama", "prompt-lookup", false, false);
     fail_every_call("gemma3", "prompt-lookup", false, false);
     fail_every_call("phi3", "none", true, false);
+    fail_every_call("llama", "prompt-lookup+draft-model:", false, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {
     (void)unused;
     fail_every_call("qwen2", "prompt-lookup", false, true);
     fail_every_call("gemma3", "none", false, true);
+    fail_every_call("qwen2", "draft-model:", false, true);
 }
 
 int main(void) {

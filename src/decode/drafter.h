@@ -72,10 +72,11 @@ typedef struct fr_drafter_ops {
 struct fr_drafter { // embedded first in a method's own struct
     const fr_drafter_ops *ops;
     fr_needs needs;
-    uint8_t part;       // its number in the SPEC, written into the nodes it adds
-    int default_nodes;  // most nodes that it proposes where the user gives no number, root included
-    fr_hits hits;       // of its kinds of guesses: the step learns them, a profile sets them
-    fr_hits *tally;     // NULL, or counts of a whole tuning run, kept beside the hits
+    uint8_t part;      // its number in the SPEC, written into the nodes it adds
+    int default_nodes; // most nodes that it proposes where the user gives no number, root included
+    fr_hits hits;      // of its kinds of guesses: the step learns them, a profile sets them
+    fr_hits *tally;    // NULL, or counts of a whole tuning run, kept beside the hits
+    double invested;   // seconds of the last proposal that served the steps to come: not this one's
     fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
     int n_parts;
 };

@@ -151,6 +151,7 @@ static void choose_rows(fr_decoder *d) {
 
 static void propose(fr_decoder *d, int max_depth) {
     fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], most_nodes(d), max_depth);
+    if (d->drafter) d->drafter->invested = 0;
     if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
         fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, &d->proposed);
@@ -241,6 +242,12 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
     if (d->tally) fr_hits_learn(d->tally, proposed, d->part, followed, n);
 }
 
+// What drafting took in this step and will bring in later ones, such as a draft model's reading of
+// the prompt.
+static double invested(const fr_decoder *d) {
+    return d->drafter ? d->drafter->invested : 0;
+}
+
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
     assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx &&
            d->kv.n_committed == d->n_ids - 1);
@@ -279,6 +286,6 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     d->stats.seconds_verify += t3 - t1; // the pass and the walk
     count_predictions(d, n_rows, taken);
     fr_pace_learn(&d->pace, d->tree.n, n_rows - d->tree.n, d->kv.n_committed - taken, taken,
-                  t2 - t1, (t1 - t0) + (fr_seconds() - t4));
+                  t2 - t1, (t1 - t0) + (fr_seconds() - t4) - invested(d));
     return go_on;
 }

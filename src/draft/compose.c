@@ -14,8 +14,11 @@ static void begin(fr_drafter *base, const fr_context *c) {
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
-    for (int i = 0; i < base->n_parts; i++)
+    base->invested = 0;
+    for (int i = 0; i < base->n_parts; i++) {
         if (base->parts[i]->ops->propose) base->parts[i]->ops->propose(base->parts[i], c, tree);
+        base->invested += base->parts[i]->invested;
+    }
 }
 
 static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,

@@ -50,7 +50,7 @@ static void forget_step(fr_draft_model *d) {
 static void begin(fr_drafter *base, const fr_context *c) {
     fr_draft_model *d = (fr_draft_model *)base;
     fr_second_keep(&d->second, c->ids, c->n_ids);
-    fr_guesser_begin(&d->guesser, c->sampling, c->rule == FR_RULE_EXACT, &d->base.hits);
+    fr_guesser_begin(&d->guesser, c->sampling, c->rule);
     fr_draft_worth_begin(&d->worth);
     forget_step(d);
 }
@@ -156,7 +156,10 @@ static void read_text(fr_draft_model *d, const fr_context *c) {
     const double start = fr_seconds();
     float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
     add_guesses(d, 0, logits);
-    fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, fr_seconds() - start);
+    const double seconds = fr_seconds() - start;
+    fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, seconds);
+    const double step = fr_draft_worth_pass(&d->worth, c->pace, 2, c->n_ids);
+    if (rows > 2 && seconds > step) d->base.invested = seconds - step;
 }
 
 // The caller's tree becomes the best nodes of all that were guessed, as many as it has room for.
@@ -170,6 +173,7 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_draft_model *d = (fr_draft_model *)base;
     int node[FR_SECOND_LOGITS] = {0}, n;
+    base->invested = 0;
     if (!worth_a_start(d, c, tree)) return;
     d->tree = *tree;
     d->tree.max_nodes = FR_TREE_MAX;
@@ -246,6 +250,7 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
     d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES};
+    fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
     fr_status st = FR_OK;

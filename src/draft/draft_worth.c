@@ -62,9 +62,9 @@ static double rows_more(const fr_pace *pace, int rows, int more, int context) {
 }
 
 // A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded.
-static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost) {
+static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost, int context) {
     w->confidence += 0.01f * (EXPECTED - w->confidence);
-    if (++w->idle < w->wait || !fr_pace_affords(pace, cost)) return false;
+    if (++w->idle < w->wait || !fr_pace_affords(pace, cost, context)) return false;
     w->idle = 0;
     if (w->wait < LONGEST_WAIT) w->wait *= 2;
     return true;
@@ -82,7 +82,7 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
         return reading <= gain * left;
     }
     if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step
-    return try_again(w, pace, cost + reading);
+    return try_again(w, pace, cost + reading, context);
 }
 
 int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const float *score, int n,

@@ -8,7 +8,7 @@ static const fr_cost GUESS = {.n = 5,
                               .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
 
 void fr_pace_open(fr_pace *p, const fr_cost *cost, bool adapt) {
-    *p = (fr_pace){.adapt = adapt, .drift = 1, .measured = cost && cost->n > 0};
+    *p = (fr_pace){.adapt = adapt, .drift = 1, .credit = 0.5, .measured = cost && cost->n > 0};
     p->cost = p->measured ? *cost : GUESS;
     for (int i = 0; i < FR_PACE_GROUPS; i++)
         p->group[i] = 1;
@@ -39,7 +39,7 @@ double fr_pace_price(const fr_pace *p, int context) {
 
 bool fr_pace_affords(const fr_pace *p, double seconds, int context) {
     const double plain = fr_pace_pass(p, 1, 0, context);
-    return seconds <= p->gained + 0.01 * (p->spent + plain) + 0.5 * plain;
+    return seconds <= p->gained + 0.01 * (p->spent + plain) + p->credit * plain;
 }
 
 bool fr_pace_disagrees(const fr_pace *p) {

@@ -5,8 +5,9 @@
 // are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
 // really took in this request. The account holds the time gained over plain decoding, by the same
 // predictions (a slow moment of the machine is nobody's loss): rows beyond the root are bought from
-// what was gained, from 1 % of the time spent, and from half a plain pass to begin with. So a
-// request whose drafts are never right loses no more than that.
+// what was gained, from 1 % of the time spent, and from half a plain pass to begin with (`credit`;
+// more where drafting itself takes passes). So a request whose drafts are never right loses no more
+// than that.
 #ifndef FR_DECODE_PACE_H
 #define FR_DECODE_PACE_H
 #include "tree/cost.h"
@@ -23,6 +24,7 @@ typedef struct fr_pace {
     int seen[FR_PACE_GROUPS];     // passes that this was learned from
     double seconds, tokens;       // of late: older steps fade
     double gained, spent;         // seconds: gained over plain decoding; of all steps
+    double credit;                // plain passes that a request may lose to begin with
 } fr_pace;
 
 // cost NULL or of no points: a guess, scaled by the first passes.

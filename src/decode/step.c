@@ -104,6 +104,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
                           .prompt_reused = kept};
     fr_sampler_begin(&d->sampler, sampling);
     fr_pace_begin(&d->pace);
+    if (d->drafter && d->drafter->credit > 0) d->pace.credit = d->drafter->credit;
     if (d->drafter && d->drafter->ops->begin) {
         fr_context c = context_of(d);
         d->drafter->ops->begin(d->drafter, &c);

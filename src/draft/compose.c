@@ -77,6 +77,7 @@ fr_status fr_compose_open(fr_drafter **out, fr_drafter *const *parts, int n, fr_
     d->base = (fr_drafter){.ops = &OPS, .parts = d->part, .n_parts = n, .default_nodes = 1};
     for (int i = 0; i < n; i++) {
         d->part[i] = parts[i];
+        if (parts[i]->credit > d->base.credit) d->base.credit = parts[i]->credit;
         d->base.default_nodes += parts[i]->default_nodes - 1; // every part has a root of its own
         if (unite(&d->base.needs, &parts[i]->needs)) continue;
         fr_free(d);

@@ -25,6 +25,7 @@ enum {
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
     LONG_ANSWER = 128, // tokens that are reckoned with where no end is in sight
+    CREDIT = 2,        // plain passes that a request may lose by drafting: some misses in a row
 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
 
@@ -39,6 +40,7 @@ typedef struct fr_draft_model {
     // Of the step at hand.
     fr_tree tree; // everything guessed, and what others had; the root alone between steps
     int16_t slot[FR_TREE_MAX]; // scratch slot of a node that was guessed behind; -1: none
+    int32_t best[FR_TREE_MAX]; // its first guess then
     int n_root;                // tokens before and with the root
 } fr_draft_model;
 
@@ -76,6 +78,7 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
         const int before = d->tree.n;
         if (r && score < LEAST_SCORE) continue;
         const int at = fr_tree_add(&d->tree, node, guess[r].id, score, d->base.part);
+        if (r == 0) d->best[node] = guess[0].id;
         if (at < before) continue; // no room, or there already
         d->tree.node[at].rank = (uint8_t)r;
         d->tree.node[at].kind = guess[r].kind;
@@ -159,7 +162,9 @@ static void read_text(fr_draft_model *d, const fr_context *c) {
     const double seconds = fr_seconds() - start;
     fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, seconds);
     const double step = fr_draft_worth_pass(&d->worth, c->pace, 2, c->n_ids);
-    if (rows > 2 && seconds > step) d->base.invested = seconds - step;
+    if (rows <= 2 || seconds <= step) return;
+    d->base.invested = seconds - step;
+    d->worth.spent = step;
 }
 
 // The caller's tree becomes the best nodes of all that were guessed, as many as it has room for.
@@ -189,12 +194,13 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
 // Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_draft_model *d = (fr_draft_model *)base;
-    int path[FR_TREE_MAX_DEPTH], n = 0, node = 0;
+    int path[FR_TREE_MAX_DEPTH + 1], n = 0, node = 0;
     d->timed = true;
     if (!v->tree || !d->n_root) return;
-    while (d->n_root + n < c->n_ids - 1 && d->n_root + n < d->second.n_ctx) {
-        node = fr_tree_child(&d->tree, node, c->ids[d->n_root + n]);
-        if (node < 0 || d->slot[node] < 0) break;
+    for (int at = d->n_root; at < c->n_ids; at++) {
+        fr_draft_worth_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
+        node = fr_tree_child(&d->tree, node, c->ids[at]);
+        if (node < 0 || d->slot[node] < 0 || at + 1 == c->n_ids || at >= d->second.n_ctx) break;
         path[n++] = d->slot[node];
     }
     fr_second_commit(&d->second, c->ids + d->n_root, path, n);
@@ -249,7 +255,7 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     *out = NULL;
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES};
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .credit = CREDIT};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;

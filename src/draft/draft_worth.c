@@ -43,6 +43,7 @@ double fr_draft_worth_pass(const fr_draft_worth *w, const fr_pace *pace, int row
 void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int context,
                           double seconds) {
     const double target = fr_pace_pass(pace, rows, 0, context);
+    w->spent += seconds;
     if (rows > CHUNK || target <= 0) return;
     double *ratio = &w->ratio[group_of(rows)];
     const double seen = seconds / target, late = ratio_of(w, rows);
@@ -51,7 +52,7 @@ void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int 
 }
 
 void fr_draft_worth_saw(fr_draft_worth *w, float best_guess) {
-    w->confidence += 0.1f * (best_guess - w->confidence);
+    w->confidence += 0.05f * (best_guess - w->confidence);
 }
 
 // ---------------------------------------------------------------- whether it pays
@@ -63,7 +64,7 @@ static double rows_more(const fr_pace *pace, int rows, int more, int context) {
 
 // A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded.
 static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost, int context) {
-    w->confidence += 0.01f * (EXPECTED - w->confidence);
+    w->confidence += 0.02f * (EXPECTED - w->confidence);
     if (++w->idle < w->wait || !fr_pace_affords(pace, cost, context)) return false;
     w->idle = 0;
     if (w->wait < LONGEST_WAIT) w->wait *= 2;
@@ -72,6 +73,7 @@ static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost, int c
 
 bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, float covered,
                           int left, int context) {
+    w->spent = 0;
     const double one = fr_draft_worth_pass(w, pace, 1, context);
     const double cost = one + rows_more(pace, 1, 1, context);
     const double open = w->confidence > covered ? w->confidence - covered : 0;
@@ -79,7 +81,7 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
     const double reading = fr_draft_worth_pass(w, pace, behind, context) - one;
     if (gain > 0) {
         w->wait = SHORTEST_WAIT;
-        return reading <= gain * left;
+        return reading <= gain * left && fr_pace_affords(pace, cost, context);
     }
     if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step
     return try_again(w, pace, cost + reading, context);
@@ -92,9 +94,10 @@ int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const floa
     int rows = 0;
     for (int k = 1; k <= n; k++) {
         tokens += score[k - 1] * w->confidence;
-        const double worth = tokens * price - fr_draft_worth_pass(w, pace, k, context) -
-                             rows_more(pace, target_rows, k, context);
-        if (worth <= best) continue;
+        const double cost =
+            fr_draft_worth_pass(w, pace, k, context) + rows_more(pace, target_rows, k, context);
+        const double worth = tokens * price - cost;
+        if (worth <= best || !fr_pace_affords(pace, w->spent + cost, context)) continue;
         best = worth;
         rows = k;
     }

@@ -4,7 +4,9 @@
 // token has now (decode/pace.h), are worth more than its own time and that of the target's rows.
 // Its own time is kept relative to the target's pass of as many rows: first as the weights are,
 // then as measured. How right its best guess will be is expected before the pass from what it was
-// lately. What it has not read of the text yet is an investment for the rest of the answer.
+// lately. What it has not read of the text yet is an investment for the rest of the answer. And the
+// account of the request must afford it, so that a draft model that is sure of itself and wrong
+// falls silent soon.
 #ifndef FR_DRAFT_DRAFT_WORTH_H
 #define FR_DRAFT_DRAFT_WORTH_H
 #include "decode/pace.h"
@@ -14,8 +16,9 @@ enum { FR_DRAFT_GROUPS = 6 }; // of row counts: 1, 2, 4, 8, 16, more
 typedef struct fr_draft_worth {
     double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen
     double usual;                  // where nothing was seen: as the weights are
-    float confidence;              // how probable the best guess of late was, given its parent
+    float confidence;              // how often the best guess of late was right, and how sure
     int idle, wait;                // steps since the last draft that did not pay; until a trial
+    double spent;                  // seconds of this step's passes
 } fr_draft_worth;
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual);
@@ -24,6 +27,7 @@ void fr_draft_worth_begin(fr_draft_worth *w); // a new request
 double fr_draft_worth_pass(const fr_draft_worth *w, const fr_pace *pace, int rows, int context);
 void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int context,
                           double seconds);
+// A best guess: how probable it was held to be, and again whether it was right (1 or 0).
 void fr_draft_worth_saw(fr_draft_worth *w, float best_guess);
 
 // Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: how

@@ -8,11 +8,15 @@
 // [EAGLE-2, Li et al. 2024, §4.1: by joint probability]
 //
 // Candidates that other parts of the SPEC put into the tree before are guessed behind like its own.
+// Under rejection at a temperature (decode/rules.h) the children of a node are drawn from the
+// draft's law: how many is settled by the shape, before they are seen, and all of them ride.
+//
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/draft_model.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/draft_worth.h"
+#include "draft/drawn.h"
 #include "draft/guess.h"
 #include "draft/registry.h"
 #include <stdlib.h>
@@ -25,6 +29,8 @@ enum {
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
     LONG_ANSWER = 128, // tokens that are reckoned with where no end is in sight
+    LAWS = 48,         // nodes whose children may be drawn in one step
+    BEAM_DRAWS = 2,    // children of a node that are drawn in a beam
     CREDIT = 2,        // plain passes that a request may lose by drafting: some misses in a row
 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
@@ -42,6 +48,9 @@ typedef struct fr_draft_model {
     int16_t slot[FR_TREE_MAX]; // scratch slot of a node that was guessed behind; -1: none
     int32_t best[FR_TREE_MAX]; // its first guess then
     int n_root;                // tokens before and with the root
+    uint64_t n_noise;          // random numbers used
+    fr_drawn drawn[LAWS];      // laws of the nodes whose children were drawn
+    int n_drawn;
 } fr_draft_model;
 
 static void forget_step(fr_draft_model *d) {
@@ -67,22 +76,68 @@ static int write_path(fr_draft_model *d, int node) {
     return n;
 }
 
+static void set_node(fr_draft_model *d, int node, int rank, uint8_t kind) {
+    d->tree.node[node].rank = (uint8_t)rank;
+    d->tree.node[node].kind = kind;
+    d->slot[node] = -1;
+}
+
+static float score_of(const fr_draft_model *d, int parent, uint8_t kind) {
+    return d->tree.node[parent].score * fr_hits_rate(&d->base.hits, kind);
+}
+
+static float chance_in(const fr_law *law, int32_t id) {
+    int i = 0;
+    while (law->id[i] != id)
+        i++;
+    return law->p[i];
+}
+
+// Draws are made only where there is room for all of them, whatever they are.
+static void add_draws(fr_draft_model *d, int node, float *logits) {
+    const int wanted = d->shape == BEAM ? BEAM_DRAWS : 1;
+    const fr_sampling *s = &d->guesser.sampler.sampling;
+    const fr_chance *law;
+    int32_t ids[FR_DRAWN_MOST];
+    d->best[node] = -1;
+    if (d->n_drawn == LAWS || d->tree.n + wanted > d->tree.max_nodes ||
+        d->tree.node[node].depth >= d->tree.max_depth)
+        return;
+    const int n_ids = write_path(d, node);
+    const int n = fr_guesser_law(&d->guesser, logits, d->second.ids, n_ids, &law);
+    fr_drawn *own = &d->drawn[d->n_drawn++];
+    const int m = fr_drawn_take(own, law, n, wanted, s->seed, FR_NOISE_DRAFT + d->base.part,
+                                d->n_root, &d->n_noise, ids);
+    d->best[node] = ids[0];
+    for (int r = 0; r < m; r++) {
+        const uint8_t kind = fr_guesser_drawn_kind(chance_in(&own->law, ids[r]));
+        const int before = d->tree.n;
+        const int at = fr_tree_add(&d->tree, node, ids[r], score_of(d, node, kind), d->base.part);
+        own->node[r] = (int16_t)at;
+        if (at == before) set_node(d, at, r, kind);
+        if (r == 0) fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, kind));
+    }
+    d->tree.law[node] = &own->law;
+}
+
 static void add_guesses(fr_draft_model *d, int node, float *logits) {
     fr_guess guess[FR_GUESSES];
+    if (d->guesser.draws) {
+        add_draws(d, node, logits);
+        return;
+    }
     const int n_ids = write_path(d, node);
     int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
     fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
     if (!d->adapt) n = 1;
     for (int r = 0; r < n; r++) {
-        const float score = d->tree.node[node].score * fr_hits_rate(&d->base.hits, guess[r].kind);
+        const float score = score_of(d, node, guess[r].kind);
         const int before = d->tree.n;
         if (r && score < LEAST_SCORE) continue;
         const int at = fr_tree_add(&d->tree, node, guess[r].id, score, d->base.part);
         if (r == 0) d->best[node] = guess[0].id;
         if (at < before) continue; // no room, or there already
-        d->tree.node[at].rank = (uint8_t)r;
-        d->tree.node[at].kind = guess[r].kind;
-        d->slot[at] = -1;
+        set_node(d, at, r, guess[r].kind);
     }
 }
 
@@ -142,9 +197,16 @@ static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node
 
 // ---------------------------------------------------------------- a step
 
+static bool is_drawn(const fr_tree *t) {
+    for (int i = 0; i < t->n; i++)
+        if (t->law[i]) return true;
+    return false;
+}
+
 static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     const int behind = c->n_ids - d->second.kv.n_committed;
     if (!fr_second_can_read(&d->second, c->ids, c->n_ids)) return false;
+    if (d->guesser.draws && is_drawn(tree)) return false; // by another draft model of the SPEC
     if (d->depth) return true;
     if (!d->timed && !c->pace->measured) return false;
     float covered = 0;
@@ -172,7 +234,7 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
     const int room = tree->max_nodes;
     *tree = d->tree;
     tree->max_nodes = room;
-    fr_tree_keep(tree, room);
+    if (!d->guesser.draws) fr_tree_keep(tree, room);
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
@@ -181,9 +243,14 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     base->invested = 0;
     if (!worth_a_start(d, c, tree)) return;
     d->tree = *tree;
-    d->tree.max_nodes = FR_TREE_MAX;
     d->n_root = c->n_ids;
-    for (int i = 0; i < tree->n; i++)
+    d->n_noise = 0;
+    d->n_drawn = 0;
+    if (!d->guesser.draws)
+        d->tree.max_nodes = FR_TREE_MAX;
+    else if (d->adapt) // what was drawn may not be picked over later
+        fr_tree_keep(&d->tree, fr_pace_choose(c->pace, &d->tree, 0, c->n_ids - 1));
+    for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = -1;
     read_text(d, c);
     while ((n = next_nodes(d, c, node[0], node)) > 0)
@@ -198,7 +265,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     d->timed = true;
     if (!v->tree || !d->n_root) return;
     for (int at = d->n_root; at < c->n_ids; at++) {
-        fr_draft_worth_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
+        if (d->best[node] >= 0) fr_draft_worth_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
         node = fr_tree_child(&d->tree, node, c->ids[at]);
         if (node < 0 || d->slot[node] < 0 || at + 1 == c->n_ids || at >= d->second.n_ctx) break;
         path[n++] = d->slot[node];

@@ -1,9 +1,11 @@
 // Two-model speculation: whatever the second model says, the tokens are those of plain decoding; a
 // second model like the target is right nearly always; its KV is that of a fresh reading.
+#include "decode/chi_square.h"
 #include "decode/step.h"
 #include "draft/draft_model.h"
 #include "draft/registry.h"
 #include "support/open_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -42,7 +44,9 @@ static void write_model(char path[32], const fr_tiny_options *o) {
 
 static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_options *draft) {
     fr_error err;
-    fr_opened_open(&p->target, target, fr_kern_of(FR_ISA_SCALAR), 2);
+    const fr_kern *kern;
+    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
+    fr_opened_open(&p->target, target, kern, 1);
     if (fr_tokenizer_open(&p->tokenizer, p->target.gguf, &err)) fail_msg("%s", err.text);
     write_model(p->path, draft);
     snprintf(p->spec, sizeof p->spec, "draft-model:%s", p->path);
@@ -210,6 +214,115 @@ static void a_draft_that_is_wrong_falls_silent(void **state) {
     assert_true(stats.offered[0] < stats.passes / 2);
     fr_drafter_close(d);
     close_pair(&p);
+}
+
+// ---------------------------------------------------------------- rejection
+
+enum { TOP = 4 };
+typedef struct hand_law {
+    int32_t id[TOP];
+    double p[TOP];
+} hand_law;
+
+// Top-k and temperature of the target after n ids. A greedy step leaves the logits of its root.
+static hand_law law_after(fr_decoder *d, const int32_t *ids, int n, const fr_sampling *g) {
+    fr_error err;
+    output o = {.n = 0};
+    hand_law law;
+    double total = 0;
+    assert_int_equal(fr_decoder_prompt(d, ids, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+    fr_decoder_step(d, 1, emit, &o);
+    float *z = fr_forward_logits(d->forward, 0);
+    for (int k = 0; k < TOP; k++) {
+        int best = 0;
+        for (int i = 1; i < d->model->config.n_vocab; i++)
+            if (z[i] > z[best]) best = i;
+        law.id[k] = best;
+        total += law.p[k] = exp(z[best] / g->temperature);
+        z[best] = -INFINITY;
+    }
+    for (int k = 0; k < TOP; k++)
+        law.p[k] /= total;
+    return law;
+}
+
+static int place_in(const hand_law *law, int32_t id) {
+    for (int k = 0; k < TOP; k++)
+        if (law->id[k] == id) return k;
+    return -1;
+}
+
+// Two tokens over many seeds follow the target's law of two tokens, whatever the draft's law is.
+static void under_rejection_the_law_is_the_targets(void **state) {
+    (void)state;
+    enum { TRIALS = 3000 };
+    static const struct {
+        const char *name, *tail;
+        const char *options[4];
+    } HOW[] = {{"chain", "", {"depth=2", NULL}},
+               {"two draws a node", "", {"depth=2", "tree=beam", NULL}},
+               {"beside looked-up ones", "+prompt-lookup", {"depth=2", "min-score=0", NULL}}};
+    const fr_sampling law_of = {.temperature = 2, .top_k = TOP};
+    const fr_tiny_options target = {.type = FR_TYPE_Q8_0, .n_layer = 1};
+    const fr_tiny_options coarser = {.type = FR_TYPE_Q4_0, .n_layer = 1}; // the same, blurred
+    const fr_tiny_options *drafts[] = {&coarser, &target, &OTHER};
+    static const char *const names[] = {"a coarser", "the same", "another"};
+    for (int k = 0; k < 3; k++) {
+        pair p;
+        int32_t prompt[PROMPT + 1];
+        fr_decoder plain;
+        open_pair(&p, &target, drafts[k]);
+        fr_test_ids(prompt, PROMPT, 256, 51);
+        for (int i = 0; i < 3; i++) // something to look up
+            prompt[PROMPT - 3 + i] = prompt[i];
+        open_decoder(&plain, &p, NULL, false);
+        const hand_law first = law_after(&plain, prompt, PROMPT, &law_of);
+        hand_law second[TOP];
+        double law[TOP * TOP];
+        for (int i = 0; i < TOP; i++) {
+            prompt[PROMPT] = first.id[i];
+            second[i] = law_after(&plain, prompt, PROMPT + 1, &law_of);
+            for (int j = 0; j < TOP; j++)
+                law[i * TOP + j] = first.p[i] * second[i].p[j];
+        }
+        fr_decoder_close(&plain);
+        for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
+            char spec[120];
+            snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
+            fr_drafter *d = open_drafter(&p, spec, false, HOW[h].options);
+            fr_decoder dec;
+            fr_error err;
+            long count[TOP * TOP] = {0}, drafted = 0;
+            int df;
+            open_decoder(&dec, &p, d, false);
+            dec.rule = FR_RULE_REJECTION;
+            for (int trial = 0; trial < TRIALS; trial++) {
+                output o = {.n = 0};
+                fr_sampling g = law_of;
+                g.seed = (uint64_t)trial;
+                assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &g, NULL, NULL, &err),
+                                 FR_OK);
+                while (o.n < 2)
+                    fr_decoder_step(&dec, 3 - o.n, emit, &o);
+                drafted += dec.stats.accepted[0];
+                const int i = place_in(&first, o.token[0]);
+                assert_true(i >= 0);
+                const int j = place_in(&second[i], o.token[1]);
+                assert_true(j >= 0);
+                count[i * TOP + j]++;
+            }
+            const double chi = chi_square(count, law, TOP * TOP, &df);
+            print_message("%s, %s draft, seeds 0 to %d: chi-square %.2f, %d degrees of freedom; "
+                          "%ld accepted at depth 1\n",
+                          HOW[h].name, names[k], TRIALS - 1, chi, df, drafted);
+            assert_true(chi < chi_square_limit(df));
+            if (k == 0) assert_in_range(drafted, TRIALS / 4, TRIALS - 1); // some are rejected
+            if (k == 1) assert_int_equal(drafted, TRIALS);
+            fr_decoder_close(&dec);
+            fr_drafter_close(d);
+        }
+        close_pair(&p);
+    }
 }
 
 // ---------------------------------------------------------------- what it has read
@@ -480,6 +593,7 @@ int main(void) {
         cmocka_unit_test(a_draft_equal_to_the_target_is_always_right),
         cmocka_unit_test(second_guesses_ride_as_leaves),
         cmocka_unit_test(a_draft_that_is_wrong_falls_silent),
+        cmocka_unit_test(under_rejection_the_law_is_the_targets),
         cmocka_unit_test(its_kv_after_every_step_is_that_of_a_fresh_reading),
         cmocka_unit_test(a_kept_prefix_is_not_read_again_and_keeps_the_bits),
         cmocka_unit_test(it_catches_up_after_plain_steps),

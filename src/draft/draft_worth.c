@@ -1,7 +1,7 @@
 #include "draft/draft_worth.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
-enum { SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64 };
+enum { SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual) {
     *w = (fr_draft_worth){.usual = usual};
@@ -12,6 +12,7 @@ void fr_draft_worth_begin(fr_draft_worth *w) {
     w->confidence = EXPECTED;
     w->idle = 0;
     w->wait = SHORTEST_WAIT;
+    w->missed = 0;
 }
 
 // ---------------------------------------------------------------- seconds
@@ -87,7 +88,12 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
     const double reading = fr_draft_worth_pass(w, pace, behind, context) - one;
     if (gain > 0) {
         w->wait = SHORTEST_WAIT;
-        return reading <= gain * left && fr_pace_affords(pace, cost, context);
+        w->missed += gain;
+        if (reading > gain * left || w->missed < reading / PATIENCE ||
+            !fr_pace_affords(pace, cost, context))
+            return false;
+        w->missed = 0;
+        return true;
     }
     if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step
     return try_again(w, pace, cost + reading, context);

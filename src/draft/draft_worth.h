@@ -4,9 +4,10 @@
 // token has now (decode/pace.h), are worth more than its own time and that of the target's rows.
 // Its own time is kept relative to the target's pass of as many rows: first as the weights are,
 // then as measured. How right its best guess will be is expected before the pass from what it was
-// lately. What it has not read of the text yet is an investment for the rest of the answer. And the
-// account of the request must afford it, so that a draft model that is sure of itself and wrong
-// falls silent soon.
+// lately. What it has not read of the text yet is an investment for the rest of the answer, made
+// when a part of it has been missed in gains: short answers, and texts that a cheaper drafter
+// knows, never come to it. And the account of the request must afford a pass, so that a draft model
+// that is sure of itself and wrong falls silent soon.
 #ifndef FR_DRAFT_DRAFT_WORTH_H
 #define FR_DRAFT_DRAFT_WORTH_H
 #include "decode/pace.h"
@@ -18,6 +19,7 @@ typedef struct fr_draft_worth {
     double usual;                  // where nothing was seen: as the weights are
     float confidence;              // how often the best guess of late was right, and how sure
     int idle, wait;                // steps since the last draft that did not pay; until a trial
+    double missed;                 // seconds that drafting would have gained since it last did
     double spent;                  // seconds of this step's passes
 } fr_draft_worth;
 

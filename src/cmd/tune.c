@@ -62,6 +62,10 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
         *err = why;
         return st;
     }
+    if (strchr(spec, '+')) { // its part has said why
+        j->n_tuned--;
+        return FR_OK;
+    }
     t->failed = true;
     snprintf(t->why, sizeof t->why, "%.250s", why.text);
     return FR_OK;

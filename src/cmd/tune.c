@@ -62,10 +62,6 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
         *err = why;
         return st;
     }
-    if (strchr(spec, '+')) { // its part has said why
-        j->n_tuned--;
-        return FR_OK;
-    }
     t->failed = true;
     snprintf(t->why, sizeof t->why, "%.250s", why.text);
     return FR_OK;
@@ -141,7 +137,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, and every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone and with every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},

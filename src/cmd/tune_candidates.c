@@ -42,8 +42,7 @@ static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
         const off_t size = size_of(path);
         if (!ends_with(path, ".gguf") || !can_be_named(path) || size < 0 || size > most) continue;
         found++;
-        st = add(room, "draft-model:", path, err);
-        if (!st) st = add(room, "prompt-lookup+draft-model:", path, err);
+        st = add(room, "prompt-lookup+draft-model:", path, err);
     }
     if (d) closedir(d);
     return st;

@@ -18,7 +18,7 @@ static const struct {
      fr_prompt_lookup_open},
     {{"draft-model", "a second, smaller model with the same vocabulary",
       "a GGUF model of the target's vocabulary",
-      "tree=SHAPE    chain, beam or auto (default)\n"
+      "tree=SHAPE    chain, beam, sequoia or auto (default: chain)\n"
       "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"},
      2,
      fr_draft_model_open},
@@ -79,6 +79,7 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     own_options(spec, i, config->options, own);
     fr_drafter_config part = *config;
     part.options = own;
+    part.shared = spec->n > 1;
     const fr_status st = DRAFTERS[spec->part[i].drafter].open(out, spec->part[i].file, &part, err);
     fr_free(own);
     if (!st) (*out)->part = (uint8_t)i;

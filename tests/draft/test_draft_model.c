@@ -142,6 +142,9 @@ static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
                {"", false, true, {"depth=6", NULL}},
                {"", false, true, {"tree=beam", NULL}},
                {"", false, false, {"tree=beam", NULL}},
+               {"", false, true, {"tree=sequoia", NULL}},
+               {"", true, false, {"tree=sequoia", "depth=3", NULL}},
+               {"+prompt-lookup", false, true, {"tree=sequoia", "min-score=0", NULL}},
                {"+prompt-lookup", true, false, {NULL}},
                {"+prompt-lookup", false, true, {"depth=3", "min-score=0", NULL}},
                {"+prompt-lookup", false, true, {"tree=beam", "matches=8", NULL}}};
@@ -261,6 +264,7 @@ static void under_rejection_the_law_is_the_targets(void **state) {
         const char *options[4];
     } HOW[] = {{"chain", "", {"depth=2", NULL}},
                {"two draws a node", "", {"depth=2", "tree=beam", NULL}},
+               {"Sequoia's tree", "", {"tree=sequoia", "depth=2", NULL}},
                {"beside looked-up ones", "+prompt-lookup", {"depth=2", "min-score=0", NULL}}};
     const fr_sampling law_of = {.temperature = 2, .top_k = TOP};
     const fr_tiny_options target = {.type = FR_TYPE_Q8_0, .n_layer = 1};
@@ -360,17 +364,17 @@ static void expect_fresh_kv(const pair *p, const fr_drafter *d) {
 
 static void its_kv_after_every_step_is_that_of_a_fresh_reading(void **state) {
     (void)state;
-    static const char *const options[][2] = {
-        {"depth=1", NULL}, {"depth=4", NULL}, {"tree=beam", NULL}};
+    static const char *const options[][3] = {
+        {"depth=1", NULL}, {"depth=4", NULL}, {"tree=beam", NULL}, {"tree=sequoia", "depth=3"}};
     for (int same = 0; same < 2; same++)
-        for (int o = 0; o < 3; o++) {
+        for (int o = 0; o < 4; o++) {
             pair p;
             fr_decoder dec;
             fr_error err;
             int32_t prompt[PROMPT];
             open_pair(&p, &TARGET, same ? &TARGET : &OTHER);
             fr_test_ids(prompt, PROMPT, 256, 39);
-            fr_drafter *d = open_drafter(&p, p.spec, o == 2, options[o]);
+            fr_drafter *d = open_drafter(&p, p.spec, o >= 2, options[o]);
             open_decoder(&dec, &p, d, false);
             assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err),
                              FR_OK);

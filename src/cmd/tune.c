@@ -55,7 +55,10 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     const fr_status st = fr_answers_run(&j->answers, spec, opened, count, t, &why);
     if (!st) {
         conclude(t);
-        fr_profile_put(j->engine->profile, &t->entry);
+        // Reading the prompt is an investment that a short answer does not bring back: who wants a
+        // draft model says so.
+        if (j->args->drafter || !strstr(spec, "draft-model"))
+            fr_profile_put(j->engine->profile, &t->entry);
         return FR_OK;
     }
     if (st == FR_EINTR || st == FR_ENOMEM || j->args->drafter) {
@@ -155,7 +158,10 @@ const fr_cmd fr_cmd_tune = {
          "answer the prompts, counting how often each kind of guess is right. The profile is kept "
          "by model, processor, instruction set and threads, below $XDG_CACHE_HOME/forerun; from "
          "then on '--drafter auto' uses the drafter that is predicted to be fastest, and its trees "
-         "are sized by what was measured.\n\nPredicted is what the cost of passes and the time of "
+         "are sized by what was measured. Draft models are tried, but kept only when tuned by "
+         "name: "
+         "they read the prompt first, which a short answer may not bring back.\n\nPredicted is "
+         "what the cost of passes and the time of "
          "drafting make of the acceptance that was seen; measured is the clock over the same "
          "answers.",
      .example = "forerun tune -m models/smollm2-135m.gguf",

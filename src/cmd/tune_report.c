@@ -35,6 +35,11 @@ void fr_tune_print(const fr_tune_result *r) {
     }
     printf("\nPlain decoding is predicted at %.1f/s. 'auto' uses %s.\n",
            r->n_tuned ? r->tuned[0].entry.plain_tok_s : fr_cmd_rate(1, one), chosen(r));
+    for (int i = 0; i < r->n_tuned; i++)
+        if (!r->tuned[i].failed && !fr_profile_find(p, r->tuned[i].entry.spec))
+            printf("With a draft model short answers may lose; to have it: forerun tune --drafter "
+                   "%s\n",
+                   r->tuned[i].entry.spec);
     if (*r->engine->profile_path) printf("Kept in %s\n", r->engine->profile_path);
 }
 

@@ -266,7 +266,7 @@ static void read_text(fr_draft_model *d, const fr_context *c) {
     const double seconds = fr_seconds() - start;
     fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, seconds);
     const double step = fr_draft_worth_pass(&d->worth, c->pace, 2, c->n_ids);
-    if (rows <= 2 || seconds <= step || d->worth.frugal) return;
+    if (rows <= 2 || seconds <= step) return;
     d->base.invested = seconds - step;
     d->worth.spent = step;
 }
@@ -394,8 +394,6 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     }
     fr_draft_worth_open(&d->worth, (double)d->second.model.weights_bytes /
                                        (double)config->model->weights_bytes);
-    d->worth.frugal = config->shared;
-    if (config->shared) d->base.credit = 0;
     forget_step(d);
     *out = &d->base;
     return FR_OK;

@@ -89,9 +89,8 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
     if (gain > 0) {
         w->wait = SHORTEST_WAIT;
         w->missed += gain;
-        const double risk = w->frugal ? reading + 2 * cost : cost; // a miss or two may come first
         if (reading > gain * left || w->missed < reading / PATIENCE ||
-            !fr_pace_affords(pace, risk, context))
+            !fr_pace_affords(pace, cost, context))
             return false;
         w->missed = 0;
         return true;

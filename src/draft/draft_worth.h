@@ -6,9 +6,8 @@
 // then as measured. How right its best guess will be is expected before the pass from what it was
 // lately. What it has not read of the text yet is an investment for the rest of the answer, made
 // when a part of it has been missed in gains: short answers, and texts that a cheaper drafter
-// knows, never come to it. Beside a cheaper drafter it is paid, like all else, from what that one
-// has gained (`frugal`), so that no request ends slower for it. And the account of the request must
-// afford a pass, so that a draft model that is sure of itself and wrong falls silent soon.
+// knows, never come to it. And the account of the request must afford a pass, so that a draft model
+// that is sure of itself and wrong falls silent soon.
 #ifndef FR_DRAFT_DRAFT_WORTH_H
 #define FR_DRAFT_DRAFT_WORTH_H
 #include "decode/pace.h"
@@ -22,7 +21,6 @@ typedef struct fr_draft_worth {
     int idle, wait;                // steps since the last draft that did not pay; until a trial
     double missed;                 // seconds that drafting would have gained since it last did
     double spent;                  // seconds of this step's passes
-    bool frugal;                   // reading is bought from the account of the request
 } fr_draft_worth;
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual);

@@ -79,7 +79,6 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     own_options(spec, i, config->options, own);
     fr_drafter_config part = *config;
     part.options = own;
-    part.shared = spec->n > 1;
     const fr_status st = DRAFTERS[spec->part[i].drafter].open(out, spec->part[i].file, &part, err);
     fr_free(own);
     if (!st) (*out)->part = (uint8_t)i;

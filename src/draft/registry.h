@@ -11,7 +11,6 @@ typedef struct fr_drafter_config {
     const fr_tokenizer *tokenizer; // of the target; NULL only where no drafter has a vocabulary
     int n_ctx;
     bool no_adapt;
-    bool shared;                // one of several parts of a SPEC
     const char *const *options; // NULL-terminated KEY=VALUE list, or NULL
 } fr_drafter_config;
 

@@ -1,7 +1,7 @@
 #include "draft/draft_worth.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
-enum { SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
+enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual) {
     *w = (fr_draft_worth){.usual = usual};
@@ -13,6 +13,7 @@ void fr_draft_worth_begin(fr_draft_worth *w) {
     w->idle = 0;
     w->wait = SHORTEST_WAIT;
     w->missed = 0;
+    w->tried = false;
 }
 
 // ---------------------------------------------------------------- seconds
@@ -69,12 +70,16 @@ static double rows_more(const fr_pace *pace, int rows, int more, int context) {
     return target_pass(pace, rows + more, context) - target_pass(pace, rows, context);
 }
 
-// A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded.
+// A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded;
+// the first one of a request is due to who asked for this drafter.
 static bool try_again(fr_draft_worth *w, const fr_pace *pace, double cost, int context) {
     w->confidence += 0.02f * (EXPECTED - w->confidence);
-    if (++w->idle < w->wait || !fr_pace_affords(pace, cost, context)) return false;
+    const bool first = !w->tried && w->idle + 1 >= FIRST_TRIAL;
+    if (++w->idle < w->wait && !first) return false;
+    if (!first && !fr_pace_affords(pace, cost, context)) return false;
+    if (!first && w->wait < LONGEST_WAIT) w->wait *= 2;
     w->idle = 0;
-    if (w->wait < LONGEST_WAIT) w->wait *= 2;
+    w->tried = true;
     return true;
 }
 
@@ -93,6 +98,7 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
             !fr_pace_affords(pace, cost, context))
             return false;
         w->missed = 0;
+        w->tried = true;
         return true;
     }
     if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step

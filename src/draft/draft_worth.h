@@ -21,6 +21,7 @@ typedef struct fr_draft_worth {
     int idle, wait;                // steps since the last draft that did not pay; until a trial
     double missed;                 // seconds that drafting would have gained since it last did
     double spent;                  // seconds of this step's passes
+    bool tried;                    // drafted in this request
 } fr_draft_worth;
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual);

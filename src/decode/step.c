@@ -123,12 +123,6 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 
 // ---------------------------------------------------------------- one step
 
-static bool is_drawn(const fr_tree *t) {
-    for (int i = 0; i < t->n; i++)
-        if (t->law[i]) return true;
-    return false;
-}
-
 // Most nodes that may be proposed. What is drawn at random cannot be picked over afterwards, so
 // where that may come the size wanted is the limit; else more is asked for, to take the best.
 static int most_nodes(const fr_decoder *d) {
@@ -141,7 +135,7 @@ static int most_nodes(const fr_decoder *d) {
 
 static void choose_rows(fr_decoder *d) {
     d->tree = d->proposed;
-    if (d->tree.n == 1 || is_drawn(&d->tree)) return;
+    if (d->tree.n == 1 || fr_tree_is_drawn(&d->tree)) return;
     if (d->size.shape.n)
         fr_shape_pick(&d->size.shape, &d->tree);
     else if (d->size.nodes)

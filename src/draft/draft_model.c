@@ -224,16 +224,11 @@ static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node
 
 // ---------------------------------------------------------------- a step
 
-static bool is_drawn(const fr_tree *t) {
-    for (int i = 0; i < t->n; i++)
-        if (t->law[i]) return true;
-    return false;
-}
-
 static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     const int behind = c->n_ids - d->second.kv.n_committed;
     if (!fr_second_can_read(&d->second, c->ids, c->n_ids)) return false;
-    if (d->guesser.draws && is_drawn(tree)) return false; // by another draft model of the SPEC
+    if (d->guesser.draws && fr_tree_is_drawn(tree))
+        return false; // by another draft model of the SPEC
     if (d->depth) return true;
     if (!d->timed && !c->pace->measured) return false;
     float covered = 0;

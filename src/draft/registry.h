@@ -4,7 +4,7 @@
 #include "decode/drafter.h"
 #include "text/tokenizer.h"
 
-#define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for
+#define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for where no profile says better
 
 typedef struct fr_drafter_config {
     const fr_model *model;         // the target

@@ -22,7 +22,7 @@ struct fr_session {
 // What `auto` means for this engine: what its profile predicts to be fastest, and prompt lookup,
 // which costs nothing, where nothing was tuned.
 static const char *choose_drafter(const fr_profile *p) {
-    if (!p || !p->n_drafters) return "prompt-lookup";
+    if (!p || !p->n_drafters) return FR_DRAFTER_AUTO;
     const fr_profile_drafter *best = fr_profile_best(p);
     return best ? best->spec : "none";
 }
@@ -57,9 +57,9 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                                 .options = o->draft_opts};
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
     // A draft model that the profile names may be gone since.
-    if (st && st != FR_ENOMEM && any && strcmp(spec, "prompt-lookup")) {
+    if (st && st != FR_ENOMEM && any && strcmp(spec, FR_DRAFTER_AUTO)) {
         s->reason = "what was tuned cannot be opened any more";
-        st = fr_drafter_open(&s->drafter, s->used, spec = "prompt-lookup", &config, err);
+        st = fr_drafter_open(&s->drafter, s->used, spec = FR_DRAFTER_AUTO, &config, err);
     }
     if (st) return st;
     const fr_profile_drafter *tuned = p ? fr_profile_find(p, spec) : NULL;

@@ -40,6 +40,12 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter) {
     return t->n++;
 }
 
+bool fr_tree_is_drawn(const fr_tree *t) {
+    for (int i = 0; i < t->n; i++)
+        if (t->law[i]) return true;
+    return false;
+}
+
 // The n-th largest of the scores of nodes 1.., none above its parent's; how many stand above it.
 static float bound_of(fr_tree *t, int n, int *above) {
     float sorted[FR_TREE_MAX];

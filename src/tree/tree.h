@@ -50,6 +50,8 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 // The child of `parent` that holds id: the one already there (its score becomes the larger) or a
 // new one; -1: no room.
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
+// Whether any nodes were drawn from a law.
+bool fr_tree_is_drawn(const fr_tree *t);
 // Drops all but the n best nodes by score (root included; of equal ones those added first stay), in
 // the order they have. A child scored above its parent counts as its parent. Not for trees with
 // laws: what was drawn may not be picked over.

@@ -41,6 +41,8 @@ need_program pkg-config pkg-config
 need_library libpcre2-8 libpcre2-dev # regular expressions of tokenizers
 need_library jansson libjansson-dev  # JSON
 need_library libedit libedit-dev     # line editing in chat
+need_library zlib zlib1g-dev          # training text is kept compressed
+need_header dnnl.h libdnnl-dev       # matrix products of training
 need_library cmocka libcmocka-dev    # unit tests
 need_header simde/x86/avx512.h libsimde-dev # kernels of CPUs that this one is not, in tests
 have_pip || missing="$missing python3-pip"  # fetches models

@@ -13,7 +13,7 @@ typedef enum fr_gemm_type { FR_GEMM_AUTO, FR_GEMM_F32, FR_GEMM_BF16 } fr_gemm_ty
 
 // threads 0: all that this process may use. FR_EUNSUP: BF16 on a CPU without it; FR_ENOMEM.
 fr_status fr_gemm_open(fr_gemm **out, int threads, fr_gemm_type type, fr_error *err);
-void fr_gemm_close(fr_gemm *g); // NULL is fine
+void fr_gemm_close(fr_gemm *g);             // NULL is fine
 const char *fr_gemm_name(const fr_gemm *g); // "f32", "bf16"
 
 // The three products of a linear layer y = x wᵀ (x [n][k], w [m][k], y [n][m]); `add`: adds to

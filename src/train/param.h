@@ -10,10 +10,10 @@
 enum { FR_PARAMS_MAX = 64 };
 
 typedef struct fr_param {
-    char name[48];   // of its tensor in the pack
-    int rows, cols;  // w[rows][cols]: outputs, inputs; a vector has one row
-    size_t at;       // its first float in the blocks
-    bool decays;     // weight decay applies: matrices
+    char name[48];  // of its tensor in the pack
+    int rows, cols; // w[rows][cols]: outputs, inputs; a vector has one row
+    size_t at;      // its first float in the blocks
+    bool decays;    // weight decay applies: matrices
 } fr_param;
 
 typedef struct fr_params {
@@ -28,8 +28,12 @@ int fr_params_add(fr_params *p, const char *name, int rows, int cols);
 fr_status fr_params_alloc(fr_params *p, fr_error *err); // FR_ENOMEM
 void fr_params_free(fr_params *p);
 int fr_params_find(const fr_params *p, const char *name); // -1: none
-static inline float *fr_param_w(const fr_params *p, int i) { return p->w + p->item[i].at; }
-static inline float *fr_param_grad(const fr_params *p, int i) { return p->grad + p->item[i].at; }
+static inline float *fr_param_w(const fr_params *p, int i) {
+    return p->w + p->item[i].at;
+}
+static inline float *fr_param_grad(const fr_params *p, int i) {
+    return p->grad + p->item[i].at;
+}
 // Normal numbers of standard deviation `std` from a counter-based generator: a function of (seed,
 // name, place).
 void fr_param_random(const fr_params *p, int i, float std, uint64_t seed);

@@ -20,7 +20,7 @@ typedef struct fr_shard_format {
     int top;                         // tokens of a law, 1..FR_SHARD_TOP
 } fr_shard_format;
 
-enum { // flags of a row
+enum {                 // flags of a row
     FR_ROW_ANSWER = 1, // the token after it is the target's own: it counts in a loss
     FR_ROW_LAW = 2,    // it has a law
 };
@@ -28,10 +28,10 @@ enum { // flags of a row
 // n rows, and the n + 1 tokens that they read and predict: row i read ids[i], its law is that of
 // ids[i + 1]. f16 numbers are IEEE half bits (kern/half.h).
 typedef struct fr_sample {
-    uint64_t key;           // which text it is of, unique in a data set
+    uint64_t key; // which text it is of, unique in a data set
     int n;
-    int law_first;          // the first row that may have a law; rows [law_first, n) have room for one
-    const int32_t *ids;     // [n + 1]
+    int law_first;      // the first row that may have a law; rows [law_first, n) have room for one
+    const int32_t *ids; // [n + 1]
     const uint8_t *flags;   // [n]
     const uint16_t *final;  // [n][d]: after the final norm
     const uint16_t *tap;    // [n_taps][n][d], or NULL
@@ -48,8 +48,8 @@ fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target, f
 void fr_shards_close(fr_shards *s); // NULL is fine
 const fr_shard_format *fr_shards_format(const fr_shards *s);
 int fr_shards_count(const fr_shards *s);
-uint64_t fr_shards_rows(const fr_shards *s);    // of all samples
-uint64_t fr_shards_answers(const fr_shards *s); // rows with FR_ROW_ANSWER
+uint64_t fr_shards_rows(const fr_shards *s);                      // of all samples
+uint64_t fr_shards_answers(const fr_shards *s);                   // rows with FR_ROW_ANSWER
 void fr_shards_sample(const fr_shards *s, int i, fr_sample *out); // pointers into the mapping
 bool fr_shards_has(const fr_shards *s, uint64_t key);
 

@@ -3,7 +3,7 @@
 #include "cmd/bench.h"
 #include "cmd/generate.h"
 #include "cmd/markup.h"
-#include "cmd/save.h"
+#include "base/save.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -307,7 +307,7 @@ static fr_status save_in(const char *folder, const char *file, const char *bytes
     const int length = snprintf(path, sizeof path, "%s/%s", folder, file);
     if (length < 0 || length >= (int)sizeof path)
         return fr_fail(err, FR_EIO, "%.100s...: too long a path", folder);
-    return bytes ? fr_cmd_save(path, bytes, n, err) : fr_cmd_save_check(path, err);
+    return bytes ? fr_save(path, bytes, n, err) : fr_save_check(path, err);
 }
 
 static fr_status save_json(const fr_bench *b, const char *folder, fr_error *err) {

@@ -16,8 +16,13 @@ enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUP
 typedef struct fr_cmd_args { // the values of all options of all commands
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *chat_template, *ids;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
+    const char *output, *capture, *data,
+        *taps; // what is written; a folder of shards; training data
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
+    int width, turns; // of distill: texts at once, turns of a conversation
+    double sampled;   // of distill: share of answers that are drawn
+    uint64_t enough;  // tokens of answers
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
     bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
@@ -30,8 +35,8 @@ typedef struct fr_cmd {
 } fr_cmd;
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
-    fr_cmd_tune, fr_cmd_accuracy, fr_cmd_logits, fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect,
-    fr_cmd_man, fr_cmd_completion;
+    fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_logits, fr_cmd_tokenize,
+    fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion;
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.
@@ -81,8 +86,8 @@ void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them 
 bool fr_cmd_interrupted(void);
 
 // ---------------------------------------------------------------- input.c
-// The whole of a file, "-" meaning stdin, of at most FR_INPUT_MAX bytes. FR_EIO, FR_ENOMEM,
-// FR_EDATA.
+// The whole of a file, "-" meaning stdin, unpacked where gzip packed it, of at most FR_INPUT_MAX
+// bytes. FR_EIO, FR_ENOMEM, FR_EDATA.
 #define FR_INPUT_MAX ((size_t)1 << 30)
 fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err);
 // The next line without its newline, of at most FR_INPUT_MAX bytes; *more false at the end.

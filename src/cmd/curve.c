@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cmd/passes.h"
 #include "cmd/probe.h"
-#include "cmd/save.h"
+#include "base/save.h"
 #include "engine/engine.h"
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static fr_status read_options(measuring *m, fr_error *err) {
         if (c->rows[i] > m->most_rows) m->most_rows = c->rows[i];
     for (int i = 0; i < c->n_contexts; i++)
         if (c->contexts[i] > m->most_context) m->most_context = c->contexts[i];
-    return m->args->plot ? fr_cmd_save_check(m->args->plot, err) : FR_OK;
+    return m->args->plot ? fr_save_check(m->args->plot, err) : FR_OK;
 }
 
 static fr_status open_cells(fr_curve *c, fr_error *err) {

@@ -1,7 +1,7 @@
 // curve_plot.c — the curve as a picture.
 #include "base/cpus.h"
 #include "cmd/curve.h"
-#include "cmd/save.h"
+#include "base/save.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -100,7 +100,7 @@ fr_status fr_curve_plot(const fr_curve *c, const char *path, fr_error *err) {
                           .n_series = list_series(c, d)};
     fr_buffer svg = {0};
     fr_status st = fr_plot_svg(&plot, &svg, err);
-    if (!st) st = fr_cmd_save(path, svg.data, svg.n, err);
+    if (!st) st = fr_save(path, svg.data, svg.n, err);
     fr_buffer_free(&svg);
     free(d);
     return st;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 // Room for n more bytes and a NUL.
 static fr_status reserve(fr_buffer *b, size_t n, const char *name, fr_error *err) {
@@ -10,6 +11,35 @@ static fr_status reserve(fr_buffer *b, size_t n, const char *name, fr_error *err
         return fr_fail(err, FR_EDATA, "%s: longer than %zu MiB", name, FR_INPUT_MAX >> 20);
     if (!fr_buffer_reserve(b, n, NULL)) return FR_OK;
     return fr_fail(err, FR_ENOMEM, "%s: no memory for %zu bytes", name, b->n + n);
+}
+
+// What gzip packed, unpacked; other bytes stay as they are.
+static fr_status unpack(fr_buffer *bytes, const char *name, fr_error *err) {
+    if (bytes->n < 2 || memcmp(bytes->data, "\x1f\x8b", 2)) return FR_OK;
+    z_stream z = {.next_in = (Bytef *)bytes->data, .avail_in = (uInt)bytes->n};
+    fr_buffer out = {0};
+    fr_status st = FR_OK;
+    int said = Z_OK;
+    if (inflateInit2(&z, 15 + 16) != Z_OK) return fr_fail(err, FR_ENOMEM, "%s: no memory", name);
+    while (!st && said != Z_STREAM_END) {
+        if ((st = reserve(&out, 1 << 20, name, err))) break;
+        z.next_out = (Bytef *)out.data + out.n;
+        z.avail_out = 1 << 20;
+        said = inflate(&z, Z_NO_FLUSH);
+        out.n += (1 << 20) - z.avail_out;
+        if (said == Z_STREAM_END && z.avail_in && inflateReset(&z) == Z_OK)
+            said = Z_OK; // files may be packed in pieces, one after the other
+        else if (said != Z_OK && said != Z_STREAM_END)
+            st = fr_fail(err, FR_EDATA, "%s: its gzip packing is damaged or cut", name);
+    }
+    inflateEnd(&z);
+    if (st) {
+        fr_buffer_free(&out);
+        return st;
+    }
+    fr_buffer_free(bytes);
+    *bytes = out;
+    return FR_OK;
 }
 
 fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
@@ -35,6 +65,7 @@ fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
         break;
     }
     if (!standard) fclose(f);
+    if (!st) st = unpack(out, name, err);
     if (st)
         fr_buffer_free(out);
     else

@@ -50,7 +50,8 @@ void fr_param_random(const fr_params *p, int i, float std, uint64_t seed) {
     const uint64_t stream = fr_hash_value(&h);
     float *w = fr_param_w(p, i);
     for (size_t k = 0; k < n; k++) { // Box and Muller
-        const double u = fr_uniform(stream, 2 * k), angle = 2 * M_PI * fr_uniform(stream, 2 * k + 1);
+        const double u = fr_uniform(stream, 2 * k),
+                     angle = 2 * M_PI * fr_uniform(stream, 2 * k + 1);
         w[k] = (float)(std * sqrt(-2 * log(1 - u)) * cos(angle));
     }
 }

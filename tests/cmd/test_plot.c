@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "cmd/markup.h"
 #include "cmd/plot.h"
-#include "cmd/save.h"
+#include "base/save.h"
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -243,11 +243,11 @@ static void expect_file(const char *content) {
 static void a_file_is_whole_or_the_old_one(void **state) {
     (void)state;
     fr_error err;
-    assert_int_equal(fr_cmd_save_check(path, &err), FR_OK);
+    assert_int_equal(fr_save_check(path, &err), FR_OK);
     assert_int_equal(files_in(folder), 0);
-    assert_int_equal(fr_cmd_save(path, "first", 5, &err), FR_OK);
+    assert_int_equal(fr_save(path, "first", 5, &err), FR_OK);
     expect_file("first");
-    assert_int_equal(fr_cmd_save(path, "second", 6, &err), FR_OK);
+    assert_int_equal(fr_save(path, "second", 6, &err), FR_OK);
     expect_file("second");
     // A disk that takes 100 bytes more.
     char large[1000] = {0};
@@ -257,7 +257,7 @@ static void a_file_is_whole_or_the_old_one(void **state) {
     little.rlim_cur = 100;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-    const fr_status st = fr_cmd_save(path, large, sizeof large, &err);
+    const fr_status st = fr_save(path, large, sizeof large, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(st, FR_EIO);
     assert_non_null(strstr(err.text, "out.svg: File too large"));
@@ -270,9 +270,9 @@ static void what_is_no_file_is_refused(void **state) {
     static const char *const bad[] = {"/dev/full", ".", "/nonexistent/x.svg"};
     static const char *const why[] = {"a device", "a folder", "No such file"};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(fr_cmd_save_check(bad[i], &err), FR_EIO);
+        assert_int_equal(fr_save_check(bad[i], &err), FR_EIO);
         assert_non_null(strstr(err.text, why[i]));
-        assert_int_equal(fr_cmd_save(bad[i], "x", 1, &err), FR_EIO);
+        assert_int_equal(fr_save(bad[i], "x", 1, &err), FR_EIO);
         assert_non_null(strstr(err.text, why[i]));
     }
 }

@@ -1,5 +1,5 @@
 // save.c — write beside, then rename.
-#include "cmd/save.h"
+#include "base/save.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ static bool write_all(int fd, const char *bytes, size_t n) {
     return !fsync(fd);
 }
 
-fr_status fr_cmd_save(const char *path, const char *bytes, size_t n, fr_error *err) {
+fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err) {
     char part[PATH_MAX];
     int fd, why = 0;
     const fr_status st = open_beside(path, part, &fd, err);
@@ -45,7 +45,7 @@ fr_status fr_cmd_save(const char *path, const char *bytes, size_t n, fr_error *e
     return fr_fail(err, FR_EIO, "%s: %s", path, strerror(why));
 }
 
-fr_status fr_cmd_save_check(const char *path, fr_error *err) {
+fr_status fr_save_check(const char *path, fr_error *err) {
     char part[PATH_MAX];
     int fd;
     const fr_status st = open_beside(path, part, &fd, err);

@@ -1,0 +1,464 @@
+#include "cmd/distill.h"
+#include "base/clock.h"
+#include "cmd/prompts.h"
+#include "cmd/talk.h"
+#include "gguf/hash.h"
+#include "json/value.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_FILES = 64, SYNC_SECONDS = 60 };
+
+typedef struct job { // a conversation to come
+    uint64_t key;    // the first member: by_key sorts jobs too
+    uint64_t order;
+    int set, item;
+    bool given; // its answers are read, not written
+} job;
+
+typedef struct lane_talk { // a lane's conversation so far
+    const job *job;
+    fr_talk talk;
+    int turn;
+    fr_ids ids;
+    uint8_t *answer; // of ids, where answers are given
+    size_t answer_cap;
+} lane_talk;
+
+typedef struct distill {
+    const fr_distill_plan *plan;
+    const fr_cmd_args *args;
+    fr_engine *engine;
+    fr_cmd_text text;
+    fr_prompts set[MAX_FILES + 1]; // the last: answers of an earlier run
+    int n_sets;
+    job *jobs;
+    int n_jobs, next_job;
+    lane_talk *lanes;
+    fr_shards *present; // captured before
+    fr_shard_writer *writer;
+    FILE *out;
+    double started, synced;
+    fr_progress bar;
+    fr_lanes *engine_lanes;
+    fr_distill_stats *stats;
+    fr_status status; // of a callback
+    fr_error *err;
+} distill;
+
+// ---------------------------------------------------------------- which conversations
+
+static uint64_t hash_text(const char *a, size_t n, uint64_t seed) {
+    fr_hash h;
+    fr_hash_open(&h, seed);
+    fr_hash_add(&h, a, n);
+    return fr_hash_value(&h);
+}
+
+static uint64_t key_of(const fr_prompt *p) {
+    return *p->id ? hash_text(p->id, strlen(p->id), 1)
+                  : hash_text(p->turns[0], p->turn_bytes[0], 2);
+}
+
+static int by_order(const void *a, const void *b) {
+    const job *x = a, *y = b;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    return x->set - y->set;
+}
+
+static int by_key(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Files are read in turns, each in an order of its own that looks random and is always the same,
+// so that wherever the work ends all of them have had their share.
+static void order_set(distill *d, job *first, int n, int set) {
+    for (int i = 0; i < n; i++) {
+        first[i].set = set;
+        first[i].order = hash_text((const char *)&first[i].key, sizeof first[i].key, d->plan->seed);
+    }
+    qsort(first, (size_t)n, sizeof *first, by_order);
+    for (int i = 0; i < n; i++)
+        first[i].order = (uint64_t)i;
+}
+
+// The keys that the output holds already: sorted, to search in.
+static fr_status known_answers(distill *d, uint64_t **keys, int *n, fr_error *err) {
+    *keys = NULL;
+    *n = 0;
+    if (!d->plan->output || access(d->plan->output, F_OK)) return FR_OK;
+    fr_prompts *p = &d->set[d->n_sets];
+    const fr_status st = fr_prompts_read(p, d->plan->output, 0, err);
+    if (st == FR_EDATA && !p->n && !json_array_size(p->lines)) return FR_OK; // an empty file
+    if (st) return st;
+    if (!(*keys = malloc((size_t)p->n * sizeof **keys)))
+        return fr_fail(err, FR_ENOMEM, "distill: no memory for %d answers", p->n);
+    for (int i = 0; i < p->n; i++)
+        (*keys)[(*n)++] = key_of(&p->item[i]);
+    return FR_OK;
+}
+
+// A conversation that stands in two files is done once.
+static void drop_doubles(distill *d) {
+    int n = 0;
+    if (d->n_jobs) qsort(d->jobs, (size_t)d->n_jobs, sizeof *d->jobs, by_key);
+    for (int i = 0; i < d->n_jobs; i++)
+        if (!n || d->jobs[i].key != d->jobs[n - 1].key) d->jobs[n++] = d->jobs[i];
+    d->n_jobs = n;
+}
+
+static fr_status list_jobs(distill *d, fr_error *err) {
+    uint64_t *known;
+    int n_known, total = 0;
+    fr_status st = known_answers(d, &known, &n_known, err);
+    if (st) return st;
+    for (int s = 0; s < d->n_sets; s++)
+        total += d->set[s].n;
+    d->jobs = malloc(sizeof *d->jobs * ((size_t)total + (size_t)n_known + 1));
+    if (!d->jobs) st = fr_fail(err, FR_ENOMEM, "distill: no memory for %d conversations", total);
+    for (int i = 0; i < n_known && !st; i++) // written, but not captured
+        if (d->present && !fr_shards_has(d->present, known[i]))
+            d->jobs[d->n_jobs++] =
+                (job){.key = known[i], .set = d->n_sets, .item = i, .given = true};
+    if (!st && n_known) qsort(known, (size_t)n_known, sizeof *known, by_key);
+    for (int s = 0; s < d->n_sets && !st; s++) {
+        const int first = d->n_jobs;
+        for (int i = 0; i < d->set[s].n; i++) {
+            const uint64_t key = key_of(&d->set[s].item[i]);
+            const bool there =
+                n_known ? bsearch(&key, known, (size_t)n_known, sizeof key, by_key) != NULL
+                        : d->present && fr_shards_has(d->present, key);
+            d->stats->known += there;
+            if (!there)
+                d->jobs[d->n_jobs++] =
+                    (job){.key = key, .item = i, .given = d->plan->answers == FR_ANSWERS_GIVEN};
+        }
+        order_set(d, d->jobs + first, d->n_jobs - first, s);
+    }
+    free(known);
+    if (!st) drop_doubles(d);
+    if (!st && d->n_jobs) qsort(d->jobs, (size_t)d->n_jobs, sizeof *d->jobs, by_order);
+    return st;
+}
+
+static fr_status read_files(distill *d, fr_error *err) {
+    char *list = strdup(d->plan->files), *rest = NULL;
+    fr_status st = list ? FR_OK : fr_fail(err, FR_ENOMEM, "distill: no memory");
+    for (char *f = list ? strtok_r(list, ",", &rest) : NULL; f && !st;
+         f = strtok_r(NULL, ",", &rest)) {
+        if (d->n_sets == MAX_FILES)
+            st = fr_fail(err, FR_EARG, "more than %d files", MAX_FILES);
+        else
+            st = fr_prompts_read(&d->set[d->n_sets++], f, d->plan->limit, err);
+    }
+    free(list);
+    return st;
+}
+
+// ---------------------------------------------------------------- one conversation
+
+static fr_status fail(distill *d, fr_status st) {
+    if (st && !d->status) d->status = st;
+    return st;
+}
+
+static const fr_prompt *prompt_of(const distill *d, const job *j) {
+    return &d->set[j->set].item[j->item];
+}
+
+static fr_sampling sampling_of(const distill *d, const job *j) {
+    const double u = fr_uniform(d->plan->seed, j->key);
+    fr_sampling s = {.seed = j->key};
+    if (u < d->plan->sampled) {
+        s.temperature = (float)d->plan->temp;
+        s.top_k = 40;
+        s.top_p = 0.95f;
+    }
+    return s;
+}
+
+static fr_status open_turn(distill *d, lane_talk *t, fr_lane_text *text) {
+    const fr_prompt *p = prompt_of(d, t->job);
+    fr_status st = fr_talk_add(&t->talk, "user", p->turns[t->turn], p->turn_bytes[t->turn], d->err);
+    if (!st) st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
+    *text = (fr_lane_text){.key = t->job->key,
+                           .ids = t->ids.data,
+                           .n = (int)t->ids.n,
+                           .n_predict = d->plan->n_predict,
+                           .sampling = sampling_of(d, t->job)};
+    return st;
+}
+
+static fr_status start_own(distill *d, lane_talk *t, fr_lane_text *text) {
+    const fr_prompt *p = prompt_of(d, t->job);
+    fr_status st = FR_OK;
+    t->turn = 0;
+    if (p->system) st = fr_talk_add(&t->talk, "system", p->system, p->system_bytes, d->err);
+    return st ? st : open_turn(d, t, text);
+}
+
+static fr_status mark_answer(distill *d, lane_talk *t, size_t from) {
+    if (t->ids.n > t->answer_cap) {
+        uint8_t *more = realloc(t->answer, 2 * t->ids.n);
+        if (!more) return fr_fail(d->err, FR_ENOMEM, "distill: no memory for %zu tokens", t->ids.n);
+        memset(more + t->answer_cap, 0, 2 * t->ids.n - t->answer_cap);
+        t->answer = more;
+        t->answer_cap = 2 * t->ids.n;
+    }
+    for (size_t i = from; i < t->ids.n; i++) {
+        t->answer[i] = 1;
+        if (fr_token_is_end(d->text.tokenizer, t->ids.data[i])) break;
+    }
+    return FR_OK;
+}
+
+// The ids of the conversation with its answers, and which of them are answers: what comes behind
+// the ids of the conversation up to there, with the assistant's turn opened.
+static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
+    const json_t *line = json_array_get(d->set[t->job->set].lines, (size_t)t->job->item);
+    const json_t *messages = json_object_get(line, "messages");
+    fr_status st = FR_OK;
+    int turns = 0;
+    if (t->answer_cap) memset(t->answer, 0, t->answer_cap);
+    for (size_t i = 0; i < json_array_size(messages) && !st; i++) {
+        const json_t *m = json_array_get(messages, i), *content = json_object_get(m, "content");
+        const char *role = json_string_value(json_object_get(m, "role"));
+        const bool answer = !strcmp(role, "assistant");
+        size_t opened = 0;
+        if (answer && !turns) continue;
+        if (!answer && !strcmp(role, "user") && turns++ == d->plan->turns) break;
+        if (answer) {
+            st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
+            opened = t->ids.n;
+        }
+        if (!st)
+            st = fr_talk_add(&t->talk,
+                             answer                 ? "assistant"
+                             : strcmp(role, "user") ? "system"
+                                                    : "user",
+                             json_string_value(content), json_string_length(content), d->err);
+        if (!st && answer) {
+            fr_chat_request request = {.messages = t->talk.messages, .n_messages = t->talk.n};
+            fr_chat_text rendered = {0};
+            t->ids.n = 0;
+            st = fr_cmd_text_chat(&d->text, &request, true, &rendered, &t->ids, d->err);
+            fr_chat_text_close(&rendered);
+            if (!st && opened < t->ids.n) st = mark_answer(d, t, opened);
+        }
+    }
+    *text = (fr_lane_text){
+        .key = t->job->key, .ids = t->ids.data, .n = (int)t->ids.n, .answer = t->answer};
+    return st;
+}
+
+static bool enough(const distill *d) {
+    const fr_distill_plan *p = d->plan;
+    if (p->tokens && fr_lanes_report(d->engine_lanes).answers >= p->tokens) return true;
+    return p->seconds > 0 && fr_seconds() - d->started > p->seconds;
+}
+
+static bool next_text(void *user, int lane, fr_lane_text *text) {
+    distill *d = user;
+    lane_talk *t = &d->lanes[lane];
+    while (!d->status && d->next_job < d->n_jobs && !enough(d)) {
+        t->job = &d->jobs[d->next_job++];
+        fr_talk_drop(&t->talk, 0);
+        t->ids.n = 0;
+        if (fail(d, t->job->given ? start_given(d, t, text) : start_own(d, t, text))) return false;
+        if (text->n > 1 && text->n + text->n_predict <= d->plan->most) return true;
+        d->stats->too_long++;
+    }
+    return false;
+}
+
+// ---------------------------------------------------------------- what is kept of it
+
+static fr_status write_line(distill *d, const lane_talk *t) {
+    const json_t *line = json_array_get(d->set[t->job->set].lines, (size_t)t->job->item);
+    json_t *messages = json_array(), *task = json_object_get(line, "task");
+    for (int i = 0; i < t->talk.n && messages; i++) {
+        const fr_message *m = &t->talk.messages[i];
+        json_array_append_new(
+            messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
+                                fr_cmd_json_text(m->content.data, m->content.bytes)));
+    }
+    json_t *out = json_pack("{s:s, s:O?, s:o}", "id", prompt_of(d, t->job)->id, "task", task,
+                            "messages", messages);
+    char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
+    json_decref(out);
+    if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
+    const bool bad = fprintf(d->out, "%s\n", text) < 0;
+    free(text);
+    return bad ? fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno)) : FR_OK;
+}
+
+// Answers first: what is written and not captured can be read again.
+static fr_status sync_all(distill *d) {
+    d->synced = fr_seconds();
+    if (d->out && (fflush(d->out) || fsync(fileno(d->out))))
+        return fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno));
+    return d->writer ? fr_shard_writer_flush(d->writer, d->err) : FR_OK;
+}
+
+static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_prompt) {
+    size_t n = (size_t)(s->n + 1 - n_prompt);
+    fr_buffer bytes = {0};
+    if (n && fr_token_is_end(d->text.tokenizer, s->ids[s->n])) n--;
+    fr_status st = fr_tokenizer_decode(d->text.tokenizer, s->ids + n_prompt, n, &bytes, d->err);
+    if (!st) st = fr_talk_add(&t->talk, "assistant", bytes.data ? bytes.data : "", bytes.n, d->err);
+    fr_buffer_free(&bytes);
+    return st;
+}
+
+// The user's next turn, where there is one and room for it.
+static bool go_on(distill *d, lane_talk *t, const fr_sample *s, fr_lane_text *more) {
+    const fr_prompt *p = prompt_of(d, t->job);
+    if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n])) return false; // cut off
+    if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
+    const int n = t->talk.n;
+    if (fail(d, open_turn(d, t, more))) return false;
+    if (more->n + more->n_predict <= d->plan->most) return true;
+    fr_talk_drop(&t->talk, n);
+    return false;
+}
+
+static bool done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane_text *more) {
+    distill *d = user;
+    lane_talk *t = &d->lanes[lane];
+    if (d->status) return false;
+    if (!t->job->given) {
+        if (fail(d, add_answer(d, t, s, n_prompt))) return false;
+        if (go_on(d, t, s, more)) return true;
+        if (d->out && fail(d, write_line(d, t))) return false;
+    }
+    d->stats->texts++;
+    if (d->writer && fail(d, fr_shard_writer_add(d->writer, s, d->err))) return false;
+    if (fr_seconds() - d->synced > SYNC_SECONDS) fail(d, sync_all(d));
+    return false;
+}
+
+static bool keep_going(void *user) {
+    distill *d = user;
+    const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
+    char what[64];
+    if (d->plan->answers == FR_ANSWERS_OWN)
+        snprintf(what, sizeof what, "answers, %.0f tokens/s",
+                 fr_cmd_rate((double)now.answers, now.seconds));
+    else
+        snprintf(what, sizeof what, "texts, %.0f tokens/s",
+                 fr_cmd_rate((double)now.rows, now.seconds));
+    fr_progress_show(&d->bar, what, (uint64_t)d->next_job, (uint64_t)d->n_jobs);
+    return !d->status && !fr_cmd_interrupted();
+}
+
+// ---------------------------------------------------------------- all of it
+
+// A run that was killed may have left half a line, which is dropped.
+static fr_status open_output(distill *d, fr_error *err) {
+    const char *path = d->plan->output;
+    if (!path) return FR_OK;
+    if (!(d->out = fopen(path, "ab+")))
+        return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+    long end = 0;
+    int c;
+    rewind(d->out);
+    for (long at = 0; (c = getc_unlocked(d->out)) != EOF;) {
+        at++;
+        if (c == '\n') end = at;
+    }
+    if (ferror(d->out) || ftruncate(fileno(d->out), end) || fseek(d->out, 0, SEEK_END))
+        return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+    return FR_OK;
+}
+
+static fr_shard_format format_of(const distill *d) {
+    const fr_config *c = &d->engine->model.config;
+    fr_shard_format f = {.d = c->d, .n_vocab = c->n_vocab, .n_taps = d->plan->n_taps, .top = 1};
+    fr_gguf_fingerprint(d->engine->gguf, f.target);
+    memcpy(f.taps, d->plan->taps, sizeof f.taps);
+    if (d->plan->capture) f.top = c->n_vocab < FR_SHARD_TOP ? c->n_vocab : FR_SHARD_TOP;
+    return f;
+}
+
+static void tell_plan(const distill *d, const fr_shard_format *f) {
+    const fr_distill_plan *p = d->plan;
+    if (d->args->quiet) return;
+    const double memory = (double)fr_lanes_bytes(&d->engine->model, f, p->width, p->most) +
+                          (p->capture ? 128e6 : 0); // and a shard that is being collected
+    fprintf(
+        stderr,
+        "%d conversations (%d there already), %d at a time: %.1f GB of memory besides the model",
+        d->n_jobs, d->stats->known, p->width, memory / 1e9);
+    if (p->capture)
+        fprintf(stderr, "; %.2f MB of disk for 1000 tokens",
+                (double)fr_shard_bytes(f, 1000, 700) / 1e6);
+    fputc('\n', stderr);
+}
+
+static fr_status open_all(distill *d, fr_error *err) {
+    const fr_distill_plan *p = d->plan;
+    const fr_shard_format f = format_of(d);
+    fr_cmd_text_lend(&d->text, d->engine);
+    fr_status st = fr_cmd_text_template(&d->text, d->args->chat_template, err);
+    if (!st) st = open_output(d, err);
+    if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
+    if (!st && p->capture) st = fr_shards_open(&d->present, p->capture, f.target, err);
+    if (!st) st = read_files(d, err);
+    if (!st) st = list_jobs(d, err);
+    if (st) return st;
+    if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))
+        return fr_fail(err, FR_ENOMEM, "distill: no memory");
+    tell_plan(d, &f);
+    return fr_lanes_open(&d->engine_lanes, &d->engine->model, d->engine->tokenizer, &f, p->width,
+                         p->most, err);
+}
+
+static void close_all(distill *d) {
+    for (int i = 0; i < d->plan->width && d->lanes; i++) {
+        fr_talk_free(&d->lanes[i].talk);
+        fr_ids_free(&d->lanes[i].ids);
+        free(d->lanes[i].answer);
+    }
+    free(d->lanes);
+    fr_lanes_close(d->engine_lanes);
+    for (int s = 0; s <= d->n_sets && s <= MAX_FILES; s++)
+        fr_prompts_free(&d->set[s]);
+    free(d->jobs);
+    fr_shards_close(d->present);
+    fr_shard_writer_close(d->writer);
+    if (d->out) fclose(d->out);
+}
+
+fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
+                         fr_distill_stats *stats, fr_error *err) {
+    distill *d = calloc(1, sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "distill: no memory");
+    *d = (distill){.plan = plan, .args = args, .engine = engine, .stats = stats, .err = err};
+    *stats = (fr_distill_stats){0};
+    fr_status st = open_all(d, err);
+    if (!st) {
+        const fr_lanes_user user = {d, next_text, done, keep_going};
+        fr_error why = {0};
+        fr_progress_open(&d->bar, args->quiet ? NULL : stderr, "answers", 1);
+        d->started = d->synced = fr_seconds();
+        st = fr_lanes_run(d->engine_lanes, &user, &why);
+        fr_progress_clear(&d->bar);
+        if (d->status)
+            st = d->status; // its sentence stands in *err
+        else if (st)
+            *err = why;
+        const fr_status end = !st || st == FR_EINTR ? sync_all(d) : FR_OK;
+        if (end) st = end;
+        stats->lanes = fr_lanes_report(d->engine_lanes);
+        if (!st) {
+            stats->pass_seconds = fr_lanes_pass_seconds(d->engine_lanes, plan->width);
+            stats->seconds_one = fr_lanes_pass_seconds(d->engine_lanes, 1);
+        }
+    }
+    close_all(d);
+    free(d);
+    return st;
+}

@@ -1,0 +1,322 @@
+#include "train/lanes.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "kern/half.h"
+#include "train/law.h"
+#include <assert.h>
+#include <string.h>
+
+typedef struct lane {
+    fr_kv kv;
+    bool busy;
+    uint64_t key;
+    fr_sampling sampling;
+    int n_prompt, n_ids, n_end; // tokens given; known; at most
+    int32_t *ids;               // [n_ctx + 1]
+    uint8_t *flags;             // [n_ctx], of rows
+    uint16_t *final, *tap;      // [n_ctx][d], [n_taps][n_ctx][d]
+    int32_t *law_id;            // [n_ctx][top]
+    uint16_t *law_lp;
+    int first, n_rows; // of the pass at hand: its rows there
+} lane;
+
+struct fr_lanes {
+    const fr_model *m;
+    const fr_tokenizer *tokenizer;
+    fr_shard_format keep;
+    int n_lanes, n_ctx, max_rows;
+    lane *lanes;
+    fr_arena arena;
+    fr_forward *forward;
+    fr_sampler sampler;
+    fr_kv **kv;            // [n_lanes]
+    fr_row *rows;          // [max_rows]
+    int *row_lane;         // [max_rows]
+    int n_rows;            // of the pass at hand
+    uint16_t *tap_scratch; // [n_taps][n_ctx][d]: a sample's taps without gaps
+    fr_lanes_stats stats;
+};
+
+// ---------------------------------------------------------------- memory
+
+static size_t lane_bytes(const fr_shard_format *f, int n_ctx) {
+    const size_t rows = (size_t)n_ctx, d = (size_t)f->d;
+    return FR_ARENA_ROUND((rows + 1) * sizeof(int32_t)) + FR_ARENA_ROUND(rows) +
+           FR_ARENA_ROUND(rows * d * 2) + FR_ARENA_ROUND((size_t)f->n_taps * rows * d * 2) +
+           FR_ARENA_ROUND(rows * (size_t)f->top * 4) + FR_ARENA_ROUND(rows * (size_t)f->top * 2);
+}
+
+static int rows_of(int n_lanes) {
+    return 2 * n_lanes < 64 ? 64 : 2 * n_lanes; // room for prompts beside the waiting lanes
+}
+
+static size_t arena_bytes(const fr_shard_format *f, int n_lanes, int n_ctx) {
+    const size_t rows = (size_t)rows_of(n_lanes);
+    return (size_t)n_lanes * lane_bytes(f, n_ctx) + FR_ARENA_ROUND((size_t)n_lanes * sizeof(lane)) +
+           FR_ARENA_ROUND((size_t)n_lanes * sizeof(fr_kv *)) +
+           FR_ARENA_ROUND(rows * sizeof(fr_row)) + FR_ARENA_ROUND(rows * sizeof(int)) +
+           FR_ARENA_ROUND((size_t)f->n_taps * (size_t)n_ctx * (size_t)f->d * 2);
+}
+
+static fr_forward_limits limits_of(const fr_shard_format *f, int n_lanes, int n_ctx) {
+    const int rows = rows_of(n_lanes);
+    return (fr_forward_limits){
+        .max_rows = rows, .max_logits = rows, .max_taps = f->n_taps, .n_ctx = n_ctx};
+}
+
+size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, int n_lanes, int n_ctx) {
+    const fr_forward_limits limits = limits_of(keep, n_lanes, n_ctx);
+    return arena_bytes(keep, n_lanes, n_ctx) + fr_forward_bytes(m, &limits) +
+           (size_t)n_lanes * fr_kv_bytes(&m->config, n_ctx, FR_KV_F16);
+}
+
+static fr_status place_lane(fr_lanes *l, lane *at, fr_error *err) {
+    const fr_shard_format *f = &l->keep;
+    const size_t rows = (size_t)l->n_ctx, d = (size_t)f->d;
+    at->ids = fr_arena_take(&l->arena, (rows + 1) * sizeof *at->ids);
+    at->flags = fr_arena_take(&l->arena, rows);
+    at->final = fr_arena_take(&l->arena, rows * d * 2);
+    at->tap = fr_arena_take(&l->arena, (size_t)f->n_taps * rows * d * 2);
+    at->law_id = fr_arena_take(&l->arena, rows * (size_t)f->top * 4);
+    at->law_lp = fr_arena_take(&l->arena, rows * (size_t)f->top * 2);
+    return fr_kv_open(&at->kv, &l->m->config, l->n_ctx, FR_KV_F16, err);
+}
+
+fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *tokenizer,
+                        const fr_shard_format *keep, int n_lanes, int n_ctx, fr_error *err) {
+    assert(n_lanes > 0 && n_lanes <= FR_LANES_MAX && keep->top <= FR_SHARD_TOP);
+    *out = NULL;
+    fr_lanes *l = fr_alloc_zero(sizeof *l);
+    if (!l) return fr_fail(err, FR_ENOMEM, "lanes: no memory");
+    *l = (fr_lanes){.m = m, .tokenizer = tokenizer, .keep = *keep, .n_ctx = n_ctx};
+    const fr_forward_limits limits = limits_of(keep, n_lanes, n_ctx);
+    l->max_rows = limits.max_rows;
+    fr_status st = fr_arena_open(&l->arena, arena_bytes(keep, n_lanes, n_ctx), "lanes", err);
+    if (st) goto fail;
+    l->lanes = fr_arena_take(&l->arena, (size_t)n_lanes * sizeof *l->lanes);
+    l->kv = fr_arena_take(&l->arena, (size_t)n_lanes * sizeof *l->kv);
+    l->rows = fr_arena_take(&l->arena, (size_t)l->max_rows * sizeof *l->rows);
+    l->row_lane = fr_arena_take(&l->arena, (size_t)l->max_rows * sizeof *l->row_lane);
+    l->tap_scratch =
+        fr_arena_take(&l->arena, (size_t)keep->n_taps * (size_t)n_ctx * (size_t)keep->d * 2);
+    for (; l->n_lanes < n_lanes; l->n_lanes++) {
+        if ((st = place_lane(l, &l->lanes[l->n_lanes], err))) goto fail;
+        l->kv[l->n_lanes] = &l->lanes[l->n_lanes].kv;
+    }
+    if ((st = fr_forward_open(&l->forward, m, &limits, err))) goto fail;
+    if ((st = fr_sampler_open(&l->sampler, m->kern, m->config.n_vocab, err))) goto fail;
+    *out = l;
+    return FR_OK;
+fail:
+    fr_lanes_close(l);
+    return st;
+}
+
+void fr_lanes_close(fr_lanes *l) {
+    if (!l) return;
+    fr_sampler_close(&l->sampler);
+    fr_forward_close(l->forward);
+    for (int i = 0; i < l->n_lanes; i++)
+        fr_kv_close(&l->lanes[i].kv);
+    fr_arena_close(&l->arena);
+    fr_free(l);
+}
+
+fr_lanes_stats fr_lanes_report(const fr_lanes *l) {
+    return l->stats;
+}
+
+// ---------------------------------------------------------------- texts
+
+static bool counts(const fr_lane_text *t, int row) { // the token after the row is the target's
+    return t->answer && row + 1 < t->n && t->answer[row + 1];
+}
+
+// A row that was evaluated for the text before stays if all tokens up to it are the same and it
+// has the law that is wanted now.
+static int rows_kept(const lane *at, const fr_lane_text *t) {
+    int same = 0; // the last token's row gives the first new token, or is not needed
+    while (same < at->kv.n_committed && same < t->n - 1 && at->ids[same] == t->ids[same] &&
+           (!counts(t, same) || at->flags[same] & FR_ROW_LAW))
+        same++;
+    return same;
+}
+
+static void take_text(lane *at, const fr_lane_text *t) {
+    const int same = rows_kept(at, t);
+    fr_kv_truncate(&at->kv, same);
+    memcpy(at->ids, t->ids, sizeof *t->ids * (size_t)t->n);
+    // Rows that stay keep what they are: in a conversation's next turn the answers before it.
+    for (int i = 0; i < t->n; i++) {
+        if (i >= same) at->flags[i] = 0;
+        if (counts(t, i)) at->flags[i] = FR_ROW_ANSWER | FR_ROW_LAW;
+    }
+    at->key = t->key;
+    at->sampling = t->sampling;
+    at->n_prompt = at->n_ids = t->n;
+    at->n_end = t->n + t->n_predict;
+    at->busy = true;
+}
+
+static bool writes(const lane *at) {
+    return at->n_end > at->n_prompt;
+}
+
+static bool is_at_end(const fr_lanes *l, const lane *at) {
+    if (!writes(at)) return at->kv.n_committed + 1 >= at->n_ids; // the last token is only predicted
+    if (at->n_ids == at->n_prompt) return false;
+    return at->n_ids == at->n_end || fr_token_is_end(l->tokenizer, at->ids[at->n_ids - 1]);
+}
+
+// The lane's text as a sample: all rows but that of the last token, which nothing follows.
+static fr_sample sample_of(fr_lanes *l, const lane *at) {
+    const int n = at->n_ids - 1, d = l->keep.d;
+    fr_sample s = {.key = at->key, .n = n, .ids = at->ids, .flags = at->flags, .final = at->final};
+    while (s.law_first < n && !(at->flags[s.law_first] & FR_ROW_LAW))
+        s.law_first++;
+    s.law_id = at->law_id + (size_t)s.law_first * (size_t)l->keep.top;
+    s.law_lp = at->law_lp + (size_t)s.law_first * (size_t)l->keep.top;
+    for (int t = 0; t < l->keep.n_taps; t++)
+        memcpy(l->tap_scratch + (size_t)t * (size_t)n * (size_t)d,
+               at->tap + (size_t)t * (size_t)l->n_ctx * (size_t)d, (size_t)n * (size_t)d * 2);
+    if (l->keep.n_taps) s.tap = l->tap_scratch;
+    return s;
+}
+
+static void refill(fr_lanes *l, int i, const fr_lanes_user *user) {
+    lane *at = &l->lanes[i];
+    fr_lane_text text = {0};
+    while (at->busy && is_at_end(l, at)) {
+        const fr_sample s = sample_of(l, at);
+        l->stats.texts++;
+        at->busy = user->done(user->user, i, &s, at->n_prompt, &text);
+        if (at->busy) take_text(at, &text);
+    }
+    while (!at->busy && user->next(user->user, i, &text)) {
+        take_text(at, &text);
+        if (is_at_end(l, at)) { // a text of one token: nothing to read
+            const fr_sample s = sample_of(l, at);
+            at->busy = user->done(user->user, i, &s, at->n_prompt, &text);
+            if (at->busy) take_text(at, &text);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- a pass
+
+static void add_rows(fr_lanes *l, int i, int most) {
+    lane *at = &l->lanes[i];
+    const int last = writes(at) ? at->n_ids : at->n_ids - 1; // rows to evaluate end here
+    int n = last - at->kv.n_committed;
+    n = n < most ? n : most;
+    at->first = l->n_rows;
+    at->n_rows = n;
+    for (int k = 0; k < n; k++) {
+        const int row = at->kv.n_committed + k;
+        uint8_t wants = FR_WANT_FINAL | (l->keep.n_taps ? FR_WANT_TAPS : 0);
+        if (writes(at) && row == at->n_ids - 1) at->flags[row] = FR_ROW_ANSWER | FR_ROW_LAW;
+        if (at->flags[row] & FR_ROW_LAW) wants |= FR_WANT_LOGITS;
+        const int32_t parent = k ? l->n_rows - 1 : FR_PARENT_COMMITTED;
+        l->rows[l->n_rows] = fr_row_token(at->ids[row], parent, wants);
+        l->rows[l->n_rows].seq = i;
+        l->row_lane[l->n_rows++] = i;
+    }
+}
+
+// Every lane that waits for one token gets its row; what is left goes to those that read.
+static void collect_rows(fr_lanes *l) {
+    l->n_rows = 0;
+    for (int i = 0; i < l->n_lanes; i++) {
+        lane *at = &l->lanes[i];
+        at->n_rows = 0;
+        if (at->busy && writes(at) && at->n_ids - at->kv.n_committed == 1) add_rows(l, i, 1);
+    }
+    for (int i = 0; i < l->n_lanes && l->n_rows < l->max_rows; i++)
+        if (l->lanes[i].busy && !l->lanes[i].n_rows) add_rows(l, i, l->max_rows - l->n_rows);
+}
+
+static void to_half(uint16_t *to, const float *from, int n) {
+    for (int i = 0; i < n; i++)
+        to[i] = fr_f16_from_f32_sat(from[i]);
+}
+
+// What a sample keeps of the pass' rows, rows shared among the threads.
+static void keep_rows(void *arg, int thread, int n_threads) {
+    fr_lanes *l = arg;
+    const int d = l->keep.d, top = l->keep.top;
+    for (int r = thread; r < l->n_rows; r += n_threads) {
+        lane *at = &l->lanes[l->row_lane[r]];
+        const size_t row = (size_t)(at->kv.n_committed + r - at->first);
+        to_half(at->final + row * (size_t)d, fr_forward_final(l->forward, r), d);
+        for (int t = 0; t < l->keep.n_taps; t++)
+            to_half(at->tap + ((size_t)t * (size_t)l->n_ctx + row) * (size_t)d,
+                    fr_forward_tap(l->forward, t, r), d);
+        if (l->rows[r].wants & FR_WANT_LOGITS)
+            fr_law_of(fr_forward_logits(l->forward, r), l->keep.n_vocab, top,
+                      at->law_id + row * (size_t)top, at->law_lp + row * (size_t)top);
+    }
+}
+
+static void finish_lane(fr_lanes *l, lane *at) {
+    int path[2 * FR_LANES_MAX];
+    for (int k = 0; k < at->n_rows; k++)
+        path[k] = fr_forward_slot(l->forward, at->first + k);
+    fr_kv_commit(&at->kv, path, at->n_rows);
+    if (!writes(at) || at->kv.n_committed < at->n_ids) return;
+    float *logits = fr_forward_logits(l->forward, at->first + at->n_rows - 1);
+    fr_sampler_begin(&l->sampler, &at->sampling);
+    at->ids[at->n_ids] = fr_sampler_token(&l->sampler, logits, at->ids, at->n_ids, at->n_ids);
+    at->n_ids++;
+    l->stats.answers++;
+}
+
+static void run_pass(fr_lanes *l) {
+    const double start = fr_seconds();
+    const fr_pass pass = {.rows = l->rows,
+                          .n_rows = l->n_rows,
+                          .kv = l->kv,
+                          .n_seq = l->n_lanes,
+                          .taps = l->keep.taps,
+                          .n_taps = l->keep.n_taps};
+    fr_forward_run(l->forward, &pass);
+    l->stats.pass_seconds += fr_seconds() - start;
+    l->stats.passes++;
+    l->stats.rows += (uint64_t)l->n_rows;
+    fr_pool_run(l->m->pool, keep_rows, l);
+    for (int i = 0; i < l->n_lanes; i++)
+        if (l->lanes[i].n_rows) finish_lane(l, &l->lanes[i]);
+}
+
+fr_status fr_lanes_run(fr_lanes *l, const fr_lanes_user *user, fr_error *err) {
+    const double start = fr_seconds(), before = l->stats.seconds;
+    for (;;) {
+        for (int i = 0; i < l->n_lanes; i++)
+            refill(l, i, user);
+        collect_rows(l);
+        l->stats.seconds = before + fr_seconds() - start;
+        if (!l->n_rows) return FR_OK;
+        if (user->keep_going && !user->keep_going(user->user))
+            return fr_fail(err, FR_EINTR, "interrupted");
+        run_pass(l);
+    }
+}
+
+double fr_lanes_pass_seconds(fr_lanes *l, int rows) {
+    enum { TRIES = 5 };
+    double best = 0;
+    const fr_pass pass = {.rows = l->rows, .n_rows = rows, .kv = l->kv, .n_seq = l->n_lanes};
+    for (int i = 0; i < rows; i++) {
+        fr_kv_truncate(l->kv[i], l->kv[i]->n_committed < l->n_ctx ? l->kv[i]->n_committed : 0);
+        l->rows[i] = fr_row_token(0, FR_PARENT_COMMITTED, FR_WANT_LOGITS | FR_WANT_FINAL);
+        l->rows[i].seq = i;
+    }
+    for (int k = 0; k < TRIES; k++) {
+        const double start = fr_seconds();
+        fr_forward_run(l->forward, &pass);
+        const double seconds = fr_seconds() - start;
+        if (!k || seconds < best) best = seconds;
+        for (int i = 0; i < rows; i++)
+            fr_kv_drop_scratch(l->kv[i]);
+    }
+    return best;
+}

@@ -2,8 +2,8 @@
 //
 // Row-major float matrices; the product runs in bf16 with sums in f32 where the CPU has
 // instructions for that (AVX512_BF16, AMX), else in f32. One handle serves one thread of control;
-// the library's threads sleep between calls. For the same handle settings and machine the same
-// bits come out.
+// the library's threads look for more work for some milliseconds after a call and then sleep. For
+// the same handle settings and machine the same bits come out.
 #ifndef FR_TRAIN_GEMM_H
 #define FR_TRAIN_GEMM_H
 #include "base/status.h"
@@ -15,6 +15,7 @@ typedef enum fr_gemm_type { FR_GEMM_AUTO, FR_GEMM_F32, FR_GEMM_BF16 } fr_gemm_ty
 fr_status fr_gemm_open(fr_gemm **out, int threads, fr_gemm_type type, fr_error *err);
 void fr_gemm_close(fr_gemm *g);             // NULL is fine
 const char *fr_gemm_name(const fr_gemm *g); // "f32", "bf16"
+int fr_gemm_threads(const fr_gemm *g);
 
 // The three products of a linear layer y = x wᵀ (x [n][k], w [m][k], y [n][m]); `add`: adds to
 // what is there, else overwrites. Strides are ld*, in floats.

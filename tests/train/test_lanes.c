@@ -1,0 +1,166 @@
+// Many texts at once give what each gives alone: the tokens of plain decoding, the states of a pass
+// of one row.
+#include "decode/step.h"
+#include "kern/half.h"
+#include "support/open_model.h"
+#include "train/lanes.h"
+#include "train/law.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CTX = 80, TEXTS = 11, TOP = 8, NEW = 20 };
+
+typedef struct text {
+    int32_t ids[CTX];
+    int n, n_predict, turns; // turns: how often it goes on
+    fr_sampling sampling;
+} text;
+
+typedef struct world {
+    fr_opened o;
+    fr_tokenizer *tokenizer;
+    fr_shard_format keep;
+    text texts[TEXTS];
+    int next, done;
+    int32_t more[CTX];
+} world;
+
+static void open_world(world *w) {
+    const fr_tiny_options options = {.n_layer = 3};
+    memset(w, 0, sizeof *w);
+    fr_opened_open(&w->o, &options, &fr_kern_scalar, 2);
+    assert_int_equal(fr_tokenizer_open(&w->tokenizer, w->o.gguf, NULL), FR_OK);
+    const fr_config *c = &w->o.model.config;
+    w->keep = (fr_shard_format){
+        .d = c->d, .n_vocab = c->n_vocab, .n_taps = 2, .taps = {1, 2}, .top = TOP};
+    for (int i = 0; i < TEXTS; i++) {
+        text *t = &w->texts[i];
+        t->n = 2 + i * 5 % 23;
+        t->n_predict = i % 4 == 3 ? 0 : 1 + i * 7 % NEW;
+        t->turns = i % 3 == 0 && t->n_predict;
+        fr_test_ids(t->ids, t->n, c->n_vocab, (unsigned)i);
+        memcpy(t->ids, w->texts[0].ids, sizeof *t->ids * 2); // all begin alike
+        if (i % 2) t->sampling = (fr_sampling){.temperature = 1, .seed = (uint64_t)i};
+    }
+}
+
+static void close_world(world *w) {
+    fr_tokenizer_close(w->tokenizer);
+    fr_opened_close(&w->o);
+}
+
+// What one row at a time gives: the tokens, and what is kept of every row.
+static void check_sample(world *w, const fr_sample *s, int n_prompt, const fr_sampling *sampling) {
+    const fr_config *c = &w->o.model.config;
+    const size_t d = (size_t)c->d;
+    fr_sampler sampler;
+    fr_forward *f;
+    fr_kv kv;
+    assert_int_equal(fr_kv_open(&kv, c, CTX, FR_KV_F16, NULL), FR_OK);
+    const fr_forward_limits limits = {.max_taps = 2, .n_ctx = CTX};
+    assert_int_equal(fr_forward_open(&f, &w->o.model, &limits, NULL), FR_OK);
+    assert_int_equal(fr_sampler_open(&sampler, w->o.model.kern, c->n_vocab, NULL), FR_OK);
+    fr_sampler_begin(&sampler, sampling);
+    for (int i = 0; i < s->n; i++) {
+        const fr_row row = fr_row_token(s->ids[i], FR_PARENT_COMMITTED,
+                                        FR_WANT_LOGITS | FR_WANT_FINAL | FR_WANT_TAPS);
+        const fr_pass pass = {.rows = &row,
+                              .n_rows = 1,
+                              .kv = (fr_kv *[]){&kv},
+                              .n_seq = 1,
+                              .taps = w->keep.taps,
+                              .n_taps = 2};
+        int32_t id[TOP];
+        uint16_t lp[TOP];
+        fr_forward_run(f, &pass);
+        fr_kv_commit(&kv, (int[]){0}, 1);
+        for (size_t k = 0; k < d; k++) {
+            assert_int_equal(s->final[(size_t)i * d + k],
+                             fr_f16_from_f32_sat(fr_forward_final(f, 0)[k]));
+            for (size_t t = 0; t < 2; t++)
+                assert_int_equal(s->tap[(t * (size_t)s->n + (size_t)i) * d + k],
+                                 fr_f16_from_f32_sat(fr_forward_tap(f, (int)t, 0)[k]));
+        }
+        float *logits = fr_forward_logits(f, 0);
+        fr_law_of(logits, c->n_vocab, TOP, id, lp);
+        if (s->flags[i] & FR_ROW_LAW) {
+            const size_t at = (size_t)(i - s->law_first) * TOP;
+            assert_memory_equal(s->law_id + at, id, sizeof id);
+            assert_memory_equal(s->law_lp + at, lp, sizeof lp);
+        }
+        if (i + 1 < n_prompt) continue;
+        assert_true(s->flags[i] & FR_ROW_ANSWER);
+        assert_int_equal(s->ids[i + 1], fr_sampler_token(&sampler, logits, s->ids, i + 1, i + 1));
+    }
+    fr_sampler_close(&sampler);
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+}
+
+static bool next(void *user, int lane, fr_lane_text *t) {
+    world *w = user;
+    (void)lane;
+    if (w->next == TEXTS) return false;
+    const text *from = &w->texts[w->next];
+    *t = (fr_lane_text){.key = (uint64_t)w->next++,
+                        .ids = from->ids,
+                        .n = from->n,
+                        .n_predict = from->n_predict,
+                        .sampling = from->sampling};
+    return true;
+}
+
+static bool done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane_text *more) {
+    world *w = user;
+    text *t = &w->texts[s->key];
+    (void)lane;
+    w->done++;
+    const int written = s->n + 1 - n_prompt;
+    if (t->n_predict)
+        assert_true(written == t->n_predict || fr_token_is_end(w->tokenizer, s->ids[s->n]));
+    else
+        assert_int_equal(written, 0);
+    check_sample(w, s, t->n_predict ? n_prompt : CTX, &t->sampling);
+    if (!t->turns) return false;
+    t->turns--;
+    memcpy(w->more, s->ids, sizeof *s->ids * (size_t)(s->n + 1));
+    w->more[s->n + 1] = 5;
+    *more = (fr_lane_text){.key = s->key,
+                           .ids = w->more,
+                           .n = s->n + 2,
+                           .n_predict = t->n_predict,
+                           .sampling = t->sampling};
+    return true;
+}
+
+static void company_changes_nothing(void **state) {
+    world *w = malloc(sizeof *w);
+    (void)state;
+    for (int n_lanes = 1; n_lanes <= 7; n_lanes += 3) {
+        fr_lanes *l;
+        open_world(w);
+        int turns = 0;
+        for (int i = 0; i < TEXTS; i++)
+            turns += 1 + w->texts[i].turns;
+        assert_int_equal(fr_lanes_open(&l, &w->o.model, w->tokenizer, &w->keep, n_lanes, CTX, NULL),
+                         FR_OK);
+        const fr_lanes_user user = {.user = w, .next = next, .done = done};
+        assert_int_equal(fr_lanes_run(l, &user, NULL), FR_OK);
+        assert_int_equal(w->done, turns);
+        assert_true(fr_lanes_report(l).answers > 0);
+        assert_true(fr_lanes_pass_seconds(l, n_lanes) > 0);
+        fr_lanes_close(l);
+        close_world(w);
+    }
+    free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(company_changes_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,6 @@
 #include "cmd/distill.h"
 #include "base/clock.h"
+#include "base/save.h"
 #include "cmd/prompts.h"
 #include "cmd/talk.h"
 #include "gguf/hash.h"
@@ -303,11 +304,15 @@ static fr_status sync_all(distill *d) {
     return d->writer ? fr_shard_writer_flush(d->writer, d->err) : FR_OK;
 }
 
+// The answer as `run` prints it: without control tokens.
 static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_prompt) {
-    size_t n = (size_t)(s->n + 1 - n_prompt);
     fr_buffer bytes = {0};
-    if (n && fr_token_is_end(d->text.tokenizer, s->ids[s->n])) n--;
-    fr_status st = fr_tokenizer_decode(d->text.tokenizer, s->ids + n_prompt, n, &bytes, d->err);
+    fr_status st = FR_OK;
+    t->ids.n = 0;
+    for (int i = n_prompt; i <= s->n && !st; i++)
+        if (!fr_token_is_control(d->text.tokenizer, s->ids[i]))
+            st = fr_ids_push(&t->ids, s->ids[i], d->err);
+    if (!st) st = fr_tokenizer_decode(d->text.tokenizer, t->ids.data, t->ids.n, &bytes, d->err);
     if (!st) st = fr_talk_add(&t->talk, "assistant", bytes.data ? bytes.data : "", bytes.n, d->err);
     fr_buffer_free(&bytes);
     return st;
@@ -359,7 +364,8 @@ static bool keep_going(void *user) {
 // A run that was killed may have left half a line, which is dropped.
 static fr_status open_output(distill *d, fr_error *err) {
     const char *path = d->plan->output;
-    if (!path) return FR_OK;
+    const fr_status st = path ? fr_save_check(path, err) : FR_OK;
+    if (st || !path) return st;
     if (!(d->out = fopen(path, "ab+")))
         return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
     long end = 0;
@@ -403,10 +409,10 @@ static fr_status open_all(distill *d, fr_error *err) {
     const fr_shard_format f = format_of(d);
     fr_cmd_text_lend(&d->text, d->engine);
     fr_status st = fr_cmd_text_template(&d->text, d->args->chat_template, err);
+    if (!st) st = read_files(d, err);
     if (!st) st = open_output(d, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
     if (!st && p->capture) st = fr_shards_open(&d->present, p->capture, f.target, err);
-    if (!st) st = read_files(d, err);
     if (!st) st = list_jobs(d, err);
     if (st) return st;
     if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))

@@ -30,11 +30,12 @@ enum {                 // flags of a row
 typedef struct fr_sample {
     uint64_t key; // which text it is of, unique in a data set
     int n;
+    int whole;     // 0, or the rows that it had before it was cut to n: the stride of tap
     int law_first;      // the first row that may have a law; rows [law_first, n) have room for one
     const int32_t *ids; // [n + 1]
     const uint8_t *flags;   // [n]
     const uint16_t *final;  // [n][d]: after the final norm
-    const uint16_t *tap;    // [n_taps][n][d], or NULL
+    const uint16_t *tap;    // [n_taps][n or whole][d], or NULL
     const int32_t *law_id;  // [n - law_first][top], likeliest first
     const uint16_t *law_lp; // [n - law_first][top]: log probability at temperature 1, f16
 } fr_sample;

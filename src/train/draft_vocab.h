@@ -1,0 +1,22 @@
+// draft_vocab.h — which tokens a drafter can draft: the most frequent ones of the answers.
+//
+// A small head is most of what makes a drafter cheap. Frequencies are those of the tokens that
+// answers of the training samples are made of; tokens that end a generation and those of a single
+// byte are always in.
+#ifndef FR_TRAIN_DRAFT_VOCAB_H
+#define FR_TRAIN_DRAFT_VOCAB_H
+#include "text/tokenizer.h"
+#include "train/dataset.h"
+#include "train/learner.h"
+
+// n: tokens wanted (fewer where the target has fewer). Ties go to the lower id. Coverage is
+// measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than what is always in.
+fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
+                              const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
+                              fr_error *err);
+void fr_draft_vocab_close(fr_draft_vocab *v); // {0} is fine
+
+// Row `row` of a matrix as floats, wherever its weights lie.
+void fr_matrix_values(const fr_matrix *w, int row, float *out);
+
+#endif

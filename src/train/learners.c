@@ -1,0 +1,21 @@
+#include "train/learners.h"
+#include <stdio.h>
+#include <string.h>
+
+const fr_learner_method fr_learner_methods[] = {
+    {"medusa", fr_learn_medusa_open,
+     "variant=shared, own-heads, hydra or exit; tap=LAYER of exit"},
+    {.name = NULL}};
+
+fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {
+    char names[256] = "";
+    for (const fr_learner_method *m = fr_learner_methods; m->name; m++) {
+        const size_t n = strlen(names);
+        if (!strcmp(m->name, name)) {
+            *out = m;
+            return FR_OK;
+        }
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", m->name);
+    }
+    return fr_fail(err, FR_EARG, "%.64s: expected a drafter that is trained: %s", name, names);
+}

@@ -1,0 +1,16 @@
+// learners.h — the drafters that can be trained, by name.
+#ifndef FR_TRAIN_LEARNERS_H
+#define FR_TRAIN_LEARNERS_H
+#include "train/learner.h"
+
+typedef struct fr_learner_method {
+    const char *name;
+    fr_learner_open_fn *open;
+    const char *settings; // --set KEY=VALUE: what it knows, in words
+} fr_learner_method;
+
+extern const fr_learner_method fr_learner_methods[]; // ends with a name of NULL
+// FR_EARG: no drafter of that name can be trained; the sentence names those that can.
+fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err);
+
+#endif

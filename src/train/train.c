@@ -1,0 +1,332 @@
+#include "train/train.h"
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "gguf/hash.h"
+#include "train/checkpoint.h"
+#include "train/optim.h"
+#include "train/schedule.h"
+#include "train/tally.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { JUDGEMENTS = 20 };                 // of a training, without the first
+static const double judging_share = 0.05; // of the time, at most
+static const double norm_most = 1;
+
+// ---------------------------------------------------------------- where it stands
+static double seconds_so_far(const fr_train *t) {
+    return t->before + (fr_seconds() - t->started);
+}
+
+double fr_train_done(const fr_train *t) {
+    const double done = t->config.steps ? (double)t->state.step / (double)t->config.steps
+                                        : t->state.seconds / t->config.seconds;
+    return done < 1 ? done : 1;
+}
+
+size_t fr_train_bytes(const fr_learner *l) {
+    return l->params.n_floats * sizeof(float) + sizeof(fr_batch);
+}
+
+static fr_checkpoint checkpoint_of(const fr_train *t) {
+    const fr_params *p = &t->learner->params;
+    return (fr_checkpoint){.identity = t->config.identity,
+                           .identity_bytes = strlen(t->config.identity),
+                           .state = &t->state,
+                           .state_bytes = sizeof t->state,
+                           .curve = t->curve,
+                           .curve_bytes = t->n_points * sizeof *t->curve,
+                           .n_floats = p->n_floats,
+                           .n_blocks = 4,
+                           .block = {p->w, p->m, p->v, t->best}};
+}
+
+size_t fr_train_checkpoint_bytes(const fr_train *t) {
+    const fr_checkpoint c = checkpoint_of(t);
+    return fr_checkpoint_bytes(&c);
+}
+
+static fr_status keep_best(fr_train *t, fr_error *err) {
+    if (t->comm->rank || !t->config.keep || !t->state.judgements) return FR_OK;
+    if (t->kept_step == t->state.best_step + 1) return FR_OK;
+    float *const w = t->learner->params.w;
+    t->learner->params.w = t->best;
+    const fr_status st = t->config.keep(t->config.user, t, err);
+    t->learner->params.w = w;
+    if (!st) t->kept_step = t->state.best_step + 1;
+    return st;
+}
+
+static fr_status save(fr_train *t, fr_error *err) {
+    if (t->comm->rank) return FR_OK;
+    const fr_checkpoint c = checkpoint_of(t);
+    fr_status st = fr_checkpoint_write(&c, t->config.checkpoint, err);
+    if (!st) st = keep_best(t, err);
+    t->saved = fr_seconds();
+    return st;
+}
+
+// ---------------------------------------------------------------- judging
+static void add_tallies(fr_tally *to, const fr_tally *from) {
+    double *x = (double *)to;
+    const double *y = (const double *)from;
+    _Static_assert(sizeof *to % sizeof *x == 0, "a tally is doubles alone");
+    for (size_t i = 0; i < sizeof *to / sizeof *x; i++)
+        x[i] += y[i];
+}
+
+static void judge_held_out(fr_train *t, fr_tally *out) {
+    *out = (fr_tally){0};
+    fr_batches_seek(&t->held, 0, 0);
+    for (int i = 0; t->held.at < t->held.n; i++) {
+        fr_batches_next(&t->held, t->batch);
+        if (i % t->comm->n == t->comm->rank) t->learner->ops->judge(t->learner, t->batch, out);
+    }
+    fr_comm_sum_doubles(t->comm, (double *)out, sizeof *out / sizeof(double));
+}
+
+static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
+    if (!fr_list_reserve((void **)&t->curve, &t->curve_room, t->n_points, 1, sizeof *t->curve))
+        return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
+    fr_train_state *s = &t->state;
+    fr_train_point *p = &t->curve[t->n_points++];
+    *p = (fr_train_point){.step = s->step,
+                          .rows = s->rows,
+                          .seconds = s->seconds,
+                          .rate = fr_schedule_rate(t->config.rate, fr_train_done(t)),
+                          .loss = s->recent.weight > 0 ? fr_tally_loss(&s->recent) : NAN,
+                          .held_loss = fr_tally_loss(held),
+                          .tokens_per_pass = fr_tally_tokens_per_pass(held, t->learner->depth)};
+    for (int k = 0; k < t->learner->depth; k++)
+        p->accuracy[k] = held->tried[k] > 0 ? held->right[k][0] / held->tried[k] : 0;
+    s->recent = (fr_tally){0};
+    return FR_OK;
+}
+
+static void plan_judgement(fr_train *t) {
+    fr_train_state *s = &t->state;
+    const uint64_t every = t->config.steps / JUDGEMENTS;
+    s->next_judgement = s->step + (every ? every : 1);
+    const double share = t->config.seconds / JUDGEMENTS, least = t->judging / judging_share;
+    s->next_seconds = s->seconds + (share > least ? share : least);
+}
+
+// Judges, adds a point to the curve, keeps the parameters if they are the best so far.
+static fr_status judge(fr_train *t, fr_error *err) {
+    fr_tally held;
+    fr_train_state *s = &t->state;
+    const double start = fr_seconds();
+    judge_held_out(t, &held);
+    t->judging = fr_seconds() - start;
+    const fr_status st = add_point(t, &held, err);
+    if (st) return st;
+    const double loss = fr_tally_loss(&held);
+    s->since_best++;
+    if (!s->judgements++ || loss < s->best_loss) {
+        s->best_loss = loss;
+        s->best_step = s->step;
+        s->best_rows = s->rows;
+        s->best_seconds = s->seconds;
+        s->best = held;
+        s->since_best = 0;
+        memcpy(t->best, t->learner->params.w, t->learner->params.n_floats * sizeof(float));
+    }
+    s->stopped = s->since_best >= t->config.patience;
+    plan_judgement(t);
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- a step
+static uint64_t noise_of(const fr_train *t, uint64_t batch) {
+    fr_hash h;
+    fr_hash_open(&h, t->config.seed ^ 0x6e6f697365);
+    fr_hash_add(&h, &t->state.step, sizeof t->state.step);
+    fr_hash_add(&h, &batch, sizeof batch);
+    return fr_hash_value(&h);
+}
+
+// All processes walk through all batches and learn every n-th of them.
+static void learn_batches(fr_train *t, fr_tally *tally) {
+    const int n = t->config.accumulate * t->comm->n;
+    for (int i = 0; i < n; i++) {
+        fr_batches_next(&t->batches, t->batch);
+        t->state.rows += (uint64_t)t->batch->rows;
+        if (i % t->comm->n == t->comm->rank)
+            t->learner->ops->learn(t->learner, t->batch, noise_of(t, (uint64_t)i), tally);
+    }
+    fr_comm_sum_floats(t->comm, t->learner->params.grad, t->learner->params.n_floats);
+    fr_comm_sum_doubles(t->comm, (double *)tally, sizeof *tally / sizeof(double));
+}
+
+static fr_status step(fr_train *t, double done, fr_error *err) {
+    fr_tally tally = {0};
+    fr_params *p = &t->learner->params;
+    learn_batches(t, &tally);
+    const double norm = fr_grad_norm(p);
+    if (!isfinite(norm) || !isfinite(tally.loss))
+        return fr_fail(err, FR_EDATA,
+                       "train: the loss is no number any more at step %llu; a lower --lr may help",
+                       (unsigned long long)t->state.step + 1);
+    t->state.step++;
+    if (tally.weight > 0)
+        fr_adamw_step(p, fr_schedule_rate(t->config.rate, done),
+                      fr_grad_scale(norm, tally.weight, norm_most), t->state.step);
+    t->state.epoch = t->batches.epoch;
+    t->state.at = (uint64_t)t->batches.at;
+    add_tallies(&t->state.recent, &tally);
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- the loop
+typedef struct plan { // process 0's decisions, for everybody
+    double done, seconds;
+    int32_t over, judges, interrupted, saves;
+} plan;
+
+static plan make_plan(const fr_train *t) {
+    const fr_train_state *s = &t->state;
+    plan p = {.seconds = seconds_so_far(t)};
+    // The step that is about to be made is the one that the rate is of.
+    p.done = t->config.steps ? (double)(s->step + 1) / (double)t->config.steps
+                             : p.seconds / t->config.seconds;
+    p.over = s->stopped || (t->config.steps ? s->step >= t->config.steps : p.done >= 1);
+    p.judges = t->config.steps ? s->step >= s->next_judgement : p.seconds >= s->next_seconds;
+    p.judges = p.judges || (p.over && s->recent.weight > 0);
+    p.interrupted = s->step && t->config.watch && !t->config.watch(t->config.user, t);
+    p.saves = fr_seconds() - t->saved >= t->config.checkpoint_every;
+    fr_comm_share(t->comm, &p, sizeof p);
+    return p;
+}
+
+fr_status fr_train_run(fr_train *t, fr_error *err) {
+    t->started = t->saved = fr_seconds();
+    fr_status st = FR_OK;
+    while (!st) {
+        const plan p = make_plan(t);
+        t->state.seconds = p.seconds;
+        if (p.interrupted) {
+            st = save(t, err);
+            return st ? st : fr_fail(err, FR_EINTR, "interrupted");
+        }
+        if (p.judges) {
+            st = judge(t, err);
+            if (st || !p.over) continue;
+        }
+        if (p.over) return save(t, err);
+        if (p.saves) st = save(t, err);
+        if (!st) st = step(t, p.done, err);
+    }
+    return st;
+}
+
+// ---------------------------------------------------------------- opening
+// Names the first line in which the two texts differ.
+static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
+    const char *mine = t->config.identity, *found = c->identity;
+    const char *const end = found + c->identity_bytes;
+    while (*mine || found < end) {
+        const size_t n = strcspn(mine, "\n");
+        const char *stop = found < end ? memchr(found, '\n', (size_t)(end - found)) : NULL;
+        const size_t m = (size_t)((stop ? stop : end) - found);
+        if (n != m || memcmp(mine, found, n))
+            return fr_fail(err, FR_EDATA, "%s: of another training: expected %.*s, found %.*s",
+                           t->config.checkpoint, (int)(n < 160 ? n : 160), mine,
+                           (int)(m < 160 ? m : 160), found);
+        mine += n + (mine[n] == '\n');
+        found += m + (stop != NULL);
+    }
+    return FR_OK;
+}
+
+// What a file says is checked against what will be done with it.
+static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
+    const bool fine = s->at <= (uint64_t)t->batches.n && s->seconds >= 0 && s->judgements >= 0 &&
+                      s->since_best >= 0 && isfinite(s->seconds);
+    if (fine) return FR_OK;
+    return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
+}
+
+static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *err) {
+    fr_params *p = &t->learner->params;
+    fr_train_state s;
+    fr_status st = compare_identity(t, c, err);
+    if (st) return st;
+    if (c->n_floats != p->n_floats || c->n_blocks != 4 || c->state_bytes != sizeof s ||
+        c->curve_bytes % sizeof *t->curve)
+        return fr_fail(err, FR_EDATA, "%s: of another training: expected %zu numbers, found %zu",
+                       t->config.checkpoint, p->n_floats, c->n_floats);
+    memcpy(&s, c->state, sizeof s);
+    if ((st = check_state(t, &s, err))) return st;
+    const size_t points = c->curve_bytes / sizeof *t->curve;
+    if (points && !fr_list_reserve((void **)&t->curve, &t->curve_room, 0, points, sizeof *t->curve))
+        return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
+    t->state = s;
+    t->n_points = points;
+    if (points) memcpy(t->curve, c->curve, c->curve_bytes);
+    float *const to[] = {p->w, p->m, p->v, t->best};
+    for (int i = 0; i < 4; i++)
+        memcpy(to[i], c->block[i], p->n_floats * sizeof(float));
+    return FR_OK;
+}
+
+static fr_status read_checkpoint(fr_train *t, fr_error *err) {
+    fr_checkpoint c;
+    fr_map map = {0};
+    fr_status st = fr_checkpoint_read(&c, &map, t->config.checkpoint, err);
+    if (st) return st;
+    st = take_checkpoint(t, &c, err);
+    fr_map_close(&map);
+    return st;
+}
+
+// Process 0 reads; the others get what it has.
+static fr_status resume(fr_train *t, fr_error *err) {
+    int32_t st = t->comm->rank ? FR_OK : (int32_t)read_checkpoint(t, err);
+    fr_comm_share(t->comm, &st, sizeof st);
+    if (st) {
+        if (t->comm->rank) fr_fail(err, (fr_status)st, "train: process 0 cannot resume");
+        return (fr_status)st;
+    }
+    fr_params *p = &t->learner->params;
+    fr_comm_share(t->comm, &t->state, sizeof t->state);
+    float *const blocks[] = {p->w, p->m, p->v, t->best};
+    for (int i = 0; i < 4; i++)
+        fr_comm_share(t->comm, blocks[i], p->n_floats * sizeof(float));
+    t->before = t->state.seconds;
+    fr_batches_seek(&t->batches, t->state.epoch, (int)t->state.at);
+    return FR_OK;
+}
+
+fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *learner,
+                        const fr_dataset *data, const fr_comm *comm, fr_error *err) {
+    *t = (fr_train){.config = *config, .learner = learner, .data = data, .comm = comm};
+    fr_status st;
+    t->batch = fr_alloc_zero(sizeof *t->batch);
+    t->best = fr_alloc_array(learner->params.n_floats, sizeof(float));
+    if (!t->batch || !t->best) {
+        st = fr_fail(err, FR_ENOMEM, "train: no memory for %zu parameters",
+                     learner->params.n_floats);
+        goto fail;
+    }
+    if ((st = fr_batches_open(&t->batches, data, data->n_held, data->n_train, config->batch_rows,
+                              true, config->seed, err)))
+        goto fail;
+    if ((st = fr_batches_open(&t->held, data, 0, data->n_held, config->batch_rows, false, 0, err)))
+        goto fail;
+    if (config->resume && (st = resume(t, err))) goto fail;
+    return FR_OK;
+fail:
+    fr_train_close(t);
+    return st;
+}
+
+void fr_train_close(fr_train *t) {
+    fr_batches_close(&t->batches);
+    fr_batches_close(&t->held);
+    fr_free(t->batch);
+    fr_free(t->best);
+    fr_free(t->curve);
+    *t = (fr_train){0};
+}

@@ -39,6 +39,7 @@ typedef struct fr_chain {
     int n_waiting;
     float *state, *token, *x, *y; // [FR_CHAIN_ROWS][stride], of the pass in hand
     int stride;                   // floats: d rounded up to 16
+    int first_result;             // row of the last pass that is row 0 of its results
     fr_arena arena;               // vectors and buffers
 } fr_chain;
 

@@ -11,6 +11,7 @@
 typedef struct fr_binder {
     fr_model *m;
     fr_weights weights;
+    bool block; // layers and the norm behind them alone; the head is the caller's
     bool fill;
     size_t bytes;         // first run: what the arena must hold
     size_t panel_bytes;   // first run: of the largest panel
@@ -176,6 +177,7 @@ static void bind_all(fr_binder *b) {
         bind_layer(b, i);
     const float *output_norm = bind_vector(b, "output_norm.weight", c->d, true);
     b->m->output_norm = output_norm;
+    if (b->block) return;
     bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
     bind_rope_factors(b);
 }
@@ -210,7 +212,7 @@ static fr_status bind_first(fr_binder *b) {
                        fr_gguf_n_tensors(b->m->gguf));
     bind_all(b);
     if ((st = b->status)) return st;
-    if ((st = check_all_bound(b))) return st;
+    if (!b->block && (st = check_all_bound(b))) return st;
     return check_sources(b);
 }
 
@@ -264,6 +266,22 @@ fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_p
     if ((st = fr_rope_open(&m->rope, &m->config, b.rope_factors[0], err))) goto done;
     if (b.rope_factors[1]) st = fr_rope_open(&m->rope_long, &m->config, b.rope_factors[1], err);
 done:
+    fr_free(b.bound);
+    fr_free(b.matrices);
+    if (st) fr_model_close(m);
+    return st;
+}
+
+fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *config,
+                              const fr_matrix *head, const fr_kern *kern, fr_pool *pool,
+                              fr_error *err) {
+    *m = (fr_model){.config = *config, .gguf = g, .kern = kern, .pool = pool, .head = *head};
+    fr_binder b = {.m = m, .weights = FR_WEIGHTS_PACKED, .block = true, .err = err};
+    fr_status st = bind_first(&b);
+    if (!st) st = bind_second(&b, &(fr_repack_report){0});
+    if (!st) st = fr_rope_open(&m->rope, &m->config, NULL, err);
+    m->weights_bytes += head->panel_bytes * (size_t)head->n_panels;
+    m->macs_per_row += (uint64_t)head->m * (uint64_t)head->k;
     fr_free(b.bound);
     fr_free(b.matrices);
     if (st) fr_model_close(m);

@@ -46,6 +46,12 @@ typedef struct fr_model {
 // progress may be NULL.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err);
+// Layers of the given shape and the norm behind them, by the same names, and nothing else of the
+// file; the head is the caller's and outlives the model. Rows enter as vectors: there are no
+// embeddings. FR_EDATA as above; FR_ENOMEM.
+fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *config,
+                              const fr_matrix *head, const fr_kern *kern, fr_pool *pool,
+                              fr_error *err);
 void fr_model_close(fr_model *m);
 // The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.
 void fr_model_embed(const fr_model *m, int32_t id, float *x);

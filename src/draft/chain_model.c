@@ -1,0 +1,209 @@
+#include "draft/chain_model.h"
+#include "draft/head.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const float EPS = 1e-6f;
+
+// ---------------------------------------------------------------- open
+
+static fr_config config_of(const fr_pack *p, const fr_model *target) {
+    return (fr_config){.arch = FR_ARCH_LLAMA,
+                       .arch_name = "block",
+                       .n_layer = 1,
+                       .d = p->d,
+                       .d_ff = p->d_ff,
+                       .n_head = p->n_head,
+                       .n_kv = p->n_kv,
+                       .head_dim = p->head_dim,
+                       .n_vocab = p->n_draft,
+                       .n_ctx_train = target->config.n_ctx_train,
+                       .eps = EPS,
+                       .embed_scale = 1,
+                       .attn_scale = (float)(1 / sqrt((double)p->head_dim)),
+                       .n_rot = p->head_dim,
+                       .neox = true,
+                       .rope_base = p->rope_base,
+                       .rope_base_local = p->rope_base,
+                       .rope_factor = 1};
+}
+
+static fr_status open_buffers(fr_chain *c, fr_error *err) {
+    const size_t d = (size_t)c->pack->d;
+    c->stride = (c->pack->d + 15) / 16 * 16;
+    const size_t rows = FR_ARENA_ROUND(FR_CHAIN_ROWS * (size_t)c->stride * sizeof(float));
+    const size_t vector = FR_ARENA_ROUND(d * sizeof(float));
+    const fr_status st = fr_arena_open(&c->arena, 5 * rows + 4 * vector, "draft block", err);
+    if (st) return st;
+    float **const buffer[] = {&c->waiting, &c->state, &c->token, &c->x, &c->y};
+    float **const vectors[] = {&c->state_norm, &c->token_norm, &c->bias, &c->null_token};
+    for (int i = 0; i < 5; i++)
+        *buffer[i] = fr_arena_take(&c->arena, rows);
+    for (int i = 0; i < 4; i++)
+        *vectors[i] = fr_arena_take(&c->arena, vector);
+    return FR_OK;
+}
+
+static fr_status open_map(fr_chain *c, fr_matrix *w, const char *name, fr_error *err) {
+    const fr_gguf_tensor *t = fr_pack_tensor(c->pack, name);
+    return fr_matrix_open(w, t->type, t->data, c->pack->d, c->pack->d, c->target->pool, name, err);
+}
+
+static fr_status open_input(fr_chain *c, fr_error *err) {
+    const fr_pack *p = c->pack;
+    fr_status st = open_buffers(c, err);
+    if (st) return st;
+    fr_pack_vector(p, "fc_state.norm", c->state_norm, p->d);
+    fr_pack_vector(p, "fc.bias", c->bias, p->d);
+    if ((st = open_map(c, &c->of_state, "fc_state.weight", err)) || p->pure) return st;
+    fr_pack_vector(p, "fc_token.norm", c->token_norm, p->d);
+    if (p->kind == FR_PACK_HIDDEN_STATE) fr_pack_vector(p, "null", c->null_token, p->d);
+    return open_map(c, &c->of_token, "fc_token.weight", err);
+}
+
+fr_status fr_chain_open(fr_chain *c, const fr_pack *pack, const fr_model *target, int n_ctx,
+                        fr_error *err) {
+    *c = (fr_chain){.pack = pack, .target = target};
+    const fr_config config = config_of(pack, target);
+    const fr_forward_limits limits = {
+        .max_rows = FR_CHAIN_ROWS, .max_logits = FR_CHAIN_GUESSES, .n_ctx = n_ctx};
+    fr_status st;
+    if ((st = open_input(c, err))) goto fail;
+    if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_CHAIN_ROWS, pack->d, err)))
+        goto fail;
+    if ((st = fr_draft_head_open(&c->head, target, pack->ids, pack->n_draft, err))) goto fail;
+    if ((st = fr_model_open_block(&c->block, pack->gguf, &config, &c->head, target->kern,
+                                  target->pool, err)))
+        goto fail;
+    if ((st = fr_kv_open(&c->kv, &config, n_ctx, FR_KV_F16, err))) goto fail;
+    if ((st = fr_forward_open(&c->forward, &c->block, &limits, err))) goto fail;
+    return FR_OK;
+fail:
+    fr_chain_close(c);
+    return st;
+}
+
+void fr_chain_close(fr_chain *c) {
+    fr_forward_close(c->forward);
+    fr_kv_close(&c->kv);
+    fr_model_close(&c->block);
+    fr_matrix_close(&c->head);
+    fr_linear_close(&c->linear);
+    fr_matrix_close(&c->of_state);
+    fr_matrix_close(&c->of_token);
+    fr_arena_close(&c->arena);
+    *c = (fr_chain){0};
+}
+
+// ---------------------------------------------------------------- the input of a row
+
+// Places state and token of row i, normed, in the buffers of the pass.
+static void put_row(fr_chain *c, int i, const float *state, int32_t token) {
+    const fr_kern *kern = c->target->kern;
+    const int d = c->pack->d;
+    float *s = c->state + (size_t)i * c->stride, *t = c->token + (size_t)i * c->stride;
+    kern->rmsnorm(s, state, c->state_norm, d, EPS);
+    if (c->pack->pure) return;
+    if (token == FR_CHAIN_NULL)
+        memcpy(t, c->null_token, sizeof *t * (size_t)d);
+    else
+        fr_model_embed(c->target, token, t);
+    kern->rmsnorm(t, t, c->token_norm, d, EPS);
+}
+
+// x of the n rows that were put.
+static void map_rows(fr_chain *c, int n) {
+    const fr_kern *kern = c->target->kern;
+    const int d = c->pack->d, stride = c->stride;
+    fr_linear_run(&c->linear, &c->of_state, c->state, stride, n, c->x, stride);
+    if (!c->pack->pure) fr_linear_run(&c->linear, &c->of_token, c->token, stride, n, c->y, stride);
+    for (int i = 0; i < n; i++) {
+        float *x = c->x + (size_t)i * stride;
+        if (!c->pack->pure) kern->add(x, c->y + (size_t)i * stride, d);
+        kern->add(x, c->bias, d);
+    }
+}
+
+// The pass over n rows that were put.
+static void run(fr_chain *c, fr_row *rows, int n) {
+    map_rows(c, n);
+    for (int i = 0; i < n; i++)
+        rows[i].vec = c->x + (size_t)i * c->stride;
+    fr_forward_run(c->forward,
+                   &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&c->kv}, .n_seq = 1});
+}
+
+static fr_row vector_row(int parent, uint8_t wants) {
+    return (fr_row){.kind = FR_ROW_VECTOR, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
+}
+
+// ---------------------------------------------------------------- pairs of the text
+
+void fr_chain_begin(fr_chain *c) {
+    fr_kv_truncate(&c->kv, 0);
+    c->n_waiting = 0;
+}
+
+void fr_chain_add(fr_chain *c, const float *state, int32_t token) {
+    if (c->n_waiting == FR_CHAIN_ROWS) fr_chain_read(c, 0);
+    memcpy(c->waiting + (size_t)c->n_waiting * c->stride, state,
+           sizeof *state * (size_t)c->pack->d);
+    c->waiting_token[c->n_waiting++] = token;
+}
+
+int fr_chain_pairs(const fr_chain *c) {
+    return c->kv.n_committed + c->n_waiting;
+}
+
+bool fr_chain_read(fr_chain *c, uint8_t wants) {
+    fr_row rows[FR_CHAIN_ROWS];
+    int path[FR_CHAIN_ROWS];
+    const int n = c->n_waiting;
+    assert(c->kv.n_scratch == 0);
+    if (!n) return false;
+    for (int i = 0; i < n; i++) {
+        put_row(c, i, c->waiting + (size_t)i * c->stride, c->waiting_token[i]);
+        rows[i] = vector_row(i - 1, i == n - 1 ? wants : 0);
+        path[i] = i;
+    }
+    run(c, rows, n);
+    fr_kv_commit(&c->kv, path, n);
+    c->first_result = n - 1;
+    c->n_waiting = 0;
+    return true;
+}
+
+// ---------------------------------------------------------------- guesses
+
+void fr_chain_guess_pass(fr_chain *c, const fr_chain_guess *guess, int n, uint8_t wants,
+                         int *slot) {
+    fr_row rows[FR_CHAIN_GUESSES];
+    assert(n >= 1 && n <= FR_CHAIN_GUESSES);
+    for (int i = 0; i < n; i++) {
+        const int parent = guess[i].parent;
+        put_row(c, i, guess[i].state, guess[i].token);
+        rows[i] = vector_row(parent < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(parent), wants);
+    }
+    run(c, rows, n);
+    c->first_result = 0;
+    for (int i = 0; i < n; i++)
+        slot[i] = fr_forward_slot(c->forward, i);
+}
+
+const float *fr_chain_state(const fr_chain *c, int row) {
+    return fr_forward_final(c->forward, c->first_result + row);
+}
+
+float *fr_chain_logits(fr_chain *c, int row) {
+    return fr_forward_logits(c->forward, c->first_result + row);
+}
+
+void fr_chain_head(fr_chain *c, const float *states, int n, float *logits) {
+    assert(n >= 1 && n <= FR_CHAIN_GUESSES);
+    fr_forward_head(c->forward, states, n, logits);
+}
+
+void fr_chain_drop(fr_chain *c) {
+    fr_kv_drop_scratch(&c->kv);
+}

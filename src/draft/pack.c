@@ -1,0 +1,349 @@
+#include "draft/pack.h"
+#include "kern/dequant.h"
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
+
+static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle", "hidden-state"};
+static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
+enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
+
+const char *fr_pack_kind_name(fr_pack_kind kind) {
+    return KINDS[kind];
+}
+
+const char *fr_medusa_variant_name(fr_medusa_variant variant) {
+    return VARIANTS[variant];
+}
+
+bool fr_pack_is(const fr_gguf *g) {
+    const fr_gguf_kv *type = fr_gguf_find(g, "general.type");
+    return type && type->type == FR_GGUF_STR &&
+           fr_gguf_str_is(fr_gguf_item_str(type, 0), "forerun-pack");
+}
+
+// ---------------------------------------------------------------- metadata
+
+static fr_status take_u32(const fr_gguf *g, const char *key, int least, int most, int *value,
+                          fr_error *err) {
+    uint32_t v;
+    const fr_status st = fr_gguf_get_u32(g, key, &v, err);
+    if (st) return st;
+    if (v < (uint32_t)least || v > (uint32_t)most)
+        return fr_fail(err, FR_EDATA, "%s: expected %d to %d, found %u", key, least, most, v);
+    *value = (int)v;
+    return FR_OK;
+}
+
+static fr_status take_kind(fr_pack *p, fr_error *err) {
+    fr_gguf_str type, arch;
+    fr_status st = fr_gguf_get_str(p->gguf, "general.type", &type, err);
+    if (st) return st;
+    if (!fr_gguf_str_is(type, "forerun-pack"))
+        return fr_fail(err, FR_EDATA, "general.type: expected forerun-pack, found '%.*s'",
+                       type.bytes < 40 ? (int)type.bytes : 40, type.data);
+    if ((st = fr_gguf_get_str(p->gguf, "general.architecture", &arch, err))) return st;
+    for (int k = 0; k < FR_PACK_KINDS; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "forerun-%s", KINDS[k]);
+        p->kind = (fr_pack_kind)k;
+        if (fr_gguf_str_is(arch, name)) return FR_OK;
+    }
+    return fr_fail(err, FR_EUNSUP,
+                   "general.architecture: expected forerun-medusa, forerun-eagle or "
+                   "forerun-hidden-state, found '%.*s'",
+                   arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
+}
+
+static fr_status take_target(fr_pack *p, fr_error *err) {
+    fr_gguf_str print, name = {"", 0};
+    fr_status st = fr_gguf_get_str(p->gguf, "forerun.target.fingerprint", &print, err);
+    if (st) return st;
+    bool hex = print.bytes == FR_GGUF_FINGERPRINT - 1;
+    for (size_t i = 0; hex && i < print.bytes; i++)
+        hex = print.data[i] && strchr("0123456789abcdef", print.data[i]);
+    if (!hex)
+        return fr_fail(
+            err, FR_EDATA, "forerun.target.fingerprint: expected %d hex digits, found '%.*s'",
+            FR_GGUF_FINGERPRINT - 1, print.bytes < 40 ? (int)print.bytes : 40, print.data);
+    memcpy(p->target, print.data, print.bytes);
+    if ((st = fr_gguf_opt_str(p->gguf, "forerun.target.name", &name, err))) return st;
+    snprintf(p->target_name, sizeof p->target_name, "%.*s",
+             name.bytes < sizeof p->target_name ? (int)name.bytes : (int)sizeof p->target_name,
+             name.data);
+    if ((st = take_u32(p->gguf, "forerun.d", 1, LARGEST, &p->d, err))) return st;
+    return take_u32(p->gguf, "forerun.n_vocab", 2, 1 << 24, &p->n_vocab, err);
+}
+
+// The ids are in the vocabulary and there once.
+static fr_status check_ids(const fr_pack *p, const fr_gguf_kv *ids, fr_error *err) {
+    uint8_t *seen = fr_alloc_array((size_t)p->n_vocab / 8 + 1, 1);
+    fr_status st = FR_OK;
+    if (!seen) return fr_fail(err, FR_ENOMEM, "forerun.draft_vocab: no memory");
+    for (int i = 0; i < p->n_draft && !st; i++) {
+        const int64_t id = fr_gguf_item_i64(ids, (uint64_t)i);
+        if (id < 0 || id >= p->n_vocab) {
+            st = fr_fail(err, FR_EDATA,
+                         "forerun.draft_vocab: expected ids below %d, found %lld at %d", p->n_vocab,
+                         (long long)id, i);
+        } else if (seen[id / 8] & 1 << id % 8) {
+            st = fr_fail(err, FR_EDATA, "forerun.draft_vocab: %lld stands there twice, again at %d",
+                         (long long)id, i);
+        } else {
+            seen[id / 8] |= (uint8_t)(1 << id % 8);
+            p->ids_memory[i] = (int32_t)id;
+        }
+    }
+    fr_free(seen);
+    return st;
+}
+
+static fr_status take_ids(fr_pack *p, fr_error *err) {
+    const fr_gguf_kv *ids;
+    const fr_status st = fr_gguf_get_array(p->gguf, "forerun.draft_vocab", FR_GGUF_INTS, &ids, err);
+    if (st) return st;
+    if (ids->count < 1 || ids->count > (uint64_t)p->n_vocab)
+        return fr_fail(err, FR_EDATA, "forerun.draft_vocab: expected 1 to %d ids, found %llu",
+                       p->n_vocab, (unsigned long long)ids->count);
+    p->n_draft = (int)ids->count;
+    p->ids = p->ids_memory = fr_alloc_array((size_t)p->n_draft, sizeof *p->ids_memory);
+    if (!p->ids) return fr_fail(err, FR_ENOMEM, "forerun.draft_vocab: no memory");
+    return check_ids(p, ids, err);
+}
+
+static fr_status take_variant(fr_pack *p, fr_error *err) {
+    fr_gguf_str name = {"shared", 6};
+    const fr_status st = fr_gguf_opt_str(p->gguf, "forerun.variant", &name, err);
+    if (st) return st;
+    int v = 0;
+    while (v < N_VARIANTS && !fr_gguf_str_is(name, VARIANTS[v]))
+        v++;
+    if (v == N_VARIANTS)
+        return fr_fail(err, FR_EUNSUP,
+                       "forerun.variant: expected shared, own-heads, hydra or exit, found '%.*s'",
+                       name.bytes < 40 ? (int)name.bytes : 40, name.data);
+    p->variant = (fr_medusa_variant)v;
+    return v == FR_MEDUSA_EXIT ? take_u32(p->gguf, "forerun.tap", 0, FR_MAX_LAYERS, &p->tap, err)
+                               : FR_OK;
+}
+
+static fr_status take_block(fr_pack *p, fr_error *err) {
+    const fr_gguf *g = p->gguf;
+    fr_status st;
+    uint32_t rank = 0;
+    p->rope_base = 10000;
+    if ((st = take_u32(g, "forerun.n_head", 1, 4096, &p->n_head, err)) ||
+        (st = take_u32(g, "forerun.n_kv", 1, 4096, &p->n_kv, err)) ||
+        (st = take_u32(g, "forerun.head_dim", 2, 1024, &p->head_dim, err)) ||
+        (st = take_u32(g, "forerun.d_ff", 1, LARGEST, &p->d_ff, err)) ||
+        (st = fr_gguf_opt_f32(g, "forerun.rope_base", &p->rope_base, err)))
+        return st;
+    if (p->n_head % p->n_kv || p->head_dim % 2)
+        return fr_fail(err, FR_EDATA,
+                       "forerun.n_head: %d heads of %d values on %d of keys make no block",
+                       p->n_head, p->head_dim, p->n_kv);
+    if (!(p->rope_base >= 1))
+        return fr_fail(err, FR_EDATA, "forerun.rope_base: expected 1 or more, found %g",
+                       (double)p->rope_base);
+    if (p->kind != FR_PACK_HIDDEN_STATE) return FR_OK;
+    if ((st = fr_gguf_opt_u32(g, "forerun.rank", &rank, err)) ||
+        (st = fr_gguf_opt_bool(g, "forerun.gate", &p->gate, err)) ||
+        (st = fr_gguf_opt_bool(g, "forerun.pure", &p->pure, err)))
+        return st;
+    if (rank > FR_PACK_RANK)
+        return fr_fail(err, FR_EDATA, "forerun.rank: expected 0 to %d, found %u", FR_PACK_RANK,
+                       rank);
+    p->rank = (int)rank;
+    if (!p->rank) p->gate = false;
+    return FR_OK;
+}
+
+// Rates become counts of so many tries.
+static fr_status take_accuracy(fr_pack *p, fr_error *err) {
+    enum { TRIES = 1 << 24 };
+    const fr_gguf_kv *a = NULL;
+    const fr_status st =
+        fr_gguf_opt_array(p->gguf, "forerun.accuracy.depth_rank", FR_GGUF_FLOATS, &a, err);
+    if (st || !a) return st;
+    if (a->count != (uint64_t)(p->depth * RANKS))
+        return fr_fail(err, FR_EDATA,
+                       "forerun.accuracy.depth_rank: expected %d values for %d depths, found %llu",
+                       p->depth * RANKS, p->depth, (unsigned long long)a->count);
+    for (int i = 0; i < p->depth * RANKS; i++) {
+        const double rate = fr_gguf_item_f64(a, (uint64_t)i);
+        if (!(rate >= 0 && rate <= 1))
+            return fr_fail(err, FR_EDATA,
+                           "forerun.accuracy.depth_rank: expected 0 to 1, found %g at %d", rate, i);
+        p->accuracy.tried[i / RANKS] = TRIES;
+        p->accuracy.right[i / RANKS][i % RANKS] = (uint64_t)(rate * TRIES);
+    }
+    return FR_OK;
+}
+
+static fr_status take_metadata(fr_pack *p, fr_error *err) {
+    fr_status st;
+    if ((st = take_kind(p, err))) return st;
+    if ((st = take_target(p, err))) return st;
+    if ((st = take_ids(p, err))) return st;
+    if ((st = take_u32(p->gguf, "forerun.heads", 1, FR_PACK_HEADS, &p->depth, err))) return st;
+    if ((st = p->kind == FR_PACK_MEDUSA ? take_variant(p, err) : take_block(p, err))) return st;
+    return take_accuracy(p, err);
+}
+
+// ---------------------------------------------------------------- tensors
+
+typedef struct checker { // what the tensors must be, one after the other
+    fr_pack *p;
+    size_t n; // found
+    fr_status status;
+    fr_error *err;
+} checker;
+
+// k values, or m rows of k.
+static void expect(checker *c, const char *name, int k, int m) {
+    if (c->status) return;
+    const fr_gguf_tensor *t = fr_gguf_tensor_find(c->p->gguf, name);
+    const int n_dims = m ? 2 : 1;
+    if (!t) {
+        c->status = fr_fail(c->err, FR_EDATA, "%s: expected a tensor, found none", name);
+        return;
+    }
+    if (t->n_dims != n_dims || t->ne[0] != k || t->ne[1] != (m ? m : 1)) {
+        c->status =
+            fr_fail(c->err, FR_EDATA, "%s: expected [%d,%d], found %d dimensions, [%lld,%lld]",
+                    name, k, m ? m : 1, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
+        return;
+    }
+    c->n++;
+    c->p->n_params += (uint64_t)k * (uint64_t)(m ? m : 1);
+}
+
+static void expect_heads(checker *c) {
+    const fr_pack *p = c->p;
+    for (int k = 1; k <= p->depth; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "medusa.%d.weight", k);
+        expect(c, name, p->variant == FR_MEDUSA_HYDRA ? (k + 1) * p->d : p->d, p->d);
+        snprintf(name, sizeof name, "medusa.%d.bias", k);
+        expect(c, name, p->d, 0);
+        snprintf(name, sizeof name, "medusa.%d.head", k);
+        if (p->variant == FR_MEDUSA_OWN_HEADS) expect(c, name, p->d, p->n_draft);
+    }
+}
+
+static void expect_block(checker *c) {
+    const fr_pack *p = c->p;
+    const int d = p->d, nq = p->n_head * p->head_dim, nkv = p->n_kv * p->head_dim;
+    expect(c, "fc_state.weight", d, d);
+    expect(c, "fc_state.norm", d, 0);
+    expect(c, "fc.bias", d, 0);
+    if (!p->pure) {
+        expect(c, "fc_token.weight", d, d);
+        expect(c, "fc_token.norm", d, 0);
+    }
+    if (p->kind == FR_PACK_HIDDEN_STATE && !p->pure) expect(c, "null", d, 0);
+    expect(c, "blk.0.attn_norm.weight", d, 0);
+    expect(c, "blk.0.attn_q.weight", d, nq);
+    expect(c, "blk.0.attn_k.weight", d, nkv);
+    expect(c, "blk.0.attn_v.weight", d, nkv);
+    expect(c, "blk.0.attn_output.weight", nq, d);
+    expect(c, "blk.0.ffn_norm.weight", d, 0);
+    expect(c, "blk.0.ffn_gate.weight", d, p->d_ff);
+    expect(c, "blk.0.ffn_up.weight", d, p->d_ff);
+    expect(c, "blk.0.ffn_down.weight", p->d_ff, d);
+    expect(c, "output_norm.weight", d, 0);
+    if (p->rank) {
+        expect(c, "inject.token.weight", d, p->rank);
+        expect(c, "inject.out.weight", p->rank, p->n_draft);
+    }
+    if (p->gate) expect(c, "inject.gate.weight", d, p->rank);
+}
+
+static fr_status check_tensors(fr_pack *p, fr_error *err) {
+    checker c = {.p = p, .err = err};
+    if (p->kind == FR_PACK_MEDUSA)
+        expect_heads(&c);
+    else
+        expect_block(&c);
+    if (!c.status && c.n != fr_gguf_n_tensors(p->gguf))
+        c.status = fr_fail(err, FR_EDATA, "a pack of this kind has %zu tensors, found %zu", c.n,
+                           fr_gguf_n_tensors(p->gguf));
+    return c.status;
+}
+
+// ---------------------------------------------------------------- open
+
+fr_status fr_pack_take(fr_pack *p, const fr_gguf *g, fr_error *err) {
+    *p = (fr_pack){.gguf = g};
+    fr_status st = take_metadata(p, err);
+    if (!st) st = check_tensors(p, err);
+    if (st) fr_pack_close(p);
+    return st;
+}
+
+fr_status fr_pack_open(fr_pack *p, const char *path, fr_error *err) {
+    fr_gguf *g;
+    fr_error why = {0};
+    *p = (fr_pack){0};
+    fr_status st = fr_gguf_open(&g, path, err);
+    if (st) return st;
+    if ((st = fr_pack_take(p, g, &why))) {
+        fr_gguf_close(g);
+        return fr_fail(err, st, "%s: %s", path, why.text);
+    }
+    p->own = g;
+    return FR_OK;
+}
+
+void fr_pack_close(fr_pack *p) {
+    fr_free(p->ids_memory);
+    fr_gguf_close(p->own);
+    *p = (fr_pack){0};
+}
+
+fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) {
+    char print[FR_GGUF_FINGERPRINT];
+    fr_gguf_fingerprint(target->gguf, print);
+    if (strcmp(print, p->target) != 0)
+        return fr_fail(err, FR_EUNSUP,
+                       "the pack was trained for another model: expected fingerprint %s, this "
+                       "model's, found %s%s%s%s",
+                       print, p->target, *p->target_name ? " (" : "", p->target_name,
+                       *p->target_name ? ")" : "");
+    const fr_config *c = &target->config;
+    if (p->d != c->d || p->n_vocab != c->n_vocab)
+        return fr_fail(err, FR_EDATA,
+                       "the pack is of %d values and %d tokens, the model of %d and %d", p->d,
+                       p->n_vocab, c->d, c->n_vocab);
+    if (p->tap > c->n_layer)
+        return fr_fail(err, FR_EDATA, "forerun.tap: expected 0 to %d, found %d", c->n_layer,
+                       p->tap);
+    return FR_OK;
+}
+
+fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, const fr_model *target,
+                           fr_error *err) {
+    fr_error why = {0};
+    fr_status st = fr_pack_open(p, path, err);
+    if (st) return st;
+    if (p->kind != kind)
+        st = fr_fail(&why, FR_EUNSUP, "expected a pack of %s, found one of %s", KINDS[kind],
+                     KINDS[p->kind]);
+    if (!st) st = fr_pack_fits(p, target, &why);
+    if (!st) return FR_OK;
+    fr_pack_close(p);
+    return fr_fail(err, st, "%s: %s", path, why.text);
+}
+
+void fr_pack_vector(const fr_pack *p, const char *name, float *to, int n) {
+    const fr_gguf_tensor *t = fr_gguf_tensor_find(p->gguf, name);
+    assert(t && t->n_dims == 1 && t->ne[0] == n);
+    fr_dequant_row(t->type, t->data, to, n);
+}
+
+const fr_gguf_tensor *fr_pack_tensor(const fr_pack *p, const char *name) {
+    return fr_gguf_tensor_find(p->gguf, name);
+}

@@ -96,6 +96,12 @@ void fr_chain_close(fr_chain *c) {
     *c = (fr_chain){0};
 }
 
+uint64_t fr_chain_bytes(const fr_chain *c) {
+    const fr_matrix *s = &c->of_state, *t = &c->of_token;
+    return c->block.weights_bytes + s->panel_bytes * (size_t)s->n_panels +
+           t->panel_bytes * (size_t)t->n_panels;
+}
+
 // ---------------------------------------------------------------- the input of a row
 
 // Places state and token of row i, normed, in the buffers of the pass.

@@ -10,18 +10,35 @@ static const struct {
     int cost;                 // of a proposal: the cheaper part of a SPEC proposes first
     fr_drafter_open_fn *open; // NULL: plain decoding
 } DRAFTERS[] = {
-    {{"none", "plain decoding, one token a pass: the reference", "", ""}, 0, NULL},
+    {{"none", "plain decoding, one token a pass: the reference", "", "", false}, 0, NULL},
     {{"prompt-lookup", "n-gram match in the text so far", "",
       "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.01)\n"
-      "matches=N     earlier places looked at, 1 to 16 (default 8)\n"},
+      "matches=N     earlier places looked at, 1 to 16 (default 8)\n",
+      false},
      1,
      fr_prompt_lookup_open},
     {{"draft-model", "a second, smaller model with the same vocabulary",
       "a GGUF model of the target's vocabulary",
       "tree=SHAPE    chain, beam, sequoia or auto (default: chain)\n"
-      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"},
-     2,
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n",
+      false},
+     4,
      fr_draft_model_open},
+    {{"medusa", "trained heads on the model's last hidden state",
+      "a pack; without one it is looked for, by the model's fingerprint",
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as there are heads\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      true},
+     2,
+     fr_medusa_open},
+    {{"eagle", "a trained block that goes on from the model's hidden states",
+      "a pack; without one it is looked for, by the model's fingerprint",
+      "tree=SHAPE    dynamic, or static: always the one its pack's accuracies make best\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      true},
+     3,
+     fr_eagle_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

@@ -29,6 +29,7 @@ typedef struct fr_drafter_info {
     const char *name, *what;
     const char *file;    // what its FILE is; "": it takes none
     const char *options; // lines "KEY=VALUE what", or ""
+    bool found;          // a FILE that is not named is looked for (pack_find.h)
 } fr_drafter_info;
 const fr_drafter_info *fr_drafter_info_at(int index); // NULL past the last
 int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
@@ -36,6 +37,6 @@ int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
 // One constructor a method. `file` is "" where the SPEC names none.
 typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
                                      const fr_drafter_config *config, fr_error *err);
-fr_drafter_open_fn fr_prompt_lookup_open, fr_draft_model_open;
+fr_drafter_open_fn fr_prompt_lookup_open, fr_draft_model_open, fr_medusa_open, fr_eagle_open;
 
 #endif

@@ -22,7 +22,7 @@ static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
     if (given && !*info->file)
         return fr_fail(err, FR_EARG, "drafter %s takes no FILE, found '%.*s'", info->name,
                        n < 80 ? (int)n : 80, *at);
-    if (*info->file && !n)
+    if (*info->file && !n && (given || !info->found))
         return fr_fail(err, FR_EARG, "drafter %s: expected %s:FILE, FILE being %s", info->name,
                        info->name, info->file);
     if (n >= sizeof p->file)
@@ -44,8 +44,8 @@ static fr_status parse_part(fr_spec_part *p, const char **at, fr_error *err) {
     p->drafter = fr_drafter_find(*at, n);
     if (p->drafter < 0)
         return fr_fail(err, FR_EARG,
-                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE or "
-                       "several joined with '+'",
+                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE, "
+                       "medusa, eagle or several joined with '+'",
                        n < 80 ? (int)n : 80, *at);
     *at += n;
     return parse_file(p, at, err);

@@ -1,0 +1,207 @@
+// EAGLE: one trained block drafts on the target's hidden states; a row reads the state of a token
+// and the token after it, so that the guess is about one thing.  [EAGLE, Li et al. 2024, §4.1]
+//
+// A step: read the pairs that became sure with their true states, then level by level pass the
+// frontier's nodes through the block, each with the state that its parent's row gave. Which nodes
+// go on is decided by the product of probabilities on the way to them, and the best of all that
+// were guessed ride.  [EAGLE-2, Li et al. 2024, §4.1, §4.2]  With tree=static the nodes are those
+// of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "draft/chain_model.h"
+#include "draft/trained.h"
+#include "tree/expand.h"
+#include <assert.h>
+#include <string.h>
+
+enum {
+    DEEPEST = FR_PACK_HEADS,
+    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
+    STATIC_NODES = 26,
+};
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHAIN_GUESSES, "a level is one pass");
+_Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
+               "all guesses lie in scratch slots at once");
+
+typedef struct fr_eagle {
+    fr_trained base;
+    fr_chain chain;
+    bool fixed;     // tree=static:
+    fr_shape shape; // then the nodes
+    // Of the step at hand, by node of the beam.
+    int16_t place[FR_BEAM_NODES];   // of a node that was guessed behind, in states and slots
+    int16_t planned[FR_BEAM_NODES]; // its node of the shape; -1: none
+    int slot[EXPANDED];             // in the block's KV; -1: committed
+    float *states;                  // [EXPANDED][d]: what its row gave
+    int n_expanded;
+} fr_eagle;
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_eagle *e = (fr_eagle *)base;
+    (void)c;
+    fr_chain_begin(&e->chain);
+    fr_trained_begin(&e->base);
+}
+
+// ---------------------------------------------------------------- guesses behind a node
+
+static float *state_at(const fr_eagle *e, int place) {
+    return e->states + (size_t)place * (size_t)e->base.pack.d;
+}
+
+// The shape's ranks alone, whatever their scores.
+static void offer_planned(fr_eagle *e, int node, const float *logits) {
+    fr_trained *t = &e->base;
+    fr_likely likely[FR_TRAINED_RANKS];
+    int16_t child[FR_TREE_MAX];
+    const int m = fr_likeliest(logits, t->pack.n_draft, FR_TRAINED_RANKS, likely);
+    const int n = fr_shape_children(&e->shape, e->planned[node], child);
+    for (int i = 0; i < n; i++) {
+        const int rank = e->shape.node[child[i]].rank;
+        const int at = rank < m ? fr_trained_offer_one(t, node, &likely[rank], rank) : -1;
+        if (at >= 0) e->planned[at] = child[i];
+    }
+}
+
+// What row `row` of the block's last pass says of what follows a node.
+static void expand(fr_eagle *e, int node, int slot, int row) {
+    const int place = e->n_expanded++;
+    e->place[node] = (int16_t)place;
+    e->slot[place] = slot;
+    memcpy(state_at(e, place), fr_chain_state(&e->chain, row),
+           sizeof(float) * (size_t)e->base.pack.d);
+    if (e->fixed)
+        offer_planned(e, node, fr_chain_logits(&e->chain, row));
+    else
+        fr_trained_offer(&e->base, node, fr_chain_logits(&e->chain, row));
+}
+
+// ---------------------------------------------------------------- levels
+
+static void read_text(fr_eagle *e, const fr_context *c) {
+    const double start = fr_seconds();
+    const int rows = e->chain.n_waiting;
+    fr_chain_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
+    e->n_expanded = 0;
+    e->planned[0] = 0;
+    expand(e, 0, -1, 0);
+    const double seconds = fr_seconds() - start;
+    fr_trained_took(&e->base, c, rows, seconds);
+    const double step = fr_draft_worth_pass(&e->base.worth, c->pace, 2, c->n_ids);
+    if (rows > 2 && seconds > step) e->base.base.invested = seconds - step;
+}
+
+// The nodes of the next pass, 0 of them: that is all.
+static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
+    fr_beam *b = &e->base.beam;
+    if (!e->fixed) return fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
+    fr_trained_next(&e->base, c, tree, FR_LEVEL_FREE);
+    int n = 0;
+    for (int i = 0; i < b->n_frontier; i++) {
+        int16_t child[FR_TREE_MAX];
+        const int16_t node = b->frontier[i];
+        if (fr_shape_children(&e->shape, e->planned[node], child)) b->frontier[n++] = node;
+    }
+    return b->n_frontier = n;
+}
+
+static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
+    const fr_beam *b = &e->base.beam;
+    fr_chain_guess guess[FR_CHAIN_GUESSES];
+    int slot[FR_CHAIN_GUESSES];
+    const double start = fr_seconds();
+    for (int i = 0; i < n; i++) {
+        const fr_beam_node *node = &b->node[b->frontier[i]];
+        const int above = e->place[node->parent];
+        guess[i] = (fr_chain_guess){state_at(e, above), node->id, e->slot[above]};
+    }
+    fr_chain_guess_pass(&e->chain, guess, n, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
+    for (int i = 0; i < n; i++)
+        expand(e, b->frontier[i], slot[i], i);
+    fr_trained_took(&e->base, c, n, fr_seconds() - start);
+}
+
+// ---------------------------------------------------------------- verbs
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_eagle *e = (fr_eagle *)base;
+    base->invested = 0;
+    // Nothing waits behind a prompt of one token: the root is the first of a pair.
+    if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
+    read_text(e, c);
+    for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)
+        guess_behind(e, c, n);
+    fr_chain_drop(&e->chain);
+    fr_trained_fill(&e->base, tree);
+}
+
+// Every committed row is the first of a pair with the token after it.
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_eagle *e = (fr_eagle *)base;
+    const int n = v->tree ? v->n_path : v->n_rows, first = c->kv->n_committed - n;
+    assert(fr_chain_pairs(&e->chain) == first);
+    for (int i = 0; i < n; i++)
+        fr_chain_add(&e->chain, fr_forward_final(c->forward, v->tree ? v->path[i] : i),
+                     c->ids[first + i + 1]);
+    if (v->tree) fr_trained_saw(&e->base, c, v);
+}
+
+static void close_eagle(fr_drafter *base) {
+    fr_eagle *e = (fr_eagle *)base;
+    fr_free(e->states);
+    fr_chain_close(&e->chain);
+    fr_trained_close(&e->base);
+    fr_free(e);
+}
+
+static const fr_drafter_ops OPS = {
+    .name = "eagle", .begin = begin, .propose = propose, .observe = observe, .close = close_eagle};
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(void *drafter, const char *option, fr_error *err) {
+    fr_eagle *e = drafter;
+    const char *value = strchr(option, '=');
+    if (!value || strncmp(option, "tree=", 5) != 0)
+        return fr_fail(err, FR_EARG,
+                       "draft option '%.60s': eagle has tree=SHAPE, depth=N and width=N", option);
+    e->fixed = !strcmp(value, "=static");
+    if (e->fixed || !strcmp(value, "=dynamic")) return FR_OK;
+    return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
+                   value + 1);
+}
+
+static void plan(fr_eagle *e) {
+    const fr_trained *t = &e->base;
+    const fr_shape_limits limits = {.nodes = STATIC_NODES,
+                                    .depth = t->depth ? t->depth : t->pack.depth,
+                                    .children = FR_TRAINED_RANKS};
+    fr_expand(&e->shape, &t->pack.accuracy, &limits);
+}
+
+static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
+    const fr_pack *p = &e->base.pack;
+    const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, err);
+    if (st) return st;
+    e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
+    return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
+}
+
+fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                        fr_error *err) {
+    *out = NULL;
+    fr_error why = {0};
+    fr_eagle *e = fr_alloc_zero(sizeof *e);
+    if (!e) return fr_fail(err, FR_ENOMEM, "eagle: cannot get memory");
+    fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, read_option, err);
+    if (!st && (st = open_parts(e, config, &why))) fr_fail(err, st, "eagle: %s", why.text);
+    if (st) {
+        close_eagle(&e->base.base);
+        return st;
+    }
+    plan(e);
+    fr_trained_weigh(&e->base, config->model, fr_chain_bytes(&e->chain));
+    e->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    *out = &e->base.base;
+    return FR_OK;
+}

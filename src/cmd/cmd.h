@@ -20,9 +20,15 @@ typedef struct fr_cmd_args { // the values of all options of all commands
         *taps; // what is written; a folder of shards; training data
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
-    int width, turns; // of distill: texts at once, turns of a conversation
-    double sampled;   // of distill: share of answers that are drawn
-    uint64_t enough;  // tokens of answers
+    int width, turns;        // of distill: texts at once, turns of a conversation
+    double sampled;          // of distill: share of answers that are drawn
+    uint64_t enough;         // tokens of answers
+    const char *time, *init; // of train, as what follows
+    fr_strings settings;
+    int pack_type, depth, vocab, batch_rows, accumulate;
+    double lr, every;
+    uint64_t steps, limit_rows;
+    bool resume;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
     bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
@@ -35,8 +41,8 @@ typedef struct fr_cmd {
 } fr_cmd;
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
-    fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_logits, fr_cmd_tokenize,
-    fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion;
+    fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
+    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion;
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.
@@ -95,6 +101,8 @@ fr_status fr_cmd_read_line(fr_buffer *line, FILE *in, const char *name, bool *mo
 // Numbers "1,2,3" of min..max; at most `room`. FR_EARG names `what`.
 fr_status fr_cmd_numbers(const char *text, const char *what, int min, int max, int32_t *out,
                          int room, int *n, fr_error *err);
+// A time with its unit: "90s", "60m", "1.5h". FR_EARG names `what`.
+fr_status fr_cmd_duration(const char *text, const char *what, double *seconds, fr_error *err);
 fr_status fr_cmd_unhex(const char *hex, size_t n, fr_buffer *out, fr_error *err);
 
 #endif

@@ -120,6 +120,16 @@ static int digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+fr_status fr_cmd_duration(const char *text, const char *what, double *seconds, fr_error *err) {
+    char *end;
+    const double x = strtod(text, &end);
+    const double unit = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : 0;
+    if (end == text || !unit || end[1] || !(x > 0 && x < 1e6))
+        return fr_fail(err, FR_EARG, "%s %.64s: expected a time as 90s, 60m or 2h", what, text);
+    *seconds = x * unit;
+    return FR_OK;
+}
+
 fr_status fr_cmd_unhex(const char *hex, size_t n, fr_buffer *out, fr_error *err) {
     out->n = 0;
     const fr_status st = reserve(out, n / 2, "hex", err);

@@ -3,6 +3,7 @@
 #include "kern/dequant.h"
 #include "kern/pack.h"
 #include <stdlib.h>
+#include <string.h>
 
 void fr_matrix_values(const fr_matrix *w, int row, float *out) {
     if (w->panels)
@@ -49,22 +50,18 @@ static int by_need(const void *a, const void *b) {
 }
 
 // The n tokens that are needed most, in the order of their frequency.
-static fr_status choose(fr_draft_vocab *v, ranked *r, int n_vocab, int n, fr_error *err) {
+static fr_status choose(int32_t *ids, ranked *r, int n_vocab, int n, fr_error *err) {
     int always = 0;
     for (int i = 0; i < n_vocab; i++)
         always += r[i].always;
-    if (n > n_vocab) n = n_vocab;
     if (n < always)
         return fr_fail(err, FR_EARG,
                        "--vocab %d: expected %d or more, the single bytes and ends of a text", n,
                        always);
     qsort(r, (size_t)n_vocab, sizeof *r, by_need);
     qsort(r, (size_t)n, sizeof *r, by_use);
-    for (int i = 0; i < n; i++) {
-        v->ids[i] = r[i].id;
-        v->index[r[i].id] = i;
-    }
-    v->n = n;
+    for (int i = 0; i < n; i++)
+        ids[i] = r[i].id;
     return FR_OK;
 }
 
@@ -80,32 +77,63 @@ static double coverage(const fr_draft_vocab *v, const uint64_t *count, int n_voc
 fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
                               const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
                               fr_error *err) {
-    const int n_vocab = target->config.n_vocab, d = target->config.d;
-    *v = (fr_draft_vocab){0};
-    fr_status st = FR_OK;
+    const int n_vocab = target->config.n_vocab, wanted = n < n_vocab ? n : n_vocab;
+    fr_status st;
     uint64_t *count = fr_alloc_array((size_t)n_vocab, sizeof *count);
     ranked *r = fr_alloc_array((size_t)n_vocab, sizeof *r);
-    v->ids = fr_alloc_array((size_t)n_vocab, sizeof *v->ids);
-    v->index = fr_alloc_array((size_t)n_vocab, sizeof *v->index);
-    if (!count || !r || !v->ids || !v->index) goto no_memory;
-    count_tokens(data, data->n_held, data->n_train, n_vocab, count);
-    for (int i = 0; i < n_vocab; i++) {
-        r[i] = (ranked){count[i], i, always_in(tokenizer, i)};
-        v->index[i] = -1;
-        count[i] = 0;
+    int32_t *ids = fr_alloc_array((size_t)wanted, sizeof *ids);
+    *v = (fr_draft_vocab){0};
+    if (!count || !r || !ids) {
+        st = fr_fail(err, FR_ENOMEM, "draft vocabulary: no memory for %d tokens", n_vocab);
+        goto done;
     }
-    if ((st = choose(v, r, n_vocab, n, err))) goto done;
-    if (!(v->head = fr_alloc_array((size_t)v->n, sizeof(float) * (size_t)d))) goto no_memory;
-    for (int i = 0; i < v->n; i++)
-        fr_matrix_values(&target->head, v->ids[i], v->head + (size_t)i * (size_t)d);
-    count_tokens(data, 0, data->n_held, n_vocab, count);
-    v->coverage = coverage(v, count, n_vocab);
-    goto done;
-no_memory:
-    st = fr_fail(err, FR_ENOMEM, "draft vocabulary: no memory for %d tokens", n);
+    count_tokens(data, data->n_held, data->n_train, n_vocab, count);
+    for (int i = 0; i < n_vocab; i++)
+        r[i] = (ranked){count[i], i, always_in(tokenizer, i)};
+    if ((st = choose(ids, r, n_vocab, wanted, err))) goto done;
+    st = fr_draft_vocab_of(v, target, data, ids, wanted, err);
 done:
     fr_free(count);
     fr_free(r);
+    fr_free(ids);
+    return st;
+}
+
+// Everything that follows from ids; the memory is there.
+static fr_status fill(fr_draft_vocab *v, const fr_model *target, fr_error *err) {
+    const int n_vocab = target->config.n_vocab;
+    for (int i = 0; i < n_vocab; i++)
+        v->index[i] = -1;
+    for (int i = 0; i < v->n; i++) {
+        if (v->index[v->ids[i]] >= 0)
+            return fr_fail(err, FR_EDATA, "draft vocabulary: token %d stands there twice",
+                           v->ids[i]);
+        v->index[v->ids[i]] = i;
+        fr_matrix_values(&target->head, v->ids[i], v->head + (size_t)i * (size_t)target->config.d);
+    }
+    return FR_OK;
+}
+
+fr_status fr_draft_vocab_of(fr_draft_vocab *v, const fr_model *target, const fr_dataset *data,
+                            const int32_t *ids, int n, fr_error *err) {
+    const int n_vocab = target->config.n_vocab;
+    fr_status st = FR_OK;
+    uint64_t *count = fr_alloc_array((size_t)n_vocab, sizeof *count);
+    *v = (fr_draft_vocab){.n = n};
+    v->ids = fr_alloc_array((size_t)n, sizeof *v->ids);
+    v->index = fr_alloc_array((size_t)n_vocab, sizeof *v->index);
+    v->head = fr_alloc_array((size_t)n, sizeof(float) * (size_t)target->config.d);
+    if (!count || !v->ids || !v->index || !v->head) {
+        st = fr_fail(err, FR_ENOMEM, "draft vocabulary: no memory for %d tokens", n);
+    } else {
+        memcpy(v->ids, ids, (size_t)n * sizeof *ids);
+        st = fill(v, target, err);
+    }
+    if (!st) {
+        count_tokens(data, 0, data->n_held, n_vocab, count);
+        v->coverage = coverage(v, count, n_vocab);
+    }
+    fr_free(count);
     if (st) fr_draft_vocab_close(v);
     return st;
 }

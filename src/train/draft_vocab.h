@@ -14,6 +14,9 @@
 fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
                               const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
                               fr_error *err);
+// The same of given ids, none twice (FR_EDATA).
+fr_status fr_draft_vocab_of(fr_draft_vocab *v, const fr_model *target, const fr_dataset *data,
+                            const int32_t *ids, int n, fr_error *err);
 void fr_draft_vocab_close(fr_draft_vocab *v); // {0} is fine
 
 // Row `row` of a matrix as floats, wherever its weights lie.

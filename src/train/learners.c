@@ -3,8 +3,7 @@
 #include <string.h>
 
 const fr_learner_method fr_learner_methods[] = {
-    {"medusa", fr_learn_medusa_open,
-     "variant=shared, own-heads, hydra or exit; tap=LAYER of exit"},
+    {"medusa", fr_learn_medusa_open, "variant=shared, own-heads, hydra or exit; tap=LAYER of exit"},
     {.name = NULL}};
 
 fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {

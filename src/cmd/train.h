@@ -1,0 +1,43 @@
+// train.h — a training as the command line describes it: everything opened, in the order needed.
+#ifndef FR_CMD_TRAIN_H
+#define FR_CMD_TRAIN_H
+#include "cmd/cmd.h"
+#include "train/draft_vocab.h"
+#include "train/learners.h"
+#include "train/train.h"
+
+typedef struct fr_training {
+    const fr_cmd_args *args;
+    const fr_learner_method *method;
+    fr_comm comm;
+    fr_gguf *gguf;
+    fr_pool *pool;
+    fr_tokenizer *tokenizer;
+    fr_model target;
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    char *folders[FR_DATASET_FOLDERS]; // of shards
+    int n_folders;
+    fr_dataset data;
+    fr_draft_vocab vocab;
+    fr_gemm *gemm;
+    fr_learner *learner;
+    fr_train train;
+    char identity[2048], command[2048], checkpoint[4096];
+    double seconds; // --time; 0: --steps
+    fr_progress bar;
+    size_t points_told;
+} fr_training;
+
+// Opens all of it; `method` is the name on the command line. An error leaves what fr_training_close
+// takes away.
+fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
+                           fr_error *err);
+void fr_training_close(fr_training *t);
+
+// ---------------------------------------------------------------- train_report.c
+void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr
+void fr_training_tell(fr_training *t);           // progress, and new points of the curve
+json_t *fr_training_json(const fr_training *t);
+void fr_training_print(const fr_training *t);
+
+#endif

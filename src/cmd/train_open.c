@@ -1,0 +1,214 @@
+// train_open.c — from the options to a training: target, data, vocabulary, learner, loop.
+#include "base/alloc.h"
+#include "base/save.h"
+#include "cmd/train.h"
+#include "train/pack_write.h"
+#include <string.h>
+#include <sys/stat.h>
+
+// ---------------------------------------------------------------- data
+// The folder of shards that an item of --data stands for.
+static fr_status folder_of(fr_training *t, const char *item, size_t n, fr_error *err) {
+    struct stat s;
+    if (t->n_folders == FR_DATASET_FOLDERS)
+        return fr_fail(err, FR_EARG, "--data: expected at most %d folders", FR_DATASET_FOLDERS);
+    char *name = fr_alloc_zero(n + 1);
+    if (!name) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    memcpy(name, item, n);
+    t->folders[t->n_folders++] = name;
+    if (stat(name, &s)) return fr_fail(err, FR_EIO, "%s: %m", name);
+    if (!S_ISDIR(s.st_mode))
+        return fr_fail(err, FR_EARG,
+                       "%s: expected a folder of shards, as 'distill --capture' or 'capture' makes "
+                       "it of a file of conversations",
+                       name);
+    return FR_OK;
+}
+
+static fr_status list_folders(fr_training *t, fr_error *err) {
+    fr_status st = FR_OK;
+    for (const char *item = t->args->data; item && !st;) {
+        const size_t n = strcspn(item, ",");
+        st = folder_of(t, item, n, err);
+        item = item[n] ? item + n + 1 : NULL;
+    }
+    return st;
+}
+
+// ---------------------------------------------------------------- the target
+static fr_status open_target(fr_training *t, fr_error *err) {
+    const fr_kern *kern;
+    fr_status st;
+    if ((st = fr_gguf_open(&t->gguf, t->args->model, err))) return st;
+    fr_gguf_fingerprint(t->gguf, t->fingerprint);
+    if ((st = fr_tokenizer_open(&t->tokenizer, t->gguf, err))) return st;
+    if ((st = fr_kern_pick(&kern, "auto", err))) return st;
+    if ((st = fr_pool_open(&t->pool, 1, err))) return st;
+    // Only rows of it are read: they stay in the file.
+    return fr_model_open(&t->target, t->gguf, kern, t->pool, FR_WEIGHTS_IN_PLACE, NULL, NULL, err);
+}
+
+// ---------------------------------------------------------------- vocabulary and learner
+// The draft vocabulary: the data's own, or that of the pack that the training begins with.
+static fr_status open_vocab(fr_training *t, const fr_gguf *init, fr_error *err) {
+    const int n_vocab = t->target.config.n_vocab;
+    if (!init)
+        return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab,
+                                   err);
+    int32_t *ids = NULL;
+    int n = 0;
+    fr_status st =
+        fr_pack_read_vocab(init, t->method->name, t->fingerprint, n_vocab, &ids, &n, err);
+    if (!st) st = fr_draft_vocab_of(&t->vocab, &t->target, &t->data, ids, n, err);
+    fr_free(ids);
+    return st;
+}
+
+static fr_status open_learner(fr_training *t, fr_error *err) {
+    fr_gguf *init = NULL;
+    fr_status st = t->args->init ? fr_gguf_open(&init, t->args->init, err) : FR_OK;
+    if (!st) st = open_vocab(t, init, err);
+    if (!st) st = fr_gemm_open(&t->gemm, t->args->threads, FR_GEMM_AUTO, err);
+    if (!st) {
+        const fr_learner_config config = {.target = &t->target,
+                                          .vocab = &t->vocab,
+                                          .format = &t->data.format,
+                                          .gemm = t->gemm,
+                                          .depth = t->args->depth,
+                                          .max_rows = t->args->batch_rows,
+                                          .seed = t->args->seed,
+                                          .options = t->args->settings.item};
+        st = t->method->open(&t->learner, &config, err);
+    }
+    if (!st && init) st = fr_pack_read_params(&t->learner->params, init, err);
+    fr_gguf_close(init);
+    return st;
+}
+
+// ---------------------------------------------------------------- the loop
+// What a checkpoint must agree with.
+static void name_training(fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    char *to = t->identity;
+    const size_t room = sizeof t->identity;
+    size_t n = (size_t)snprintf(
+        to, room,
+        "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
+        "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
+        t->method->name, t->fingerprint, (unsigned long long)t->data.hash, a->batch_rows,
+        a->accumulate * t->comm.n, a->lr, t->learner->depth, t->vocab.n,
+        (unsigned long long)a->seed, a->init ? a->init : "");
+    for (int i = 0; i < a->settings.n && n < room; i++)
+        n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
+}
+
+static void name_command(fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    const size_t room = sizeof t->command;
+    size_t n = (size_t)snprintf(t->command, room,
+                                "forerun train %s -m %s --data %s -o %s --batch-rows %d "
+                                "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
+                                t->method->name, a->model, a->data, a->output, a->batch_rows,
+                                a->accumulate, a->lr, t->learner->depth, t->vocab.n,
+                                (unsigned long long)a->seed);
+    if (n < room && a->steps)
+        n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
+                              (unsigned long long)a->steps);
+    if (n < room && !a->steps)
+        n += (size_t)snprintf(t->command + n, room - n, " --time %.0fs", t->seconds);
+    for (int i = 0; i < a->settings.n && n < room; i++)
+        n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
+    if (n < room && a->init) snprintf(t->command + n, room - n, " --init %s", a->init);
+}
+
+static bool watch(void *user, const fr_train *train) {
+    (void)train;
+    fr_training_tell(user);
+    return !fr_cmd_interrupted();
+}
+
+static fr_status keep(void *user, const fr_train *train, fr_error *err) {
+    const fr_training *t = user;
+    const fr_train_state *s = &train->state;
+    const fr_pack_facts facts = {.target_name = t->target.config.name,
+                                 .target = t->fingerprint,
+                                 .data = (const char *const *)t->folders,
+                                 .n_data = t->n_folders,
+                                 .answers = "own",
+                                 .command = t->command,
+                                 .rows = s->best_rows,
+                                 .steps = s->best_step,
+                                 .seconds = s->best_seconds,
+                                 .loss = s->best_loss,
+                                 .judged = &s->best};
+    return fr_pack_write(t->args->output, t->learner, &facts,
+                         t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0, err);
+}
+
+static fr_status open_loop(fr_training *t, fr_error *err) {
+    const fr_cmd_args *a = t->args;
+    const fr_train_config config = {.steps = a->steps,
+                                    .seconds = t->seconds,
+                                    .rate = a->lr,
+                                    .batch_rows = a->batch_rows,
+                                    .accumulate = a->accumulate,
+                                    .patience = 6,
+                                    .seed = a->seed,
+                                    .identity = t->identity,
+                                    .checkpoint = t->checkpoint,
+                                    .checkpoint_every = a->every,
+                                    .resume = a->resume,
+                                    .watch = watch,
+                                    .keep = keep,
+                                    .user = t};
+    return fr_train_open(&t->train, &config, t->learner, &t->data, &t->comm, err);
+}
+
+// A checkpoint that is there is only replaced when somebody said what to do with it.
+static fr_status check_outputs(fr_training *t, fr_error *err) {
+    struct stat s;
+    const int n = snprintf(t->checkpoint, sizeof t->checkpoint, "%s.ckpt", t->args->output);
+    if (n < 0 || n >= (int)sizeof t->checkpoint - 8)
+        return fr_fail(err, FR_EARG, "-o: too long a path");
+    const bool there = !stat(t->checkpoint, &s);
+    if (t->args->resume && !there)
+        return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
+    if (!t->args->resume && there)
+        return fr_fail(err, FR_EIO,
+                       "%s: a training is kept there: go on with --resume, or remove it",
+                       t->checkpoint);
+    return t->comm.rank ? FR_OK : fr_save_check(t->args->output, err);
+}
+
+fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
+                           fr_error *err) {
+    fr_status st;
+    t->args = args;
+    if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
+    if ((st = fr_learner_find(&t->method, method, err))) return st;
+    if ((st = fr_comm_open(&t->comm, err))) return st;
+    if ((st = list_folders(t, err))) return st;
+    if ((st = check_outputs(t, err))) return st;
+    if ((st = open_target(t, err))) return st;
+    if ((st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
+                              t->fingerprint, args->batch_rows, args->limit_rows, err)))
+        return st;
+    if ((st = open_learner(t, err))) return st;
+    name_training(t);
+    name_command(t);
+    return open_loop(t, err);
+}
+
+void fr_training_close(fr_training *t) {
+    fr_train_close(&t->train);
+    if (t->learner) t->learner->ops->close(t->learner);
+    fr_gemm_close(t->gemm);
+    fr_draft_vocab_close(&t->vocab);
+    fr_dataset_close(&t->data);
+    for (int i = 0; i < t->n_folders; i++)
+        fr_free(t->folders[i]);
+    fr_model_close(&t->target);
+    fr_pool_close(t->pool);
+    fr_tokenizer_close(t->tokenizer);
+    fr_gguf_close(t->gguf);
+}

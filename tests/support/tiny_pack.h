@@ -1,0 +1,26 @@
+// tiny_pack.h — makes packs with random weights for a tiny model. What they guess means nothing.
+#ifndef FR_TESTS_SUPPORT_TINY_PACK_H
+#define FR_TESTS_SUPPORT_TINY_PACK_H
+#include "draft/pack.h"
+#include "gguf/writer.h"
+
+typedef struct fr_tiny_pack { // {0}: the defaults in brackets
+    fr_pack_kind kind;
+    fr_medusa_variant variant;
+    fr_type type; // of matrices: f32 or q8_0
+    uint64_t seed;
+    int depth;   // [3]
+    int n_draft; // [40] ids of the draft vocabulary, scattered through the target's
+    int d_ff;    // [96]
+    int tap;     // of the variant exit
+    int rank;    // of the injection
+    bool gate, pure;
+    const char *leave_out; // a key or a tensor that is not written, for the test to add its own
+    const char *print;     // another fingerprint than the target's
+} fr_tiny_pack;
+
+void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *target);
+// Into a new file; fails the running test when that fails. `path` is a template as mkstemp's.
+void fr_tiny_pack_write(char *path, const fr_tiny_pack *o, const fr_model *target);
+
+#endif

@@ -1,15 +1,8 @@
 #include "train/law.h"
-#include "kern/math.h"
+#include "train/vector.h"
 #include <math.h>
 
 enum { LANES = 16 };
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
-#define FR_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#else
-#define FR_CLONES
-#endif
-
 // Sixteen sums side by side, so that the compiler may compute sixteen terms at once and the order
 // of every sum stays the written one.
 FR_CLONES static double sum_exp(const float *x, int n, float max) {
@@ -18,13 +11,12 @@ FR_CLONES static double sum_exp(const float *x, int n, float max) {
     int i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int k = 0; k < LANES; k++) {
-            const float d = x[i + k] - max;
-            sum[k] += fr_exp(d > -80.0f ? d : -80.0f);
+            sum[k] += fr_vector_exp(x[i + k] - max);
         }
     for (int k = 0; k < LANES; k++)
         total += (double)sum[k];
     for (; i < n; i++)
-        total += (double)fr_exp(x[i] - max);
+        total += (double)fr_vector_exp(x[i] - max);
     return total;
 }
 

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/save.h"
 #include "cmd/train.h"
+#include "draft/pack.h"
 #include "train/pack_write.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -49,25 +50,34 @@ static fr_status open_target(fr_training *t, fr_error *err) {
 }
 
 // ---------------------------------------------------------------- vocabulary and learner
-// The draft vocabulary: the data's own, or that of the pack that the training begins with.
-static fr_status open_vocab(fr_training *t, const fr_gguf *init, fr_error *err) {
-    const int n_vocab = t->target.config.n_vocab;
-    if (!init)
-        return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab,
-                                   err);
-    int32_t *ids = NULL;
-    int n = 0;
-    fr_status st =
-        fr_pack_read_vocab(init, t->method->name, t->fingerprint, n_vocab, &ids, &n, err);
-    if (!st) st = fr_draft_vocab_of(&t->vocab, &t->target, &t->data, ids, n, err);
-    fr_free(ids);
-    return st;
+static fr_status find_kind(const char *method, fr_pack_kind *kind, fr_error *err) {
+    for (int k = 0; k < FR_PACK_KINDS; k++)
+        if (!strcmp(method, fr_pack_kind_name((fr_pack_kind)k))) {
+            *kind = (fr_pack_kind)k;
+            return FR_OK;
+        }
+    return fr_fail(err, FR_EUNSUP, "--init: there are no packs of %s", method);
+}
+
+// The pack that a training begins with, NULL where it begins anew.
+static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
+    fr_pack_kind kind = FR_PACK_MEDUSA;
+    if (!t->args->init) return FR_OK;
+    const fr_status st = find_kind(t->method->name, &kind, err);
+    return st ? st : fr_pack_open_for(pack, t->args->init, kind, &t->target, err);
+}
+
+// The draft vocabulary is that of the pack that the training begins with, or the data's own.
+static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) {
+    if (init->gguf)
+        return fr_draft_vocab_of(&t->vocab, &t->target, &t->data, init->ids, init->n_draft, err);
+    return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab, err);
 }
 
 static fr_status open_learner(fr_training *t, fr_error *err) {
-    fr_gguf *init = NULL;
-    fr_status st = t->args->init ? fr_gguf_open(&init, t->args->init, err) : FR_OK;
-    if (!st) st = open_vocab(t, init, err);
+    fr_pack init = {0};
+    fr_status st = open_init(t, &init, err);
+    if (!st) st = open_vocab(t, &init, err);
     if (!st) st = fr_gemm_open(&t->gemm, t->args->threads, FR_GEMM_AUTO, err);
     if (!st) {
         const fr_learner_config config = {.target = &t->target,
@@ -80,8 +90,8 @@ static fr_status open_learner(fr_training *t, fr_error *err) {
                                           .options = t->args->settings.item};
         st = t->method->open(&t->learner, &config, err);
     }
-    if (!st && init) st = fr_pack_read_params(&t->learner->params, init, err);
-    fr_gguf_close(init);
+    if (!st && init.gguf) st = fr_pack_read_params(&t->learner->params, init.gguf, err);
+    fr_pack_close(&init);
     return st;
 }
 

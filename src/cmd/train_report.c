@@ -47,11 +47,11 @@ static const char *percents(char *text, size_t room, const double *share, int n)
 }
 
 static void tell_point(const fr_training *t, const fr_train_point *p) {
-    char right[64];
+    char right[64], loss[32] = "";
+    if (p->loss == p->loss) snprintf(loss, sizeof loss, "loss %.3f, ", p->loss);
     fprintf(stderr,
-            "step %llu, %.2f M tokens, %.0f s: loss %.3f, held out %.3f, right %s %%, %.2f tokens "
-            "a pass\n",
-            (unsigned long long)p->step, 1e-6 * (double)p->rows, p->seconds, p->loss, p->held_loss,
+            "step %llu, %.2f M tokens, %.0f s: %sheld out %.3f, right %s %%, %.2f tokens a pass\n",
+            (unsigned long long)p->step, 1e-6 * (double)p->rows, p->seconds, loss, p->held_loss,
             percents(right, sizeof right, p->accuracy, t->learner->depth), p->tokens_per_pass);
 }
 

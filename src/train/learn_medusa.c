@@ -239,9 +239,9 @@ static fr_status read_option(medusa *m, const char *option, fr_error *err) {
     if (!strncmp(option, "tap=", 4)) {
         char *end;
         const long tap = strtol(option + 4, &end, 10);
-        if (end == option + 4 || *end || tap < 0 || tap >= m->learner.target->config.n_layer)
-            return fr_fail(err, FR_EARG, "--set %s: expected tap=0 to %d, a layer", option,
-                           m->learner.target->config.n_layer - 1);
+        if (end == option + 4 || *end || tap < 0 || tap > m->learner.target->config.n_layer)
+            return fr_fail(err, FR_EARG, "--set %s: expected tap=0 to %d, layers behind it", option,
+                           m->learner.target->config.n_layer);
         m->tap = (int)tap;
         return FR_OK;
     }

@@ -99,39 +99,3 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
     }
     return FR_OK;
 }
-
-static fr_status expect(const fr_gguf *g, const char *key, const char *wanted, fr_status code,
-                        fr_error *err) {
-    fr_gguf_str found;
-    const fr_status st = fr_gguf_get_str(g, key, &found, err);
-    if (st || fr_gguf_str_is(found, wanted)) return st;
-    return fr_fail(err, code, "%s: %s: expected %s, found %.*s", fr_gguf_path(g), key, wanted,
-                   (int)(found.bytes < 64 ? found.bytes : 64), found.data);
-}
-
-fr_status fr_pack_read_vocab(const fr_gguf *pack, const char *method, const char *target,
-                             int n_vocab, int32_t **ids, int *n, fr_error *err) {
-    char name[64];
-    const fr_gguf_kv *kv;
-    fr_status st;
-    snprintf(name, sizeof name, "forerun-%s", method);
-    if ((st = expect(pack, "general.architecture", name, FR_EDATA, err))) return st;
-    if ((st = expect(pack, "forerun.target.fingerprint", target, FR_EUNSUP, err))) return st;
-    if ((st = fr_gguf_get_array(pack, "forerun.draft_vocab", FR_GGUF_INTS, &kv, err))) return st;
-    if (!kv->count || kv->count > (uint64_t)n_vocab)
-        return fr_fail(err, FR_EDATA, "%s: forerun.draft_vocab: expected 1 to %d ids, found %llu",
-                       fr_gguf_path(pack), n_vocab, (unsigned long long)kv->count);
-    if (!(*ids = fr_alloc_array((size_t)kv->count, sizeof **ids)))
-        return fr_fail(err, FR_ENOMEM, "train: no memory for a draft vocabulary");
-    *n = (int)kv->count;
-    for (int i = 0; i < *n; i++) {
-        const int64_t id = fr_gguf_item_i64(kv, (uint64_t)i);
-        if (id < 0 || id >= n_vocab) {
-            fr_free(*ids);
-            return fr_fail(err, FR_EDATA, "%s: forerun.draft_vocab: expected 0 to %d, found %lld",
-                           fr_gguf_path(pack), n_vocab - 1, (long long)id);
-        }
-        (*ids)[i] = (int32_t)id;
-    }
-    return FR_OK;
-}

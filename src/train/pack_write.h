@@ -24,12 +24,8 @@ void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
 // About what the file will take.
 size_t fr_pack_bytes(const fr_learner *l, fr_type type);
 
-// Takes parameters from a pack of the same method, shapes and draft vocabulary. FR_EDATA: a tensor
-// is missing or of another shape.
+// Takes parameters from a pack of the same method and draft vocabulary. FR_EDATA: a tensor is
+// missing or of another shape.
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err);
-// Its draft vocabulary, [*n] ids to fr_free, after checks that it is a pack of `method` for this
-// target. FR_EDATA; FR_EUNSUP: another target's.
-fr_status fr_pack_read_vocab(const fr_gguf *pack, const char *method, const char *target,
-                             int n_vocab, int32_t **ids, int *n, fr_error *err);
 
 #endif

@@ -1,0 +1,294 @@
+// `forerun train` as a program: errors, a training that learns, one that is killed again and again.
+#define _GNU_SOURCE
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include "train/checkpoint.h"
+#include "train/made_data.h"
+#include "train/train.h"
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static char folder[64], model[128], line[2048];
+static said *s;
+
+static int drop(const char *path, const struct stat *st, int type, struct FTW *f) {
+    (void)st;
+    (void)type;
+    (void)f;
+    return remove(path);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    fr_gguf *g;
+    char path[128];
+    s = malloc(sizeof *s);
+    snprintf(folder, sizeof folder, "train_XXXXXX");
+    if (!s || !mkdtemp(folder)) return 1;
+    snprintf(model, sizeof model, "%s/tiny.gguf", folder);
+    if (fr_tiny_write(&(fr_tiny_options){.n_layer = 2}, model, &err)) return 1;
+    if (fr_gguf_open(&g, model, &err)) return 1;
+    fr_shard_format f = {.d = 64, .n_taps = 1, .taps = {1}, .top = 8};
+    const fr_gguf_tensor *embed = fr_gguf_tensor_find(g, "token_embd.weight");
+    f.n_vocab = (int)embed->ne[1];
+    fr_gguf_fingerprint(g, f.target);
+    fr_gguf_close(g);
+    snprintf(path, sizeof path, "%s/data", folder);
+    if (make_shards(path, &f, 1, 200, &err)) return 1;
+    snprintf(path, sizeof path, "%s/few", folder);
+    if (make_shards(path, &f, 1, 4, &err)) return 1;
+    strcpy(f.target, "ffffffffffffffffffffffffffffffff");
+    snprintf(path, sizeof path, "%s/another", folder);
+    return make_shards(path, &f, 1, 20, &err);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    free(s);
+    return nftw(folder, drop, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+// A command line of the usual training with this pack, and what else it has.
+static const char *train(const char *pack, const char *rest) {
+    snprintf(line, sizeof line,
+             "train medusa -m %s --data %s/data -o %s/%s -t 1 --vocab 320 --batch-rows 128 %s",
+             model, folder, folder, pack, rest);
+    return line;
+}
+
+static const char *path_of(const char *name) {
+    static char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static double real_at(const json_t *o, const char *key) {
+    return json_number_value(json_object_get(o, key));
+}
+
+static void what_is_wrong_is_said(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        int code;
+        const char *says;
+    } wrong[] = {
+        {"train medusa --data %s/data -o %s/p --steps 1", 2, "-m: a model FILE"},
+        {"train square -m %s/tiny.gguf --data %s/data -o p --steps 1", 2, "expected a drafter"},
+        {"train medusa -m %s/tiny.gguf -o %s/p --steps 1", 2, "--data"},
+        {"train medusa -m %s/tiny.gguf --data %s/data --steps 1", 2, "-o"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p", 2, "--time or --steps"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --time 5", 2, "90s"},
+        {"train medusa -m %s/tiny.gguf --data %s/nowhere -o p --steps 1", 1, "No such file"},
+        {"train medusa -m %s/tiny.gguf --data %s/tiny.gguf -o p --steps 1", 2, "folder of shards"},
+        {"train medusa -m %s/tiny.gguf --data %s/few -o p --steps 1", 1, "more than 4 samples"},
+        {"train medusa -m %s/tiny.gguf --data %s/another -o p --steps 1", 1, "ffffffff"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --resume", 1,
+         "nothing to resume"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o /nowhere/p --steps 1", 1, "/nowhere/p"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --vocab 9", 2, "--vocab 9"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --set tap=1", 2,
+         "go together"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --init %s/tiny.gguf", 1,
+         "general.type"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(line, sizeof line, wrong[i].format, folder, folder, folder);
+        if (run_line(s, line) != wrong[i].code || !strstr(s->err, wrong[i].says))
+            fail_msg("%s: exit code %d: %s", line, s->code, s->err);
+        assert_int_equal(lines_in(s->err), 1);
+        assert_int_equal(s->n_out, 0);
+    }
+}
+
+// The last point of the curve is far better than the first, which is what the target's own state
+// says of tokens that it was not asked for.
+static void a_training_learns(void **state) {
+    (void)state;
+    json_error_t e;
+    const size_t room = 512 << 20;
+    if (run_line(s, train("learns.gguf", "--steps 400 --json -q --lr 0.01")))
+        fail_msg("%s", s->err);
+    assert_int_equal(s->n_err, 0);
+    json_t *o = json_loads(s->out, 0, &e), *curve = json_object_get(o, "curve");
+    assert_non_null(o);
+    assert_int_equal(real_at(o, "steps"), 400);
+    assert_int_equal(json_array_size(curve), 21);
+    const json_t *first = json_array_get(curve, 0), *last = json_array_get(curve, 20);
+    assert_true(real_at(last, "held_out_loss") < 0.7 * real_at(first, "held_out_loss"));
+    assert_true(real_at(last, "tokens_per_pass") > real_at(first, "tokens_per_pass") + 0.3);
+    assert_true(real_at(o, "peak_rss_bytes") < (double)room);
+    assert_float_equal(real_at(o, "coverage"), 1, 1e-9);
+    json_decref(o);
+    // The pack is one that drafts, and the bytes stay those of plain decoding.
+    snprintf(line, sizeof line,
+             "run -m %s -t 1 -p hello -n 40 --ignore-eos --raw --drafter none -q", model);
+    if (run_line(s, line)) fail_msg("%s", s->err);
+    char plain[4096];
+    snprintf(plain, sizeof plain, "%s", s->out);
+    snprintf(line, sizeof line,
+             "run -m %s -t 1 -p hello -n 40 --ignore-eos --raw --drafter medusa:%s/learns.gguf -q",
+             model, folder);
+    if (run_line(s, line)) fail_msg("%s", s->err);
+    assert_string_equal(s->out, plain);
+    // Nobody's training is written over.
+    assert_int_equal(run_line(s, train("learns.gguf", "--steps 400")), 1);
+    assert_non_null(strstr(s->err, "--resume"));
+}
+
+static void what_it_takes_is_said_and_kept(void **state) {
+    (void)state;
+    double memory, disk;
+    struct stat pack, checkpoint;
+    if (run_line(s, train("takes.gguf", "--steps 3 --json"))) fail_msg("%s", s->err);
+    const char *at = strstr(s->err, "takes at most");
+    assert_non_null(at);
+    assert_int_equal(
+        sscanf(at, "takes at most %lf MB of memory besides the mapped data, %lf", &memory, &disk),
+        2);
+    json_t *o = json_loads(s->out, 0, NULL);
+    assert_non_null(o);
+    assert_true(real_at(o, "peak_rss_bytes") <= 1e6 * (memory + 1));
+    assert_int_equal(stat(path_of("takes.gguf"), &pack), 0);
+    assert_int_equal(stat(path_of("takes.gguf.ckpt"), &checkpoint), 0);
+    assert_true((double)(pack.st_size + checkpoint.st_size) <= 1e6 * (disk + 1));
+    json_decref(o);
+}
+
+// Parameters, moments, best parameters and curve of two checkpoints are the same bits; seconds are
+// each one's own.
+static void expect_same(const char *a, const char *b) {
+    fr_checkpoint x, y;
+    fr_map mx, my;
+    fr_error err;
+    char path[160];
+    snprintf(path, sizeof path, "%s", path_of(a));
+    if (fr_checkpoint_read(&x, &mx, path, &err)) fail_msg("%s", err.text);
+    if (fr_checkpoint_read(&y, &my, path_of(b), &err)) fail_msg("%s", err.text);
+    assert_int_equal(x.n_floats, y.n_floats);
+    for (int i = 0; i < 4; i++)
+        assert_memory_equal(x.block[i], y.block[i], x.n_floats * sizeof(float));
+    assert_int_equal(x.curve_bytes, y.curve_bytes);
+    const fr_train_point *p = x.curve, *q = y.curve;
+    for (size_t i = 0; i < x.curve_bytes / sizeof *p; i++) {
+        assert_true(p[i].step == q[i].step && p[i].rows == q[i].rows);
+        assert_memory_equal(&p[i].held_loss, &q[i].held_loss, sizeof p->held_loss);
+        assert_memory_equal(&p[i].loss, &q[i].loss, sizeof p->loss);
+    }
+    fr_map_close(&mx);
+    fr_map_close(&my);
+}
+
+// Starts or goes on, and is killed after so many milliseconds; true: it was done before.
+static bool run_and_kill(const char *pack, const char *rest, int ms) {
+    struct stat st;
+    char name[160];
+    snprintf(name, sizeof name, "%s.ckpt", pack);
+    snprintf(line, sizeof line, "%s%s%s", rest, stat(path_of(name), &st) ? "" : " --resume", "");
+    char text[2048], *argv[64] = {(char *)FR_PROGRAM};
+    snprintf(text, sizeof text, "%s", train(pack, strcpy(name, line)));
+    int n = 1, status;
+    for (char *w = strtok(text, " "); w && n < 63; w = strtok(NULL, " "))
+        argv[n++] = w;
+    const pid_t child = fork();
+    if (!child) {
+        execv(FR_PROGRAM, argv);
+        _exit(127);
+    }
+    usleep((useconds_t)ms * 1000);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status));
+    return WIFEXITED(status);
+}
+
+static void kills_change_nothing(void **state) {
+    (void)state;
+    enum { KILLS = 20 };
+    const unsigned start = (unsigned)getpid();
+    unsigned seed = start;
+    struct stat st;
+    char rest[128];
+    snprintf(rest, sizeof rest, "--steps 150 --checkpoint-every 0 -q");
+    if (run_line(s, train("whole.gguf", "--steps 150 --checkpoint-every 1000 -q")))
+        fail_msg("%s", s->err);
+    // Longer and longer on a machine too busy to come to a checkpoint.
+    int kills = 0, ms = 100;
+    while (kills < KILLS && !run_and_kill("killed.gguf", rest, 20 + rand_r(&seed) % ms)) {
+        kills++;
+        ms += stat(path_of("killed.gguf.ckpt"), &st) ? ms : 0;
+    }
+    print_message("seed %u: %d kills\n", start, kills);
+    assert_true(kills >= 3);
+    run_line(s, train("killed.gguf", "--steps 150 --checkpoint-every 0 -q --resume"));
+    if (s->code) fail_msg("%s", s->err);
+    expect_same("whole.gguf.ckpt", "killed.gguf.ckpt");
+    // Damage is seen, another training's checkpoint is not taken.
+    run_line(s, train("killed.gguf", "--steps 150 -q --resume --seed 5"));
+    assert_int_equal(s->code, 1);
+    assert_non_null(strstr(s->err, "expected seed=5, found seed=0"));
+    FILE *f = fopen(path_of("killed.gguf.ckpt"), "r+");
+    fseek(f, 5000, SEEK_SET);
+    fputc(fgetc(f) ^ 1, f);
+    fclose(f);
+    run_line(s, train("killed.gguf", "--steps 150 -q --resume"));
+    assert_int_equal(s->code, 1);
+    assert_non_null(strstr(s->err, "damaged"));
+}
+
+static void an_interrupt_leaves_pack_and_checkpoint(void **state) {
+    (void)state;
+    struct stat st;
+    fr_gguf *g;
+    fr_error err;
+    run_with(s, train("stopped.gguf", "--time 1h -q --json"), "", 0, 700, NULL);
+    assert_int_equal(s->code, 130);
+    assert_string_equal(s->err, "forerun: interrupted\n");
+    assert_int_equal(stat(path_of("stopped.gguf.ckpt"), &st), 0);
+    assert_int_equal(fr_gguf_open(&g, path_of("stopped.gguf"), &err), FR_OK);
+    fr_gguf_close(g);
+    json_t *o = json_loads(s->out, 0, NULL);
+    const double steps = real_at(o, "steps");
+    assert_true(steps > 0);
+    json_decref(o);
+    // Goes on from there to its time.
+    run_line(s, train("stopped.gguf", "--time 2s -q --json --resume"));
+    if (s->code) fail_msg("%s", s->err);
+    o = json_loads(s->out, 0, NULL);
+    assert_true(real_at(o, "steps") > steps);
+    assert_true(real_at(o, "seconds") >= 2 && real_at(o, "seconds") < 60);
+    json_decref(o);
+}
+
+static void a_pack_is_what_another_training_begins_with(void **state) {
+    (void)state;
+    if (run_line(s, train("first.gguf", "--steps 100 --type f32 --json -q --lr 0.01 --vocab 270")))
+        fail_msg("%s", s->err);
+    json_t *o = json_loads(s->out, 0, NULL);
+    const double best = real_at(json_object_get(o, "best"), "loss");
+    json_decref(o);
+    snprintf(line, sizeof line, "--steps 1 --json -q --lr 0 --init %s/first.gguf", folder);
+    char rest[256];
+    if (run_line(s, train("second.gguf", strcpy(rest, line)))) fail_msg("%s", s->err);
+    o = json_loads(s->out, 0, NULL);
+    assert_int_equal(real_at(o, "draft_vocab"), 270);
+    assert_float_equal(real_at(json_object_get(o, "best"), "loss"), best, 1e-6);
+    json_decref(o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(a_training_learns),
+        cmocka_unit_test(what_it_takes_is_said_and_kept),
+        cmocka_unit_test(kills_change_nothing),
+        cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
+        cmocka_unit_test(a_pack_is_what_another_training_begins_with)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -227,3 +227,19 @@ void fr_gemm_weight(fr_gemm *g, float *dw, const float *dy, int ldy, const float
                            .c = dw,
                            .ldc = k});
 }
+
+void fr_gemm_tile(fr_gemm_op op, float *c, int ldc, const float *a, int lda, const float *b,
+                  int ldb, int m, int n, int k, bool add) {
+    multiply_f32(&(product){.a_transposed = op == FR_GEMM_TN,
+                            .b_transposed = op == FR_GEMM_NT,
+                            .add = add,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .a = a,
+                            .lda = lda,
+                            .b = b,
+                            .ldb = ldb,
+                            .c = c,
+                            .ldc = ldc});
+}

@@ -26,4 +26,10 @@ void fr_gemm_input(fr_gemm *g, float *dx, int ldx, const float *dy, int ldy, con
 void fr_gemm_weight(fr_gemm *g, float *dw, const float *dy, int ldy, const float *x, int ldx, int n,
                     int m, int k, bool add); // dw (+)= dyᵀ x
 
+// One product c (+)= op(a) op(b) in f32, op(a) [m][k], op(b) [k][n], for tiles of attention: needs
+// no handle, and inside a parallel loop runs on the thread that calls it.
+typedef enum fr_gemm_op { FR_GEMM_NN, FR_GEMM_NT, FR_GEMM_TN } fr_gemm_op; // T: stored transposed
+void fr_gemm_tile(fr_gemm_op op, float *c, int ldc, const float *a, int lda, const float *b,
+                  int ldb, int m, int n, int k, bool add);
+
 #endif

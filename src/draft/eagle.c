@@ -91,18 +91,21 @@ static void read_text(fr_eagle *e, const fr_context *c) {
     if (rows > 2 && seconds > step) e->base.base.invested = seconds - step;
 }
 
+// Of the nodes of the newest level those that the shape has children for.
+static int planned_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
+    fr_beam *b = &e->base.beam;
+    int16_t child[FR_TREE_MAX];
+    int n = 0;
+    const int from = b->level;
+    if (!fr_trained_next(&e->base, c, tree, FR_LEVEL_FREE)) return 0;
+    for (int i = from; i < b->n && n < FR_BEAM_WIDTH; i++)
+        if (fr_shape_children(&e->shape, e->planned[i], child)) b->frontier[n++] = (int16_t)i;
+    return b->n_frontier = n;
+}
+
 // The nodes of the next pass, 0 of them: that is all.
 static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
-    fr_beam *b = &e->base.beam;
-    if (!e->fixed) return fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
-    fr_trained_next(&e->base, c, tree, FR_LEVEL_FREE);
-    int n = 0;
-    for (int i = 0; i < b->n_frontier; i++) {
-        int16_t child[FR_TREE_MAX];
-        const int16_t node = b->frontier[i];
-        if (fr_shape_children(&e->shape, e->planned[node], child)) b->frontier[n++] = node;
-    }
-    return b->n_frontier = n;
+    return e->fixed ? planned_level(e, c, tree) : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
 }
 
 static void guess_behind(fr_eagle *e, const fr_context *c, int n) {

@@ -128,7 +128,10 @@ static int print_drafters(void) {
     printf("  %-16s %s\n", "auto", "the default: what is predicted to be fastest for this model");
     for (int i = 0; (d = fr_drafter_info_at(i)); i++) {
         char spec[64];
-        snprintf(spec, sizeof spec, "%s%s", d->name, *d->file ? ":FILE" : "");
+        snprintf(spec, sizeof spec, "%s%s", d->name,
+                 d->found   ? "[:FILE]"
+                 : *d->file ? ":FILE"
+                            : "");
         printf("  %-16s %s%s%s\n", spec, d->what, *d->file ? "; FILE: " : "", d->file);
         for (const char *line = d->options; *line;) {
             const size_t n = strcspn(line, "\n");

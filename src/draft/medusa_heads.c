@@ -90,7 +90,11 @@ void fr_medusa_heads_close(fr_medusa_heads *h) {
 // ---------------------------------------------------------------- run
 
 void fr_medusa_heads_state(fr_medusa_heads *h, const float *f) {
-    memcpy(h->state, f, sizeof *f * (size_t)h->pack->d);
+    const fr_model *t = h->target;
+    if (h->pack->variant == FR_MEDUSA_EXIT)
+        t->kern->rmsnorm(h->state, f, t->output_norm, t->config.d, t->config.eps);
+    else
+        memcpy(h->state, f, sizeof *f * (size_t)h->pack->d);
 }
 
 // y_k of row i, from A_k's product, which stands there.

@@ -37,7 +37,9 @@ fr_status fr_medusa_heads_open(fr_medusa_heads *h, const fr_pack *pack, const fr
                                fr_error *err);
 void fr_medusa_heads_close(fr_medusa_heads *h); // a zeroed one is fine
 
-void fr_medusa_heads_state(fr_medusa_heads *h, const float *f); // copied
+// The state that the heads read: the target's final hidden state, or, for a pack of an early layer,
+// the residual there, which is then normed as the final one is. Copied.
+void fr_medusa_heads_state(fr_medusa_heads *h, const float *f);
 
 // All heads, of a pack without paths: the logits of depth k, [n_draft], are then
 // fr_medusa_heads_logits(h, k - 1).

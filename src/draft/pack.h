@@ -19,7 +19,7 @@ typedef enum fr_medusa_variant { // what stands behind the heads, and what they 
     FR_MEDUSA_SHARED,            // the draft head, the final hidden state
     FR_MEDUSA_OWN_HEADS,         // a head of each one's own
     FR_MEDUSA_HYDRA,             // ... and the tokens of the path
-    FR_MEDUSA_EXIT,              // the residual of layer `tap`
+    FR_MEDUSA_EXIT,              // the final norm of the residual of layer `tap`
 } fr_medusa_variant;
 
 typedef struct fr_pack {

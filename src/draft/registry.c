@@ -25,14 +25,14 @@ static const struct {
      4,
      fr_draft_model_open},
     {{"medusa", "trained heads on the model's last hidden state",
-      "a pack; without one it is looked for, by the model's fingerprint",
+      "a pack of forerun train; else one that is found",
       "depth=N       tokens drafted ahead, 1 to 16; default: as many as there are heads\n"
       "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
       true},
      2,
      fr_medusa_open},
     {{"eagle", "a trained block that goes on from the model's hidden states",
-      "a pack; without one it is looked for, by the model's fingerprint",
+      "a pack of forerun train; else one that is found",
       "tree=SHAPE    dynamic, or static: always the one its pack's accuracies make best\n"
       "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"
       "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",

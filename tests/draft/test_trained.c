@@ -213,11 +213,14 @@ static void close_heads(heads *h) {
 static void naive_logits(const heads *h, int k, const int32_t *path, double *logits) {
     const fr_pack *p = &h->pack;
     const int d = p->d;
-    double in[17 * 64], y[64], c[64];
+    double in[17 * 64], f[64], y[64], c[64], gain[64];
     char name[40];
-    for (int i = 0; i < d; i++)
-        in[i] = (double)h->f[i];
-    naive_norm(in, NULL, in, d);
+    for (int i = 0; i < d; i++) {
+        f[i] = (double)h->f[i];
+        gain[i] = (double)h->p.target.model.output_norm[i];
+    }
+    if (p->variant == FR_MEDUSA_EXIT) naive_norm(f, gain, f, d); // the same to 1e-6 of eps
+    naive_norm(f, NULL, in, d);
     for (int j = 1; j <= k && p->variant == FR_MEDUSA_HYDRA; j++) {
         naive_embed(&h->p.target.model, path[j - 1], in + j * d);
         naive_norm(in + j * d, NULL, in + j * d, d);
@@ -227,7 +230,7 @@ static void naive_logits(const heads *h, int k, const int32_t *path, double *log
     snprintf(name, sizeof name, "medusa.%d.bias", k);
     naive_vector(p, name, c);
     for (int i = 0; i < d; i++)
-        y[i] = (double)h->f[i] + naive_silu(y[i] + c[i]);
+        y[i] = f[i] + naive_silu(y[i] + c[i]);
     snprintf(name, sizeof name, "medusa.%d.head", k);
     if (p->variant == FR_MEDUSA_OWN_HEADS) {
         naive_map(p, name, y, logits);

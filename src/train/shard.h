@@ -30,7 +30,7 @@ enum {                 // flags of a row
 typedef struct fr_sample {
     uint64_t key; // which text it is of, unique in a data set
     int n;
-    int whole;     // 0, or the rows that it had before it was cut to n: the stride of tap
+    int whole;          // 0, or the rows that it had before it was cut to n: the stride of tap
     int law_first;      // the first row that may have a law; rows [law_first, n) have room for one
     const int32_t *ids; // [n + 1]
     const uint8_t *flags;   // [n]

@@ -1,5 +1,5 @@
-// chain_reference.h — the objective of the chain learners, spelled out in double for one base after
-// the other: what its gradient is checked against by differences.
+// unrolled_reference.h — the objective of the chain learners, spelled out in double for one base
+// after the other: what its gradient is checked against by differences.
 #ifndef FR_TESTS_TRAIN_CHAIN_REFERENCE_H
 #define FR_TESTS_TRAIN_CHAIN_REFERENCE_H
 #include "decode/sampler.h"

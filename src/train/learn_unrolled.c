@@ -1,4 +1,5 @@
-// learn_chain.c — eagle and hidden-state: chains over the rows of conversations, learned in one go.
+// learn_unrolled.c — eagle and hidden-state: chains over the rows of conversations, learned in one
+// go.
 //
 // A *base* is a row i of a sample from which a chain starts: its state f_i and the token after it
 // give G_1, whose law is that of row i + 1; step k gives the law of row i + k. eagle feeds the true
@@ -10,7 +11,7 @@
 //                 + feature SmoothL1((G_k - f_{i+k}) / std) ]
 // with std that of each channel in the batch. Sources: EAGLE-3, arXiv 2503.01840 (unrolled steps),
 // Medusa, arXiv 2401.10774 (weights by distance).
-#include "train/learn_chain.h"
+#include "train/learn_unrolled.h"
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "kern/half.h"
@@ -23,8 +24,8 @@
 
 typedef struct chain_learner {
     fr_learner learner; // first
-    fr_chain_options options;
-    fr_chain chain;
+    fr_unrolled_options options;
+    fr_unrolled chain;
     fr_injection injection;
     fr_loss loss;
     const fr_sample **sample; // [bases]: whose row at[base] is
@@ -59,7 +60,7 @@ static bool is_base(const fr_sample *s, int row, int depth) {
 }
 
 static void read_rows(chain_learner *m, const fr_sample *s, int first) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     const size_t d = (size_t)c->shape.d;
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < s->n; i++) {
@@ -79,7 +80,7 @@ static void set_tokens(chain_learner *m, int b, const fr_sample *s, int first) {
 }
 
 static void set_bases(chain_learner *m, const fr_sample *s, int first, float feed, uint64_t noise) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     for (int i = 0; i < s->n; i++) {
         if (!is_base(s, i, c->shape.depth)) continue;
         const int b = c->bases.n++;
@@ -92,7 +93,7 @@ static void set_bases(chain_learner *m, const fr_sample *s, int first, float fee
 }
 
 static void set_batch(chain_learner *m, const fr_batch *batch, float feed, uint64_t noise) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     int rows = 0;
     c->bases.n = 0;
     for (int i = 0; i < batch->n; i++) {
@@ -122,7 +123,7 @@ static void list_counted(chain_learner *m, int k) {
 
 // Cross entropy of the scores; with `learns`, gradients into dg and the injected term.
 static void scores_loss(chain_learner *m, int k, bool learns) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     fr_injection *x = &m->injection;
     const int n = m->counted, d = c->shape.d;
     float *g = c->s, *dg = c->t;
@@ -144,7 +145,7 @@ static void scores_loss(chain_learner *m, int k, bool learns) {
 
 // The same of what the states say alone (they lie in c->s still).
 static void plain_loss(chain_learner *m) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     const int n = m->counted, d = c->shape.d;
     if (!m->options.rank || m->options.ztail <= 0) return;
     for (int i = 0; i < n; i++)
@@ -162,7 +163,7 @@ static void plain_loss(chain_learner *m) {
 }
 
 static void feature_loss(chain_learner *m, int k) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     const size_t d = (size_t)c->shape.d;
     const float by = m->options.feature;
     if (by <= 0) return;
@@ -205,34 +206,34 @@ static void count_all(chain_learner *m, fr_tally *tally) {
 
 // ---------------------------------------------------------------- operations
 static void forward(chain_learner *m, const fr_batch *batch, float feed, uint64_t noise) {
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     set_batch(m, batch, feed, noise);
     m->extra = 0;
-    fr_chain_context(c);
+    fr_unrolled_context(c);
     for (int k = 1; k <= c->shape.depth; k++)
-        fr_chain_step_forward(c, k);
+        fr_unrolled_step_forward(c, k);
     if (m->options.rank) fr_injection_tokens(&m->injection, c->embedding, c->rows);
 }
 
 static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
     chain_learner *m = self(l);
-    fr_chain *c = &m->chain;
+    fr_unrolled *c = &m->chain;
     forward(m, batch, m->options.feed, noise);
     if (m->options.feature > 0)
         fr_channel_spread(m->std, c->state, c->position, c->rows, c->shape.d);
-    fr_chain_begin_back(c);
+    fr_unrolled_begin_back(c);
     for (int k = c->shape.depth; k >= 1; k--) {
         step_loss(m, k, true);
-        fr_chain_step_back(c, k);
+        fr_unrolled_step_back(c, k);
     }
-    fr_chain_context_back(c);
+    fr_unrolled_context_back(c);
     if (m->options.rank) fr_injection_tokens_backward(&m->injection, c->embedding, c->rows);
     count_all(m, tally);
 }
 
 static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     chain_learner *m = self(l);
-    forward(m, batch, m->options.kind == FR_CHAIN_EAGLE ? 1 : 0, 0);
+    forward(m, batch, m->options.kind == FR_UNROLLED_EAGLE ? 1 : 0, 0);
     for (int k = 1; k <= m->chain.shape.depth; k++)
         step_loss(m, k, false);
     count_all(m, tally);
@@ -240,7 +241,7 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
 
 static void write_chain(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
-    const fr_chain_shape *s = &m->chain.shape;
+    const fr_unrolled_shape *s = &m->chain.shape;
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)s->depth);
     fr_gguf_writer_u32(w, "forerun.n_head", (uint32_t)s->n_head);
     fr_gguf_writer_u32(w, "forerun.n_kv", (uint32_t)s->n_kv);
@@ -264,7 +265,7 @@ static size_t workspace(const fr_learner *l) {
 static void close_chain(fr_learner *l) {
     chain_learner *m = self(l);
     if (!m) return;
-    fr_chain_close(&m->chain);
+    fr_unrolled_close(&m->chain);
     fr_injection_close(&m->injection);
     fr_loss_close(&m->loss);
     fr_params_free(&l->params);
@@ -314,31 +315,31 @@ static fr_status take_lists(chain_learner *m, fr_error *err) {
 
 static fr_status open_parts(chain_learner *m, const fr_learner_config *config, fr_error *err) {
     fr_learner *l = &m->learner;
-    const fr_chain_shape shape =
-        fr_chain_shape_of(&m->options, &config->target->config, config->max_rows);
+    const fr_unrolled_shape shape =
+        fr_unrolled_shape_of(&m->options, &config->target->config, config->max_rows);
     const int rank = m->options.rank;
     fr_status st;
-    fr_chain_add_params(&m->chain, &l->params, &shape);
+    fr_unrolled_add_params(&m->chain, &l->params, &shape);
     if (rank)
         fr_injection_add_params(&m->injection, &l->params, shape.d, rank, l->vocab->n,
                                 m->options.gate);
     if ((st = fr_params_alloc(&l->params, err))) return st;
-    if ((st = fr_chain_open(&m->chain, l->gemm, err))) return st;
+    if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
     if (rank && (st = fr_injection_open(&m->injection, l->gemm, config->max_rows, err))) return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
     if ((st = take_lists(m, err))) return st;
     if (rank) fr_injection_start(&m->injection, config->seed);
-    return fr_chain_start(&m->chain, &m->options, config->target, config->seed, err);
+    return fr_unrolled_start(&m->chain, &m->options, config->target, config->seed, err);
 }
 
-static fr_status open_kind(fr_learner **out, fr_chain_kind kind, const fr_learner_ops *ops,
+static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const fr_learner_ops *ops,
                            const fr_learner_config *config, fr_error *err) {
     *out = NULL;
     chain_learner *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
     m->learner = (fr_learner){
         .ops = ops, .target = config->target, .vocab = config->vocab, .gemm = config->gemm};
-    fr_status st = fr_chain_read_options(&m->options, kind, config->depth, config->options, err);
+    fr_status st = fr_unrolled_read_options(&m->options, kind, config->depth, config->options, err);
     m->learner.depth = m->options.depth;
     if (!st) st = open_parts(m, config, err);
     if (st)
@@ -349,10 +350,10 @@ static fr_status open_kind(fr_learner **out, fr_chain_kind kind, const fr_learne
 }
 
 fr_status fr_learn_eagle_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
-    return open_kind(out, FR_CHAIN_EAGLE, &eagle_ops, config, err);
+    return open_kind(out, FR_UNROLLED_EAGLE, &eagle_ops, config, err);
 }
 
 fr_status fr_learn_hidden_state_open(fr_learner **out, const fr_learner_config *config,
                                      fr_error *err) {
-    return open_kind(out, FR_CHAIN_HIDDEN_STATE, &hidden_state_ops, config, err);
+    return open_kind(out, FR_UNROLLED_HIDDEN_STATE, &hidden_state_ops, config, err);
 }

@@ -1,9 +1,9 @@
-// chain_start.c — options of a chain, its size, and the values that training begins with.
+// unrolled_start.c — options of a chain, its size, and the values that training begins with.
 //
 // At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
 // so that G lies where the target's states lie.
 #include "train/draft_vocab.h"
-#include "train/learn_chain.h"
+#include "train/learn_unrolled.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static bool read_switch(const char *text, bool *out) {
     return true;
 }
 
-static bool read_init(const char *text, fr_chain_init *out) {
+static bool read_init(const char *text, fr_unrolled_init *out) {
     const bool target = !strcmp(text, "target");
-    *out = target ? FR_CHAIN_TARGET : FR_CHAIN_RANDOM;
+    *out = target ? FR_UNROLLED_TARGET : FR_UNROLLED_RANDOM;
     return target || !strcmp(text, "random");
 }
 
@@ -57,7 +57,7 @@ static const word words_known[N_WORDS] = {
     [FEED] = {"feed", "0 to 1", true},
 };
 
-static bool set_word(fr_chain_options *o, int which, const char *value, bool *inject) {
+static bool set_word(fr_unrolled_options *o, int which, const char *value, bool *inject) {
     switch (which) {
     case FFN:
         return read_int(value, 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0;
@@ -82,34 +82,34 @@ static bool set_word(fr_chain_options *o, int which, const char *value, bool *in
     }
 }
 
-static fr_status read_word(fr_chain_options *o, const char *text, bool *inject, fr_error *err) {
+static fr_status read_word(fr_unrolled_options *o, const char *text, bool *inject, fr_error *err) {
     const char *equals = strchr(text, '=');
     const size_t n = equals ? (size_t)(equals - text) : strlen(text);
     for (int i = 0; i < N_WORDS; i++) {
         const word *w = &words_known[i];
         if (strlen(w->key) != n || strncmp(text, w->key, n)) continue;
-        if (w->hidden && o->kind != FR_CHAIN_HIDDEN_STATE) continue;
+        if (w->hidden && o->kind != FR_UNROLLED_HIDDEN_STATE) continue;
         if (equals && set_word(o, i, equals + 1, inject)) return FR_OK;
         return fr_fail(err, FR_EARG, "--set %.64s: expected %s=VALUE, %s", text, w->key,
                        w->expects);
     }
     return fr_fail(err, FR_EARG, "--set %.64s: %s knows ffn, depth, feature, init%s", text,
-                   o->kind == FR_CHAIN_HIDDEN_STATE ? "hidden-state" : "eagle",
-                   o->kind == FR_CHAIN_HIDDEN_STATE ? ", rank, gate, inject, pure, ztail, feed"
-                                                    : "");
+                   o->kind == FR_UNROLLED_HIDDEN_STATE ? "hidden-state" : "eagle",
+                   o->kind == FR_UNROLLED_HIDDEN_STATE ? ", rank, gate, inject, pure, ztail, feed"
+                                                       : "");
 }
 
-fr_status fr_chain_read_options(fr_chain_options *o, fr_chain_kind kind, int depth,
-                                const char *const *words, fr_error *err) {
-    const bool hidden = kind == FR_CHAIN_HIDDEN_STATE;
+fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
+                                   const char *const *words, fr_error *err) {
+    const bool hidden = kind == FR_UNROLLED_HIDDEN_STATE;
     bool inject = hidden;
-    *o = (fr_chain_options){.kind = kind,
-                            .rank = 64,
-                            .gate = hidden,
-                            .feature = 0.1f,
-                            .ztail = 0.1f,
-                            .feed = hidden ? 0.5f : 1,
-                            .depth = depth ? depth : 4};
+    *o = (fr_unrolled_options){.kind = kind,
+                               .rank = 64,
+                               .gate = hidden,
+                               .feature = 0.1f,
+                               .ztail = 0.1f,
+                               .feed = hidden ? 0.5f : 1,
+                               .depth = depth ? depth : 4};
     for (; words && *words; words++) {
         const fr_status st = read_word(o, *words, &inject, err);
         if (st) return st;
@@ -128,17 +128,18 @@ static int default_ffn(int d) {
     return wanted < 64 ? 32 : wanted / 64 * 64;
 }
 
-fr_chain_shape fr_chain_shape_of(const fr_chain_options *o, const fr_config *t, int max_rows) {
-    return (fr_chain_shape){.d = t->d,
-                            .n_head = t->n_head,
-                            .n_kv = t->n_kv,
-                            .head_dim = t->head_dim,
-                            .d_ff = o->ffn ? o->ffn : default_ffn(t->d),
-                            .rope_base = o->init == FR_CHAIN_TARGET ? t->rope_base : 10000,
-                            .token = !o->pure,
-                            .null = o->kind == FR_CHAIN_HIDDEN_STATE && !o->pure,
-                            .depth = o->depth,
-                            .max_rows = max_rows};
+fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *t,
+                                       int max_rows) {
+    return (fr_unrolled_shape){.d = t->d,
+                               .n_head = t->n_head,
+                               .n_kv = t->n_kv,
+                               .head_dim = t->head_dim,
+                               .d_ff = o->ffn ? o->ffn : default_ffn(t->d),
+                               .rope_base = o->init == FR_UNROLLED_TARGET ? t->rope_base : 10000,
+                               .token = !o->pure,
+                               .null = o->kind == FR_UNROLLED_HIDDEN_STATE && !o->pure,
+                               .depth = o->depth,
+                               .max_rows = max_rows};
 }
 
 // ---------------------------------------------------------------- first values
@@ -154,9 +155,9 @@ static void spread(const fr_params *p, int i, float gain, uint64_t seed) {
     if (i >= 0) fr_param_random(p, i, gain / sqrtf((float)p->item[i].cols), seed);
 }
 
-static void start_random(fr_chain *c, const fr_model *target, uint64_t seed) {
+static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) {
     const fr_params *p = c->params;
-    const fr_chain_params *at = &c->at;
+    const fr_unrolled_params *at = &c->at;
     const int d = c->shape.d;
     fill(p, at->state_norm, 1);
     fill(p, at->token_norm, 1);
@@ -184,7 +185,7 @@ static int source_row(const fr_config *t, int row) {
 }
 
 typedef enum row_order { AS_IT_IS, HEADS } row_order;
-static void copy_matrix(const fr_chain *c, int i, const fr_matrix *from, const fr_config *t,
+static void copy_matrix(const fr_unrolled *c, int i, const fr_matrix *from, const fr_config *t,
                         row_order order) {
     const fr_param *item = &c->params->item[i];
     for (int r = 0; r < item->rows; r++)
@@ -192,7 +193,7 @@ static void copy_matrix(const fr_chain *c, int i, const fr_matrix *from, const f
                          fr_param_w(c->params, i) + (size_t)r * (size_t)item->cols);
 }
 
-static fr_status start_target(fr_chain *c, const fr_model *m, fr_error *err) {
+static fr_status start_target(fr_unrolled *c, const fr_model *m, fr_error *err) {
     const fr_config *t = &m->config;
     const fr_layer *last = &m->layers[t->n_layer - 1];
     const size_t d = (size_t)t->d;
@@ -212,8 +213,8 @@ static fr_status start_target(fr_chain *c, const fr_model *m, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_chain_start(fr_chain *c, const fr_chain_options *o, const fr_model *target,
-                         uint64_t seed, fr_error *err) {
+fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
+                            uint64_t seed, fr_error *err) {
     start_random(c, target, seed);
-    return o->init == FR_CHAIN_TARGET ? start_target(c, target, err) : FR_OK;
+    return o->init == FR_UNROLLED_TARGET ? start_target(c, target, err) : FR_OK;
 }

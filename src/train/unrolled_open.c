@@ -1,12 +1,12 @@
-// chain_open.c — a chain's parameters and memory.
+// unrolled_open.c — a chain's parameters and memory.
 #include "base/alloc.h"
-#include "train/chain.h"
 #include "train/layers.h"
+#include "train/unrolled.h"
 
-void fr_chain_add_params(fr_chain *c, fr_params *p, const fr_chain_shape *s) {
+void fr_unrolled_add_params(fr_unrolled *c, fr_params *p, const fr_unrolled_shape *s) {
     const int d = s->d, q = s->n_head * s->head_dim, kv = s->n_kv * s->head_dim;
-    *c = (fr_chain){.shape = *s, .params = p};
-    c->at = (fr_chain_params){
+    *c = (fr_unrolled){.shape = *s, .params = p};
+    c->at = (fr_unrolled_params){
         .fc_state = fr_params_add(p, "fc_state.weight", d, d),
         .state_norm = fr_params_add(p, "fc_state.norm", 1, d),
         .fc_token = s->token ? fr_params_add(p, "fc_token.weight", d, d) : -1,
@@ -27,13 +27,13 @@ void fr_chain_add_params(fr_chain *c, fr_params *p, const fr_chain_shape *s) {
 }
 
 // Counts when there is no block yet, then deals it out: called twice.
-static void deal(fr_chain *c, size_t *used, float **slot, size_t n) {
+static void deal(fr_unrolled *c, size_t *used, float **slot, size_t n) {
     if (c->block) *slot = c->block + *used;
     *used += (n + 15) / 16 * 16;
 }
 
-static size_t deal_all(fr_chain *c) {
-    const fr_chain_shape *s = &c->shape;
+static size_t deal_all(fr_unrolled *c) {
+    const fr_unrolled_shape *s = &c->shape;
     const size_t n = (size_t)s->max_rows, d = (size_t)s->d, ff = (size_t)s->d_ff;
     const size_t q = (size_t)s->n_head * (size_t)s->head_dim;
     const size_t kv = (size_t)s->n_kv * (size_t)s->head_dim;
@@ -43,7 +43,7 @@ static size_t deal_all(fr_chain *c) {
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         deal(c, &used, wide[i], (n + 1) * d);
     for (int k = 1; k <= s->depth; k++) {
-        fr_chain_step *step = &c->step[k];
+        fr_unrolled_step *step = &c->step[k];
         float **const of_d[] = {&step->x, &step->y, &step->z, &step->g};
         for (int i = 0; i < 4; i++)
             deal(c, &used, of_d[i], n * d);
@@ -65,11 +65,11 @@ static size_t deal_all(fr_chain *c) {
     deal(c, &used, &c->dx, n * d);
     deal(c, &used, &c->dq, n * q);
     deal(c, &used, &c->d_o, n * q);
-    deal(c, &used, &c->turns, (n + FR_CHAIN_STEPS) * (size_t)s->head_dim);
+    deal(c, &used, &c->turns, (n + FR_UNROLLED_STEPS) * (size_t)s->head_dim);
     return used;
 }
 
-static void deal_numbers(fr_chain *c) {
+static void deal_numbers(fr_unrolled *c) {
     const size_t n = (size_t)c->shape.max_rows;
     int *at = c->numbers;
     c->row0 = at, at += n + 1;
@@ -82,8 +82,8 @@ static void deal_numbers(fr_chain *c) {
     c->bases = (fr_bases){.row0 = c->row0, .base0 = c->base0, .row = c->row};
 }
 
-fr_status fr_chain_open(fr_chain *c, fr_gemm *gemm, fr_error *err) {
-    const fr_chain_shape *s = &c->shape;
+fr_status fr_unrolled_open(fr_unrolled *c, fr_gemm *gemm, fr_error *err) {
+    const fr_unrolled_shape *s = &c->shape;
     c->gemm = gemm;
     const size_t floats = deal_all(c);
     const size_t numbers = (size_t)s->max_rows * (size_t)(5 + s->depth) + 2;
@@ -93,17 +93,17 @@ fr_status fr_chain_open(fr_chain *c, fr_gemm *gemm, fr_error *err) {
     c->block = fr_alloc_array(floats, sizeof(float));
     c->numbers = fr_alloc_array(numbers, sizeof(int));
     if (!c->block || !c->numbers) {
-        fr_chain_close(c);
+        fr_unrolled_close(c);
         return fr_fail(err, FR_ENOMEM, "train: no memory for %d rows of a chain", s->max_rows);
     }
     deal_all(c);
     deal_numbers(c);
     c->bytes = floats * sizeof(float) + numbers * sizeof(int) + fr_attention_bytes(&c->attention);
-    fr_turns_fill(c->turns, s->max_rows + FR_CHAIN_STEPS, s->head_dim, s->rope_base);
+    fr_turns_fill(c->turns, s->max_rows + FR_UNROLLED_STEPS, s->head_dim, s->rope_base);
     return FR_OK;
 }
 
-void fr_chain_close(fr_chain *c) {
+void fr_unrolled_close(fr_unrolled *c) {
     fr_attention_close(&c->attention);
     fr_free(c->block);
     fr_free(c->numbers);

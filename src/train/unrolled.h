@@ -1,4 +1,4 @@
-// chain.h — one decoder block that is fed its own output: the module behind EAGLE-like drafters.
+// unrolled.h — one decoder block that is fed its own output: the module behind EAGLE-like drafters.
 //
 // A row of input is a state s (a true hidden state of the target, later the block's own output) and
 // a token t (its embedding, or a learned null vector where no token is known yet):
@@ -9,34 +9,35 @@
 // batch are unrolled together with the attention of attention.h. The context's rows give keys and
 // values; queries and what follows exist for the bases alone.
 //
-// Order of calls: fr_chain_context, fr_chain_step(1..n); then fr_chain_step_back(n..1), each after
-// the gradient of its own G was added to dg, and fr_chain_context_back. Opening takes all memory.
-#ifndef FR_TRAIN_CHAIN_H
-#define FR_TRAIN_CHAIN_H
+// Order of calls: fr_unrolled_context, fr_unrolled_step(1..n); then fr_unrolled_step_back(n..1),
+// each after the gradient of its own G was added to dg, and fr_unrolled_context_back. Opening takes
+// all memory.
+#ifndef FR_TRAIN_UNROLLED_H
+#define FR_TRAIN_UNROLLED_H
 #include "train/attention.h"
 #include "train/param.h"
 
-typedef struct fr_chain_shape {
+typedef struct fr_unrolled_shape {
     int d, n_head, n_kv, head_dim, d_ff;
     float rope_base;
     bool token; // has W_e: else states alone
     bool null;  // has a null vector
     int depth, max_rows;
-} fr_chain_shape;
+} fr_unrolled_shape;
 
 // Numbers of the parameters, -1: absent.
-typedef struct fr_chain_params {
+typedef struct fr_unrolled_params {
     int fc_state, state_norm, fc_token, token_norm, bias, null;
     int attn_norm, q, k, v, o, ffn_norm, gate, up, down, out_norm;
-} fr_chain_params;
+} fr_unrolled_params;
 
-typedef struct fr_chain_step { // what the forward pass keeps of one step; [bases][...]
+typedef struct fr_unrolled_step { // what the forward pass keeps of one step; [bases][...]
     float *x, *q, *o, *lse, *y, *gate, *up, *z, *g;
-} fr_chain_step;
+} fr_unrolled_step;
 
-typedef struct fr_chain {
-    fr_chain_shape shape;
-    fr_chain_params at;
+typedef struct fr_unrolled {
+    fr_unrolled_shape shape;
+    fr_unrolled_params at;
     fr_params *params; // borrowed
     fr_gemm *gemm;     // borrowed
     fr_attention attention;
@@ -45,36 +46,36 @@ typedef struct fr_chain {
     // The caller fills these for a batch.
     fr_bases bases;
     int rows;
-    int *row0, *base0, *row;        // of bases
-    int *position;                  // [rows]: place in its context
-    float *state;                   // [rows][d]: true states
-    float *embedding;               // [rows + 1][d]: of the token after each row
-    int *token[FR_CHAIN_STEPS + 1]; // [bases]: row whose token step k >= 2 reads; -1: null
+    int *row0, *base0, *row;           // of bases
+    int *position;                     // [rows]: place in its context
+    float *state;                      // [rows][d]: true states
+    float *embedding;                  // [rows + 1][d]: of the token after each row
+    int *token[FR_UNROLLED_STEPS + 1]; // [bases]: row whose token step k >= 2 reads; -1: null
 
-    fr_chain_step step[FR_CHAIN_STEPS + 1]; // from 1
-    float *k0, *v0, *k[FR_CHAIN_STEPS + 1], *v[FR_CHAIN_STEPS + 1];
+    fr_unrolled_step step[FR_UNROLLED_STEPS + 1]; // from 1
+    float *k0, *v0, *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];
     float *x0, *a0;  // [rows][d]: inputs of step 1 and their norms
     float *tokens;   // [rows + 1][d]: W_e times the tokens, the null vector last
     float *s, *t;    // [rows + 1][d]: scratch, free between calls
     float *h, *dh;   // [bases][d_ff]
     float *dg, *dx;  // [bases][d]; dx is free between calls
     float *dq, *d_o; // [bases][n_head * head_dim]
-    float *dk0, *dv0, *dk[FR_CHAIN_STEPS + 1], *dv[FR_CHAIN_STEPS + 1];
+    float *dk0, *dv0, *dk[FR_UNROLLED_STEPS + 1], *dv[FR_UNROLLED_STEPS + 1];
     float *dtokens;       // [rows + 1][d]
     int *place, *numbers; // [bases]; all the ints
     float *block;         // all the floats
     size_t bytes;
-} fr_chain;
+} fr_unrolled;
 
 // Names the parameters (before fr_params_alloc).
-void fr_chain_add_params(fr_chain *c, fr_params *params, const fr_chain_shape *shape);
-fr_status fr_chain_open(fr_chain *c, fr_gemm *gemm, fr_error *err); // FR_ENOMEM
-void fr_chain_close(fr_chain *c);                                   // {0} is fine
+void fr_unrolled_add_params(fr_unrolled *c, fr_params *params, const fr_unrolled_shape *shape);
+fr_status fr_unrolled_open(fr_unrolled *c, fr_gemm *gemm, fr_error *err); // FR_ENOMEM
+void fr_unrolled_close(fr_unrolled *c);                                   // {0} is fine
 
-void fr_chain_context(fr_chain *c);
-void fr_chain_step_forward(fr_chain *c, int k);
-void fr_chain_begin_back(fr_chain *c); // sets what gradients are added to, to zero
-void fr_chain_step_back(fr_chain *c, int k);
-void fr_chain_context_back(fr_chain *c);
+void fr_unrolled_context(fr_unrolled *c);
+void fr_unrolled_step_forward(fr_unrolled *c, int k);
+void fr_unrolled_begin_back(fr_unrolled *c); // sets what gradients are added to, to zero
+void fr_unrolled_step_back(fr_unrolled *c, int k);
+void fr_unrolled_context_back(fr_unrolled *c);
 
 #endif

@@ -1,51 +1,52 @@
-#include "train/chain.h"
+#include "train/unrolled.h"
 #include "train/layers.h"
 #include <string.h>
 
-static const float *weight(const fr_chain *c, int i) {
+static const float *weight(const fr_unrolled *c, int i) {
     return fr_param_w(c->params, i);
 }
 
-static float *grad(const fr_chain *c, int i) {
+static float *grad(const fr_unrolled *c, int i) {
     return fr_param_grad(c->params, i);
 }
 
 // y (+)= x Wᵀ with all rows dense; W is parameter i.
-static void product(const fr_chain *c, float *y, const float *x, int i, int n, bool add) {
+static void product(const fr_unrolled *c, float *y, const float *x, int i, int n, bool add) {
     const fr_param *p = &c->params->item[i];
     fr_gemm_forward(c->gemm, y, p->rows, x, p->cols, weight(c, i), n, p->rows, p->cols, add);
 }
 
 // dx (+)= dy W, and dW += dyᵀ x.
-static void product_back(const fr_chain *c, float *dx, bool add, const float *dy, const float *x,
+static void product_back(const fr_unrolled *c, float *dx, bool add, const float *dy, const float *x,
                          int i, int n) {
     const fr_param *p = &c->params->item[i];
     fr_gemm_weight(c->gemm, grad(c, i), dy, p->rows, x, p->cols, n, p->rows, p->cols, true);
     fr_gemm_input(c->gemm, dx, p->cols, dy, p->rows, weight(c, i), n, p->rows, p->cols, add);
 }
 
-static void norm(const fr_chain *c, float *y, const float *x, int gain, int n) {
+static void norm(const fr_unrolled *c, float *y, const float *x, int gain, int n) {
     fr_norm_forward(y, x, weight(c, gain), n, c->shape.d);
 }
 
-static void norm_back(const fr_chain *c, float *dx, bool add, const float *dy, const float *x,
+static void norm_back(const fr_unrolled *c, float *dx, bool add, const float *dy, const float *x,
                       int gain, int n) {
     fr_norm_backward(dx, add, grad(c, gain), dy, x, weight(c, gain), n, c->shape.d);
 }
 
-static void turn(const fr_chain *c, float *x, const int *position, int n, int heads, fr_turn how) {
+static void turn(const fr_unrolled *c, float *x, const int *position, int n, int heads,
+                 fr_turn how) {
     fr_turn_rows(x, position, c->turns, n, heads, c->shape.head_dim, how);
 }
 
 // Positions of the bases at step k: a step further with every step.
-static const int *positions(const fr_chain *c, int k) {
+static const int *positions(const fr_unrolled *c, int k) {
     for (int b = 0; b < c->bases.n; b++)
         c->place[b] = c->position[c->bases.row[b]] + k - 1;
     return c->place;
 }
 
-static fr_attention_step attention_step(const fr_chain *c, int k) {
-    const fr_chain_step *s = &c->step[k];
+static fr_attention_step attention_step(const fr_unrolled *c, int k) {
+    const fr_unrolled_step *s = &c->step[k];
     return (fr_attention_step){.bases = &c->bases,
                                .step = k,
                                .q = s->q,
@@ -59,11 +60,11 @@ static fr_attention_step attention_step(const fr_chain *c, int k) {
 
 // ---------------------------------------------------------------- forward
 // Rows of W_e t in place of the tokens' numbers: the null vector's is the last.
-static int token_row(const fr_chain *c, int k, int b) {
+static int token_row(const fr_unrolled *c, int k, int b) {
     return c->token[k][b] < 0 ? c->rows : c->token[k][b];
 }
 
-static void add_tokens(const fr_chain *c, float *x, int k) {
+static void add_tokens(const fr_unrolled *c, float *x, int k) {
     if (!c->shape.token) return;
     const size_t d = (size_t)c->shape.d;
 #pragma omp parallel for schedule(static)
@@ -71,7 +72,7 @@ static void add_tokens(const fr_chain *c, float *x, int k) {
         fr_rows_add_one(x + (size_t)b * d, c->tokens + (size_t)token_row(c, k, b) * d, c->shape.d);
 }
 
-static void embed_tokens(fr_chain *c) {
+static void embed_tokens(fr_unrolled *c) {
     const size_t d = (size_t)c->shape.d;
     float *null = c->embedding + (size_t)c->rows * d;
     if (c->at.null >= 0)
@@ -82,8 +83,8 @@ static void embed_tokens(fr_chain *c) {
     product(c, c->tokens, c->s, c->at.fc_token, c->rows + 1, false);
 }
 
-void fr_chain_context(fr_chain *c) {
-    const fr_chain_shape *s = &c->shape;
+void fr_unrolled_context(fr_unrolled *c) {
+    const fr_unrolled_shape *s = &c->shape;
     const int n = c->rows;
     norm(c, c->s, c->state, c->at.state_norm, n);
     product(c, c->x0, c->s, c->at.fc_state, n, false);
@@ -99,9 +100,9 @@ void fr_chain_context(fr_chain *c) {
 }
 
 // The input of step k, and its norm in c->s; keys and values of steps after the first.
-static void step_input(fr_chain *c, int k) {
-    const fr_chain_shape *s = &c->shape;
-    fr_chain_step *step = &c->step[k];
+static void step_input(fr_unrolled *c, int k) {
+    const fr_unrolled_shape *s = &c->shape;
+    fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
     if (k == 1) {
         fr_rows_gather(step->x, c->x0, c->bases.row, n, s->d);
@@ -118,9 +119,9 @@ static void step_input(fr_chain *c, int k) {
     turn(c, c->k[k], positions(c, k), n, s->n_kv, FR_TURN_FORWARD);
 }
 
-void fr_chain_step_forward(fr_chain *c, int k) {
-    const fr_chain_shape *s = &c->shape;
-    fr_chain_step *step = &c->step[k];
+void fr_unrolled_step_forward(fr_unrolled *c, int k) {
+    const fr_unrolled_shape *s = &c->shape;
+    fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
     const size_t bytes = (size_t)n * (size_t)s->d * sizeof(float);
     step_input(c, k);
@@ -140,7 +141,7 @@ void fr_chain_step_forward(fr_chain *c, int k) {
 }
 
 // ---------------------------------------------------------------- backward
-void fr_chain_begin_back(fr_chain *c) {
+void fr_unrolled_begin_back(fr_unrolled *c) {
     const size_t d = (size_t)c->shape.d, kv = (size_t)c->shape.n_kv * (size_t)c->shape.head_dim;
     const size_t rows = (size_t)c->rows, bases = (size_t)c->bases.n;
     memset(c->dg, 0, bases * d * sizeof(float));
@@ -154,8 +155,8 @@ void fr_chain_begin_back(fr_chain *c) {
 }
 
 // From dg to the gradient into y, in c->dx.
-static void ffn_back(fr_chain *c, int k) {
-    fr_chain_step *step = &c->step[k];
+static void ffn_back(fr_unrolled *c, int k) {
+    fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n, ff = c->shape.d_ff;
     norm_back(c, c->dx, false, c->dg, step->z, c->at.out_norm, n);
     fr_swiglu_forward(c->h, step->gate, step->up, n, ff);
@@ -168,9 +169,9 @@ static void ffn_back(fr_chain *c, int k) {
 }
 
 // From dx (into y) to the gradient into the norm of x, in c->t.
-static void attention_back(fr_chain *c, int k) {
-    const fr_chain_shape *s = &c->shape;
-    fr_chain_step *step = &c->step[k];
+static void attention_back(fr_unrolled *c, int k) {
+    const fr_unrolled_shape *s = &c->shape;
+    fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
     product_back(c, c->d_o, false, c->dx, step->o, c->at.o, n);
     const fr_attention_step attention = attention_step(c, k);
@@ -185,7 +186,7 @@ static void attention_back(fr_chain *c, int k) {
 }
 
 // dx into the tokens of step k. Bases of a context read different rows; null is read by many.
-static void tokens_back(fr_chain *c, int k) {
+static void tokens_back(fr_unrolled *c, int k) {
     if (!c->shape.token) return;
     fr_rows_scatter(c->dtokens, c->dx, c->token[k], c->bases.n, c->shape.d);
     const size_t d = (size_t)c->shape.d;
@@ -194,8 +195,8 @@ static void tokens_back(fr_chain *c, int k) {
             fr_rows_add_one(c->dtokens + (size_t)c->rows * d, c->dx + (size_t)b * d, c->shape.d);
 }
 
-void fr_chain_step_back(fr_chain *c, int k) {
-    fr_chain_step *step = &c->step[k];
+void fr_unrolled_step_back(fr_unrolled *c, int k) {
+    fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
     ffn_back(c, k);
     attention_back(c, k);
@@ -208,7 +209,7 @@ void fr_chain_step_back(fr_chain *c, int k) {
     norm_back(c, c->dg, false, c->t, c->step[k - 1].g, c->at.state_norm, n);
 }
 
-static void embed_tokens_back(fr_chain *c) {
+static void embed_tokens_back(fr_unrolled *c) {
     const int n = c->rows + 1, d = c->shape.d;
     const size_t last = (size_t)c->rows * (size_t)d;
     norm(c, c->s, c->embedding, c->at.token_norm, n);
@@ -220,8 +221,8 @@ static void embed_tokens_back(fr_chain *c) {
 }
 
 // After step 1: dx and t hold the bases' gradients into their input and its norm.
-void fr_chain_context_back(fr_chain *c) {
-    const fr_chain_shape *s = &c->shape;
+void fr_unrolled_context_back(fr_unrolled *c) {
+    const fr_unrolled_shape *s = &c->shape;
     const int n = c->rows;
     float *da = c->s, *dx = c->a0; // a0 is read last by the products of keys and values
     turn(c, c->dk0, c->position, n, s->n_kv, FR_TURN_BACK);

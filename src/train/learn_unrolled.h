@@ -1,0 +1,34 @@
+// learn_unrolled.h — learners on the chain of unrolled.h: eagle and hidden-state, their options and
+// start.
+#ifndef FR_TRAIN_LEARN_UNROLLED_H
+#define FR_TRAIN_LEARN_UNROLLED_H
+#include "train/injection.h"
+#include "train/loss.h"
+#include "train/unrolled.h"
+
+typedef enum fr_unrolled_kind { FR_UNROLLED_EAGLE, FR_UNROLLED_HIDDEN_STATE } fr_unrolled_kind;
+typedef enum fr_unrolled_init { FR_UNROLLED_RANDOM, FR_UNROLLED_TARGET } fr_unrolled_init;
+
+typedef struct fr_unrolled_options {
+    fr_unrolled_kind kind;
+    int ffn;  // width of the feed-forward part; 0: by the target's width
+    int rank; // of the injected term; 0: none
+    bool gate;
+    bool pure;     // states alone
+    float feature; // weight of the distance to the target's next states
+    float ztail;   // weight of the loss of scores without the injected term
+    float feed;    // share of bases whose steps after the first read the real tokens
+    fr_unrolled_init init;
+    int depth;
+} fr_unrolled_options;
+
+// Defaults of the kind, then KEY=VALUE words (NULL-terminated; or NULL). FR_EARG.
+fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
+                                   const char *const *words, fr_error *err);
+fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *target,
+                                       int max_rows);
+// First values of the chain's parameters. FR_EARG: init=target on a target of another form.
+fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
+                            uint64_t seed, fr_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+// fuzz_pack.c — any bytes as a pack. What is taken keeps its promises: ids in the vocabulary, every
+// tensor where the kind has one.
+#include "draft/pack.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What those who bind the tensors ask without looking.
+static void bind(const fr_pack *p) {
+    float *v = malloc(sizeof *v * (size_t)p->d);
+    for (int i = 0; i < p->n_draft; i++)
+        if (p->ids[i] < 0 || p->ids[i] >= p->n_vocab) abort();
+    for (int k = 1; v && k <= p->depth && p->kind == FR_PACK_MEDUSA; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "medusa.%d.bias", k);
+        fr_pack_vector(p, name, v, p->d);
+        snprintf(name, sizeof name, "medusa.%d.weight", k);
+        if (!fr_pack_tensor(p, name)) abort();
+    }
+    if (v && p->kind != FR_PACK_MEDUSA) {
+        fr_pack_vector(p, "fc_state.norm", v, p->d);
+        fr_pack_vector(p, "output_norm.weight", v, p->d);
+        if (!fr_pack_tensor(p, "blk.0.ffn_down.weight")) abort();
+        if (p->rank && !fr_pack_tensor(p, "inject.out.weight")) abort();
+        if (p->n_head % p->n_kv || p->head_dim % 2) abort();
+    }
+    free(v);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    void *copy = malloc(size ? size : 1);
+    fr_gguf *g = NULL;
+    fr_error err = {0};
+    fr_pack p;
+    if (copy) {
+        if (size) memcpy(copy, data, size);
+        if (!fr_gguf_open_memory(&g, copy, size, "input", &err)) {
+            const fr_status st = fr_pack_take(&p, g, &err);
+            if (st && !err.text[0]) abort();
+            if (!st) {
+                bind(&p);
+                fr_pack_close(&p);
+            }
+        }
+    }
+    fr_gguf_close(g);
+    free(copy);
+    return 0;
+}

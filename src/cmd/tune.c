@@ -85,15 +85,16 @@ static fr_status read_prompts(job *j, fr_error *err) {
 }
 
 static fr_status choose_specs(job *j, fr_error *err) {
-    if (!j->args->drafter) return fr_tune_candidates(j->args->model, &j->room, &j->specs, err);
+    if (!j->args->drafter) return fr_tune_candidates(j->engine->gguf, &j->room, &j->specs, err);
     j->specs.item[j->specs.n++] = j->args->drafter;
-    return fr_drafter_check(j->args->drafter, err);
+    return FR_OK;
 }
 
 static fr_status tune(job *j, fr_error *err) {
-    fr_status st = choose_specs(j, err);
+    fr_status st = j->args->drafter ? fr_drafter_check(j->args->drafter, err) : FR_OK;
     if (!st) st = read_prompts(j, err);
     if (!st) st = fr_cmd_engine_open(&j->engine, j->args, err);
+    if (!st) st = choose_specs(j, err);
     if (!st) st = measure_passes(j, err);
     if (!st) st = fr_answers_open(&j->answers, j->args, j->engine, &j->prompts, err);
     if (st) return st;
@@ -140,7 +141,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone and with every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},

@@ -23,9 +23,11 @@ typedef struct fr_tune_result {
 void fr_tune_print(const fr_tune_result *r);
 json_t *fr_tune_json(const fr_tune_result *r);
 
-// SPECs worth trying: prompt lookup, and for every GGUF file beside the model that is at most three
-// quarters of its size, that file as draft model with prompt lookup, which pays for its risks. The
-// texts lie in `room`, which the caller frees. FR_ENOMEM.
-fr_status fr_tune_candidates(const char *model, fr_buffer *room, fr_strings *specs, fr_error *err);
+// SPECs worth trying: prompt lookup; the same with every kind of pack that is found for the model;
+// and for every GGUF file beside the model that is at most three quarters of its size, that file as
+// draft model with prompt lookup, which pays for its risks. The texts lie in `room`, which the
+// caller frees. FR_ENOMEM.
+fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *specs,
+                             fr_error *err);
 
 #endif

@@ -219,6 +219,7 @@ static void expect(checker *c, const char *name, int k, int m) {
     }
     c->n++;
     c->p->n_params += (uint64_t)k * (uint64_t)(m ? m : 1);
+    c->p->bytes += t->bytes;
 }
 
 static void expect_heads(checker *c) {

@@ -41,9 +41,9 @@ typedef struct fr_pack {
     bool gate; // ... which the state opens and closes
     bool pure; // the block reads no tokens (hidden-state)
 
-    fr_accuracy accuracy; // held out, given that the path before was right
-    uint64_t n_params;    // of all tensors
-    int32_t *ids_memory;  // what `ids` points at
+    fr_accuracy accuracy;     // held out, given that the path before was right
+    uint64_t n_params, bytes; // of all tensors
+    int32_t *ids_memory;      // what `ids` points at
 } fr_pack;
 
 const char *fr_pack_kind_name(fr_pack_kind kind); // "medusa", "eagle", "hidden-state"

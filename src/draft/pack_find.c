@@ -17,9 +17,10 @@ double fr_pack_promise(const fr_pack *p) {
 
 typedef struct search {
     fr_pack_kind kind;
-    const char *print; // of the target
-    char *path;        // of the best so far
-    double promise;    // ... and what it is expected to bring; below 0: none found
+    const fr_gguf *target;
+    char print[FR_GGUF_FINGERPRINT]; // of the target; "": not taken yet
+    char *path;                      // of the best so far
+    double promise;                  // ... and what it is expected to bring; below 0: none found
 } search;
 
 static bool ends_with(const char *name, const char *end) {
@@ -27,12 +28,18 @@ static bool ends_with(const char *name, const char *end) {
     return n > m && !strcmp(name + n - m, end);
 }
 
+// It reads from every tensor of the target, so it is taken only where there is a pack to compare.
+static const char *print_of(search *s) {
+    if (!*s->print) fr_gguf_fingerprint(s->target, s->print);
+    return s->print;
+}
+
 static void look_at(search *s, const char *path) {
     fr_error unsaid;
     fr_pack p;
     if (fr_pack_open(&p, path, &unsaid)) return;
     const double promise = fr_pack_promise(&p);
-    if (p.kind == s->kind && !strcmp(p.target, s->print) && promise > s->promise) {
+    if (p.kind == s->kind && promise > s->promise && !strcmp(p.target, print_of(s))) {
         s->promise = promise;
         snprintf(s->path, FR_PACK_PATH, "%s", path);
     }
@@ -80,12 +87,11 @@ static void look_at_home(search *s) {
         look_beside(s, home, "/.local/share/forerun/packs");
 }
 
-fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_model *target,
+fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
                        fr_error *err) {
-    char print[FR_GGUF_FINGERPRINT], folder[FR_PACK_PATH];
-    fr_gguf_fingerprint(target->gguf, print);
-    search s = {.kind = kind, .print = print, .path = path, .promise = -1};
-    folder_of(folder, fr_gguf_path(target->gguf));
+    char folder[FR_PACK_PATH];
+    search s = {.kind = kind, .target = target, .path = path, .promise = -1};
+    folder_of(folder, fr_gguf_path(target));
     look_beside(&s, folder, "packs");
     look_by_program(&s);
     look_into(&s, "packs");
@@ -94,5 +100,5 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_mode
     return fr_fail(err, FR_EIO,
                    "no pack for this model (fingerprint %s) in %spacks, in packs of this program "
                    "or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
-                   print, folder);
+                   print_of(&s), folder);
 }

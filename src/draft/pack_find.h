@@ -11,7 +11,7 @@ enum { FR_PACK_PATH = 4096 };
 
 // The pack of `kind` for this target that is expected to bring most; of equal ones the first.
 // FR_EIO: there is none, the sentence names the target's fingerprint and where it was looked for.
-fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_model *target,
+fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
                        fr_error *err);
 // Tokens that the first guesses of a pack are expected to bring, by its accuracies.
 double fr_pack_promise(const fr_pack *p);

@@ -66,7 +66,7 @@ static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
                            const fr_model *target, fr_error *err) {
     char found[FR_PACK_PATH];
     if (!*file) {
-        const fr_status st = fr_pack_find(found, kind, target, err);
+        const fr_status st = fr_pack_find(found, kind, target->gguf, err);
         if (st) return st;
         file = found;
     }

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "draft/registry.h"
+#include "engine/auto.h"
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
@@ -18,14 +19,6 @@ struct fr_session {
 };
 
 // ---------------------------------------------------------------- open and close
-
-// What `auto` means for this engine: what its profile predicts to be fastest, and prompt lookup,
-// which costs nothing, where nothing was tuned.
-static const char *choose_drafter(const fr_profile *p) {
-    if (!p || !p->n_drafters) return FR_DRAFTER_AUTO;
-    const fr_profile_drafter *best = fr_profile_best(p);
-    return best ? best->spec : "none";
-}
 
 // Hit rates start from what tuning counted, as firmly as after some dozens of tries.
 static void expect_hits(fr_drafter *d, const fr_profile_drafter *tuned) {
@@ -46,17 +39,15 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                               fr_error *err) {
     const fr_profile *p = s->engine->profile;
     const bool any = !o->drafter || !strcmp(o->drafter, "auto");
-    const char *spec = any ? choose_drafter(p) : o->drafter;
-    s->reason = !any                   ? "asked for"
-                : !p || !p->n_drafters ? "nothing was tuned for this model"
-                                       : "predicted to be fastest";
+    s->reason = "asked for";
+    const char *spec = any ? fr_auto_spec(s->engine, &s->reason) : o->drafter;
     fr_drafter_config config = {.model = &s->engine->model,
                                 .tokenizer = s->engine->tokenizer,
                                 .n_ctx = n_ctx,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
-    // A draft model that the profile names may be gone since.
+    // A draft model or a pack that the profile names may be gone since.
     if (st && st != FR_ENOMEM && any && strcmp(spec, FR_DRAFTER_AUTO)) {
         s->reason = "what was tuned cannot be opened any more";
         st = fr_drafter_open(&s->drafter, s->used, spec = FR_DRAFTER_AUTO, &config, err);

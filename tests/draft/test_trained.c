@@ -386,7 +386,7 @@ static void a_pack_is_found_by_method_and_target(void **state) {
         snprintf(file[i], sizeof file[i], "%s/%d.gguf", dir, i);
         assert_int_equal(rename(made, file[i]), 0);
     }
-    assert_int_equal(fr_pack_find(path, FR_PACK_EAGLE, &p.target.model, &err), FR_OK);
+    assert_int_equal(fr_pack_find(path, FR_PACK_EAGLE, p.target.gguf, &err), FR_OK);
     assert_string_equal(path, file[3]); // the deeper one promises more
     fr_drafter_close(open_drafter(&p, "eagle+prompt-lookup", false, NULL));
     fr_drafter_close(open_drafter(&p, "medusa", false, NULL));

@@ -1,0 +1,39 @@
+#include "engine/auto.h"
+#include "draft/pack_find.h"
+#include "draft/pack_speed.h"
+#include "draft/registry.h"
+
+static const char *const WITH_PACK[FR_PACK_KINDS] = {"prompt-lookup+medusa", "prompt-lookup+eagle",
+                                                     "prompt-lookup+hidden-state"};
+
+// 0: there is none, or nothing that drafts by it.
+static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
+    char path[FR_PACK_PATH];
+    fr_error unsaid;
+    fr_pack p;
+    if (fr_drafter_check(WITH_PACK[kind], &unsaid) || fr_pack_find(path, kind, e->gguf, &unsaid) ||
+        fr_pack_open(&p, path, &unsaid))
+        return 0;
+    const fr_cost *cost = e->profile ? &e->profile->cost : NULL;
+    const double speed = fr_pack_speed(&p, cost, e->model.weights_bytes);
+    fr_pack_close(&p);
+    return speed;
+}
+
+const char *fr_auto_spec(const fr_engine *e, const char **reason) {
+    const fr_profile *p = e->profile;
+    const bool tuned = p && p->n_drafters;
+    const fr_profile_drafter *best = tuned ? fr_profile_best(p) : NULL;
+    const char *spec = !tuned ? FR_DRAFTER_AUTO : best ? best->spec : "none";
+    double speed = best ? best->tok_s / best->plain_tok_s : 1;
+    *reason = tuned ? "predicted to be fastest" : "nothing was tuned for this model";
+    for (int kind = 0; kind < FR_PACK_KINDS; kind++) {
+        if (tuned && fr_profile_find(p, WITH_PACK[kind])) continue; // compared above
+        const double pack = speed_of_pack(e, (fr_pack_kind)kind);
+        if (pack <= speed) continue;
+        speed = pack;
+        spec = WITH_PACK[kind];
+        *reason = "its pack is predicted to be fastest";
+    }
+    return spec;
+}

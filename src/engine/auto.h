@@ -1,0 +1,11 @@
+// auto.h — which drafter `auto` stands for. Private to the engine.
+#ifndef FR_ENGINE_AUTO_H
+#define FR_ENGINE_AUTO_H
+#include "engine/engine.h"
+
+// What is predicted to be fastest: by the profile, what was tuned; of packs that lie ready for this
+// model and were not tuned, by their accuracies, joined with prompt lookup. Prompt lookup, which
+// costs nothing, where nothing is known. *reason becomes half a sentence.
+const char *fr_auto_spec(const fr_engine *e, const char **reason);
+
+#endif

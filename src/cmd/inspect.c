@@ -1,5 +1,7 @@
 // inspect.c — `inspect`: what a model or a pack holds.
+#include "cmd/inspect_pack.h"
 #include "cmd/text.h"
+#include "draft/pack.h"
 #include "model/kv.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,15 +99,18 @@ static json_t *inspect_json(const fr_gguf *g) {
     fr_error err = {0};
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
-    json_t *memory = memory_json(g, &sum, &err);
-    json_t *root = json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
-                             fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
-                             (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
-                             (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint,
-                             "parameters", (json_int_t)sum.parameters, "memory", memory, "metadata",
-                             metadata_json(g), "tensors", tensors_json(g));
+    const bool pack = fr_pack_is(g);
+    json_t *about = pack ? fr_inspect_pack_json(g, &err) : memory_json(g, &sum, &err);
+    json_t *root =
+        json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
+                  fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
+                  (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+                  (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
+                  (json_int_t)sum.parameters, pack ? "pack" : "memory", about ? about : json_null(),
+                  "metadata", metadata_json(g), "tensors", tensors_json(g));
     if (root && err.code)
-        json_object_set_new(root, "not_runnable", fr_cmd_json_text(err.text, strlen(err.text)));
+        json_object_set_new(root, pack ? "not_usable" : "not_runnable",
+                            fr_cmd_json_text(err.text, strlen(err.text)));
     return root;
 }
 
@@ -149,9 +154,14 @@ static void print_metadata(const fr_gguf *g) {
     }
 }
 
-static void print_memory(const fr_gguf *g) {
+// What a session needs; or what a pack is.
+static void print_use(const fr_gguf *g) {
     fr_config c;
     fr_error err;
+    if (fr_pack_is(g)) {
+        fr_inspect_pack_print(g);
+        return;
+    }
     if (fr_config_read(&c, g, &err)) {
         printf("memory: not a model that this engine runs: %s\n", err.text);
         return;
@@ -172,7 +182,7 @@ static void inspect_print(const fr_gguf *g) {
     if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
     printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
            (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
-    print_memory(g);
+    print_use(g);
     for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
         if (sum.by_type[i].n)
             printf("  %-7s %4zu tensors %12.1f MB\n", fr_qtype_name(i), sum.by_type[i].n,
@@ -212,7 +222,9 @@ const fr_cmd fr_cmd_inspect = {
     {.name = "inspect",
      .summary = "show what a model or a pack holds",
      .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
-              "session on it needs. Reads the header and a little of every tensor.\n\nIn the JSON "
+              "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
+              "text and how it was trained. Reads the header and a little of every tensor.\n\nIn "
+              "the JSON "
               "document a list of more than 64 items is given as its length and its beginning.",
      .args = "FILE",
      .max_args = 1,

@@ -687,6 +687,23 @@ static void inspect_tells_what_a_file_holds(void **state) {
     assert_non_null(strstr(s.out, "token_embd.weight"));
 }
 
+static void inspect_tells_what_a_pack_is(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/pack/eagle --json", FR_SOURCE_DIR);
+    assert_int_equal(run_line(&s, line), 0);
+    json_t *root = parse(&s), *pack = json_object_get(root, "pack");
+    assert_string_equal(json_string_value(json_object_get(pack, "drafter")), "eagle");
+    assert_string_equal(json_string_value(json_object_get(pack, "target_name")), "tiny");
+    assert_int_equal(json_integer_value(json_object_get(pack, "draft_vocab")), 9);
+    assert_int_equal(json_array_size(json_object_get(pack, "accuracy")), 3);
+    assert_null(json_object_get(root, "memory"));
+    json_decref(root);
+    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/pack/hydra", FR_SOURCE_DIR);
+    assert_int_equal(run_line(&s, line), 0);
+    assert_non_null(strstr(s.out, "pack: medusa (hydra), 1 heads"));
+    assert_non_null(strstr(s.out, "depth  1   50.0 %  25.0 %"));
+}
+
 static void chat_keeps_the_conversation(void **state) {
     (void)state;
     const char *command = with_model("chat", "-n 6 --temp 0");
@@ -726,6 +743,7 @@ int main(void) {
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),
+        cmocka_unit_test(inspect_tells_what_a_pack_is),
         cmocka_unit_test(chat_keeps_the_conversation),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

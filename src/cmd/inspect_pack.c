@@ -1,0 +1,130 @@
+#include "cmd/inspect_pack.h"
+#include "cmd/text.h"
+#include "draft/pack.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum { RANKS = FR_ACCURACY_RANKS, RANKS_SHOWN = 5 };
+
+static uint64_t number(const fr_gguf *g, const char *key) {
+    fr_error unsaid;
+    uint64_t v = 0;
+    fr_gguf_opt_u64(g, key, &v, &unsaid);
+    return v;
+}
+
+static fr_gguf_str text(const fr_gguf *g, const char *key) {
+    fr_error unsaid;
+    fr_gguf_str s = {"", 0};
+    fr_gguf_opt_str(g, key, &s, &unsaid);
+    return s;
+}
+
+static double real(const fr_gguf *g, const char *key) {
+    const fr_gguf_kv *kv = fr_gguf_find(g, key);
+    const bool is = kv && (kv->type == FR_GGUF_F32 || kv->type == FR_GGUF_F64);
+    return is ? fr_gguf_item_f64(kv, 0) : 0;
+}
+
+// ---------------------------------------------------------------- JSON
+
+static json_t *accuracy_json(const fr_pack *p) {
+    json_t *depths = json_array();
+    for (int k = 1; depths && k <= p->depth; k++) {
+        json_t *ranks = json_array();
+        for (int r = 0; ranks && r < RANKS; r++)
+            json_array_append_new(ranks, fr_cmd_real(fr_accuracy_rate(&p->accuracy, k, r)));
+        json_array_append_new(depths, ranks);
+    }
+    return depths;
+}
+
+static json_t *train_json(const fr_gguf *g) {
+    const fr_gguf_str answers = text(g, "forerun.train.answers");
+    const fr_gguf_str command = text(g, "forerun.train.command");
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "tokens",
+                     (json_int_t)number(g, "forerun.train.tokens"), "steps",
+                     (json_int_t)number(g, "forerun.train.steps"), "seconds",
+                     fr_cmd_real(real(g, "forerun.train.seconds")), "loss",
+                     fr_cmd_real(real(g, "forerun.train.loss")), "answers",
+                     fr_cmd_json_text(answers.data, answers.bytes), "command",
+                     fr_cmd_json_text(command.data, command.bytes));
+}
+
+static json_t *block_json(const fr_pack *p) {
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b}", "n_head", p->n_head, "n_kv", p->n_kv,
+                     "head_dim", p->head_dim, "d_ff", p->d_ff, "rank", p->rank, "gate", p->gate,
+                     "pure", p->pure);
+}
+
+json_t *fr_inspect_pack_json(const fr_gguf *g, fr_error *err) {
+    fr_pack p;
+    if (fr_pack_take(&p, g, err)) return NULL;
+    const bool medusa = p.kind == FR_PACK_MEDUSA;
+    json_t *pack = json_pack(
+        "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:I, s:o}", "drafter", fr_pack_kind_name(p.kind),
+        "target", p.target, "target_name", fr_cmd_json_text(p.target_name, strlen(p.target_name)),
+        "d", p.d, "draft_vocab", p.n_draft, "depth", p.depth, "parameters", (json_int_t)p.n_params,
+        "accuracy", accuracy_json(&p), "accuracy_positions",
+        (json_int_t)number(g, "forerun.accuracy.positions"), "train", train_json(g));
+    if (pack && medusa)
+        json_object_set_new(pack, "variant", json_string(fr_medusa_variant_name(p.variant)));
+    if (pack && !medusa) json_object_set_new(pack, "block", block_json(&p));
+    fr_pack_close(&p);
+    return pack;
+}
+
+// ---------------------------------------------------------------- text
+
+static void print_kind(const fr_pack *p) {
+    printf("pack: %s", fr_pack_kind_name(p->kind));
+    if (p->kind == FR_PACK_MEDUSA) {
+        printf(" (%s), %d heads", fr_medusa_variant_name(p->variant), p->depth);
+    } else {
+        printf(", a block of %d heads on %d of keys, feed-forward of %d", p->n_head, p->n_kv,
+               p->d_ff);
+        if (p->rank) printf(", token bias of rank %d%s", p->rank, p->gate ? ", gated" : "");
+        if (p->pure) printf(", without tokens");
+        printf("; trained %d deep", p->depth);
+    }
+    printf("\n  target: ");
+    fr_cmd_print_clean(stdout, p->target_name, strlen(p->target_name));
+    printf(", fingerprint %s\n  parameters: %.2f million\n  draft vocabulary: %d of %d tokens\n",
+           p->target, (double)p->n_params / 1e6, p->n_draft, p->n_vocab);
+}
+
+static void print_accuracy(const fr_pack *p, uint64_t positions) {
+    if (!p->accuracy.tried[0]) return;
+    printf("  right on held-out text (%" PRIu64 " positions), first to fifth guess:\n", positions);
+    for (int k = 1; k <= p->depth; k++) {
+        printf("    depth %2d ", k);
+        for (int r = 0; r < RANKS_SHOWN; r++)
+            printf(" %5.1f %%", 100 * fr_accuracy_rate(&p->accuracy, k, r));
+        putchar('\n');
+    }
+}
+
+static void print_training(const fr_gguf *g) {
+    const fr_gguf_str answers = text(g, "forerun.train.answers");
+    const fr_gguf_str command = text(g, "forerun.train.command");
+    printf("  trained on %.3f million tokens (answers: ",
+           (double)number(g, "forerun.train.tokens") / 1e6);
+    fr_cmd_print_clean(stdout, answers.data, answers.bytes);
+    printf("), %" PRIu64 " steps, %.0f s, loss %.3f\n  command: ", number(g, "forerun.train.steps"),
+           real(g, "forerun.train.seconds"), real(g, "forerun.train.loss"));
+    fr_cmd_print_clean(stdout, command.data, command.bytes);
+    putchar('\n');
+}
+
+void fr_inspect_pack_print(const fr_gguf *g) {
+    fr_pack p;
+    fr_error err = {0};
+    if (fr_pack_take(&p, g, &err)) {
+        printf("pack: not one that can be used: %s\n", err.text);
+        return;
+    }
+    print_kind(&p);
+    print_accuracy(&p, number(g, "forerun.accuracy.positions"));
+    print_training(g);
+    fr_pack_close(&p);
+}

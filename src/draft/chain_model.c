@@ -122,8 +122,9 @@ static void put_row(fr_chain *c, int i, const float *state, int32_t token) {
 static void map_rows(fr_chain *c, int n) {
     const fr_kern *kern = c->target->kern;
     const int d = c->pack->d, stride = c->stride;
-    fr_linear_run(&c->linear, &c->of_state, c->state, stride, n, c->x, stride);
-    if (!c->pack->pure) fr_linear_run(&c->linear, &c->of_token, c->token, stride, n, c->y, stride);
+    const fr_linear_product maps[] = {{&c->of_state, c->state, stride, c->x, stride},
+                                      {&c->of_token, c->token, stride, c->y, stride}};
+    fr_linear_run(&c->linear, maps, c->pack->pure ? 1 : 2, n);
     for (int i = 0; i < n; i++) {
         float *x = c->x + (size_t)i * stride;
         if (!c->pack->pure) kern->add(x, c->y + (size_t)i * stride, d);

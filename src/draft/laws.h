@@ -1,6 +1,7 @@
 // laws.h — the likeliest tokens of a draft's logits, and how probable it holds them.
 #ifndef FR_DRAFT_LAWS_H
 #define FR_DRAFT_LAWS_H
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { FR_LIKELY_MOST = 64 };

@@ -1,6 +1,7 @@
 #include "draft/linear.h"
 #include "kern/pack.h"
 #include <assert.h>
+#include <string.h>
 
 // ---------------------------------------------------------------- matrices
 
@@ -42,9 +43,11 @@ void fr_matrix_close(fr_matrix *w) {
 fr_status fr_linear_open(fr_linear *l, const fr_kern *kern, fr_pool *pool, int max_rows, int max_k,
                          fr_error *err) {
     *l = (fr_linear){.kern = kern, .pool = pool, .max_rows = max_rows, .max_k = max_k};
-    for (int kind = FR_ACT_Q32; kind < FR_ACT_KINDS; kind++) {
-        l->act[kind] = fr_alloc_zero(fr_act_bytes((fr_act_kind)kind, max_rows, max_k));
-        if (l->act[kind]) continue;
+    for (int i = 0; i < FR_LINEAR_INPUTS * FR_ACT_KINDS; i++) {
+        const fr_act_kind kind = (fr_act_kind)(i % FR_ACT_KINDS);
+        if (kind == FR_ACT_F32) continue;
+        void **act = &l->act[i / FR_ACT_KINDS][kind];
+        if ((*act = fr_alloc_zero(fr_act_bytes(kind, max_rows, max_k)))) continue;
         fr_linear_close(l);
         return fr_fail(err, FR_ENOMEM, "drafter: cannot get memory for %d rows of %d values",
                        max_rows, max_k);
@@ -53,44 +56,78 @@ fr_status fr_linear_open(fr_linear *l, const fr_kern *kern, fr_pool *pool, int m
 }
 
 void fr_linear_close(fr_linear *l) {
-    for (int kind = FR_ACT_Q32; kind < FR_ACT_KINDS; kind++)
-        fr_free(l->act[kind]);
+    for (int i = 0; i < FR_LINEAR_INPUTS; i++)
+        for (int kind = 0; kind < FR_ACT_KINDS; kind++)
+            fr_free(l->act[i][kind]);
     *l = (fr_linear){0};
 }
 
 typedef struct run_job {
     fr_linear *l;
-    const fr_matrix *w;
-    const float *x;
-    float *y;
-    int n, ldx, ldy;
+    const fr_linear_product *product;
+    int n_products, n;
 } run_job;
 
-enum { PIECE_BYTES = 32 << 10 }; // of weights that a thread takes at least
+enum {
+    PIECE_BYTES = 32 << 10, // of weights that a thread takes at least
+    MOST = 16,              // products of one run
+};
+
+// The rows of all products as their weights want them; this thread's share of the blocks.
+static void quantize(const run_job *j, fr_act act[MOST], int t, int nt) {
+    int input = 0;
+    bool have[FR_ACT_KINDS] = {false};
+    for (int i = 0; i < j->n_products; i++) {
+        const fr_linear_product *p = &j->product[i];
+        const fr_act_kind kind = fr_act_kind_of(p->w->type);
+        if (i && p->x != p[-1].x) {
+            input++;
+            memset(have, 0, sizeof have);
+        }
+        fr_act_place(&act[i], kind, j->n, p->w->k, j->l->act[input][kind]);
+        act[i].x = p->x;
+        act[i].ldx = p->ldx;
+        if (kind == FR_ACT_F32 || have[kind]) continue;
+        have[kind] = true;
+        int b0, b1;
+        fr_pool_share(p->w->k / (kind == FR_ACT_Q256 ? 256 : 32), t, nt, &b0, &b1);
+        j->l->kern->quantize(&act[i], p->x, p->ldx, b0, b1);
+    }
+}
+
+// Panels [p0, p1) of all products laid end to end.
+static void multiply(const run_job *j, const fr_act act[MOST], int p0, int p1) {
+    for (int i = 0; i < j->n_products && p1 > 0; i++) {
+        const fr_linear_product *p = &j->product[i];
+        const int all = p->w->n_panels, from = p0 > 0 ? p0 : 0, to = p1 < all ? p1 : all;
+        if (from < to) j->l->kern->matmul[p->w->type](p->y, p->ldy, &act[i], p->w, from, to);
+        p0 -= all;
+        p1 -= all;
+    }
+}
 
 static void run_share(void *arg, int t, int nt) {
     const run_job *j = arg;
-    const fr_matrix *w = j->w;
-    const fr_act_kind kind = fr_act_kind_of(w->type);
     fr_pool *pool = j->l->pool;
-    fr_act act;
-    int b0, b1, p0, p1;
-    fr_act_place(&act, kind, j->n, w->k, j->l->act[kind]);
-    act.x = j->x;
-    act.ldx = j->ldx;
-    if (kind != FR_ACT_F32) {
-        fr_pool_share(w->k / (kind == FR_ACT_Q256 ? 256 : 32), t, nt, &b0, &b1);
-        j->l->kern->quantize(&act, j->x, j->ldx, b0, b1);
+    fr_act act[MOST];
+    int p0, p1, panels = 0;
+    size_t panel_bytes = 1;
+    quantize(j, act, t, nt);
+    for (int i = 0; i < j->n_products; i++) {
+        const fr_matrix *w = j->product[i].w;
+        panels += w->n_panels;
+        if (w->panel_bytes > panel_bytes) panel_bytes = w->panel_bytes;
     }
-    fr_pool_deal(pool, t, w->n_panels);
+    fr_pool_deal(pool, t, panels);
     fr_pool_barrier(pool);
-    const int least = 1 + (int)((PIECE_BYTES - 1) / w->panel_bytes);
+    const int least = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
     while (fr_pool_take(pool, t, least, &p0, &p1))
-        j->l->kern->matmul[w->type](j->y, j->ldy, &act, w, p0, p1);
+        multiply(j, act, p0, p1);
 }
 
-void fr_linear_run(fr_linear *l, const fr_matrix *w, const float *x, int ldx, int n, float *y,
-                   int ldy) {
-    assert(n >= 1 && n <= l->max_rows && w->k <= l->max_k);
-    fr_pool_run(l->pool, run_share, &(run_job){l, w, x, y, n, ldx, ldy});
+void fr_linear_run(fr_linear *l, const fr_linear_product *products, int n_products, int n) {
+    assert(n >= 1 && n <= l->max_rows && n_products >= 1 && n_products <= MOST);
+    for (int i = 0; i < n_products; i++)
+        assert(products[i].w->k <= l->max_k);
+    fr_pool_run(l->pool, run_share, &(run_job){l, products, n_products, n});
 }

@@ -15,10 +15,12 @@ fr_status fr_matrix_open(fr_matrix *w, fr_type type, const void *rows, int m, in
                          const char *what, fr_error *err);
 void fr_matrix_close(fr_matrix *w); // a zeroed one is fine
 
+enum { FR_LINEAR_INPUTS = 2 };
+
 typedef struct fr_linear { // workspace for up to max_rows rows of up to max_k values
     const fr_kern *kern;
     fr_pool *pool;
-    void *act[FR_ACT_KINDS];
+    void *act[FR_LINEAR_INPUTS][FR_ACT_KINDS];
     int max_rows, max_k;
 } fr_linear;
 
@@ -26,9 +28,18 @@ fr_status fr_linear_open(fr_linear *l, const fr_kern *kern, fr_pool *pool, int m
                          fr_error *err);
 void fr_linear_close(fr_linear *l); // a zeroed one is fine
 
-// y[i][0..w->m) = x[i][0..w->k) · w for n rows, ldx and ldy floats from one to the next; 64-byte
-// aligned, ldx and ldy multiples of 16 unless n is 1.
-void fr_linear_run(fr_linear *l, const fr_matrix *w, const float *x, int ldx, int n, float *y,
-                   int ldy);
+// y[i][0..w->m) = x[i][0..w->k) · w, ldx and ldy floats from one row to the next; 64-byte aligned,
+// ldx and ldy multiples of 16 where there are several rows.
+typedef struct fr_linear_product {
+    const fr_matrix *w;
+    const float *x;
+    int ldx;
+    float *y;
+    int ldy;
+} fr_linear_product;
+
+// Several products of n rows each in one go, of up to FR_LINEAR_INPUTS different x; those of the
+// same x stand next to each other. None reads what another writes.
+void fr_linear_run(fr_linear *l, const fr_linear_product *products, int n_products, int n);
 
 #endif

@@ -107,22 +107,32 @@ static void finish_row(fr_medusa_heads *h, int k, int i) {
     kern->add(y, h->state, d);
 }
 
-static void run_head(fr_medusa_heads *h, const fr_matrix *head, int row, int n) {
-    fr_linear_run(&h->linear, head, h->y + (size_t)row * h->stride, h->stride, n,
-                  h->logits + (size_t)row * h->logit_stride, h->logit_stride);
+static fr_linear_product head_of_row(fr_medusa_heads *h, const fr_matrix *head, int row) {
+    return (fr_linear_product){head, h->y + (size_t)row * h->stride, h->stride,
+                               h->logits + (size_t)row * h->logit_stride, h->logit_stride};
+}
+
+static void run_shared_head(fr_medusa_heads *h, int n) {
+    const fr_linear_product head = head_of_row(h, &h->shared, 0);
+    fr_linear_run(&h->linear, &head, 1, n);
 }
 
 void fr_medusa_heads_run(fr_medusa_heads *h) {
     const fr_pack *p = h->pack;
+    fr_linear_product map[FR_PACK_HEADS];
     assert(p->variant != FR_MEDUSA_HYDRA);
     h->target->kern->rmsnorm(h->in, h->state, NULL, p->d, EPS);
-    for (int k = 1; k <= p->depth; k++) {
-        fr_linear_run(&h->linear, &h->map[k - 1], h->in, h->in_stride, 1,
-                      h->y + (size_t)(k - 1) * h->stride, h->stride);
-        finish_row(h, k, k - 1);
-        if (p->variant == FR_MEDUSA_OWN_HEADS) run_head(h, &h->own[k - 1], k - 1, 1);
+    for (int k = 0; k < p->depth; k++)
+        map[k] = (fr_linear_product){&h->map[k], h->in, h->in_stride, h->y + (size_t)k * h->stride,
+                                     h->stride};
+    fr_linear_run(&h->linear, map, p->depth, 1);
+    for (int k = 0; k < p->depth; k++)
+        finish_row(h, k + 1, k);
+    if (p->variant != FR_MEDUSA_OWN_HEADS) run_shared_head(h, p->depth);
+    for (int k = 0; k < p->depth && p->variant == FR_MEDUSA_OWN_HEADS; k++) {
+        const fr_linear_product head = head_of_row(h, &h->own[k], k);
+        fr_linear_run(&h->linear, &head, 1, 1);
     }
-    if (p->variant != FR_MEDUSA_OWN_HEADS) run_head(h, &h->shared, 0, p->depth);
 }
 
 void fr_medusa_heads_run_paths(fr_medusa_heads *h, int k, const int32_t path[][FR_PACK_HEADS],
@@ -139,10 +149,11 @@ void fr_medusa_heads_run_paths(fr_medusa_heads *h, int k, const int32_t path[][F
             kern->rmsnorm(e, e, NULL, d, EPS);
         }
     }
-    fr_linear_run(&h->linear, &h->map[k - 1], h->in, h->in_stride, n, h->y, h->stride);
+    const fr_linear_product map = {&h->map[k - 1], h->in, h->in_stride, h->y, h->stride};
+    fr_linear_run(&h->linear, &map, 1, n);
     for (int i = 0; i < n; i++)
         finish_row(h, k, i);
-    run_head(h, &h->shared, 0, n);
+    run_shared_head(h, n);
 }
 
 const float *fr_medusa_heads_logits(const fr_medusa_heads *h, int row) {

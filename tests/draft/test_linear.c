@@ -48,9 +48,11 @@ static void a_product_is_the_sum_for_any_rows_and_threads(void **state) {
             assert_int_equal(fr_linear_open(&l, kern, pool, ROWS, K, &err), FR_OK);
             if (threads == 3)
                 for (int r = 0; r < ROWS; r++)
-                    fr_linear_run(&l, &m, x + r * K, K, 1, y[2] + (size_t)r * 48, 48);
+                    fr_linear_run(&l,
+                                  &(fr_linear_product){&m, x + r * K, K, y[2] + (size_t)r * 48, 48},
+                                  1, 1);
             else
-                fr_linear_run(&l, &m, x, K, ROWS, y[threads - 1], 48);
+                fr_linear_run(&l, &(fr_linear_product){&m, x, K, y[threads - 1], 48}, 1, ROWS);
             fr_linear_close(&l);
             fr_matrix_close(&m);
             fr_pool_close(pool);
@@ -69,6 +71,50 @@ static void a_product_is_the_sum_for_any_rows_and_threads(void **state) {
         free(rows);
         free(own);
     }
+}
+
+// Products of two inputs and of three types in one run are those of runs of their own.
+static void products_in_one_run_are_those_of_their_own(void **state) {
+    (void)state;
+    enum { K = 64, ROWS = 3, N = 4 };
+    static const struct {
+        fr_type type;
+        int m, input;
+    } of[N] = {
+        {FR_TYPE_Q8_0, 40, 0}, {FR_TYPE_F32, 7, 0}, {FR_TYPE_Q4_0, 33, 0}, {FR_TYPE_Q8_0, 16, 1}};
+    const fr_kern *kern;
+    fr_error err;
+    fr_pool *pool;
+    fr_linear l;
+    fr_matrix m[N];
+    fr_linear_product p[N];
+    static float x[2][ROWS * K], together[N][ROWS * 48], alone[N][ROWS * 48];
+    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
+    assert_int_equal(fr_pool_open(&pool, 2, &err), FR_OK);
+    assert_int_equal(fr_linear_open(&l, kern, pool, ROWS, K, &err), FR_OK);
+    srand(6);
+    for (int i = 0; i < 2 * ROWS * K; i++)
+        x[i / (ROWS * K)][i % (ROWS * K)] = dice();
+    for (int i = 0; i < N; i++) {
+        float w[40 * K];
+        uint8_t rows[40 * K * 4];
+        for (int k = 0; k < of[i].m * K; k++)
+            w[k] = dice();
+        fr_test_quantize(of[i].type, w, rows, of[i].m * K);
+        assert_int_equal(fr_matrix_open(&m[i], of[i].type, rows, of[i].m, K, pool, "w", &err),
+                         FR_OK);
+        p[i] = (fr_linear_product){&m[i], x[of[i].input], K, alone[i], 48};
+        fr_linear_run(&l, &p[i], 1, ROWS);
+        p[i].y = together[i];
+    }
+    fr_linear_run(&l, p, N, ROWS);
+    assert_memory_equal(together, alone, sizeof alone);
+    for (int i = 0; i < N; i++) {
+        assert_true(alone[i][0] != 0 && alone[i][2 * 48 + of[i].m - 1] != 0);
+        fr_matrix_close(&m[i]);
+    }
+    fr_linear_close(&l);
+    fr_pool_close(pool);
 }
 
 // ---------------------------------------------------------------- the draft head
@@ -156,6 +202,7 @@ static void what_is_no_number_is_never_likely(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_the_sum_for_any_rows_and_threads),
+        cmocka_unit_test(products_in_one_run_are_those_of_their_own),
         cmocka_unit_test(the_draft_head_has_the_rows_of_its_ids),
         cmocka_unit_test(the_likeliest_are_the_largest_with_their_shares),
         cmocka_unit_test(what_is_no_number_is_never_likely),

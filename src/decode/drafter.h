@@ -56,6 +56,10 @@ typedef struct fr_verdict {
 
 typedef struct fr_drafter_ops {
     const char *name;
+    // For needs.prompt_rows: a new prompt begins with the n first tokens of the present context.
+    // How many of their rows (0..n) `observe` need not be shown again; it may be shown some all the
+    // same. Asked before `begin`. NULL: none.
+    int (*keep)(fr_drafter *d, int n);
     void (*begin)(fr_drafter *d,
                   const fr_context *c); // a new or changed context; before its prompt is evaluated
     // Adds candidates with honest scores; the tree knows its limits. It may hold those of other

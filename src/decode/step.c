@@ -92,8 +92,9 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
         same++;
     kept = same < kept ? same : kept;
     kept = kept < n - 1 ? kept : n - 1; // the last token is the root of the first step
-    // A drafter that reads the hidden states of the prompt has to see all of them again.
-    if (d->drafter && d->drafter->needs.prompt_rows) kept = 0;
+    // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
+    if (d->drafter && d->drafter->needs.prompt_rows)
+        kept = d->drafter->ops->keep ? d->drafter->ops->keep(d->drafter, kept) : 0;
     fr_kv_truncate(&d->kv, kept);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;

@@ -148,8 +148,14 @@ static fr_row vector_row(int parent, uint8_t wants) {
 // ---------------------------------------------------------------- pairs of the text
 
 void fr_chain_begin(fr_chain *c) {
-    fr_kv_truncate(&c->kv, 0);
-    c->n_waiting = 0;
+    fr_chain_keep(c, 0);
+}
+
+void fr_chain_keep(fr_chain *c, int pairs) {
+    assert(pairs >= 0 && pairs <= fr_chain_pairs(c));
+    const int read = c->kv.n_committed;
+    c->n_waiting = pairs > read ? pairs - read : 0;
+    if (pairs < read) fr_kv_truncate(&c->kv, pairs);
 }
 
 void fr_chain_add(fr_chain *c, const float *state, int32_t token) {

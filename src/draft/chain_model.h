@@ -51,7 +51,8 @@ void fr_chain_close(fr_chain *c); // a zeroed one is fine
 
 uint64_t fr_chain_bytes(const fr_chain *c); // of weights that a row with logits reads
 
-void fr_chain_begin(fr_chain *c); // a new text, of which nothing was read
+void fr_chain_begin(fr_chain *c);           // a new text, of which nothing was read
+void fr_chain_keep(fr_chain *c, int pairs); // the first pairs of the text, and no others
 // The next pair of the text: the target's final hidden state of a token, which is copied, and the
 // token after it. Pairs wait until fr_chain_read; when FR_CHAIN_ROWS wait already, those are read.
 void fr_chain_add(fr_chain *c, const float *state, int32_t token);

@@ -8,6 +8,15 @@ typedef struct fr_compose {
     fr_drafter *part[FR_COMPOSE_PARTS];
 } fr_compose;
 
+// As many as every part that is shown prompts can do without; others see some again.
+static int keep(fr_drafter *base, int n) {
+    for (int i = 0; i < base->n_parts; i++) {
+        fr_drafter *d = base->parts[i];
+        if (d->needs.prompt_rows) n = d->ops->keep ? d->ops->keep(d, n) : 0;
+    }
+    return n;
+}
+
 static void begin(fr_drafter *base, const fr_context *c) {
     for (int i = 0; i < base->n_parts; i++)
         if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
@@ -45,6 +54,7 @@ static void close_compose(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "compose",
+                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
                                    .attach = attach,

@@ -11,7 +11,6 @@
 #include "draft/chain_model.h"
 #include "draft/trained.h"
 #include "tree/expand.h"
-#include <assert.h>
 #include <string.h>
 
 enum {
@@ -36,11 +35,17 @@ typedef struct fr_eagle {
     int n_expanded;
 } fr_eagle;
 
-static void begin(fr_drafter *base, const fr_context *c) {
+// Of the pairs of n tokens all but the last, whose second token may be another now.
+static int keep(fr_drafter *base, int n) {
     fr_eagle *e = (fr_eagle *)base;
+    const int pairs = fr_chain_pairs(&e->chain), most = n > 0 ? n - 1 : 0;
+    fr_chain_keep(&e->chain, pairs < most ? pairs : most);
+    return fr_chain_pairs(&e->chain);
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
     (void)c;
-    fr_chain_begin(&e->chain);
-    fr_trained_begin(&e->base);
+    fr_trained_begin((fr_trained *)base);
 }
 
 // ---------------------------------------------------------------- guesses behind a node
@@ -142,7 +147,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_eagle *e = (fr_eagle *)base;
     const int n = v->tree ? v->n_path : v->n_rows, first = c->kv->n_committed - n;
-    assert(fr_chain_pairs(&e->chain) == first);
+    fr_chain_keep(&e->chain, first); // another part of the SPEC may have to see more of a prompt
     for (int i = 0; i < n; i++)
         fr_chain_add(&e->chain, fr_forward_final(c->forward, v->tree ? v->path[i] : i),
                      c->ids[first + i + 1]);
@@ -157,8 +162,12 @@ static void close_eagle(fr_drafter *base) {
     fr_free(e);
 }
 
-static const fr_drafter_ops OPS = {
-    .name = "eagle", .begin = begin, .propose = propose, .observe = observe, .close = close_eagle};
+static const fr_drafter_ops OPS = {.name = "eagle",
+                                   .keep = keep,
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_eagle};
 
 // ---------------------------------------------------------------- open
 

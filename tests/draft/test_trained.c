@@ -327,6 +327,66 @@ static void the_first_guess_is_the_likeliest_of_the_first_head(void **state) {
     close_heads(&h);
 }
 
+static void watched(fr_decoder *d, const pair *p, fr_drafter *drafter, seen *s) {
+    fr_error err;
+    if (fr_decoder_open(d, &p->target.model, CTX, FR_KV_F16, &drafter->needs, &err))
+        fail_msg("%s", err.text);
+    d->drafter = drafter;
+    d->watch = look;
+    d->watch_user = s;
+    fr_pace_open(&d->pace, NULL, false);
+}
+
+static int answer(fr_decoder *d, const int32_t *prompt, int n) {
+    fr_error err;
+    output o = {.n = 0};
+    assert_int_equal(fr_decoder_prompt(d, prompt, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+    while (o.n < TOKENS && fr_decoder_step(d, TOKENS - o.n, emit, &o)) {
+    }
+    return d->stats.prompt_reused;
+}
+
+// After another text that begins alike the block has read just what it would have read of a new
+// one, and most of what is alike is not evaluated again.
+static void a_prompt_that_goes_on_is_not_read_again(void **state) {
+    (void)state;
+    pair p;
+    int32_t prompt[PROMPT];
+    char spec[80];
+    open_pair(&p, &PACKS[5], 1);
+    fr_test_ids(prompt, PROMPT, 256, 37);
+    for (int joined = 0; joined < 2; joined++) {
+        snprintf(spec, sizeof spec, "eagle:%s%s", p.path, joined ? "+prompt-lookup" : "");
+        fr_drafter *used = open_drafter(&p, spec, true, NULL);
+        for (int same = 1; same <= 60; same += 59) {
+            static seen first, second, fresh;
+            fr_decoder d;
+            int compared = 0;
+            memset(&second, 0, sizeof second);
+            memset(&fresh, 0, sizeof fresh);
+            watched(&d, &p, used, &first);
+            answer(&d, prompt, PROMPT);
+            prompt[same] = (prompt[same] + 1) % 256;
+            d.watch_user = &second;
+            assert_int_equal(answer(&d, prompt, PROMPT), same > 1 ? same - 1 : 0);
+            fr_decoder_close(&d);
+            fr_drafter *drafter = open_drafter(&p, spec, true, NULL);
+            watched(&d, &p, drafter, &fresh);
+            answer(&d, prompt, PROMPT);
+            for (int at = 0; at < CTX && !joined; at++) // which rows ride may differ
+                if (second.first[at] && fresh.first[at]) {
+                    assert_int_equal(second.first[at], fresh.first[at]);
+                    compared++;
+                }
+            assert_true(joined || compared > TOKENS / 4);
+            fr_decoder_close(&d);
+            fr_drafter_close(drafter);
+        }
+        fr_drafter_close(used);
+    }
+    close_pair(&p);
+}
+
 static void strange_options_and_files_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -408,6 +468,7 @@ int main(void) {
         cmocka_unit_test(under_other_rules_every_pack_drafts_as_well),
         cmocka_unit_test(heads_say_what_their_formulas_say),
         cmocka_unit_test(the_first_guess_is_the_likeliest_of_the_first_head),
+        cmocka_unit_test(a_prompt_that_goes_on_is_not_read_again),
         cmocka_unit_test(strange_options_and_files_are_refused),
         cmocka_unit_test(a_pack_is_found_by_method_and_target),
     };

@@ -34,7 +34,7 @@ typedef struct chain_learner {
     // Of one step: the bases that count, and the rows whose tokens are known last.
     int counted, *base, *last;
     fr_loss_row *want;
-    fr_loss_got *got, *plain;        // [bases]
+    fr_loss_got *got;                // [bases]
     fr_loss_got *all[FR_DEPTHS + 1]; // [bases] of each step; rank COUNTS_NOT: left out
     float *distance;                 // [bases]
     float *std;                      // [d]
@@ -113,7 +113,7 @@ static void list_counted(chain_learner *m, int k) {
     const float weight = powf(0.8f, (float)(k - 1));
     m->counted = 0;
     for (int b = 0; b < m->chain.bases.n; b++) {
-        m->all[k][b] = (fr_loss_got){NAN, COUNTS_NOT};
+        m->all[k][b] = (fr_loss_got){NAN, COUNTS_NOT, NAN};
         if (!counts(m->sample[b], m->at[b] + k)) continue;
         m->base[m->counted] = b;
         m->last[m->counted] = m->chain.row[b] + k - 1;
@@ -143,23 +143,11 @@ static void scores_loss(chain_learner *m, int k, bool learns) {
         fr_rows_scatter(c->dg, dg, m->base, n, d);
 }
 
-// The same of what the states say alone (they lie in c->s still).
+// What the states say alone, of the same rows: its gradient is in that of the scores.
 static void plain_loss(chain_learner *m) {
-    fr_unrolled *c = &m->chain;
-    const int n = m->counted, d = c->shape.d;
-    if (!m->options.rank || m->options.ztail <= 0) return;
-    for (int i = 0; i < n; i++)
-        m->want[i].weight *= m->options.ztail;
-    fr_loss_run(
-        &m->loss,
-        &(fr_loss_term){.x = c->s, .ldx = d, .k = d, .w = m->learner.vocab->head, .dx = c->t}, 1,
-        m->want, n, m->plain);
-    fr_rows_scatter(c->dg, c->t, m->base, n, d);
-    for (int i = 0; i < n; i++) {
-        if (m->plain[i].nats == m->plain[i].nats)
-            m->extra += (double)m->want[i].weight * (double)m->plain[i].nats;
-        m->want[i].weight /= m->options.ztail;
-    }
+    for (int i = 0; i < m->counted && m->loss.first; i++)
+        if (m->got[i].first == m->got[i].first)
+            m->extra += (double)(m->options.ztail * m->want[i].weight) * (double)m->got[i].first;
 }
 
 static void feature_loss(chain_learner *m, int k) {
@@ -258,7 +246,7 @@ static size_t workspace(const fr_learner *l) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, depth = (size_t)m->chain.shape.depth;
     const size_t each = sizeof *m->sample + 3 * sizeof(int) + sizeof *m->real + sizeof *m->want +
-                        (2 + depth) * sizeof *m->got + sizeof *m->distance;
+                        (1 + depth) * sizeof *m->got + sizeof *m->distance;
     return m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) + rows * each;
 }
 
@@ -270,7 +258,7 @@ static void close_chain(fr_learner *l) {
     fr_loss_close(&m->loss);
     fr_params_free(&l->params);
     fr_free(m->sample), fr_free(m->at), fr_free(m->real), fr_free(m->base), fr_free(m->last);
-    fr_free(m->want), fr_free(m->got), fr_free(m->plain), fr_free(m->distance), fr_free(m->std);
+    fr_free(m->want), fr_free(m->got), fr_free(m->distance), fr_free(m->std);
     for (int k = 1; k <= FR_DEPTHS; k++)
         fr_free(m->all[k]);
     fr_free(m);
@@ -303,11 +291,10 @@ static fr_status take_lists(chain_learner *m, fr_error *err) {
     m->last = fr_alloc_array(n, sizeof *m->last);
     m->want = fr_alloc_array(n, sizeof *m->want);
     m->got = fr_alloc_array(n, sizeof *m->got);
-    m->plain = fr_alloc_array(n, sizeof *m->plain);
     m->distance = fr_alloc_array(n, sizeof *m->distance);
     m->std = fr_alloc_array((size_t)m->chain.shape.d, sizeof *m->std);
     bool ok = m->sample && m->at && m->real && m->base && m->last && m->want && m->got &&
-              m->plain && m->distance && m->std;
+              m->distance && m->std;
     for (int k = 1; k <= m->chain.shape.depth; k++)
         ok = (m->all[k] = fr_alloc_array(n, sizeof *m->all[k])) && ok;
     return ok ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", n);
@@ -327,6 +314,8 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
     if (rank && (st = fr_injection_open(&m->injection, l->gemm, config->max_rows, err))) return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
+    if (rank && m->options.ztail > 0 && (st = fr_loss_first(&m->loss, m->options.ztail, err)))
+        return st;
     if ((st = take_lists(m, err))) return st;
     if (rank) fr_injection_start(&m->injection, config->seed);
     return fr_unrolled_start(&m->chain, &m->options, config->target, config->seed, err);

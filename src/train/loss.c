@@ -3,6 +3,7 @@
 #include "train/vector.h"
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { LANES = 16 };
 
@@ -16,13 +17,20 @@ fr_status fr_loss_open(fr_loss *l, const fr_draft_vocab *vocab, fr_gemm *gemm, i
     return FR_OK;
 }
 
+fr_status fr_loss_first(fr_loss *l, float weight, fr_error *err) {
+    l->first_weight = weight;
+    l->first = fr_alloc_array((size_t)FR_LOSS_CHUNK * (size_t)l->ld, sizeof(float));
+    return l->first ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %d logits", l->ld);
+}
+
 void fr_loss_close(fr_loss *l) {
     fr_free(l->logits);
+    fr_free(l->first);
     *l = (fr_loss){0};
 }
 
 size_t fr_loss_bytes(const fr_loss *l) {
-    return (size_t)FR_LOSS_CHUNK * (size_t)l->ld * sizeof(float);
+    return (l->first ? 2 : 1) * (size_t)FR_LOSS_CHUNK * (size_t)l->ld * sizeof(float);
 }
 
 // ---------------------------------------------------------------- one row
@@ -115,7 +123,7 @@ static void run_row(const fr_loss *l, float *z, const fr_loss_row *row, bool lea
                     fr_loss_got *got) {
     const int n = l->vocab->n;
     teacher t = {0};
-    *got = (fr_loss_got){NAN, -1};
+    *got = (fr_loss_got){NAN, -1, NAN};
     if (row->sample) {
         take_teacher(&t, l->vocab, row->sample, row->row, l->top);
         got->rank = rank_of(z, n, l->vocab->index[row->sample->ids[row->row + 1]]);
@@ -137,26 +145,49 @@ static void run_row(const fr_loss *l, float *z, const fr_loss_row *row, bool lea
         z[t.id[i]] -= row->weight * t.p[i];
 }
 
+FR_CLONES static void add(float *to, const float *from, int n) {
+    for (int i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+// The first term's own logits become its gradient: that of its own loss and that of all terms'.
+static void run_first_row(const fr_loss *l, float *z, const float *all, const fr_loss_row *row,
+                          fr_loss_got *got) {
+    fr_loss_got own;
+    fr_loss_row weighed = *row;
+    weighed.weight *= l->first_weight;
+    run_row(l, z, &weighed, true, &own);
+    add(z, all, l->vocab->n);
+    got->first = own.nats;
+}
+
 // ---------------------------------------------------------------- all rows
 static void run_chunk(fr_loss *l, const fr_loss_term *terms, int n_terms, const fr_loss_row *rows,
                       int at, int n, fr_loss_got *got) {
     const int v = l->vocab->n;
-    const bool learns = terms->dx != NULL;
-    for (int t = 0; t < n_terms; t++)
+    const bool learns = terms->dx != NULL, apart = learns && l->first && n_terms > 1;
+    for (int t = 0; t < n_terms; t++) {
         fr_gemm_forward(l->gemm, l->logits, l->ld, terms[t].x + (size_t)at * (size_t)terms[t].ldx,
                         terms[t].ldx, terms[t].w, n, v, terms[t].k, t > 0);
+        if (apart && !t) memcpy(l->first, l->logits, (size_t)n * (size_t)l->ld * sizeof *l->first);
+    }
 #pragma omp parallel for schedule(static)
-    for (int i = 0; i < n; i++)
-        run_row(l, l->logits + (size_t)i * (size_t)l->ld, &rows[at + i], learns, &got[at + i]);
+    for (int i = 0; i < n; i++) {
+        float *z = l->logits + (size_t)i * (size_t)l->ld;
+        run_row(l, z, &rows[at + i], learns, &got[at + i]);
+        if (apart)
+            run_first_row(l, l->first + (size_t)i * (size_t)l->ld, z, &rows[at + i], &got[at + i]);
+    }
     if (!learns) return;
     for (int t = 0; t < n_terms; t++) {
         const fr_loss_term *term = &terms[t];
         const size_t skip = (size_t)at * (size_t)term->ldx;
-        fr_gemm_input(l->gemm, term->dx + skip, term->ldx, l->logits, l->ld, term->w, n, v, term->k,
+        const float *into = apart && !t ? l->first : l->logits;
+        fr_gemm_input(l->gemm, term->dx + skip, term->ldx, into, l->ld, term->w, n, v, term->k,
                       false);
         if (term->dw)
-            fr_gemm_weight(l->gemm, term->dw, l->logits, l->ld, term->x + skip, term->ldx, n, v,
-                           term->k, true);
+            fr_gemm_weight(l->gemm, term->dw, into, l->ld, term->x + skip, term->ldx, n, v, term->k,
+                           true);
     }
 }
 

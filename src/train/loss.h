@@ -25,8 +25,9 @@ typedef struct fr_loss_row { // what the logits of this row are to say
 } fr_loss_row;
 
 typedef struct fr_loss_got {
-    float nats; // without the weight; NaN: the row has no loss
-    int rank;   // of the token that came among the guesses, 0 the best; -1: not in the vocabulary
+    float nats;  // without the weight; NaN: the row has no loss
+    int rank;    // of the token that came among the guesses, 0 the best; -1: not in the vocabulary
+    float first; // the same of the first term's logits alone, where they count too (fr_loss_first)
 } fr_loss_got;
 
 typedef struct fr_loss {
@@ -35,6 +36,8 @@ typedef struct fr_loss {
     int top;                     // tokens of a law in the samples
     int ld;                      // stride of logits
     float *logits;               // [FR_LOSS_CHUNK][ld]
+    float *first;                // [FR_LOSS_CHUNK][ld] of the first term alone; or NULL
+    float first_weight;
 } fr_loss;
 
 enum { FR_LOSS_CHUNK = 256 };
@@ -42,6 +45,9 @@ enum { FR_LOSS_CHUNK = 256 };
 // top: tokens of a law in the samples. FR_ENOMEM.
 fr_status fr_loss_open(fr_loss *l, const fr_draft_vocab *vocab, fr_gemm *gemm, int top,
                        fr_error *err);
+// From now on, where there are several terms and gradients are wanted, `weight` times the loss of
+// what the first term says alone is added to that of all: one product serves both. FR_ENOMEM.
+fr_status fr_loss_first(fr_loss *l, float weight, fr_error *err);
 void fr_loss_close(fr_loss *l); // {0} is fine
 size_t fr_loss_bytes(const fr_loss *l);
 // Loss, ranks and (where a term has dx) gradients of the sum of weighted losses.

@@ -95,7 +95,7 @@ static int make_world(void **state) {
         fr_matrix_values(&w->opened.model.head, w->vocab.ids[i], w->vocab.head + (size_t)i * D);
     }
     w->format = (fr_shard_format){.d = D, .n_vocab = n_vocab, .top = TOP};
-    assert_int_equal(fr_gemm_open(&w->gemm, 2, FR_GEMM_F32, NULL), FR_OK);
+    assert_int_equal(fr_gemm_open(&w->gemm, 1, FR_GEMM_F32, NULL), FR_OK);
     uint64_t at = 0;
     for (int n = 0; n < SAMPLES; n++)
         make_sample(w, n, &at);

@@ -177,7 +177,8 @@ static void a_tally_follows_the_best_guesses(void **state) {
     for (int i = 0; i < 3; i++) {
         bool alive = true;
         for (int k = 0; k < 2; k++)
-            fr_tally_count(&t, k, k ? 0.5f : 1, &(fr_loss_got){1 + (float)k, ranks[i][k]}, &alive);
+            fr_tally_count(&t, k, k ? 0.5f : 1,
+                           &(fr_loss_got){.nats = 1 + (float)k, .rank = ranks[i][k]}, &alive);
     }
     assert_float_equal(fr_tally_loss(&t), (3 * 1 + 3 * 0.5 * 2) / 4.5, 1e-9);
     assert_float_equal(t.followed[0] / t.reached[0], 2.0 / 3, 1e-9);

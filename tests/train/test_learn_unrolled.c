@@ -10,6 +10,7 @@
 #include "chain_reference.h"
 #include "support/open_model.h"
 #include "train/draft_vocab.h"
+#include "train/pack_write.h"
 
 enum { D = 16, V = 24, SAMPLES = 3, ROWS = 14, TOP = REF_TOP };
 static const uint64_t seed = 77;
@@ -357,6 +358,109 @@ static void hidden_state_learns_a_batch_by_heart(void **state) {
     learns_by_heart(*state, false);
 }
 
+// ---------------------------------------------------------------- the target's last layer
+// The score of two positions, with W's rows as the target has them and turned as the target does.
+static double turned_score(const float *q, const float *k, const double *a, const double *b, int pa,
+                           int pb, bool halves, double base) {
+    enum { HEAD = 8 };
+    double x[2][HEAD], sum = 0;
+    for (int i = 0; i < HEAD; i++) {
+        x[0][i] = x[1][i] = 0;
+        for (int c = 0; c < D; c++) {
+            x[0][i] += (double)q[i * D + c] * a[c];
+            x[1][i] += (double)k[i * D + c] * b[c];
+        }
+    }
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < HEAD / 2; i++) {
+            const double angle = (side ? pb : pa) * pow(base, -2.0 * i / HEAD);
+            double *u = &x[side][halves ? i : 2 * i],
+                   *v = &x[side][halves ? i + HEAD / 2 : 2 * i + 1];
+            const double was = *u;
+            *u = was * cos(angle) - *v * sin(angle);
+            *v = *v * cos(angle) + was * sin(angle);
+        }
+    for (int i = 0; i < HEAD; i++)
+        sum += x[0][i] * x[1][i];
+    return sum;
+}
+
+// The target is of the kind that turns neighbours; the block turns halves.
+static void a_start_from_the_target_keeps_its_scores(void **state) {
+    world *w = *state;
+    const fr_model *m = &w->opened.model;
+    assert_false(m->config.neox);
+    fr_learner *l = open_learner(w, true, 2, (const char *const[]){"init=target", "ffn=32", NULL});
+    const fr_layer *last = &m->layers[m->config.n_layer - 1];
+    float q[8 * D], k[8 * D];
+    double a[D], b[D];
+    for (int c = 0; c < D; c++)
+        a[c] = fr_uniform(seed, (uint64_t)c) - 0.5, b[c] = fr_uniform(seed + 1, (uint64_t)c) - 0.5;
+    for (int head = 0; head < 2; head++) { // the heads of keys, and the first two of queries
+        for (int i = 0; i < 8; i++) {
+            fr_matrix_values(&last->q, head * 8 + i, q + i * D);
+            fr_matrix_values(&last->k, head * 8 + i, k + i * D);
+        }
+        const int at = head * 8 * D, base = (int)m->config.rope_base;
+        const float *own_q =
+            fr_param_w(&l->params, fr_params_find(&l->params, "blk.0.attn_q.weight"));
+        const float *own_k =
+            fr_param_w(&l->params, fr_params_find(&l->params, "blk.0.attn_k.weight"));
+        const double want = turned_score(q, k, a, b, 9, 4, false, base);
+        const double got = turned_score(own_q + at, own_k + at, a, b, 9, 4, true, base);
+        assert_true(fabs(got - want) <= 1e-9 * (1 + fabs(want)));
+    }
+    float row[32]; // the widths agree, so the feed-forward part is the target's too
+    fr_matrix_values(&last->down, 5, row);
+    const int down = fr_params_find(&l->params, "blk.0.ffn_down.weight");
+    assert_memory_equal(fr_param_w(&l->params, down) + 5 * 32, row, sizeof row);
+    l->ops->close(l);
+}
+
+// ---------------------------------------------------------------- packs
+static uint32_t number_of(const fr_gguf *g, const char *key) {
+    uint32_t value = 0;
+    assert_int_equal(fr_gguf_get_u32(g, key, &value, NULL), FR_OK);
+    return value;
+}
+
+static void what_is_written_can_be_read(void **state) {
+    world *w = *state;
+    fr_learner *l = open_learner(w, false, 3, (const char *const[]){"rank=6", "ffn=64", NULL});
+    fr_gguf_writer *writer;
+    void *data;
+    size_t bytes;
+    fr_gguf *g;
+    bool gate = false;
+    stir(l);
+    assert_int_equal(fr_gguf_writer_open(&writer, NULL), FR_OK);
+    l->ops->write(l, writer, FR_TYPE_F32);
+    assert_int_equal(fr_gguf_writer_finish_memory(writer, &data, &bytes, NULL), FR_OK);
+    assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "pack", NULL), FR_OK);
+    assert_int_equal(number_of(g, "forerun.heads"), 3);
+    assert_int_equal(number_of(g, "forerun.n_head"), 4);
+    assert_int_equal(number_of(g, "forerun.n_kv"), 2);
+    assert_int_equal(number_of(g, "forerun.head_dim"), 8);
+    assert_int_equal(number_of(g, "forerun.d_ff"), 64);
+    assert_int_equal(number_of(g, "forerun.rank"), 6);
+    assert_int_equal(fr_gguf_get_bool(g, "forerun.gate", &gate, NULL), FR_OK);
+    assert_true(gate);
+    float *was = fr_alloc_array(l->params.n_floats, sizeof *was);
+    memcpy(was, l->params.w, l->params.n_floats * sizeof *was);
+    memset(l->params.w, 0, l->params.n_floats * sizeof *was);
+    assert_int_equal(fr_pack_read_params(&l->params, g, NULL), FR_OK);
+    for (int i = 0; i < l->params.n; i++) {
+        const fr_param *item = &l->params.item[i];
+        assert_memory_equal(fr_param_w(&l->params, i), was + item->at,
+                            (size_t)item->rows * (size_t)item->cols * sizeof *was);
+    }
+    assert_true(l->ops->workspace(l) > 0);
+    fr_gguf_close(g);
+    fr_gguf_writer_close(writer);
+    fr_free(data), fr_free(was);
+    l->ops->close(l);
+}
+
 // ---------------------------------------------------------------- options
 static void wrong_options_are_refused(void **state) {
     world *w = *state;
@@ -390,6 +494,8 @@ int main(void) {
         cmocka_unit_test(gradients_of_batches_add_up),
         cmocka_unit_test(eagle_learns_a_batch_by_heart),
         cmocka_unit_test(hidden_state_learns_a_batch_by_heart),
+        cmocka_unit_test(a_start_from_the_target_keeps_its_scores),
+        cmocka_unit_test(what_is_written_can_be_read),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, make_world, free_world);

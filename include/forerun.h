@@ -123,6 +123,19 @@ typedef struct fr_request { // one generation
     void *user;
 } fr_request;
 
+// What a drafter counts of itself in a generation, beyond what is counted of all of them: a sum, or
+// a mean of sum / of. Names live as long as the program.
+enum { FR_DRAFT_COUNTS = 32 };
+typedef struct fr_draft_count {
+    const char *drafter, *name;
+    bool mean;
+    double sum, of;
+} fr_draft_count;
+typedef struct fr_draft_counts { // no two of the same drafter and name
+    int n;
+    fr_draft_count count[FR_DRAFT_COUNTS];
+} fr_draft_counts;
+
 enum { FR_MAX_DEPTH = 64, FR_COUNTED_ROWS = 64 };
 typedef struct fr_stats {
     fr_finish finish;
@@ -141,6 +154,7 @@ typedef struct fr_stats {
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
     double seconds_by_rows[FR_COUNTED_ROWS + 1];
     double expected; // tokens by the drafter's own estimate: 1 and its scores, of all passes
+    fr_draft_counts draft;
 } fr_stats;
 
 // Generated tokens (prompt not included) and their text stay valid until the next call on the

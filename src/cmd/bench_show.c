@@ -41,7 +41,7 @@ static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
 
 static json_t *work_json(const fr_tally *t) {
     const double passes = (double)t->passes;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tokens_per_pass",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tokens_per_pass",
                      fr_cmd_real(fr_cmd_rate((double)t->tokens, passes)),
                      "expected_tokens_per_pass", fr_cmd_real(fr_cmd_rate(t->expected, passes)),
                      "accepted_by_depth", fr_cmd_depths(t->accepted, t->offered), "draft_share",
@@ -49,7 +49,8 @@ static json_t *work_json(const fr_tally *t) {
                      fr_cmd_real(fr_cmd_rate((double)t->rows, passes)), "acceptance",
                      fr_cmd_real(t->break_even.reached), "break_even",
                      fr_cmd_real(t->break_even.acceptance), "break_even_tokens_per_pass",
-                     fr_cmd_real(t->break_even.tokens_per_pass), "passes_by_rows", passes_json(t));
+                     fr_cmd_real(t->break_even.tokens_per_pass), "passes_by_rows", passes_json(t),
+                     "draft_stats", fr_cmd_draft_counts(&t->counts));
 }
 
 static json_t *run_json(const fr_bench *b, const fr_bench_run *run, int set) {

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "cmd/samples.h"
+#include "decode/counts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static void add_counts(fr_tally *t, const fr_tally *from) {
     t->passes += from->passes;
     t->rows += from->rows;
     t->expected += from->expected;
+    fr_counts_merge(&t->counts, &from->counts);
     for (int i = 0; i < FR_MAX_DEPTH; i++) {
         t->offered[i] += from->offered[i];
         t->accepted[i] += from->accepted[i];
@@ -67,6 +69,7 @@ fr_status fr_tally_add(fr_tally *t, const fr_stats *s, size_t bytes, fr_pair pai
                     .passes = s->passes,
                     .rows = s->rows,
                     .expected = s->expected,
+                    .counts = s->draft,
                     .pairs = &pair,
                     .n_pairs = 1,
                     .least = pair.speedup,

@@ -42,7 +42,8 @@ typedef struct fr_tally { // {0} is empty
     int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH];
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
     double seconds_by_rows[FR_COUNTED_ROWS + 1];
-    double expected; // tokens, by the scores of the trees
+    double expected;        // tokens, by the scores of the trees
+    fr_draft_counts counts; // of the drafter itself
     fr_pair *pairs;
     size_t n_pairs, cap_pairs;
     double least, most;             // of the pairs

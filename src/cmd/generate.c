@@ -3,6 +3,7 @@
 #include "cmd/generate.h"
 #include "base/clock.h"
 #include "decode/accept.h"
+#include "decode/counts.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,17 @@ double fr_cmd_tokens_per_pass(const fr_stats *s) {
 const char *fr_cmd_finish(fr_finish finish) {
     if (finish == FR_FINISH_INTERRUPTED) return "interrupted";
     return finish == FR_FINISH_STOP ? "stop" : "length";
+}
+
+json_t *fr_cmd_draft_counts(const fr_draft_counts *counts) {
+    json_t *all = json_object();
+    for (int i = 0; all && i < counts->n; i++) {
+        const fr_draft_count *c = &counts->count[i];
+        if (!json_object_get(all, c->drafter)) json_object_set_new(all, c->drafter, json_object());
+        json_object_set_new(json_object_get(all, c->drafter), c->name,
+                            fr_cmd_real(fr_count_value(c)));
+    }
+    return all;
 }
 
 json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered) {

@@ -37,6 +37,8 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece);
 double fr_cmd_rate(double count, double seconds);
 double fr_cmd_tokens_per_pass(const fr_stats *stats);
 const char *fr_cmd_finish(fr_finish finish); // "stop", "length", "interrupted"
+// {"DRAFTER": {"NAME": value, ...}, ...}; null is a mean of nothing.
+json_t *fr_cmd_draft_counts(const fr_draft_counts *counts);
 json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered); // shares by depth
 // One line on stderr. load < 0: leaves the load time out.
 void fr_cmd_print_stats(const fr_stats *stats, double load, uint64_t seed, bool sampled);

@@ -70,6 +70,8 @@ typedef struct fr_drafter_ops {
                   int max); // new n
     void (*observe)(fr_drafter *d, const fr_context *c,
                     const fr_verdict *v); // after commit; results still readable
+    void (*report)(const fr_drafter *d,
+                   fr_draft_counts *to); // adds (counts.h) what it counted since `begin`
     void (*close)(fr_drafter *d);
 } fr_drafter_ops;
 

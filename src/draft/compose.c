@@ -47,6 +47,11 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
             base->parts[i]->ops->observe(base->parts[i], c, v);
 }
 
+static void report(const fr_drafter *base, fr_draft_counts *to) {
+    for (int i = 0; i < base->n_parts; i++)
+        if (base->parts[i]->ops->report) base->parts[i]->ops->report(base->parts[i], to);
+}
+
 static void close_compose(fr_drafter *base) {
     for (int i = 0; i < base->n_parts; i++)
         base->parts[i]->ops->close(base->parts[i]);
@@ -59,6 +64,7 @@ static const fr_drafter_ops OPS = {.name = "compose",
                                    .propose = propose,
                                    .attach = attach,
                                    .observe = observe,
+                                   .report = report,
                                    .close = close_compose};
 
 static bool unite(fr_needs *all, const fr_needs *n) {

@@ -226,6 +226,8 @@ static void decode(fr_output_state *g) {
     fr_finish finish = out->stats.finish;
     out->stats = d->stats;
     out->stats.finish = finish;
+    if (d->drafter && d->drafter->ops->report)
+        d->drafter->ops->report(d->drafter, &out->stats.draft);
     out->stats.seconds_decode = fr_seconds() - start;
 }
 

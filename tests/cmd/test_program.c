@@ -223,6 +223,7 @@ static void run_answers_with_the_promised_document(void **state) {
                                        "prompt_tok_s",
                                        "rows_per_pass",
                                        "accepted_by_depth",
+                                       "draft_stats",
                                        "peak_rss_bytes"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!json_object_get(root, keys[i])) fail_msg("no %s", keys[i]);
@@ -420,6 +421,7 @@ static void bench_compares_with_plain_decoding(void **state) {
         if (i < 2) assert_string_equal(json_string_value(json_object_get(run, "used")), names[i]);
         assert_true(json_is_true(json_object_get(run, "identical")));
         assert_true(json_is_array(json_object_get(run, "accepted_by_depth")));
+        assert_true(json_is_object(json_object_get(run, "draft_stats")));
         assert_true(number_of(run, "tokens") == number_of(json_array_get(runs, 0), "tokens"));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             number_of(run, keys[k]);

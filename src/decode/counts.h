@@ -1,0 +1,14 @@
+// counts.h — what drafters count of themselves, by name: sums and means that add up over answers.
+#ifndef FR_DECODE_COUNTS_H
+#define FR_DECODE_COUNTS_H
+#include "forerun.h"
+
+// Adds to the count of the same drafter and name, or makes a new one; where the list is full it is
+// left out.
+void fr_counts_add(fr_draft_counts *all, const fr_draft_count *count);
+void fr_counts_merge(fr_draft_counts *all, const fr_draft_counts *from);
+
+// The sum, or sum / of; NAN for a mean of nothing.
+double fr_count_value(const fr_draft_count *count);
+
+#endif

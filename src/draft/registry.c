@@ -39,6 +39,19 @@ static const struct {
       true},
      3,
      fr_eagle_open},
+    {{"hidden-state", "a trained chain of hidden states, into which tokens are put late",
+      "a pack; without one it is looked for, by the model's fingerprint",
+      "mode=NAME     what becomes of a chain that is left over: fresh, reuse, fused, union or "
+      "auto\n"
+      "depth=N       states of a chain, 1 to 16; default: as many as pay\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n"
+      "lambda=X      weight of what is left over in fused, 0 to 4 (default 0.3)\n"
+      "candidates=N  tokens of each level that are looked at, 1 to 256 (default 64)\n"
+      "iterative=N   1: every state reads the guess before it; its logits one by one (default 0)\n"
+      "inject=N      0: without what a token says of the next one (default 1)\n",
+      true},
+     3,
+     fr_hidden_state_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

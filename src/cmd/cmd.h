@@ -28,7 +28,7 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     int pack_type, depth, vocab, batch_rows, accumulate;
     double lr, every;
     uint64_t steps, limit_rows;
-    bool resume;
+    bool resume, given;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
     bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,

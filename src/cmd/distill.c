@@ -4,6 +4,7 @@
 #include "cmd/prompts.h"
 #include "cmd/talk.h"
 #include "gguf/hash.h"
+#include "train/sources.h"
 #include "json/value.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -413,6 +414,9 @@ static fr_status open_all(distill *d, fr_error *err) {
     if (!st) st = open_output(d, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
     if (!st && p->capture) st = fr_shards_open(&d->present, p->capture, f.target, err);
+    if (!st && p->capture)
+        st = fr_sources_add(p->capture, p->answers == FR_ANSWERS_OWN ? "own" : "given", p->files,
+                            err);
     if (!st) st = list_jobs(d, err);
     if (st) return st;
     if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))

@@ -27,7 +27,9 @@ static int report(const fr_training *t) {
 static int check(const fr_cmd_args *args) {
     const int code = fr_cmd_check("train", args);
     if (code) return code;
-    if (!args->data) return fr_cmd_usage("train", "--data: a folder of shards is needed");
+    if (!args->data)
+        return fr_cmd_usage("train",
+                            "--data: a folder of shards or a file of conversations is needed");
     if (!args->output) return fr_cmd_usage("train", "-o: a FILE for the pack is needed");
     if (!args->time == !args->steps)
         return fr_cmd_usage("train", "--time or --steps: how long is needed, once");
@@ -59,9 +61,11 @@ static const fr_option model_options[] = {
     {"threads", 't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL},
     {.name = NULL}};
 static const fr_option options[] = {
-    {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'", 0, 0, NULL},
+    {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR|FILE,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'; or files of conversations (JSON lines, plain or packed by gzip), which the model answers first: PACK.data", 0, 0, NULL},
+    {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "learn from the answers that stand in the files, instead of the model's own", 0, 0, NULL},
+    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
     {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
-    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "train so long: 90s, 60m, 2h", 0, 0, NULL},
+    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "all of it in so long: 90s, 60m, 2h; answers take four tenths of it", 0, 0, NULL},
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
@@ -99,7 +103,7 @@ const fr_cmd fr_cmd_train = {
      .min_args = 1,
      .max_args = 1,
      .words = "medusa",
-     .example = "forerun train medusa -m models/smollm2-135m.gguf --data states -o medusa.gguf "
-                "--time 30m",
+     .example = "forerun train medusa -m models/smollm2-135m.gguf --data prompts.jsonl -o "
+                "medusa.gguf --time 60m",
      .groups = {&group, &learning_group, &model_group, &fr_cmd_output_options}},
     run_train};

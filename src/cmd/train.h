@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "train/draft_vocab.h"
 #include "train/learners.h"
+#include "train/sources.h"
 #include "train/train.h"
 
 typedef struct fr_training {
@@ -17,6 +18,7 @@ typedef struct fr_training {
     char fingerprint[FR_GGUF_FINGERPRINT];
     char *folders[FR_DATASET_FOLDERS]; // of shards
     int n_folders;
+    fr_sources sources; // of these
     fr_dataset data;
     fr_draft_vocab vocab;
     fr_gemm *gemm;
@@ -33,6 +35,14 @@ typedef struct fr_training {
 fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
                            fr_error *err);
 void fr_training_close(fr_training *t);
+
+// ---------------------------------------------------------------- train_data.c
+enum { FR_TRAIN_MOST_LAYERS = 512 };
+// Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
+// the part of `seconds` that is right for it (0: by tokens), or as they stand there (--given).
+// *took: seconds. What an earlier run left is gone on with.
+fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const char *folder,
+                              double seconds, double *took, fr_error *err);
 
 // ---------------------------------------------------------------- train_report.c
 void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr

@@ -8,31 +8,50 @@
 #include <sys/stat.h>
 
 // ---------------------------------------------------------------- data
-// The folder of shards that an item of --data stands for.
-static fr_status folder_of(fr_training *t, const char *item, size_t n, fr_error *err) {
-    struct stat s;
+static fr_status add_folder(fr_training *t, const char *name, fr_error *err) {
     if (t->n_folders == FR_DATASET_FOLDERS)
         return fr_fail(err, FR_EARG, "--data: expected at most %d folders", FR_DATASET_FOLDERS);
-    char *name = fr_alloc_zero(n + 1);
-    if (!name) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    memcpy(name, item, n);
-    t->folders[t->n_folders++] = name;
-    if (stat(name, &s)) return fr_fail(err, FR_EIO, "%s: %m", name);
-    if (!S_ISDIR(s.st_mode))
-        return fr_fail(err, FR_EARG,
-                       "%s: expected a folder of shards, as 'distill --capture' or 'capture' makes "
-                       "it of a file of conversations",
-                       name);
+    char *copy = fr_alloc_zero(strlen(name) + 1);
+    if (!copy) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    t->folders[t->n_folders++] = strcpy(copy, name);
     return FR_OK;
 }
 
-static fr_status list_folders(fr_training *t, fr_error *err) {
+// Folders of --data as they are; files as "FILE,FILE,...".
+static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
     fr_status st = FR_OK;
     for (const char *item = t->args->data; item && !st;) {
         const size_t n = strcspn(item, ",");
-        st = folder_of(t, item, n, err);
+        char name[4096];
+        struct stat s;
+        snprintf(name, sizeof name, "%.*s", (int)n, item);
+        if (stat(name, &s))
+            st = fr_fail(err, FR_EIO, "%s: %m", name);
+        else if (S_ISDIR(s.st_mode))
+            st = add_folder(t, name, err);
+        else if (!(st = fr_buffer_add(files, ",", files->n > 0, err)))
+            st = fr_buffer_add(files, name, n, err);
         item = item[n] ? item + n + 1 : NULL;
     }
+    return st;
+}
+
+// Files become a folder beside the pack. Process 0 does it; a training that is gone on with has it.
+static fr_status open_data(fr_training *t, fr_error *err) {
+    fr_buffer files = {0};
+    char folder[4096];
+    double took = 0;
+    fr_status st = list_data(t, &files, err);
+    if (!st && files.n) {
+        snprintf(folder, sizeof folder, "%s.data", t->args->output);
+        if (!t->args->resume && !t->comm.rank)
+            st = fr_training_answers(t->args, files.data, folder, t->seconds, &took, err);
+        if (!st) st = add_folder(t, folder, err);
+        if (t->seconds > 0) t->seconds -= took < t->seconds ? took : t->seconds / 2;
+    }
+    fr_comm_share(&t->comm, &st, sizeof st); // the others wait for the files
+    if (!st) st = fr_sources_read(&t->sources, (const char *const *)t->folders, t->n_folders, err);
+    fr_buffer_free(&files);
     return st;
 }
 
@@ -115,20 +134,25 @@ static void name_training(fr_training *t) {
 static void name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
     const size_t room = sizeof t->command;
+    char data[1024] = "";
+    for (int i = 0; i < t->sources.n; i++) // names alone: a pack goes to other machines
+        snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
+                 t->sources.name[i]);
     size_t n = (size_t)snprintf(t->command, room,
                                 "forerun train %s -m %s --data %s -o %s --batch-rows %d "
                                 "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
-                                t->method->name, a->model, a->data, a->output, a->batch_rows,
-                                a->accumulate, a->lr, t->learner->depth, t->vocab.n,
-                                (unsigned long long)a->seed);
+                                t->method->name, fr_base_name(a->model), data,
+                                fr_base_name(a->output), a->batch_rows, a->accumulate, a->lr,
+                                t->learner->depth, t->vocab.n, (unsigned long long)a->seed);
     if (n < room && a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
                               (unsigned long long)a->steps);
     if (n < room && !a->steps)
-        n += (size_t)snprintf(t->command + n, room - n, " --time %.0fs", t->seconds);
+        n += (size_t)snprintf(t->command + n, room - n, " --time %s", a->time);
     for (int i = 0; i < a->settings.n && n < room; i++)
         n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
-    if (n < room && a->init) snprintf(t->command + n, room - n, " --init %s", a->init);
+    if (n < room && a->init)
+        snprintf(t->command + n, room - n, " --init %s", fr_base_name(a->init));
 }
 
 static bool watch(void *user, const fr_train *train) {
@@ -142,9 +166,11 @@ static fr_status keep(void *user, const fr_train *train, fr_error *err) {
     const fr_train_state *s = &train->state;
     const fr_pack_facts facts = {.target_name = t->target.config.name,
                                  .target = t->fingerprint,
-                                 .data = (const char *const *)t->folders,
-                                 .n_data = t->n_folders,
-                                 .answers = "own",
+                                 .data = (const char *const *)t->sources.name,
+                                 .n_data = t->sources.n,
+                                 .answers = !t->sources.given ? "own"
+                                            : !t->sources.own ? "given"
+                                                              : "own and given",
                                  .command = t->command,
                                  .rows = s->best_rows,
                                  .steps = s->best_step,
@@ -197,8 +223,8 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
     if ((st = fr_learner_find(&t->method, method, err))) return st;
     if ((st = fr_comm_open(&t->comm, err))) return st;
-    if ((st = list_folders(t, err))) return st;
     if ((st = check_outputs(t, err))) return st;
+    if ((st = open_data(t, err))) return st;
     if ((st = open_target(t, err))) return st;
     if ((st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
                               t->fingerprint, args->batch_rows, args->limit_rows, err)))
@@ -217,6 +243,7 @@ void fr_training_close(fr_training *t) {
     fr_dataset_close(&t->data);
     for (int i = 0; i < t->n_folders; i++)
         fr_free(t->folders[i]);
+    fr_sources_close(&t->sources);
     fr_model_close(&t->target);
     fr_pool_close(t->pool);
     fr_tokenizer_close(t->tokenizer);

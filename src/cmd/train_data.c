@@ -1,0 +1,62 @@
+// train_data.c — conversations to shards, as the first part of a training.
+#include "base/clock.h"
+#include "base/pool.h"
+#include "cmd/distill.h"
+#include "cmd/train.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// Of a training by time so much goes into answers: then each is learned from about twice.
+static const double ANSWERS_SHARE = 0.4;
+enum { ANSWERS_BY_STEPS = 300000 }; // tokens, where neither --time nor --tokens says how many
+
+static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds) {
+    plan->n_predict = 256;
+    plan->most = 640;
+    plan->sampled = 0.2;
+    plan->temp = 0.8;
+    plan->tokens = a->enough;
+    if (!a->enough && seconds > 0) plan->seconds = ANSWERS_SHARE * seconds;
+    if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
+}
+
+// tap=LAYER of the drafter's own settings.
+static fr_status read_taps(fr_distill_plan *plan, const fr_cmd_args *a, fr_error *err) {
+    int32_t layer;
+    int n = 0;
+    for (int i = 0; i < a->settings.n; i++) {
+        if (strncmp(a->settings.item[i], "tap=", 4)) continue;
+        const fr_status st = fr_cmd_numbers(a->settings.item[i] + 4, "--set tap", 0,
+                                            FR_TRAIN_MOST_LAYERS, &layer, 1, &n, err);
+        if (st) return st;
+        plan->taps[0] = layer;
+        plan->n_taps = 1;
+    }
+    return FR_OK;
+}
+
+fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const char *folder,
+                              double seconds, double *took, fr_error *err) {
+    const double start = fr_seconds();
+    fr_engine *engine = NULL;
+    fr_distill_stats stats;
+    fr_distill_plan plan = {.files = files,
+                            .answers = args->given ? FR_ANSWERS_GIVEN : FR_ANSWERS_OWN,
+                            .width = 32,
+                            .turns = 2,
+                            .most = 1024,
+                            .tokens = args->enough,
+                            .seed = args->seed,
+                            .capture = folder};
+    if (!args->given) own_plan(&plan, args, seconds);
+    fr_status st = read_taps(&plan, args, err);
+    if (!st) st = fr_cmd_engine_open(&engine, args, err);
+    if (!st) {
+        fr_pool_adapt(engine->pool, false);
+        st = fr_distill_run(engine, args, &plan, &stats, err);
+    }
+    fr_engine_close(engine);
+    *took = fr_seconds() - start;
+    return st;
+}

@@ -4,12 +4,18 @@
 // and on nothing else. bf16 goes through its matmul primitive (f32 sums) on copies of the inputs;
 // primitives of shapes that come back are kept by the library itself. A product cannot fail: where
 // a bf16 one finds no memory, the f32 one does the work.
+//
+// oneDNN's generated code uses the stack pointer as one more register, and a signal's frame would
+// be written to wherever it points, into the matrices or the heap. So no thread takes a signal
+// while it is in there: threads of the team never do, the caller's are held back for the product.
 #include "train/gemm.h"
 #include "base/alloc.h"
 #include "base/pool.h"
 #include "kern/half.h"
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
+#include <signal.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -50,6 +56,34 @@ static fr_status open_bf16(fr_gemm *g, fr_error *err) {
     return FR_OK;
 }
 
+static sigset_t hold_signals(void) {
+    sigset_t all, was;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    return was;
+}
+
+static void release_signals(const sigset_t *was) {
+    pthread_sigmask(SIG_SETMASK, was, NULL);
+}
+
+#ifdef _OPENMP
+static _Thread_local int team; // threads that this one last made a team of
+#endif
+
+// oneDNN takes as many threads as OpenMP would, which is a setting of the calling thread. The team
+// is made here, and what the caller does is not asked of it: its threads hear no signals.
+static void use_threads(const fr_gemm *g) {
+#ifdef _OPENMP
+    if (team == g->threads && omp_get_max_threads() == team) return;
+    omp_set_num_threads(team = g->threads);
+#pragma omp parallel
+    if (omp_get_thread_num()) hold_signals();
+#else
+    (void)g;
+#endif
+}
+
 fr_status fr_gemm_open(fr_gemm **out, int threads, fr_gemm_type type, fr_error *err) {
     if (type == FR_GEMM_BF16 && !has_bf16())
         return fr_fail(err, FR_EUNSUP, "train: this CPU has no bf16 products");
@@ -58,11 +92,13 @@ fr_status fr_gemm_open(fr_gemm **out, int threads, fr_gemm_type type, fr_error *
     g->threads = threads > 0 ? threads : fr_pool_default_threads();
     g->bf16 = type == FR_GEMM_BF16 || (type == FR_GEMM_AUTO && has_bf16());
     const fr_status st = g->bf16 ? open_bf16(g, err) : FR_OK;
-    if (st)
+    if (st) {
         fr_gemm_close(g);
-    else
-        *out = g;
-    return st;
+        return st;
+    }
+    use_threads(g);
+    *out = g;
+    return FR_OK;
 }
 
 void fr_gemm_close(fr_gemm *g) {
@@ -82,19 +118,12 @@ int fr_gemm_threads(const fr_gemm *g) {
     return g->threads;
 }
 
-// oneDNN takes as many threads as OpenMP would, which is a setting of the calling thread.
-static void use_threads(const fr_gemm *g) {
-#ifdef _OPENMP
-    if (omp_get_max_threads() != g->threads) omp_set_num_threads(g->threads);
-#else
-    (void)g;
-#endif
-}
-
 static void multiply_f32(const product *p) {
+    const sigset_t was = hold_signals();
     const dnnl_status_t st =
         dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->b_transposed ? 'T' : 'N', p->m, p->n, p->k, 1.0f,
                    p->a, p->lda, p->b, p->ldb, p->add ? 1.0f : 0.0f, p->c, p->ldc);
+    release_signals(&was);
     assert(st == dnnl_success); // what it checks are sizes and strides
     (void)st;
 }
@@ -166,7 +195,9 @@ static bool multiply_bf16(fr_gemm *g, const product *p) {
         ok = !dnnl_memory_create(&memory[i], &md[i], g->engine, data[i]);
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, memory[0]}, {DNNL_ARG_WEIGHTS, memory[1]}, {DNNL_ARG_DST, memory[2]}};
+    const sigset_t was = hold_signals();
     ok = ok && !dnnl_primitive_execute(run, g->stream, 3, args) && !dnnl_stream_wait(g->stream);
+    release_signals(&was);
     for (int i = 0; i < 3; i++)
         if (memory[i]) dnnl_memory_destroy(memory[i]);
     if (run) dnnl_primitive_destroy(run);

@@ -9,7 +9,9 @@
 #include "decode/sampler.h"
 #include "train/gemm.h"
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 
 enum { GAP = 3, MOST = 700 };
 static const uint64_t seed = 20260101;
@@ -141,6 +143,37 @@ static void an_empty_sum_is_zero(void **state) {
     fr_gemm_close(g);
 }
 
+static volatile sig_atomic_t rung;
+static void ring(int number) {
+    (void)number;
+    rung++;
+}
+
+// A signal's frame lies where the stack pointer points; products must not be caught with it
+// elsewhere.
+static void signals_harm_no_product(void **state) {
+    (void)state;
+    enum { N = 267, M = 600, K = 576 };
+    const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = ring}, was;
+    float *x = numbers(N * K, 1), *w = numbers(M * K, 2);
+    float *a = fr_alloc_array(N * M, sizeof *a), *b = fr_alloc_array(N * M, sizeof *b);
+    fr_gemm *g;
+    assert_int_equal(fr_gemm_open(&g, 2, FR_GEMM_AUTO, NULL), FR_OK);
+    fr_gemm_forward(g, a, M, x, K, w, N, M, K, false);
+    sigaction(SIGALRM, &action, &was);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 1000 && rung < 100; i++) {
+        fr_gemm_forward(g, b, M, x, K, w, N, M, K, false);
+        assert_memory_equal(a, b, N * M * sizeof *a);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &was, NULL);
+    assert_true(rung > 0);
+    fr_gemm_close(g);
+    fr_free(x), fr_free(w), fr_free(a), fr_free(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f32_products_are_sums),
@@ -148,6 +181,7 @@ int main(void) {
         cmocka_unit_test(auto_is_f32_or_bf16_as_the_processor_has_it),
         cmocka_unit_test(the_same_product_gives_the_same_bits),
         cmocka_unit_test(an_empty_sum_is_zero),
+        cmocka_unit_test(signals_harm_no_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "oom/counted.h"
 #include "support/tiny_model.h"
+#include "support/tiny_pack.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,17 +59,34 @@ static fr_status live(story *s, fr_error *err) {
     return st;
 }
 
+static void write_pack(const char *model, const char *drafter, char *path) {
+    static const fr_tiny_pack packs[] = {
+        {.kind = FR_PACK_MEDUSA, .type = FR_TYPE_Q8_0},
+        {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0},
+        {.kind = FR_PACK_HIDDEN_STATE, .type = FR_TYPE_Q8_0, .rank = 32}};
+    fr_engine *e;
+    fr_error err;
+    if (fr_engine_open(&e, model, &(fr_engine_options){.threads = 1}, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 3; i++)
+        if (strstr(drafter, fr_pack_kind_name(packs[i].kind)))
+            fr_tiny_pack_write(path, &packs[i], &e->model);
+    fr_engine_close(e);
+}
+
 // Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it. A
-// drafter that ends in ':' gets the same model as its file.
+// drafter that ends in ':' gets the same model as its file, or a pack for it.
 static void fail_every_call(const char *arch, const char *drafter, bool low_memory, bool on) {
-    char path[] = "oom-XXXXXX";
+    char path[] = "oom-XXXXXX", pack[] = "oom-pack-XXXXXX";
     const fr_tiny_options tiny = {.arch = arch, .type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 3};
     fr_error err = {0};
     close(mkstemp(path));
+    const bool of_model = strstr(drafter, "draft-model"), has_file = strchr(drafter, ':');
     char spec[64];
-    snprintf(spec, sizeof spec, "%s%s", drafter, strchr(drafter, ':') ? path : "");
     story truth = {.path = path, .drafter = spec, .low_memory = low_memory}, s = truth;
     if (fr_tiny_write(&tiny, path, &err)) fail_msg("%s", err.text);
+    if (has_file && !of_model) write_pack(path, drafter, pack);
+    snprintf(spec, sizeof spec, "%s%s", drafter, !has_file ? "" : of_model ? path : pack);
     if (live(&truth, &err)) fail_msg("%s", err.text);
     assert_int_equal(truth.n_tokens, N_PREDICT);
 
@@ -95,6 +113,7 @@ static void fail_every_call(const char *arch, const char *drafter, bool low_memo
         if (!failures) break;
     }
     unlink(path);
+    unlink(pack);
     assert_in_range(n, 10, MAX_CALLS - 1); // the wrapping is at work, and it ends
     assert_true(refused > 10);
     print_message("%s, %s: %d calls, %d refused\n", arch, drafter, n - 1, refused);
@@ -107,6 +126,9 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("gemma3", "prompt-lookup", false, false);
     fail_every_call("phi3", "none", true, false);
     fail_every_call("llama", "prompt-lookup+draft-model:", false, false);
+    fail_every_call("llama", "medusa:", false, false);
+    fail_every_call("qwen2", "prompt-lookup+eagle:", false, false);
+    fail_every_call("llama", "hidden-state:", true, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {

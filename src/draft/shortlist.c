@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
-// The list is a heap whose least logit stands in front, so that one comparison turns most away.
+// The list is a heap whose least logit stands in front.
 
 static void put(fr_shortlist *list, int at, int32_t index, float z) {
     list->index[at] = index;
@@ -26,12 +26,32 @@ static void rise(fr_shortlist *list, int32_t index, float z) {
     put(list, at, index, z);
 }
 
+static void offer(fr_shortlist *list, int most, int32_t index, float z) {
+    if (list->n < most)
+        rise(list, index, z);
+    else if (z > list->z[0])
+        sink(list, index, z);
+}
+
+// A logit that `most` of them reach: the most-th largest of the largest ones of blocks. Nearly all
+// others lie below it, so that they cost a comparison and no place in the heap.
+static float reached_by(fr_shortlist *list, const float *logits, int n, int most) {
+    const int width = n / (2 * most);
+    list->n = 0;
+    if (width < 2) return -INFINITY;
+    for (int i = 0; i + width <= n; i += width) {
+        float largest = -INFINITY;
+        for (int k = i; k < i + width; k++)
+            largest = logits[k] > largest ? logits[k] : largest;
+        offer(list, most, i, largest);
+    }
+    return list->z[0];
+}
+
 void fr_shortlist_take(fr_shortlist *list, const float *logits, int n, int most) {
     assert(most >= 1 && most <= FR_SHORTLIST_MOST);
+    const float least = reached_by(list, logits, n, most);
     list->n = 0;
-    int i = 0;
-    for (; i < n && list->n < most; i++)
-        if (logits[i] > -INFINITY) rise(list, i, logits[i]);
-    for (; i < n; i++)
-        if (logits[i] > list->z[0]) sink(list, i, logits[i]);
+    for (int i = 0; i < n; i++)
+        if (logits[i] >= least && logits[i] > -INFINITY) offer(list, most, i, logits[i]);
 }

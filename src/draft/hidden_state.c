@@ -7,11 +7,11 @@
 // at once; then a tree from the laws (state_tree.h), which takes no pass. What was drafted depends
 // on no guess, so what is left of it after a pass may serve the next step (kept.h), alone or with a
 // new chain (reuse.h).
+#include "draft/hidden_state.h"
 #include "base/clock.h"
 #include "decode/counts.h"
 #include "draft/reuse.h"
 #include "draft/state_tree.h"
-#include "draft/states.h"
 #include "draft/trained.h"
 #include "tree/merge.h"
 #include <stdlib.h>
@@ -37,7 +37,8 @@ typedef struct fr_hidden_state {
     float lambda;
     bool iterative, inject;
     // Learned.
-    float right[FR_KEPT_DEPTH];      // how often depth k + 1 was in the tree, if the path to it was
+    float expected[FR_KEPT_DEPTH];   // how often depth k + 1 is in the tree, if the path to it is:
+    float right[FR_KEPT_DEPTH];      // by the pack, and of late
     double draft_seconds, pass_rows; // of a new chain; rows of a pass; of late
     // Of the step at hand.
     fr_reuse_mode taken;  // FR_REUSE_AUTO: nothing was drafted
@@ -106,7 +107,8 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
     d->age = d->states.kept.age;
     const bool kept = fr_reuse_possible(d->left, d->age) && !d->iterative;
     if (!chain_pays) // what is kept is there for nothing
-        return kept && d->mode != FR_REUSE_FRESH ? FR_REUSE_KEPT : FR_REUSE_AUTO;
+        return kept && (d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_KEPT) ? FR_REUSE_KEPT
+                                                                              : FR_REUSE_AUTO;
     if (d->mode == FR_REUSE_KEPT) return kept ? FR_REUSE_KEPT : FR_REUSE_FRESH;
     if (d->mode != FR_REUSE_AUTO) return d->left ? d->mode : FR_REUSE_FRESH;
     if (!d->left || !d->base.adapt || d->iterative) return FR_REUSE_FRESH;
@@ -132,16 +134,13 @@ static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *
 // ---------------------------------------------------------------- its tree
 
 // The laws of what is left of a chain; those of the first `with_before` levels joined with those of
-// the chain before by a product of experts.
+// the chain before.
 static int take_laws(fr_hidden_state *d, const fr_kept_chain *chain, bool reused, int with_before) {
-    const fr_kept_chain *before = fr_kept_before(&d->states.kept);
     const int n = fr_kept_left(chain), n_draft = d->base.pack.n_draft;
     for (int j = 0; j < n; j++) {
         const float *logits = fr_states_logits(&d->states, chain, chain->shift + j);
         if (j < with_before) {
-            const float *old = fr_states_logits(&d->states, before, before->shift + j);
-            for (int i = 0; i < n_draft; i++)
-                d->fused[i] = logits[i] + d->lambda * old[i];
+            fr_states_fuse(&d->states, j, d->lambda, d->fused);
             logits = d->fused;
         }
         fr_shortlist_take(&d->law[j].list, logits, n_draft, d->candidates);
@@ -227,6 +226,8 @@ static void learn_depths(fr_hidden_state *d, const int32_t *followed, int n) {
         node = child_in_beam(&d->base.beam, node, followed[k]);
         d->right[k] += 0.05f * ((float)(node >= 0) - d->right[k]);
     }
+    for (int k = d->depth; k < FR_KEPT_DEPTH; k++) // not drafted, so not seen: worth a try in time
+        d->right[k] += 0.01f * (d->expected[k] - d->right[k]);
 }
 
 static void learn(fr_hidden_state *d, const fr_context *c, const fr_verdict *v) {
@@ -299,6 +300,10 @@ static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .observe = observe,
                                    .report = report,
                                    .close = close_hidden_state};
+
+fr_states *fr_hidden_state_states(fr_drafter *d) {
+    return &((fr_hidden_state *)d)->states;
+}
 
 // ---------------------------------------------------------------- options
 
@@ -388,7 +393,7 @@ static void expect_depths(fr_hidden_state *d) {
         float sum = 0;
         for (int rank = 0; rank < 3; rank++)
             sum += (float)fr_accuracy_rate(&p->accuracy, smaller(k + 1, p->depth), rank);
-        d->right[k] = sum > 0 ? sum : USUAL;
+        d->right[k] = d->expected[k] = sum > 0 ? sum : USUAL;
     }
     fr_state_expect(&d->base.base.hits, &p->accuracy, p->depth);
 }

@@ -95,3 +95,11 @@ double fr_states_draft(fr_states *s, int32_t root, int length) {
     s->head_seconds += end - drafted;
     return end - start;
 }
+
+void fr_states_fuse(fr_states *s, int j, float lambda, float *to) {
+    const fr_kept_chain *newest = fr_kept_newest(&s->kept), *before = fr_kept_before(&s->kept);
+    const float *a = fr_states_logits(s, newest, newest->shift + j);
+    const float *b = fr_states_logits(s, before, before->shift + j);
+    for (int i = 0; i < s->pack->n_draft; i++)
+        to[i] = a[i] + lambda * b[i];
+}

@@ -33,6 +33,10 @@ void fr_states_begin(fr_states *s); // a new text
 // the root. Its seconds.
 double fr_states_draft(fr_states *s, int32_t root, int length);
 
+// to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
+// plus lambda times those that the chain before it has for this level: a product of experts.
+void fr_states_fuse(fr_states *s, int j, float lambda, float *to);
+
 // Row k (from 0) of a chain's arrays.
 static inline float *fr_states_logits(const fr_states *s, const fr_kept_chain *c, int k) {
     return c->logits + (size_t)k * (size_t)s->pack->n_draft;

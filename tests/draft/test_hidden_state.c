@@ -2,6 +2,7 @@
 // those of plain decoding; what it counts of itself is what it did.
 #include "decode/counts.h"
 #include "decode/step.h"
+#include "draft/hidden_state.h"
 #include "draft/registry.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
@@ -242,6 +243,72 @@ static void a_session_may_start_go_on_and_be_cut(void **state) {
     close_pair(&p);
 }
 
+// The block has read every pair of the text with its true state: it says of what follows what a
+// block says that is given the target's states of the whole text at once.
+static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *ids, int n) {
+    enum { CHUNK = FR_PREFILL_ROWS };
+    const fr_forward_limits limits = {.n_ctx = CTX};
+    fr_states *s = fr_hidden_state_states(d);
+    fr_error err;
+    fr_chain chain;
+    fr_forward *forward;
+    fr_kv kv;
+    if (fr_chain_open(&chain, s->pack, &p->target.model, CTX, &err) ||
+        fr_forward_open(&forward, &p->target.model, &limits, &err) ||
+        fr_kv_open(&kv, &p->target.model.config, CTX, FR_KV_F16, &err))
+        fail_msg("%s", err.text);
+    for (int at = 0; at < n - 1; at += CHUNK) {
+        fr_row rows[CHUNK];
+        int path[CHUNK];
+        const int m = n - 1 - at < CHUNK ? n - 1 - at : CHUNK;
+        for (int i = 0; i < m; i++) {
+            rows[i] = fr_row_token(ids[at + i], i - 1, FR_WANT_FINAL);
+            path[i] = i;
+        }
+        fr_forward_run(forward,
+                       &(fr_pass){.rows = rows, .n_rows = m, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
+        fr_kv_commit(&kv, path, m);
+        for (int i = 0; i < m; i++)
+            fr_chain_add(&chain, fr_forward_final(forward, i), ids[at + i + 1]);
+    }
+    assert_int_equal(fr_chain_pairs(&s->chain), n - 1);
+    fr_chain_read(&chain, FR_WANT_FINAL);
+    fr_states_draft(s, ids[n - 1], 1);
+    assert_memory_equal(fr_kept_newest(&s->kept)->states, fr_chain_state(&chain, 0),
+                        sizeof(float) * (size_t)s->pack->d);
+    fr_kv_close(&kv);
+    fr_forward_close(forward);
+    fr_chain_close(&chain);
+}
+
+static void the_block_has_read_the_text_and_no_guess(void **state) {
+    (void)state;
+    static const struct way ways[] = {
+        {true, false, "", {"mode=fresh", NULL}},
+        {true, false, "", {"iterative=1", NULL}},
+        {true, false, "+prompt-lookup", {"mode=reuse", "depth=8", "min-score=0", NULL}}};
+    pair p;
+    open_pair(&p, &PACKS[0]);
+    for (int w = 0; w < 3; w++)
+        for (int n = 1; n < 80; n += 13) {
+            fr_decoder d;
+            fr_error err;
+            output o = {.n = 0};
+            int32_t prompt[CTX];
+            fr_drafter *drafter = open_way(&p, &ways[w]);
+            open_decoder(&d, &p, drafter, false);
+            fr_test_ids(prompt, n, 256, (unsigned)(90 + n));
+            assert_int_equal(fr_decoder_prompt(&d, prompt, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+            while (o.n < 60)
+                fr_decoder_step(&d, 60 - o.n, emit, &o);
+            expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
+                                 d.n_ids);
+            fr_decoder_close(&d);
+            fr_drafter_close(drafter);
+        }
+    close_pair(&p);
+}
+
 // ---------------------------------------------------------------- what it does
 
 // A chain of 7 that is never right, as that of a pack whose only token does not occur, has 6 states
@@ -273,6 +340,54 @@ static void a_wrong_chain_serves_three_steps(void **state) {
     // The last chain had one reuse (59 = 3 * 19 + 2 steps), and that one was of 6 states too.
     assert_true(fabs(count_of(d, "states_reused") - 6. / 7) < 1e-9);
     assert_true(count_of(d, "tokens_per_step_reuse") == 1);
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+// The same with steps that bring several tokens, as prompt lookup's candidates are accepted: what
+// is reused, and when, against a simulation of single states.
+static void accepted_tokens_use_up_a_chain(void **state) {
+    (void)state;
+    enum { LENGTH = 9, N = 120 };
+    const char *options[] = {"mode=reuse", "depth=9", "min-score=0", NULL};
+    pair p;
+    fr_error err;
+    int32_t prompt[PROMPT];
+    char spec[120];
+    open_pair(&p, &PACKS[0]);
+    fr_test_ids(prompt, PROMPT, 256, 35);
+    snprintf(spec, sizeof spec, "prompt-lookup+%s", p.spec);
+    fr_drafter *d = open_drafter(&p, spec, true, options);
+    fr_decoder dec;
+    open_decoder(&dec, &p, d, false);
+    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    output o = {.n = 0};
+    int place = 0, anchor = -LENGTH, age = 0, fresh = 0, reuses = 0, reused = 0, several = 0;
+    bool again[LENGTH] = {false}; // states of the chain that served again
+    while (o.n < N) {
+        const int before = o.n, first = place - anchor; // state that speaks of the place behind
+        if (N - o.n > 1) {
+            if (LENGTH - first >= 2 && age < 2) {
+                reuses++;
+                age++;
+                for (int k = first; k < LENGTH; k++)
+                    reused += !again[k];
+                memset(again + first, 1, (size_t)(LENGTH - first));
+            } else {
+                fresh++;
+                age = 0;
+                anchor = place;
+                memset(again, 0, sizeof again);
+            }
+        }
+        fr_decoder_step(&dec, N - o.n, emit, &o);
+        place += o.n - before;
+        several += o.n - before > 1;
+    }
+    assert_true(several > 5); // else this tests little
+    assert_true(count_of(d, "steps_fresh") == fresh && count_of(d, "steps_reuse") == reuses);
+    assert_true(fabs(count_of(d, "states_reused") - reused / ((double)LENGTH * fresh)) < 1e-9);
+    fr_decoder_close(&dec);
     fr_drafter_close(d);
     close_pair(&p);
 }
@@ -357,7 +472,9 @@ int main(void) {
         cmocka_unit_test(every_mode_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(the_other_rules_hold_too),
         cmocka_unit_test(a_session_may_start_go_on_and_be_cut),
+        cmocka_unit_test(the_block_has_read_the_text_and_no_guess),
         cmocka_unit_test(a_wrong_chain_serves_three_steps),
+        cmocka_unit_test(accepted_tokens_use_up_a_chain),
         cmocka_unit_test(counts_begin_anew_with_a_request),
         cmocka_unit_test(options_at_fault_are_named),
         cmocka_unit_test(packs_of_others_are_refused),

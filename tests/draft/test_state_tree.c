@@ -175,6 +175,37 @@ static void nodes_below_the_least_score_are_left_out(void **state) {
     close_fixture(&f);
 }
 
+// Of a longer list: the children of the root are the eight that it holds likeliest.
+static void the_likeliest_of_a_list_are_guessed(void **state) {
+    (void)state;
+    static fixture f;
+    static fr_beam beam;
+    dice_begin(79);
+    open_fixture(&f);
+    for (int round = 0; round < 200; round++) {
+        fr_shortlist *list = &f.law[0].list;
+        const fr_state_grower g = {.ids = f.pack.ids, .hits = &f.hits, .width = 16};
+        throw(&f);
+        list->n = 1 + dice_below(DRAFT);
+        for (int i = 0; i < list->n; i++) {
+            list->index[i] = i;
+            list->z[i] = (float)dice_unit();
+        }
+        fr_state_tree_grow(&g, 7, f.law, 1, &beam);
+        assert_int_equal(beam.n, 1 + (list->n < FR_STATE_CHILDREN ? list->n : FR_STATE_CHILDREN));
+        for (int c = 1; c < beam.n; c++) {
+            int at = 0, likelier = 0;
+            while (f.pack.ids[at] != beam.node[c].id)
+                at++;
+            for (int i = 0; i < list->n; i++)
+                likelier += list->z[i] > list->z[at];
+            assert_int_equal(likelier, c - 1);
+            assert_int_equal(beam.node[c].rank, c - 1);
+        }
+    }
+    close_fixture(&f);
+}
+
 // Every kind is one of the table's, and what is known of the pack moves what is expected of it.
 static void rates_start_from_the_packs_accuracy(void **state) {
     (void)state;
@@ -200,6 +231,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_is_the_best_of_all_paths),
         cmocka_unit_test(nodes_below_the_least_score_are_left_out),
+        cmocka_unit_test(the_likeliest_of_a_list_are_guessed),
         cmocka_unit_test(rates_start_from_the_packs_accuracy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

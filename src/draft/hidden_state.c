@@ -51,6 +51,17 @@ typedef struct fr_hidden_state {
     int64_t steps[FR_REUSE_MODES], tokens[FR_REUSE_MODES], chains;
 } fr_hidden_state;
 
+static int smaller(int a, int b) {
+    return a < b ? a : b;
+}
+
+// Of the pairs of n tokens all but the last, whose second token may be another now.
+static int keep(fr_drafter *base, int n) {
+    fr_chain *chain = &((fr_hidden_state *)base)->states.chain;
+    fr_chain_keep(chain, smaller(fr_chain_pairs(chain), n > 0 ? n - 1 : 0));
+    return fr_chain_pairs(chain);
+}
+
 static void begin(fr_drafter *base, const fr_context *c) {
     fr_hidden_state *d = (fr_hidden_state *)base;
     (void)c;
@@ -79,10 +90,6 @@ static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int m
         if (reached * price <= cost) break;
     }
     return k;
-}
-
-static int smaller(int a, int b) {
-    return a < b ? a : b;
 }
 
 static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
@@ -210,6 +217,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
 // The pairs of states and tokens that became sure: row[i], or row i, is of the i-th of them.
 static void add_pairs(fr_hidden_state *d, const fr_context *c, const int *row, int n) {
     const int first = c->kv->n_committed - n;
+    fr_chain_keep(&d->states.chain, first); // another part of the SPEC may see some of them again
     for (int i = 0; i < n; i++)
         fr_chain_add(&d->states.chain, fr_forward_final(c->forward, row ? row[i] : i),
                      c->ids[first + i + 1]);
@@ -295,6 +303,7 @@ static void close_hidden_state(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "hidden-state",
+                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
                                    .observe = observe,

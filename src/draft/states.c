@@ -20,7 +20,6 @@ void fr_states_close(fr_states *s) {
 }
 
 void fr_states_begin(fr_states *s) {
-    fr_chain_begin(&s->chain);
     fr_kept_forget(&s->kept);
     s->catch_up_seconds = s->chain_seconds = s->head_seconds = 0;
 }

@@ -27,7 +27,7 @@ typedef struct fr_states {
 fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
                          bool inject, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine
-void fr_states_begin(fr_states *s); // a new text
+void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
 
 // A new chain of `length` states behind the text that was added to `chain`, one pair or more, and
 // the root. Its seconds.

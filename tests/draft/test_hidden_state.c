@@ -281,6 +281,40 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     fr_chain_close(&chain);
 }
 
+// Turns of a chat, texts that are cut and go on otherwise: of what was there before only the last
+// token's row is shown again.
+static void what_is_kept_of_a_text_is_not_read_again(void **state) {
+    (void)state;
+    pair p;
+    open_pair(&p, &PACKS[0]);
+    for (int w = 0; w < 2; w++) {
+        fr_decoder d;
+        int32_t text[CTX] = {0};
+        const struct {
+            int kept, new_tokens;
+        } turn[] = {{0, 30}, {59, 9}, {40, 1}, {41, 7}, {2, 60}, {1, 3}, {0, 2}};
+        const struct way way = {
+            true, false, w ? "+prompt-lookup" : "", {"mode=reuse", "depth=8", NULL}};
+        fr_drafter *drafter = open_way(&p, &way);
+        open_decoder(&d, &p, drafter, false);
+        for (size_t t = 0; t < sizeof turn / sizeof *turn; t++) {
+            const int n = turn[t].kept + turn[t].new_tokens;
+            memcpy(text, d.ids, sizeof *text * (size_t)turn[t].kept);
+            fr_test_ids(text + turn[t].kept, turn[t].new_tokens, 200, (unsigned)(70 + t));
+            for (int i = turn[t].kept; i < n; i++)
+                text[i] += text[i] == d.ids[i]; // another one than before
+            decode(&d, text, n, &LAWS[0], 30);
+            const int kept = turn[t].kept < n - 1 ? turn[t].kept : n - 1;
+            assert_int_equal(d.stats.prompt_reused, kept > 0 ? kept - 1 : 0);
+            expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
+                                 d.n_ids);
+        }
+        fr_decoder_close(&d);
+        fr_drafter_close(drafter);
+    }
+    close_pair(&p);
+}
+
 static void the_block_has_read_the_text_and_no_guess(void **state) {
     (void)state;
     static const struct way ways[] = {
@@ -473,6 +507,7 @@ int main(void) {
         cmocka_unit_test(the_other_rules_hold_too),
         cmocka_unit_test(a_session_may_start_go_on_and_be_cut),
         cmocka_unit_test(the_block_has_read_the_text_and_no_guess),
+        cmocka_unit_test(what_is_kept_of_a_text_is_not_read_again),
         cmocka_unit_test(a_wrong_chain_serves_three_steps),
         cmocka_unit_test(accepted_tokens_use_up_a_chain),
         cmocka_unit_test(counts_begin_anew_with_a_request),

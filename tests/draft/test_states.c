@@ -115,7 +115,7 @@ static void chains_are_those_of_the_block(void **state) {
                                  1 + dice_below(LENGTH));
         }
         fr_states_begin(&f.states);
-        assert_int_equal(fr_chain_pairs(&f.states.chain), 0);
+        assert_int_equal(fr_kept_left(fr_kept_newest(&f.states.kept)), 0);
         close_fixture(&f);
     }
 }

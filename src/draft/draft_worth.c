@@ -10,6 +10,7 @@ void fr_draft_worth_open(fr_draft_worth *w, double usual) {
 
 void fr_draft_worth_begin(fr_draft_worth *w) {
     w->confidence = EXPECTED;
+    w->yield = 0;
     w->idle = 0;
     w->wait = SHORTEST_WAIT;
     w->missed = 0;
@@ -63,6 +64,10 @@ void fr_draft_worth_saw(fr_draft_worth *w, float best_guess) {
     w->confidence += 0.05f * (best_guess - w->confidence);
 }
 
+void fr_draft_worth_proposed(fr_draft_worth *w, float tokens) {
+    w->yield += 0.05f * (tokens - w->yield);
+}
+
 // ---------------------------------------------------------------- whether it pays
 
 // What the target's rows from `rows` to `rows + more` take.
@@ -88,7 +93,8 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
     w->spent = 0;
     const double one = fr_draft_worth_pass(w, pace, 1, context);
     const double cost = one + rows_more(pace, 1, 1, context);
-    const double open = w->confidence > covered ? w->confidence - covered : 0;
+    const float tokens = w->confidence > w->yield ? w->confidence : w->yield;
+    const double open = tokens > covered ? tokens - covered : 0;
     const double gain = open * fr_pace_price(pace, context) - cost;
     const double reading = fr_draft_worth_pass(w, pace, behind, context) - one;
     if (gain > 0) {
@@ -101,7 +107,7 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
         w->tried = true;
         return true;
     }
-    if (w->confidence * fr_pace_price(pace, context) > cost) return false; // others cover this step
+    if (tokens * fr_pace_price(pace, context) > cost) return false; // others cover this step
     return try_again(w, pace, cost + reading, context);
 }
 

@@ -18,10 +18,11 @@ typedef struct fr_draft_worth {
     double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen
     double usual;                  // where nothing was seen: as the weights are
     float confidence;              // how often the best guess of late was right, and how sure
-    int idle, wait;                // steps since the last draft that did not pay; until a trial
-    double missed;                 // seconds that drafting would have gained since it last did
-    double spent;                  // seconds of this step's passes
-    bool tried;                    // drafted in this request
+    float yield; // tokens that all guesses of a step together were worth of late; 0: not followed
+    int idle, wait; // steps since the last draft that did not pay; until a trial
+    double missed;  // seconds that drafting would have gained since it last did
+    double spent;   // seconds of this step's passes
+    bool tried;     // drafted in this request
 } fr_draft_worth;
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual);
@@ -32,6 +33,9 @@ void fr_draft_worth_learn(fr_draft_worth *w, const fr_pace *pace, int rows, int 
                           double seconds);
 // A best guess: how probable it was held to be, and again whether it was right (1 or 0).
 void fr_draft_worth_saw(fr_draft_worth *w, float best_guess);
+// A proposal: the tokens that its rows are expected to bring, less what those beyond the first
+// take.
+void fr_draft_worth_proposed(fr_draft_worth *w, float tokens);
 
 // Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: how
 // probable it is that the next token stands in the tree already; `left`: tokens still wanted.

@@ -141,6 +141,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
         guess_behind(e, c, n);
     fr_chain_drop(&e->chain);
     fr_trained_fill(&e->base, tree);
+    fr_trained_proposed(&e->base, c, tree);
 }
 
 // Every committed row is the first of a pair with the token after it.

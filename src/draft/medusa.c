@@ -72,6 +72,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     else
         grow_by_depth(m, c, tree);
     fr_trained_fill(&m->base, tree);
+    fr_trained_proposed(&m->base, c, tree);
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {

@@ -179,6 +179,30 @@ void fr_trained_fill(fr_trained *t, fr_tree *tree) {
     fr_beam_fill(&t->beam, t->base.part, tree);
 }
 
+// What the rows of this drafter that pay for themselves are worth, in tokens, beyond the first's
+// time, which fr_draft_worth_start reckons with itself.
+static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    fr_tree chosen = *tree;
+    int rows = 0;
+    double tokens = 0;
+    const int context = c->n_ids - 1;
+    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, 0, context));
+    for (int i = 1; i < chosen.n; i++)
+        if (chosen.node[i].drafter == t->base.part) {
+            tokens += (double)chosen.node[i].score;
+            rows++;
+        }
+    if (rows < 2) return (float)tokens;
+    const double more = fr_pace_pass(c->pace, chosen.n, 0, context) -
+                        fr_pace_pass(c->pace, chosen.n - rows + 1, 0, context);
+    return (float)(tokens - more / fr_pace_price(c->pace, context));
+}
+
+void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    if (t->adapt && !fr_tree_is_drawn(tree))
+        fr_draft_worth_proposed(&t->worth, yield_of(t, c, tree));
+}
+
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v) {
     t->timed = true;
     if (!v->tree || t->best < 0) return;

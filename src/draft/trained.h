@@ -60,6 +60,8 @@ int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds);
 // Adds the best of the beam to the tree.
 void fr_trained_fill(fr_trained *t, fr_tree *tree);
+// The tree is what is proposed: whether to draft in later steps depends on what it promises.
+void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree);
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v); // when observing
 

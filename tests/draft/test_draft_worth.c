@@ -62,6 +62,25 @@ static void what_others_cover_is_not_drafted(void **state) {
     assert_false(fr_draft_worth_start(&w, &pace, 1, 0.5f, 100, 0)); // 0.4 * 60 ms < 26 ms
 }
 
+// A best guess that is seldom right is worth 0.1 * 60 ms, which 26 ms of drafting are not; several
+// guesses that are worth 0.9 together are.
+static void guesses_count_by_what_they_are_worth_together(void **state) {
+    (void)state;
+    fr_pace pace;
+    fr_draft_worth w;
+    open_both(&pace, &w);
+    w.confidence = 0.1f;
+    w.tried = true;
+    assert_false(fr_draft_worth_start(&w, &pace, 1, 0, 100, 0));
+    for (int step = 0; step < 200; step++)
+        fr_draft_worth_proposed(&w, 0.9f);
+    assert_float_equal(w.yield, 0.9f, 1e-3);
+    assert_true(fr_draft_worth_start(&w, &pace, 1, 0, 100, 0));
+    assert_false(fr_draft_worth_start(&w, &pace, 1, 0.5f, 100, 0));
+    fr_draft_worth_begin(&w);
+    assert_true(w.yield == 0); // another text
+}
+
 static void much_to_read_wants_a_long_answer_and_some_patience(void **state) {
     (void)state;
     fr_pace pace;
@@ -107,6 +126,7 @@ int main(void) {
         cmocka_unit_test(a_pass_takes_its_share_of_the_targets),
         cmocka_unit_test(a_pass_is_begun_where_it_brings_more_than_it_takes),
         cmocka_unit_test(what_others_cover_is_not_drafted),
+        cmocka_unit_test(guesses_count_by_what_they_are_worth_together),
         cmocka_unit_test(much_to_read_wants_a_long_answer_and_some_patience),
         cmocka_unit_test(a_request_loses_no_more_than_its_credit),
     };

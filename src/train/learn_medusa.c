@@ -10,10 +10,11 @@
 // A and c begin at 0, so an untrained head says what f says. A row counts at distance k if row i+k
 // is of the answer; distances weigh 0.8^(k-1).
 #include "base/alloc.h"
+#include "kern/half.h"
+#include "train/layers.h"
 #include "train/loss.h"
 #include "train/pack_write.h"
 #include "train/tally.h"
-#include "train/vector.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ typedef struct medusa {
     fr_loss_row *want;
     fr_loss_got *got;
     bool *alive;
-    float *f, *x, *z, *y, *dy; // x: [width], the rest [d]; z: before the SiLU
+    float *f, *x, *z, *y, *dy; // x: [width], the rest [d]; z: before the SiLU, then its gradient
 } medusa;
 
 static int inputs_of(const medusa *m, int k) { // k from 0
@@ -50,16 +51,6 @@ static int inputs_of(const medusa *m, int k) { // k from 0
 }
 
 // ---------------------------------------------------------------- inputs
-// nrm(v), in place.
-static void normalise(float *v, int d) {
-    double sum = 0;
-    for (int i = 0; i < d; i++)
-        sum += (double)v[i] * (double)v[i];
-    const float by = (float)(1 / sqrt(sum / d + 1e-6));
-    for (int i = 0; i < d; i++)
-        v[i] *= by;
-}
-
 static void state_of(const medusa *m, const base_row *b, float *f) {
     const int d = m->d;
     const fr_sample *s = b->sample;
@@ -98,12 +89,11 @@ static void read_rows(medusa *m, int n) {
         float *f = m->f + (size_t)i * d, *x = m->x + (size_t)i * (size_t)m->width;
         const base_row *b = &m->base[i];
         state_of(m, b, f);
-        memcpy(x, f, d * sizeof *f);
-        normalise(x, m->d);
+        fr_norm_forward(x, f, NULL, 1, m->d);
         for (int k = 1; k * m->d < m->width; k++) {
             const int at = b->row + k <= b->sample->n ? b->row + k : b->sample->n;
             fr_model_embed(m->learner.target, b->sample->ids[at], x + (size_t)k * d);
-            normalise(x + (size_t)k * d, m->d);
+            fr_norm_forward(x + (size_t)k * d, x + (size_t)k * d, NULL, 1, m->d);
         }
     }
 }
@@ -119,38 +109,20 @@ static void list_wanted(medusa *m, int n, int k) {
 }
 
 // ---------------------------------------------------------------- one head
-FR_CLONES static void head_output(float *y, const float *f, const float *z, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = f[i] + z[i] / (1.0f + fr_vector_exp(-z[i]));
-}
-
-// dz = dy silu'(z), in place; silu'(z) = s (1 + z (1 - s)), s the sigmoid.
-FR_CLONES static void head_slope(float *dy, const float *z, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const float s = 1.0f / (1.0f + fr_vector_exp(-z[i]));
-        dy[i] *= s * (1.0f + z[i] * (1.0f - s));
-    }
-}
-
 static void forward(medusa *m, int k, int n) {
-    const int d = m->d;
-    const float *c = fr_param_w(&m->learner.params, m->c[k]);
-    for (int i = 0; i < n; i++)
-        memcpy(m->z + (size_t)i * (size_t)d, c, (size_t)d * sizeof *c);
-    fr_gemm_forward(m->learner.gemm, m->z, d, m->x, m->width,
-                    fr_param_w(&m->learner.params, m->a[k]), n, d, inputs_of(m, k), true);
-    head_output(m->y, m->f, m->z, (size_t)n * (size_t)d);
+    const fr_params *p = &m->learner.params;
+    fr_gemm_forward(m->learner.gemm, m->z, m->d, m->x, m->width, fr_param_w(p, m->a[k]), n, m->d,
+                    inputs_of(m, k), false);
+    fr_bias_forward(m->z, fr_param_w(p, m->c[k]), n, m->d);
+    fr_resblock_forward(m->y, m->f, m->z, n, m->d);
 }
 
 static void backward(medusa *m, int k, int n) {
-    const int d = m->d;
-    float *dc = fr_param_grad(&m->learner.params, m->c[k]);
-    head_slope(m->dy, m->z, (size_t)n * (size_t)d);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < d; j++)
-            dc[j] += m->dy[(size_t)i * (size_t)d + (size_t)j];
-    fr_gemm_weight(m->learner.gemm, fr_param_grad(&m->learner.params, m->a[k]), m->dy, d, m->x,
-                   m->width, n, d, inputs_of(m, k), true);
+    const fr_params *p = &m->learner.params;
+    fr_resblock_backward(m->z, m->dy, m->z, n, m->d);
+    fr_bias_backward(fr_param_grad(p, m->c[k]), m->z, n, m->d);
+    fr_gemm_weight(m->learner.gemm, fr_param_grad(p, m->a[k]), m->z, m->d, m->x, m->width, n, m->d,
+                   inputs_of(m, k), true);
 }
 
 static void run_head(medusa *m, int k, int n, bool learns, fr_tally *tally) {

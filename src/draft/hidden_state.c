@@ -209,6 +209,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     d->tree_seconds += fr_seconds() - start;
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
+    fr_trained_proposed(&d->base, c, tree);
     fr_draft_worth_saw(&d->base.worth, fr_hits_rate(&base->hits, d->base.beam.node[1].kind));
 }
 

@@ -283,6 +283,44 @@ static void a_pack_is_what_another_training_begins_with(void **state) {
     json_decref(o);
 }
 
+// From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
+// model says what it says without.
+static void prompts_become_packs_that_draft(void **state) {
+    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state"};
+    (void)state;
+    FILE *f = fopen(path_of("prompts.jsonl"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
+                i, i);
+    fclose(f);
+    for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++) {
+        static char plain[SAID_MOST];
+        snprintf(line, sizeof line,
+                 "train %s -m %s --data %s/prompts.jsonl --tokens 400 --steps 3 -o %s/%s.gguf -t 1 "
+                 "--vocab 320 --batch-rows 256 --depth 2",
+                 METHODS[i], model, folder, folder, METHODS[i]);
+        if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
+        snprintf(line, sizeof line, "inspect %s/%s.gguf", folder, METHODS[i]);
+        assert_int_equal(run_line(s, line), 0);
+        assert_non_null(strstr(s->out, "prompts.jsonl"));
+        snprintf(line, sizeof line, "%s/prompts", folder);
+        assert_null(strstr(s->out, line)); // names, not places
+        snprintf(line, sizeof line, "run -m %s -p 77? -n 40 --drafter none --json", model);
+        assert_int_equal(run_line(s, line), 0);
+        const char *text = strstr(s->out, "\"tokens\"");
+        assert_non_null(text);
+        snprintf(plain, sizeof plain, "%.*s", (int)strcspn(text, "]"), text);
+        snprintf(line, sizeof line,
+                 "run -m %s -p 77? -n 40 --drafter %s:%s/%s.gguf --no-adapt --json", model,
+                 METHODS[i], folder, METHODS[i]);
+        if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
+        assert_non_null(strstr(s->out, plain));
+        assert_non_null(strstr(s->out, METHODS[i]));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_said),
@@ -290,6 +328,7 @@ int main(void) {
         cmocka_unit_test(what_it_takes_is_said_and_kept),
         cmocka_unit_test(kills_change_nothing),
         cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
-        cmocka_unit_test(a_pack_is_what_another_training_begins_with)};
+        cmocka_unit_test(a_pack_is_what_another_training_begins_with),
+        cmocka_unit_test(prompts_become_packs_that_draft)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,207 @@
+// What a chain says in training is what it says in a drafter: the losses that judging counts are
+// those of the engine's block on the same pack, at every distance.
+#include "base/alloc.h"
+#include "decode/sampler.h"
+#include "draft/chain_model.h"
+#include "kern/half.h"
+#include "support/open_model.h"
+#include "train/draft_vocab.h"
+#include "train/pack_write.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { D = 64, V = 96, ROWS = 24, TOP = 4, DEPTH = 3 };
+
+typedef struct world {
+    fr_opened opened;
+    fr_draft_vocab vocab;
+    fr_shard_format format;
+    fr_gemm *gemm;
+    fr_batch batch;
+    int32_t ids[ROWS + 1], law_id[ROWS * TOP];
+    uint8_t flags[ROWS];
+    uint16_t final[ROWS * D], law_lp[ROWS * TOP];
+    char path[64];
+} world;
+
+static double any(uint64_t *at) {
+    return fr_uniform(11, (*at)++);
+}
+
+static void make_vocab(world *w) {
+    fr_draft_vocab *v = &w->vocab;
+    *v = (fr_draft_vocab){.n = V,
+                          .ids = fr_alloc_array(V, sizeof *v->ids),
+                          .index = fr_alloc_array((size_t)w->format.n_vocab, sizeof *v->index),
+                          .head = fr_alloc_array((size_t)V * D, sizeof *v->head)};
+    memset(v->index, 0xff, (size_t)w->format.n_vocab * sizeof *v->index);
+    for (int i = 0; i < V; i++) {
+        v->ids[i] = 2 * i + 1;
+        v->index[2 * i + 1] = i;
+        fr_matrix_values(&w->opened.model.head, 2 * i + 1, v->head + i * D);
+    }
+}
+
+static void make_batch(world *w) {
+    uint64_t at = 0;
+    for (int i = 0; i <= ROWS; i++)
+        w->ids[i] = w->vocab.ids[(int)(any(&at) * V)];
+    for (int i = 0; i < ROWS * D; i++)
+        w->final[i] = fr_f16_from_f32((float)(6 * any(&at) - 3));
+    for (int i = 0; i < ROWS; i++) {
+        w->flags[i] = i > 4 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        for (int j = 0; j < TOP; j++) {
+            w->law_id[i * TOP + j] = w->vocab.ids[(i * 7 + j * 13) % V];
+            w->law_lp[i * TOP + j] = fr_f16_from_f32((float)log(0.4 / (j + 1)));
+        }
+    }
+    w->batch = (fr_batch){.n = 1, .rows = ROWS};
+    w->batch.sample[0] = (fr_sample){.n = ROWS,
+                                     .ids = w->ids,
+                                     .flags = w->flags,
+                                     .final = w->final,
+                                     .law_id = w->law_id,
+                                     .law_lp = w->law_lp};
+}
+
+static int set_up(void **state) {
+    world *w = fr_alloc_zero(sizeof *w);
+    fr_opened_open(&w->opened, &(fr_tiny_options){.n_layer = 2}, &fr_kern_scalar, 1);
+    const fr_config *c = &w->opened.model.config;
+    w->format = (fr_shard_format){.d = c->d, .n_vocab = c->n_vocab, .top = TOP};
+    fr_gguf_fingerprint(w->opened.gguf, w->format.target);
+    strcpy(w->path, "parity-XXXXXX");
+    const int fd = mkstemp(w->path);
+    if (fd < 0 || c->d != D || c->n_vocab < 2 * V || fr_gemm_open(&w->gemm, 1, FR_GEMM_F32, NULL))
+        return 1;
+    close(fd);
+    make_vocab(w);
+    make_batch(w);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    world *w = *state;
+    unlink(w->path);
+    fr_gemm_close(w->gemm);
+    fr_draft_vocab_close(&w->vocab);
+    fr_opened_close(&w->opened);
+    fr_free(w);
+    return 0;
+}
+
+// A learner far from its start, and its pack.
+static fr_learner *train(world *w, fr_learner_open_fn *open, const char *const *options) {
+    fr_learner *l;
+    fr_error err = {0};
+    const fr_learner_config config = {.target = &w->opened.model,
+                                      .vocab = &w->vocab,
+                                      .format = &w->format,
+                                      .gemm = w->gemm,
+                                      .depth = DEPTH,
+                                      .max_rows = ROWS,
+                                      .options = options};
+    if (open(&l, &config, &err)) fail_msg("%s", err.text);
+    uint64_t at = 5000;
+    for (size_t i = 0; i < l->params.n_floats; i++)
+        l->params.w[i] += (float)(0.2 * any(&at) - 0.1);
+    const fr_tally judged = {.tried = {1}};
+    const fr_pack_facts facts = {.target_name = "tiny",
+                                 .target = w->format.target,
+                                 .answers = "own",
+                                 .command = "",
+                                 .judged = &judged};
+    if (fr_pack_write(w->path, l, &facts, FR_TYPE_F32, &err)) fail_msg("%s", err.text);
+    return l;
+}
+
+// -sum p log softmax(H' G) with the law of the row.
+static double loss_of(const world *w, const float *g, int row) {
+    double z[V], most = -INFINITY, sum = 0, expected = 0, all = 0;
+    for (int v = 0; v < V; v++) {
+        z[v] = 0;
+        for (int i = 0; i < D; i++)
+            z[v] += (double)w->vocab.head[v * D + i] * (double)g[i];
+        most = fmax(most, z[v]);
+    }
+    for (int v = 0; v < V; v++)
+        sum += exp(z[v] - most);
+    for (int j = 0; j < TOP; j++) {
+        const double p = exp((double)fr_f16_to_f32(w->law_lp[row * TOP + j]));
+        all += p;
+        expected += p * z[w->vocab.index[w->law_id[row * TOP + j]]];
+    }
+    return most + log(sum) - expected / all;
+}
+
+// The chain behind each row of the text, by the drafter's block.
+static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
+    fr_pack pack;
+    fr_chain c;
+    fr_error err = {0};
+    float state[D];
+    if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
+    if (fr_chain_open(&c, &pack, &w->opened.model, 64, &err)) fail_msg("%s", err.text);
+    fr_chain_begin(&c);
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < D; k++)
+            state[k] = fr_f16_to_f32(w->final[i * D + k]);
+        fr_chain_add(&c, state, w->ids[i + 1]);
+        assert_true(fr_chain_read(&c, FR_WANT_FINAL));
+        for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
+            if (k > 1) {
+                const fr_chain_guess guess = {state, feeds ? w->ids[i + k] : FR_CHAIN_NULL, slot};
+                fr_chain_guess_pass(&c, &guess, 1, FR_WANT_FINAL, &slot);
+            }
+            memcpy(state, fr_chain_state(&c, 0), sizeof state);
+            if (i > 0 && w->flags[i + k]) part[k - 1] += loss_of(w, state, i + k);
+        }
+        fr_chain_drop(&c);
+    }
+    fr_chain_close(&c);
+    fr_pack_close(&pack);
+}
+
+static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *const *options) {
+    fr_learner *l = train(w, open, options);
+    fr_tally tally = {0};
+    double part[DEPTH] = {0};
+    l->ops->judge(l, &w->batch, &tally);
+    run_engine(w, feeds, part);
+    for (int k = 0; k < DEPTH; k++) {
+        assert_true(tally.tried[k] > 15 && part[k] > 0);
+        // Keys and values of the drafter are f16: 2^-11 of each.
+        if (!(fabs(tally.part[k] - part[k]) <= 2e-3 * part[k]))
+            fail_msg("distance %d: %g in training, %g in drafting", k + 1, tally.part[k], part[k]);
+    }
+    l->ops->close(l);
+}
+
+static void eagle_is_the_same_in_both(void **state) {
+    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", NULL});
+}
+
+static void hidden_state_is_the_same_in_both(void **state) {
+    check(*state, fr_learn_hidden_state_open, false,
+          (const char *const[]){"ffn=96", "inject=0", NULL});
+}
+
+static void states_alone_are_the_same_in_both(void **state) {
+    check(*state, fr_learn_hidden_state_open, false,
+          (const char *const[]){"ffn=96", "inject=0", "pure=1", NULL});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(eagle_is_the_same_in_both),
+                                       cmocka_unit_test(hidden_state_is_the_same_in_both),
+                                       cmocka_unit_test(states_alone_are_the_same_in_both)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -18,6 +18,7 @@ typedef struct lane {
     int32_t *law_id;            // [n_ctx][top]
     uint16_t *law_lp;
     int first, n_rows; // of the pass at hand: its rows there
+    int32_t next;      // ... and the token that came of it, where it writes
 } lane;
 
 struct fr_lanes {
@@ -28,7 +29,8 @@ struct fr_lanes {
     lane *lanes;
     fr_arena arena;
     fr_forward *forward;
-    fr_sampler sampler;
+    fr_sampler *samplers; // one a thread
+    int n_samplers;
     fr_kv **kv;            // [n_lanes]
     fr_row *rows;          // [max_rows]
     int *row_lane;         // [max_rows]
@@ -82,6 +84,16 @@ static fr_status place_lane(fr_lanes *l, lane *at, fr_error *err) {
     return fr_kv_open(&at->kv, &l->m->config, l->n_ctx, FR_KV_F16, err);
 }
 
+static fr_status open_samplers(fr_lanes *l, fr_error *err) {
+    const int n = fr_pool_threads(l->m->pool);
+    fr_status st = FR_OK;
+    if (!(l->samplers = fr_alloc_array((size_t)n, sizeof *l->samplers)))
+        return fr_fail(err, FR_ENOMEM, "lanes: no memory");
+    for (; l->n_samplers < n && !st; l->n_samplers++)
+        st = fr_sampler_open(&l->samplers[l->n_samplers], l->m->kern, l->m->config.n_vocab, err);
+    return st;
+}
+
 fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *tokenizer,
                         const fr_shard_format *keep, int n_lanes, int n_ctx, fr_error *err) {
     assert(n_lanes > 0 && n_lanes <= FR_LANES_MAX && keep->top <= FR_SHARD_TOP);
@@ -104,7 +116,7 @@ fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *t
         l->kv[l->n_lanes] = &l->lanes[l->n_lanes].kv;
     }
     if ((st = fr_forward_open(&l->forward, m, &limits, err))) goto fail;
-    if ((st = fr_sampler_open(&l->sampler, m->kern, m->config.n_vocab, err))) goto fail;
+    if ((st = open_samplers(l, err))) goto fail;
     *out = l;
     return FR_OK;
 fail:
@@ -114,7 +126,9 @@ fail:
 
 void fr_lanes_close(fr_lanes *l) {
     if (!l) return;
-    fr_sampler_close(&l->sampler);
+    for (int i = 0; i < l->n_samplers; i++)
+        fr_sampler_close(&l->samplers[i]);
+    fr_free(l->samplers);
     fr_forward_close(l->forward);
     for (int i = 0; i < l->n_lanes; i++)
         fr_kv_close(&l->lanes[i].kv);
@@ -240,7 +254,17 @@ static void to_half(uint16_t *to, const float *from, int n) {
         to[i] = fr_f16_from_f32_sat(from[i]);
 }
 
-// What a sample keeps of the pass' rows, rows shared among the threads.
+// Whether the row is the last one known of a lane that writes: the next token comes of it.
+static bool is_last(const lane *at, int row) {
+    return writes(at) && row == at->n_ids - 1;
+}
+
+static int32_t draw(fr_sampler *s, const lane *at, float *logits) {
+    fr_sampler_begin(s, &at->sampling);
+    return fr_sampler_token(s, logits, at->ids, at->n_ids, at->n_ids);
+}
+
+// What a sample keeps of the pass' rows, and next tokens; rows shared among the threads.
 static void keep_rows(void *arg, int thread, int n_threads) {
     fr_lanes *l = arg;
     const int d = l->keep.d, top = l->keep.top;
@@ -251,9 +275,11 @@ static void keep_rows(void *arg, int thread, int n_threads) {
         for (int t = 0; t < l->keep.n_taps; t++)
             to_half(at->tap + ((size_t)t * (size_t)l->n_ctx + row) * (size_t)d,
                     fr_forward_tap(l->forward, t, r), d);
-        if (l->rows[r].wants & FR_WANT_LOGITS)
-            fr_law_of(fr_forward_logits(l->forward, r), l->keep.n_vocab, top,
-                      at->law_id + row * (size_t)top, at->law_lp + row * (size_t)top);
+        if (!(l->rows[r].wants & FR_WANT_LOGITS)) continue;
+        float *logits = fr_forward_logits(l->forward, r);
+        fr_law_of(logits, l->keep.n_vocab, top, at->law_id + row * (size_t)top,
+                  at->law_lp + row * (size_t)top);
+        if (is_last(at, (int)row)) at->next = draw(&l->samplers[thread], at, logits);
     }
 }
 
@@ -263,10 +289,7 @@ static void finish_lane(fr_lanes *l, lane *at) {
         path[k] = fr_forward_slot(l->forward, at->first + k);
     fr_kv_commit(&at->kv, path, at->n_rows);
     if (!writes(at) || at->kv.n_committed < at->n_ids) return;
-    float *logits = fr_forward_logits(l->forward, at->first + at->n_rows - 1);
-    fr_sampler_begin(&l->sampler, &at->sampling);
-    at->ids[at->n_ids] = fr_sampler_token(&l->sampler, logits, at->ids, at->n_ids, at->n_ids);
-    at->n_ids++;
+    at->ids[at->n_ids++] = at->next;
     l->stats.answers++;
 }
 

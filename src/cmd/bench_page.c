@@ -1,9 +1,9 @@
 // bench_page.c — the page: pictures, tables, what the columns mean. Everything is inside it.
 #include "base/cpus.h"
+#include "base/save.h"
 #include "cmd/bench.h"
 #include "cmd/generate.h"
 #include "cmd/markup.h"
-#include "base/save.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 // curve.c — `curve`: how long a pass of n rows takes, and how long it would have to.
 #include "cmd/curve.h"
 #include "base/clock.h"
+#include "base/save.h"
 #include "cmd/passes.h"
 #include "cmd/probe.h"
-#include "base/save.h"
 #include "engine/engine.h"
 #include <stdlib.h>
 #include <string.h>

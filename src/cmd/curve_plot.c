@@ -1,7 +1,7 @@
 // curve_plot.c — the curve as a picture.
 #include "base/cpus.h"
-#include "cmd/curve.h"
 #include "base/save.h"
+#include "cmd/curve.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

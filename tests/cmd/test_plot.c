@@ -1,8 +1,8 @@
 // The picture: ticks, markup, and that a file is whole or not there.
 #define _GNU_SOURCE
+#include "base/save.h"
 #include "cmd/markup.h"
 #include "cmd/plot.h"
-#include "base/save.h"
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>

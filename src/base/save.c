@@ -1,5 +1,6 @@
 // save.c — write beside, then rename.
 #include "base/save.h"
+#include "base/path.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,15 +22,28 @@ static fr_status open_beside(const char *path, char part[PATH_MAX], int *fd, fr_
     return FR_OK;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n) {
-    while (n) {
-        const ssize_t done = write(fd, bytes, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return false;
-        bytes += done;
-        n -= (size_t)done;
+bool fr_write_all(int fd, const void *data, size_t bytes) {
+    const char *p = data;
+    while (bytes) {
+        // Linux moves at most 2 GB a call; smaller pieces keep an interrupt short.
+        const ssize_t n = write(fd, p, bytes < 1u << 24 ? bytes : 1u << 24);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        p += n;
+        bytes -= (size_t)n;
     }
-    return !fsync(fd);
+    return true;
+}
+
+void fr_sync_folder(const char *path) {
+    char dir[PATH_MAX];
+    const size_t n = fr_path_folder(path);
+    if (n >= sizeof dir) return;
+    snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? path : ".");
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
 }
 
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err) {
@@ -37,7 +51,7 @@ fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err) 
     int fd, why = 0;
     const fr_status st = open_beside(path, part, &fd, err);
     if (st) return st;
-    if (!write_all(fd, bytes, n)) why = errno;
+    if (!fr_write_all(fd, bytes, n) || fsync(fd)) why = errno;
     if (close(fd) && !why) why = errno;
     if (!why && rename(part, path)) why = errno;
     if (!why) return FR_OK;

@@ -10,4 +10,10 @@ fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // nothing.
 fr_status fr_save_check(const char *path, fr_error *err);
 
+// For writers of their own. All bytes, in pieces that an interrupt may cut; false with errno.
+bool fr_write_all(int fd, const void *data, size_t bytes);
+// After a rename: brings the entry of `path` in its folder to disk. Best effort, as not every file
+// system can.
+void fr_sync_folder(const char *path);
+
 #endif

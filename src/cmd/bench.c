@@ -1,5 +1,6 @@
 // bench.c — `bench`: every drafter on the same prompts, interleaved, compared with plain decoding.
 #include "cmd/bench.h"
+#include "base/path.h"
 #include "cmd/generate.h"
 #include "draft/registry.h"
 #include "tree/tree.h"
@@ -50,10 +51,10 @@ static fr_status set_tree_sizes(fr_bench *b, fr_error *err) {
 }
 
 static void name_set(fr_bench_set *s) {
-    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+    const char *name = fr_path_name(s->path);
     const size_t n = strlen(name);
-    const bool ends = n > 6 && !strcmp(name + n - 6, ".jsonl");
-    snprintf(s->name, sizeof s->name, "%.*s", (int)(ends ? n - 6 : n), name);
+    snprintf(s->name, sizeof s->name, "%.*s", (int)(fr_path_ends(name, ".jsonl") ? n - 6 : n),
+             name);
 }
 
 // A drafter that has seen a prompt would not be tried by it, and one that is there twice would

@@ -3,9 +3,7 @@
 #include "base/pool.h"
 #include "cmd/distill.h"
 #include "cmd/train.h"
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 // Of a training by time so much goes into answers: then each is learned from about twice.
 static const double ANSWERS_SHARE = 0.4;

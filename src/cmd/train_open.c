@@ -1,5 +1,6 @@
 // train_open.c — from the options to a training: target, data, vocabulary, learner, loop.
 #include "base/alloc.h"
+#include "base/path.h"
 #include "base/save.h"
 #include "cmd/train.h"
 #include "draft/pack.h"
@@ -141,8 +142,8 @@ static void name_command(fr_training *t) {
     size_t n = (size_t)snprintf(t->command, room,
                                 "forerun train %s -m %s --data %s -o %s --batch-rows %d "
                                 "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
-                                t->method->name, fr_base_name(a->model), data,
-                                fr_base_name(a->output), a->batch_rows, a->accumulate, a->lr,
+                                t->method->name, fr_path_name(a->model), data,
+                                fr_path_name(a->output), a->batch_rows, a->accumulate, a->lr,
                                 t->learner->depth, t->vocab.n, (unsigned long long)a->seed);
     if (n < room && a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
@@ -152,7 +153,7 @@ static void name_command(fr_training *t) {
     for (int i = 0; i < a->settings.n && n < room; i++)
         n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
     if (n < room && a->init)
-        snprintf(t->command + n, room - n, " --init %s", fr_base_name(a->init));
+        snprintf(t->command + n, room - n, " --init %s", fr_path_name(a->init));
 }
 
 static bool watch(void *user, const fr_train *train) {

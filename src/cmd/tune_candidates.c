@@ -1,4 +1,5 @@
 // tune_candidates.c — which drafters there are for a model.
+#include "base/path.h"
 #include "cmd/tune.h"
 #include "draft/pack_find.h"
 #include "draft/registry.h"
@@ -11,11 +12,6 @@ enum { MODELS_MAX = 8 }; // files tried as draft models
 static off_t size_of(const char *path) {
     struct stat s;
     return !stat(path, &s) && S_ISREG(s.st_mode) ? s.st_size : -1;
-}
-
-static bool ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n > m && !strcmp(name + n - m, end);
 }
 
 // A SPEC cannot name files with these in their names.
@@ -41,8 +37,7 @@ static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_e
 
 static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
     char dir[4096], path[4096 + 300];
-    const char *slash = strrchr(model, '/');
-    const int n = slash ? (int)(slash - model) + 1 : 0;
+    const int n = (int)fr_path_folder(model);
     const off_t most = size_of(model) / 4 * 3;
     int found = 0;
     fr_status st = FR_OK;
@@ -52,7 +47,7 @@ static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
     for (struct dirent *e; d && !st && found < MODELS_MAX && (e = readdir(d));) {
         snprintf(path, sizeof path, "%s%s", dir, e->d_name);
         const off_t size = size_of(path);
-        if (!ends_with(path, ".gguf") || !can_be_named(path) || size < 0 || size > most ||
+        if (!fr_path_ends(path, ".gguf") || !can_be_named(path) || size < 0 || size > most ||
             is_pack(path))
             continue;
         found++;

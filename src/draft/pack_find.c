@@ -1,4 +1,5 @@
 #include "draft/pack_find.h"
+#include "base/path.h"
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,11 +23,6 @@ typedef struct search {
     char *path;                      // of the best so far
     double promise;                  // ... and what it is expected to bring; below 0: none found
 } search;
-
-static bool ends_with(const char *name, const char *end) {
-    const size_t n = strlen(name), m = strlen(end);
-    return n > m && !strcmp(name + n - m, end);
-}
 
 // It reads from every tensor of the target, so it is taken only where there is a pack to compare.
 static const char *print_of(search *s) {
@@ -52,7 +48,7 @@ static void look_into(search *s, const char *dir) {
     const int n = scandir(dir, &entry, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         const int bytes = snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
-        if (ends_with(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH) look_at(s, path);
+        if (fr_path_ends(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH) look_at(s, path);
         free(entry[i]);
     }
     if (n >= 0) free(entry);
@@ -60,8 +56,7 @@ static void look_into(search *s, const char *dir) {
 
 // The folder of a file, with the slash; "" for one here.
 static void folder_of(char dir[FR_PACK_PATH], const char *file) {
-    const char *slash = strrchr(file, '/');
-    snprintf(dir, FR_PACK_PATH, "%.*s", slash ? (int)(slash - file) + 1 : 0, file);
+    snprintf(dir, FR_PACK_PATH, "%.*s", (int)fr_path_folder(file), file);
 }
 
 static void look_beside(search *s, const char *folder, const char *tail) {

@@ -1,5 +1,6 @@
 // writer_file.c — puts a collected file down: whole or not at all.
 #define _GNU_SOURCE
+#include "base/save.h"
 #include "gguf/writer_internal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -44,16 +45,8 @@ static fr_status put(sink *s, const void *data, size_t bytes) {
         if (fr_gguf_buffer_add(&s->buffer, data, bytes)) return FR_OK;
         return fr_fail(s->err, FR_ENOMEM, "GGUF writer: no memory for %zu bytes", bytes);
     }
-    const uint8_t *p = data;
-    while (bytes) {
-        // Linux moves at most 2 GB a call; smaller pieces keep an interrupt short.
-        const ssize_t n = write(s->fd, p, bytes < 1u << 24 ? bytes : 1u << 24);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fr_fail(s->err, FR_EIO, "%s: writing: %m", s->path);
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return FR_OK;
+    if (fr_write_all(s->fd, data, bytes)) return FR_OK;
+    return fr_fail(s->err, FR_EIO, "%s: writing: %m", s->path);
 }
 
 static fr_status put_padding(sink *s, uint64_t alignment) {
@@ -152,22 +145,6 @@ static fr_status create_beside(const char *path, char *temporary, size_t room, i
     return fr_fail(err, FR_EIO, "%s: creating: %m", temporary);
 }
 
-// After a rename the folder's own entry must reach the disk too. Best effort: not every file system
-// can.
-static void sync_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = fr_alloc_zero(n + 2);
-    if (!folder) return;
-    memcpy(folder, n ? path : ".", n ? n : 1);
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    fr_free(folder);
-}
-
 static fr_status write_and_rename(const fr_gguf_writer *w, const char *path, const char *temporary,
                                   int fd, fr_error *err) {
     sink s = {.fd = fd, .path = path, .err = err};
@@ -191,7 +168,7 @@ fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *e
         if (st)
             (void)unlink(temporary);
         else
-            sync_folder(path);
+            fr_sync_folder(path);
     }
     fr_free(temporary);
     return st;

@@ -1,4 +1,5 @@
 #include "train/checkpoint.h"
+#include "base/save.h"
 #include "gguf/hash.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -36,24 +37,12 @@ typedef struct sink {
     fr_hash hash;
 } sink;
 
-static bool put_bytes(int fd, const void *data, size_t bytes) {
-    const char *p = data;
-    while (bytes) {
-        const ssize_t n = write(fd, p, bytes < 1u << 24 ? bytes : 1u << 24);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static bool put(sink *s, const void *data, size_t bytes) {
     static const char zeros[ALIGN];
     const size_t gap = padded(bytes) - bytes;
     if (bytes) fr_hash_add(&s->hash, data, bytes);
     fr_hash_add(&s->hash, zeros, gap);
-    return put_bytes(s->fd, data, bytes) && put_bytes(s->fd, zeros, gap);
+    return fr_write_all(s->fd, data, bytes) && fr_write_all(s->fd, zeros, gap);
 }
 
 static bool put_all(sink *s, const fr_checkpoint *c) {
@@ -70,21 +59,7 @@ static bool put_all(sink *s, const fr_checkpoint *c) {
     for (int i = 0; i < c->n_blocks; i++)
         ok = ok && put(s, c->block[i], c->n_floats * sizeof(float));
     const uint64_t sum = fr_hash_value(&s->hash);
-    return ok && put_bytes(s->fd, &sum, sizeof sum) && !fsync(s->fd);
-}
-
-// A rename is on disk when its folder is.
-static void sync_folder(const char *path) {
-    char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
-    if (n >= sizeof dir) return;
-    memcpy(dir, slash ? path : ".", slash ? n : 1);
-    dir[slash ? n : 1] = 0;
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
+    return ok && fr_write_all(s->fd, &sum, sizeof sum) && !fsync(s->fd);
 }
 
 fr_status fr_checkpoint_write(const fr_checkpoint *c, const char *path, fr_error *err) {
@@ -101,7 +76,7 @@ fr_status fr_checkpoint_write(const fr_checkpoint *c, const char *path, fr_error
         unlink(part);
         return fr_fail(err, FR_EIO, "%s: %s", path, strerror(why));
     }
-    sync_folder(path);
+    fr_sync_folder(path);
     return FR_OK;
 }
 

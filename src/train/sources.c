@@ -1,17 +1,13 @@
 #include "train/sources.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/path.h"
 #include "base/save.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
-
-const char *fr_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 static void path_of(char path[PATH_ROOM], const char *dir) {
     snprintf(path, PATH_ROOM, "%s/sources.txt", dir);
@@ -38,7 +34,7 @@ fr_status fr_sources_add(const char *dir, const char *kind, const char *paths, f
     for (const char *at = paths; !st && *at;) {
         const size_t n = strcspn(at, ",");
         snprintf(path, sizeof path, "%.*s", (int)n, at);
-        snprintf(line, sizeof line, "%s %s\n", kind, fr_base_name(path));
+        snprintf(line, sizeof line, "%s %s\n", kind, fr_path_name(path));
         if (!text.data || !strstr(text.data, line)) {
             st = fr_buffer_add(&text, line, strlen(line), err);
             changed = true;
@@ -90,9 +86,12 @@ fr_status fr_sources_read(fr_sources *s, const char *const *dirs, int n, fr_erro
         if (!st && text.n) {
             st = add_lines(s, text.data, err);
         } else if (!st) {
-            const char *name = fr_base_name(dirs[i]);
+            char dir[PATH_ROOM];
+            snprintf(dir, sizeof dir, "%s", dirs[i]);
+            for (size_t k = strlen(dir); k > 1 && dir[k - 1] == '/'; k--)
+                dir[k - 1] = 0; // "states/" is called states
             s->given = true;
-            st = add_name(s, name, strlen(name), err);
+            st = add_name(s, fr_path_name(dir), strlen(fr_path_name(dir)), err);
         }
         fr_buffer_free(&text);
     }

@@ -17,7 +17,5 @@ typedef struct fr_sources {
 // Those of some folders; a folder that names none counts under its own name, as given.
 fr_status fr_sources_read(fr_sources *s, const char *const *dirs, int n, fr_error *err);
 void fr_sources_close(fr_sources *s); // {0} is fine
-// The last part of a path.
-const char *fr_base_name(const char *path);
 
 #endif

@@ -1,0 +1,25 @@
+// path.h — the parts of a path.
+#ifndef FR_BASE_PATH_H
+#define FR_BASE_PATH_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+// Bytes of the folder in front of the name, its last slash with it; 0: the name stands alone.
+static inline size_t fr_path_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+// The name behind the folder; "" where the path ends in a slash.
+static inline const char *fr_path_name(const char *path) {
+    return path + fr_path_folder(path);
+}
+
+// Whether a name ends so, with something in front.
+static inline bool fr_path_ends(const char *name, const char *end) {
+    const size_t n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
+#endif

@@ -70,21 +70,11 @@ static fr_status open_target(fr_training *t, fr_error *err) {
 }
 
 // ---------------------------------------------------------------- vocabulary and learner
-static fr_status find_kind(const char *method, fr_pack_kind *kind, fr_error *err) {
-    for (int k = 0; k < FR_PACK_KINDS; k++)
-        if (!strcmp(method, fr_pack_kind_name((fr_pack_kind)k))) {
-            *kind = (fr_pack_kind)k;
-            return FR_OK;
-        }
-    return fr_fail(err, FR_EUNSUP, "--init: there are no packs of %s", method);
-}
-
-// The pack that a training begins with, NULL where it begins anew.
+// The pack that a training begins with, if there is one: of any drafter, for this target.
 static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
-    fr_pack_kind kind = FR_PACK_MEDUSA;
     if (!t->args->init) return FR_OK;
-    const fr_status st = find_kind(t->method->name, &kind, err);
-    return st ? st : fr_pack_open_for(pack, t->args->init, kind, &t->target, err);
+    const fr_status st = fr_pack_open(pack, t->args->init, err);
+    return st ? st : fr_pack_fits(pack, &t->target, err);
 }
 
 // The draft vocabulary is that of the pack that the training begins with, or the data's own.
@@ -195,6 +185,7 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
                                     .checkpoint = t->checkpoint,
                                     .checkpoint_every = a->every,
                                     .resume = a->resume,
+                                    .fit = !a->init,
                                     .watch = watch,
                                     .keep = keep,
                                     .user = t};

@@ -169,6 +169,21 @@ int fr_chain_pairs(const fr_chain *c) {
     return c->kv.n_committed + c->n_waiting;
 }
 
+int fr_chain_keep_tokens(fr_chain *c, int n) {
+    const int pairs = fr_chain_pairs(c), most = n > 0 ? n - 1 : 0;
+    fr_chain_keep(c, pairs < most ? pairs : most);
+    return fr_chain_pairs(c);
+}
+
+// Another part of the SPEC may have to see more of a prompt: pairs that are there come again.
+void fr_chain_add_path(fr_chain *c, const fr_context *context, const int *path, int n) {
+    const int first = context->kv->n_committed - n;
+    fr_chain_keep(c, first);
+    for (int i = 0; i < n; i++)
+        fr_chain_add(c, fr_forward_final(context->forward, path ? path[i] : i),
+                     context->ids[first + i + 1]);
+}
+
 bool fr_chain_read(fr_chain *c, uint8_t wants) {
     fr_row rows[FR_CHAIN_ROWS];
     int path[FR_CHAIN_ROWS];

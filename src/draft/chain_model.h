@@ -14,6 +14,7 @@
 // nothing else allocates. Pack and target must outlive it.
 #ifndef FR_DRAFT_CHAIN_MODEL_H
 #define FR_DRAFT_CHAIN_MODEL_H
+#include "decode/drafter.h"
 #include "draft/linear.h"
 #include "draft/pack.h"
 #include "model/forward.h"
@@ -57,6 +58,12 @@ void fr_chain_keep(fr_chain *c, int pairs); // the first pairs of the text, and 
 // token after it. Pairs wait until fr_chain_read; when FR_CHAIN_ROWS wait already, those are read.
 void fr_chain_add(fr_chain *c, const float *state, int32_t token);
 int fr_chain_pairs(const fr_chain *c); // of the text: read and waiting
+// Of the pairs of n tokens all but the last, whose second token may be another now. How many there
+// are then.
+int fr_chain_keep_tokens(fr_chain *c, int n);
+// The pairs that the last pass made sure: its rows path[0..n-1] (NULL: 0..n-1) are the newest
+// committed tokens.
+void fr_chain_add_path(fr_chain *c, const fr_context *context, const int *path, int n);
 
 // Reads what waits in one pass, which is then committed; scratch must be empty. Row 0 of the
 // results is the last pair. False: nothing waited, there are no results.

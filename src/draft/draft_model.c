@@ -31,10 +31,9 @@ enum {
     DEEPEST = 16,
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
-    LONG_ANSWER = 128, // tokens that are reckoned with where no end is in sight
-    LAWS = 48,         // nodes whose children may be drawn in one step
-    BEAM_DRAWS = 2,    // children of a node that are drawn in a beam
-    CREDIT = 2,        // plain passes that a request may lose by drafting: some misses in a row
+    LAWS = 48,      // nodes whose children may be drawn in one step
+    BEAM_DRAWS = 2, // children of a node that are drawn in a beam
+    CREDIT = 2,     // plain passes that a request may lose by drafting: some misses in a row
 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
 
@@ -231,11 +230,7 @@ static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree 
         return false; // by another draft model of the SPEC
     if (d->depth) return true;
     if (!d->timed && !c->pace->measured) return false;
-    float covered = 0;
-    for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
-        covered += tree->node[k].score;
-    const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
-    return fr_draft_worth_start(&d->worth, c->pace, behind, covered, left, c->n_ids);
+    return fr_draft_worth_start_on(&d->worth, c->pace, behind, tree, c->n_ids);
 }
 
 // False: the tree that is planned is the root alone.

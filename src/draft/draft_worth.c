@@ -2,6 +2,7 @@
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
 enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
+enum { LONG_ANSWER = 128 }; // tokens that are reckoned with where no end is in sight
 
 void fr_draft_worth_open(fr_draft_worth *w, double usual) {
     *w = (fr_draft_worth){.usual = usual};
@@ -109,6 +110,16 @@ bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, fl
     }
     if (tokens * fr_pace_price(pace, context) > cost) return false; // others cover this step
     return try_again(w, pace, cost + reading, context);
+}
+
+bool fr_draft_worth_start_on(fr_draft_worth *w, const fr_pace *pace, int behind,
+                             const fr_tree *tree, int context) {
+    float covered = 0;
+    for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
+        covered += tree->node[k].score;
+    // A tree that may be as deep as any says nothing of the answer's end.
+    const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
+    return fr_draft_worth_start(w, pace, behind, covered, left, context);
 }
 
 int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const float *score, int n,

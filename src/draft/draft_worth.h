@@ -41,6 +41,9 @@ void fr_draft_worth_proposed(fr_draft_worth *w, float tokens);
 // probable it is that the next token stands in the tree already; `left`: tokens still wanted.
 bool fr_draft_worth_start(fr_draft_worth *w, const fr_pace *pace, int behind, float covered,
                           int left, int context);
+// The same with covered and left as a tree says that others have begun.
+bool fr_draft_worth_start_on(fr_draft_worth *w, const fr_pace *pace, int behind,
+                             const fr_tree *tree, int context);
 // How many of the n best nodes to guess behind, their scores descending, in one more pass; the
 // target's pass would have target_rows rows without. 0: the pass does not pay.
 int fr_draft_worth_rows(const fr_draft_worth *w, const fr_pace *pace, const float *score, int n,

@@ -35,12 +35,8 @@ typedef struct fr_eagle {
     int n_expanded;
 } fr_eagle;
 
-// Of the pairs of n tokens all but the last, whose second token may be another now.
 static int keep(fr_drafter *base, int n) {
-    fr_eagle *e = (fr_eagle *)base;
-    const int pairs = fr_chain_pairs(&e->chain), most = n > 0 ? n - 1 : 0;
-    fr_chain_keep(&e->chain, pairs < most ? pairs : most);
-    return fr_chain_pairs(&e->chain);
+    return fr_chain_keep_tokens(&((fr_eagle *)base)->chain, n);
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
@@ -144,14 +140,9 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_trained_proposed(&e->base, c, tree);
 }
 
-// Every committed row is the first of a pair with the token after it.
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_eagle *e = (fr_eagle *)base;
-    const int n = v->tree ? v->n_path : v->n_rows, first = c->kv->n_committed - n;
-    fr_chain_keep(&e->chain, first); // another part of the SPEC may have to see more of a prompt
-    for (int i = 0; i < n; i++)
-        fr_chain_add(&e->chain, fr_forward_final(c->forward, v->tree ? v->path[i] : i),
-                     c->ids[first + i + 1]);
+    fr_chain_add_path(&e->chain, c, v->tree ? v->path : NULL, v->tree ? v->n_path : v->n_rows);
     if (v->tree) fr_trained_saw(&e->base, c, v);
 }
 

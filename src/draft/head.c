@@ -1,17 +1,7 @@
 #include "draft/head.h"
 #include "gguf/writer.h"
-#include "kern/dequant.h"
 #include "kern/pack.h"
 #include <math.h>
-
-// Row `id` of the head, wherever its matrix lies.
-static void head_row(const fr_matrix *w, int32_t id, float *row) {
-    if (w->panels)
-        fr_unpack_row(w, id, row);
-    else
-        fr_dequant_row(w->type, w->rows + (size_t)fr_qtype_row_bytes(w->type, w->k) * (size_t)id,
-                       row, w->k);
-}
 
 // A width that Q8_0 has no blocks for stays as it is.
 fr_status fr_draft_head_open(fr_matrix *w, const fr_model *target, const int32_t *ids, int n,
@@ -26,7 +16,7 @@ fr_status fr_draft_head_open(fr_matrix *w, const fr_model *target, const int32_t
     if (!row || !rows) st = fr_fail(err, FR_ENOMEM, "draft head: no memory for %d tokens", n);
     for (int i = 0; i < n && !st; i++) {
         uint8_t *to = rows + bytes * (size_t)i;
-        head_row(&target->head, ids[i], type == FR_TYPE_F32 ? (float *)(void *)to : row);
+        fr_matrix_row(&target->head, ids[i], type == FR_TYPE_F32 ? (float *)(void *)to : row);
         if (type == FR_TYPE_F32) continue;
         for (int k = 0; k < d; k++)
             if (!isfinite(row[k])) row[k] = 0; // a broken model: nothing true can be drafted

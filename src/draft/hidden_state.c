@@ -55,11 +55,8 @@ static int smaller(int a, int b) {
     return a < b ? a : b;
 }
 
-// Of the pairs of n tokens all but the last, whose second token may be another now.
 static int keep(fr_drafter *base, int n) {
-    fr_chain *chain = &((fr_hidden_state *)base)->states.chain;
-    fr_chain_keep(chain, smaller(fr_chain_pairs(chain), n > 0 ? n - 1 : 0));
-    return fr_chain_pairs(chain);
+    return fr_chain_keep_tokens(&((fr_hidden_state *)base)->states.chain, n);
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
@@ -215,15 +212,6 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
 
 // ---------------------------------------------------------------- what came of it
 
-// The pairs of states and tokens that became sure: row[i], or row i, is of the i-th of them.
-static void add_pairs(fr_hidden_state *d, const fr_context *c, const int *row, int n) {
-    const int first = c->kv->n_committed - n;
-    fr_chain_keep(&d->states.chain, first); // another part of the SPEC may see some of them again
-    for (int i = 0; i < n; i++)
-        fr_chain_add(&d->states.chain, fr_forward_final(c->forward, row ? row[i] : i),
-                     c->ids[first + i + 1]);
-}
-
 static int child_in_beam(const fr_beam *b, int node, int32_t id) {
     for (int i = node + 1; i < b->n; i++)
         if (b->node[i].parent == node && b->node[i].id == id) return i;
@@ -254,11 +242,11 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     const double start = fr_seconds();
     fr_trained_saw(&d->base, c, v);
     if (!v->tree) {
-        add_pairs(d, c, NULL, v->n_rows);
+        fr_chain_add_path(&d->states.chain, c, NULL, v->n_rows);
         d->prompt_seconds += fr_seconds() - start;
         return;
     }
-    add_pairs(d, c, v->path, v->n_path);
+    fr_chain_add_path(&d->states.chain, c, v->path, v->n_path);
     d->states.catch_up_seconds += fr_seconds() - start;
     fr_kept_advance(&d->states.kept, v->n_path);
     d->pass_rows += 0.1 * (v->tree->n - d->pass_rows);

@@ -4,11 +4,10 @@
 #include <string.h>
 
 enum {
-    DEPTHS = 4,        // kinds: of depth 1, 2, 3, more;
-    BINS = 8,          // ... so probable;
-    FIRSTS = 2,        // ... the first of its law, or a later one
-    LONG_ANSWER = 128, // tokens that are reckoned with where no end is in sight
-    PLAIN_NODES = 17,  // proposed without adapting
+    DEPTHS = 4,       // kinds: of depth 1, 2, 3, more;
+    BINS = 8,         // ... so probable;
+    FIRSTS = 2,       // ... the first of its law, or a later one
+    PLAIN_NODES = 17, // proposed without adapting
     PLAIN_DEPTH = 4,
     CREDIT = 2, // plain passes that a request may lose by drafting
 };
@@ -113,11 +112,7 @@ void fr_trained_begin(fr_trained *t) {
 static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
     if (t->depth) return true;
     if (!t->timed && !c->pace->measured) return false;
-    float covered = 0;
-    for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
-        covered += tree->node[k].score;
-    const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
-    return fr_draft_worth_start(&t->worth, c->pace, behind, covered, left, c->n_ids);
+    return fr_draft_worth_start_on(&t->worth, c->pace, behind, tree, c->n_ids);
 }
 
 bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {

@@ -45,6 +45,8 @@ void fr_pack_panels(fr_type type, uint8_t *dst, const uint8_t *src, int m, int k
 void fr_pack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows, int k);
 // Row `row` of a packed matrix as f32: the same values as fr_dequant_row gives for the GGUF row.
 void fr_unpack_row(const fr_matrix *w, int row, float *dst);
+// The same wherever the weights lie, in panels or in place.
+void fr_matrix_row(const fr_matrix *w, int row, float *dst);
 
 // One block of one lane of a panel, spelled out: what the reference kernels and fr_unpack_row read.
 typedef struct fr_lane_block {

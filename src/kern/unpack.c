@@ -197,3 +197,11 @@ void fr_unpack_row(const fr_matrix *w, int row, float *dst) {
         }
     }
 }
+
+void fr_matrix_row(const fr_matrix *w, int row, float *dst) {
+    if (w->panels)
+        fr_unpack_row(w, row, dst);
+    else
+        fr_dequant_row(w->type, w->rows + (size_t)fr_qtype_row_bytes(w->type, w->k) * (size_t)row,
+                       dst, w->k);
+}

@@ -1,17 +1,8 @@
 #include "train/draft_vocab.h"
 #include "base/alloc.h"
-#include "kern/dequant.h"
 #include "kern/pack.h"
 #include <stdlib.h>
 #include <string.h>
-
-void fr_matrix_values(const fr_matrix *w, int row, float *out) {
-    if (w->panels)
-        fr_unpack_row(w, row, out);
-    else
-        fr_dequant_row(w->type, w->rows + (size_t)fr_qtype_row_bytes(w->type, w->k) * (size_t)row,
-                       out, w->k);
-}
 
 // How often each token stands in the answers of samples [first, first + n).
 static void count_tokens(const fr_dataset *d, int first, int n, int n_vocab, uint64_t *count) {
@@ -109,7 +100,7 @@ static fr_status fill(fr_draft_vocab *v, const fr_model *target, fr_error *err) 
             return fr_fail(err, FR_EDATA, "draft vocabulary: token %d stands there twice",
                            v->ids[i]);
         v->index[v->ids[i]] = i;
-        fr_matrix_values(&target->head, v->ids[i], v->head + (size_t)i * (size_t)target->config.d);
+        fr_matrix_row(&target->head, v->ids[i], v->head + (size_t)i * (size_t)target->config.d);
     }
     return FR_OK;
 }

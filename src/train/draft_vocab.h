@@ -19,7 +19,4 @@ fr_status fr_draft_vocab_of(fr_draft_vocab *v, const fr_model *target, const fr_
                             const int32_t *ids, int n, fr_error *err);
 void fr_draft_vocab_close(fr_draft_vocab *v); // {0} is fine
 
-// Row `row` of a matrix as floats, wherever its weights lie.
-void fr_matrix_values(const fr_matrix *w, int row, float *out);
-
 #endif

@@ -197,22 +197,20 @@ static fr_sample sample_of(fr_lanes *l, const lane *at) {
     return s;
 }
 
+// A lane at its text's end hands it over, which may give it another turn; a free one takes the
+// next text, if there is one. A text of one token ends where it begins.
 static void refill(fr_lanes *l, int i, const fr_lanes_user *user) {
     lane *at = &l->lanes[i];
     fr_lane_text text = {0};
-    while (at->busy && is_at_end(l, at)) {
-        const fr_sample s = sample_of(l, at);
-        l->stats.texts++;
-        at->busy = user->done(user->user, i, &s, at->n_prompt, &text);
-        if (at->busy) take_text(at, &text);
-    }
-    while (!at->busy && user->next(user->user, i, &text)) {
-        take_text(at, &text);
-        if (is_at_end(l, at)) { // a text of one token: nothing to read
+    while (!at->busy || is_at_end(l, at)) {
+        if (at->busy) {
             const fr_sample s = sample_of(l, at);
+            l->stats.texts++;
             at->busy = user->done(user->user, i, &s, at->n_prompt, &text);
-            if (at->busy) take_text(at, &text);
+        } else if (!(at->busy = user->next(user->user, i, &text))) {
+            return;
         }
+        if (at->busy) take_text(at, &text);
     }
 }
 

@@ -191,8 +191,7 @@ static void close_medusa(fr_learner *l) {
     fr_free(m);
 }
 
-static const fr_learner_ops ops = {.name = "medusa",
-                                   .learn = learn,
+static const fr_learner_ops ops = {.learn = learn,
                                    .judge = judge,
                                    .write = write_pack,
                                    .workspace = workspace,
@@ -272,6 +271,7 @@ fr_status fr_learn_medusa_open(fr_learner **out, const fr_learner_config *config
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
     fr_learner *l = &m->learner;
     *l = (fr_learner){.ops = &ops,
+                      .name = "medusa",
                       .target = config->target,
                       .vocab = config->vocab,
                       .gemm = config->gemm,

@@ -28,6 +28,7 @@ typedef struct chain_learner {
     fr_unrolled chain;
     fr_injection injection;
     fr_loss loss;
+    fr_linear_fit fit;
     const fr_sample **sample; // [bases]: whose row at[base] is
     int *at;                  // [bases]
     bool *real;               // [bases]: its steps read real tokens
@@ -227,6 +228,15 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     count_all(m, tally);
 }
 
+static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
+    set_batch(self(l), batch, 1, 0);
+    return fr_unrolled_fit_add(&self(l)->fit, &self(l)->chain, err);
+}
+
+static void fit_end(fr_learner *l) {
+    fr_unrolled_fit_end(&self(l)->fit, &self(l)->chain);
+}
+
 static void write_chain(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
     const fr_unrolled_shape *s = &m->chain.shape;
@@ -247,7 +257,8 @@ static size_t workspace(const fr_learner *l) {
     const size_t rows = (size_t)m->chain.shape.max_rows, depth = (size_t)m->chain.shape.depth;
     const size_t each = sizeof *m->sample + 3 * sizeof(int) + sizeof *m->real + sizeof *m->want +
                         (1 + depth) * sizeof *m->got + sizeof *m->distance;
-    return m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) + rows * each;
+    const size_t fit = l->fit_rows ? fr_unrolled_fit_bytes(&m->chain.shape) : 0;
+    return fit + m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) + rows * each;
 }
 
 static void close_chain(fr_learner *l) {
@@ -256,6 +267,7 @@ static void close_chain(fr_learner *l) {
     fr_unrolled_close(&m->chain);
     fr_injection_close(&m->injection);
     fr_loss_close(&m->loss);
+    fr_linear_fit_close(&m->fit);
     fr_params_free(&l->params);
     fr_free(m->sample), fr_free(m->at), fr_free(m->real), fr_free(m->base), fr_free(m->last);
     fr_free(m->want), fr_free(m->got), fr_free(m->distance), fr_free(m->std);
@@ -264,18 +276,11 @@ static void close_chain(fr_learner *l) {
     fr_free(m);
 }
 
-static const fr_learner_ops eagle_ops = {
-    .name = "eagle",
+static const fr_learner_ops ops = {
     .learn = learn,
     .judge = judge,
-    .write = write_chain,
-    .workspace = workspace,
-    .close = close_chain,
-};
-static const fr_learner_ops hidden_state_ops = {
-    .name = "hidden-state",
-    .learn = learn,
-    .judge = judge,
+    .fit_add = fit_add,
+    .fit_end = fit_end,
     .write = write_chain,
     .workspace = workspace,
     .close = close_chain,
@@ -321,15 +326,25 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
     return fr_unrolled_start(&m->chain, &m->options, config->target, config->seed, err);
 }
 
-static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const fr_learner_ops *ops,
+// Enough for each of the map's inputs.
+static uint64_t fit_rows(int d) {
+    return (uint64_t)d * 128;
+}
+
+static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *name,
                            const fr_learner_config *config, fr_error *err) {
     *out = NULL;
     chain_learner *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    m->learner = (fr_learner){
-        .ops = ops, .target = config->target, .vocab = config->vocab, .gemm = config->gemm};
+    m->learner = (fr_learner){.ops = &ops,
+                              .name = name,
+                              .target = config->target,
+                              .vocab = config->vocab,
+                              .gemm = config->gemm};
     fr_status st = fr_unrolled_read_options(&m->options, kind, config->depth, config->options, err);
     m->learner.depth = m->options.depth;
+    m->learner.fit_rows =
+        m->options.init == FR_UNROLLED_FIT ? fit_rows(config->target->config.d) : 0;
     if (!st) st = open_parts(m, config, err);
     if (st)
         close_chain(&m->learner);
@@ -339,10 +354,10 @@ static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const fr_lea
 }
 
 fr_status fr_learn_eagle_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
-    return open_kind(out, FR_UNROLLED_EAGLE, &eagle_ops, config, err);
+    return open_kind(out, FR_UNROLLED_EAGLE, "eagle", config, err);
 }
 
 fr_status fr_learn_hidden_state_open(fr_learner **out, const fr_learner_config *config,
                                      fr_error *err) {
-    return open_kind(out, FR_UNROLLED_HIDDEN_STATE, &hidden_state_ops, config, err);
+    return open_kind(out, FR_UNROLLED_HIDDEN_STATE, "hidden-state", config, err);
 }

@@ -3,11 +3,16 @@
 #ifndef FR_TRAIN_LEARN_UNROLLED_H
 #define FR_TRAIN_LEARN_UNROLLED_H
 #include "train/injection.h"
+#include "train/linear_fit.h"
 #include "train/loss.h"
 #include "train/unrolled.h"
 
 typedef enum fr_unrolled_kind { FR_UNROLLED_EAGLE, FR_UNROLLED_HIDDEN_STATE } fr_unrolled_kind;
-typedef enum fr_unrolled_init { FR_UNROLLED_RANDOM, FR_UNROLLED_TARGET } fr_unrolled_init;
+typedef enum fr_unrolled_init {
+    FR_UNROLLED_FIT,    // its input layer is the linear map of least squares to the next state
+    FR_UNROLLED_RANDOM, // it hands its state on
+    FR_UNROLLED_TARGET, // the latter, with the target's last layer
+} fr_unrolled_init;
 
 typedef struct fr_unrolled_options {
     fr_unrolled_kind kind;
@@ -30,5 +35,11 @@ fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_co
 // First values of the chain's parameters. FR_EARG: init=target on a target of another form.
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err);
+
+// The same from data: the states, embeddings and positions of a batch stand in the chain. `fit` is
+// {0} at first; its bytes: what fr_unrolled_fit_bytes says.
+size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);
+fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err); // FR_ENOMEM
+void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c);
 
 #endif

@@ -43,11 +43,14 @@ typedef struct fr_tally {
 
 typedef struct fr_learner fr_learner;
 typedef struct fr_learner_ops {
-    const char *name;
     // Adds the gradient of the *sum* of the batch's loss terms to params.grad, and counts. The
     // loop divides by the weight of all batches (and machines) of a step.
     void (*learn)(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally);
     void (*judge)(fr_learner *l, const fr_batch *batch, fr_tally *tally); // held-out: counts alone
+    // First values from data, for learners that ask for `fit_rows`: all batches, then the end.
+    // Absent: none.
+    fr_status (*fit_add)(fr_learner *l, const fr_batch *batch, fr_error *err); // FR_ENOMEM
+    void (*fit_end)(fr_learner *l);
     // Adds the method's own metadata and tensors (matrices as `type`: F32 or Q8_0).
     void (*write)(const fr_learner *l, fr_gguf_writer *w, fr_type type);
     size_t (*workspace)(const fr_learner *l); // bytes it holds besides parameters
@@ -56,11 +59,13 @@ typedef struct fr_learner_ops {
 
 struct fr_learner { // embedded first in a method's own struct
     const fr_learner_ops *ops;
+    const char *name; // the method's
     fr_params params;
     const fr_model *target;      // borrowed
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
     int depth;                   // tokens that it learns to draft
+    uint64_t fit_rows;           // rows that its first values want to be fitted to; 0: none
 };
 
 typedef struct fr_learner_config {

@@ -53,7 +53,7 @@ static void write_accuracy(fr_gguf_writer *w, const fr_tally *judged, int depth)
 
 static void write_facts(fr_gguf_writer *w, const fr_learner *l, const fr_pack_facts *f) {
     char name[64];
-    snprintf(name, sizeof name, "forerun-%s", l->ops->name);
+    snprintf(name, sizeof name, "forerun-%s", l->name);
     fr_gguf_writer_str(w, "general.architecture", name);
     fr_gguf_writer_str(w, "general.type", "forerun-pack");
     fr_gguf_writer_str(w, "forerun.target.fingerprint", f->target);
@@ -85,17 +85,19 @@ fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_fac
 
 // ---------------------------------------------------------------- reading
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) {
+    int found = 0;
     for (int i = 0; i < p->n; i++) {
         const fr_param *item = &p->item[i];
         const fr_gguf_tensor *t = fr_gguf_tensor_find(pack, item->name);
-        if (!t)
-            return fr_fail(err, FR_EDATA, "%s: %s: expected a tensor, found none",
-                           fr_gguf_path(pack), item->name);
+        if (!t) continue;
         if (t->ne[0] != item->cols || t->ne[1] != item->rows || t->ne[2] != 1 || t->ne[3] != 1)
             return fr_fail(err, FR_EDATA, "%s: %s: expected [%d,%d], found [%lld,%lld]",
                            fr_gguf_path(pack), item->name, item->cols, item->rows,
                            (long long)t->ne[0], (long long)t->ne[1]);
         fr_dequant_row(t->type, t->data, fr_param_w(p, i), (int64_t)item->cols * item->rows);
+        found++;
     }
-    return FR_OK;
+    return found ? FR_OK
+                 : fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
+                           fr_gguf_path(pack), p->item[0].name);
 }

@@ -24,8 +24,8 @@ void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
 // About what the file will take.
 size_t fr_pack_bytes(const fr_learner *l, fr_type type);
 
-// Takes parameters from a pack of the same method and draft vocabulary. FR_EDATA: a tensor is
-// missing or of another shape.
+// Takes the parameters that stand in a pack under the same names (an eagle's block begins a
+// hidden-state); the others stay. FR_EDATA: there is none, or one of another shape.
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err);
 
 #endif

@@ -200,9 +200,25 @@ static plan make_plan(const fr_train *t) {
     return p;
 }
 
+// Every process sees all of it, so that all begin with the same values.
+static fr_status fit(fr_train *t, fr_error *err) {
+    fr_learner *l = t->learner;
+    uint64_t rows = 0;
+    fr_status st = FR_OK;
+    while (!st && rows < l->fit_rows && !t->batches.epoch) {
+        fr_batches_next(&t->batches, t->batch);
+        rows += (uint64_t)t->batch->rows;
+        st = l->ops->fit_add(l, t->batch, err);
+    }
+    if (!st) l->ops->fit_end(l);
+    fr_batches_seek(&t->batches, 0, 0);
+    return st;
+}
+
 fr_status fr_train_run(fr_train *t, fr_error *err) {
     t->started = t->saved = fr_seconds();
     fr_status st = FR_OK;
+    if (!t->state.step && t->config.fit && t->learner->fit_rows) st = fit(t, err);
     while (!st) {
         const plan p = make_plan(t);
         t->state.seconds = p.seconds;

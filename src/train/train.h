@@ -49,6 +49,7 @@ typedef struct fr_train_config {
     const char *checkpoint;  // its file
     double checkpoint_every; // seconds
     bool resume;             // from the checkpoint
+    bool fit;                // first values are fitted where the learner can
     // After every step, on process 0: false ends the run with FR_EINTR.
     bool (*watch)(void *user, const fr_train *t);
     // After a checkpoint, on process 0, when the best parameters are other ones than at the last

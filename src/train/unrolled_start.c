@@ -2,7 +2,7 @@
 //
 // At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
 // so that G lies where the target's states lie.
-#include "train/draft_vocab.h"
+#include "kern/pack.h"
 #include "train/learn_unrolled.h"
 #include <math.h>
 #include <stdio.h>
@@ -34,9 +34,13 @@ static bool read_switch(const char *text, bool *out) {
 }
 
 static bool read_init(const char *text, fr_unrolled_init *out) {
-    const bool target = !strcmp(text, "target");
-    *out = target ? FR_UNROLLED_TARGET : FR_UNROLLED_RANDOM;
-    return target || !strcmp(text, "random");
+    static const char *const names[] = {"fit", "random", "target"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, names[i])) {
+            *out = (fr_unrolled_init)i;
+            return true;
+        }
+    return false;
 }
 
 typedef struct word { // KEY=VALUE
@@ -48,7 +52,7 @@ static const word words_known[N_WORDS] = {
     [FFN] = {"ffn", "a multiple of 32, 32 to 65536", false},
     [DEPTH] = {"depth", "1 to 8", false},
     [FEATURE] = {"feature", "0 to 100", false},
-    [INIT] = {"init", "random or target", false},
+    [INIT] = {"init", "fit, random or target", false},
     [RANK] = {"rank", "1 to 1024", true},
     [GATE] = {"gate", "0 or 1", true},
     [INJECT] = {"inject", "0 or 1", true},
@@ -189,8 +193,8 @@ static void copy_matrix(const fr_unrolled *c, int i, const fr_matrix *from, cons
                         row_order order) {
     const fr_param *item = &c->params->item[i];
     for (int r = 0; r < item->rows; r++)
-        fr_matrix_values(from, order == HEADS ? source_row(t, r) : r,
-                         fr_param_w(c->params, i) + (size_t)r * (size_t)item->cols);
+        fr_matrix_row(from, order == HEADS ? source_row(t, r) : r,
+                      fr_param_w(c->params, i) + (size_t)r * (size_t)item->cols);
 }
 
 static fr_status start_target(fr_unrolled *c, const fr_model *m, fr_error *err) {

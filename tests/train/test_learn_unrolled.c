@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "chain_reference.h"
+#include "kern/pack.h"
 #include "support/open_model.h"
 #include "train/draft_vocab.h"
 #include "train/pack_write.h"
@@ -93,7 +94,7 @@ static int make_world(void **state) {
     for (int i = 0; i < V; i++) {
         w->vocab.ids[i] = (i * 37 + 11) % 256;
         w->vocab.index[w->vocab.ids[i]] = i;
-        fr_matrix_values(&w->opened.model.head, w->vocab.ids[i], w->vocab.head + (size_t)i * D);
+        fr_matrix_row(&w->opened.model.head, w->vocab.ids[i], w->vocab.head + (size_t)i * D);
     }
     w->format = (fr_shard_format){.d = D, .n_vocab = n_vocab, .top = TOP};
     assert_int_equal(fr_gemm_open(&w->gemm, 1, FR_GEMM_F32, NULL), FR_OK);
@@ -346,7 +347,7 @@ static void learns_by_heart(world *w, bool eagle) {
     }
     assert_true(least > 0 && first > least);
     if (!(last - least < 0.1 * (first - least)))
-        fail_msg("%s: from %g to %g, the least is %g", l->ops->name, first, last, least);
+        fail_msg("%s: from %g to %g, the least is %g", l->name, first, last, least);
     l->ops->close(l);
 }
 
@@ -398,8 +399,8 @@ static void a_start_from_the_target_keeps_its_scores(void **state) {
         a[c] = fr_uniform(seed, (uint64_t)c) - 0.5, b[c] = fr_uniform(seed + 1, (uint64_t)c) - 0.5;
     for (int head = 0; head < 2; head++) { // the heads of keys, and the first two of queries
         for (int i = 0; i < 8; i++) {
-            fr_matrix_values(&last->q, head * 8 + i, q + i * D);
-            fr_matrix_values(&last->k, head * 8 + i, k + i * D);
+            fr_matrix_row(&last->q, head * 8 + i, q + i * D);
+            fr_matrix_row(&last->k, head * 8 + i, k + i * D);
         }
         const int at = head * 8 * D, base = (int)m->config.rope_base;
         const float *own_q =
@@ -411,7 +412,7 @@ static void a_start_from_the_target_keeps_its_scores(void **state) {
         assert_true(fabs(got - want) <= 1e-9 * (1 + fabs(want)));
     }
     float row[32]; // the widths agree, so the feed-forward part is the target's too
-    fr_matrix_values(&last->down, 5, row);
+    fr_matrix_row(&last->down, 5, row);
     const int down = fr_params_find(&l->params, "blk.0.ffn_down.weight");
     assert_memory_equal(fr_param_w(&l->params, down) + 5 * 32, row, sizeof row);
     l->ops->close(l);

@@ -1,5 +1,6 @@
 // Medusa's heads: slopes against finite differences, the first step of an untrained head, the pack.
 #include "base/alloc.h"
+#include "kern/pack.h"
 #include "support/open_model.h"
 #include "train/draft_vocab.h"
 #include "train/made_data.h"
@@ -45,7 +46,7 @@ static job *open_job(int variant) {
         j->vocab.index[i] = -1;
     for (int i = 0; i < DRAFT; i++) {
         j->vocab.index[j->vocab.ids[i] = i + 4] = i;
-        fr_matrix_values(&j->target.model.head, i + 4, j->vocab.head + i * c->d);
+        fr_matrix_row(&j->target.model.head, i + 4, j->vocab.head + i * c->d);
     }
     for (int i = 0; i < SAMPLES; i++) {
         make_sample(&j->sample[i], &j->form, (uint64_t)i, 20 + 7 * i, 4);

@@ -4,6 +4,7 @@
 #include "decode/sampler.h"
 #include "draft/chain_model.h"
 #include "kern/half.h"
+#include "kern/pack.h"
 #include "support/open_model.h"
 #include "train/draft_vocab.h"
 #include "train/pack_write.h"
@@ -45,7 +46,7 @@ static void make_vocab(world *w) {
     for (int i = 0; i < V; i++) {
         v->ids[i] = 2 * i + 1;
         v->index[2 * i + 1] = i;
-        fr_matrix_values(&w->opened.model.head, 2 * i + 1, v->head + i * D);
+        fr_matrix_row(&w->opened.model.head, 2 * i + 1, v->head + i * D);
     }
 }
 

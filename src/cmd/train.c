@@ -45,6 +45,7 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
         fr_fail(&err, FR_ENOMEM, "train: no memory");
         return fr_cmd_fail(&err);
     }
+    t->rate = fr_option_given(&fr_cmd_train.table, parsed, "lr") ? args->lr : -1;
     const fr_status st = run(t, args, parsed->args[0], &err);
     if (!st || (st == FR_EINTR && t->train.state.judgements)) code = report(t);
     if (st) code = fr_cmd_fail(&err);
@@ -69,7 +70,7 @@ static const fr_option options[] = {
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
-    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the parameters and the draft vocabulary of this pack", 0, 0, NULL},
+    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, and with its parameters where they have the same names: of whatever drafter", 0, 0, NULL},
     {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices", 0, 0, "q8_0|f32"},
     {.name = NULL}};
 static const fr_option learning[] = {
@@ -77,7 +78,7 @@ static const fr_option learning[] = {
     {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
     {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", "2048", NULL, "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
     {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches of a step", 1, 1 << 16, NULL},
-    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", "0.001", NULL, "highest learning rate: it rises over the first 2 % and falls to a tenth", 0, 10, NULL},
+    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.001 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls to a tenth", 0, 10, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
     {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},

@@ -25,7 +25,9 @@ typedef struct fr_training {
     fr_learner *learner;
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
-    double seconds; // --time; 0: --steps
+    double rate;     // --lr; negative on opening: the learner's own
+    double seconds;  // --time; 0: --steps
+    double prepared; // ... of which answers took
     fr_progress bar;
     size_t points_told;
 } fr_training;
@@ -38,6 +40,8 @@ void fr_training_close(fr_training *t);
 
 // ---------------------------------------------------------------- train_data.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
+// Layers whose residuals the settings ask for.
+fr_status fr_training_taps(const fr_cmd_args *args, int32_t *taps, int *n_taps, fr_error *err);
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
 // the part of `seconds` that is right for it (0: by tokens), or as they stand there (--given).
 // *took: seconds. What an earlier run left is gone on with.

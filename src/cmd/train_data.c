@@ -20,16 +20,17 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
 }
 
 // tap=LAYER of the drafter's own settings.
-static fr_status read_taps(fr_distill_plan *plan, const fr_cmd_args *a, fr_error *err) {
+fr_status fr_training_taps(const fr_cmd_args *a, int32_t *taps, int *n_taps, fr_error *err) {
     int32_t layer;
     int n = 0;
+    *n_taps = 0;
     for (int i = 0; i < a->settings.n; i++) {
         if (strncmp(a->settings.item[i], "tap=", 4)) continue;
         const fr_status st = fr_cmd_numbers(a->settings.item[i] + 4, "--set tap", 0,
                                             FR_TRAIN_MOST_LAYERS, &layer, 1, &n, err);
         if (st) return st;
-        plan->taps[0] = layer;
-        plan->n_taps = 1;
+        taps[0] = layer;
+        *n_taps = 1;
     }
     return FR_OK;
 }
@@ -48,7 +49,7 @@ fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const 
                             .seed = args->seed,
                             .capture = folder};
     if (!args->given) own_plan(&plan, args, seconds);
-    fr_status st = read_taps(&plan, args, err);
+    fr_status st = fr_training_taps(args, plan.taps, &plan.n_taps, err);
     if (!st) st = fr_cmd_engine_open(&engine, args, err);
     if (!st) {
         fr_pool_adapt(engine->pool, false);

@@ -41,16 +41,21 @@ static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
 static fr_status open_data(fr_training *t, fr_error *err) {
     fr_buffer files = {0};
     char folder[4096];
-    double took = 0;
     fr_status st = list_data(t, &files, err);
+    if (!st && !files.n && t->args->given)
+        st = fr_fail(err, FR_EARG,
+                     "--given: expected files of conversations in --data, found "
+                     "folders alone: their answers are those captured");
     if (!st && files.n) {
         snprintf(folder, sizeof folder, "%s.data", t->args->output);
         if (!t->args->resume && !t->comm.rank)
-            st = fr_training_answers(t->args, files.data, folder, t->seconds, &took, err);
+            st = fr_training_answers(t->args, files.data, folder, t->seconds, &t->prepared, err);
         if (!st) st = add_folder(t, folder, err);
-        if (t->seconds > 0) t->seconds -= took < t->seconds ? took : t->seconds / 2;
     }
+    const fr_status own = st;
     fr_comm_share(&t->comm, &st, sizeof st); // the others wait for the files
+    fr_comm_share(&t->comm, &t->prepared, sizeof t->prepared);
+    if (st && !own) fr_fail(err, st, "train: process 0 could not make the data");
     if (!st) st = fr_sources_read(&t->sources, (const char *const *)t->folders, t->n_folders, err);
     fr_buffer_free(&files);
     return st;
@@ -84,25 +89,47 @@ static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) 
     return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab, err);
 }
 
-static fr_status open_learner(fr_training *t, fr_error *err) {
-    fr_pack init = {0};
-    fr_status st = open_init(t, &init, err);
-    if (!st) st = open_vocab(t, &init, err);
-    if (!st) st = fr_gemm_open(&t->gemm, t->args->threads, FR_GEMM_AUTO, err);
-    if (!st) {
-        const fr_learner_config config = {.target = &t->target,
-                                          .vocab = &t->vocab,
-                                          .format = &t->data.format,
-                                          .gemm = t->gemm,
-                                          .depth = t->args->depth,
-                                          .max_rows = t->args->batch_rows,
-                                          .seed = t->args->seed,
-                                          .options = t->args->settings.item};
-        st = t->method->open(&t->learner, &config, err);
-    }
-    if (!st && init.gguf) st = fr_pack_read_params(&t->learner->params, init.gguf, err);
-    fr_pack_close(&init);
+static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
+                              const fr_shard_format *format, int max_rows, const fr_pack *init,
+                              fr_error *err) {
+    const fr_learner_config config = {.target = &t->target,
+                                      .vocab = vocab,
+                                      .format = format,
+                                      .gemm = t->gemm,
+                                      .depth = t->args->depth,
+                                      .max_rows = max_rows,
+                                      .seed = t->args->seed,
+                                      .options = t->args->settings.item};
+    const fr_status st = t->method->open(&t->learner, &config, err);
+    return !st && init->gguf ? fr_pack_read_params(&t->learner->params, init->gguf, err) : st;
+}
+
+static void close_learner(fr_training *t) {
+    if (t->learner) t->learner->ops->close(t->learner);
+    t->learner = NULL;
+}
+
+// What is wrong with the settings or with --init is said before answers are written, which may take
+// an hour: by a learner of one row and of no vocabulary in particular.
+static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err) {
+    fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
+    fr_draft_vocab any = {.n = init->gguf ? init->n_draft : t->args->vocab};
+    fr_status st = fr_training_taps(t->args, format.taps, &format.n_taps, err);
+    if (st) return st;
+    any.ids = fr_alloc_zero((size_t)any.n * sizeof *any.ids);
+    any.index = fr_alloc_zero((size_t)t->target.config.n_vocab * sizeof *any.index);
+    any.head = fr_alloc_zero((size_t)any.n * (size_t)format.d * sizeof *any.head);
+    st = any.ids && any.index && any.head
+             ? make_learner(t, &any, &format, 1, init, err)
+             : fr_fail(err, FR_ENOMEM, "train: no memory for a vocabulary of %d", any.n);
+    close_learner(t);
+    fr_draft_vocab_close(&any);
     return st;
+}
+
+static fr_status open_learner(fr_training *t, const fr_pack *init, fr_error *err) {
+    const fr_status st = open_vocab(t, init, err);
+    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->args->batch_rows, init, err);
 }
 
 // ---------------------------------------------------------------- the loop
@@ -116,7 +143,7 @@ static void name_training(fr_training *t) {
         "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
         "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
         t->method->name, t->fingerprint, (unsigned long long)t->data.hash, a->batch_rows,
-        a->accumulate * t->comm.n, a->lr, t->learner->depth, t->vocab.n,
+        a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
         (unsigned long long)a->seed, a->init ? a->init : "");
     for (int i = 0; i < a->settings.n && n < room; i++)
         n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
@@ -133,7 +160,7 @@ static void name_command(fr_training *t) {
                                 "forerun train %s -m %s --data %s -o %s --batch-rows %d "
                                 "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
                                 t->method->name, fr_path_name(a->model), data,
-                                fr_path_name(a->output), a->batch_rows, a->accumulate, a->lr,
+                                fr_path_name(a->output), a->batch_rows, a->accumulate, t->rate,
                                 t->learner->depth, t->vocab.n, (unsigned long long)a->seed);
     if (n < room && a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
@@ -176,7 +203,8 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
     const fr_cmd_args *a = t->args;
     const fr_train_config config = {.steps = a->steps,
                                     .seconds = t->seconds,
-                                    .rate = a->lr,
+                                    .prepared = t->prepared,
+                                    .rate = t->rate,
                                     .batch_rows = a->batch_rows,
                                     .accumulate = a->accumulate,
                                     .patience = 6,
@@ -210,18 +238,25 @@ static fr_status check_outputs(fr_training *t, fr_error *err) {
 
 fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
                            fr_error *err) {
+    fr_pack init = {0};
     fr_status st;
     t->args = args;
     if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
     if ((st = fr_learner_find(&t->method, method, err))) return st;
     if ((st = fr_comm_open(&t->comm, err))) return st;
     if ((st = check_outputs(t, err))) return st;
-    if ((st = open_data(t, err))) return st;
     if ((st = open_target(t, err))) return st;
-    if ((st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
-                              t->fingerprint, args->batch_rows, args->limit_rows, err)))
-        return st;
-    if ((st = open_learner(t, err))) return st;
+    if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
+    if ((st = open_init(t, &init, err))) return st;
+    st = try_settings(t, &init, err);
+    if (!st) st = open_data(t, err);
+    if (!st)
+        st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
+                             t->fingerprint, args->batch_rows, args->limit_rows, err);
+    if (!st) st = open_learner(t, &init, err);
+    fr_pack_close(&init);
+    if (st) return st;
+    if (t->rate < 0) t->rate = t->learner->rate;
     name_training(t);
     name_command(t);
     return open_loop(t, err);
@@ -229,7 +264,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
 
 void fr_training_close(fr_training *t) {
     fr_train_close(&t->train);
-    if (t->learner) t->learner->ops->close(t->learner);
+    close_learner(t);
     fr_gemm_close(t->gemm);
     fr_draft_vocab_close(&t->vocab);
     fr_dataset_close(&t->data);

@@ -1,5 +1,4 @@
 #include "draft/chain_model.h"
-#include "draft/head.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +7,7 @@ static const float EPS = 1e-6f;
 
 // ---------------------------------------------------------------- open
 
-static fr_config config_of(const fr_pack *p, const fr_model *target) {
+static fr_config config_of(const fr_pack *p, const fr_model *target, int room) {
     return (fr_config){.arch = FR_ARCH_LLAMA,
                        .arch_name = "block",
                        .n_layer = 1,
@@ -17,7 +16,7 @@ static fr_config config_of(const fr_pack *p, const fr_model *target) {
                        .n_head = p->n_head,
                        .n_kv = p->n_kv,
                        .head_dim = p->head_dim,
-                       .n_vocab = p->n_draft,
+                       .n_vocab = p->n_draft + room,
                        .n_ctx_train = target->config.n_ctx_train,
                        .eps = EPS,
                        .embed_scale = 1,
@@ -63,17 +62,17 @@ static fr_status open_input(fr_chain *c, fr_error *err) {
 }
 
 fr_status fr_chain_open(fr_chain *c, const fr_pack *pack, const fr_model *target, int n_ctx,
-                        fr_error *err) {
+                        int room, fr_error *err) {
     *c = (fr_chain){.pack = pack, .target = target};
-    const fr_config config = config_of(pack, target);
+    const fr_config config = config_of(pack, target, room);
     const fr_forward_limits limits = {
         .max_rows = FR_CHAIN_ROWS, .max_logits = FR_CHAIN_GUESSES, .n_ctx = n_ctx};
     fr_status st;
     if ((st = open_input(c, err))) goto fail;
     if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_CHAIN_ROWS, pack->d, err)))
         goto fail;
-    if ((st = fr_draft_head_open(&c->head, target, pack->ids, pack->n_draft, err))) goto fail;
-    if ((st = fr_model_open_block(&c->block, pack->gguf, &config, &c->head, target->kern,
+    if ((st = fr_text_head_open(&c->head, target, pack->ids, pack->n_draft, room, err))) goto fail;
+    if ((st = fr_model_open_block(&c->block, pack->gguf, &config, &c->head.w, target->kern,
                                   target->pool, err)))
         goto fail;
     if ((st = fr_kv_open(&c->kv, &config, n_ctx, FR_KV_F16, err))) goto fail;
@@ -88,7 +87,7 @@ void fr_chain_close(fr_chain *c) {
     fr_forward_close(c->forward);
     fr_kv_close(&c->kv);
     fr_model_close(&c->block);
-    fr_matrix_close(&c->head);
+    fr_text_head_close(&c->head);
     fr_linear_close(&c->linear);
     fr_matrix_close(&c->of_state);
     fr_matrix_close(&c->of_token);

@@ -17,6 +17,7 @@
 #include "decode/drafter.h"
 #include "draft/linear.h"
 #include "draft/pack.h"
+#include "draft/text_head.h"
 #include "model/forward.h"
 
 enum {
@@ -28,7 +29,7 @@ enum {
 typedef struct fr_chain {
     const fr_pack *pack;
     const fr_model *target; // for embeddings
-    fr_matrix head;         // [n_draft][d]
+    fr_text_head head;      // [n_draft + ids of the text][d]
     fr_model block;
     fr_forward *forward;
     fr_kv kv;
@@ -44,10 +45,11 @@ typedef struct fr_chain {
     fr_arena arena;               // vectors and buffers
 } fr_chain;
 
-// For texts of up to n_ctx tokens. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
+// For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
+// the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
 // something.
 fr_status fr_chain_open(fr_chain *c, const fr_pack *pack, const fr_model *target, int n_ctx,
-                        fr_error *err);
+                        int room, fr_error *err);
 void fr_chain_close(fr_chain *c); // a zeroed one is fine
 
 uint64_t fr_chain_bytes(const fr_chain *c); // of weights that a row with logits reads
@@ -82,10 +84,10 @@ void fr_chain_guess_pass(fr_chain *c, const fr_chain_guess *guess, int n, uint8_
 
 // Results of the last pass, valid until the next.
 const float *fr_chain_state(const fr_chain *c, int row); // G, [d]
-float *fr_chain_logits(fr_chain *c, int row);            // [n_draft]; the caller may change them
+float *fr_chain_logits(fr_chain *c, int row); // [head.w.m], of head.ids; the caller may change them
 
 // The draft head on n states (row stride d, 1..FR_CHAIN_GUESSES) in one product: logits
-// [n][n_draft].
+// [n][head.w.m].
 void fr_chain_head(fr_chain *c, const float *states, int n, float *logits);
 
 void fr_chain_drop(fr_chain *c); // all guesses

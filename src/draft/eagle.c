@@ -11,12 +11,15 @@
 #include "draft/chain_model.h"
 #include "draft/trained.h"
 #include "tree/expand.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     DEEPEST = FR_PACK_HEADS,
     EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
     STATIC_NODES = 26,
+    ROOM = 512,
+    MOST_ROOM = 8192,
 };
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHAIN_GUESSES, "a level is one pass");
 _Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
@@ -25,6 +28,8 @@ _Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
 typedef struct fr_eagle {
     fr_trained base;
     fr_chain chain;
+    int room;       // for ids of the text;
+    int n_seen;     // of its ids, those that the head has seen
     bool fixed;     // tree=static:
     fr_shape shape; // then the nodes
     // Of the step at hand, by node of the beam.
@@ -40,8 +45,11 @@ static int keep(fr_drafter *base, int n) {
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
+    fr_eagle *e = (fr_eagle *)base;
     (void)c;
-    fr_trained_begin((fr_trained *)base);
+    fr_trained_begin(&e->base);
+    fr_text_head_begin(&e->chain.head);
+    e->n_seen = 0;
 }
 
 // ---------------------------------------------------------------- guesses behind a node
@@ -55,7 +63,7 @@ static void offer_planned(fr_eagle *e, int node, const float *logits) {
     fr_trained *t = &e->base;
     fr_likely likely[FR_TRAINED_RANKS];
     int16_t child[FR_TREE_MAX];
-    const int m = fr_likeliest(logits, t->pack.n_draft, FR_TRAINED_RANKS, likely);
+    const int m = fr_likeliest(logits, t->n_ids, FR_TRAINED_RANKS, likely);
     const int n = fr_shape_children(&e->shape, e->planned[node], child);
     for (int i = 0; i < n; i++) {
         const int rank = e->shape.node[child[i]].rank;
@@ -79,9 +87,17 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
 
 // ---------------------------------------------------------------- levels
 
+// Ids of the text that came since the last step.
+static void see_ids(fr_eagle *e, const fr_context *c) {
+    fr_text_head_take(&e->chain.head, c->ids + e->n_seen, c->n_ids - e->n_seen);
+    e->n_seen = c->n_ids;
+    e->base.n_ids = e->chain.head.n;
+}
+
 static void read_text(fr_eagle *e, const fr_context *c) {
     const double start = fr_seconds();
     const int rows = e->chain.n_waiting;
+    see_ids(e, c);
     fr_chain_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
     e->n_expanded = 0;
     e->planned[0] = 0;
@@ -163,12 +179,24 @@ static const fr_drafter_ops OPS = {.name = "eagle",
 
 // ---------------------------------------------------------------- open
 
+static fr_status read_room(fr_eagle *e, const char *value, fr_error *err) {
+    char *end;
+    const long n = strtol(value, &end, 10);
+    if (!*value || *end || n < 0 || n > MOST_ROOM)
+        return fr_fail(err, FR_EARG, "draft option context: expected 0 to %d ids, found '%.40s'",
+                       MOST_ROOM, value);
+    e->room = (int)n;
+    return FR_OK;
+}
+
 static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     fr_eagle *e = drafter;
     const char *value = strchr(option, '=');
+    if (value && !strncmp(option, "context=", 8)) return read_room(e, value + 1, err);
     if (!value || strncmp(option, "tree=", 5) != 0)
         return fr_fail(err, FR_EARG,
-                       "draft option '%.60s': eagle has tree=SHAPE, depth=N and width=N", option);
+                       "draft option '%.60s': eagle has tree=SHAPE, context=N, depth=N and width=N",
+                       option);
     e->fixed = !strcmp(value, "=static");
     if (e->fixed || !strcmp(value, "=dynamic")) return FR_OK;
     return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
@@ -185,8 +213,9 @@ static void plan(fr_eagle *e) {
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &e->base.pack;
-    const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, err);
+    const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
     if (st) return st;
+    e->base.ids = e->chain.head.ids;
     e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
     return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
 }
@@ -197,6 +226,7 @@ fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_con
     fr_error why = {0};
     fr_eagle *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "eagle: cannot get memory");
+    e->room = ROOM;
     fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, read_option, err);
     if (!st && (st = open_parts(e, config, &why))) fr_fail(err, st, "eagle: %s", why.text);
     if (st) {

@@ -13,4 +13,9 @@
 fr_status fr_draft_head_open(fr_matrix *w, const fr_model *target, const int32_t *ids, int n,
                              fr_error *err);
 
+// One such row, in GGUF's form; `values` [d] is scratch.
+void fr_draft_head_row(const fr_model *target, int32_t id, float *values, uint8_t *to);
+fr_type fr_draft_head_type(const fr_model *target);
+size_t fr_draft_head_row_bytes(const fr_model *target);
+
 #endif

@@ -34,6 +34,7 @@ static const struct {
     {{"eagle", "a trained block that goes on from the model's hidden states",
       "a pack of forerun train; else one that is found",
       "tree=SHAPE    dynamic, or static: always the one its pack's accuracies make best\n"
+      "context=N     ids of the text beyond the draft vocabulary that it can draft (default: 512)\n"
       "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"
       "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
       true},

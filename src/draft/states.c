@@ -5,7 +5,7 @@
 fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
                          bool inject, fr_error *err) {
     *s = (fr_states){.pack = pack, .injects = inject && pack->rank};
-    fr_status st = fr_chain_open(&s->chain, pack, target, n_ctx, err);
+    fr_status st = fr_chain_open(&s->chain, pack, target, n_ctx, 0, err);
     if (!st && s->injects) st = fr_injector_open(&s->injection, pack, target, err);
     if (!st) st = fr_kept_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
     if (st) fr_states_close(s);

@@ -90,6 +90,8 @@ fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops
     }
     const fr_status st = open_pack(t, kind, file, config->model, &why);
     if (st) return fr_fail(err, st, "%s: %s", ops->name, why.text);
+    t->ids = t->pack.ids;
+    t->n_ids = t->pack.n_draft;
     fr_trained_expect(&t->base.hits, &t->pack.accuracy);
     return FR_OK;
 }
@@ -124,7 +126,7 @@ bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, i
 
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
     const int kind = kind_of(t->beam.node[at].depth + 1, rank, likely->p);
-    const int32_t id = t->pack.ids[likely->index];
+    const int32_t id = t->ids[likely->index];
     const float rate = fr_hits_rate(&t->base.hits, kind);
     if (rank == 0) fr_draft_worth_saw(&t->worth, rate);
     if (rank == 0 && at == 0) t->best = id;
@@ -140,7 +142,7 @@ void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int
 
 void fr_trained_offer(fr_trained *t, int at, const float *logits) {
     fr_likely likely[FR_TRAINED_RANKS];
-    const int n = fr_likeliest(logits, t->pack.n_draft, FR_TRAINED_RANKS, likely);
+    const int n = fr_likeliest(logits, t->n_ids, FR_TRAINED_RANKS, likely);
     fr_trained_offer_likely(t, at, likely, n);
 }
 

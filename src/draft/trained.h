@@ -25,10 +25,12 @@ typedef struct fr_trained { // embedded first in a method's own struct
     fr_pack pack;
     fr_draft_worth worth;
     fr_beam beam;
-    int depth;         // tokens drafted ahead; 0: as many as pay
-    int width;         // of the beam
-    bool adapt, timed; // timed: a pass of the target was seen, so that pace knows what one takes
-    int32_t best;      // the first guess after the root in this step; -1: none
+    int depth;          // tokens drafted ahead; 0: as many as pay
+    int width;          // of the beam
+    bool adapt, timed;  // timed: a pass of the target was seen, so that pace knows what one takes
+    const int32_t *ids; // of the laws' places: the pack's, and
+    int n_ids;          // ... as many as a law has, which a method may change
+    int32_t best;       // the first guess after the root in this step; -1: none
 } fr_trained;
 
 // Finds (file "") or opens the pack and reads the options: depth=N and width=N, up to the kind's

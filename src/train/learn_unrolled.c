@@ -343,6 +343,8 @@ static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *
                               .gemm = config->gemm};
     fr_status st = fr_unrolled_read_options(&m->options, kind, config->depth, config->options, err);
     m->learner.depth = m->options.depth;
+    // A step turns all entries of a row at once, so what it does grows with the width.
+    m->learner.rate = 0.25 / config->target->config.d;
     m->learner.fit_rows =
         m->options.init == FR_UNROLLED_FIT ? fit_rows(config->target->config.d) : 0;
     if (!st) st = open_parts(m, config, err);

@@ -65,6 +65,7 @@ struct fr_learner { // embedded first in a method's own struct
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
     int depth;                   // tokens that it learns to draft
+    double rate;                 // highest learning rate where nobody says another
     uint64_t fit_rows;           // rows that its first values want to be fitted to; 0: none
 };
 

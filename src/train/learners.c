@@ -4,11 +4,11 @@
 
 const fr_learner_method fr_learner_methods[] = {
     {"medusa", fr_learn_medusa_open, "variant=shared, own-heads, hydra or exit; tap=LAYER of exit"},
-    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=random or target"},
+    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=fit, random or target"},
     {"hidden-state", fr_learn_hidden_state_open,
      "rank=R, gate=0 or 1, inject=0 or 1 of the injected term; ztail=WEIGHT; pure=0 or 1; "
      "feed=SHARE; "
-     "ffn=WIDTH; feature=WEIGHT; init=random or target"},
+     "ffn=WIDTH; feature=WEIGHT; init=fit, random or target"},
     {.name = NULL}};
 
 fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {

@@ -20,9 +20,15 @@ static double seconds_so_far(const fr_train *t) {
     return t->before + (fr_seconds() - t->started);
 }
 
+// A tenth of the time is for learning, however long the data took.
+static double seconds_to_learn(const fr_train *t) {
+    const double left = t->config.seconds - t->state.prepared, least = 0.1 * t->config.seconds;
+    return left > least ? left : least;
+}
+
 double fr_train_done(const fr_train *t) {
     const double done = t->config.steps ? (double)t->state.step / (double)t->config.steps
-                                        : t->state.seconds / t->config.seconds;
+                                        : t->state.seconds / seconds_to_learn(t);
     return done < 1 ? done : 1;
 }
 
@@ -109,7 +115,7 @@ static void plan_judgement(fr_train *t) {
     fr_train_state *s = &t->state;
     const uint64_t every = t->config.steps / JUDGEMENTS;
     s->next_judgement = s->step + (every ? every : 1);
-    const double share = t->config.seconds / JUDGEMENTS, least = t->judging / judging_share;
+    const double share = seconds_to_learn(t) / JUDGEMENTS, least = t->judging / judging_share;
     s->next_seconds = s->seconds + (share > least ? share : least);
 }
 
@@ -190,7 +196,7 @@ static plan make_plan(const fr_train *t) {
     plan p = {.seconds = seconds_so_far(t)};
     // The step that is about to be made is the one that the rate is of.
     p.done = t->config.steps ? (double)(s->step + 1) / (double)t->config.steps
-                             : p.seconds / t->config.seconds;
+                             : p.seconds / seconds_to_learn(t);
     p.over = s->stopped || (t->config.steps ? s->step >= t->config.steps : p.done >= 1);
     p.judges = t->config.steps ? s->step >= s->next_judgement : p.seconds >= s->next_seconds;
     p.judges = p.judges || (p.over && s->recent.weight > 0);
@@ -259,7 +265,8 @@ static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_
 // What a file says is checked against what will be done with it.
 static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
     const bool fine = s->at <= (uint64_t)t->batches.n && s->seconds >= 0 && s->judgements >= 0 &&
-                      s->since_best >= 0 && isfinite(s->seconds);
+                      s->since_best >= 0 && isfinite(s->seconds) && s->prepared >= 0 &&
+                      isfinite(s->prepared);
     if (fine) return FR_OK;
     return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
 }
@@ -318,6 +325,7 @@ static fr_status resume(fr_train *t, fr_error *err) {
 fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *learner,
                         const fr_dataset *data, const fr_comm *comm, fr_error *err) {
     *t = (fr_train){.config = *config, .learner = learner, .data = data, .comm = comm};
+    t->state.prepared = config->prepared;
     fr_status st;
     t->batch = fr_alloc_zero(sizeof *t->batch);
     t->best = fr_alloc_array(learner->params.n_floats, sizeof(float));

@@ -26,6 +26,7 @@ typedef struct fr_train_state { // where a training stands; a checkpoint keeps i
     uint64_t step, rows;
     uint64_t epoch, at;      // of the batches
     double seconds;          // of all runs
+    double prepared;         // ... and what went before the first of them
     uint64_t next_judgement; // step; trainings by time go by next_seconds
     double next_seconds;
     double best_loss;
@@ -40,7 +41,8 @@ typedef struct fr_train_state { // where a training stands; a checkpoint keeps i
 typedef struct fr_train fr_train;
 typedef struct fr_train_config {
     uint64_t steps;             // or
-    double seconds;             // how long; one of them is 0
+    double seconds;             // how long, with the preparation; one of them is 0
+    double prepared;            // seconds that the data took, if this run made them
     double rate;                // the highest learning rate
     int batch_rows, accumulate; // batches of a step: accumulate on every process
     int patience;               // judgements without a gain

@@ -98,6 +98,10 @@ static void what_is_wrong_is_said(void **state) {
          "go together"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --init %s/tiny.gguf", 1,
          "general.type"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --given", 2, "--given"},
+        // Before files are looked at, let alone answered.
+        {"train eagle -m %s/tiny.gguf --data %s/nowhere -o p --steps 1 --set init=x", 2,
+         "init=VALUE"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(line, sizeof line, wrong[i].format, folder, folder, folder);

@@ -30,7 +30,7 @@ static void open_all(opened *o, const fr_tiny_pack *pack, int threads) {
     strcpy(o->path, "pack-XXXXXX");
     fr_tiny_pack_write(o->path, pack, &o->target.model);
     if (fr_pack_open(&o->pack, o->path, &err)) fail_msg("%s", err.text);
-    if (fr_chain_open(&o->chain, &o->pack, &o->target.model, CTX, &err)) fail_msg("%s", err.text);
+    if (fr_chain_open(&o->chain, &o->pack, &o->target.model, CTX, 0, &err)) fail_msg("%s", err.text);
 }
 
 static void close_all(opened *o) {
@@ -129,7 +129,7 @@ static void expect_logits(const opened *o, const float *logits, const double *G)
     assert_true(o->pack.n_draft <= 64);
     for (int v = 0; v < o->pack.n_draft; v++) {
         float exact[D_MOST];
-        fr_unpack_row(&o->chain.head, v, row);
+        fr_unpack_row(&o->chain.head.w, v, row);
         fr_unpack_row(&o->target.model.head, o->pack.ids[v], exact);
         want[v] = 0;
         for (int i = 0; i < o->pack.d; i++) {

@@ -253,7 +253,7 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     fr_chain chain;
     fr_forward *forward;
     fr_kv kv;
-    if (fr_chain_open(&chain, s->pack, &p->target.model, CTX, &err) ||
+    if (fr_chain_open(&chain, s->pack, &p->target.model, CTX, 0, &err) ||
         fr_forward_open(&forward, &p->target.model, &limits, &err) ||
         fr_kv_open(&kv, &p->target.model.config, CTX, FR_KV_F16, &err))
         fail_msg("%s", err.text);

@@ -33,7 +33,7 @@ static void open_fixture(fixture *f, bool pure, bool iterative) {
     fr_tiny_pack_write(f->file, &o, &f->target.model);
     if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
         fr_states_open(&f->states, &f->pack, &f->target.model, CTX, true, &err) ||
-        fr_chain_open(&f->block, &f->pack, &f->target.model, CTX, &err))
+        fr_chain_open(&f->block, &f->pack, &f->target.model, CTX, 0, &err))
         fail_msg("%s", err.text);
     f->states.iterative = iterative;
 }

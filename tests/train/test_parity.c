@@ -150,7 +150,7 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     fr_error err = {0};
     float state[D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
-    if (fr_chain_open(&c, &pack, &w->opened.model, 64, &err)) fail_msg("%s", err.text);
+    if (fr_chain_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
     fr_chain_begin(&c);
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < D; k++)

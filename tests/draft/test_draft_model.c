@@ -1,10 +1,8 @@
 // Two-model speculation: whatever the second model says, the tokens are those of plain decoding; a
 // second model like the target is right nearly always; its KV is that of a fresh reading.
 #include "decode/chi_square.h"
-#include "decode/step.h"
 #include "draft/draft_model.h"
-#include "draft/registry.h"
-#include "support/open_model.h"
+#include "draft/drafting.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,12 +25,6 @@ static const fr_sampling LAWS[] = {
 };
 enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
 
-typedef struct pair { // a target, and a file that holds its draft model
-    fr_opened target;
-    fr_tokenizer *tokenizer;
-    char path[32], spec[80];
-} pair;
-
 static void write_model(char path[32], const fr_tiny_options *o) {
     fr_error err;
     strcpy(path, "draft-XXXXXX");
@@ -43,86 +35,14 @@ static void write_model(char path[32], const fr_tiny_options *o) {
 }
 
 static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_options *draft) {
-    fr_error err;
-    const fr_kern *kern;
-    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
-    fr_opened_open(&p->target, target, kern, 1);
-    if (fr_tokenizer_open(&p->tokenizer, p->target.gguf, &err)) fail_msg("%s", err.text);
+    open_target(p, target, 1, CTX);
     write_model(p->path, draft);
     snprintf(p->spec, sizeof p->spec, "draft-model:%s", p->path);
 }
 
 static void close_pair(pair *p) {
     unlink(p->path);
-    fr_tokenizer_close(p->tokenizer);
-    fr_opened_close(&p->target);
-}
-
-static fr_status try_drafter(fr_drafter **d, const pair *p, const char *spec, bool no_adapt,
-                             const char *const *options, fr_error *err) {
-    char used[64];
-    const fr_drafter_config config = {.model = &p->target.model,
-                                      .tokenizer = p->tokenizer,
-                                      .n_ctx = CTX,
-                                      .no_adapt = no_adapt,
-                                      .options = options};
-    return fr_drafter_open(d, used, spec, &config, err);
-}
-
-static fr_drafter *open_drafter(const pair *p, const char *spec, bool no_adapt,
-                                const char *const *options) {
-    fr_drafter *d;
-    fr_error err;
-    if (try_drafter(&d, p, spec, no_adapt, options, &err)) fail_msg("%s: %s", spec, err.text);
-    return d;
-}
-
-typedef struct output {
-    int32_t token[CTX];
-    int n, stop_after;
-} output;
-
-static bool emit(void *user, int32_t token, const fr_node *node) {
-    output *o = user;
-    if (node) assert_int_equal(node->id, token);
-    o->token[o->n++] = token;
-    return o->n != o->stop_after;
-}
-
-static void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafter, bool adapt) {
-    const fr_needs none = {0};
-    fr_error err;
-    if (fr_decoder_open(d, &p->target.model, CTX, FR_KV_F16, drafter ? &drafter->needs : &none,
-                        &err))
-        fail_msg("%s", err.text);
-    d->drafter = drafter;
-    fr_pace_open(&d->pace, NULL, adapt);
-}
-
-static output decode(fr_decoder *d, const int32_t *prompt, int n_prompt, const fr_sampling *law,
-                     int n_predict) {
-    fr_error err;
-    output o = {.n = 0};
-    assert_int_equal(fr_decoder_prompt(d, prompt, n_prompt, law, NULL, NULL, &err), FR_OK);
-    while (o.n < n_predict && fr_decoder_step(d, n_predict - o.n, emit, &o)) {
-    }
-    assert_int_equal(o.n, n_predict);
-    return o;
-}
-
-static output decode_once(const pair *p, fr_drafter *drafter, bool adapt, const int32_t *prompt,
-                          const fr_sampling *law, int n_predict, fr_stats *stats) {
-    fr_decoder d;
-    open_decoder(&d, p, drafter, adapt);
-    const output o = decode(&d, prompt, PROMPT, law, n_predict);
-    if (stats) *stats = d.stats;
-    fr_decoder_close(&d);
-    return o;
-}
-
-static void expect_same(const output *a, const output *b) {
-    assert_int_equal(a->n, b->n);
-    assert_memory_equal(a->token, b->token, sizeof *a->token * (size_t)a->n);
+    close_target(p);
 }
 
 // ---------------------------------------------------------------- bytes and acceptance
@@ -155,12 +75,14 @@ static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
         fr_test_ids(prompt, PROMPT, 256, 31);
         for (int law = 0; law < N_LAWS; law++) {
             const int n = 45;
-            const output plain = decode_once(&p, NULL, false, prompt, &LAWS[law], n, NULL);
+            const output plain =
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], n, NULL);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[120];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
-                const output got = decode_once(&p, d, HOW[h].adapt, prompt, &LAWS[law], n, NULL);
+                const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
+                                               &LAWS[law], n, NULL);
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
@@ -180,7 +102,7 @@ static void a_draft_equal_to_the_target_is_always_right(void **state) {
     for (int law = 0; law < N_LAWS; law++) {
         fr_stats stats;
         fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-        decode_once(&p, d, false, prompt, &LAWS[law], 60, &stats);
+        decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, &stats);
         assert_int_equal(stats.passes, 12);
         for (int k = 0; k < 4; k++)
             assert_int_equal(stats.accepted[k], 12);
@@ -197,7 +119,7 @@ static void second_guesses_ride_as_leaves(void **state) {
     fr_test_ids(prompt, PROMPT, 256, 35);
     fr_drafter *d = open_drafter(&p, p.spec, false, (const char *[]){"depth=5", NULL});
     fr_stats stats;
-    decode_once(&p, d, false, prompt, &LAWS[0], 60, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], 60, &stats);
     assert_int_equal(stats.passes, 10);
     assert_true(stats.rows > 60); // more than the chain alone
     fr_drafter_close(d);
@@ -213,7 +135,7 @@ static void a_draft_that_is_wrong_falls_silent(void **state) {
     fr_test_ids(prompt, PROMPT, 256, 37);
     fr_stats stats;
     fr_drafter *d = open_drafter(&p, p.spec, false, NULL);
-    decode_once(&p, d, true, prompt, &LAWS[2], CTX - PROMPT, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, true, prompt, PROMPT, &LAWS[2], CTX - PROMPT, &stats);
     assert_true(stats.offered[0] < stats.passes / 2);
     fr_drafter_close(d);
     close_pair(&p);
@@ -435,7 +357,8 @@ static void it_catches_up_after_plain_steps(void **state) {
     int32_t prompt[PROMPT];
     open_pair(&p, &TARGET, &TARGET);
     fr_test_ids(prompt, PROMPT, 256, 43);
-    const output plain = decode_once(&p, NULL, false, prompt, &LAWS[1], 60, NULL);
+    const output plain =
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], 60, NULL);
     fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
     open_decoder(&dec, &p, d, false);
     fr_error err;
@@ -470,9 +393,11 @@ static void padding_rows_do_not_matter(void **state) {
         open_pair(&p, pairs[i][0], pairs[i][1]);
         fr_test_ids(prompt, PROMPT, 256, 45);
         for (int law = 0; law < N_LAWS; law++) {
-            const output plain = decode_once(&p, NULL, false, prompt, &LAWS[law], 60, NULL);
+            const output plain =
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, NULL);
             fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-            const output got = decode_once(&p, d, false, prompt, &LAWS[law], 60, NULL);
+            const output got =
+                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, NULL);
             expect_same(&got, &plain);
             fr_drafter_close(d);
         }
@@ -497,7 +422,8 @@ static void a_token_unknown_to_the_draft_silences_it(void **state) {
     prompt[9] = known;
     const output got = decode(&dec, prompt, PROMPT, &LAWS[1], 30);
     assert_int_equal(dec.stats.rows, 30);
-    const output plain = decode_once(&p, NULL, false, prompt, &LAWS[1], 30, NULL);
+    const output plain =
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], 30, NULL);
     expect_same(&got, &plain);
     prompt[9] = 9; // a text without it
     decode(&dec, prompt, PROMPT, &LAWS[0], 30);

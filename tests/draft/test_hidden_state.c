@@ -1,10 +1,8 @@
 // Drafts of hidden states: whatever the chain says and wherever it is taken from, the tokens are
 // those of plain decoding; what it counts of itself is what it did.
 #include "decode/counts.h"
-#include "decode/step.h"
+#include "draft/drafting.h"
 #include "draft/hidden_state.h"
-#include "draft/registry.h"
-#include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <stdio.h>
@@ -31,18 +29,8 @@ enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
 
 static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 2};
 
-typedef struct pair { // a target, and a file that holds a pack for it
-    fr_opened target;
-    fr_tokenizer *tokenizer;
-    char path[32], spec[80];
-} pair;
-
 static void open_pair(pair *p, const fr_tiny_pack *pack) {
-    fr_error err;
-    const fr_kern *kern;
-    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
-    fr_opened_open(&p->target, &TARGET, kern, 1);
-    if (fr_tokenizer_open(&p->tokenizer, p->target.gguf, &err)) fail_msg("%s", err.text);
+    open_target(p, &TARGET, 1, CTX);
     strcpy(p->path, "pack-XXXXXX");
     fr_tiny_pack_write(p->path, pack, &p->target.model);
     snprintf(p->spec, sizeof p->spec, "hidden-state:%s", p->path);
@@ -50,77 +38,7 @@ static void open_pair(pair *p, const fr_tiny_pack *pack) {
 
 static void close_pair(pair *p) {
     unlink(p->path);
-    fr_tokenizer_close(p->tokenizer);
-    fr_opened_close(&p->target);
-}
-
-static fr_status try_drafter(fr_drafter **d, const pair *p, const char *spec, bool no_adapt,
-                             const char *const *options, fr_error *err) {
-    char used[64];
-    const fr_drafter_config config = {.model = &p->target.model,
-                                      .tokenizer = p->tokenizer,
-                                      .n_ctx = CTX,
-                                      .no_adapt = no_adapt,
-                                      .options = options};
-    return fr_drafter_open(d, used, spec, &config, err);
-}
-
-static fr_drafter *open_drafter(const pair *p, const char *spec, bool no_adapt,
-                                const char *const *options) {
-    fr_drafter *d;
-    fr_error err;
-    if (try_drafter(&d, p, spec, no_adapt, options, &err)) fail_msg("%s: %s", spec, err.text);
-    return d;
-}
-
-typedef struct output {
-    int32_t token[CTX];
-    int n;
-} output;
-
-static bool emit(void *user, int32_t token, const fr_node *node) {
-    output *o = user;
-    if (node) assert_int_equal(node->id, token);
-    o->token[o->n++] = token;
-    return true;
-}
-
-static void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafter, bool adapt) {
-    const fr_needs none = {0};
-    fr_error err;
-    if (fr_decoder_open(d, &p->target.model, CTX, FR_KV_F16, drafter ? &drafter->needs : &none,
-                        &err))
-        fail_msg("%s", err.text);
-    d->drafter = drafter;
-    fr_pace_open(&d->pace, NULL, adapt);
-}
-
-static output decode(fr_decoder *d, const int32_t *prompt, int n_prompt, const fr_sampling *law,
-                     int n_predict) {
-    fr_error err;
-    output o = {.n = 0};
-    assert_int_equal(fr_decoder_prompt(d, prompt, n_prompt, law, NULL, NULL, &err), FR_OK);
-    while (o.n < n_predict && fr_decoder_step(d, n_predict - o.n, emit, &o)) {
-    }
-    assert_int_equal(o.n, n_predict);
-    return o;
-}
-
-static output decode_once(const pair *p, fr_drafter *drafter, fr_rule rule, bool adapt,
-                          const int32_t *prompt, int n_prompt, const fr_sampling *law,
-                          int n_predict, fr_stats *stats) {
-    fr_decoder d;
-    open_decoder(&d, p, drafter, adapt);
-    d.rule = rule;
-    const output o = decode(&d, prompt, n_prompt, law, n_predict);
-    if (stats) *stats = d.stats;
-    fr_decoder_close(&d);
-    return o;
-}
-
-static void expect_same(const output *a, const output *b) {
-    assert_int_equal(a->n, b->n);
-    assert_memory_equal(a->token, b->token, sizeof *a->token * (size_t)a->n);
+    close_target(p);
 }
 
 static double count_of(const fr_drafter *d, const char *name) {

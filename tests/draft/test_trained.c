@@ -1,13 +1,11 @@
 // Drafters with packs: whatever the pack says, the tokens are those of plain decoding; heads give
 // what their formulas say; what is likeliest is proposed.
-#include "decode/step.h"
+#include "draft/drafting.h"
 #include "draft/laws.h"
 #include "draft/medusa_heads.h"
 #include "draft/naive.h"
 #include "draft/pack_find.h"
-#include "draft/registry.h"
 #include "kern/pack.h"
-#include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,74 +25,27 @@ static const fr_sampling LAWS[] = {
 };
 enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
 
-typedef struct pair { // a target, and a file that holds its pack
-    fr_opened target;
-    char path[16];
-} pair;
-
 static void open_pair(pair *p, const fr_tiny_pack *pack, int threads) {
-    const fr_kern *kern;
-    fr_error err;
-    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
     const fr_tiny_options target = {.arch = "qwen2", .type = FR_TYPE_Q8_0, .n_layer = 2};
-    fr_opened_open(&p->target, &target, kern, threads);
+    open_target(p, &target, threads, CTX);
     strcpy(p->path, "pack-XXXXXX");
     fr_tiny_pack_write(p->path, pack, &p->target.model);
 }
 
 static void close_pair(pair *p) {
     unlink(p->path);
-    fr_opened_close(&p->target);
+    close_target(p);
 }
 
-static fr_status try_drafter(fr_drafter **d, const pair *p, const char *spec, bool no_adapt,
-                             const char *const *options, fr_error *err) {
-    char used[64];
-    const fr_drafter_config config = {
-        .model = &p->target.model, .n_ctx = CTX, .no_adapt = no_adapt, .options = options};
-    return fr_drafter_open(d, used, spec, &config, err);
-}
-
-static fr_drafter *open_drafter(const pair *p, const char *spec, bool no_adapt,
-                                const char *const *options) {
-    fr_drafter *d;
-    fr_error err;
-    if (try_drafter(&d, p, spec, no_adapt, options, &err)) fail_msg("%s: %s", spec, err.text);
-    return d;
-}
-
-typedef struct output {
-    int32_t token[CTX];
-    int n;
-} output;
-
-static bool emit(void *user, int32_t token, const fr_node *node) {
-    output *o = user;
-    if (node) assert_int_equal(node->id, token);
-    o->token[o->n++] = token;
-    return true;
-}
-
-static output decode(const pair *p, fr_drafter *drafter, bool adapt, fr_rule rule,
-                     const int32_t *prompt, int n_prompt, const fr_sampling *law, fr_stats *stats) {
-    const fr_needs none = {0};
+// Two requests: what the first one left behind must not matter to the second.
+static output decode_twice(const pair *p, fr_drafter *drafter, bool adapt, fr_rule rule,
+                           const int32_t *prompt, int n_prompt, const fr_sampling *law,
+                           fr_stats *stats) {
     fr_decoder d;
-    fr_error err;
-    output o = {.n = 0};
-    if (fr_decoder_open(&d, &p->target.model, CTX, FR_KV_F16, drafter ? &drafter->needs : &none,
-                        &err))
-        fail_msg("%s", err.text);
-    d.drafter = drafter;
+    open_decoder(&d, p, drafter, adapt);
     d.rule = rule;
-    fr_pace_open(&d.pace, NULL, adapt);
-    // Two requests: what the first one left behind must not matter to the second.
-    for (int request = 0; request < 2; request++) {
-        o.n = 0;
-        assert_int_equal(fr_decoder_prompt(&d, prompt, n_prompt, law, NULL, NULL, &err), FR_OK);
-        while (o.n < TOKENS && fr_decoder_step(&d, TOKENS - o.n, emit, &o)) {
-        }
-        assert_int_equal(o.n, TOKENS);
-    }
+    decode(&d, prompt, n_prompt, law, TOKENS);
+    const output o = decode(&d, prompt, n_prompt, law, TOKENS);
     if (stats) *stats = d.stats;
     fr_decoder_close(&d);
     return o;
@@ -127,16 +78,16 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
         fr_test_ids(prompt, PROMPT, 256, 31);
         for (int law = 0; law < N_LAWS; law++)
             for (int n_prompt = 1; n_prompt <= PROMPT; n_prompt += PROMPT - 1) {
-                const output plain =
-                    decode(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt, &LAWS[law], NULL);
+                const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt,
+                                                  &LAWS[law], NULL);
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                     char spec[80];
                     fr_stats stats;
                     snprintf(spec, sizeof spec, "%s:%s%s", fr_pack_kind_name(PACKS[i].kind), p.path,
                              HOW[h].tail);
                     fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
-                    const output got = decode(&p, d, HOW[h].adapt, FR_RULE_EXACT, prompt, n_prompt,
-                                              &LAWS[law], &stats);
+                    const output got = decode_twice(&p, d, HOW[h].adapt, FR_RULE_EXACT, prompt,
+                                                    n_prompt, &LAWS[law], &stats);
                     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                     if (!HOW[h].adapt) assert_true(stats.rows > 3 * stats.passes);
                     fr_drafter_close(d);
@@ -156,8 +107,9 @@ static void a_static_tree_gives_them_too_and_is_the_shape(void **state) {
     fr_test_ids(prompt, PROMPT, 256, 31);
     snprintf(spec, sizeof spec, "eagle:%s", p.path);
     fr_drafter *d = open_drafter(&p, spec, false, (const char *[]){"tree=static", "depth=3", NULL});
-    const output plain = decode(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], NULL);
-    const output got = decode(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], &stats);
+    const output plain =
+        decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], NULL);
+    const output got = decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], &stats);
     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
     // Where the end is not near, every pass has the 26 rows of the shape.
     assert_true(stats.passes_by_rows[26] >= stats.passes - 6);
@@ -175,8 +127,8 @@ static void under_other_rules_every_pack_drafts_as_well(void **state) {
         fr_test_ids(prompt, PROMPT, 256, 31);
         snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
         fr_drafter *d = open_drafter(&p, spec, true, NULL);
-        decode(&p, d, false, FR_RULE_REJECTION, prompt, PROMPT, &LAWS[1], NULL);
-        decode(&p, d, false, FR_RULE_TYPICAL, prompt, PROMPT, &LAWS[1], NULL);
+        decode_twice(&p, d, false, FR_RULE_REJECTION, prompt, PROMPT, &LAWS[1], NULL);
+        decode_twice(&p, d, false, FR_RULE_TYPICAL, prompt, PROMPT, &LAWS[1], NULL);
         fr_drafter_close(d);
         close_pair(&p);
     }

@@ -1,9 +1,8 @@
 #include "cmd/distill.h"
 #include "base/clock.h"
 #include "base/save.h"
-#include "cmd/prompts.h"
+#include "cmd/distill_jobs.h"
 #include "cmd/talk.h"
-#include "gguf/hash.h"
 #include "train/sources.h"
 #include "json/value.h"
 #include <errno.h>
@@ -11,17 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 64, SYNC_SECONDS = 60 };
-
-typedef struct job { // a conversation to come
-    uint64_t key;    // the first member: by_key sorts jobs too
-    uint64_t order;
-    int set, item;
-    bool given; // its answers are read, not written
-} job;
+enum { SYNC_SECONDS = 60 };
 
 typedef struct lane_talk { // a lane's conversation so far
-    const job *job;
+    const fr_distill_job *job;
     fr_talk talk;
     int turn;
     fr_ids ids;
@@ -34,10 +26,7 @@ typedef struct distill {
     const fr_cmd_args *args;
     fr_engine *engine;
     fr_cmd_text text;
-    fr_prompts set[MAX_FILES + 1]; // the last: answers of an earlier run
-    int n_sets;
-    job *jobs;
-    int n_jobs, next_job;
+    fr_distill_jobs jobs;
     lane_talk *lanes;
     fr_shards *present; // captured before
     fr_shard_writer *writer;
@@ -50,116 +39,6 @@ typedef struct distill {
     fr_error *err;
 } distill;
 
-// ---------------------------------------------------------------- which conversations
-
-static uint64_t hash_text(const char *a, size_t n, uint64_t seed) {
-    fr_hash h;
-    fr_hash_open(&h, seed);
-    fr_hash_add(&h, a, n);
-    return fr_hash_value(&h);
-}
-
-static uint64_t key_of(const fr_prompt *p) {
-    return *p->id ? hash_text(p->id, strlen(p->id), 1)
-                  : hash_text(p->turns[0], p->turn_bytes[0], 2);
-}
-
-static int by_order(const void *a, const void *b) {
-    const job *x = a, *y = b;
-    if (x->order != y->order) return x->order < y->order ? -1 : 1;
-    return x->set - y->set;
-}
-
-static int by_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-// Files are read in turns, each in an order of its own that looks random and is always the same,
-// so that wherever the work ends all of them have had their share.
-static void order_set(distill *d, job *first, int n, int set) {
-    for (int i = 0; i < n; i++) {
-        first[i].set = set;
-        first[i].order = hash_text((const char *)&first[i].key, sizeof first[i].key, d->plan->seed);
-    }
-    qsort(first, (size_t)n, sizeof *first, by_order);
-    for (int i = 0; i < n; i++)
-        first[i].order = (uint64_t)i;
-}
-
-// The keys that the output holds already: sorted, to search in.
-static fr_status known_answers(distill *d, uint64_t **keys, int *n, fr_error *err) {
-    *keys = NULL;
-    *n = 0;
-    if (!d->plan->output || access(d->plan->output, F_OK)) return FR_OK;
-    fr_prompts *p = &d->set[d->n_sets];
-    const fr_status st = fr_prompts_read(p, d->plan->output, 0, err);
-    if (st == FR_EDATA && !p->n && !json_array_size(p->lines)) return FR_OK; // an empty file
-    if (st) return st;
-    if (!(*keys = malloc((size_t)p->n * sizeof **keys)))
-        return fr_fail(err, FR_ENOMEM, "distill: no memory for %d answers", p->n);
-    for (int i = 0; i < p->n; i++)
-        (*keys)[(*n)++] = key_of(&p->item[i]);
-    return FR_OK;
-}
-
-// A conversation that stands in two files is done once.
-static void drop_doubles(distill *d) {
-    int n = 0;
-    if (d->n_jobs) qsort(d->jobs, (size_t)d->n_jobs, sizeof *d->jobs, by_key);
-    for (int i = 0; i < d->n_jobs; i++)
-        if (!n || d->jobs[i].key != d->jobs[n - 1].key) d->jobs[n++] = d->jobs[i];
-    d->n_jobs = n;
-}
-
-static fr_status list_jobs(distill *d, fr_error *err) {
-    uint64_t *known;
-    int n_known, total = 0;
-    fr_status st = known_answers(d, &known, &n_known, err);
-    if (st) return st;
-    for (int s = 0; s < d->n_sets; s++)
-        total += d->set[s].n;
-    d->jobs = malloc(sizeof *d->jobs * ((size_t)total + (size_t)n_known + 1));
-    if (!d->jobs) st = fr_fail(err, FR_ENOMEM, "distill: no memory for %d conversations", total);
-    for (int i = 0; i < n_known && !st; i++) // written, but not captured
-        if (d->present && !fr_shards_has(d->present, known[i]))
-            d->jobs[d->n_jobs++] =
-                (job){.key = known[i], .set = d->n_sets, .item = i, .given = true};
-    if (!st && n_known) qsort(known, (size_t)n_known, sizeof *known, by_key);
-    for (int s = 0; s < d->n_sets && !st; s++) {
-        const int first = d->n_jobs;
-        for (int i = 0; i < d->set[s].n; i++) {
-            const uint64_t key = key_of(&d->set[s].item[i]);
-            const bool there =
-                n_known ? bsearch(&key, known, (size_t)n_known, sizeof key, by_key) != NULL
-                        : d->present && fr_shards_has(d->present, key);
-            d->stats->known += there;
-            if (!there)
-                d->jobs[d->n_jobs++] =
-                    (job){.key = key, .item = i, .given = d->plan->answers == FR_ANSWERS_GIVEN};
-        }
-        order_set(d, d->jobs + first, d->n_jobs - first, s);
-    }
-    free(known);
-    if (!st) drop_doubles(d);
-    if (!st && d->n_jobs) qsort(d->jobs, (size_t)d->n_jobs, sizeof *d->jobs, by_order);
-    return st;
-}
-
-static fr_status read_files(distill *d, fr_error *err) {
-    char *list = strdup(d->plan->files), *rest = NULL;
-    fr_status st = list ? FR_OK : fr_fail(err, FR_ENOMEM, "distill: no memory");
-    for (char *f = list ? strtok_r(list, ",", &rest) : NULL; f && !st;
-         f = strtok_r(NULL, ",", &rest)) {
-        if (d->n_sets == MAX_FILES)
-            st = fr_fail(err, FR_EARG, "more than %d files", MAX_FILES);
-        else
-            st = fr_prompts_read(&d->set[d->n_sets++], f, d->plan->limit, err);
-    }
-    free(list);
-    return st;
-}
-
 // ---------------------------------------------------------------- one conversation
 
 static fr_status fail(distill *d, fr_status st) {
@@ -167,11 +46,7 @@ static fr_status fail(distill *d, fr_status st) {
     return st;
 }
 
-static const fr_prompt *prompt_of(const distill *d, const job *j) {
-    return &d->set[j->set].item[j->item];
-}
-
-static fr_sampling sampling_of(const distill *d, const job *j) {
+static fr_sampling sampling_of(const distill *d, const fr_distill_job *j) {
     const double u = fr_uniform(d->plan->seed, j->key);
     fr_sampling s = {.seed = j->key};
     if (u < d->plan->sampled) {
@@ -183,7 +58,7 @@ static fr_sampling sampling_of(const distill *d, const job *j) {
 }
 
 static fr_status open_turn(distill *d, lane_talk *t, fr_lane_text *text) {
-    const fr_prompt *p = prompt_of(d, t->job);
+    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     fr_status st = fr_talk_add(&t->talk, "user", p->turns[t->turn], p->turn_bytes[t->turn], d->err);
     if (!st) st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
     *text = (fr_lane_text){.key = t->job->key,
@@ -195,7 +70,7 @@ static fr_status open_turn(distill *d, lane_talk *t, fr_lane_text *text) {
 }
 
 static fr_status start_own(distill *d, lane_talk *t, fr_lane_text *text) {
-    const fr_prompt *p = prompt_of(d, t->job);
+    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     fr_status st = FR_OK;
     t->turn = 0;
     if (p->system) st = fr_talk_add(&t->talk, "system", p->system, p->system_bytes, d->err);
@@ -220,7 +95,7 @@ static fr_status mark_answer(distill *d, lane_talk *t, size_t from) {
 // The ids of the conversation with its answers, and which of them are answers: what comes behind
 // the ids of the conversation up to there, with the assistant's turn opened.
 static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
-    const json_t *line = json_array_get(d->set[t->job->set].lines, (size_t)t->job->item);
+    const json_t *line = fr_distill_line(&d->jobs, t->job);
     const json_t *messages = json_object_get(line, "messages");
     fr_status st = FR_OK;
     int turns = 0;
@@ -265,8 +140,8 @@ static bool enough(const distill *d) {
 static bool next_text(void *user, int lane, fr_lane_text *text) {
     distill *d = user;
     lane_talk *t = &d->lanes[lane];
-    while (!d->status && d->next_job < d->n_jobs && !enough(d)) {
-        t->job = &d->jobs[d->next_job++];
+    while (!d->status && d->jobs.next < d->jobs.n && !enough(d)) {
+        t->job = &d->jobs.job[d->jobs.next++];
         fr_talk_drop(&t->talk, 0);
         t->ids.n = 0;
         if (fail(d, t->job->given ? start_given(d, t, text) : start_own(d, t, text))) return false;
@@ -279,7 +154,7 @@ static bool next_text(void *user, int lane, fr_lane_text *text) {
 // ---------------------------------------------------------------- what is kept of it
 
 static fr_status write_line(distill *d, const lane_talk *t) {
-    const json_t *line = json_array_get(d->set[t->job->set].lines, (size_t)t->job->item);
+    const json_t *line = fr_distill_line(&d->jobs, t->job);
     json_t *messages = json_array(), *task = json_object_get(line, "task");
     for (int i = 0; i < t->talk.n && messages; i++) {
         const fr_message *m = &t->talk.messages[i];
@@ -287,8 +162,8 @@ static fr_status write_line(distill *d, const lane_talk *t) {
             messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
                                 fr_cmd_json_text(m->content.data, m->content.bytes)));
     }
-    json_t *out = json_pack("{s:s, s:O?, s:o}", "id", prompt_of(d, t->job)->id, "task", task,
-                            "messages", messages);
+    json_t *out = json_pack("{s:s, s:O?, s:o}", "id", fr_distill_prompt(&d->jobs, t->job)->id,
+                            "task", task, "messages", messages);
     char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
     json_decref(out);
     if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
@@ -321,7 +196,7 @@ static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_
 
 // The user's next turn, where there is one and room for it.
 static bool go_on(distill *d, lane_talk *t, const fr_sample *s, fr_lane_text *more) {
-    const fr_prompt *p = prompt_of(d, t->job);
+    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n])) return false; // cut off
     if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
     const int n = t->talk.n;
@@ -356,7 +231,7 @@ static bool keep_going(void *user) {
     else
         snprintf(what, sizeof what, "texts, %.0f tokens/s",
                  fr_cmd_rate((double)now.rows, now.seconds));
-    fr_progress_show(&d->bar, what, (uint64_t)d->next_job, (uint64_t)d->n_jobs);
+    fr_progress_show(&d->bar, what, (uint64_t)d->jobs.next, (uint64_t)d->jobs.n);
     return !d->status && !fr_cmd_interrupted();
 }
 
@@ -398,7 +273,7 @@ static void tell_plan(const distill *d, const fr_shard_format *f) {
     fprintf(
         stderr,
         "%d conversations (%d there already), %d at a time: %.1f GB of memory besides the model",
-        d->n_jobs, d->stats->known, p->width, memory / 1e9);
+        d->jobs.n, d->stats->known, p->width, memory / 1e9);
     if (p->capture)
         fprintf(stderr, "; %.2f MB of disk for 1000 tokens",
                 (double)fr_shard_bytes(f, 1000, 700) / 1e6);
@@ -410,15 +285,16 @@ static fr_status open_all(distill *d, fr_error *err) {
     const fr_shard_format f = format_of(d);
     fr_cmd_text_lend(&d->text, d->engine);
     fr_status st = fr_cmd_text_template(&d->text, d->args->chat_template, err);
-    if (!st) st = read_files(d, err);
+    if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
     if (!st) st = open_output(d, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
     if (!st && p->capture) st = fr_shards_open(&d->present, p->capture, f.target, err);
     if (!st && p->capture)
         st = fr_sources_add(p->capture, p->answers == FR_ANSWERS_OWN ? "own" : "given", p->files,
                             err);
-    if (!st) st = list_jobs(d, err);
+    if (!st) st = fr_distill_jobs_list(&d->jobs, p, d->present, err);
     if (st) return st;
+    d->stats->known = d->jobs.known;
     if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
@@ -434,9 +310,7 @@ static void close_all(distill *d) {
     }
     free(d->lanes);
     fr_lanes_close(d->engine_lanes);
-    for (int s = 0; s <= d->n_sets && s <= MAX_FILES; s++)
-        fr_prompts_free(&d->set[s]);
-    free(d->jobs);
+    fr_distill_jobs_close(&d->jobs);
     fr_shards_close(d->present);
     fr_shard_writer_close(d->writer);
     if (d->out) fclose(d->out);

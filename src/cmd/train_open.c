@@ -247,8 +247,8 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     if ((st = check_outputs(t, err))) return st;
     if ((st = open_target(t, err))) return st;
     if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
-    if ((st = open_init(t, &init, err))) return st;
-    st = try_settings(t, &init, err);
+    st = open_init(t, &init, err);
+    if (!st) st = try_settings(t, &init, err);
     if (!st) st = open_data(t, err);
     if (!st)
         st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,

@@ -33,7 +33,6 @@ void fr_linear_fit_close(fr_linear_fit *f) {
 }
 
 void fr_linear_fit_add(fr_linear_fit *f, int n) {
-    f->n += n;
     fr_gemm_weight(f->gemm, f->xx, f->x, f->k, f->x, f->k, n, f->k, f->k, true);
     fr_gemm_weight(f->gemm, f->yx, f->y, f->m, f->x, f->k, n, f->m, f->k, true);
 }

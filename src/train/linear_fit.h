@@ -13,7 +13,6 @@ enum { FR_LINEAR_FIT_ROWS = 512 }; // of a piece
 
 typedef struct fr_linear_fit {
     int k, m;
-    double n;       // rows so far
     float *x, *y;   // [FR_LINEAR_FIT_ROWS][k] and [..][m]: the caller's rows of the next piece
     float *w;       // [m][k]: the map, once it is solved
     float *xx, *yx; // [k][k] and [m][k]: sums of x xᵀ and y xᵀ

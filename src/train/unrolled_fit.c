@@ -22,11 +22,11 @@ size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s) {
 static void set_row(const fr_linear_fit *fit, const fr_unrolled *c, int to, int row) {
     const size_t d = (size_t)c->shape.d;
     float *x = fit->x + (size_t)to * (size_t)fit->k, *y = fit->y + (size_t)to * d;
-    const float *gain = fr_param_w(c->params, c->at.out_norm), *next = c->state + (size_t)row * d;
+    const float *gain = fr_param_w(c->params, c->at.out_norm),
+                *next = c->state + (size_t)(row + 1) * d;
     fr_norm_forward(x, c->state + (size_t)row * d, NULL, 1, c->shape.d);
     if (c->shape.token) fr_norm_forward(x + d, c->embedding + (size_t)row * d, NULL, 1, c->shape.d);
     x[fit->k - 1] = 1;
-    next += d;
     for (size_t j = 0; j < d; j++)
         y[j] = fabsf(gain[j]) > 1e-4f ? next[j] / gain[j] : 0;
 }

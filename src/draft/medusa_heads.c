@@ -28,7 +28,7 @@ static fr_status open_heads(fr_medusa_heads *h, fr_error *err) {
             st = open_matrix(h, &h->own[k - 1], "head", k, err);
     }
     if (st || p->variant == FR_MEDUSA_OWN_HEADS) return st;
-    st = fr_draft_head_open(&h->shared, h->target, p->ids, p->n_draft, err);
+    st = fr_draft_head_open(&h->shared, h->target, p->ids, p->n_draft, 0, err);
     h->bytes += h->shared.panel_bytes * (size_t)h->shared.n_panels;
     return st;
 }

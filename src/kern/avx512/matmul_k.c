@@ -58,6 +58,8 @@ FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
                       const fr_k_scales *s, k_rows r, bool first) {
     const fr_k_layout at = fr_k_layout_of(type);
     const int sub = fr_k_sub(type), groups = sub / 4, n_sums = 256 / sub, mins = 64 / sub;
+    // Sub-blocks side by side: few rows alone are too few chains for the latency of vpdpbusd.
+    const int span = rows <= 4 ? 2 : 1;
     const uint8_t *lo = block + at.lo, *hi = block + at.hi, *ahead = block;
     const int8_t *q = r.q;
     const int32_t *start = r.start;
@@ -77,25 +79,28 @@ FR_INLINE void k_tile(const fr_type type, const int rows, const uint8_t *block,
             for (int c = 0; c < rows; c++)
                 part[c] = type == FR_TYPE_Q5_K ? _mm512_setzero_si512() : is[c];
             FR_UNROLL
-            for (int j = 0; j < 64 / sub; j++) {
+            for (int j = 0; j < 64 / sub; j += span) {
                 __m512i acc[FR_TILE];
                 FR_UNROLL
-                for (int c = 0; c < rows; c++)
-                    acc[c] = fr_k_has_dmin(type) ? _mm512_setzero_si512()
-                                                 : fr_dword(start + n_sums * c + j);
+                for (int c = 0; c < span * rows; c++)
+                    acc[c] = fr_k_has_dmin(type)
+                                 ? _mm512_setzero_si512()
+                                 : fr_dword(start + n_sums * (c % rows) + j + c / rows);
                 FR_UNROLL
-                for (int g = j * groups; g < (j + 1) * groups; g++) {
+                for (int i = 0; i < span * groups; i++) {
+                    const int side = i % span, g = (j + side) * groups + i / span;
                     const __m512i w = tile_codes(type, lo, hi, g);
                     FR_UNROLL
                     for (int c = 0; c < rows; c++) {
-                        acc[c] = _mm512_dpbusd_epi32(acc[c], w, fr_dword(q + 256 * c + 4 * g));
-                        FR_PIN(acc[c]);
+                        __m512i *sum = &acc[side * rows + c];
+                        *sum = _mm512_dpbusd_epi32(*sum, w, fr_dword(q + 256 * c + 4 * g));
+                        FR_PIN(*sum);
                     }
                 }
                 FR_UNROLL
-                for (int c = 0; c < rows; c++) {
-                    part[c] = add_scaled(type, part[c], acc[c], sc[j]);
-                    FR_PIN(part[c]);
+                for (int c = 0; c < span * rows; c++) {
+                    part[c % rows] = add_scaled(type, part[c % rows], acc[c], sc[j + c / rows]);
+                    FR_PIN(part[c % rows]);
                 }
             }
             FR_UNROLL

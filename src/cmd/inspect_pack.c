@@ -57,35 +57,68 @@ static json_t *block_json(const fr_pack *p) {
                      "pure", p->pure);
 }
 
+static json_t *layers_json(const fr_pack *p) {
+    json_t *layers = json_array();
+    for (int i = 0; layers && i < p->depth; i++)
+        json_array_append_new(layers, json_integer(p->layer[i]));
+    return layers;
+}
+
+static void add_own(json_t *pack, const fr_pack *p) {
+    switch (p->kind) {
+    case FR_PACK_MEDUSA:
+        json_object_set_new(pack, "variant", json_string(fr_medusa_variant_name(p->variant)));
+        return;
+    case FR_PACK_PPD:
+        json_object_set_new(pack, "ensemble", json_integer(p->ensemble));
+        return;
+    case FR_PACK_HIDDEN_TRANSFER:
+        json_object_set_new(pack, "layers", layers_json(p));
+        return;
+    default:
+        json_object_set_new(pack, "block", block_json(p));
+    }
+}
+
 json_t *fr_inspect_pack_json(const fr_gguf *g, fr_error *err) {
     fr_pack p;
     if (fr_pack_take(&p, g, err)) return NULL;
-    const bool medusa = p.kind == FR_PACK_MEDUSA;
     json_t *pack = json_pack(
         "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:I, s:o}", "drafter", fr_pack_kind_name(p.kind),
         "target", p.target, "target_name", fr_cmd_json_text(p.target_name, strlen(p.target_name)),
         "d", p.d, "draft_vocab", p.n_draft, "depth", p.depth, "parameters", (json_int_t)p.n_params,
         "accuracy", accuracy_json(&p), "accuracy_positions",
         (json_int_t)number(g, "forerun.accuracy.positions"), "train", train_json(g));
-    if (pack && medusa)
-        json_object_set_new(pack, "variant", json_string(fr_medusa_variant_name(p.variant)));
-    if (pack && !medusa) json_object_set_new(pack, "block", block_json(&p));
+    if (pack) add_own(pack, &p);
     fr_pack_close(&p);
     return pack;
 }
 
 // ---------------------------------------------------------------- text
 
+static void print_block(const fr_pack *p) {
+    printf(", a block of %d heads on %d of keys, feed-forward of %d", p->n_head, p->n_kv, p->d_ff);
+    if (p->rank) printf(", token bias of rank %d%s", p->rank, p->gate ? ", gated" : "");
+    if (p->pure) printf(", without tokens");
+    printf("; trained %d deep", p->depth);
+}
+
 static void print_kind(const fr_pack *p) {
     printf("pack: %s", fr_pack_kind_name(p->kind));
-    if (p->kind == FR_PACK_MEDUSA) {
+    switch (p->kind) {
+    case FR_PACK_MEDUSA:
         printf(" (%s), %d heads", fr_medusa_variant_name(p->variant), p->depth);
-    } else {
-        printf(", a block of %d heads on %d of keys, feed-forward of %d", p->n_head, p->n_kv,
-               p->d_ff);
-        if (p->rank) printf(", token bias of rank %d%s", p->rank, p->gate ? ", gated" : "");
-        if (p->pure) printf(", without tokens");
-        printf("; trained %d deep", p->depth);
+        break;
+    case FR_PACK_PPD:
+        printf(", %d prompts of %d vectors", p->depth, p->ensemble);
+        break;
+    case FR_PACK_HIDDEN_TRANSFER:
+        printf(", %d maps, behind layers", p->depth);
+        for (int i = 0; i < p->depth; i++)
+            printf(" %d", p->layer[i]);
+        break;
+    default:
+        print_block(p);
     }
     printf("\n  target: ");
     fr_cmd_print_clean(stdout, p->target_name, strlen(p->target_name));

@@ -28,16 +28,9 @@ static void begin(fr_drafter *base, const fr_context *c) {
 static void grow_by_depth(fr_medusa *m, const fr_context *c, const fr_tree *tree) {
     fr_trained *t = &m->base;
     const double start = fr_seconds();
-    fr_likely likely[FR_TRAINED_RANKS];
     fr_medusa_heads_run(&m->heads);
-    int n_frontier = 1;
-    for (int k = 1; k <= t->pack.depth && n_frontier; k++) {
-        const int n = fr_likeliest(fr_medusa_heads_logits(&m->heads, k - 1), t->pack.n_draft,
-                                   FR_TRAINED_RANKS, likely);
-        for (int i = 0; i < n_frontier; i++)
-            fr_trained_offer_likely(t, t->beam.frontier[i], likely, n);
-        n_frontier = k < t->pack.depth ? fr_trained_next(t, c, tree, FR_LEVEL_FREE) : 0;
-    }
+    fr_trained_grow_laws(t, c, tree, fr_medusa_heads_logits(&m->heads, 0), m->heads.logit_stride,
+                         t->pack.depth);
     fr_trained_took(t, c, 1, fr_seconds() - start);
 }
 

@@ -7,7 +7,8 @@
 
 enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
 
-static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle", "hidden-state"};
+static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle", "hidden-state", "ppd",
+                                                 "hidden-transfer"};
 static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
 enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
 
@@ -53,8 +54,8 @@ static fr_status take_kind(fr_pack *p, fr_error *err) {
         if (fr_gguf_str_is(arch, name)) return FR_OK;
     }
     return fr_fail(err, FR_EUNSUP,
-                   "general.architecture: expected forerun-medusa, forerun-eagle or "
-                   "forerun-hidden-state, found '%.*s'",
+                   "general.architecture: expected forerun-medusa, forerun-eagle, "
+                   "forerun-hidden-state, forerun-ppd or forerun-hidden-transfer, found '%.*s'",
                    arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
 }
 
@@ -161,6 +162,48 @@ static fr_status take_block(fr_pack *p, fr_error *err) {
     return FR_OK;
 }
 
+// The layers of hidden transfer: 1 or more, none below the one before.
+static fr_status take_layers(fr_pack *p, fr_error *err) {
+    const fr_gguf_kv *a;
+    const fr_status st = fr_gguf_get_array(p->gguf, "forerun.layers", FR_GGUF_INTS, &a, err);
+    if (st) return st;
+    if (a->count != (uint64_t)p->depth)
+        return fr_fail(err, FR_EDATA, "forerun.layers: expected %d, one a step, found %llu",
+                       p->depth, (unsigned long long)a->count);
+    for (int i = 0; i < p->depth; i++) {
+        const int64_t layer = fr_gguf_item_i64(a, (uint64_t)i);
+        const int least = i ? p->layer[i - 1] : 1;
+        if (layer < least || layer >= FR_MAX_LAYERS)
+            return fr_fail(err, FR_EDATA, "forerun.layers: expected %d to %d, found %lld at %d",
+                           least, FR_MAX_LAYERS - 1, (long long)layer, i);
+        p->layer[i] = (int)layer;
+    }
+    return FR_OK;
+}
+
+// What rides in the target's passes.
+static fr_status take_riders(fr_pack *p, fr_error *err) {
+    if (p->depth > FR_PACK_RIDERS)
+        return fr_fail(err, FR_EDATA, "forerun.heads: expected 1 to %d, found %d", FR_PACK_RIDERS,
+                       p->depth);
+    p->ensemble = 1;
+    return p->kind == FR_PACK_PPD
+               ? take_u32(p->gguf, "forerun.ensemble", 1, FR_PACK_ENSEMBLE, &p->ensemble, err)
+               : take_layers(p, err);
+}
+
+static fr_status take_own(fr_pack *p, fr_error *err) {
+    switch (p->kind) {
+    case FR_PACK_MEDUSA:
+        return take_variant(p, err);
+    case FR_PACK_PPD:
+    case FR_PACK_HIDDEN_TRANSFER:
+        return take_riders(p, err);
+    default:
+        return take_block(p, err);
+    }
+}
+
 // Rates become counts of so many tries.
 static fr_status take_accuracy(fr_pack *p, fr_error *err) {
     enum { TRIES = 1 << 24 };
@@ -189,7 +232,7 @@ static fr_status take_metadata(fr_pack *p, fr_error *err) {
     if ((st = take_target(p, err))) return st;
     if ((st = take_ids(p, err))) return st;
     if ((st = take_u32(p->gguf, "forerun.heads", 1, FR_PACK_HEADS, &p->depth, err))) return st;
-    if ((st = p->kind == FR_PACK_MEDUSA ? take_variant(p, err) : take_block(p, err))) return st;
+    if ((st = take_own(p, err))) return st;
     return take_accuracy(p, err);
 }
 
@@ -263,12 +306,29 @@ static void expect_block(checker *c) {
     if (p->gate) expect(c, "inject.gate.weight", d, p->rank);
 }
 
+static void expect_maps(checker *c) {
+    for (int k = 1; k <= c->p->depth; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "transfer.%d.weight", k);
+        expect(c, name, c->p->d, c->p->d);
+    }
+}
+
 static fr_status check_tensors(fr_pack *p, fr_error *err) {
     checker c = {.p = p, .err = err};
-    if (p->kind == FR_PACK_MEDUSA)
+    switch (p->kind) {
+    case FR_PACK_MEDUSA:
         expect_heads(&c);
-    else
+        break;
+    case FR_PACK_PPD:
+        expect(&c, "ppd.vectors", p->d, p->depth * p->ensemble);
+        break;
+    case FR_PACK_HIDDEN_TRANSFER:
+        expect_maps(&c);
+        break;
+    default:
         expect_block(&c);
+    }
     if (!c.status && c.n != fr_gguf_n_tensors(p->gguf))
         c.status = fr_fail(err, FR_EDATA, "a pack of this kind has %zu tensors, found %zu", c.n,
                            fr_gguf_n_tensors(p->gguf));
@@ -322,6 +382,9 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
     if (p->tap > c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.tap: expected 0 to %d, found %d", c->n_layer,
                        p->tap);
+    if (p->kind == FR_PACK_HIDDEN_TRANSFER && p->layer[p->depth - 1] >= c->n_layer)
+        return fr_fail(err, FR_EDATA, "forerun.layers: expected 1 to %d, found %d", c->n_layer - 1,
+                       p->layer[p->depth - 1]);
     return FR_OK;
 }
 

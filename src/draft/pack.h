@@ -12,8 +12,14 @@
 
 enum { FR_PACK_HEADS = FR_ACCURACY_DEPTHS, FR_PACK_RANK = 1024 };
 
-typedef enum fr_pack_kind { FR_PACK_MEDUSA, FR_PACK_EAGLE, FR_PACK_HIDDEN_STATE } fr_pack_kind;
-enum { FR_PACK_KINDS = FR_PACK_HIDDEN_STATE + 1 };
+typedef enum fr_pack_kind {
+    FR_PACK_MEDUSA,
+    FR_PACK_EAGLE,
+    FR_PACK_HIDDEN_STATE,
+    FR_PACK_PPD,
+    FR_PACK_HIDDEN_TRANSFER,
+} fr_pack_kind;
+enum { FR_PACK_KINDS = FR_PACK_HIDDEN_TRANSFER + 1, FR_PACK_RIDERS = 7, FR_PACK_ENSEMBLE = 8 };
 
 typedef enum fr_medusa_variant { // what stands behind the heads, and what they read
     FR_MEDUSA_SHARED,            // the draft head, the final hidden state
@@ -30,7 +36,7 @@ typedef struct fr_pack {
     int d, n_vocab;     // the target's
     int n_draft;        // ids of the draft vocabulary,
     const int32_t *ids; // most frequent first; never NULL
-    int depth;          // medusa: heads; else the depth trained for
+    int depth; // medusa: heads; ppd: prompts; hidden-transfer: steps; else the depth trained for
 
     fr_medusa_variant variant; // medusa
     int tap;                   // FR_MEDUSA_EXIT: layers behind the residual that is read
@@ -41,12 +47,15 @@ typedef struct fr_pack {
     bool gate; // ... which the state opens and closes
     bool pure; // the block reads no tokens (hidden-state)
 
+    int ensemble;              // vectors of a prompt (ppd)
+    int layer[FR_PACK_RIDERS]; // behind which step i+1 enters, ascending (hidden-transfer)
+
     fr_accuracy accuracy;     // held out, given that the path before was right
     uint64_t n_params, bytes; // of all tensors
     int32_t *ids_memory;      // what `ids` points at
 } fr_pack;
 
-const char *fr_pack_kind_name(fr_pack_kind kind); // "medusa", "eagle", "hidden-state"
+const char *fr_pack_kind_name(fr_pack_kind kind); // "medusa", "eagle", "hidden-state", ...
 const char *fr_medusa_variant_name(fr_medusa_variant variant);
 
 // Whether a file says that it is a pack, of whatever kind.

@@ -2,8 +2,13 @@
 #include "decode/pace.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
+#include "tree/ppd.h"
 
-enum { NODES = 33, CONTEXT = 256 }; // most rows; tokens that are reckoned to stand before
+enum {
+    NODES = 33,
+    RIDER_ROWS = 24,
+    CONTEXT = 256
+}; // most rows; tokens that are reckoned to stand before
 
 // Share of a plain pass that drafting `depth` tokens ahead takes.
 static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
@@ -16,17 +21,40 @@ static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
         return own + (own_heads ? 0 : head);
     case FR_PACK_EAGLE:
         return depth * (own + head);
+    case FR_PACK_PPD:
+    case FR_PACK_HIDDEN_TRANSFER:
+        return head;
     case FR_PACK_HIDDEN_STATE:
         break;
     }
     return depth * own + head; // one product of the head for all states
 }
 
-double fr_pack_speed(const fr_pack *p, const fr_cost *cost, uint64_t weights) {
+// Where guesses ride in the pass themselves: the best trees of all states (tree/ppd.h).
+static double speed_riding(const fr_pack *p, const fr_cost *cost, int layers, double plain,
+                           uint64_t weights) {
+    fr_ppd_limits limits = {.rows = RIDER_ROWS,
+                            .prompts = p->depth,
+                            .ensemble = p->ensemble,
+                            .children = FR_ACCURACY_RANKS};
+    fr_ppd trees;
+    for (int i = 0; i < p->depth; i++)
+        limits.share += (double)(layers - p->layer[i]) / layers / p->depth;
+    if (limits.rows < 1 + p->depth * p->ensemble) return 0; // never pays
+    const double speed = fr_ppd_fit(&trees, &p->accuracy, &limits, cost,
+                                    draft_share(p, p->depth, weights) * plain, CONTEXT);
+    return speed * plain;
+}
+
+double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t weights) {
     fr_pace pace;
     double best = 1;
     fr_pace_open(&pace, cost, true);
     const double plain = fr_cost_pass(&pace.cost, 1, 1, CONTEXT);
+    if (p->kind == FR_PACK_PPD || p->kind == FR_PACK_HIDDEN_TRANSFER) {
+        const double riding = speed_riding(p, &pace.cost, layers, plain, weights);
+        return riding > best ? riding : best;
+    }
     for (int depth = 1; depth <= p->depth; depth++) {
         fr_shape shape;
         const fr_shape_limits limits = {

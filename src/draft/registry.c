@@ -53,6 +53,24 @@ static const struct {
       true},
      3,
      fr_hidden_state_open},
+    {{"ppd", "trained vectors that ride in the model's own pass and guess ahead",
+      "a pack of forerun train; else one that is found",
+      "tree=SHAPE    scored; or, with --no-adapt, the paper's dynamic, static or random\n"
+      "rows=N        of a pass with these, 2 to 128; default: the fastest by measured cost\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as there are prompts\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      true},
+     2,
+     fr_ppd_open},
+    {{"hidden-transfer", "middle states of the model, mapped ahead within its own pass",
+      "a pack of forerun train; else one that is found",
+      "tree=SHAPE    scored; or, with --no-adapt, the paper's dynamic, static or random\n"
+      "rows=N        of a pass with these, 2 to 128; default: the fastest by measured cost\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as there are maps\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      true},
+     2,
+     fr_hidden_transfer_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

@@ -38,6 +38,6 @@ int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
 typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
                                      const fr_drafter_config *config, fr_error *err);
 fr_drafter_open_fn fr_prompt_lookup_open, fr_draft_model_open, fr_medusa_open, fr_eagle_open,
-    fr_hidden_state_open;
+    fr_hidden_state_open, fr_ppd_open, fr_hidden_transfer_open;
 
 #endif

@@ -117,11 +117,16 @@ static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int be
     return fr_draft_worth_start_on(&t->worth, c->pace, behind, tree, c->n_ids);
 }
 
-bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree) {
     t->best = -1;
-    if (tree->max_depth < 1 || !pays(t, c, tree, behind)) return false;
+    if (tree->max_depth < 1) return false;
     fr_beam_begin(&t->beam, c->ids[c->n_ids - 1], t->width);
     return true;
+}
+
+bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+    t->best = -1;
+    return tree->max_depth >= 1 && pays(t, c, tree, behind) && fr_trained_start_free(t, c, tree);
 }
 
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
@@ -166,6 +171,19 @@ int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_
     else if (level == FR_LEVEL_PASS && !t->depth)
         b->n_frontier = paying(t, c, tree);
     return b->n_frontier;
+}
+
+void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tree,
+                          const float *logits, int stride, int n) {
+    fr_likely likely[FR_TRAINED_RANKS];
+    int n_frontier = 1;
+    for (int k = 1; k <= n && n_frontier; k++) {
+        const int m = fr_likeliest(logits + (size_t)(k - 1) * (size_t)stride, t->n_ids,
+                                   FR_TRAINED_RANKS, likely);
+        for (int i = 0; i < n_frontier; i++)
+            fr_trained_offer_likely(t, t->beam.frontier[i], likely, m);
+        n_frontier = k < n ? fr_trained_next(t, c, tree, FR_LEVEL_FREE) : 0;
+    }
 }
 
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds) {

@@ -48,6 +48,8 @@ void fr_trained_begin(fr_trained *t); // a new request
 
 // Whether to draft in this step, `behind` rows being unread; if so the beam is the root alone.
 bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind);
+// The same where drafting costs nothing that is not spent already.
+bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree);
 // Offers what a law says may follow node `at` of the beam's frontier: its likeliest guesses but
 // those that hardly count.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
@@ -58,6 +60,10 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
 // pass have those that pay for it.
 typedef enum fr_level { FR_LEVEL_FREE, FR_LEVEL_PASS } fr_level;
 int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level);
+// Grows all levels where every node of a level has the same law: row k - 1 of n (row stride
+// `stride`) is that of depth k.
+void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tree,
+                          const float *logits, int stride, int n);
 // A pass of `rows` rows took so long.
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds);
 // Adds the best of the beam to the tree.

@@ -3,8 +3,9 @@
 #include "draft/pack_speed.h"
 #include "draft/registry.h"
 
-static const char *const WITH_PACK[FR_PACK_KINDS] = {"prompt-lookup+medusa", "prompt-lookup+eagle",
-                                                     "prompt-lookup+hidden-state"};
+static const char *const WITH_PACK[FR_PACK_KINDS] = {
+    "prompt-lookup+medusa", "prompt-lookup+eagle", "prompt-lookup+hidden-state",
+    "prompt-lookup+ppd", "prompt-lookup+hidden-transfer"};
 
 // 0: there is none, or nothing that drafts by it.
 static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
@@ -15,7 +16,7 @@ static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
         fr_pack_open(&p, path, &unsaid))
         return 0;
     const fr_cost *cost = e->profile ? &e->profile->cost : NULL;
-    const double speed = fr_pack_speed(&p, cost, e->model.weights_bytes);
+    const double speed = fr_pack_speed(&p, cost, e->model.config.n_layer, e->model.weights_bytes);
     fr_pack_close(&p);
     return speed;
 }

@@ -21,7 +21,7 @@ static int open_target(void **state) {
     const fr_kern *kern;
     fr_error err;
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
-    fr_opened_open(&target, &(fr_tiny_options){.n_layer = 1}, kern, 1);
+    fr_opened_open(&target, &(fr_tiny_options){.n_layer = 2}, kern, 1);
     return 0;
 }
 
@@ -78,6 +78,8 @@ static const fr_tiny_pack KINDS[] = {
     {.kind = FR_PACK_HIDDEN_STATE, .rank = 16, .gate = true},
     {.kind = FR_PACK_HIDDEN_STATE, .rank = 16},
     {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
+    {.kind = FR_PACK_PPD, .ensemble = 3},
+    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -101,7 +103,7 @@ static void a_whole_pack_opens_and_says_what_it_holds(void **state) {
         assert_int_equal(p.rank, o->rank);
         assert_int_equal(p.gate, o->gate);
         assert_int_equal(p.pure, o->pure);
-        assert_true(fabs(fr_accuracy_rate(&p.accuracy, 2, 1) - 0.125) < 1e-6);
+        assert_true(fabs(fr_accuracy_rate(&p.accuracy, 2, 1) - 0.075) < 1e-6);
         if (fr_pack_fits(&p, &target.model, &err)) fail_msg("%s", err.text);
         fr_pack_close(&p);
         drop(&b);
@@ -152,6 +154,38 @@ static void any_part_that_is_missing_is_named(void **state) {
     }
     expect_refused(begin(&(fr_tiny_pack){.variant = FR_MEDUSA_EXIT, .leave_out = "forerun.tap"}),
                    FR_EDATA, "forerun.tap");
+    static const fr_tiny_pack riding[] = {
+        {.kind = FR_PACK_PPD, .leave_out = "forerun.ensemble"},
+        {.kind = FR_PACK_PPD, .leave_out = "ppd.vectors"},
+        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "forerun.layers"},
+        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "transfer.3.weight"}};
+    for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
+        expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);
+}
+
+static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
+    (void)state;
+    static const int32_t falling[] = {1, 1, 0}, few[] = {1, 1}, high[] = {1, 1, 2};
+    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "forerun.layers"};
+    fr_gguf_writer *w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.layers", falling, 3);
+    expect_refused(w, FR_EDATA, "found 0 at 2");
+    w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.layers", few, 2);
+    expect_refused(w, FR_EDATA, "expected 3, one a step, found 2");
+    built b;
+    fr_pack p;
+    fr_error err = {0};
+    w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.layers", high, 3);
+    finish(&b, w);
+    if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "expected 1 to 1, found 2"));
+    fr_pack_close(&p);
+    drop(&b);
+    const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_RIDERS + 1};
+    expect_refused(begin(&deep), FR_EDATA, "forerun.heads: expected 1 to 7, found 8");
 }
 
 static void a_tensor_too_many_or_of_another_shape_is_refused(void **state) {
@@ -262,6 +296,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_pack_opens_and_says_what_it_holds),
         cmocka_unit_test(any_part_that_is_missing_is_named),
+        cmocka_unit_test(layers_of_hidden_transfer_ascend_within_the_target),
         cmocka_unit_test(a_tensor_too_many_or_of_another_shape_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(a_draft_vocabulary_of_strange_or_double_ids_is_refused),

@@ -17,7 +17,10 @@ static void bind(const fr_pack *p) {
         snprintf(name, sizeof name, "medusa.%d.weight", k);
         if (!fr_pack_tensor(p, name)) abort();
     }
-    if (v && p->kind != FR_PACK_MEDUSA) {
+    if (p->kind == FR_PACK_PPD && !fr_pack_tensor(p, "ppd.vectors")) abort();
+    for (int k = 0; k < p->depth && p->kind == FR_PACK_HIDDEN_TRANSFER; k++)
+        if (p->layer[k] < 1 || (k && p->layer[k] < p->layer[k - 1])) abort();
+    if (v && (p->kind == FR_PACK_EAGLE || p->kind == FR_PACK_HIDDEN_STATE)) {
         fr_pack_vector(p, "fc_state.norm", v, p->d);
         fr_pack_vector(p, "output_norm.weight", v, p->d);
         if (!fr_pack_tensor(p, "blk.0.ffn_down.weight")) abort();

@@ -63,12 +63,14 @@ static void write_pack(const char *model, const char *drafter, char *path) {
     static const fr_tiny_pack packs[] = {
         {.kind = FR_PACK_MEDUSA, .type = FR_TYPE_Q8_0},
         {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_HIDDEN_STATE, .type = FR_TYPE_Q8_0, .rank = 32}};
+        {.kind = FR_PACK_HIDDEN_STATE, .type = FR_TYPE_Q8_0, .rank = 32},
+        {.kind = FR_PACK_PPD},
+        {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0}};
     fr_engine *e;
     fr_error err;
     if (fr_engine_open(&e, model, &(fr_engine_options){.threads = 1}, &err))
         fail_msg("%s", err.text);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof packs / sizeof *packs; i++)
         if (strstr(drafter, fr_pack_kind_name(packs[i].kind)))
             fr_tiny_pack_write(path, &packs[i], &e->model);
     fr_engine_close(e);
@@ -129,6 +131,8 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("llama", "medusa:", false, false);
     fail_every_call("qwen2", "prompt-lookup+eagle:", false, false);
     fail_every_call("llama", "hidden-state:", true, false);
+    fail_every_call("llama", "ppd:", false, false);
+    fail_every_call("qwen2", "prompt-lookup+hidden-transfer:", false, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {

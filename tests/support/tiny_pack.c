@@ -105,6 +105,26 @@ static void add_shape(maker *m, const fr_config *c, int d_ff) {
     if (!left_out(m, "forerun.pure")) fr_gguf_writer_bool(m->w, "forerun.pure", m->o->pure);
 }
 
+// Vectors of the size of embeddings are small; here they are not, so that they matter.
+static void add_riders(maker *m, int d, int depth) {
+    const fr_tiny_pack *o = m->o;
+    const int ensemble = o->ensemble ? o->ensemble : 1;
+    int32_t layers[FR_PACK_HEADS];
+    if (o->kind == FR_PACK_PPD) {
+        add_u32(m, "forerun.ensemble", ensemble);
+        add_tensor(m, "ppd.vectors", d, depth * ensemble, 0);
+        return;
+    }
+    for (int k = 0; k < depth; k++) {
+        char name[40];
+        layers[k] = o->layers ? o->layers[k] : 1;
+        snprintf(name, sizeof name, "transfer.%d.weight", k + 1);
+        add_tensor(m, name, d, d, 0);
+    }
+    if (!left_out(m, "forerun.layers"))
+        fr_gguf_writer_i32_array(m->w, "forerun.layers", layers, (size_t)depth);
+}
+
 static void add_ids(maker *m, int n_draft, int n_vocab) {
     int32_t *ids = malloc(sizeof *ids * (size_t)n_draft);
     assert_non_null(ids);
@@ -118,7 +138,7 @@ static void add_ids(maker *m, int n_draft, int n_vocab) {
 static void add_accuracy(maker *m, int depth) {
     float a[FR_PACK_HEADS * FR_ACCURACY_RANKS];
     for (int i = 0; i < depth * FR_ACCURACY_RANKS; i++)
-        a[i] = 0.5f / (float)(1 + i / FR_ACCURACY_RANKS) / (float)(1 + i % FR_ACCURACY_RANKS);
+        a[i] = 0.3f / (float)(1 + i / FR_ACCURACY_RANKS) / (float)(1 + i % FR_ACCURACY_RANKS);
     if (!left_out(m, "forerun.accuracy.depth_rank"))
         fr_gguf_writer_f32_array(m->w, "forerun.accuracy.depth_rank", a,
                                  (size_t)(depth * FR_ACCURACY_RANKS));
@@ -145,6 +165,8 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
         add_str(&m, "forerun.variant", fr_medusa_variant_name(o->variant));
         if (o->variant == FR_MEDUSA_EXIT) add_u32(&m, "forerun.tap", o->tap);
         add_heads(&m, c->d, depth, n_draft);
+    } else if (o->kind == FR_PACK_PPD || o->kind == FR_PACK_HIDDEN_TRANSFER) {
+        add_riders(&m, c->d, depth);
     } else {
         add_shape(&m, c, d_ff);
         add_block(&m, c, d_ff, n_draft);

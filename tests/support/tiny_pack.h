@@ -9,11 +9,13 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     fr_medusa_variant variant;
     fr_type type; // of matrices: f32 or q8_0
     uint64_t seed;
-    int depth;   // [3]
-    int n_draft; // [40] ids of the draft vocabulary, scattered through the target's
-    int d_ff;    // [96]
-    int tap;     // of the variant exit
-    int rank;    // of the injection
+    int depth;             // [3]
+    int n_draft;           // [40] ids of the draft vocabulary, scattered through the target's
+    int d_ff;              // [96]
+    int tap;               // of the variant exit
+    int rank;              // of the injection
+    int ensemble;          // [1] of ppd
+    const int32_t *layers; // of hidden-transfer, `depth` of them [all 1]
     bool gate, pure;
     const char *leave_out; // a key or a tensor that is not written, for the test to add its own
     const char *print;     // another fingerprint than the target's

@@ -224,7 +224,7 @@ static void a_simulated_run_brings_what_is_promised(void **state) {
         int at = 3;
         double mean = 0, square = 0;
         dice_accuracy(&a, 3);
-        fr_ppd_choose(&p, &a, &(fr_ppd_limits){8 + 6 * round, 3, 1, 10});
+        fr_ppd_choose(&p, &a, &(fr_ppd_limits){8 + 6 * round, 3, 1, 10, 0});
         for (int b = 0; b < BATCHES; b++) {
             long accepted = 0;
             for (int i = 0; i < PASSES; i++)
@@ -249,7 +249,7 @@ static void no_other_split_is_much_better(void **state) {
     int lower = 0;
     dice_begin(31);
     for (int round = 0; round < 60; round++) {
-        const fr_ppd_limits l = {5 + dice_below(9), 3, 1, 10};
+        const fr_ppd_limits l = {5 + dice_below(9), 3, 1, 10, 0};
         const int room = l.rows - 4;
         double best = 0;
         fr_accuracy a;
@@ -343,7 +343,7 @@ static void the_choice_is_near_the_best_of_all_policies(void **state) {
         fr_ppd p;
         const int room = 1 + dice_below(7);
         dice_accuracy(&a, 2);
-        fr_ppd_choose(&p, &a, &(fr_ppd_limits){3 + room, 2, 1, 10});
+        fr_ppd_choose(&p, &a, &(fr_ppd_limits){3 + room, 2, 1, 10, 0});
         const double ratio = p.accepted / best_accepted(&a, room);
         assert_true(ratio < 1 + 1e-9);
         if (ratio < worst) worst = ratio;
@@ -359,7 +359,7 @@ static void the_rows_chosen_give_most_speed(void **state) {
     for (int round = 0; round < 6; round++) {
         fr_accuracy a;
         fr_ppd p, other;
-        const fr_ppd_limits l = {16, 2, 1, 10};
+        const fr_ppd_limits l = {16, 2, 1, 10, 0};
         const fr_cost cost = {.n = 3,
                               .rows = {1, 4, 16},
                               .trunk = {1, 1 + 0.3 * dice_unit(), 2 + 2 * dice_unit()},
@@ -374,7 +374,7 @@ static void the_rows_chosen_give_most_speed(void **state) {
             seconds += p.share[k] * fr_cost_pass(&cost, p.state[k].rows, p.state[k].shape.n, 500);
         assert_true(near(speed, (1 + p.accepted) / seconds));
         for (int rows = 3; rows <= l.rows; rows++) { // what brings most is no faster
-            fr_ppd_choose(&other, &a, &(fr_ppd_limits){rows, 2, 1, 10});
+            fr_ppd_choose(&other, &a, &(fr_ppd_limits){rows, 2, 1, 10, 0});
             assert_true(fr_ppd_speed(&other, &cost, 0.05, 500) <=
                         speed * 1.005); // the search is no proof
         }
@@ -385,14 +385,14 @@ static void where_nothing_is_ever_right_nothing_is_drafted(void **state) {
     (void)state;
     fr_accuracy a = {0};
     fr_ppd p;
-    fr_ppd_choose(&p, &a, &(fr_ppd_limits){20, 3, 2, 10});
+    fr_ppd_choose(&p, &a, &(fr_ppd_limits){20, 3, 2, 10, 0});
     check_rows(&p);
     assert_true(p.accepted == 0);
     for (int k = 0; k <= 3; k++)
         assert_int_equal(p.state[k].shape.n, 1);
     dice_begin(34);
     dice_accuracy(&a, 3);
-    fr_ppd_choose(&p, &a, &(fr_ppd_limits){7, 3, 2, 10}); // room for the root and its prompts
+    fr_ppd_choose(&p, &a, &(fr_ppd_limits){7, 3, 2, 10, 0}); // room for the root and its prompts
     check_rows(&p);
     assert_true(p.accepted == 0);
 }

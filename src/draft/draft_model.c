@@ -302,7 +302,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
         node = fr_tree_child(&d->tree, node, c->ids[at]);
         if (d->positional)
             fr_positional_learn(d->positional, node < 0 ? -1 : d->tree.node[node].rank);
-        if (node < 0 || d->slot[node] < 0 || at + 1 == c->n_ids || at >= d->second.n_ctx) break;
+        if (node < 0 || d->slot[node] < 0 || at + 1 == c->n_ids || at >= d->second.small.n_ctx)
+            break;
         path[n++] = d->slot[node];
     }
     fr_second_commit(&d->second, c->ids + d->n_root, path, n);
@@ -376,13 +377,13 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     if (!st)
         st =
             fr_second_open(&d->second, file, config->model, config->tokenizer, config->n_ctx, &why);
-    if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.n_common, &why);
+    if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.small.n_common, &why);
     if (st) {
         close_draft_model(&d->base);
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_worth_open(&d->worth, (double)d->second.model.weights_bytes /
+    fr_draft_worth_open(&d->worth, (double)d->second.small.model.weights_bytes /
                                        (double)config->model->weights_bytes);
     forget_step(d);
     *out = &d->base;

@@ -128,7 +128,10 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     own_options(spec, i, config->options, own);
     fr_drafter_config part = *config;
     part.options = own;
-    const fr_status st = DRAFTERS[spec->part[i].drafter].open(out, spec->part[i].file, &part, err);
+    part.driver = *spec->part[i].driver ? spec->part[i].driver : NULL;
+    fr_drafter_open_fn *open = DRAFTERS[spec->part[i].drafter].open;
+    if (part.driver) open = fr_driven_model_open;
+    const fr_status st = open(out, spec->part[i].file, &part, err);
     fr_free(own);
     if (!st) (*out)->part = (uint8_t)i;
     return st;
@@ -148,9 +151,12 @@ static void order_by_cost(const fr_spec *spec, int *order) {
 static void name_used(char used[64], const fr_spec *spec) {
     size_t n = 0;
     used[0] = 0;
-    for (int i = 0; i < spec->n && n < 63; i++)
-        n += (size_t)snprintf(used + n, 64 - n, "%s%s", i ? "+" : "",
-                              DRAFTERS[spec->part[i].drafter].info.name);
+    for (int i = 0; i < spec->n && n < 63; i++) {
+        const fr_spec_part *p = &spec->part[i];
+        n += (size_t)snprintf(used + n, 64 - n, "%s%s%s%.*s", i ? "+" : "",
+                              DRAFTERS[p->drafter].info.name, *p->driver ? "@" : "",
+                              (int)strcspn(p->driver, ":"), p->driver);
+    }
 }
 
 fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,

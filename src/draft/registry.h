@@ -11,6 +11,7 @@ typedef struct fr_drafter_config {
     const fr_tokenizer *tokenizer; // of the target; NULL only where no drafter has a vocabulary
     int n_ctx;
     bool no_adapt;
+    const char *driver;         // SPEC of what drives its own model; NULL: nothing
     const char *const *options; // NULL-terminated KEY=VALUE list, or NULL
 } fr_drafter_config;
 
@@ -38,6 +39,7 @@ int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
 typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
                                      const fr_drafter_config *config, fr_error *err);
 fr_drafter_open_fn fr_prompt_lookup_open, fr_draft_model_open, fr_medusa_open, fr_eagle_open,
-    fr_hidden_state_open, fr_ppd_open, fr_hidden_transfer_open;
+    fr_hidden_state_open, fr_ppd_open, fr_hidden_transfer_open,
+    fr_driven_model_open; // of draft-model, where it has a driver
 
 #endif

@@ -1,42 +1,25 @@
 #include "draft/second_model.h"
-#include "draft/vocab_match.h"
 #include "tree/tree.h"
 #include <assert.h>
 #include <string.h>
 
-static fr_status match_vocabularies(fr_second *s, const fr_tokenizer *target, fr_error *err) {
-    fr_tokenizer *own;
-    fr_status st = fr_tokenizer_open(&own, s->gguf, err);
-    if (st) return st;
-    s->n_common = fr_vocab_match(target, own, err);
-    if (s->n_common < 0) st = FR_EUNSUP;
-    fr_tokenizer_close(own);
-    fr_gguf_release_all(s->gguf);
-    return st;
-}
-
-static fr_status open_parts(fr_second *s, const fr_model *target, fr_error *err) {
-    const fr_weights weights = target->scratch ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED;
+static fr_status open_parts(fr_second *s, fr_error *err) {
+    const fr_model *m = &s->small.model;
+    const int n_ctx = s->small.n_ctx;
     const fr_forward_limits limits = {
-        .max_rows = FR_SECOND_CHUNK, .max_logits = FR_SECOND_LOGITS, .n_ctx = s->n_ctx};
-    fr_status st =
-        fr_model_open(&s->model, s->gguf, target->kern, target->pool, weights, NULL, NULL, err);
-    if (st) return st;
-    const int n_vocab = s->model.config.n_vocab;
-    if (s->n_common > n_vocab) s->n_common = n_vocab;
-    if (s->n_ctx > s->model.config.n_ctx_train) s->n_ctx = s->model.config.n_ctx_train;
-    if ((st = fr_kv_open(&s->kv, &s->model.config, s->n_ctx, FR_KV_F16, err))) return st;
-    if ((st = fr_forward_open(&s->forward, &s->model, &limits, err))) return st;
-    s->ids = fr_alloc_array((size_t)s->n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *s->ids);
-    return s->ids ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory for %d tokens", s->n_ctx);
+        .max_rows = FR_SECOND_CHUNK, .max_logits = FR_SECOND_LOGITS, .n_ctx = n_ctx};
+    fr_status st;
+    if ((st = fr_kv_open(&s->kv, &m->config, n_ctx, FR_KV_F16, err))) return st;
+    if ((st = fr_forward_open(&s->forward, m, &limits, err))) return st;
+    s->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *s->ids);
+    return s->ids ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory for %d tokens", n_ctx);
 }
 
 fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
                          const fr_tokenizer *tokenizer, int n_ctx, fr_error *err) {
-    *s = (fr_second){.n_ctx = n_ctx};
-    fr_status st = fr_gguf_open(&s->gguf, path, err);
-    if (!st) st = match_vocabularies(s, tokenizer, err);
-    if (!st) st = open_parts(s, target, err);
+    *s = (fr_second){.ids = NULL};
+    fr_status st = fr_small_model_open(&s->small, path, target, tokenizer, n_ctx, err);
+    if (!st) st = open_parts(s, err);
     if (st) fr_second_close(s);
     return st;
 }
@@ -45,8 +28,7 @@ void fr_second_close(fr_second *s) {
     fr_free(s->ids);
     fr_forward_close(s->forward);
     fr_kv_close(&s->kv);
-    fr_model_close(&s->model);
-    fr_gguf_close(s->gguf);
+    fr_small_model_close(&s->small);
     *s = (fr_second){0};
 }
 
@@ -58,16 +40,13 @@ void fr_second_keep(fr_second *s, const int32_t *ids, int n) {
 }
 
 bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n) {
-    if (n > s->n_ctx) return false;
-    for (int i = s->kv.n_committed; i < n; i++)
-        if (ids[i] >= s->n_common) return false;
-    return true;
+    return fr_small_model_can_read(&s->small, ids, s->kv.n_committed, n);
 }
 
 float *fr_second_read(fr_second *s, const int32_t *ids, int n) {
     fr_row rows[FR_SECOND_CHUNK];
     int path[FR_SECOND_CHUNK], m = 0;
-    assert(s->kv.n_committed < n && n <= s->n_ctx);
+    assert(s->kv.n_committed < n && n <= s->small.n_ctx);
     while (s->kv.n_committed < n) {
         const int at = s->kv.n_committed;
         m = n - at < FR_SECOND_CHUNK ? n - at : FR_SECOND_CHUNK;
@@ -101,7 +80,7 @@ float *fr_second_logits(fr_second *s, int row) {
 }
 
 void fr_second_commit(fr_second *s, const int32_t *ids, const int *path, int n) {
-    assert(s->kv.n_committed + n <= s->n_ctx);
+    assert(s->kv.n_committed + n <= s->small.n_ctx);
     memcpy(s->ids + s->kv.n_committed, ids, sizeof *ids * (size_t)n);
     fr_kv_commit(&s->kv, path, n);
 }

@@ -1,14 +1,13 @@
 // second_model.h — a smaller model that reads the target's text and guesses ahead of it.
 //
-// It has weights, workspace and KV of its own and shares the target's threads and kernels. What it
+// A small model (small_model.h) with workspace and KV. What it
 // has read, ids[0..kv.n_committed), is always a part of some text that was sure when it was read;
 // `keep` drops what a new text does not begin with. Rows of guesses lie in scratch slots behind it
-// until `commit` or `drop`. Ids from n_common on mean nothing to it: it cannot read a text that
-// holds one (`can_read`) and never proposes one. Opening may fail, nothing else does.
+// until `commit` or `drop`. Opening may fail, nothing else does.
 #ifndef FR_DRAFT_SECOND_MODEL_H
 #define FR_DRAFT_SECOND_MODEL_H
+#include "draft/small_model.h"
 #include "model/forward.h"
-#include "text/tokenizer.h"
 
 enum {
     FR_SECOND_CHUNK = 64,  // rows of text read in one pass
@@ -16,12 +15,9 @@ enum {
 };
 
 typedef struct fr_second {
-    fr_gguf *gguf;
-    fr_model model;
+    fr_small_model small;
     fr_forward *forward;
     fr_kv kv;
-    int n_common;
-    int n_ctx;    // longest text that it can read
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
 } fr_second;
 

@@ -31,24 +31,46 @@ static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
     memcpy(p->file, *at, n);
     p->file[n] = 0;
     *at += n;
-    if (**at == '@')
+    return FR_OK;
+}
+
+static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
+    const size_t n = strcspn(*at, ":+@");
+    p->drafter = fr_drafter_find(*at, n);
+    p->driver[0] = 0;
+    if (p->drafter < 0)
         return fr_fail(err, FR_EARG,
-                       "drafter %s:FILE@SPEC: a drafter that is itself driven by another is not "
-                       "supported; '+' joins drafters of the same target",
-                       info->name);
+                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE, "
+                       "medusa, eagle, hidden-state, ppd, hidden-transfer or several joined with "
+                       "'+'",
+                       n < 80 ? (int)n : 80, *at);
+    *at += n;
+    return parse_file(p, at, err);
+}
+
+// What stands behind an '@', kept as text.
+static fr_status parse_driver(fr_spec_part *p, const char **at, fr_error *err) {
+    const char *name = fr_drafter_info_at(p->drafter)->name, *begin = ++*at;
+    fr_spec_part driver;
+    if (strcmp(name, "draft-model") != 0)
+        return fr_fail(err, FR_EARG,
+                       "drafter %s: has no model of its own that another could drive; '+' joins "
+                       "drafters of the same target",
+                       name);
+    const fr_status st = parse_named(&driver, at, err);
+    const size_t n = (size_t)(*at - begin);
+    if (st) return st;
+    if (**at == '@' || !strncmp(begin, "none", n) || n >= sizeof p->driver)
+        return fr_fail(err, FR_EARG, "drafter %s:FILE@SPEC: expected one drafter, found '%.80s'",
+                       name, begin);
+    memcpy(p->driver, begin, n);
+    p->driver[n] = 0;
     return FR_OK;
 }
 
 static fr_status parse_part(fr_spec_part *p, const char **at, fr_error *err) {
-    const size_t n = strcspn(*at, ":+");
-    p->drafter = fr_drafter_find(*at, n);
-    if (p->drafter < 0)
-        return fr_fail(err, FR_EARG,
-                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE, "
-                       "medusa, eagle or several joined with '+'",
-                       n < 80 ? (int)n : 80, *at);
-    *at += n;
-    return parse_file(p, at, err);
+    const fr_status st = parse_named(p, at, err);
+    return st || **at != '@' ? st : parse_driver(p, at, err);
 }
 
 static bool stands_alone(const fr_spec_part *p) {
@@ -62,7 +84,8 @@ static fr_status check_together(const fr_spec *s, fr_error *err) {
             return fr_fail(err, FR_EARG, "drafter none: stands alone, nothing can be joined to it");
         for (int k = 0; k < i; k++)
             if (s->part[k].drafter == s->part[i].drafter &&
-                !strcmp(s->part[k].file, s->part[i].file))
+                !strcmp(s->part[k].file, s->part[i].file) &&
+                !strcmp(s->part[k].driver, s->part[i].driver))
                 return fr_fail(err, FR_EARG, "drafter %s: given twice", name);
     }
     return FR_OK;

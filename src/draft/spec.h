@@ -1,4 +1,5 @@
-// spec.h — reads a drafter SPEC: NAME, NAME:FILE, or several joined with '+'.
+// spec.h — reads a drafter SPEC: NAME, NAME:FILE, or several joined with '+'; NAME:FILE@NAME where
+// the draft model of FILE is itself driven by a drafter (NAME or NAME:FILE).
 //
 // A '+' or '@' inside a FILE belongs to its name unless a drafter's name follows.
 #ifndef FR_DRAFT_SPEC_H
@@ -8,8 +9,9 @@
 enum { FR_SPEC_PARTS = 4, FR_SPEC_FILE = 4096 };
 
 typedef struct fr_spec_part {
-    int drafter;             // its number in the list of drafters (registry.h)
-    char file[FR_SPEC_FILE]; // "": none
+    int drafter;               // its number in the list of drafters (registry.h)
+    char file[FR_SPEC_FILE];   // "": none
+    char driver[FR_SPEC_FILE]; // NAME or NAME:FILE of what drives it; "": nothing
 } fr_spec_part;
 
 typedef struct fr_spec {
@@ -19,7 +21,7 @@ typedef struct fr_spec {
 } fr_spec;
 
 // NULL is "auto". FR_EARG: an unknown name, a FILE that is missing or not wanted, a part given
-// twice, too many parts.
+// twice, too many parts, a driver of what takes none.
 fr_status fr_spec_parse(fr_spec *spec, const char *text, fr_error *err);
 
 #endif

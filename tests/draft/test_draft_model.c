@@ -3,6 +3,8 @@
 #include "decode/chi_square.h"
 #include "draft/draft_model.h"
 #include "draft/drafting.h"
+#include "draft/small_model.h"
+#include "support/tiny_pack.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,6 +53,26 @@ static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n
 static const fr_tiny_options OTHER = {
     .arch = "qwen2", .type = FR_TYPE_Q4_1, .n_layer = 1, .seed = 77};
 
+static const fr_tiny_options OTHER2 = {
+    .arch = "qwen2", .type = FR_TYPE_Q4_1, .n_layer = 2, .seed = 77};
+
+// A pack for the small model, where the driver wants one.
+static void write_driver_pack(const pair *p, const char *driver, char pack[32]) {
+    static const fr_tiny_pack packs[] = {
+        {.kind = FR_PACK_PPD}, {.kind = FR_PACK_HIDDEN_TRANSFER}, {.kind = FR_PACK_EAGLE}};
+    for (size_t i = 0; i < sizeof packs / sizeof *packs; i++) {
+        const char *name = fr_pack_kind_name(packs[i].kind);
+        fr_small_model small;
+        fr_error err;
+        if (strncmp(driver, name, strlen(name)) != 0) continue;
+        if (fr_small_model_open(&small, p->path, &p->target.model, p->tokenizer, CTX, &err))
+            fail_msg("%s", err.text);
+        strcpy(pack, "driver-XXXXXX");
+        fr_tiny_pack_write(pack, &packs[i], &small.model);
+        fr_small_model_close(&small);
+    }
+}
+
 static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
     (void)state;
     static const struct {
@@ -86,6 +108,46 @@ static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
+        }
+        close_pair(&p);
+    }
+}
+
+// The small model's own decoder is driven by prompt lookup, or by a pack for it.
+static void a_driven_draft_model_gives_them_too(void **state) {
+    (void)state;
+    static const struct {
+        const char *driver, *tail;
+        bool no_adapt, adapt;
+        const char *options[2];
+    } HOW[] = {{"prompt-lookup", "", true, false, {NULL}},
+               {"prompt-lookup", "+prompt-lookup", false, true, {NULL}},
+               {"ppd:", "", true, false, {NULL}},
+               {"ppd:", "", false, true, {"depth=6"}},
+               {"hidden-transfer:", "+prompt-lookup", false, true, {"depth=3"}},
+               {"eagle:", "", false, true, {NULL}}};
+    for (int same = 0; same < 2; same++) {
+        pair p;
+        int32_t prompt[PROMPT];
+        open_pair(&p, &TARGET, same ? &TARGET : &OTHER2);
+        fr_test_ids(prompt, PROMPT, 256, 31);
+        for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
+            char pack[32] = "", spec[160];
+            write_driver_pack(&p, HOW[h].driver, pack);
+            snprintf(spec, sizeof spec, "%s@%s%s%s", p.spec, HOW[h].driver, pack, HOW[h].tail);
+            fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
+            for (int law = 0; law < N_LAWS; law++) {
+                fr_stats stats;
+                const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                                 &LAWS[law], 45, NULL);
+                const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
+                                               &LAWS[law], 45, &stats);
+                expect_same(&got, &plain);
+                if (same && HOW[h].no_adapt && !LAWS[law].repeat_penalty)
+                    assert_true(stats.accepted[0] >= 8);
+            }
+            fr_drafter_close(d);
+            if (*pack) unlink(pack);
         }
         close_pair(&p);
     }
@@ -416,7 +478,7 @@ static void a_token_unknown_to_the_draft_silences_it(void **state) {
     open_pair(&p, &padded, &TARGET);
     fr_test_ids(prompt, PROMPT, 256, 47);
     fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-    const int known = fr_draft_model_second(d)->n_common;
+    const int known = fr_draft_model_second(d)->small.n_common;
     assert_int_equal(known, fr_tokenizer_size(p.tokenizer));
     open_decoder(&dec, &p, d, false);
     prompt[9] = known;
@@ -467,11 +529,20 @@ static void a_spec_is_checked_before_anything_is_loaded(void **state) {
         {"none+prompt-lookup", "stands alone"},
         {"prompt-lookup+prompt-lookup", "given twice"},
         {"draft-model:a+draft-model:a", "given twice"},
-        {"draft-model:a@prompt-lookup", "not supported"},
+        {"medusa:a@prompt-lookup", "no model of its own"},
+        {"prompt-lookup@ppd", "no model of its own"},
+        {"draft-model:a@none", "expected one drafter"},
+        {"draft-model:a@ppd@eagle", "expected one drafter"},
+        {"draft-model:a@draft-model", "expected draft-model:FILE"},
+        {"draft-model:a@ppd+draft-model:a@ppd", "given twice"},
         {"draft-model:a+draft-model:b+draft-model:c+draft-model:d+prompt-lookup", "at most 4"}};
-    static const char *const right[] = {
-        "draft-model:x", "draft-model:a+b", "draft-model:me@home/x:y.gguf",
-        "draft-model:a+b+prompt-lookup", "prompt-lookup+draft-model:a+draft-model:b"};
+    static const char *const right[] = {"draft-model:x",
+                                        "draft-model:a+b",
+                                        "draft-model:me@home/x:y.gguf",
+                                        "draft-model:a@nobody",
+                                        "draft-model:a@ppd:b+prompt-lookup",
+                                        "draft-model:a+b+prompt-lookup",
+                                        "prompt-lookup+draft-model:a+draft-model:b"};
     fr_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (fr_drafter_check(wrong[i].spec, &err) != FR_EARG) fail_msg("%s", wrong[i].spec);
@@ -520,6 +591,7 @@ static void files_and_options_at_fault_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_draft_model_gives_the_tokens_of_plain_decoding),
+        cmocka_unit_test(a_driven_draft_model_gives_them_too),
         cmocka_unit_test(a_draft_equal_to_the_target_is_always_right),
         cmocka_unit_test(second_guesses_ride_as_leaves),
         cmocka_unit_test(a_draft_that_is_wrong_falls_silent),

@@ -190,10 +190,9 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
     }
 }
 
-// The rows of one node's chain, or of a chain for each member of the ensemble.
-static int add_chain(fr_attached *a, int node, fr_row *rows, int n) {
-    a->first[node] = n;
-    for (int step = 0; step < a->carry[node]; step++)
+// Of an ensemble, a chain for each member.
+int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n) {
+    for (int step = 0; step < length; step++)
         for (int member = 0; member < a->ensemble; member++) {
             fr_row row = a->row(a, step, member, node);
             row.parent = step ? n - a->ensemble : node;
@@ -208,8 +207,10 @@ int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
                        int max) {
     fr_attached *a = (fr_attached *)d;
     choose(a, c, tree, (max - n) / a->ensemble);
-    for (int node = 0; node < tree->n; node++)
-        n = add_chain(a, node, rows, n);
+    for (int node = 0; node < tree->n; node++) {
+        a->first[node] = n;
+        n = fr_attached_chain(a, node, a->carry[node], rows, n);
+    }
     d->riding = fr_riders_rows(&a->riders, tree, a->carry);
     return n;
 }

@@ -43,6 +43,9 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
                            fr_attached_row_fn *row, fr_error *err);
 void fr_attached_close(fr_attached *a);
 
+// The rows of a chain of `length` under row `node` of a pass, from row n on; returns the new n.
+int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n);
+
 void fr_attached_begin(fr_drafter *d, const fr_context *c);
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree);
 int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,

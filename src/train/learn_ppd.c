@@ -6,19 +6,19 @@
 // moves an entry by about the rate in a step, the rate is a tenth of such an entry's size.
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "train/attached.h"
 #include "train/layers.h"
+#include "train/riding.h"
 #include <math.h>
 #include <string.h>
 
 enum { MOST_MEMBERS = 8, COMMON = 100, MEASURED = 1024 };
 
 typedef struct ppd {
-    fr_attached attached; // first
-    int vectors;          // number of the parameter, [depth * members][d]
+    fr_riding riding; // first
+    int vectors;      // number of the parameter, [depth * members][d]
 } ppd;
 
-static void enter(fr_attached *a) {
+static void enter(fr_riding *a) {
     const size_t d = (size_t)a->context.m->config.d;
     const float *vectors = fr_param_w(&a->learner.params, ((ppd *)(void *)a)->vectors);
     const int chains = a->trunk.chains.n;
@@ -29,7 +29,7 @@ static void enter(fr_attached *a) {
     }
 }
 
-static void leave(fr_attached *a) {
+static void leave(fr_riding *a) {
     const size_t d = (size_t)a->context.m->config.d;
     float *grad = fr_param_grad(&a->learner.params, ((ppd *)(void *)a)->vectors);
     const int chains = a->trunk.chains.n;
@@ -46,40 +46,40 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const fr_param *item = &l->params.item[p->vectors];
     (void)type; // some kilobytes
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
-    fr_gguf_writer_u32(w, "forerun.ensemble", (uint32_t)p->attached.members);
+    fr_gguf_writer_u32(w, "forerun.ensemble", (uint32_t)p->riding.members);
     fr_gguf_writer_tensor(w, item->name, FR_TYPE_F32, 2, (int64_t[]){item->cols, item->rows},
                           fr_param_w(&l->params, p->vectors));
 }
 
 static size_t workspace(const fr_learner *l) {
-    return fr_attached_bytes((const fr_attached *)(const void *)l);
+    return fr_riding_bytes((const fr_riding *)(const void *)l);
 }
 
 static void close_ppd(fr_learner *l) {
-    fr_attached_close((fr_attached *)(void *)l);
+    fr_riding_close((fr_riding *)(void *)l);
     fr_free(l);
 }
 
-static const fr_learner_ops ops = {.learn = fr_attached_learn,
-                                   .judge = fr_attached_judge,
+static const fr_learner_ops ops = {.learn = fr_riding_learn,
+                                   .judge = fr_riding_judge,
                                    .write = write_pack,
                                    .workspace = workspace,
                                    .close = close_ppd};
 
 // ---------------------------------------------------------------- opening
 static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error *err) {
-    fr_attached *a = &p->attached;
+    fr_riding *a = &p->riding;
     for (const char *const *o = config->options; o && *o; o++)
-        if (!fr_attached_option(*o, "points", 1, FR_ATTACHED_ROWS, &a->points) &&
-            !fr_attached_option(*o, "ensemble", 1, MOST_MEMBERS, &a->members))
+        if (!fr_riding_option(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
+            !fr_riding_option(*o, "ensemble", 1, MOST_MEMBERS, &a->members))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: ppd knows points=1 to %d and ensemble=1 to %d", *o,
-                           FR_ATTACHED_ROWS, MOST_MEMBERS);
-    return fr_attached_depth(&a->learner.depth, config->depth, err);
+                           FR_RIDING_ROWS, MOST_MEMBERS);
+    return fr_riding_depth(&a->learner.depth, config->depth, err);
 }
 
 static void start(const ppd *p, uint64_t seed) {
-    const fr_learner *l = &p->attached.learner;
+    const fr_learner *l = &p->riding.learner;
     const fr_param *item = &l->params.item[p->vectors];
     const int common = l->vocab->n < COMMON ? l->vocab->n : COMMON;
     for (int v = 0; v < item->rows; v++) {
@@ -102,7 +102,7 @@ static double embedding_size(const fr_learner *l, float *x) {
 }
 
 static fr_status open_parts(ppd *p, const fr_learner_config *config, fr_error *err) {
-    fr_attached *a = &p->attached;
+    fr_riding *a = &p->riding;
     fr_params *params = &a->learner.params;
     const fr_trunk_shape shape = {.steps = a->learner.depth}; // all from layer 0
     fr_status st;
@@ -110,7 +110,7 @@ static fr_status open_parts(ppd *p, const fr_learner_config *config, fr_error *e
         fr_params_add(params, "ppd.vectors", shape.steps * a->members, config->target->config.d);
     params->item[p->vectors].decays = false;
     if ((st = fr_params_alloc(params, err))) return st;
-    if ((st = fr_attached_open(a, config, &shape, NULL, 0, err))) return st;
+    if ((st = fr_riding_open(a, config, &shape, NULL, 0, err))) return st;
     a->learner.rate = 0.1 * embedding_size(&a->learner, a->trunk.in);
     start(p, config->seed);
     return FR_OK;
@@ -120,20 +120,20 @@ fr_status fr_learn_ppd_open(fr_learner **out, const fr_learner_config *config, f
     *out = NULL;
     ppd *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    p->attached = (fr_attached){.learner = {.ops = &ops,
-                                            .name = "ppd",
-                                            .target = config->target,
-                                            .vocab = config->vocab,
-                                            .gemm = config->gemm},
-                                .enter = enter,
-                                .leave = leave,
-                                .points = FR_ATTACHED_POINTS,
-                                .members = 1};
+    p->riding = (fr_riding){.learner = {.ops = &ops,
+                                        .name = "ppd",
+                                        .target = config->target,
+                                        .vocab = config->vocab,
+                                        .gemm = config->gemm},
+                            .enter = enter,
+                            .leave = leave,
+                            .points = FR_RIDING_POINTS,
+                            .members = 1};
     fr_status st = read_options(p, config, err);
     if (!st) st = open_parts(p, config, err);
     if (st)
-        close_ppd(&p->attached.learner);
+        close_ppd(&p->riding.learner);
     else
-        *out = &p->attached.learner;
+        *out = &p->riding.learner;
     return st;
 }

@@ -10,10 +10,10 @@
 // ablation).
 #include "base/alloc.h"
 #include "kern/half.h"
-#include "train/attached.h"
 #include "train/layers.h"
 #include "train/linear_fit.h"
 #include "train/pack_write.h"
+#include "train/riding.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const float ridge = 1e-3f;
 enum { FIT_STEPS = 60, FIT_ROWS = 32 }; // conjugate gradients; rows for each of a map's inputs
 
 typedef struct transfer {
-    fr_attached attached; // first
+    fr_riding riding; // first
     int layers[FR_TRUNK_STEPS], n_layers;
     int step; // 0: all
     bool masked, fits;
@@ -37,20 +37,20 @@ static transfer *self(fr_learner *l) {
 }
 
 // ---------------------------------------------------------------- rows in, gradients out
-static void enter(fr_attached *a) {
+static void enter(fr_riding *a) {
     const transfer *t = (const transfer *)(void *)a;
     const fr_learner *l = &a->learner;
     const int d = a->context.m->config.d, n = a->trunk.chains.n;
     for (int i = 0; i < a->trunk.shape.steps; i++) {
         const size_t first = (size_t)i * (size_t)n * (size_t)d;
         float *h = t->h + first, *in = a->trunk.in + first;
-        fr_rows_gather(h, fr_context_tap(&a->context, i), a->trunk.row, n, d);
+        fr_rows_gather(h, fr_trunk_context_tap(&a->context, i), a->trunk.row, n, d);
         memcpy(in, h, (size_t)n * (size_t)d * sizeof *in);
         fr_gemm_forward(l->gemm, in, d, h, d, fr_param_w(&l->params, t->maps[i]), n, d, d, true);
     }
 }
 
-static void leave(fr_attached *a) {
+static void leave(fr_riding *a) {
     const transfer *t = (const transfer *)(void *)a;
     const fr_learner *l = &a->learner;
     const int d = a->context.m->config.d, n = a->trunk.chains.n;
@@ -65,12 +65,12 @@ static void leave(fr_attached *a) {
 // Pairs of residuals of the context's rows [first, first + n), i + 1 tokens apart. Row 0 is left
 // out.
 static void add_pairs(transfer *t, int i, int first, int n) {
-    const fr_context *c = &t->attached.context;
+    const fr_trunk_context *c = &t->riding.context;
     fr_linear_fit *fit = &t->fit[i];
     const size_t d = (size_t)c->m->config.d, ahead = (size_t)i + 1;
     int at = 0;
     for (int row = 1; row + i + 1 < n; row++) {
-        const float *h = fr_context_tap(c, i) + (size_t)(first + row) * d;
+        const float *h = fr_trunk_context_tap(c, i) + (size_t)(first + row) * d;
         memcpy(fit->x + (size_t)at * d, h, d * sizeof *h);
         for (size_t j = 0; j < d; j++)
             fit->y[(size_t)at * d + j] = h[ahead * d + j] - h[j];
@@ -81,7 +81,7 @@ static void add_pairs(transfer *t, int i, int first, int n) {
 
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     transfer *t = self(l);
-    fr_context *c = &t->attached.context;
+    fr_trunk_context *c = &t->riding.context;
     const int d = c->m->config.d;
     for (int i = 0; i < l->depth; i++)
         if (!t->fit[i].block) {
@@ -92,7 +92,7 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     c->rows = 0;
     for (int s = 0; s < batch->n; s++) {
         const int first = c->rows, n = batch->sample[s].n;
-        fr_context_add_taps(c, batch->sample[s].ids, n);
+        fr_trunk_context_add_taps(c, batch->sample[s].ids, n);
         for (int i = 0; i < l->depth; i++)
             add_pairs(t, i, first, n);
     }
@@ -115,7 +115,7 @@ static float map_entry(const float *map, size_t d, size_t k) {
 }
 
 static void write_map(const transfer *t, int i, fr_gguf_writer *w, fr_type type) {
-    const fr_params *p = &t->attached.learner.params;
+    const fr_params *p = &t->riding.learner.params;
     const size_t d = (size_t)p->item[t->maps[i]].cols;
     const bool wide = type == FR_TYPE_F32;
     const float *map = fr_param_w(p, t->maps[i]);
@@ -146,7 +146,7 @@ static fr_status check_layers(const transfer *t, const fr_gguf *pack, fr_error *
     const fr_gguf_kv *found;
     const fr_status st = fr_gguf_get_array(pack, "forerun.layers", FR_GGUF_INTS, &found, err);
     if (st) return st;
-    for (uint64_t i = 0; i < found->count && i < (uint64_t)t->attached.learner.depth; i++)
+    for (uint64_t i = 0; i < found->count && i < (uint64_t)t->riding.learner.depth; i++)
         if (fr_gguf_item_i64(found, i) != t->layers[i])
             return fr_fail(err, FR_EDATA, "%s: step %llu: expected a map of layer %d, found %lld",
                            fr_gguf_path(pack), (unsigned long long)i + 1, t->layers[i],
@@ -173,22 +173,22 @@ static size_t workspace(const fr_learner *l) {
     const transfer *t = (const transfer *)(const void *)l;
     const size_t d = (size_t)l->target->config.d;
     const size_t rows =
-        (size_t)t->attached.trunk.shape.steps * (size_t)t->attached.trunk.shape.max_chains;
+        (size_t)t->riding.trunk.shape.steps * (size_t)t->riding.trunk.shape.max_chains;
     const size_t fits = t->fits ? (size_t)l->depth * fr_linear_fit_bytes((int)d, (int)d) : 0;
-    return fr_attached_bytes(&t->attached) + rows * d * sizeof(float) + fits;
+    return fr_riding_bytes(&t->riding) + rows * d * sizeof(float) + fits;
 }
 
 static void close_transfer(fr_learner *l) {
     transfer *t = self(l);
-    fr_attached_close(&t->attached);
+    fr_riding_close(&t->riding);
     for (int i = 0; i < FR_TRUNK_STEPS; i++)
         fr_linear_fit_close(&t->fit[i]);
     fr_free(t->h);
     fr_free(t);
 }
 
-static const fr_learner_ops ops = {.learn = fr_attached_learn,
-                                   .judge = fr_attached_judge,
+static const fr_learner_ops ops = {.learn = fr_riding_learn,
+                                   .judge = fr_riding_judge,
                                    .fit_add = fit_add,
                                    .fit_end = fit_end,
                                    .write = write_pack,
@@ -216,35 +216,35 @@ static bool read_start(transfer *t, const char *option) {
 }
 
 static fr_status read_options(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_attached *a = &t->attached;
+    fr_riding *a = &t->riding;
     const int n_layer = config->target->config.n_layer;
     int masked = 0;
     for (const char *const *o = config->options; o && *o; o++)
-        if (!fr_attached_option(*o, "points", 1, FR_ATTACHED_ROWS, &a->points) &&
-            !fr_attached_option(*o, "step", 1, FR_TRUNK_STEPS, &t->step) &&
-            !fr_attached_option(*o, "masked", 0, 1, &masked) && !read_start(t, *o) &&
+        if (!fr_riding_option(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
+            !fr_riding_option(*o, "step", 1, FR_TRUNK_STEPS, &t->step) &&
+            !fr_riding_option(*o, "masked", 0, 1, &masked) && !read_start(t, *o) &&
             (strncmp(*o, "layers=", 7) || !read_layers(t, *o + 7, n_layer)))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: hidden-transfer knows points=1 to %d, layers=A/B/... "
                            "(rising, 1 to %d, one for each step, at most %d), start=ridge or "
                            "identity, step=1 to %d and masked=0 or 1",
-                           *o, FR_ATTACHED_ROWS, n_layer - 1, FR_TRUNK_STEPS, FR_TRUNK_STEPS);
+                           *o, FR_RIDING_ROWS, n_layer - 1, FR_TRUNK_STEPS, FR_TRUNK_STEPS);
     t->masked = masked;
     return FR_OK;
 }
 
 // The layers of a model of 30 that Hidden Transfer takes for its first three steps, in proportion.
 static void default_layers(transfer *t, int n_layer) {
-    for (int i = 0; i < t->attached.learner.depth; i++) {
+    for (int i = 0; i < t->riding.learner.depth; i++) {
         const int layer = (n_layer * (14 + 3 * i) + 15) / 30, last = n_layer - 1;
         t->layers[i] = layer < 1 ? 1 : layer < last ? layer : last;
     }
 }
 
 static fr_status settle_steps(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_learner *l = &t->attached.learner;
+    fr_learner *l = &t->riding.learner;
     const int asked = config->depth ? config->depth : t->n_layers;
-    const fr_status st = fr_attached_depth(&l->depth, asked, err);
+    const fr_status st = fr_riding_depth(&l->depth, asked, err);
     if (st) return st;
     if (config->target->config.n_layer < 2)
         return fr_fail(err, FR_EUNSUP, "hidden-transfer: the target has no layer in the middle");
@@ -260,7 +260,7 @@ static fr_status settle_steps(transfer *t, const fr_learner_config *config, fr_e
 }
 
 static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_attached *a = &t->attached;
+    fr_riding *a = &t->riding;
     fr_params *p = &a->learner.params;
     const int d = config->target->config.d;
     fr_trunk_shape shape = {.steps = t->step ? t->step : a->learner.depth, .alone = t->masked};
@@ -273,7 +273,7 @@ static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_err
         shape.entry[i] = t->layers[i];
     }
     if ((st = fr_params_alloc(p, err))) return st;
-    if ((st = fr_attached_open(a, config, &shape, t->layers, a->learner.depth, err))) return st;
+    if ((st = fr_riding_open(a, config, &shape, t->layers, a->learner.depth, err))) return st;
     const size_t rows = (size_t)shape.steps * (size_t)a->trunk.shape.max_chains;
     t->h = fr_alloc_array(rows * (size_t)d, sizeof *t->h);
     return t->h ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %zu states", rows);
@@ -284,22 +284,22 @@ fr_status fr_learn_transfer_open(fr_learner **out, const fr_learner_config *conf
     transfer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "train: no memory");
     t->fits = true;
-    t->attached = (fr_attached){.learner = {.ops = &ops,
-                                            .name = "hidden-transfer",
-                                            .target = config->target,
-                                            .vocab = config->vocab,
-                                            .gemm = config->gemm,
-                                            .halves = true},
-                                .enter = enter,
-                                .leave = leave,
-                                .points = FR_ATTACHED_POINTS,
-                                .members = 1};
+    t->riding = (fr_riding){.learner = {.ops = &ops,
+                                        .name = "hidden-transfer",
+                                        .target = config->target,
+                                        .vocab = config->vocab,
+                                        .gemm = config->gemm,
+                                        .halves = true},
+                            .enter = enter,
+                            .leave = leave,
+                            .points = FR_RIDING_POINTS,
+                            .members = 1};
     fr_status st = read_options(t, config, err);
     if (!st) st = settle_steps(t, config, err);
     if (!st) st = open_parts(t, config, err);
     if (st)
-        close_transfer(&t->attached.learner);
+        close_transfer(&t->riding.learner);
     else
-        *out = &t->attached.learner;
+        *out = &t->riding.learner;
     return st;
 }

@@ -3,7 +3,7 @@
 // The loop (train.h) owns data, optimizer, schedule and checkpoints; a *learner* owns a method's
 // parameters and mathematics, one file a method. Most read the frozen target only for embeddings
 // and head rows: everything else about the target is in the samples. Those whose rows ride through
-// the target (attached.h) also run its passes. Opening may fail; learn and judge cannot.
+// the target (riding.h) also run its passes. Opening may fail; learn and judge cannot.
 #ifndef FR_TRAIN_LEARNER_H
 #define FR_TRAIN_LEARNER_H
 #include "gguf/writer.h"

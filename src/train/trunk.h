@@ -5,9 +5,9 @@
 // its sample stands at position q + i, enters as the input of layer entry[i - 1], and sees there
 // and in all layers above: rows 0..q of the sample, rows 1..i-1 of its own chain (`alone`: not
 // them), itself. So it is computed in a pass of the engine (FR_ROW_VECTOR and FR_ROW_LINEAR rows,
-// parents chained), but in floats: K and V of the samples' rows are the engine's own (context.h),
-// the weights the target's, dequantised, and nothing is rounded on the way. Gradients flow along
-// attached rows alone, to the input of each.
+// parents chained), but in floats: K and V of the samples' rows are the engine's own
+// (trunk_context.h), the weights the target's, dequantised, and nothing is rounded on the way.
+// Gradients flow along attached rows alone, to the input of each.
 //
 // The rows of one step of all chains lie together: row i of chain c is number (i - 1) * chains.n +
 // c. As layers of entry never fall with i, the rows that a layer computes are the first ones.
@@ -18,7 +18,7 @@
 #ifndef FR_TRAIN_TRUNK_H
 #define FR_TRAIN_TRUNK_H
 #include "train/attention.h"
-#include "train/context.h"
+#include "train/trunk_context.h"
 
 enum { FR_TRUNK_STEPS = FR_UNROLLED_STEPS - 1 }; // step 1 of attention.h is the context
 
@@ -39,9 +39,9 @@ typedef struct fr_trunk_tape { // of a layer; [rows that it computes][...]
 } fr_trunk_tape;
 
 typedef struct fr_trunk {
-    const fr_model *m;         // borrowed
-    const fr_context *context; // borrowed
-    fr_gemm *gemm;             // borrowed
+    const fr_model *m;               // borrowed
+    const fr_trunk_context *context; // borrowed
+    fr_gemm *gemm;                   // borrowed
     fr_trunk_shape shape;
     fr_attention attention;
 
@@ -67,7 +67,7 @@ typedef struct fr_trunk {
 
 // The context's `from` is entry[0]. FR_EUNSUP: layers that look back less far than the context is
 // long, or with norms behind their sub-layers; FR_ENOMEM.
-fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_context *context,
+fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk_context *context,
                         fr_gemm *gemm, fr_error *err);
 void fr_trunk_close(fr_trunk *t); // {0} is fine
 

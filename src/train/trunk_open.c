@@ -117,7 +117,7 @@ static fr_status take_memory(fr_trunk *t, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_context *context,
+fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk_context *context,
                         fr_gemm *gemm, fr_error *err) {
     const fr_config *c = &context->m->config;
     assert(shape->steps > 0 && shape->steps <= FR_TRUNK_STEPS && context->from == shape->entry[0]);

@@ -39,7 +39,7 @@ typedef struct world {
     fr_model file_model;
     const fr_model *m;
     fr_gemm *gemm;
-    fr_context context;
+    fr_trunk_context context;
     fr_trunk trunk;
     int32_t ids[SAMPLES][LONGEST];
 } world;
@@ -57,7 +57,7 @@ static void hang_chains(world *w) {
     fr_trunk *t = &w->trunk;
     int first[SAMPLES + 1] = {0};
     for (int s = 0; s < SAMPLES; s++) {
-        fr_context_add(&w->context, w->ids[s], rows_of[s]);
+        fr_trunk_context_add(&w->context, w->ids[s], rows_of[s]);
         first[s + 1] = first[s] + rows_of[s];
     }
     for (int b = 0, s = 0; b < BASES; b++) {
@@ -81,7 +81,7 @@ static void open_trunk(world *w, const int *entry, bool alone) {
         fr_test_ids(w->ids[s], LONGEST, w->m->config.n_vocab < 256 ? w->m->config.n_vocab : 256,
                     (unsigned)s + 5);
     if (fr_gemm_open(&w->gemm, 1, FR_GEMM_F32, &err) ||
-        fr_context_open(&w->context, w->m, entry[0], entry, STEPS, 40, &err) ||
+        fr_trunk_context_open(&w->context, w->m, entry[0], entry, STEPS, 40, &err) ||
         fr_trunk_open(&w->trunk, &shape, &w->context, w->gemm, &err))
         fail_msg("%s", err.text);
     hang_chains(w);
@@ -97,7 +97,7 @@ static void open_tiny(world *w, const kind *k, fr_type type) {
 
 static void close_world(world *w) {
     fr_trunk_close(&w->trunk);
-    fr_context_close(&w->context);
+    fr_trunk_context_close(&w->context);
     fr_gemm_close(w->gemm);
     if (w->m == &w->opened.model) fr_opened_close(&w->opened);
     fr_model_close(&w->file_model);
@@ -220,7 +220,8 @@ static void taps_are_what_maps_read(void **state) {
     for (int i = 0; i < STEPS; i++)
         for (int c = 0; c < CHAINS; c++)
             for (int r = 0; r < d; r++) {
-                const float *h = fr_context_tap(&w.context, i) + (size_t)w.trunk.row[c] * (size_t)d;
+                const float *h =
+                    fr_trunk_context_tap(&w.context, i) + (size_t)w.trunk.row[c] * (size_t)d;
                 double sum = 0;
                 for (int j = 0; j < d; j++)
                     sum += (double)map[r * d + j] * (double)h[j];
@@ -272,7 +273,8 @@ static void rows_of_a_real_model_are_close(void **state) {
         for (int c = 0; c < CHAINS; c++) {
             const size_t d = (size_t)w.m->config.d;
             memcpy(w.trunk.in + (size_t)(i * CHAINS + c) * d,
-                   fr_context_tap(&w.context, i) + (size_t)w.trunk.row[c] * d, d * sizeof(float));
+                   fr_trunk_context_tap(&w.context, i) + (size_t)w.trunk.row[c] * d,
+                   d * sizeof(float));
         }
     fr_trunk_forward(&w.trunk);
     const double off = distance(&w);
@@ -340,7 +342,7 @@ static void gemma_is_refused(void **state) {
     fr_error err;
     fr_opened_open(&w.opened, &(fr_tiny_options){.arch = "gemma3"}, &fr_kern_scalar, 1);
     const fr_trunk_shape shape = {.steps = 1, .max_chains = 1};
-    assert_int_equal(fr_context_open(&w.context, w.m, 0, NULL, 0, 16, &err), FR_OK);
+    assert_int_equal(fr_trunk_context_open(&w.context, w.m, 0, NULL, 0, 16, &err), FR_OK);
     assert_int_equal(fr_gemm_open(&w.gemm, 1, FR_GEMM_F32, &err), FR_OK);
     assert_int_equal(fr_trunk_open(&w.trunk, &shape, &w.context, w.gemm, &err), FR_EUNSUP);
     assert_non_null(strstr(err.text, "layer 0 of gemma3"));

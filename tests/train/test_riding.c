@@ -4,12 +4,12 @@
 #include "decode/sampler.h"
 #include "kern/pack.h"
 #include "support/open_model.h"
-#include "train/attached.h"
 #include "train/draft_vocab.h"
 #include "train/learners.h"
 #include "train/made_data.h"
 #include "train/optim.h"
 #include "train/pack_write.h"
+#include "train/riding.h"
 #include "train/tally.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,7 +171,7 @@ static void pieces_add_up(void **state) {
     const double loss = learned(j, 1).loss;
     float *grad = malloc(p->n_floats * sizeof *grad);
     memcpy(grad, p->grad, p->n_floats * sizeof *grad);
-    ((fr_attached *)(void *)j->learner)->max_piece = 5;
+    ((fr_riding *)(void *)j->learner)->max_piece = 5;
     assert_float_equal(learned(j, 1).loss, loss, 1e-4 * loss);
     for (size_t i = 0; i < p->n_floats; i++)
         assert_float_equal(p->grad[i], grad[i], 1e-4f * (1 + fabsf(grad[i])));
@@ -225,7 +225,7 @@ static void judging_is_the_same_every_time(void **state) {
 static void noise_draws_the_bases(void **state) {
     (void)state;
     job *j = open_job("ppd", (const char *const[]){"points=3", NULL});
-    const fr_attached *a = (const fr_attached *)(const void *)j->learner;
+    const fr_riding *a = (const fr_riding *)(const void *)j->learner;
     int drawn[SAMPLES][MADE_ROWS] = {{0}};
     for (uint64_t noise = 0; noise < 100; noise++) {
         assert_true(learned(j, noise).tried[0] == 3 * SAMPLES);
@@ -249,24 +249,24 @@ static void noise_draws_the_bases(void **state) {
 // ---------------------------------------------------------------- first values
 // Sum of |h_{q+i} - h_q - D_i h_q|² over the batch.
 static double left_over(job *j, int i, int layer) {
-    fr_context c;
+    fr_trunk_context c;
     const size_t d = (size_t)j->form.d;
     const float *map = fr_param_w(&j->learner->params, i);
     double sum = 0;
-    if (fr_context_open(&c, &j->target.model, layer, &layer, 1, ROWS, NULL)) fail();
+    if (fr_trunk_context_open(&c, &j->target.model, layer, &layer, 1, ROWS, NULL)) fail();
     for (int s = 0; s < SAMPLES; s++) {
         const int first = c.rows, n = j->batch.sample[s].n;
-        fr_context_add_taps(&c, j->batch.sample[s].ids, n);
+        fr_trunk_context_add_taps(&c, j->batch.sample[s].ids, n);
         for (int q = 1; q + i + 1 < n; q++)
             for (size_t r = 0; r < d; r++) {
-                const float *h = fr_context_tap(&c, 0) + (size_t)(first + q) * d;
+                const float *h = fr_trunk_context_tap(&c, 0) + (size_t)(first + q) * d;
                 double off = (double)h[(size_t)(i + 1) * d + r] - (double)h[r];
                 for (size_t k = 0; k < d; k++)
                     off -= (double)map[r * d + k] * (double)h[k];
                 sum += off * off;
             }
     }
-    fr_context_close(&c);
+    fr_trunk_context_close(&c);
     return sum;
 }
 

@@ -1,4 +1,4 @@
-#include "train/attached.h"
+#include "train/riding.h"
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "train/layers.h"
@@ -22,7 +22,7 @@ static bool may_be_base(const fr_sample *s, int row) {
 
 // `points` of the rows that may be bases: drawn without repetition, every choice equally likely
 // [Knuth, TAOCP 2, 3.4.2, algorithm S]; without noise evenly spaced.
-static void choose_bases(fr_attached *a, int sample, const uint64_t *noise) {
+static void choose_bases(fr_riding *a, int sample, const uint64_t *noise) {
     const fr_sample *s = &a->batch->sample[sample];
     int64_t count = 0, seen = 0, taken = 0;
     for (int row = 0; row < s->n; row++)
@@ -44,7 +44,7 @@ static void choose_bases(fr_attached *a, int sample, const uint64_t *noise) {
 }
 
 // The context of a sample ends at its last base.
-static void set_batch(fr_attached *a, const fr_batch *batch, const uint64_t *noise) {
+static void set_batch(fr_riding *a, const fr_batch *batch, const uint64_t *noise) {
     a->batch = batch;
     a->n_bases = a->context.rows = 0;
     for (int s = 0; s < batch->n; s++) {
@@ -52,13 +52,13 @@ static void set_batch(fr_attached *a, const fr_batch *batch, const uint64_t *noi
         a->first[s] = a->context.rows;
         choose_bases(a, s, noise);
         if (a->n_bases > before)
-            fr_context_add(&a->context, batch->sample[s].ids, a->row[a->n_bases - 1] + 1);
+            fr_trunk_context_add(&a->context, batch->sample[s].ids, a->row[a->n_bases - 1] + 1);
     }
 }
 
 // ---------------------------------------------------------------- a piece
 // The chains of bases [at, at + n): those of a base lie together.
-static void hang_chains(fr_attached *a) {
+static void hang_chains(fr_riding *a) {
     fr_trunk *t = &a->trunk;
     int b = 0;
     for (int s = 0; s < a->batch->n; s++) {
@@ -73,7 +73,7 @@ static void hang_chains(fr_attached *a) {
     t->chains.contexts = a->batch->n;
 }
 
-static void list_wanted(fr_attached *a) {
+static void list_wanted(fr_riding *a) {
     for (int i = 0; i < a->trunk.shape.steps; i++)
         for (int b = 0; b < a->n; b++) {
             const fr_sample *s = &a->batch->sample[a->sample[a->at + b]];
@@ -85,7 +85,7 @@ static void list_wanted(fr_attached *a) {
 }
 
 // state = the mean of final over the members of a base.
-static void average(fr_attached *a) {
+static void average(fr_riding *a) {
     const size_t d = (size_t)a->context.m->config.d, members = (size_t)a->members;
     const float by = 1 / (float)a->members;
 #pragma omp parallel for schedule(static)
@@ -100,7 +100,7 @@ static void average(fr_attached *a) {
     }
 }
 
-static void average_back(fr_attached *a) {
+static void average_back(fr_riding *a) {
     const size_t d = (size_t)a->context.m->config.d, members = (size_t)a->members;
     const float by = 1 / (float)a->members;
 #pragma omp parallel for schedule(static)
@@ -110,7 +110,7 @@ static void average_back(fr_attached *a) {
                 a->trunk.dx[((size_t)r * members + j) * d + k] = by * a->dstate[(size_t)r * d + k];
 }
 
-static void count_piece(const fr_attached *a, fr_tally *tally) {
+static void count_piece(const fr_riding *a, fr_tally *tally) {
     for (int b = 0; b < a->n; b++) {
         bool alive = true;
         for (int i = 0; i < a->trunk.shape.steps; i++) {
@@ -120,7 +120,7 @@ static void count_piece(const fr_attached *a, fr_tally *tally) {
     }
 }
 
-static void run_piece(fr_attached *a, bool learns, fr_tally *tally) {
+static void run_piece(fr_riding *a, bool learns, fr_tally *tally) {
     const int d = a->context.m->config.d;
     hang_chains(a);
     list_wanted(a);
@@ -140,7 +140,7 @@ static void run_piece(fr_attached *a, bool learns, fr_tally *tally) {
     a->leave(a);
 }
 
-static void run(fr_attached *a, const fr_batch *batch, const uint64_t *noise, fr_tally *tally) {
+static void run(fr_riding *a, const fr_batch *batch, const uint64_t *noise, fr_tally *tally) {
     set_batch(a, batch, noise);
     for (a->at = 0; a->at < a->n_bases; a->at += a->n) {
         a->n = least(a->n_bases - a->at, a->max_piece);
@@ -148,16 +148,16 @@ static void run(fr_attached *a, const fr_batch *batch, const uint64_t *noise, fr
     }
 }
 
-void fr_attached_learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
-    run((fr_attached *)(void *)l, batch, &noise, tally);
+void fr_riding_learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
+    run((fr_riding *)(void *)l, batch, &noise, tally);
 }
 
-void fr_attached_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
-    run((fr_attached *)(void *)l, batch, NULL, tally);
+void fr_riding_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
+    run((fr_riding *)(void *)l, batch, NULL, tally);
 }
 
 // ---------------------------------------------------------------- opening
-static fr_status take_memory(fr_attached *a, fr_error *err) {
+static fr_status take_memory(fr_riding *a, fr_error *err) {
     const size_t bases = (size_t)a->max_bases;
     const size_t rows = (size_t)a->max_piece * (size_t)a->trunk.shape.steps;
     const size_t floats = rows * (size_t)a->context.m->config.d;
@@ -174,44 +174,43 @@ static fr_status take_memory(fr_attached *a, fr_error *err) {
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
 }
 
-fr_status fr_attached_open(fr_attached *a, const fr_learner_config *config,
-                           const fr_trunk_shape *shape, const int *taps, int n_taps,
-                           fr_error *err) {
+fr_status fr_riding_open(fr_riding *a, const fr_learner_config *config, const fr_trunk_shape *shape,
+                         const int *taps, int n_taps, fr_error *err) {
     fr_learner *l = &a->learner;
     fr_trunk_shape of = *shape;
-    const int piece = FR_ATTACHED_ROWS / (shape->steps * a->members);
+    const int piece = FR_RIDING_ROWS / (shape->steps * a->members);
     a->max_bases = least(a->points * FR_BATCH_SAMPLES, config->max_rows);
     a->max_piece = least(piece, a->max_bases);
     of.max_chains = a->max_piece * a->members;
-    fr_status st = fr_context_open(&a->context, config->target, shape->entry[0], taps, n_taps,
-                                   config->max_rows, err);
+    fr_status st = fr_trunk_context_open(&a->context, config->target, shape->entry[0], taps, n_taps,
+                                         config->max_rows, err);
     if (!st) st = fr_trunk_open(&a->trunk, &of, &a->context, l->gemm, err);
     if (!st) st = fr_loss_open(&a->loss, l->vocab, l->gemm, config->format->top, err);
     return st ? st : take_memory(a, err);
 }
 
-void fr_attached_close(fr_attached *a) {
+void fr_riding_close(fr_riding *a) {
     fr_trunk_close(&a->trunk);
-    fr_context_close(&a->context);
+    fr_trunk_context_close(&a->context);
     fr_loss_close(&a->loss);
     fr_params_free(&a->learner.params);
     fr_free(a->sample), fr_free(a->row), fr_free(a->first), fr_free(a->state), fr_free(a->dstate);
     fr_free(a->want), fr_free(a->got);
 }
 
-size_t fr_attached_bytes(const fr_attached *a) {
+size_t fr_riding_bytes(const fr_riding *a) {
     return a->bytes + a->context.bytes + a->trunk.bytes + fr_loss_bytes(&a->loss);
 }
 
 // ---------------------------------------------------------------- options
-fr_status fr_attached_depth(int *depth, int asked, fr_error *err) {
-    *depth = asked ? asked : FR_ATTACHED_DEPTH;
+fr_status fr_riding_depth(int *depth, int asked, fr_error *err) {
+    *depth = asked ? asked : FR_RIDING_DEPTH;
     return *depth <= FR_TRUNK_STEPS ? FR_OK
                                     : fr_fail(err, FR_EARG, "--depth %d: expected 1 to %d tokens",
                                               asked, FR_TRUNK_STEPS);
 }
 
-bool fr_attached_option(const char *option, const char *key, int min, int max, int *value) {
+bool fr_riding_option(const char *option, const char *key, int min, int max, int *value) {
     const size_t n = strlen(key);
     if (strncmp(option, key, n) || option[n] != '=') return false;
     char *end;

@@ -69,9 +69,14 @@ static fr_status open_target(fr_training *t, fr_error *err) {
     fr_gguf_fingerprint(t->gguf, t->fingerprint);
     if ((st = fr_tokenizer_open(&t->tokenizer, t->gguf, err))) return st;
     if ((st = fr_kern_pick(&kern, "auto", err))) return st;
-    if ((st = fr_pool_open(&t->pool, 1, err))) return st;
-    // Only rows of it are read: they stay in the file.
-    return fr_model_open(&t->target, t->gguf, kern, t->pool, FR_WEIGHTS_IN_PLACE, NULL, NULL, err);
+    // A pass and a product never run at once: the pool's threads sleep while those of products
+    // work, and the other way round.
+    const int all = t->args->threads > 0 ? t->args->threads : fr_pool_default_threads();
+    if ((st = fr_pool_open(&t->pool, t->method->passes ? all : 1, err))) return st;
+    // Where only rows of it are read they stay in the file.
+    return fr_model_open(&t->target, t->gguf, kern, t->pool,
+                         t->method->passes ? FR_WEIGHTS_PACKED : FR_WEIGHTS_IN_PLACE, NULL, NULL,
+                         err);
 }
 
 // ---------------------------------------------------------------- vocabulary and learner
@@ -101,7 +106,7 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .seed = t->args->seed,
                                       .options = t->args->settings.item};
     const fr_status st = t->method->open(&t->learner, &config, err);
-    return !st && init->gguf ? fr_pack_read_params(&t->learner->params, init->gguf, err) : st;
+    return !st && init->gguf ? fr_pack_read(t->learner, init->gguf, err) : st;
 }
 
 static void close_learner(fr_training *t) {

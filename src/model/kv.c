@@ -1,5 +1,6 @@
 #include "model/kv.h"
 #include "base/alloc.h"
+#include "kern/half.h"
 #include <assert.h>
 #include <string.h>
 
@@ -134,4 +135,20 @@ bool fr_kv_check(const fr_kv *kv) {
             if (kv->ancestors[s][w] & above) return false;
         }
     return true;
+}
+
+void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v) {
+    assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= kv->capacity);
+    const size_t hd = (size_t)kv->head_dim, block = FR_KEY_BLOCK * hd; // halves of one head
+    for (int i = 0; i < n; i++)
+        for (int head = 0; head < kv->n_kv; head++) {
+            const size_t slot = (size_t)(first + i), lane = slot % FR_KEY_BLOCK;
+            const size_t at = slot / FR_KEY_BLOCK * block;
+            const uint16_t *from_k = (const uint16_t *)fr_kv_k(kv, layer, head) + at + lane;
+            const uint16_t *from_v = (const uint16_t *)fr_kv_v(kv, layer, head) + at + lane * hd;
+            for (size_t j = 0; j < hd; j++, k++, v++) {
+                *k = fr_f16_to_f32(from_k[j * FR_KEY_BLOCK]);
+                *v = fr_f16_to_f32(from_v[j]);
+            }
+        }
 }

@@ -43,6 +43,9 @@ void fr_kv_drop_scratch(fr_kv *kv);
 void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
 bool fr_kv_check(const fr_kv *kv);               // the invariant above, for asserts
+// K and V of slots [first, first + n) in one layer as floats, k and v [n][n_kv * head_dim]. Of f16
+// alone (asserted).
+void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v);
 
 static inline void *fr_kv_k(const fr_kv *kv, int layer, int head) {
     return kv->k + ((size_t)layer * kv->n_kv + head) * kv->plane;

@@ -187,10 +187,12 @@ static void tile_backward(const tile *t, const gradients *g) {
     }
     fr_gemm_tile(FR_GEMM_NN, g->dq + q, ldq, t->dp, t->cols, s->k0 + k, ldk, t->n, hd, t->cols,
                  false);
-    fr_gemm_tile(FR_GEMM_TN, g->dk0 + k, ldk, t->dp, t->cols, s->q + q, ldq, t->cols, hd, t->n,
-                 true);
-    fr_gemm_tile(FR_GEMM_TN, g->dv0 + k, ldk, t->p, t->cols, g->d_o + q, ldq, t->cols, hd, t->n,
-                 true);
+    if (g->dk0)
+        fr_gemm_tile(FR_GEMM_TN, g->dk0 + k, ldk, t->dp, t->cols, s->q + q, ldq, t->cols, hd, t->n,
+                     true);
+    if (g->dv0)
+        fr_gemm_tile(FR_GEMM_TN, g->dv0 + k, ldk, t->p, t->cols, g->d_o + q, ldq, t->cols, hd, t->n,
+                     true);
     for (int i = 0; i < t->n; i++)
         own_backward(t, g, i, lse[i], d[i], scale);
 }

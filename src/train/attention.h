@@ -27,7 +27,7 @@ void fr_attention_close(fr_attention *a);
 size_t fr_attention_bytes(const fr_attention *a);
 
 // Where contexts and bases lie in a batch: context c has rows [row0[c], row0[c + 1]) and bases
-// [base0[c], base0[c + 1]); row[b] is the row of base b, ascending in a context.
+// [base0[c], base0[c + 1]); row[b] is the row of base b, never falling in a context.
 typedef struct fr_bases {
     int contexts, n;
     const int *row0, *base0, *row;
@@ -45,7 +45,7 @@ typedef struct fr_attention_step {
 } fr_attention_step;
 
 void fr_attention_forward(const fr_attention *a, const fr_attention_step *s);
-// dq is overwritten; dk0, dv0, dk[j], dv[j] are added to.
+// dq is overwritten; dk0, dv0 (NULL: the context is constant), dk[j], dv[j] are added to.
 void fr_attention_backward(const fr_attention *a, const fr_attention_step *s, const float *d_o,
                            float *dq, float *dk0, float *dv0, float *const *dk, float *const *dv);
 

@@ -12,16 +12,16 @@ static inline float sigmoid(float x) {
 }
 
 // ---------------------------------------------------------------- one row
-FR_CLONES static float inverse_rms(const float *x, int d) {
+FR_CLONES static float inverse_rms(const float *x, float eps, int d) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < d; i++)
         sum += x[i] * x[i];
-    return 1.0f / sqrtf(sum / (float)d + FR_NORM_EPS);
+    return 1.0f / sqrtf(sum / (float)d + eps);
 }
 
-FR_CLONES static void norm_row(float *y, const float *x, const float *gain, int d) {
-    const float r = inverse_rms(x, d);
+FR_CLONES static void norm_row(float *y, const float *x, const float *gain, float eps, int d) {
+    const float r = inverse_rms(x, eps, d);
     if (!gain)
         for (int i = 0; i < d; i++)
             y[i] = x[i] * r;
@@ -32,8 +32,8 @@ FR_CLONES static void norm_row(float *y, const float *x, const float *gain, int 
 
 // With u = gain dy:  dx = r (u - x r² mean(u x)).
 FR_CLONES static void norm_row_backward(float *dx, bool add, const float *dy, const float *x,
-                                        const float *gain, int d) {
-    const float r = inverse_rms(x, d);
+                                        const float *gain, float eps, int d) {
+    const float r = inverse_rms(x, eps, d);
     float dot = 0;
     if (gain) {
 #pragma omp simd reduction(+ : dot)
@@ -106,10 +106,21 @@ FR_CLONES void fr_rows_add_one(float *to, const float *from, int d) {
 }
 
 // ---------------------------------------------------------------- norm
-void fr_norm_forward(float *y, const float *x, const float *gain, int n, int d) {
+void fr_frozen_norm_forward(float *y, const float *x, const float *gain, float eps, int n, int d) {
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < n; i++)
-        norm_row(ROW(y, i, d), ROW(x, i, d), gain, d);
+        norm_row(ROW(y, i, d), ROW(x, i, d), gain, eps, d);
+}
+
+void fr_frozen_norm_backward(float *dx, bool add, const float *dy, const float *x,
+                             const float *gain, float eps, int n, int d) {
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < n; i++)
+        norm_row_backward(ROW(dx, i, d), add, ROW(dy, i, d), ROW(x, i, d), gain, eps, d);
+}
+
+void fr_norm_forward(float *y, const float *x, const float *gain, int n, int d) {
+    fr_frozen_norm_forward(y, x, gain, FR_NORM_EPS, n, d);
 }
 
 // Rows of a strip of columns, one after the other: dgain += dy x r.
@@ -129,7 +140,7 @@ static void gain_backward(float *dgain, const float *dy, const float *x, int n, 
         const int rows = n - at < PIECE ? n - at : PIECE;
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < rows; i++)
-            r[i] = inverse_rms(ROW(x, at + i, d), d);
+            r[i] = inverse_rms(ROW(x, at + i, d), FR_NORM_EPS, d);
 #pragma omp parallel for schedule(static)
         for (int c = 0; c < d; c += STRIP)
             gain_strip(dgain, ROW(dy, at, d), ROW(x, at, d), r, rows, d, c,
@@ -140,10 +151,7 @@ static void gain_backward(float *dgain, const float *dy, const float *x, int n, 
 void fr_norm_backward(float *dx, bool add, float *dgain, const float *dy, const float *x,
                       const float *gain, int n, int d) {
     if (dgain) gain_backward(dgain, dy, x, n, d); // first: dx may be dy
-    if (!dx) return;
-#pragma omp parallel for schedule(static)
-    for (int i = 0; i < n; i++)
-        norm_row_backward(ROW(dx, i, d), add, ROW(dy, i, d), ROW(x, i, d), gain, d);
+    if (dx) fr_frozen_norm_backward(dx, add, dy, x, gain, FR_NORM_EPS, n, d);
 }
 
 // ---------------------------------------------------------------- bias, gates

@@ -17,6 +17,11 @@ void fr_norm_forward(float *y, const float *x, const float *gain, int n, int d);
 void fr_norm_backward(float *dx, bool add, float *dgain, const float *dy, const float *x,
                       const float *gain, int n, int d);
 
+// The same with the eps of a target, whose gains are constants.
+void fr_frozen_norm_forward(float *y, const float *x, const float *gain, float eps, int n, int d);
+void fr_frozen_norm_backward(float *dx, bool add, const float *dy, const float *x,
+                             const float *gain, float eps, int n, int d);
+
 void fr_bias_forward(float *y, const float *bias, int n, int d); // y += bias
 void fr_bias_backward(float *dbias, const float *dy, int n, int d);
 

@@ -1,9 +1,9 @@
 // learner.h — what the training loop asks of a method: gradients on batches, counts, a pack.
 //
 // The loop (train.h) owns data, optimizer, schedule and checkpoints; a *learner* owns a method's
-// parameters and mathematics, one file a method. It reads the frozen target only for embeddings
-// and head rows: everything else about the target is in the samples. Opening may fail; learn and
-// judge cannot.
+// parameters and mathematics, one file a method. Most read the frozen target only for embeddings
+// and head rows: everything else about the target is in the samples. Those whose rows ride through
+// the target (riding.h) also run its passes. Opening may fail; learn and judge cannot.
 #ifndef FR_TRAIN_LEARNER_H
 #define FR_TRAIN_LEARNER_H
 #include "gguf/writer.h"
@@ -51,8 +51,11 @@ typedef struct fr_learner_ops {
     // Absent: none.
     fr_status (*fit_add)(fr_learner *l, const fr_batch *batch, fr_error *err); // FR_ENOMEM
     void (*fit_end)(fr_learner *l);
-    // Adds the method's own metadata and tensors (matrices as `type`: F32 or Q8_0).
+    // Adds the method's own metadata and tensors (matrices as `type`: F32 or Q8_0, or `halves`).
     void (*write)(const fr_learner *l, fr_gguf_writer *w, fr_type type);
+    // Takes what stands in a pack that training begins with. Absent: parameters by their names.
+    // FR_EDATA.
+    fr_status (*read)(fr_learner *l, const fr_gguf *pack, fr_error *err);
     size_t (*workspace)(const fr_learner *l); // bytes it holds besides parameters
     void (*close)(fr_learner *l);
 } fr_learner_ops;
@@ -65,6 +68,7 @@ struct fr_learner { // embedded first in a method's own struct
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
     int depth;                   // tokens that it learns to draft
+    bool halves;                 // matrices of its pack are F16 where others are Q8_0
     double rate;                 // highest learning rate where nobody says another
     uint64_t fit_rows;           // rows that its first values want to be fitted to; 0: none
 };
@@ -83,6 +87,7 @@ typedef struct fr_learner_config {
 // One constructor a method. FR_EARG: an option; FR_ENOMEM.
 typedef fr_status fr_learner_open_fn(fr_learner **out, const fr_learner_config *config,
                                      fr_error *err);
-fr_learner_open_fn fr_learn_medusa_open, fr_learn_eagle_open, fr_learn_hidden_state_open;
+fr_learner_open_fn fr_learn_medusa_open, fr_learn_eagle_open, fr_learn_hidden_state_open,
+    fr_learn_ppd_open, fr_learn_transfer_open;
 
 #endif

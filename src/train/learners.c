@@ -3,12 +3,18 @@
 #include <string.h>
 
 const fr_learner_method fr_learner_methods[] = {
-    {"medusa", fr_learn_medusa_open, "variant=shared, own-heads, hydra or exit; tap=LAYER of exit"},
-    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=fit, random or target"},
+    {"medusa", fr_learn_medusa_open, "variant=shared, own-heads, hydra or exit; tap=LAYER of exit",
+     false},
+    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=fit, random or target", false},
     {"hidden-state", fr_learn_hidden_state_open,
      "rank=R, gate=0 or 1, inject=0 or 1 of the injected term; ztail=WEIGHT; pure=0 or 1; "
      "feed=SHARE; "
-     "ffn=WIDTH; feature=WEIGHT; init=fit, random or target"},
+     "ffn=WIDTH; feature=WEIGHT; init=fit, random or target",
+     false},
+    {"ppd", fr_learn_ppd_open, "points=BASES of a text; ensemble=1 to 8", true},
+    {"hidden-transfer", fr_learn_transfer_open,
+     "points=BASES of a text; layers=A/B/C; start=ridge or identity; step=I alone; masked=0 or 1",
+     true},
     {.name = NULL}};
 
 fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {

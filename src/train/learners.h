@@ -7,6 +7,7 @@ typedef struct fr_learner_method {
     const char *name;
     fr_learner_open_fn *open;
     const char *settings; // --set KEY=VALUE: what it knows, in words
+    bool passes;          // runs the target's passes: wants its weights packed and all threads
 } fr_learner_method;
 
 extern const fr_learner_method fr_learner_methods[]; // ends with a name of NULL

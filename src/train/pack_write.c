@@ -37,7 +37,9 @@ size_t fr_pack_bytes(const fr_learner *l, fr_type type) {
     size_t bytes = 4096 + sizeof(int32_t) * (size_t)l->vocab->n;
     for (int i = 0; i < l->params.n; i++) {
         const fr_param *item = &l->params.item[i];
-        const fr_type as = quantised(item, type) ? FR_TYPE_Q8_0 : FR_TYPE_F32;
+        const fr_type as = l->halves && type != FR_TYPE_F32 ? FR_TYPE_F16
+                           : quantised(item, type)          ? FR_TYPE_Q8_0
+                                                            : FR_TYPE_F32;
         bytes += (size_t)fr_qtype_row_bytes(as, item->cols) * (size_t)item->rows + 128;
     }
     return bytes;
@@ -100,4 +102,8 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
     return found ? FR_OK
                  : fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
                            fr_gguf_path(pack), p->item[0].name);
+}
+
+fr_status fr_pack_read(fr_learner *l, const fr_gguf *pack, fr_error *err) {
+    return l->ops->read ? l->ops->read(l, pack, err) : fr_pack_read_params(&l->params, pack, err);
 }

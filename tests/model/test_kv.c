@@ -1,3 +1,4 @@
+#include "kern/half.h"
 #include "model/kv.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,6 +172,28 @@ static void repeat_copies_whole_slots(void **state) {
     fr_kv_close(&kv);
 }
 
+static void reading_gives_what_was_stored(void **state) {
+    (void)state;
+    fr_kv kv;
+    const fr_config config = config_of(FR_KV_F16);
+    enum { FIRST = 13, N = 22, HD = 20 }; // three blocks, the first and the last in part
+    float k[N * HEADS * HD], v[N * HEADS * HD], want[HD];
+    assert_int_equal(fr_kv_open(&kv, &config, 50, FR_KV_F16, NULL), FR_OK);
+    for (int s = 0; s < 50; s++)
+        fill(&kv, s, s + 1);
+    for (int l = 0; l < LAYERS; l++) {
+        fr_kv_read(&kv, l, FIRST, N, k, v);
+        for (int i = 0; i < N * HEADS; i++)
+            for (int is_v = 0; is_v < 2; is_v++) {
+                row_of(want, HD, l * HEADS + i % HEADS, FIRST + i / HEADS + 1, is_v);
+                for (int j = 0; j < HD; j++) // f16 by the rounding that hardware has
+                    assert_true((is_v ? v : k)[i * HD + j] ==
+                                fr_f16_to_f32(fr_f16_from_f32(want[j])));
+            }
+    }
+    fr_kv_close(&kv);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commit_moves_the_path_and_nothing_else),
@@ -180,6 +203,7 @@ int main(void) {
         cmocka_unit_test(a_slot_sees_itself_and_its_ancestors),
         cmocka_unit_test(truncate_forgets_the_end),
         cmocka_unit_test(repeat_copies_whole_slots),
+        cmocka_unit_test(reading_gives_what_was_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,8 @@ static double objective(const problem *p) {
     return sum;
 }
 
-static void run(problem *p, int threads, bool backward) {
+typedef enum context { LEARNED, CONSTANT } context; // whether k0 and v0 get gradients
+static void run(problem *p, int threads, context kind) {
     fr_attention a;
     assert_int_equal(fr_attention_open(&a, HEADS, KV, HD, p->s.n_rows, threads, NULL), FR_OK);
     assert_true(fr_attention_bytes(&a) > 0);
@@ -128,9 +129,9 @@ static void run(problem *p, int threads, bool backward) {
                                     .o = p->o,
                                     .lse = p->lse};
     fr_attention_forward(&a, &step);
-    if (backward)
-        fr_attention_backward(&a, &step, p->d_o, p->grad[AT_Q], p->grad[AT_K0], p->grad[AT_V0], dk,
-                              dv);
+    const bool learned = kind == LEARNED;
+    fr_attention_backward(&a, &step, p->d_o, p->grad[AT_Q], learned ? p->grad[AT_K0] : NULL,
+                          learned ? p->grad[AT_V0] : NULL, dk, dv);
     fr_attention_close(&a);
 }
 
@@ -161,7 +162,7 @@ static void values_and_gradients_are_those_of_masked_attention(void **state) {
     for (int a = 1; a < ARRAYS; a++) // added to; only the queries' is overwritten
         for (size_t i = 0; i < p.size[a]; i++)
             p.grad[a][i] = 0.5f;
-    run(&p, 2, true);
+    run(&p, 2, LEARNED);
     check_values(&p);
     for (int a = 0; a < ARRAYS; a++)
         for (size_t i = 0; i < p.size[a]; i++) {
@@ -189,7 +190,7 @@ static void tiles_join(void **state) {
     assert_true(s.n_bases > 128);
     problem p;
     make(&p, &s);
-    run(&p, 2, true);
+    run(&p, 2, LEARNED);
     check_values(&p);
     for (int a = 0; a < ARRAYS; a++) {
         float *to = numbers(p.size[a], 100 + (uint64_t)a, 1);
@@ -215,11 +216,22 @@ static void threads_change_no_bit(void **state) {
     (void)state;
     problem one, many;
     make(&one, &small), make(&many, &small);
-    run(&one, 1, true), run(&many, 3, true);
+    run(&one, 1, LEARNED), run(&many, 3, LEARNED);
     assert_memory_equal(one.o, many.o, (size_t)small.n_bases * Q * sizeof(float));
     for (int a = 0; a < ARRAYS; a++)
         assert_memory_equal(one.grad[a], many.grad[a], one.size[a] * sizeof(float));
     drop(&one), drop(&many);
+}
+
+static void a_constant_context_changes_no_other_gradient(void **state) {
+    (void)state;
+    problem all, chains;
+    make(&all, &small), make(&chains, &small);
+    run(&all, 1, LEARNED), run(&chains, 1, CONSTANT);
+    for (int a = 0; a < ARRAYS; a++)
+        if (a != AT_K0 && a != AT_V0)
+            assert_memory_equal(all.grad[a], chains.grad[a], all.size[a] * sizeof(float));
+    drop(&all), drop(&chains);
 }
 
 // Scores in the hundreds: the softmax is shifted by the largest.
@@ -229,7 +241,7 @@ static void large_scores_stay_finite(void **state) {
     make(&p, &small);
     for (size_t i = 0; i < p.size[AT_Q]; i++)
         p.wide[AT_Q][i] = (double)(p.x[AT_Q][i] *= 60);
-    run(&p, 1, true);
+    run(&p, 1, LEARNED);
     check_values(&p);
     for (int a = 0; a < ARRAYS; a++)
         for (size_t i = 0; i < p.size[a]; i++)
@@ -242,6 +254,7 @@ int main(void) {
         cmocka_unit_test(values_and_gradients_are_those_of_masked_attention),
         cmocka_unit_test(tiles_join),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(a_constant_context_changes_no_other_gradient),
         cmocka_unit_test(large_scores_stay_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

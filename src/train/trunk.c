@@ -1,0 +1,223 @@
+#include "train/trunk.h"
+#include "kern/pack.h"
+#include "train/layers.h"
+#include <string.h>
+
+static int steps_at(const fr_trunk *t, int layer) { // of a chain, that the layer computes
+    int n = 0;
+    while (n < t->shape.steps && t->shape.entry[n] <= layer)
+        n++;
+    return n;
+}
+
+static int rows_at(const fr_trunk *t, int layer) {
+    return steps_at(t, layer) * t->chains.n;
+}
+
+static fr_trunk_tape *tape_of(const fr_trunk *t, int layer) {
+    return &t->tape[layer - t->shape.entry[0]];
+}
+
+// ---------------------------------------------------------------- weights
+static void dequantise(float *to, const fr_matrix *w) {
+#pragma omp parallel for schedule(static)
+    for (int r = 0; r < w->m; r++)
+        fr_matrix_row(w, r, to + (size_t)r * (size_t)w->k);
+}
+
+static void load(const fr_trunk *t, const fr_layer *l) {
+    dequantise(t->wq, &l->q), dequantise(t->wk, &l->k), dequantise(t->wv, &l->v);
+    dequantise(t->wo, &l->o);
+    dequantise(t->wgate, &l->gate), dequantise(t->wup, &l->up), dequantise(t->wdown, &l->down);
+}
+
+// y (+)= x Wᵀ, W being the matrix `of` in floats.
+static void product(const fr_trunk *t, float *y, const float *x, const float *w,
+                    const fr_matrix *of, int n, bool add) {
+    fr_gemm_forward(t->gemm, y, of->m, x, of->k, w, n, of->m, of->k, add);
+}
+
+static void product_back(const fr_trunk *t, float *dx, bool add, const float *dy, const float *w,
+                         const fr_matrix *of, int n) {
+    fr_gemm_input(t->gemm, dx, of->k, dy, of->m, w, n, of->m, of->k, add);
+}
+
+// ---------------------------------------------------------------- parts of a layer
+static void norm(const fr_trunk *t, float *y, const float *x, const float *gain, int n) {
+    fr_frozen_norm_forward(y, x, gain, t->m->config.eps, n, t->m->config.d);
+}
+
+static void norm_back(const fr_trunk *t, float *dx, const float *dy, const float *x,
+                      const float *gain, int n) {
+    fr_frozen_norm_backward(dx, true, dy, x, gain, t->m->config.eps, n, t->m->config.d);
+}
+
+static void turn(const fr_trunk *t, float *x, int n, int heads, fr_turn how) {
+    const fr_config *c = &t->m->config;
+    const float *turns = t->turns[how == FR_TURN_BACK];
+#pragma omp parallel for schedule(static)
+    for (int r = 0; r < n; r++)
+        for (int h = 0; h < heads; h++)
+            t->m->kern->rope(x + ((size_t)r * (size_t)heads + (size_t)h) * (size_t)c->head_dim,
+                             turns + (size_t)t->place[r] * (size_t)c->n_rot, c->n_rot, c->neox);
+}
+
+// Bias, norm and turn of queries or keys in place.
+static void finish_heads(const fr_trunk *t, float *x, float *plain, const float *bias,
+                         const float *gain, int n, int heads) {
+    const fr_config *c = &t->m->config;
+    const int width = heads * c->head_dim;
+    if (bias) fr_bias_forward(x, bias, n, width);
+    if (gain) {
+        memcpy(plain, x, (size_t)n * (size_t)width * sizeof *x);
+        fr_frozen_norm_forward(x, plain, gain, c->eps, n * heads, c->head_dim);
+    }
+    turn(t, x, n, heads, FR_TURN_FORWARD);
+}
+
+static void finish_heads_back(const fr_trunk *t, float *dx, const float *plain, const float *gain,
+                              int n, int heads) {
+    const fr_config *c = &t->m->config;
+    turn(t, dx, n, heads, FR_TURN_BACK);
+    if (gain) fr_frozen_norm_backward(dx, false, dx, plain, gain, c->eps, n * heads, c->head_dim);
+}
+
+// Keys, values or their gradients by step of attention.h, which counts attached rows from 2. Alone,
+// a row has one step behind the context, its own.
+static void by_step(const fr_trunk *t, float *of[FR_UNROLLED_STEPS + 1], float *x, int step) {
+    const fr_config *c = &t->m->config;
+    const size_t stride = (size_t)t->chains.n * (size_t)c->n_kv * (size_t)c->head_dim;
+    for (int j = 0; j <= step; j++)
+        of[2 + (t->shape.alone ? 0 : j)] = x + (size_t)j * stride;
+}
+
+typedef struct step_keys {
+    float *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];
+} step_keys;
+
+// Row `step` (from 0) of all chains; `keys` holds what the result points to.
+static fr_attention_step attention_of(const fr_trunk *t, int layer, int step, step_keys *keys) {
+    const fr_trunk_tape *at = tape_of(t, layer);
+    const fr_config *c = &t->m->config;
+    const size_t first = (size_t)step * (size_t)t->chains.n, heads = (size_t)c->n_head;
+    by_step(t, keys->k, at->k, step);
+    by_step(t, keys->v, at->v, step);
+    return (fr_attention_step){.bases = &t->chains,
+                               .step = t->shape.alone ? 2 : step + 2,
+                               .q = at->q + first * heads * (size_t)c->head_dim,
+                               .k0 = t->context->k + fr_trunk_context_at(t->context, layer),
+                               .v0 = t->context->v + fr_trunk_context_at(t->context, layer),
+                               .k = keys->k,
+                               .v = keys->v,
+                               .o = at->o + first * heads * (size_t)c->head_dim,
+                               .lse = at->lse + first * heads};
+}
+
+// ---------------------------------------------------------------- forward
+// Rows whose entry this layer is.
+static void enter(const fr_trunk *t, int layer) {
+    const size_t d = (size_t)t->m->config.d, chains = (size_t)t->chains.n;
+    for (int i = 0; i < t->shape.steps; i++)
+        if (t->shape.entry[i] == layer)
+            memcpy(tape_of(t, layer)->x + (size_t)i * chains * d, t->in + (size_t)i * chains * d,
+                   chains * d * sizeof(float));
+}
+
+static void layer_forward(fr_trunk *t, int layer) {
+    const fr_config *c = &t->m->config;
+    const fr_layer *l = &t->m->layers[layer];
+    const fr_trunk_tape *at = tape_of(t, layer);
+    const int n = rows_at(t, layer);
+    const size_t bytes = (size_t)n * (size_t)c->d * sizeof(float);
+    norm(t, t->s, at->x, l->attn_norm, n);
+    product(t, at->q, t->s, t->wq, &l->q, n, false);
+    product(t, at->k, t->s, t->wk, &l->k, n, false);
+    product(t, at->v, t->s, t->wv, &l->v, n, false);
+    finish_heads(t, at->q, at->q_plain, l->q_bias, l->q_norm, n, c->n_head);
+    finish_heads(t, at->k, at->k_plain, l->k_bias, l->k_norm, n, c->n_kv);
+    if (l->v_bias) fr_bias_forward(at->v, l->v_bias, n, c->n_kv * c->head_dim);
+    for (int i = 0; i < steps_at(t, layer); i++) {
+        step_keys keys;
+        const fr_attention_step step = attention_of(t, layer, i, &keys);
+        fr_attention_forward(&t->attention, &step);
+    }
+    memcpy(at->y, at->x, bytes);
+    product(t, at->y, at->o, t->wo, &l->o, n, true);
+    if (l->o_bias) fr_bias_forward(at->y, l->o_bias, n, c->d);
+    norm(t, t->s, at->y, l->ffn_norm, n);
+    product(t, at->gate, t->s, t->wgate, &l->gate, n, false);
+    product(t, at->up, t->s, t->wup, &l->up, n, false);
+    fr_swiglu_forward(t->h, at->gate, at->up, n, c->d_ff);
+    float *out = layer + 1 < c->n_layer ? tape_of(t, layer + 1)->x : t->out;
+    memcpy(out, at->y, bytes);
+    product(t, out, t->h, t->wdown, &l->down, n, true);
+}
+
+static void place_rows(fr_trunk *t) {
+    const fr_bases *b = &t->chains;
+    for (int context = 0; context < b->contexts; context++)
+        for (int c = b->base0[context]; c < b->base0[context + 1]; c++)
+            for (int i = 0; i < t->shape.steps; i++)
+                t->place[i * b->n + c] = b->row[c] - b->row0[context] + i + 1;
+}
+
+void fr_trunk_forward(fr_trunk *t) {
+    place_rows(t);
+    for (int l = t->shape.entry[0]; l < t->m->config.n_layer; l++) {
+        enter(t, l);
+        load(t, &t->m->layers[l]);
+        layer_forward(t, l);
+    }
+    norm(t, t->final, t->out, t->m->output_norm, t->shape.steps * t->chains.n);
+}
+
+// ---------------------------------------------------------------- backward
+static void ffn_back(fr_trunk *t, int layer) {
+    const fr_layer *l = &t->m->layers[layer];
+    const fr_trunk_tape *at = tape_of(t, layer);
+    const int n = rows_at(t, layer);
+    product_back(t, t->h, false, t->dx, t->wdown, &l->down, n);
+    fr_swiglu_backward(at->gate, at->up, t->h, at->gate, at->up, n, t->m->config.d_ff);
+    product_back(t, t->s, false, at->gate, t->wgate, &l->gate, n);
+    product_back(t, t->s, true, at->up, t->wup, &l->up, n);
+    norm_back(t, t->dx, t->s, at->y, l->ffn_norm, n);
+}
+
+static void attention_back(fr_trunk *t, int layer) {
+    const fr_config *c = &t->m->config;
+    const fr_layer *l = &t->m->layers[layer];
+    const fr_trunk_tape *at = tape_of(t, layer);
+    const int n = rows_at(t, layer);
+    const size_t q_width = (size_t)c->n_head * (size_t)c->head_dim;
+    const size_t key_bytes = (size_t)n * (size_t)c->n_kv * (size_t)c->head_dim * sizeof(float);
+    product_back(t, t->d_o, false, t->dx, t->wo, &l->o, n);
+    memset(t->dk, 0, key_bytes);
+    memset(t->dv, 0, key_bytes);
+    for (int i = steps_at(t, layer) - 1; i >= 0; i--) {
+        step_keys keys, into;
+        const fr_attention_step step = attention_of(t, layer, i, &keys);
+        const size_t first = (size_t)i * (size_t)t->chains.n * q_width;
+        by_step(t, into.k, t->dk, i);
+        by_step(t, into.v, t->dv, i);
+        fr_attention_backward(&t->attention, &step, t->d_o + first, t->dq + first, NULL, NULL,
+                              into.k, into.v);
+    }
+    finish_heads_back(t, t->dq, at->q_plain, l->q_norm, n, c->n_head);
+    finish_heads_back(t, t->dk, at->k_plain, l->k_norm, n, c->n_kv);
+    product_back(t, t->s, false, t->dq, t->wq, &l->q, n);
+    product_back(t, t->s, true, t->dk, t->wk, &l->k, n);
+    product_back(t, t->s, true, t->dv, t->wv, &l->v, n);
+    norm_back(t, t->dx, t->s, at->x, l->attn_norm, n);
+}
+
+void fr_trunk_backward(fr_trunk *t) {
+    const fr_config *c = &t->m->config;
+    fr_frozen_norm_backward(t->dx, false, t->dx, t->out, t->m->output_norm, c->eps,
+                            t->shape.steps * t->chains.n, c->d);
+    // Below a row's entry its part of dx is left as it is: the gradient into its input.
+    for (int l = c->n_layer - 1; l >= t->shape.entry[0]; l--) {
+        load(t, &t->m->layers[l]);
+        ffn_back(t, l);
+        attention_back(t, l);
+    }
+}

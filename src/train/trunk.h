@@ -1,0 +1,78 @@
+// trunk.h — rows that ride through the frozen target: its upper layers in training, forward and
+// backward.
+//
+// Under rows of samples hang *chains* of attached rows. Row i (from 1) of a chain under row q of
+// its sample stands at position q + i, enters as the input of layer entry[i - 1], and sees there
+// and in all layers above: rows 0..q of the sample, rows 1..i-1 of its own chain (`alone`: not
+// them), itself. So it is computed in a pass of the engine (FR_ROW_VECTOR and FR_ROW_LINEAR rows,
+// parents chained), but in floats: K and V of the samples' rows are the engine's own
+// (trunk_context.h), the weights the target's, dequantised, and nothing is rounded on the way.
+// Gradients flow along attached rows alone, to the input of each.
+//
+// The rows of one step of all chains lie together: row i of chain c is number (i - 1) * chains.n +
+// c. As layers of entry never fall with i, the rows that a layer computes are the first ones.
+//
+// Memory: the tape holds 4 (2 n_head head_dim + 2 n_kv head_dim + n_head + 2 d + 2 d_ff) bytes of
+// each attached row in each layer that computes it; beside it lie the weights of one layer in
+// floats, and what a few rows' width takes (`bytes` counts all).
+#ifndef FR_TRAIN_TRUNK_H
+#define FR_TRAIN_TRUNK_H
+#include "train/attention.h"
+#include "train/trunk_context.h"
+
+enum { FR_TRUNK_STEPS = FR_UNROLLED_STEPS - 1 }; // step 1 of attention.h is the context
+
+typedef struct fr_trunk_shape {
+    int steps;                 // attached rows of a chain
+    int entry[FR_TRUNK_STEPS]; // layers below each, never falling
+    bool alone;
+    int max_chains;
+} fr_trunk_shape;
+
+typedef struct fr_trunk_tape { // of a layer; [rows that it computes][...]
+    float *x;                  // [d] its input
+    float *q, *k, *v;          // turned, as attention reads them
+    float *q_plain, *k_plain;  // before their norms; NULL where there are none
+    float *o, *lse;            // of attention
+    float *y;                  // [d] input of the feed-forward part
+    float *gate, *up;          // [d_ff]
+} fr_trunk_tape;
+
+typedef struct fr_trunk {
+    const fr_model *m;               // borrowed
+    const fr_trunk_context *context; // borrowed
+    fr_gemm *gemm;                   // borrowed
+    fr_trunk_shape shape;
+    fr_attention attention;
+
+    // The caller fills these: chains by context (one for each sample), the row of the context's
+    // store that each hangs under; the inputs.
+    fr_bases chains;
+    int *row0, *base0, *row; // of chains: [contexts + 1], [contexts + 1], [chains]
+    float *in;               // [steps * chains][d]
+
+    float *final;             // [steps * chains][d] after the final norm
+    float *dx;                // [steps * chains][d] see fr_trunk_backward
+    int *place;               // [steps * chains] positions
+    float *turns[2];          // [positions][n_rot] cosines and sines: there and back
+    fr_trunk_tape *tape;      // [n_layer - entry[0]]
+    float *out;               // [steps * chains][d] residual behind the last layer
+    float *wq, *wk, *wv, *wo; // weights of the layer at hand
+    float *wgate, *wup, *wdown;
+    float *s, *h, *dq, *d_o, *dk, *dv; // [steps * chains][...] scratch
+    float *block;                      // all the floats
+    int *numbers;                      // all the ints
+    size_t bytes;
+} fr_trunk;
+
+// The context's `from` is entry[0]. FR_EUNSUP: layers that look back less far than the context is
+// long, or with norms behind their sub-layers; FR_ENOMEM.
+fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk_context *context,
+                        fr_gemm *gemm, fr_error *err);
+void fr_trunk_close(fr_trunk *t); // {0} is fine
+
+void fr_trunk_forward(fr_trunk *t); // in → final
+// dx: the gradient into `final` becomes that into `in`. Once after each forward pass.
+void fr_trunk_backward(fr_trunk *t);
+
+#endif

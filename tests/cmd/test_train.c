@@ -290,7 +290,8 @@ static void a_pack_is_what_another_training_begins_with(void **state) {
 // From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
 // model says what it says without.
 static void prompts_become_packs_that_draft(void **state) {
-    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state"};
+    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state", "ppd",
+                                          "hidden-transfer"};
     (void)state;
     FILE *f = fopen(path_of("prompts.jsonl"), "w");
     assert_non_null(f);

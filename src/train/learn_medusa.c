@@ -275,7 +275,7 @@ fr_status fr_learn_medusa_open(fr_learner **out, const fr_learner_config *config
                       .target = config->target,
                       .vocab = config->vocab,
                       .gemm = config->gemm,
-                      .rate = 0.001,
+                      .rate = 0.002,
                       .depth = config->depth ? config->depth : DEPTH};
     m->d = config->target->config.d;
     m->max_rows = config->max_rows;

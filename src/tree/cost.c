@@ -15,3 +15,31 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context) {
     if (rows <= 0) return 0;
     return at(c, c->trunk, rows) + at(c, c->head, logits) + context * (c->key + c->key_row * rows);
 }
+
+// The lowest line between a point before i and one after it, at i.
+static double line_below(const fr_cost *c, const double *seconds, int i) {
+    double lowest = seconds[i];
+    for (int a = 0; a < i; a++)
+        for (int b = i + 1; b < c->n; b++) {
+            const double part = (double)(c->rows[i] - c->rows[a]) / (c->rows[b] - c->rows[a]);
+            const double line = seconds[a] + part * (seconds[b] - seconds[a]);
+            if (line < lowest) lowest = line;
+        }
+    return lowest;
+}
+
+static void smooth(const fr_cost *c, double *seconds) {
+    const double tiles = 13.0 / 12;
+    double most[FR_COST_POINTS];
+    for (int i = c->n - 2; i >= 0; i--)
+        if (seconds[i] > seconds[i + 1]) seconds[i] = seconds[i + 1];
+    for (int i = 0; i < c->n; i++)
+        most[i] = tiles * line_below(c, seconds, i);
+    for (int i = 1; i < c->n - 1; i++)
+        if (seconds[i] > most[i]) seconds[i] = most[i];
+}
+
+void fr_cost_smooth(fr_cost *c) {
+    smooth(c, c->trunk);
+    smooth(c, c->head);
+}

@@ -20,4 +20,9 @@ typedef struct fr_cost {
 // nothing is known. rows 0: nothing.
 double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 
+// Takes out of measured points what only another program's work on the cores explains: more rows
+// never take less time, and time grows with rows no more slowly than it did before (memory bounds
+// few rows, arithmetic many), but for a twelfth that tiles of rows may make.
+void fr_cost_smooth(fr_cost *c);
+
 #endif

@@ -13,7 +13,7 @@
 #include "tree/hits.h"
 
 enum {
-    FR_PROFILE_VERSION = 1,
+    FR_PROFILE_VERSION = 2,
     FR_PROFILE_DRAFTERS = 8, // tuned drafters at most
     FR_PROFILE_PARTS = 4,    // of one SPEC
     FR_PROFILE_SPEC = 512,

@@ -73,6 +73,34 @@ static void an_affine_machine_is_met_everywhere(void **state) {
     }
 }
 
+// A machine without neighbours is left as it is; one that was held up at two and three rows is not
+// believed.
+static void what_noise_alone_explains_is_taken_out(void **state) {
+    (void)state;
+    const fr_cost quiet = {.n = 9,
+                           .rows = {1, 2, 3, 4, 6, 8, 12, 16, 32},
+                           .trunk = {41, 44, 47, 51, 62, 74, 113, 138, 268},
+                           .head = {9.7, 10.5, 11, 11.8, 13.8, 17.6, 23.4, 28.8, 55.7}};
+    fr_cost c = quiet;
+    fr_cost_smooth(&c);
+    for (int i = 0; i < c.n; i++) {
+        assert_true(fabs(c.trunk[i] - quiet.trunk[i]) < 1e-9);
+        assert_true(fabs(c.head[i] - quiet.head[i]) < 1e-9);
+    }
+    c.trunk[1] = 99;
+    c.trunk[2] = 82;
+    c.trunk[0] = 60;
+    fr_cost_smooth(&c);
+    assert_true(c.trunk[0] <= 51);
+    for (int i = 1; i < c.n; i++)
+        assert_true(c.trunk[i] >= c.trunk[i - 1]);
+    assert_true(c.trunk[1] <= 51 * 13.0 / 12 + 1e-9);
+    assert_true(fabs(c.trunk[3] - 51) < 1e-9);
+    fr_cost one = {.n = 1, .rows = {1}, .trunk = {3}, .head = {2}};
+    fr_cost_smooth(&one);
+    assert_true(one.trunk[0] == 3 && one.head[0] == 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_points_are_given_back),
@@ -82,6 +110,7 @@ int main(void) {
         cmocka_unit_test(one_point_is_the_cost_of_all),
         cmocka_unit_test(no_pass_takes_less_than_no_time),
         cmocka_unit_test(an_affine_machine_is_met_everywhere),
+        cmocka_unit_test(what_noise_alone_explains_is_taken_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

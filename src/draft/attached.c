@@ -1,20 +1,15 @@
 #include "draft/attached.h"
 #include "base/clock.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const double BELIEF = 0.1; // in one proposal's seconds
 
 // ---------------------------------------------------------------- open
 
-static int round16(int n) {
-    return (n + 15) / 16 * 16;
-}
-
 static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *err) {
     const fr_pack *p = &a->base.pack;
-    a->stride = round16(p->d);
-    a->logit_stride = round16(p->n_draft);
+    a->stride = fr_linear_stride(p->d);
+    a->logit_stride = fr_linear_stride(p->n_draft);
     const size_t state = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->stride));
     const size_t logits = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->logit_stride));
     fr_status st = fr_arena_open(&a->arena, state + logits, "laws", err);
@@ -24,16 +19,6 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
     st = fr_draft_head_open(&a->head, target, p->ids, p->n_draft, 0, err);
     return st ? st
               : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
-}
-
-static fr_status read_rows(fr_attached *a, const char *value, fr_error *err) {
-    char *end;
-    const long n = strtol(value, &end, 10);
-    if (!*value || *end || n < 2 || n > FR_ATTACHED_MOST)
-        return fr_fail(err, FR_EARG, "draft option rows: expected 2 to %d, found '%.40s'",
-                       FR_ATTACHED_MOST, value);
-    a->planned.rows = (int)n;
-    return FR_OK;
 }
 
 static fr_status read_tree(fr_attached *a, const char *value, fr_error *err) {
@@ -51,7 +36,8 @@ static fr_status read_tree(fr_attached *a, const char *value, fr_error *err) {
 static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     fr_attached *a = drafter;
     if (!strncmp(option, "tree=", 5)) return read_tree(a, option + 5, err);
-    if (!strncmp(option, "rows=", 5)) return read_rows(a, option + 5, err);
+    if (!strncmp(option, "rows=", 5))
+        return fr_drafter_number(&a->planned.rows, option, 2, FR_ATTACHED_MOST, err);
     return fr_fail(err, FR_EARG,
                    "draft option '%.60s': %s has tree=SHAPE, rows=N, depth=N and width=N", option,
                    a->base.base.ops->name);
@@ -136,8 +122,8 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
     fr_riders_learn(&a->riders, a->n_laws, tokens);
 }
 
-// The tree of this state.
-static void fill_planned(fr_attached *a, const fr_context *c, fr_tree *tree) {
+// The tree of this state; riders were chosen before there were guesses, so the plan is made.
+static void fill_planned(fr_attached *a, fr_tree *tree) {
     int32_t id[FR_RIDER_STEPS * FR_TRAINED_RANKS];
     fr_likely likely[FR_TRAINED_RANKS];
     const fr_pack *p = &a->base.pack;
@@ -147,8 +133,6 @@ static void fill_planned(fr_attached *a, const fr_context *c, fr_tree *tree) {
         for (int r = 0; r < FR_TRAINED_RANKS; r++)
             id[k * FR_TRAINED_RANKS + r] = r < n ? p->ids[likely[r].index] : -1;
     }
-    fr_planned_make(&a->planned, &a->riders, a->ensemble, &p->accuracy, &c->pace->cost,
-                    c->n_ids - 1);
     fr_planned_fill(&a->planned, &(fr_guesses){id, a->n_laws, FR_TRAINED_RANKS}, a->base.base.part,
                     tree);
 }
@@ -160,7 +144,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
     const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_laws);
     if (a->planned.kind) {
-        fill_planned(a, c, tree);
+        fill_planned(a, tree);
         return;
     }
     fr_trained_grow_laws(&a->base, c, tree, a->logits, a->logit_stride, a->n_laws);

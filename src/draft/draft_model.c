@@ -22,7 +22,6 @@
 #include "draft/guess.h"
 #include "draft/positional.h"
 #include "draft/registry.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum shape { CHAIN, BEAM, SEQUOIA } shape;
@@ -333,15 +332,7 @@ const fr_second *fr_draft_model_second(const fr_drafter *d) {
 static fr_status read_option(fr_draft_model *d, const char *option, fr_error *err) {
     const char *value = strchr(option, '=');
     value = value ? value + 1 : "";
-    if (!strncmp(option, "depth=", 6)) {
-        char *end;
-        const long v = strtol(value, &end, 10);
-        if (*end || v < 1 || v > DEEPEST)
-            return fr_fail(err, FR_EARG, "draft option depth: expected 1 to %d, found '%.40s'",
-                           DEEPEST, value);
-        d->depth = (int)v;
-        return FR_OK;
-    }
+    if (!strncmp(option, "depth=", 6)) return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
     if (!strncmp(option, "tree=", 5)) {
         d->shape = !strcmp(value, "beam") ? BEAM : !strcmp(value, "sequoia") ? SEQUOIA : CHAIN;
         if (d->shape == CHAIN && strcmp(value, "chain") != 0 && strcmp(value, "auto") != 0)

@@ -13,7 +13,6 @@
 #include "draft/guess.h"
 #include "draft/registry.h"
 #include "draft/small_model.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };
@@ -170,16 +169,10 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
 // ---------------------------------------------------------------- open
 
 static fr_status read_option(fr_driven *d, const char *option, fr_error *err) {
-    char *end;
     if (strncmp(option, "depth=", 6) != 0)
         return fr_fail(err, FR_EARG, "draft option '%.60s': a driven draft-model has depth=N",
                        option);
-    const long v = strtol(option + 6, &end, 10);
-    if (*end || v < 1 || v > DEEPEST)
-        return fr_fail(err, FR_EARG, "draft option depth: expected 1 to %d, found '%.40s'", DEEPEST,
-                       option + 6);
-    d->depth = (int)v;
-    return FR_OK;
+    return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
 }
 
 static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_error *err) {

@@ -17,6 +17,11 @@ void fr_matrix_close(fr_matrix *w); // a zeroed one is fine
 
 enum { FR_LINEAR_INPUTS = 2 };
 
+// Floats from one row of n values to the next.
+static inline int fr_linear_stride(int n) {
+    return (n + 15) / 16 * 16;
+}
+
 typedef struct fr_linear { // workspace for up to max_rows rows of up to max_k values
     const fr_kern *kern;
     fr_pool *pool;

@@ -33,16 +33,12 @@ static fr_status open_heads(fr_medusa_heads *h, fr_error *err) {
     return st;
 }
 
-static int round16(int n) {
-    return (n + 15) / 16 * 16;
-}
-
 static fr_status open_buffers(fr_medusa_heads *h, fr_error *err) {
     const fr_pack *p = h->pack;
     const size_t rows = FR_MEDUSA_PATHS, d = (size_t)p->d, f = sizeof(float);
-    h->stride = round16(p->d);
-    h->in_stride = round16(p->variant == FR_MEDUSA_HYDRA ? (p->depth + 1) * p->d : p->d);
-    h->logit_stride = round16(p->n_draft);
+    h->stride = fr_linear_stride(p->d);
+    h->in_stride = fr_linear_stride(p->variant == FR_MEDUSA_HYDRA ? (p->depth + 1) * p->d : p->d);
+    h->logit_stride = fr_linear_stride(p->n_draft);
     const size_t bias = FR_ARENA_ROUND((size_t)p->depth * d * f), state = FR_ARENA_ROUND(d * f);
     const size_t in = FR_ARENA_ROUND(rows * (size_t)h->in_stride * f);
     const size_t y = FR_ARENA_ROUND(rows * (size_t)h->stride * f);

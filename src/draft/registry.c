@@ -3,6 +3,7 @@
 #include "draft/compose.h"
 #include "draft/spec.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -88,6 +89,18 @@ int fr_drafter_find(const char *name, size_t bytes) {
 fr_status fr_drafter_check(const char *spec, fr_error *err) {
     fr_spec parsed;
     return fr_spec_parse(&parsed, spec, err);
+}
+
+// ---------------------------------------------------------------- options
+fr_status fr_drafter_number(int *to, const char *option, int least, int most, fr_error *err) {
+    const char *value = strchr(option, '=') + 1;
+    char *end;
+    const long v = strtol(value, &end, 10);
+    if (end == value || *end || v < least || v > most)
+        return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
+                       (int)(value - option - 1), option, least, most, value);
+    *to = (int)v;
+    return FR_OK;
 }
 
 // ---------------------------------------------------------------- options of several drafters

@@ -35,6 +35,9 @@ typedef struct fr_drafter_info {
 const fr_drafter_info *fr_drafter_info_at(int index); // NULL past the last
 int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
 
+// The number of an option KEY=N, from `least` (0 or more) to `most`. FR_EARG.
+fr_status fr_drafter_number(int *to, const char *option, int least, int most, fr_error *err);
+
 // One constructor a method. `file` is "" where the SPEC names none.
 typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
                                      const fr_drafter_config *config, fr_error *err);

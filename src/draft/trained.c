@@ -1,6 +1,5 @@
 #include "draft/trained.h"
 #include "draft/pack_find.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -41,21 +40,12 @@ void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
 
 // ---------------------------------------------------------------- open
 
-static fr_status read_number(int *to, const char *option, int most, fr_error *err) {
-    const char *value = strchr(option, '=') + 1;
-    char *end;
-    const long v = strtol(value, &end, 10);
-    if (end == value || *end || v < 1 || v > most)
-        return fr_fail(err, FR_EARG, "draft option %.*s: expected 1 to %d, found '%.40s'",
-                       (int)(value - option - 1), option, most, value);
-    *to = (int)v;
-    return FR_OK;
-}
-
 static fr_status read_option(fr_trained *t, const char *option, fr_trained_option_fn *other,
                              fr_error *err) {
-    if (!strncmp(option, "depth=", 6)) return read_number(&t->depth, option, FR_PACK_HEADS, err);
-    if (!strncmp(option, "width=", 6)) return read_number(&t->width, option, FR_BEAM_WIDTH, err);
+    if (!strncmp(option, "depth=", 6))
+        return fr_drafter_number(&t->depth, option, 1, FR_PACK_HEADS, err);
+    if (!strncmp(option, "width=", 6))
+        return fr_drafter_number(&t->width, option, 1, FR_BEAM_WIDTH, err);
     if (other) return other(t, option, err);
     return fr_fail(err, FR_EARG, "draft option '%.60s': %s has depth=N and width=N", option,
                    t->base.ops->name);

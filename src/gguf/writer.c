@@ -67,7 +67,8 @@ static void append_key(fr_gguf_writer *w, fr_gguf_str key) {
 
 static void begin(fr_gguf_writer *w, const char *key, fr_gguf_type type) {
     if (type != FR_GGUF_U32 && !strcmp(key, "general.alignment"))
-        REMEMBER(w, FR_EARG, "general.alignment: expected a u32, found %s", fr_gguf_type_name(type));
+        REMEMBER(w, FR_EARG, "general.alignment: expected a u32, found %s",
+                 fr_gguf_type_name(type));
     append_key(w, (fr_gguf_str){key, strlen(key)});
     append_u32(w, (uint32_t)type);
 }
@@ -252,7 +253,7 @@ void fr_gguf_writer_tensor_copy(fr_gguf_writer *w, const char *name, fr_type typ
                                 const int64_t *ne, const void *data) {
     writer_tensor *t = add_tensor(w, name, type, n_dims, ne);
     if (!t) return;
-    t->copy = fr_alloc_zero(t->bytes);
+    t->copy = data ? fr_alloc_zero(t->bytes) : NULL;
     if (!t->copy) {
         REMEMBER(w, FR_ENOMEM, "%s: no memory for %zu bytes", name, t->bytes);
         return;

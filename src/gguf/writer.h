@@ -55,7 +55,7 @@ void fr_gguf_writer_kv(fr_gguf_writer *w, const fr_gguf_kv *kv);
 
 // A tensor: n_dims 1..4, ne[0] contiguous and a multiple of the type's block. `data` holds its
 // fr_qtype_row_bytes(type, ne[0]) * ne[1] * ... bytes and is borrowed until finish; _copy takes a
-// copy.
+// copy, and NULL for data that there was no memory for.
 void fr_gguf_writer_tensor(fr_gguf_writer *w, const char *name, fr_type type, int n_dims,
                            const int64_t *ne, const void *data);
 void fr_gguf_writer_tensor_copy(fr_gguf_writer *w, const char *name, fr_type type, int n_dims,

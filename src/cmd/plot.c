@@ -313,7 +313,7 @@ fr_status fr_plot_svg(const fr_plot *plot, fr_buffer *out, fr_error *err) {
     fr_markup_put(&p.m, "<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n", WIDTH, height);
     put_text(&p, "class=\"ink\" font-size=\"17\" font-weight=\"bold\"", LEFT, 28, plot->title);
     put_text(&p, "class=\"soft\"", LEFT, 48, plot->subtitle);
-    put_text(&p, "class=\"soft\"", LEFT, 66, plot->note);
+    if (plot->note) put_text(&p, "class=\"soft\"", LEFT, 66, plot->note);
     put_legend(&p);
     put_axes(&p);
     put_all_series(&p);

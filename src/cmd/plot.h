@@ -40,7 +40,7 @@ typedef enum fr_plot_steps {
 } fr_plot_steps;
 
 typedef struct fr_plot { // texts: any bytes
-    const char *title, *subtitle, *note;
+    const char *title, *subtitle, *note; // note: or NULL
     const char *x_label, *y_label;
     fr_plot_steps x_steps, y_steps;
     bool y_from_zero;          // of a linear axis; bars need it

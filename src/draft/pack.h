@@ -19,7 +19,7 @@ typedef enum fr_pack_kind {
     FR_PACK_PPD,
     FR_PACK_HIDDEN_TRANSFER,
 } fr_pack_kind;
-enum { FR_PACK_KINDS = FR_PACK_HIDDEN_TRANSFER + 1, FR_PACK_RIDERS = 7, FR_PACK_ENSEMBLE = 8 };
+enum { FR_PACK_KINDS = FR_PACK_HIDDEN_TRANSFER + 1, FR_PACK_RIDERS = 7, FR_PACK_ENSEMBLE = 10 };
 
 typedef enum fr_medusa_variant { // what stands behind the heads, and what they read
     FR_MEDUSA_SHARED,            // the draft head, the final hidden state

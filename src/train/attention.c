@@ -117,7 +117,7 @@ static void tile_forward(const tile *t) {
     const fr_attention_step *s = t->s;
     const int hd = t->a->head_dim;
     const float scale = 1.0f / sqrtf((float)hd);
-    float own[TILE][FR_UNROLLED_STEPS + 1];
+    float own[TILE][FR_ATTENTION_STEPS + 1];
     tile_scores(t);
     for (int i = 0; i < t->n; i++) {
         float *p = t->p + (size_t)i * (size_t)t->cols;

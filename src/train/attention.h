@@ -13,7 +13,7 @@
 #define FR_TRAIN_ATTENTION_H
 #include "train/gemm.h"
 
-enum { FR_UNROLLED_STEPS = 8 };
+enum { FR_ATTENTION_STEPS = 32 };
 
 typedef struct fr_attention {
     int n_head, n_kv, head_dim;

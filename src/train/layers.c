@@ -251,6 +251,13 @@ void fr_rows_scatter(float *to, const float *from, const int *at, int n, int d) 
         if (at[i] >= 0) fr_rows_add_one(ROW(to, at[i], d), ROW(from, i, d), d);
 }
 
+void fr_rows_scale(float *x, float by, int n, int d) {
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < d; k++)
+            ROW(x, i, d)[k] *= by;
+}
+
 void fr_rows_add(float *to, const float *from, int n, int d) {
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < n; i++)

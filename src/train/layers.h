@@ -51,6 +51,7 @@ void fr_turn_rows(float *x, const int *position, const float *turns, int n, int 
 void fr_rows_gather(float *to, const float *from, const int *at, int n, int d);
 void fr_rows_scatter(float *to, const float *from, const int *at, int n, int d);
 void fr_rows_add(float *to, const float *from, int n, int d); // to += from
+void fr_rows_scale(float *x, float by, int n, int d);         // x *= by
 void fr_rows_add_one(float *to, const float *from, int d);    // one row, on the calling thread
 
 #endif

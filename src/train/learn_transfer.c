@@ -24,12 +24,12 @@ enum { FIT_STEPS = 60, FIT_ROWS = 32 }; // conjugate gradients; rows for each of
 
 typedef struct transfer {
     fr_riding riding; // first
-    int layers[FR_TRUNK_STEPS], n_layers;
+    int layers[FR_RIDING_GUESSES], n_layers;
     int step; // 0: all
     bool masked, fits;
-    int maps[FR_TRUNK_STEPS]; // numbers of the parameters
-    float *h;                 // [steps * chains][d] residuals of the bases
-    fr_linear_fit fit[FR_TRUNK_STEPS];
+    int maps[FR_RIDING_GUESSES]; // numbers of the parameters
+    float *h;                    // [steps * chains][d] residuals of the bases
+    fr_linear_fit fit[FR_RIDING_GUESSES];
 } transfer;
 
 static transfer *self(fr_learner *l) {
@@ -132,7 +132,7 @@ static void write_map(const transfer *t, int i, fr_gguf_writer *w, fr_type type)
 
 static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const transfer *t = (const transfer *)(const void *)l;
-    uint32_t layers[FR_TRUNK_STEPS];
+    uint32_t layers[FR_RIDING_GUESSES];
     for (int i = 0; i < l->depth; i++)
         layers[i] = (uint32_t)t->layers[i];
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
@@ -181,7 +181,7 @@ static size_t workspace(const fr_learner *l) {
 static void close_transfer(fr_learner *l) {
     transfer *t = self(l);
     fr_riding_close(&t->riding);
-    for (int i = 0; i < FR_TRUNK_STEPS; i++)
+    for (int i = 0; i < FR_RIDING_GUESSES; i++)
         fr_linear_fit_close(&t->fit[i]);
     fr_free(t->h);
     fr_free(t);
@@ -199,7 +199,7 @@ static const fr_learner_ops ops = {.learn = fr_riding_learn,
 // "14/17/20": layers below each step, 1 to n_layer - 1, never falling.
 static bool read_layers(transfer *t, const char *text, int n_layer) {
     int n = 0;
-    for (char *end; n < FR_TRUNK_STEPS; text = end + 1) {
+    for (char *end; n < FR_RIDING_GUESSES; text = end + 1) {
         const long layer = strtol(text, &end, 10);
         if (end == text || layer < (n ? t->layers[n - 1] : 1) || layer >= n_layer) return false;
         t->layers[n++] = (int)layer;
@@ -221,14 +221,14 @@ static fr_status read_options(transfer *t, const fr_learner_config *config, fr_e
     int masked = 0;
     for (const char *const *o = config->options; o && *o; o++)
         if (!fr_riding_option(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
-            !fr_riding_option(*o, "step", 1, FR_TRUNK_STEPS, &t->step) &&
+            !fr_riding_option(*o, "step", 1, FR_RIDING_GUESSES, &t->step) &&
             !fr_riding_option(*o, "masked", 0, 1, &masked) && !read_start(t, *o) &&
             (strncmp(*o, "layers=", 7) || !read_layers(t, *o + 7, n_layer)))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: hidden-transfer knows points=1 to %d, layers=A/B/... "
                            "(rising, 1 to %d, one for each step, at most %d), start=ridge or "
                            "identity, step=1 to %d and masked=0 or 1",
-                           *o, FR_RIDING_ROWS, n_layer - 1, FR_TRUNK_STEPS, FR_TRUNK_STEPS);
+                           *o, FR_RIDING_ROWS, n_layer - 1, FR_RIDING_GUESSES, FR_RIDING_GUESSES);
     t->masked = masked;
     return FR_OK;
 }
@@ -263,7 +263,7 @@ static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_err
     fr_riding *a = &t->riding;
     fr_params *p = &a->learner.params;
     const int d = config->target->config.d;
-    fr_trunk_shape shape = {.steps = t->step ? t->step : a->learner.depth, .alone = t->masked};
+    fr_trunk_shape shape = fr_trunk_chain(t->step ? t->step : a->learner.depth);
     char name[48];
     fr_status st;
     for (int i = 0; i < a->learner.depth; i++) {
@@ -271,7 +271,9 @@ static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_err
         t->maps[i] = fr_params_add(p, name, d, d);
         p->item[t->maps[i]].decays = !t->step || t->step == i + 1;
         shape.entry[i] = t->layers[i];
+        if (t->masked) shape.sees[i] = 1u << i;
     }
+    a->guesses = shape.steps;
     if ((st = fr_params_alloc(p, err))) return st;
     if ((st = fr_riding_open(a, config, &shape, t->layers, a->learner.depth, err))) return st;
     const size_t rows = (size_t)shape.steps * (size_t)a->trunk.shape.max_chains;
@@ -293,7 +295,9 @@ fr_status fr_learn_transfer_open(fr_learner **out, const fr_learner_config *conf
                             .enter = enter,
                             .leave = leave,
                             .points = FR_RIDING_POINTS,
-                            .members = 1};
+                            .members = 1,
+                            .weights = -1,
+                            .head = -1};
     fr_status st = read_options(t, config, err);
     if (!st) st = settle_steps(t, config, err);
     if (!st) st = open_parts(t, config, err);

@@ -56,9 +56,9 @@ static void take_law(teacher *t, const fr_draft_vocab *v, const fr_sample *s, in
         t->p[i] /= sum;
 }
 
-static void take_teacher(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row,
-                         int top) {
-    if (s->flags[row] & FR_ROW_LAW) {
+static void take_teacher(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row, int top,
+                         bool hard) {
+    if (s->flags[row] & FR_ROW_LAW && !hard) {
         take_law(t, v, s, row, top);
         return;
     }
@@ -125,7 +125,7 @@ static void run_row(const fr_loss *l, float *z, const fr_loss_row *row, bool lea
     teacher t = {0};
     *got = (fr_loss_got){NAN, -1, NAN};
     if (row->sample) {
-        take_teacher(&t, l->vocab, row->sample, row->row, l->top);
+        take_teacher(&t, l->vocab, row->sample, row->row, l->top, l->hard);
         got->rank = rank_of(z, n, l->vocab->index[row->sample->ids[row->row + 1]]);
     }
     if (!t.n) {

@@ -38,6 +38,7 @@ typedef struct fr_loss {
     float *logits;               // [FR_LOSS_CHUNK][ld]
     float *first;                // [FR_LOSS_CHUNK][ld] of the first term alone; or NULL
     float first_weight;
+    bool hard; // the tokens that came are the laws: no distillation
 } fr_loss;
 
 enum { FR_LOSS_CHUNK = 256 };

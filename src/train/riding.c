@@ -57,24 +57,23 @@ static void set_batch(fr_riding *a, const fr_batch *batch, const uint64_t *noise
 }
 
 // ---------------------------------------------------------------- a piece
-// The chains of bases [at, at + n): those of a base lie together.
+// A chain for each of the bases [at, at + n).
 static void hang_chains(fr_riding *a) {
     fr_trunk *t = &a->trunk;
     int b = 0;
     for (int s = 0; s < a->batch->n; s++) {
         t->row0[s] = a->first[s];
-        t->base0[s] = b * a->members;
+        t->base0[s] = b;
         for (; b < a->n && a->sample[a->at + b] == s; b++)
-            for (int j = 0; j < a->members; j++)
-                t->row[b * a->members + j] = a->first[s] + a->row[a->at + b];
+            t->row[b] = a->first[s] + a->row[a->at + b];
     }
     t->row0[a->batch->n] = a->context.rows;
-    t->base0[a->batch->n] = t->chains.n = a->n * a->members;
+    t->base0[a->batch->n] = t->chains.n = a->n;
     t->chains.contexts = a->batch->n;
 }
 
 static void list_wanted(fr_riding *a) {
-    for (int i = 0; i < a->trunk.shape.steps; i++)
+    for (int i = 0; i < a->guesses; i++)
         for (int b = 0; b < a->n; b++) {
             const fr_sample *s = &a->batch->sample[a->sample[a->at + b]];
             const int row = a->row[a->at + b] + i + 1;
@@ -84,36 +83,50 @@ static void list_wanted(fr_riding *a) {
         }
 }
 
-// state = the mean of final over the members of a base.
+static float weight_of(const fr_riding *a, int step) {
+    return a->weights < 0 ? 1 / (float)a->members
+                          : fr_param_w(&a->learner.params, a->weights)[step];
+}
+
+// Row b of guess i: the sum of its members' final states with their weights.
 static void average(fr_riding *a) {
-    const size_t d = (size_t)a->context.m->config.d, members = (size_t)a->members;
-    const float by = 1 / (float)a->members;
+    const size_t d = (size_t)a->context.m->config.d, n = (size_t)a->n;
 #pragma omp parallel for schedule(static)
-    for (int r = 0; r < a->trunk.shape.steps * a->n; r++) {
+    for (int r = 0; r < a->guesses * a->n; r++) {
+        const int first = r / a->n * a->members;
         float *to = a->state + (size_t)r * d;
-        const float *from = a->trunk.final + (size_t)r * members * d;
-        memcpy(to, from, d * sizeof *to);
-        for (size_t j = 1; j < members; j++)
-            fr_rows_add_one(to, from + j * d, (int)d);
-        for (size_t k = 0; k < d; k++)
-            to[k] *= by;
+        memset(to, 0, d * sizeof *to);
+        for (int s = first; s < first + a->members; s++) {
+            const float *from = a->trunk.final + ((size_t)s * n + (size_t)(r % a->n)) * d;
+            const float weight = weight_of(a, s);
+            for (size_t k = 0; k < d; k++)
+                to[k] += weight * from[k];
+        }
     }
 }
 
+// Gradients of what a step's rows say, and of its weight.
 static void average_back(fr_riding *a) {
-    const size_t d = (size_t)a->context.m->config.d, members = (size_t)a->members;
-    const float by = 1 / (float)a->members;
+    const size_t d = (size_t)a->context.m->config.d, n = (size_t)a->n;
 #pragma omp parallel for schedule(static)
-    for (int r = 0; r < a->trunk.shape.steps * a->n; r++)
-        for (size_t j = 0; j < members; j++)
-            for (size_t k = 0; k < d; k++)
-                a->trunk.dx[((size_t)r * members + j) * d + k] = by * a->dstate[(size_t)r * d + k];
+    for (int s = 0; s < a->guesses * a->members; s++) {
+        const float *from = a->dstate + (size_t)(s / a->members) * n * d;
+        const float *final = a->trunk.final + (size_t)s * n * d;
+        const float weight = weight_of(a, s);
+        float *to = a->trunk.dx + (size_t)s * n * d;
+        double sum = 0;
+        for (size_t k = 0; k < n * d; k++) {
+            to[k] = weight * from[k];
+            sum += (double)from[k] * (double) final[k];
+        }
+        if (a->weights >= 0) fr_param_grad(&a->learner.params, a->weights)[s] += (float)sum;
+    }
 }
 
 static void count_piece(const fr_riding *a, fr_tally *tally) {
     for (int b = 0; b < a->n; b++) {
         bool alive = true;
-        for (int i = 0; i < a->trunk.shape.steps; i++) {
+        for (int i = 0; i < a->guesses; i++) {
             const int r = i * a->n + b;
             if (a->want[r].sample) fr_tally_count(tally, i, a->want[r].weight, &a->got[r], &alive);
         }
@@ -122,6 +135,8 @@ static void count_piece(const fr_riding *a, fr_tally *tally) {
 
 static void run_piece(fr_riding *a, bool learns, fr_tally *tally) {
     const int d = a->context.m->config.d;
+    const fr_params *p = &a->learner.params;
+    const bool own = a->head >= 0;
     hang_chains(a);
     list_wanted(a);
     a->enter(a);
@@ -130,9 +145,10 @@ static void run_piece(fr_riding *a, bool learns, fr_tally *tally) {
     const fr_loss_term term = {.x = a->state,
                                .ldx = d,
                                .k = d,
-                               .w = a->learner.vocab->head,
-                               .dx = learns ? a->dstate : NULL};
-    fr_loss_run(&a->loss, &term, 1, a->want, a->trunk.shape.steps * a->n, a->got);
+                               .w = own ? fr_param_w(p, a->head) : a->learner.vocab->head,
+                               .dx = learns ? a->dstate : NULL,
+                               .dw = learns && own ? fr_param_grad(p, a->head) : NULL};
+    fr_loss_run(&a->loss, &term, 1, a->want, a->guesses * a->n, a->got);
     count_piece(a, tally);
     if (!learns) return;
     average_back(a);
@@ -159,7 +175,7 @@ void fr_riding_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
 // ---------------------------------------------------------------- opening
 static fr_status take_memory(fr_riding *a, fr_error *err) {
     const size_t bases = (size_t)a->max_bases;
-    const size_t rows = (size_t)a->max_piece * (size_t)a->trunk.shape.steps;
+    const size_t rows = (size_t)a->max_piece * (size_t)a->guesses;
     const size_t floats = rows * (size_t)a->context.m->config.d;
     a->sample = fr_alloc_array(bases, sizeof *a->sample);
     a->row = fr_alloc_array(bases, sizeof *a->row);
@@ -178,14 +194,16 @@ fr_status fr_riding_open(fr_riding *a, const fr_learner_config *config, const fr
                          const int *taps, int n_taps, fr_error *err) {
     fr_learner *l = &a->learner;
     fr_trunk_shape of = *shape;
-    const int piece = FR_RIDING_ROWS / (shape->steps * a->members);
+    const int piece = FR_RIDING_ROWS / shape->steps;
+    assert(shape->steps == a->guesses * a->members);
     a->max_bases = least(a->points * FR_BATCH_SAMPLES, config->max_rows);
     a->max_piece = least(piece, a->max_bases);
-    of.max_chains = a->max_piece * a->members;
+    of.max_chains = a->max_piece;
     fr_status st = fr_trunk_context_open(&a->context, config->target, shape->entry[0], taps, n_taps,
                                          config->max_rows, err);
     if (!st) st = fr_trunk_open(&a->trunk, &of, &a->context, l->gemm, err);
     if (!st) st = fr_loss_open(&a->loss, l->vocab, l->gemm, config->format->top, err);
+    a->loss.hard = a->hard;
     return st ? st : take_memory(a, err);
 }
 
@@ -205,9 +223,10 @@ size_t fr_riding_bytes(const fr_riding *a) {
 // ---------------------------------------------------------------- options
 fr_status fr_riding_depth(int *depth, int asked, fr_error *err) {
     *depth = asked ? asked : FR_RIDING_DEPTH;
-    return *depth <= FR_TRUNK_STEPS ? FR_OK
-                                    : fr_fail(err, FR_EARG, "--depth %d: expected 1 to %d tokens",
-                                              asked, FR_TRUNK_STEPS);
+    return *depth <= FR_RIDING_GUESSES
+               ? FR_OK
+               : fr_fail(err, FR_EARG, "--depth %d: expected 1 to %d tokens", asked,
+                         FR_RIDING_GUESSES);
 }
 
 bool fr_riding_option(const char *option, const char *key, int min, int max, int *value) {

@@ -3,8 +3,9 @@
 //
 // A *base* is a row q >= 1 of a sample whose next token to draft is an answer's. Row i of a chain
 // under it guesses what row q + i of the sample predicts: against the law of that row, where it is
-// an answer's, with weight 0.8^(i-1) [Medusa §2.2.1, PPD]. Where a base has several chains
-// (`members`) their final states are averaged before the head, which is the mean of their logits.
+// an answer's, with weight 0.8^(i-1) [Medusa §2.2.1, PPD]. A guess may be `members` rows, next to
+// each other in the trunk's steps: the mean of their final states goes to the head, which is the
+// mean of their logits; or a sum with weights that are learned [PPD, appendix B.6].
 // A batch goes through the trunk in pieces of at most FR_RIDING_ROWS attached rows, so that
 // memory does not grow with how many short texts a batch holds.
 #ifndef FR_TRAIN_RIDING_H
@@ -13,7 +14,7 @@
 #include "train/loss.h"
 #include "train/trunk.h"
 
-enum { FR_RIDING_ROWS = 1024, FR_RIDING_POINTS = 64, FR_RIDING_DEPTH = 3 };
+enum { FR_RIDING_ROWS = 1024, FR_RIDING_POINTS = 64, FR_RIDING_DEPTH = 3, FR_RIDING_GUESSES = 7 };
 
 typedef struct fr_riding fr_riding;
 struct fr_riding { // embedded first in a learner's own struct
@@ -21,7 +22,10 @@ struct fr_riding { // embedded first in a learner's own struct
     void (*enter)(fr_riding *a); // sets trunk.in of the chains that hang there
     void (*leave)(fr_riding *a); // adds what trunk.dx says to the parameters' gradients
     int points;                  // most bases of a sample
-    int members;                 // chains of a base
+    int guesses, members;        // of a base; rows of a guess
+    int weights;                 // parameter [guesses * members], of the sum; -1: the mean
+    int head;                    // parameter [V'][d], a head of its own [B.4]; -1: the target's
+    bool hard;                   // learns the tokens that came, not the target's laws
     fr_trunk_context context;
     fr_trunk trunk;
     fr_loss loss;
@@ -30,7 +34,7 @@ struct fr_riding { // embedded first in a learner's own struct
     int n_bases, max_bases;
     int *sample, *row; // [max_bases] number in the batch; row of the sample
     int *first;        // [FR_BATCH_SAMPLES] rows of the context before each sample's
-    // Of a piece, [steps * bases] rows, those of a step together.
+    // Of a piece, [guesses * bases] rows, those of a guess together.
     int at, n, max_piece; // its bases
     float *state, *dstate;
     fr_loss_row *want;
@@ -38,8 +42,9 @@ struct fr_riding { // embedded first in a learner's own struct
     size_t bytes; // of the lists and states
 };
 
-// After `learner`, `enter`, `leave`, points and members are set. taps: residuals that `enter` reads
-// of the context. FR_EUNSUP, FR_ENOMEM; an error leaves what fr_riding_close takes away.
+// After all from `learner` to `hard` is set; shape->steps is guesses * members. taps: residuals
+// that `enter` reads of the context. FR_EUNSUP, FR_ENOMEM; an error leaves what fr_riding_close
+// takes away.
 fr_status fr_riding_open(fr_riding *a, const fr_learner_config *config, const fr_trunk_shape *shape,
                          const int *taps, int n_taps, fr_error *err);
 void fr_riding_close(fr_riding *a); // all but the learner's own; parameters too
@@ -49,7 +54,7 @@ size_t fr_riding_bytes(const fr_riding *a);
 void fr_riding_learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally);
 void fr_riding_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally);
 
-// Tokens to draft: `asked`, or the default where it is 0. FR_EARG: more than a chain holds.
+// Tokens to draft: `asked`, or the default where it is 0. FR_EARG: more than a tally counts.
 fr_status fr_riding_depth(int *depth, int asked, fr_error *err);
 // Reads "KEY=N" with N in [min, max]. False: another key or number.
 bool fr_riding_option(const char *option, const char *key, int min, int max, int *value);

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { JUDGEMENTS = 20 };                 // of a training, without the first
-static const double judging_share = 0.05; // of the time, at most
+enum { JUDGEMENTS = 20, LEAST_APART = 10 }; // of a training, without the first; in steps
+static const double judging_share = 0.05;   // of the time, at most
 static const double norm_most = 1;
 
 // ---------------------------------------------------------------- where it stands
@@ -114,7 +114,7 @@ static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
 static void plan_judgement(fr_train *t) {
     fr_train_state *s = &t->state;
     const uint64_t every = t->config.steps / JUDGEMENTS;
-    s->next_judgement = s->step + (every ? every : 1);
+    s->next_judgement = s->step + (every > LEAST_APART ? every : LEAST_APART);
     const double share = seconds_to_learn(t) / JUDGEMENTS, least = t->judging / judging_share;
     s->next_seconds = s->seconds + (share > least ? share : least);
 }

@@ -3,6 +3,15 @@
 #include "train/layers.h"
 #include <string.h>
 
+fr_trunk_shape fr_trunk_chain(int steps) {
+    fr_trunk_shape s = {.steps = steps, .exits = 1};
+    for (int i = 0; i < steps; i++) {
+        s.ahead[i] = i + 1;
+        s.sees[i] = (2u << i) - 1;
+    }
+    return s;
+}
+
 static int steps_at(const fr_trunk *t, int layer) { // of a chain, that the layer computes
     int n = 0;
     while (n < t->shape.steps && t->shape.entry[n] <= layer)
@@ -82,17 +91,24 @@ static void finish_heads_back(const fr_trunk *t, float *dx, const float *plain, 
     if (gain) fr_frozen_norm_backward(dx, false, dx, plain, gain, c->eps, n * heads, c->head_dim);
 }
 
-// Keys, values or their gradients by step of attention.h, which counts attached rows from 2. Alone,
-// a row has one step behind the context, its own.
-static void by_step(const fr_trunk *t, float *of[FR_UNROLLED_STEPS + 1], float *x, int step) {
-    const fr_config *c = &t->m->config;
-    const size_t stride = (size_t)t->chains.n * (size_t)c->n_kv * (size_t)c->head_dim;
-    for (int j = 0; j <= step; j++)
-        of[2 + (t->shape.alone ? 0 : j)] = x + (size_t)j * stride;
+static size_t key_width(const fr_trunk *t) {
+    return (size_t)t->m->config.n_kv * (size_t)t->m->config.head_dim;
+}
+
+// Keys, values or their gradients that a step sees, as attention.h numbers them (from 2); returns
+// the last number.
+static int by_step(const fr_trunk *t, float *of[FR_ATTENTION_STEPS + 1], float *x, float *prefix,
+                   int layer, int step) {
+    const size_t stride = (size_t)t->chains.n * key_width(t);
+    int last = 1;
+    for (int j = 0; j < steps_at(t, layer); j++)
+        if (t->shape.sees[step] >> j & 1) of[++last] = x + (size_t)j * stride;
+    if (t->shape.prefix) of[++last] = prefix + (size_t)step * stride;
+    return last;
 }
 
 typedef struct step_keys {
-    float *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];
+    float *k[FR_ATTENTION_STEPS + 1], *v[FR_ATTENTION_STEPS + 1];
 } step_keys;
 
 // Row `step` (from 0) of all chains; `keys` holds what the result points to.
@@ -100,10 +116,9 @@ static fr_attention_step attention_of(const fr_trunk *t, int layer, int step, st
     const fr_trunk_tape *at = tape_of(t, layer);
     const fr_config *c = &t->m->config;
     const size_t first = (size_t)step * (size_t)t->chains.n, heads = (size_t)c->n_head;
-    by_step(t, keys->k, at->k, step);
-    by_step(t, keys->v, at->v, step);
+    by_step(t, keys->k, at->k, t->own_k, layer, step);
     return (fr_attention_step){.bases = &t->chains,
-                               .step = t->shape.alone ? 2 : step + 2,
+                               .step = by_step(t, keys->v, at->v, t->own_v, layer, step),
                                .q = at->q + first * heads * (size_t)c->head_dim,
                                .k0 = t->context->k + fr_trunk_context_at(t->context, layer),
                                .v0 = t->context->v + fr_trunk_context_at(t->context, layer),
@@ -111,6 +126,33 @@ static fr_attention_step attention_of(const fr_trunk *t, int layer, int step, st
                                .v = keys->v,
                                .o = at->o + first * heads * (size_t)c->head_dim,
                                .lse = at->lse + first * heads};
+}
+
+// ---------------------------------------------------------------- prefix
+static const float *prefix_at(const fr_trunk *t, int layer) {
+    return t->prefix +
+           (size_t)(layer - t->shape.entry[0]) * 2 * (size_t)t->shape.steps * key_width(t);
+}
+
+// Every chain gets keys and values of its own.
+static void deal_prefix(const fr_trunk *t, int layer) {
+    const size_t width = key_width(t), chains = (size_t)t->chains.n, steps = (size_t)t->shape.steps;
+    const float *from = prefix_at(t, layer);
+    for (size_t r = 0; r < steps * chains; r++) {
+        const size_t step = r / chains;
+        memcpy(t->own_k + r * width, from + step * width, width * sizeof *from);
+        memcpy(t->own_v + r * width, from + (steps + step) * width, width * sizeof *from);
+    }
+}
+
+static void collect_prefix(const fr_trunk *t, int layer) {
+    const size_t width = key_width(t), chains = (size_t)t->chains.n, steps = (size_t)t->shape.steps;
+    float *to = t->dprefix + (prefix_at(t, layer) - t->prefix);
+    for (size_t r = 0; r < steps * chains; r++) {
+        const size_t step = r / chains;
+        fr_rows_add_one(to + step * width, t->own_dk + r * width, (int)width);
+        fr_rows_add_one(to + (steps + step) * width, t->own_dv + r * width, (int)width);
+    }
 }
 
 // ---------------------------------------------------------------- forward
@@ -136,6 +178,7 @@ static void layer_forward(fr_trunk *t, int layer) {
     finish_heads(t, at->q, at->q_plain, l->q_bias, l->q_norm, n, c->n_head);
     finish_heads(t, at->k, at->k_plain, l->k_bias, l->k_norm, n, c->n_kv);
     if (l->v_bias) fr_bias_forward(at->v, l->v_bias, n, c->n_kv * c->head_dim);
+    if (t->shape.prefix) deal_prefix(t, layer);
     for (int i = 0; i < steps_at(t, layer); i++) {
         step_keys keys;
         const fr_attention_step step = attention_of(t, layer, i, &keys);
@@ -158,7 +201,20 @@ static void place_rows(fr_trunk *t) {
     for (int context = 0; context < b->contexts; context++)
         for (int c = b->base0[context]; c < b->base0[context + 1]; c++)
             for (int i = 0; i < t->shape.steps; i++)
-                t->place[i * b->n + c] = b->row[c] - b->row0[context] + i + 1;
+                t->place[i * b->n + c] = b->row[c] - b->row0[context] + t->shape.ahead[i];
+}
+
+static bool is_exit(const fr_trunk *t, int layer) {
+    return layer >= t->m->config.n_layer - t->shape.exits;
+}
+
+static void take_mean(const fr_trunk *t) {
+    const fr_config *c = &t->m->config;
+    const int n = t->shape.steps * t->chains.n;
+    memcpy(t->mean, t->out, (size_t)n * (size_t)c->d * sizeof *t->mean);
+    for (int l = c->n_layer - t->shape.exits; l < c->n_layer - 1; l++)
+        fr_rows_add(t->mean, tape_of(t, l + 1)->x, n, c->d);
+    fr_rows_scale(t->mean, 1 / (float)t->shape.exits, n, c->d);
 }
 
 void fr_trunk_forward(fr_trunk *t) {
@@ -168,7 +224,8 @@ void fr_trunk_forward(fr_trunk *t) {
         load(t, &t->m->layers[l]);
         layer_forward(t, l);
     }
-    norm(t, t->final, t->out, t->m->output_norm, t->shape.steps * t->chains.n);
+    take_mean(t);
+    norm(t, t->final, t->mean, t->m->output_norm, t->shape.steps * t->chains.n);
 }
 
 // ---------------------------------------------------------------- backward
@@ -189,19 +246,25 @@ static void attention_back(fr_trunk *t, int layer) {
     const fr_trunk_tape *at = tape_of(t, layer);
     const int n = rows_at(t, layer);
     const size_t q_width = (size_t)c->n_head * (size_t)c->head_dim;
-    const size_t key_bytes = (size_t)n * (size_t)c->n_kv * (size_t)c->head_dim * sizeof(float);
+    const size_t key_bytes = (size_t)n * key_width(t) * sizeof(float);
     product_back(t, t->d_o, false, t->dx, t->wo, &l->o, n);
     memset(t->dk, 0, key_bytes);
     memset(t->dv, 0, key_bytes);
+    if (t->shape.prefix) {
+        deal_prefix(t, layer);
+        memset(t->own_dk, 0, key_bytes);
+        memset(t->own_dv, 0, key_bytes);
+    }
     for (int i = steps_at(t, layer) - 1; i >= 0; i--) {
         step_keys keys, into;
         const fr_attention_step step = attention_of(t, layer, i, &keys);
         const size_t first = (size_t)i * (size_t)t->chains.n * q_width;
-        by_step(t, into.k, t->dk, i);
-        by_step(t, into.v, t->dv, i);
+        by_step(t, into.k, t->dk, t->own_dk, layer, i);
+        by_step(t, into.v, t->dv, t->own_dv, layer, i);
         fr_attention_backward(&t->attention, &step, t->d_o + first, t->dq + first, NULL, NULL,
                               into.k, into.v);
     }
+    if (t->shape.prefix) collect_prefix(t, layer);
     finish_heads_back(t, t->dq, at->q_plain, l->q_norm, n, c->n_head);
     finish_heads_back(t, t->dk, at->k_plain, l->k_norm, n, c->n_kv);
     product_back(t, t->s, false, t->dq, t->wq, &l->q, n);
@@ -212,12 +275,15 @@ static void attention_back(fr_trunk *t, int layer) {
 
 void fr_trunk_backward(fr_trunk *t) {
     const fr_config *c = &t->m->config;
-    fr_frozen_norm_backward(t->dx, false, t->dx, t->out, t->m->output_norm, c->eps,
-                            t->shape.steps * t->chains.n, c->d);
+    const int n = t->shape.steps * t->chains.n;
+    fr_frozen_norm_backward(t->dx, false, t->dx, t->mean, t->m->output_norm, c->eps, n, c->d);
+    fr_rows_scale(t->dx, 1 / (float)t->shape.exits, n, c->d);
+    memcpy(t->mean, t->dx, (size_t)n * (size_t)c->d * sizeof *t->mean);
     // Below a row's entry its part of dx is left as it is: the gradient into its input.
     for (int l = c->n_layer - 1; l >= t->shape.entry[0]; l--) {
         load(t, &t->m->layers[l]);
         ffn_back(t, l);
         attention_back(t, l);
+        if (is_exit(t, l - 1)) fr_rows_add(t->dx, t->mean, n, c->d);
     }
 }

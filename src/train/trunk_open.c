@@ -58,9 +58,14 @@ static size_t deal_all(fr_trunk *t) {
     size_t used = 0;
     for (int l = t->shape.entry[0]; l < c->n_layer; l++)
         deal_tape(t, &used, l);
-    float **const of_d[] = {&t->in, &t->final, &t->dx, &t->out, &t->s};
+    float **const of_d[] = {&t->in, &t->final, &t->dx, &t->out, &t->mean, &t->s};
     for (size_t i = 0; i < sizeof of_d / sizeof *of_d; i++)
         deal(t, &used, of_d[i], n * d);
+    if (t->shape.prefix) {
+        float **const of_keys[] = {&t->own_k, &t->own_v, &t->own_dk, &t->own_dv};
+        for (size_t i = 0; i < sizeof of_keys / sizeof *of_keys; i++)
+            deal(t, &used, of_keys[i], n * kv);
+    }
     deal(t, &used, &t->h, n * ff);
     deal(t, &used, &t->dq, n * q);
     deal(t, &used, &t->d_o, n * q);
@@ -121,6 +126,8 @@ fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk
                         fr_gemm *gemm, fr_error *err) {
     const fr_config *c = &context->m->config;
     assert(shape->steps > 0 && shape->steps <= FR_TRUNK_STEPS && context->from == shape->entry[0]);
+    assert(shape->exits > 0 && shape->exits <= c->n_layer - shape->entry[shape->steps - 1]);
+    assert(!shape->prefix || shape->entry[shape->steps - 1] == shape->entry[0]);
     *t = (fr_trunk){.m = context->m, .context = context, .gemm = gemm, .shape = *shape};
     fr_status st = check_target(t->m, shape->entry[0], positions_of(t), err);
     if (!st)

@@ -17,6 +17,8 @@
 #include "train/attention.h"
 #include "train/param.h"
 
+enum { FR_UNROLLED_STEPS = 8 };
+
 typedef struct fr_unrolled_shape {
     int d, n_head, n_kv, head_dim, d_ff;
     float rope_base;

@@ -547,6 +547,27 @@ static void accuracy_is_counted_by_distance(void **state) {
         }
     }
     json_decref(root);
+    snprintf(rest, sizeof rest,
+             "--prompts %s --drafter prompt-lookup,none -n 40 --json --quiet --plot acc.svg",
+             prompts);
+    run_line(&s, with_model("accuracy", rest));
+    assert_int_equal(s.code, 0);
+    root = parse(&s);
+    const json_t *both = json_object_get(root, "drafters");
+    assert_int_equal(json_array_size(both), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *one = json_array_get(both, i);
+        const char *want = i ? "none" : "prompt-lookup";
+        const json_t *first = json_array_get(json_object_get(one, "distance"), 0);
+        const double top = json_number_value(json_array_get(json_object_get(first, "k"), 9));
+        assert_string_equal(json_string_value(json_object_get(one, "drafter")), want);
+        assert_true(i ? top == 0 : top > 0);
+    }
+    json_decref(root);
+    assert_int_equal(access("acc.svg", R_OK), 0);
+    remove("acc.svg");
+    snprintf(rest, sizeof rest, "--prompts %s --drafter prompt-lookup,nobody", prompts);
+    expect(with_model("accuracy", rest), 2, "nobody");
     expect(with_model("accuracy", ""), 2, "--prompts");
 }
 

@@ -102,6 +102,9 @@ typedef struct variant {
 static const variant variants[] = {
     {"ppd", {NULL}, -1},
     {"ppd", {"ensemble=2", "points=200"}, -1},
+    {"ppd", {"ensemble=2", "mask=decoder", "weights=1"}, -1},
+    {"ppd", {"ensemble=2", "mask=encoder", "exits=2"}, -1},
+    {"ppd", {"prefix=1", "head=1", "distil=0"}, -1},
     {"hidden-transfer", {"layers=1/2/2"}, -1},
     {"hidden-transfer", {"layers=1/1/3", "masked=1"}, -1},
     {"hidden-transfer", {"layers=1/2/3", "step=2"}, 1},
@@ -110,8 +113,10 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 
 static void begin_anywhere(job *j) {
     fr_params *p = &j->learner->params;
-    for (int i = 0; i < p->n; i++)
-        fr_param_random(p, i, strcmp(j->learner->name, "ppd") ? 0.05f : 1, 3);
+    for (int i = 0; i < p->n; i++) {
+        const bool vectors = !strcmp(p->item[i].name, "ppd.vectors");
+        fr_param_random(p, i, vectors ? 1 : strncmp(p->item[i].name, "ppd", 3) ? 0.05f : 0.3f, 3);
+    }
 }
 
 // ---------------------------------------------------------------- gradients
@@ -182,8 +187,8 @@ static void pieces_add_up(void **state) {
 // A text of three tokens in turn: what comes is a function of the distance and the last token.
 static void one_text_can_be_learned(void **state) {
     (void)state;
-    static const double rates[] = {0.1, 0.1, 0.01, 0.01};
-    for (int v = 0; v < 4; v++) {
+    static const double rates[] = {0.1, 0.1, 0.05, 0.1, 0.05, 0.01, 0.01};
+    for (int v = 0; v < 7; v++) {
         job *j = open_job(variants[v].name, variants[v].options);
         fr_params *p = &j->learner->params;
         j->batch.n = 1;
@@ -420,7 +425,9 @@ static void wrong_settings_are_named(void **state) {
     static const struct {
         const char *name, *option, *why;
     } wrong[] = {
-        {"ppd", "ensemble=9", "ensemble=1 to 8"},
+        {"ppd", "ensemble=11", "ensemble=1 to 10"},
+        {"ppd", "mask=other", "mask=ensemble, decoder or encoder"},
+        {"ppd", "exits=5", "exits=1 to 4"},
         {"ppd", "points=0", "points=1 to 1024"},
         {"ppd", "layers=1/2/3", "ppd knows"},
         {"hidden-transfer", "layers=1/2", "expected 3 layers"},

@@ -23,14 +23,21 @@ typedef struct kind {
     fr_tiny_options model;
     int entry[STEPS];
     bool alone;
+    uint32_t sees[STEPS]; // {0}: a chain
+    int exits;
+    bool prefix;
 } kind;
 static const kind kinds[] = {
-    {{.arch = "llama"}, {0, 0, 0}, false},
-    {{.arch = "qwen2", .n_kv = 1}, {0, 0, 0}, false},
-    {{.arch = "qwen3"}, {1, 1, 2}, false},
-    {{.arch = "llama", .n_kv = 4}, {1, 2, 2}, true},
+    {{.arch = "llama"}, .entry = {0, 0, 0}},
+    {{.arch = "qwen2", .n_kv = 1}, .entry = {0, 0, 0}},
+    {{.arch = "qwen3"}, .entry = {1, 1, 2}},
+    {{.arch = "llama", .n_kv = 4}, .entry = {1, 2, 2}, .alone = true},
+    // From here on such as no pass of the engine computes.
+    {{.arch = "llama"}, .entry = {0, 0, 0}, .sees = {1, 7, 7}},
+    {{.arch = "qwen2", .n_kv = 2}, .entry = {1, 1, 1}, .sees = {3, 3, 5}, .exits = 2},
+    {{.arch = "qwen3"}, .entry = {0, 0, 0}, .prefix = true},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { KINDS = sizeof kinds / sizeof *kinds, ENGINE_KINDS = 4 };
 
 typedef struct world {
     fr_opened opened; // a tiny model, or
@@ -41,6 +48,7 @@ typedef struct world {
     fr_gemm *gemm;
     fr_trunk_context context;
     fr_trunk trunk;
+    float *prefix, *dprefix; // NULL: none
     int32_t ids[SAMPLES][LONGEST];
 } world;
 
@@ -73,10 +81,30 @@ static void hang_chains(world *w) {
         t->in[i] = 2 * any(71, i);
 }
 
-static void open_trunk(world *w, const int *entry, bool alone) {
+static size_t prefix_size(const world *w) {
+    const fr_config *c = &w->m->config;
+    return (size_t)c->n_layer * 2 * STEPS * (size_t)(c->n_kv * c->head_dim);
+}
+
+static void take_prefix(world *w) {
+    w->prefix = fr_alloc_array(prefix_size(w), sizeof *w->prefix);
+    w->dprefix = fr_alloc_zero(prefix_size(w) * sizeof *w->dprefix);
+    for (size_t i = 0; i < prefix_size(w); i++)
+        w->prefix[i] = 2 * any(13, i);
+    w->trunk.prefix = w->prefix;
+    w->trunk.dprefix = w->dprefix;
+}
+
+static void open_trunk(world *w, const kind *k) {
     fr_error err = {0};
-    fr_trunk_shape shape = {.steps = STEPS, .alone = alone, .max_chains = CHAINS + 1};
+    const int *entry = k->entry;
+    fr_trunk_shape shape = fr_trunk_chain(STEPS);
     memcpy(shape.entry, entry, STEPS * sizeof *entry);
+    shape.max_chains = CHAINS + 1;
+    for (int i = 0; i < STEPS; i++)
+        if (k->alone || k->sees[i]) shape.sees[i] = k->alone ? 1u << i : k->sees[i];
+    if (k->exits) shape.exits = k->exits;
+    shape.prefix = k->prefix;
     for (int s = 0; s < SAMPLES; s++)
         fr_test_ids(w->ids[s], LONGEST, w->m->config.n_vocab < 256 ? w->m->config.n_vocab : 256,
                     (unsigned)s + 5);
@@ -84,6 +112,7 @@ static void open_trunk(world *w, const int *entry, bool alone) {
         fr_trunk_context_open(&w->context, w->m, entry[0], entry, STEPS, 40, &err) ||
         fr_trunk_open(&w->trunk, &shape, &w->context, w->gemm, &err))
         fail_msg("%s", err.text);
+    if (k->prefix) take_prefix(w);
     hang_chains(w);
 }
 
@@ -92,7 +121,7 @@ static void open_tiny(world *w, const kind *k, fr_type type) {
     *w = (world){.m = &w->opened.model};
     o.type = type;
     fr_opened_open(&w->opened, &o, &fr_kern_scalar, 2);
-    open_trunk(w, k->entry, k->alone);
+    open_trunk(w, k);
 }
 
 static void close_world(world *w) {
@@ -103,6 +132,7 @@ static void close_world(world *w) {
     fr_model_close(&w->file_model);
     fr_pool_close(w->pool);
     fr_gguf_close(w->gguf);
+    fr_free(w->prefix), fr_free(w->dprefix);
 }
 
 // ---------------------------------------------------------------- against the engine
@@ -145,7 +175,7 @@ static void run_engine(engine *e, const world *w, int c) {
             (fr_row){.kind = FR_ROW_VECTOR,
                      .vec = w->trunk.in + (size_t)(i * CHAINS + c) * (size_t)w->m->config.d,
                      .join = (int16_t)w->trunk.shape.entry[i],
-                     .parent = w->trunk.shape.alone ? 0 : i,
+                     .parent = w->trunk.shape.sees[i] == 1u << i ? 0 : i,
                      .pos = at + i + 1,
                      .wants = FR_WANT_FINAL};
     e->pass = (fr_pass){.rows = e->rows, .n_rows = STEPS + 1, .kv = &(fr_kv *){&e->kv}, .n_seq = 1};
@@ -178,7 +208,7 @@ static double distance(const world *w) {
 
 static void rows_are_those_of_the_engine(void **state) {
     (void)state;
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < ENGINE_KINDS; k++) {
         world w;
         open_tiny(&w, &kinds[k], FR_TYPE_F32);
         fr_trunk_forward(&w.trunk);
@@ -267,7 +297,7 @@ static void rows_of_a_real_model_are_close(void **state) {
         fr_model_open(&w.file_model, w.gguf, kern, w.pool, FR_WEIGHTS_PACKED, NULL, NULL, &err))
         fail_msg("%s", err.text);
     const int last = w.m->config.n_layer;
-    open_trunk(&w, (const int[]){last - 2, last - 2, last - 1}, false);
+    open_trunk(&w, &(kind){.entry = {last - 2, last - 2, last - 1}});
     // Residuals of the text, which a real model's layers expect.
     for (int i = 0; i < STEPS; i++)
         for (int c = 0; c < CHAINS; c++) {
@@ -291,16 +321,16 @@ static double objective(const world *w) {
     return sum;
 }
 
-// The slope of one row's input along the gradient's signs (from 0) or along random ones.
-static void check_row(world *w, const float *gradient, int row, unsigned from) {
-    const size_t d = (size_t)w->m->config.d, first = (size_t)row * d;
+// The slope of n inputs along the gradient's signs (from 0) or along random ones.
+static void check_slope(world *w, float *x, const float *gradient, size_t n, const char *what,
+                        int number, unsigned from) {
     const double h = from ? 4e-3 : 1e-3;
-    float *x = w->trunk.in + first, *before = fr_alloc_array(d, sizeof *before);
+    float *before = fr_alloc_array(n, sizeof *before);
     double slope = 0, size = 0, value[2];
-    memcpy(before, x, d * sizeof *x);
+    memcpy(before, x, n * sizeof *x);
     for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < d; i++) {
-            const float g = gradient[first + i];
+        for (size_t i = 0; i < n; i++) {
+            const float g = gradient[i];
             const double to = from ? (any(from, i) > 0 ? 1 : -1) : g > 0 ? 1 : -1;
             x[i] = (float)((double)before[i] + (side ? h : -h) * to);
             slope += side ? to * (double)g : 0;
@@ -309,12 +339,12 @@ static void check_row(world *w, const float *gradient, int row, unsigned from) {
         fr_trunk_forward(&w->trunk);
         value[side] = objective(w);
     }
-    memcpy(x, before, d * sizeof *x);
+    memcpy(x, before, n * sizeof *x);
     fr_free(before);
     const double want = (value[1] - value[0]) / (2 * h);
     assert_true(size > 0);
     if (!(fabs(slope - want) <= 3e-3 * size))
-        fail_msg("row %d: slope %g by the gradient, %g by differences", row, slope, want);
+        fail_msg("%s %d: slope %g by the gradient, %g by differences", what, number, slope, want);
 }
 
 static void gradients_are_those_of_differences(void **state) {
@@ -328,12 +358,67 @@ static void gradients_are_those_of_differences(void **state) {
             w.trunk.dx[i] = any(3, i);
         fr_trunk_backward(&w.trunk);
         memcpy(gradient, w.trunk.dx, size_of(&w) * sizeof *gradient);
-        for (int row = 0; row < STEPS * CHAINS; row++)
-            for (unsigned from = 0; from < 2; from++)
-                check_row(&w, gradient, row, from);
+        const size_t d = (size_t)w.m->config.d, part = kinds[k].prefix ? prefix_size(&w) / 8 : 0;
+        for (unsigned from = 0; from < 2; from++) {
+            for (int row = 0; row < STEPS * CHAINS; row++)
+                check_slope(&w, w.trunk.in + (size_t)row * d, gradient + (size_t)row * d, d, "row",
+                            row, from);
+            for (int i = 0; i < 8 && part; i++)
+                check_slope(&w, w.prefix + (size_t)i * part, w.dprefix + (size_t)i * part, part,
+                            "part of the prefix", i, from);
+        }
         fr_free(gradient);
         close_world(&w);
     }
+}
+
+// In the last layer a row depends on those alone that it sees.
+static void rows_see_what_they_are_to_see(void **state) {
+    (void)state;
+    world w;
+    open_tiny(&w, &kinds[0], FR_TYPE_F32);
+    const int last = w.m->config.n_layer - 1;
+    close_world(&w);
+    open_tiny(&w, &(kind){{.arch = "llama"}, .entry = {last, last, last}, .sees = {3, 6, 7}},
+              FR_TYPE_F32);
+    const size_t d = (size_t)w.m->config.d, step = CHAINS * d;
+    float *before = fr_alloc_array(size_of(&w), sizeof *before);
+    for (size_t other = 0; other < STEPS; other++) {
+        fr_trunk_forward(&w.trunk);
+        memcpy(before, w.trunk.final, size_of(&w) * sizeof *before);
+        for (size_t i = 0; i < step; i++)
+            w.trunk.in[other * step + i] *= -1;
+        fr_trunk_forward(&w.trunk);
+        for (size_t s = 0; s < STEPS; s++)
+            for (size_t c = 0; c < CHAINS; c++)
+                assert_int_equal(!memcmp(before + s * step + c * d,
+                                         w.trunk.final + s * step + c * d, d * sizeof *before),
+                                 !(w.trunk.shape.sees[s] >> other & 1));
+    }
+    fr_free(before);
+    close_world(&w);
+}
+
+// Behind two layers, of the last of three: the mean of the residuals before and behind it.
+static void exits_are_averaged(void **state) {
+    (void)state;
+    world w;
+    open_tiny(&w, &(kind){{.arch = "llama"}, .entry = {1, 1, 1}, .exits = 2}, FR_TYPE_F32);
+    const int d = w.m->config.d, last = w.m->config.n_layer - 1;
+    fr_trunk_forward(&w.trunk);
+    const float *gain = w.m->output_norm, *x = w.trunk.tape[last - 1].x;
+    for (int r = 0; r < STEPS * CHAINS; r++) {
+        double sum = 0;
+        for (int k = r * d; k < (r + 1) * d; k++)
+            sum += pow(((double)x[k] + (double)w.trunk.out[k]) / 2, 2);
+        for (int k = 0; k < d; k++) {
+            const double mean = ((double)x[r * d + k] + (double)w.trunk.out[r * d + k]) / 2;
+            assert_float_equal(w.trunk.final[r * d + k],
+                               mean / sqrt(sum / d + (double)w.m->config.eps) * (double)gain[k],
+                               1e-4);
+        }
+    }
+    close_world(&w);
 }
 
 static void gemma_is_refused(void **state) {
@@ -341,7 +426,8 @@ static void gemma_is_refused(void **state) {
     world w = {.m = &w.opened.model};
     fr_error err;
     fr_opened_open(&w.opened, &(fr_tiny_options){.arch = "gemma3"}, &fr_kern_scalar, 1);
-    const fr_trunk_shape shape = {.steps = 1, .max_chains = 1};
+    fr_trunk_shape shape = fr_trunk_chain(1);
+    shape.max_chains = 1;
     assert_int_equal(fr_trunk_context_open(&w.context, w.m, 0, NULL, 0, 16, &err), FR_OK);
     assert_int_equal(fr_gemm_open(&w.gemm, 1, FR_GEMM_F32, &err), FR_OK);
     assert_int_equal(fr_trunk_open(&w.trunk, &shape, &w.context, w.gemm, &err), FR_EUNSUP);
@@ -356,6 +442,8 @@ int main(void) {
         cmocka_unit_test(taps_are_what_maps_read),
         cmocka_unit_test(rows_of_a_real_model_are_close),
         cmocka_unit_test(gradients_are_those_of_differences),
+        cmocka_unit_test(rows_see_what_they_are_to_see),
+        cmocka_unit_test(exits_are_averaged),
         cmocka_unit_test(gemma_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

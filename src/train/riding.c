@@ -27,7 +27,8 @@ static void choose_bases(fr_riding *a, int sample, const uint64_t *noise) {
     int64_t count = 0, seen = 0, taken = 0;
     for (int row = 0; row < s->n; row++)
         count += may_be_base(s, row);
-    const int64_t points = count < a->points ? count : a->points;
+    const int most = noise ? a->points : least(a->points, FR_RIDING_JUDGED);
+    const int64_t points = count < most ? count : most;
     for (int row = 0; row < s->n && taken < points; row++) {
         if (!may_be_base(s, row)) continue;
         const uint64_t place = (uint64_t)sample << 32 | (uint64_t)row;

@@ -14,14 +14,20 @@
 #include "train/loss.h"
 #include "train/trunk.h"
 
-enum { FR_RIDING_ROWS = 1024, FR_RIDING_POINTS = 64, FR_RIDING_DEPTH = 3, FR_RIDING_GUESSES = 7 };
+enum {
+    FR_RIDING_ROWS = 1024,
+    FR_RIDING_POINTS = 64,
+    FR_RIDING_JUDGED = 24,
+    FR_RIDING_DEPTH = 3,
+    FR_RIDING_GUESSES = 7
+};
 
 typedef struct fr_riding fr_riding;
 struct fr_riding { // embedded first in a learner's own struct
     fr_learner learner;
     void (*enter)(fr_riding *a); // sets trunk.in of the chains that hang there
     void (*leave)(fr_riding *a); // adds what trunk.dx says to the parameters' gradients
-    int points;                  // most bases of a sample
+    int points;                  // most bases of a sample; judging, at most FR_RIDING_JUDGED
     int guesses, members;        // of a base; rows of a guess
     int weights;                 // parameter [guesses * members], of the sum; -1: the mean
     int head;                    // parameter [V'][d], a head of its own [B.4]; -1: the target's

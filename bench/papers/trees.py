@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Tokens a pass by rows of a pass, for PPD's dynamic, static and random sparse trees (PPD, arXiv 2405.18628, figure 8).
+
+Runs `forerun bench` with planned trees of each shape and size. "free rows" is the speed-up that the same tokens a pass
+would be where rows cost nothing, as on the papers' GPUs: tokens a pass itself. "here" is what the clock says.
+
+    bench/papers/trees.py --model MODEL.gguf --prompts prompts.jsonl --drafter ppd --rows 8,16,32,60,105
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+SHAPES = "dynamic", "static", "random"
+
+
+def measure(args, shape, rows):
+    """(tokens a pass, speed-up) of planned trees."""
+    command = [args.bin, "bench", "-m", args.model, "--prompts", args.prompts, "--limit", str(args.limit), "-n",
+               str(args.tokens), "--drafters", args.drafter, "--no-adapt", "--draft-opt", "tree=" + shape,
+               "--draft-opt", "rows=%d" % rows, "--json", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("trees: %s\n%s" % (" ".join(command), done.stderr))
+    found = [r for r in json.loads(done.stdout)["runs"] if r["drafter"] == args.drafter][0]
+    return found["tokens_per_pass"], found["speedup"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default="build/forerun")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--prompts", required=True)
+    parser.add_argument("--drafter", default="ppd")
+    parser.add_argument("--rows", default="8,16,32,60,105")
+    parser.add_argument("--limit", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=64)
+    args = parser.parse_args()
+    print("%5s" % "rows" + "".join("  %22s" % s for s in SHAPES))
+    print("%5s" % "" + "  %10s %11s" % ("free rows", "here") * len(SHAPES))
+    for rows in map(int, args.rows.split(",")):
+        cells = [measure(args, shape, rows) for shape in SHAPES]
+        print("%5d" % rows + "".join("  %10.2f %10.2fx" % (tokens, speed) for tokens, speed in cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()

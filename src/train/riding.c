@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const double step_weight = 0.8;
 
@@ -191,6 +192,12 @@ static fr_status take_memory(fr_riding *a, fr_error *err) {
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
 }
 
+// A third of the machine's memory may go into weights as floats.
+static bool has_room(const fr_model *m, int from) {
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return (double)fr_trunk_weight_bytes(m, from) < memory / 3;
+}
+
 fr_status fr_riding_open(fr_riding *a, const fr_learner_config *config, const fr_trunk_shape *shape,
                          const int *taps, int n_taps, fr_error *err) {
     fr_learner *l = &a->learner;
@@ -200,6 +207,7 @@ fr_status fr_riding_open(fr_riding *a, const fr_learner_config *config, const fr
     a->max_bases = least(a->points * FR_BATCH_SAMPLES, config->max_rows);
     a->max_piece = least(piece, a->max_bases);
     of.max_chains = a->max_piece;
+    of.keeps = has_room(config->target, shape->entry[0]);
     fr_status st = fr_trunk_context_open(&a->context, config->target, shape->entry[0], taps, n_taps,
                                          config->max_rows, err);
     if (!st) st = fr_trunk_open(&a->trunk, &of, &a->context, l->gemm, err);

@@ -34,10 +34,21 @@ static void dequantise(float *to, const fr_matrix *w) {
         fr_matrix_row(w, r, to + (size_t)r * (size_t)w->k);
 }
 
-static void load(const fr_trunk *t, const fr_layer *l) {
-    dequantise(t->wq, &l->q), dequantise(t->wk, &l->k), dequantise(t->wv, &l->v);
-    dequantise(t->wo, &l->o);
-    dequantise(t->wgate, &l->gate), dequantise(t->wup, &l->up), dequantise(t->wdown, &l->down);
+static void load(const fr_trunk_weights *w, const fr_layer *l) {
+    dequantise(w->q, &l->q), dequantise(w->k, &l->k), dequantise(w->v, &l->v);
+    dequantise(w->o, &l->o);
+    dequantise(w->gate, &l->gate), dequantise(w->up, &l->up), dequantise(w->down, &l->down);
+}
+
+void fr_trunk_load(fr_trunk *t) {
+    for (int l = t->shape.entry[0]; l < t->m->config.n_layer && t->shape.keeps; l++)
+        load(&t->weights[l - t->shape.entry[0]], &t->m->layers[l]);
+}
+
+static const fr_trunk_weights *weights_of(const fr_trunk *t, int layer) {
+    if (t->shape.keeps) return &t->weights[layer - t->shape.entry[0]];
+    load(t->weights, &t->m->layers[layer]);
+    return t->weights;
 }
 
 // y (+)= x Wᵀ, W being the matrix `of` in floats.
@@ -166,15 +177,16 @@ static void enter(const fr_trunk *t, int layer) {
 }
 
 static void layer_forward(fr_trunk *t, int layer) {
+    const fr_trunk_weights *w = weights_of(t, layer);
     const fr_config *c = &t->m->config;
     const fr_layer *l = &t->m->layers[layer];
     const fr_trunk_tape *at = tape_of(t, layer);
     const int n = rows_at(t, layer);
     const size_t bytes = (size_t)n * (size_t)c->d * sizeof(float);
     norm(t, t->s, at->x, l->attn_norm, n);
-    product(t, at->q, t->s, t->wq, &l->q, n, false);
-    product(t, at->k, t->s, t->wk, &l->k, n, false);
-    product(t, at->v, t->s, t->wv, &l->v, n, false);
+    product(t, at->q, t->s, w->q, &l->q, n, false);
+    product(t, at->k, t->s, w->k, &l->k, n, false);
+    product(t, at->v, t->s, w->v, &l->v, n, false);
     finish_heads(t, at->q, at->q_plain, l->q_bias, l->q_norm, n, c->n_head);
     finish_heads(t, at->k, at->k_plain, l->k_bias, l->k_norm, n, c->n_kv);
     if (l->v_bias) fr_bias_forward(at->v, l->v_bias, n, c->n_kv * c->head_dim);
@@ -185,15 +197,15 @@ static void layer_forward(fr_trunk *t, int layer) {
         fr_attention_forward(&t->attention, &step);
     }
     memcpy(at->y, at->x, bytes);
-    product(t, at->y, at->o, t->wo, &l->o, n, true);
+    product(t, at->y, at->o, w->o, &l->o, n, true);
     if (l->o_bias) fr_bias_forward(at->y, l->o_bias, n, c->d);
     norm(t, t->s, at->y, l->ffn_norm, n);
-    product(t, at->gate, t->s, t->wgate, &l->gate, n, false);
-    product(t, at->up, t->s, t->wup, &l->up, n, false);
+    product(t, at->gate, t->s, w->gate, &l->gate, n, false);
+    product(t, at->up, t->s, w->up, &l->up, n, false);
     fr_swiglu_forward(t->h, at->gate, at->up, n, c->d_ff);
     float *out = layer + 1 < c->n_layer ? tape_of(t, layer + 1)->x : t->out;
     memcpy(out, at->y, bytes);
-    product(t, out, t->h, t->wdown, &l->down, n, true);
+    product(t, out, t->h, w->down, &l->down, n, true);
 }
 
 static void place_rows(fr_trunk *t) {
@@ -221,7 +233,6 @@ void fr_trunk_forward(fr_trunk *t) {
     place_rows(t);
     for (int l = t->shape.entry[0]; l < t->m->config.n_layer; l++) {
         enter(t, l);
-        load(t, &t->m->layers[l]);
         layer_forward(t, l);
     }
     take_mean(t);
@@ -229,25 +240,25 @@ void fr_trunk_forward(fr_trunk *t) {
 }
 
 // ---------------------------------------------------------------- backward
-static void ffn_back(fr_trunk *t, int layer) {
+static void ffn_back(fr_trunk *t, const fr_trunk_weights *w, int layer) {
     const fr_layer *l = &t->m->layers[layer];
     const fr_trunk_tape *at = tape_of(t, layer);
     const int n = rows_at(t, layer);
-    product_back(t, t->h, false, t->dx, t->wdown, &l->down, n);
+    product_back(t, t->h, false, t->dx, w->down, &l->down, n);
     fr_swiglu_backward(at->gate, at->up, t->h, at->gate, at->up, n, t->m->config.d_ff);
-    product_back(t, t->s, false, at->gate, t->wgate, &l->gate, n);
-    product_back(t, t->s, true, at->up, t->wup, &l->up, n);
+    product_back(t, t->s, false, at->gate, w->gate, &l->gate, n);
+    product_back(t, t->s, true, at->up, w->up, &l->up, n);
     norm_back(t, t->dx, t->s, at->y, l->ffn_norm, n);
 }
 
-static void attention_back(fr_trunk *t, int layer) {
+static void attention_back(fr_trunk *t, const fr_trunk_weights *w, int layer) {
     const fr_config *c = &t->m->config;
     const fr_layer *l = &t->m->layers[layer];
     const fr_trunk_tape *at = tape_of(t, layer);
     const int n = rows_at(t, layer);
     const size_t q_width = (size_t)c->n_head * (size_t)c->head_dim;
     const size_t key_bytes = (size_t)n * key_width(t) * sizeof(float);
-    product_back(t, t->d_o, false, t->dx, t->wo, &l->o, n);
+    product_back(t, t->d_o, false, t->dx, w->o, &l->o, n);
     memset(t->dk, 0, key_bytes);
     memset(t->dv, 0, key_bytes);
     if (t->shape.prefix) {
@@ -267,9 +278,9 @@ static void attention_back(fr_trunk *t, int layer) {
     if (t->shape.prefix) collect_prefix(t, layer);
     finish_heads_back(t, t->dq, at->q_plain, l->q_norm, n, c->n_head);
     finish_heads_back(t, t->dk, at->k_plain, l->k_norm, n, c->n_kv);
-    product_back(t, t->s, false, t->dq, t->wq, &l->q, n);
-    product_back(t, t->s, true, t->dk, t->wk, &l->k, n);
-    product_back(t, t->s, true, t->dv, t->wv, &l->v, n);
+    product_back(t, t->s, false, t->dq, w->q, &l->q, n);
+    product_back(t, t->s, true, t->dk, w->k, &l->k, n);
+    product_back(t, t->s, true, t->dv, w->v, &l->v, n);
     norm_back(t, t->dx, t->s, at->x, l->attn_norm, n);
 }
 
@@ -281,9 +292,9 @@ void fr_trunk_backward(fr_trunk *t) {
     memcpy(t->mean, t->dx, (size_t)n * (size_t)c->d * sizeof *t->mean);
     // Below a row's entry its part of dx is left as it is: the gradient into its input.
     for (int l = c->n_layer - 1; l >= t->shape.entry[0]; l--) {
-        load(t, &t->m->layers[l]);
-        ffn_back(t, l);
-        attention_back(t, l);
+        const fr_trunk_weights *w = weights_of(t, l);
+        ffn_back(t, w, l);
+        attention_back(t, w, l);
         if (is_exit(t, l - 1)) fr_rows_add(t->dx, t->mean, n, c->d);
     }
 }

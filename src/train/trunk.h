@@ -17,8 +17,8 @@
 // As layers of entry never fall with i, the rows that a layer computes are the first ones.
 //
 // Memory: the tape holds 4 (2 n_head head_dim + 2 n_kv head_dim + n_head + 2 d + 2 d_ff) bytes of
-// each attached row in each layer that computes it; beside it lie the weights of one layer in
-// floats, and what a few rows' width takes (`bytes` counts all).
+// each attached row in each layer that computes it; beside it lie the weights of one layer or of
+// all in floats, and what a few rows' width takes (`bytes` counts all).
 #ifndef FR_TRAIN_TRUNK_H
 #define FR_TRAIN_TRUNK_H
 #include "train/attention.h"
@@ -33,11 +33,16 @@ typedef struct fr_trunk_shape {
     uint32_t sees[FR_TRUNK_STEPS];
     int exits;
     bool prefix;
+    bool keeps; // all layers' weights stay in floats, 4 bytes each, instead of one layer's
     int max_chains;
 } fr_trunk_shape;
 
 // One row after the other, each a place further and seeing those before it; all enter at layer 0.
 fr_trunk_shape fr_trunk_chain(int steps);
+
+typedef struct fr_trunk_weights { // of a layer, in floats
+    float *q, *k, *v, *o, *gate, *up, *down;
+} fr_trunk_weights;
 
 typedef struct fr_trunk_tape { // of a layer; [rows that it computes][...]
     float *x;                  // [d] its input
@@ -72,8 +77,7 @@ typedef struct fr_trunk {
     float *mean;            // [steps * chains][d] of the exits' residuals; then its gradient
     float *own_k, *own_v;   // [steps * chains][n_kv head_dim] of the prefix at hand, for each chain
     float *own_dk, *own_dv; // their gradients
-    float *wq, *wk, *wv, *wo; // weights of the layer at hand
-    float *wgate, *wup, *wdown;
+    fr_trunk_weights *weights;         // [layers from entry[0]], or [1]: of the layer at hand
     float *s, *h, *dq, *d_o, *dk, *dv; // [steps * chains][...] scratch
     float *block;                      // all the floats
     int *numbers;                      // all the ints
@@ -85,7 +89,10 @@ typedef struct fr_trunk {
 fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk_context *context,
                         fr_gemm *gemm, fr_error *err);
 void fr_trunk_close(fr_trunk *t); // {0} is fine
+// Bytes of a target's weights from a layer on, in floats: what `keeps` takes.
+size_t fr_trunk_weight_bytes(const fr_model *m, int from);
 
+void fr_trunk_load(fr_trunk *t);    // the weights that are kept; fr_trunk_open does it
 void fr_trunk_forward(fr_trunk *t); // in → final
 // dx: the gradient into `final` becomes that into `in`. Once after each forward pass.
 void fr_trunk_backward(fr_trunk *t);

@@ -48,6 +48,36 @@ static int positions_of(const fr_trunk *t) {
     return t->context->max_rows + t->shape.steps;
 }
 
+static int layers_of(const fr_trunk *t) {
+    return t->m->config.n_layer - t->shape.entry[0];
+}
+
+static int layers_kept(const fr_trunk *t) {
+    return t->shape.keeps ? layers_of(t) : 1;
+}
+
+static void deal_weights(fr_trunk *t, size_t *used, fr_trunk_weights *w) {
+    const fr_config *c = &t->m->config;
+    const size_t d = (size_t)c->d, ff = (size_t)c->d_ff;
+    const size_t q = (size_t)c->n_head * (size_t)c->head_dim;
+    const size_t kv = (size_t)c->n_kv * (size_t)c->head_dim;
+    deal(t, used, &w->q, q * d);
+    deal(t, used, &w->k, kv * d);
+    deal(t, used, &w->v, kv * d);
+    deal(t, used, &w->o, q * d);
+    deal(t, used, &w->gate, ff * d);
+    deal(t, used, &w->up, ff * d);
+    deal(t, used, &w->down, ff * d);
+}
+
+size_t fr_trunk_weight_bytes(const fr_model *m, int from) {
+    fr_trunk t = {.m = m};
+    fr_trunk_weights w;
+    size_t used = 0;
+    deal_weights(&t, &used, &w);
+    return used * sizeof(float) * (size_t)(m->config.n_layer - from);
+}
+
 static size_t deal_all(fr_trunk *t) {
     const fr_config *c = &t->m->config;
     const size_t n = (size_t)t->shape.steps * (size_t)t->shape.max_chains;
@@ -71,13 +101,8 @@ static size_t deal_all(fr_trunk *t) {
     deal(t, &used, &t->d_o, n * q);
     deal(t, &used, &t->dk, n * kv);
     deal(t, &used, &t->dv, n * kv);
-    deal(t, &used, &t->wq, q * d);
-    deal(t, &used, &t->wk, kv * d);
-    deal(t, &used, &t->wv, kv * d);
-    deal(t, &used, &t->wo, q * d);
-    deal(t, &used, &t->wgate, ff * d);
-    deal(t, &used, &t->wup, ff * d);
-    deal(t, &used, &t->wdown, ff * d);
+    for (int l = 0; l < layers_kept(t); l++)
+        deal_weights(t, &used, &t->weights[l]);
     deal(t, &used, &t->turns[0], turns);
     deal(t, &used, &t->turns[1], turns);
     return used;
@@ -100,10 +125,11 @@ static void fill_turns(fr_trunk *t) {
 static fr_status take_memory(fr_trunk *t, fr_error *err) {
     const size_t contexts = (size_t)t->context->max_rows + 1;
     const size_t chains = (size_t)t->shape.max_chains, steps = (size_t)t->shape.steps;
-    const size_t layers = (size_t)(t->m->config.n_layer - t->shape.entry[0]);
+    const size_t layers = (size_t)layers_of(t), kept = (size_t)layers_kept(t);
     const size_t numbers = 2 * contexts + chains * (1 + steps);
     t->tape = fr_alloc_array(layers, sizeof *t->tape);
-    if (!t->tape) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    t->weights = fr_alloc_array(kept, sizeof *t->weights);
+    if (!t->tape || !t->weights) return fr_fail(err, FR_ENOMEM, "train: no memory");
     const size_t floats = deal_all(t);
     t->block = fr_alloc_array(floats, sizeof *t->block);
     t->numbers = fr_alloc_array(numbers, sizeof *t->numbers);
@@ -118,7 +144,7 @@ static fr_status take_memory(fr_trunk *t, fr_error *err) {
     t->place = t->row + chains;
     t->chains = (fr_bases){.row0 = t->row0, .base0 = t->base0, .row = t->row};
     t->bytes = floats * sizeof *t->block + numbers * sizeof *t->numbers + layers * sizeof *t->tape +
-               fr_attention_bytes(&t->attention);
+               kept * sizeof *t->weights + fr_attention_bytes(&t->attention);
     return FR_OK;
 }
 
@@ -134,16 +160,19 @@ fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk
         st = fr_attention_open(&t->attention, c->n_head, c->n_kv, c->head_dim, context->max_rows,
                                fr_gemm_threads(gemm), err);
     if (!st) st = take_memory(t, err);
-    if (st)
+    if (st) {
         fr_trunk_close(t);
-    else
-        fill_turns(t);
-    return st;
+        return st;
+    }
+    fill_turns(t);
+    fr_trunk_load(t);
+    return FR_OK;
 }
 
 void fr_trunk_close(fr_trunk *t) {
     fr_attention_close(&t->attention);
     fr_free(t->tape);
+    fr_free(t->weights);
     fr_free(t->block);
     fr_free(t->numbers);
     *t = (fr_trunk){0};

@@ -25,17 +25,17 @@ typedef struct kind {
     bool alone;
     uint32_t sees[STEPS]; // {0}: a chain
     int exits;
-    bool prefix;
+    bool prefix, keeps;
 } kind;
 static const kind kinds[] = {
     {{.arch = "llama"}, .entry = {0, 0, 0}},
     {{.arch = "qwen2", .n_kv = 1}, .entry = {0, 0, 0}},
     {{.arch = "qwen3"}, .entry = {1, 1, 2}},
-    {{.arch = "llama", .n_kv = 4}, .entry = {1, 2, 2}, .alone = true},
+    {{.arch = "llama", .n_kv = 4}, .entry = {1, 2, 2}, .alone = true, .keeps = true},
     // From here on such as no pass of the engine computes.
     {{.arch = "llama"}, .entry = {0, 0, 0}, .sees = {1, 7, 7}},
     {{.arch = "qwen2", .n_kv = 2}, .entry = {1, 1, 1}, .sees = {3, 3, 5}, .exits = 2},
-    {{.arch = "qwen3"}, .entry = {0, 0, 0}, .prefix = true},
+    {{.arch = "qwen3"}, .entry = {0, 0, 0}, .prefix = true, .keeps = true},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, ENGINE_KINDS = 4 };
 
@@ -105,6 +105,7 @@ static void open_trunk(world *w, const kind *k) {
         if (k->alone || k->sees[i]) shape.sees[i] = k->alone ? 1u << i : k->sees[i];
     if (k->exits) shape.exits = k->exits;
     shape.prefix = k->prefix;
+    shape.keeps = k->keeps;
     for (int s = 0; s < SAMPLES; s++)
         fr_test_ids(w->ids[s], LONGEST, w->m->config.n_vocab < 256 ? w->m->config.n_vocab : 256,
                     (unsigned)s + 5);

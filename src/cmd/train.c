@@ -76,7 +76,7 @@ static const fr_option options[] = {
 static const fr_option learning[] = {
     {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},
     {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
-    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", "1024", NULL, "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
+    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows ride through the target", "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
     {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches of a step", 1, 1 << 16, NULL},
     {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls to a tenth", 0, 10, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},

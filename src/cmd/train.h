@@ -25,6 +25,7 @@ typedef struct fr_training {
     fr_learner *learner;
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
+    int batch_rows;
     double rate;     // --lr; negative on opening: the learner's own
     double seconds;  // --time; 0: --steps
     double prepared; // ... of which answers took

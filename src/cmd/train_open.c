@@ -134,7 +134,7 @@ static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err
 
 static fr_status open_learner(fr_training *t, const fr_pack *init, fr_error *err) {
     const fr_status st = open_vocab(t, init, err);
-    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->args->batch_rows, init, err);
+    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->batch_rows, init, err);
 }
 
 // ---------------------------------------------------------------- the loop
@@ -147,7 +147,7 @@ static void name_training(fr_training *t) {
         to, room,
         "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
         "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
-        t->method->name, t->fingerprint, (unsigned long long)t->data.hash, a->batch_rows,
+        t->method->name, t->fingerprint, (unsigned long long)t->data.hash, t->batch_rows,
         a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
         (unsigned long long)a->seed, a->init ? a->init : "");
     for (int i = 0; i < a->settings.n && n < room; i++)
@@ -165,7 +165,7 @@ static void name_command(fr_training *t) {
                                 "forerun train %s -m %s --data %s -o %s --batch-rows %d "
                                 "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
                                 t->method->name, fr_path_name(a->model), data,
-                                fr_path_name(a->output), a->batch_rows, a->accumulate, t->rate,
+                                fr_path_name(a->output), t->batch_rows, a->accumulate, t->rate,
                                 t->learner->depth, t->vocab.n, (unsigned long long)a->seed);
     if (n < room && a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
@@ -210,7 +210,7 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
                                     .seconds = t->seconds,
                                     .prepared = t->prepared,
                                     .rate = t->rate,
-                                    .batch_rows = a->batch_rows,
+                                    .batch_rows = t->batch_rows,
                                     .accumulate = a->accumulate,
                                     .patience = 6,
                                     .seed = a->seed,
@@ -248,6 +248,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     t->args = args;
     if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
     if ((st = fr_learner_find(&t->method, method, err))) return st;
+    t->batch_rows = args->batch_rows ? args->batch_rows : t->method->batch_rows;
     if ((st = fr_comm_open(&t->comm, err))) return st;
     if ((st = check_outputs(t, err))) return st;
     if ((st = open_target(t, err))) return st;
@@ -257,7 +258,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     if (!st) st = open_data(t, err);
     if (!st)
         st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
-                             t->fingerprint, args->batch_rows, args->limit_rows, err);
+                             t->fingerprint, t->batch_rows, args->limit_rows, err);
     if (!st) st = open_learner(t, &init, err);
     fr_pack_close(&init);
     if (st) return st;

@@ -3,7 +3,7 @@
 //
 // Vector (i, j) [d] is member j of the ensemble of prompt i; it sees s_1j, ..., s_ij. What is
 // learned is m n d numbers. They begin as embeddings of frequent tokens, and as Adam moves an entry
-// by about the rate in a step, the rate is a tenth of such an entry's size.
+// by about the rate in a step, the rate is a fifth of such an entry's size.
 //
 // What the paper compares that with [appendix B] is learned and judged here, but not drafted with
 // (the pack is called ppd-ablation, which no drafter takes): masks under which members see each
@@ -222,7 +222,7 @@ static fr_status open_parts(ppd *p, const fr_learner_config *config, fr_error *e
     a->head = add(p, p->has_head, "ppd.head", config->vocab->n, c->d);
     if ((st = fr_params_alloc(&a->learner.params, err))) return st;
     if ((st = fr_riding_open(a, config, &shape, NULL, 0, err))) return st;
-    a->learner.rate = 0.1 * embedding_size(&a->learner, a->trunk.in);
+    a->learner.rate = 0.2 * embedding_size(&a->learner, a->trunk.in);
     start(p, config->seed);
     return FR_OK;
 }

@@ -4,17 +4,19 @@
 
 const fr_learner_method fr_learner_methods[] = {
     {"medusa", fr_learn_medusa_open, "variant=shared, own-heads, hydra or exit; tap=LAYER of exit",
-     false},
-    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=fit, random or target", false},
+     false, 1024},
+    {"eagle", fr_learn_eagle_open, "ffn=WIDTH; feature=WEIGHT; init=fit, random or target", false,
+     1024},
     {"hidden-state", fr_learn_hidden_state_open,
      "rank=R, gate=0 or 1, inject=0 or 1 of the injected term; ztail=WEIGHT; pure=0 or 1; "
      "feed=SHARE; "
      "ffn=WIDTH; feature=WEIGHT; init=fit, random or target",
-     false},
-    {"ppd", fr_learn_ppd_open, "points=BASES of a text; ensemble=1 to 8", true},
+     false, 1024},
+    {"ppd", fr_learn_ppd_open, "points=BASES of a text; ensemble=1 to 10; distil=0 or 1", true,
+     512},
     {"hidden-transfer", fr_learn_transfer_open,
      "points=BASES of a text; layers=A/B/C; start=ridge or identity; step=I alone; masked=0 or 1",
-     true},
+     true, 512},
     {.name = NULL}};
 
 fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {

@@ -293,7 +293,7 @@ static void maps_begin_with_least_squares(void **state) {
     close_job(j);
 }
 
-// Vectors are embeddings of tokens of the vocabulary, and the rate is a tenth of their size.
+// Vectors are embeddings of tokens of the vocabulary, and the rate is a fifth of their size.
 static void vectors_begin_as_embeddings(void **state) {
     (void)state;
     job *j = open_job("ppd", (const char *const[]){"ensemble=2", NULL});
@@ -311,7 +311,7 @@ static void vectors_begin_as_embeddings(void **state) {
     }
     for (int v = 0; v < DEPTH * 2; v++)
         assert_int_equal(found[v], 1);
-    assert_float_equal(j->learner->rate, 0.1 * sqrt(sum / DRAFT / d), 1e-6);
+    assert_float_equal(j->learner->rate, 0.2 * sqrt(sum / DRAFT / d), 1e-6);
     close_job(j);
 }
 

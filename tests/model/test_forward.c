@@ -367,6 +367,138 @@ static void linear_rows_apply_their_map_and_are_unseen_by_others(void **state) {
     close_bench(&b);
 }
 
+// ---------------------------------------------------------------- forests of attached rows
+enum { MAPS = 2, CANDIDATES = 12, CHAIN = 3, MEMBERS = 2 };
+
+typedef struct forest { // candidates, then chains of attached rows under some of them
+    fr_row rows[MAX_NODES];
+    int n;
+    float *vec[MAX_NODES]; // of rows that enter as vectors
+    fr_matrix map[MAPS];
+    uint8_t *panels[MAPS];
+} forest;
+
+static void random_map(fr_matrix *map, uint8_t **panels, int d) {
+    float *w = malloc(sizeof *w * (size_t)d * (size_t)d);
+    const size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
+    for (int i = 0; i < d * d; i++)
+        w[i] = (float)(rand() % 2001 - 1000) / 1000 / sqrtf((float)d);
+    *map = (fr_matrix){
+        .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
+    *panels = fr_alloc_zero(panel * (size_t)map->n_panels);
+    fr_pack_panels(FR_TYPE_F32, *panels, (uint8_t *)w, d, d, 0, map->n_panels);
+    map->panels = *panels;
+    free(w);
+}
+
+// A row of a chain: a vector that enters at some layer, or a map of the base's residual there.
+static fr_row attached_row(forest *f, int base, int parent, int join, bool linear, int d) {
+    fr_row row = {
+        .pos = FR_POS_AUTO, .parent = parent, .join = (int16_t)join, .wants = FR_WANT_LOGITS};
+    if (linear) {
+        row.kind = FR_ROW_LINEAR;
+        row.source = base;
+        row.map = rand() % MAPS;
+        return row;
+    }
+    row.kind = FR_ROW_VECTOR;
+    row.vec = f->vec[f->n] = malloc(sizeof(float) * (size_t)d);
+    for (int i = 0; i < d; i++)
+        f->vec[f->n][i] = (float)(rand() % 2001 - 1000) / 1000;
+    return row;
+}
+
+// Chains of an ensemble, each seeing its own member alone, or of pseudo rows that enter mid-way.
+static void hang_chain(forest *f, int base, int d) {
+    const bool linear = rand() % 2;
+    const int members = linear ? 1 : 1 + rand() % MEMBERS, steps = 1 + rand() % CHAIN;
+    const int join = linear ? 1 : rand() % 2;
+    for (int member = 0; member < members; member++)
+        for (int i = 0, parent = base; i < steps && f->n < MAX_NODES; i++, parent = f->n++)
+            f->rows[f->n] = attached_row(f, base, parent, join + (i > 1 && linear), linear, d);
+}
+
+static void plant(forest *f, int d, int n_vocab) {
+    *f = (forest){0};
+    for (int i = 0; i < MAPS; i++)
+        random_map(&f->map[i], &f->panels[i], d);
+    for (; f->n < CANDIDATES; f->n++) {
+        const int back = 1 + rand() % 3, parent = f->n ? f->n - back < 0 ? 0 : f->n - back : -1;
+        f->rows[f->n] = fr_row_token(rand() % n_vocab, parent, FR_WANT_LOGITS);
+    }
+    for (int node = 0; node < CANDIDATES; node++)
+        if (rand() % 2) hang_chain(f, node, d);
+}
+
+static void fell(forest *f) {
+    for (int i = 0; i < MAX_NODES; i++)
+        free(f->vec[i]);
+    for (int i = 0; i < MAPS; i++)
+        fr_free(f->panels[i]);
+}
+
+static void run_forest(bench *b, const forest *f, const fr_row *rows, int n) {
+    fr_forward_run(b->f, &(fr_pass){.rows = rows,
+                                    .n_rows = n,
+                                    .kv = (fr_kv *[]){&b->kv},
+                                    .n_seq = 1,
+                                    .maps = f->map,
+                                    .n_maps = MAPS});
+}
+
+// By definition: the candidates before the base are text, and the pass holds the base and the rows
+// between it and this one.
+static const float *by_definition(bench *b, const forest *f, int row) {
+    int path[MAX_NODES], length = 0, first = 0;
+    fr_row rows[MAX_NODES];
+    for (int i = row; i >= 0; i = f->rows[i].parent)
+        path[length++] = i;
+    for (int i = 0; i < length / 2; i++) {
+        const int other = path[i];
+        path[i] = path[length - 1 - i];
+        path[length - 1 - i] = other;
+    }
+    fr_kv_truncate(&b->kv, CTX);
+    while (first + 1 < length && path[first + 1] < CANDIDATES)
+        append(b, &f->rows[path[first++]].id, 1);
+    for (int i = first; i < length; i++) {
+        rows[i - first] = f->rows[path[i]];
+        rows[i - first].parent = i > first ? i - first - 1 : FR_PARENT_COMMITTED;
+        rows[i - first].source = 0;
+    }
+    run_forest(b, f, rows, length - first);
+    return fr_forward_logits(b->f, length - first - 1);
+}
+
+static void a_forest_is_its_definition(const fr_tiny_options *m, const fr_kern *kern, int threads) {
+    bench b;
+    forest f;
+    int32_t ids[CTX];
+    float *seen[MAX_NODES];
+    open_bench(&b, m, kern, threads);
+    fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 31);
+    plant(&f, b.o.model.config.d, b.o.model.config.n_vocab);
+    append(&b, ids, CTX);
+    run_forest(&b, &f, f.rows, f.n);
+    for (int i = 0; i < f.n; i++)
+        seen[i] = copy_logits(&b, fr_forward_logits(b.f, i));
+    for (int i = 0; i < f.n; i++) {
+        assert_same_bits(&b, by_definition(&b, &f, i), seen[i], label(m, kern, threads), i);
+        free(seen[i]);
+    }
+    fell(&f);
+    close_bench(&b);
+}
+
+static void forests_of_attached_rows_are_their_definition(void **state) {
+    (void)state;
+    srand(41);
+    for (int m = 0; m < N_MODELS; m++)
+        for (int isa = 0; isa < FR_ISA_COUNT; isa++)
+            if (fr_kern_of(isa))
+                a_forest_is_its_definition(&MODELS[m], fr_kern_of(isa), 1 + (m + isa) % 3);
+}
+
 static void skipping_everything_leaves_the_embedding(void **state) {
     (void)state;
     bench b;
@@ -486,6 +618,7 @@ int main(void) {
         cmocka_unit_test(sequences_of_one_pass_do_not_meet),
         cmocka_unit_test(vector_rows_are_tokens_by_other_means),
         cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
+        cmocka_unit_test(forests_of_attached_rows_are_their_definition),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
         cmocka_unit_test(longrope_stretches_long_contexts_alone),
     };

@@ -2,6 +2,7 @@
 // differences, bases, first values, packs.
 #include "base/alloc.h"
 #include "decode/sampler.h"
+#include "draft/pack.h"
 #include "kern/pack.h"
 #include "support/open_model.h"
 #include "train/draft_vocab.h"
@@ -378,6 +379,26 @@ static void vectors_come_back_from_a_pack(void **state) {
     close_job(j);
 }
 
+// What no drafter computes has a name that none takes; all of it comes back.
+static void comparisons_are_packs_of_another_name(void **state) {
+    (void)state;
+    char path[64];
+    fr_gguf_str name;
+    fr_error err;
+    fr_pack pack;
+    job *j = open_job("ppd", (const char *const[]){"prefix=1", "head=1", "weights=1", NULL});
+    begin_anywhere(j);
+    fr_gguf *g = write_and_open(j, FR_TYPE_Q8_0, path);
+    assert_int_equal(fr_gguf_get_str(g, "general.architecture", &name, NULL), FR_OK);
+    assert_true(fr_gguf_str_is(name, "forerun-ppd-ablation"));
+    assert_comes_back(j, g, 0);
+    assert_int_not_equal(fr_pack_open(&pack, path, &err), FR_OK);
+    assert_non_null(strstr(err.text, "ppd-ablation"));
+    fr_gguf_close(g);
+    remove(path);
+    close_job(j);
+}
+
 static void maps_come_back_from_a_pack(void **state) {
     (void)state;
     static const fr_type asked[] = {FR_TYPE_F32, FR_TYPE_Q8_0},
@@ -460,6 +481,7 @@ int main(void) {
         cmocka_unit_test(maps_begin_with_least_squares),
         cmocka_unit_test(vectors_begin_as_embeddings),
         cmocka_unit_test(vectors_come_back_from_a_pack),
+        cmocka_unit_test(comparisons_are_packs_of_another_name),
         cmocka_unit_test(maps_come_back_from_a_pack),
         cmocka_unit_test(wrong_settings_are_named),
     };

@@ -87,7 +87,7 @@ static void similarity_print(const fr_similarity *s, const char *spec) {
     for (int i = 0; i < s->steps; i++)
         printf("  %5d ahead (unmoved)", i + 1);
     putchar('\n');
-    for (int l = 0; l <= s->layers; l++) {
+    for (int l = s->rider->base.pack.layer[0]; l <= s->layers; l++) { // where the first enters
         printf("%6d", l);
         for (int i = 0; i < s->steps; i++)
             if (isnan(fr_similarity_rides(s, i, l)))

@@ -181,7 +181,6 @@ static int draw(const job *j, drawing *d) {
 }
 
 static fr_status job_plot(const job *j, fr_error *err) {
-    fr_buffer svg = {0};
     drawing *d = calloc(1, sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "%s: no memory for the picture", j->args->plot);
     const fr_plot plot = {.title = j->engine->model.config.name,
@@ -193,11 +192,10 @@ static fr_status job_plot(const job *j, fr_error *err) {
                           .y_from_zero = true,
                           .series = d->series,
                           .n_series = draw(j, d)};
-    fr_status st = plot.n_series ? fr_plot_svg(&plot, &svg, err)
-                                 : fr_fail(err, FR_EDATA, "%s: nothing to draw: no guess was right",
-                                           j->args->plot);
-    if (!st) st = fr_save(j->args->plot, svg.data, svg.n, err);
-    fr_buffer_free(&svg);
+    const fr_status st =
+        plot.n_series
+            ? fr_plot_save(&plot, j->args->plot, err)
+            : fr_fail(err, FR_EDATA, "%s: nothing to draw: no guess was right", j->args->plot);
     free(d);
     return st;
 }

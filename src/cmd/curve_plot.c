@@ -1,6 +1,5 @@
 // curve_plot.c — the curve as a picture.
 #include "base/cpus.h"
-#include "base/save.h"
 #include "cmd/curve.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,10 +97,7 @@ fr_status fr_curve_plot(const fr_curve *c, const char *path, fr_error *err) {
                           .y_steps = FR_PLOT_DECIMAL,
                           .series = d->series,
                           .n_series = list_series(c, d)};
-    fr_buffer svg = {0};
-    fr_status st = fr_plot_svg(&plot, &svg, err);
-    if (!st) st = fr_save(path, svg.data, svg.n, err);
-    fr_buffer_free(&svg);
+    const fr_status st = fr_plot_save(&plot, path, err);
     free(d);
     return st;
 }

@@ -1,5 +1,6 @@
 // plot.c — axes, curves, bars and legend.
 #include "cmd/plot.h"
+#include "base/save.h"
 #include "cmd/markup.h"
 #include <math.h>
 #include <stdio.h>
@@ -319,4 +320,12 @@ fr_status fr_plot_svg(const fr_plot *plot, fr_buffer *out, fr_error *err) {
     put_all_series(&p);
     fr_markup_raw(&p.m, "</svg>\n");
     return p.m.st;
+}
+
+fr_status fr_plot_save(const fr_plot *plot, const char *path, fr_error *err) {
+    fr_buffer svg = {0};
+    fr_status st = fr_plot_svg(plot, &svg, err);
+    if (!st) st = fr_save(path, svg.data, svg.n, err);
+    fr_buffer_free(&svg);
+    return st;
 }

@@ -39,7 +39,7 @@ typedef enum fr_plot_steps {
     FR_PLOT_COUNTS, // linear, whole numbers
 } fr_plot_steps;
 
-typedef struct fr_plot { // texts: any bytes
+typedef struct fr_plot {                 // texts: any bytes
     const char *title, *subtitle, *note; // note: or NULL
     const char *x_label, *y_label;
     fr_plot_steps x_steps, y_steps;
@@ -57,5 +57,7 @@ int fr_plot_ticks(fr_plot_steps steps, double lo, double hi, double ticks[FR_PLO
 
 // Appends the picture. FR_ENOMEM.
 fr_status fr_plot_svg(const fr_plot *plot, fr_buffer *out, fr_error *err);
+// Writes it to a file. FR_ENOMEM, FR_EIO.
+fr_status fr_plot_save(const fr_plot *plot, const char *path, fr_error *err);
 
 #endif

@@ -118,7 +118,6 @@ static void draw_step(const fr_similarity *s, drawing *d, int i, bool rides) {
 
 static fr_status similarity_plot(const fr_similarity *s, const char *spec, const char *path,
                                  fr_error *err) {
-    fr_buffer svg = {0};
     drawing *d = calloc(1, sizeof *d);
     if (!d || !s->n) {
         free(d);
@@ -136,9 +135,7 @@ static fr_status similarity_plot(const fr_similarity *s, const char *spec, const
                           .y_steps = FR_PLOT_LINEAR,
                           .series = d->series,
                           .n_series = 2 * s->steps};
-    fr_status st = fr_plot_svg(&plot, &svg, err);
-    if (!st) st = fr_save(path, svg.data, svg.n, err);
-    fr_buffer_free(&svg);
+    const fr_status st = fr_plot_save(&plot, path, err);
     free(d);
     return st;
 }

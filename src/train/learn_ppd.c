@@ -69,7 +69,7 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     (void)type; // some kilobytes
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
     fr_gguf_writer_u32(w, "forerun.ensemble", (uint32_t)p->riding.members);
-    for (int i = 0; i < l->params.n; i++) {
+    for (int i = 0; i < l->params.n; i++) { // with two dimensions also where one has one row
         const fr_param *item = &l->params.item[i];
         fr_gguf_writer_tensor(w, item->name, FR_TYPE_F32, 2, (int64_t[]){item->cols, item->rows},
                               fr_param_w(&l->params, i));
@@ -101,26 +101,19 @@ static bool read_mask(ppd *p, const char *option) {
     return false;
 }
 
-static bool read_switch(const char *option, const char *key, bool *value) {
-    int number = 0;
-    if (!fr_riding_option(option, key, 0, 1, &number)) return false;
-    *value = number;
-    return true;
-}
-
 static bool read_option(ppd *p, const char *option, int n_layer) {
     fr_riding *a = &p->riding;
     bool distils = true;
-    if (read_switch(option, "distil", &distils)) {
+    if (fr_riding_switch(option, "distil", &distils)) {
         a->hard = !distils;
         return true;
     }
     return fr_riding_option(option, "points", 1, FR_RIDING_ROWS, &a->points) ||
            fr_riding_option(option, "ensemble", 1, FR_PACK_ENSEMBLE, &a->members) ||
            fr_riding_option(option, "exits", 1, n_layer, &p->exits) || read_mask(p, option) ||
-           read_switch(option, "prefix", &p->has_prefix) ||
-           read_switch(option, "weights", &p->has_weights) ||
-           read_switch(option, "head", &p->has_head);
+           fr_riding_switch(option, "prefix", &p->has_prefix) ||
+           fr_riding_switch(option, "weights", &p->has_weights) ||
+           fr_riding_switch(option, "head", &p->has_head);
 }
 
 static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error *err) {

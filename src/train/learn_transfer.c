@@ -218,18 +218,16 @@ static bool read_start(transfer *t, const char *option) {
 static fr_status read_options(transfer *t, const fr_learner_config *config, fr_error *err) {
     fr_riding *a = &t->riding;
     const int n_layer = config->target->config.n_layer;
-    int masked = 0;
     for (const char *const *o = config->options; o && *o; o++)
         if (!fr_riding_option(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
             !fr_riding_option(*o, "step", 1, FR_RIDING_GUESSES, &t->step) &&
-            !fr_riding_option(*o, "masked", 0, 1, &masked) && !read_start(t, *o) &&
+            !fr_riding_switch(*o, "masked", &t->masked) && !read_start(t, *o) &&
             (strncmp(*o, "layers=", 7) || !read_layers(t, *o + 7, n_layer)))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: hidden-transfer knows points=1 to %d, layers=A/B/... "
                            "(rising, 1 to %d, one for each step, at most %d), start=ridge or "
                            "identity, step=1 to %d and masked=0 or 1",
                            *o, FR_RIDING_ROWS, n_layer - 1, FR_RIDING_GUESSES, FR_RIDING_GUESSES);
-    t->masked = masked;
     return FR_OK;
 }
 

@@ -107,21 +107,25 @@ static void average(fr_riding *a) {
     }
 }
 
-// Gradients of what a step's rows say, and of its weight.
+static double inner(const float *x, const float *y, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+// Gradients of what a step's rows say, and of its weight where that is learned.
 static void average_back(fr_riding *a) {
-    const size_t d = (size_t)a->context.m->config.d, n = (size_t)a->n;
+    const size_t n = (size_t)a->n * (size_t)a->context.m->config.d;
 #pragma omp parallel for schedule(static)
     for (int s = 0; s < a->guesses * a->members; s++) {
-        const float *from = a->dstate + (size_t)(s / a->members) * n * d;
-        const float *final = a->trunk.final + (size_t)s * n * d;
+        const float *from = a->dstate + (size_t)(s / a->members) * n;
         const float weight = weight_of(a, s);
-        float *to = a->trunk.dx + (size_t)s * n * d;
-        double sum = 0;
-        for (size_t k = 0; k < n * d; k++) {
-            to[k] = weight * from[k];
-            sum += (double)from[k] * (double) final[k];
-        }
-        if (a->weights >= 0) fr_param_grad(&a->learner.params, a->weights)[s] += (float)sum;
+        for (size_t k = 0; k < n; k++)
+            a->trunk.dx[(size_t)s * n + k] = weight * from[k];
+        if (a->weights >= 0)
+            fr_param_grad(&a->learner.params, a->weights)[s] +=
+                (float)inner(from, a->trunk.final + (size_t)s * n, n);
     }
 }
 
@@ -245,5 +249,12 @@ bool fr_riding_option(const char *option, const char *key, int min, int max, int
     const long number = strtol(option + n + 1, &end, 10);
     if (end == option + n + 1 || *end || number < min || number > max) return false;
     *value = (int)number;
+    return true;
+}
+
+bool fr_riding_switch(const char *option, const char *key, bool *value) {
+    int number = 0;
+    if (!fr_riding_option(option, key, 0, 1, &number)) return false;
+    *value = number;
     return true;
 }

@@ -40,15 +40,12 @@ static void load(const fr_trunk_weights *w, const fr_layer *l) {
     dequantise(w->gate, &l->gate), dequantise(w->up, &l->up), dequantise(w->down, &l->down);
 }
 
-void fr_trunk_load(fr_trunk *t) {
-    for (int l = t->shape.entry[0]; l < t->m->config.n_layer && t->shape.keeps; l++)
-        load(&t->weights[l - t->shape.entry[0]], &t->m->layers[l]);
-}
-
+// What is kept becomes floats when it is first wanted.
 static const fr_trunk_weights *weights_of(const fr_trunk *t, int layer) {
-    if (t->shape.keeps) return &t->weights[layer - t->shape.entry[0]];
-    load(t->weights, &t->m->layers[layer]);
-    return t->weights;
+    fr_trunk_weights *w = &t->weights[t->shape.keeps ? layer - t->shape.entry[0] : 0];
+    if (!w->ready) load(w, &t->m->layers[layer]);
+    w->ready = t->shape.keeps;
+    return w;
 }
 
 // y (+)= x Wᵀ, W being the matrix `of` in floats.

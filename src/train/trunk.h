@@ -41,6 +41,7 @@ typedef struct fr_trunk_shape {
 fr_trunk_shape fr_trunk_chain(int steps);
 
 typedef struct fr_trunk_weights { // of a layer, in floats
+    bool ready;                   // they are the layer's, and stay
     float *q, *k, *v, *o, *gate, *up, *down;
 } fr_trunk_weights;
 
@@ -92,7 +93,6 @@ void fr_trunk_close(fr_trunk *t); // {0} is fine
 // Bytes of a target's weights from a layer on, in floats: what `keeps` takes.
 size_t fr_trunk_weight_bytes(const fr_model *m, int from);
 
-void fr_trunk_load(fr_trunk *t);    // the weights that are kept; fr_trunk_open does it
 void fr_trunk_forward(fr_trunk *t); // in → final
 // dx: the gradient into `final` becomes that into `in`. Once after each forward pass.
 void fr_trunk_backward(fr_trunk *t);

@@ -128,7 +128,7 @@ static fr_status take_memory(fr_trunk *t, fr_error *err) {
     const size_t layers = (size_t)layers_of(t), kept = (size_t)layers_kept(t);
     const size_t numbers = 2 * contexts + chains * (1 + steps);
     t->tape = fr_alloc_array(layers, sizeof *t->tape);
-    t->weights = fr_alloc_array(kept, sizeof *t->weights);
+    t->weights = fr_alloc_zero(kept * sizeof *t->weights);
     if (!t->tape || !t->weights) return fr_fail(err, FR_ENOMEM, "train: no memory");
     const size_t floats = deal_all(t);
     t->block = fr_alloc_array(floats, sizeof *t->block);
@@ -165,7 +165,6 @@ fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk
         return st;
     }
     fill_turns(t);
-    fr_trunk_load(t);
     return FR_OK;
 }
 

@@ -305,6 +305,16 @@ static void vector_rows_are_tokens_by_other_means(void **state) {
     close_bench(&b);
 }
 
+// w [d][d] as the pass wants a map; *panels is to be freed.
+static void pack_map(fr_matrix *map, uint8_t **panels, const float *w, int d) {
+    const size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
+    *map = (fr_matrix){
+        .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
+    *panels = fr_alloc_zero(panel * (size_t)map->n_panels);
+    fr_pack_panels(FR_TYPE_F32, *panels, (const uint8_t *)w, d, d, 0, map->n_panels);
+    map->panels = *panels;
+}
+
 // An identity map makes a linear row a copy of its source's residual: it equals a vector row with
 // that residual.
 static void linear_rows_apply_their_map_and_are_unseen_by_others(void **state) {
@@ -317,12 +327,9 @@ static void linear_rows_apply_their_map_and_are_unseen_by_others(void **state) {
           *middle = malloc(sizeof *middle * (size_t)d);
     for (int i = 0; i < d; i++)
         identity[i * d + i] = 1;
-    size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
-    fr_matrix map = {
-        .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
-    uint8_t *panels = fr_alloc_zero(panel * map.n_panels);
-    fr_pack_panels(FR_TYPE_F32, panels, (uint8_t *)identity, d, d, 0, map.n_panels);
-    map.panels = panels;
+    fr_matrix map;
+    uint8_t *panels;
+    pack_map(&map, &panels, identity, d);
 
     fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 23);
     append(&b, ids, 8);
@@ -380,14 +387,9 @@ typedef struct forest { // candidates, then chains of attached rows under some o
 
 static void random_map(fr_matrix *map, uint8_t **panels, int d) {
     float *w = malloc(sizeof *w * (size_t)d * (size_t)d);
-    const size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
     for (int i = 0; i < d * d; i++)
         w[i] = (float)(rand() % 2001 - 1000) / 1000 / sqrtf((float)d);
-    *map = (fr_matrix){
-        .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
-    *panels = fr_alloc_zero(panel * (size_t)map->n_panels);
-    fr_pack_panels(FR_TYPE_F32, *panels, (uint8_t *)w, d, d, 0, map->n_panels);
-    map->panels = *panels;
+    pack_map(map, panels, w, d);
     free(w);
 }
 

@@ -8,13 +8,12 @@ line ends with "#### NUMBER", as in GSM8K's train split.
 
     bench/papers/quality.py --model MODEL.gguf --data gsm8k_train.jsonl.gz --limit 40 --drafter ppd
 """
-import argparse
 import gzip
 import json
 import math
 import re
-import subprocess
-import sys
+
+from program import ask, options
 
 
 def numbers(text):
@@ -29,16 +28,6 @@ def questions(path, limit):
             yield ask["content"], numbers(answer["content"].rsplit("####", 1)[1])[0]
 
 
-def answer(args, question, rule, temperature, seed):
-    """The JSON that `forerun run` prints of one answer."""
-    command = [args.bin, "run", "-m", args.model, "-p", question, "-n", str(args.tokens), "--drafter", args.drafter,
-               "--accept", rule, "--temp", str(temperature), "--seed", str(seed), "--json", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit("quality: %s\n%s" % (" ".join(command), done.stderr))
-    return json.loads(done.stdout)
-
-
 def interval(right, n, z=1.96):
     """Wilson's interval (1927) of a share."""
     share, bend = right / n, z * z / n
@@ -47,11 +36,8 @@ def interval(right, n, z=1.96):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default="build/forerun")
-    parser.add_argument("--model", required=True)
+    parser = options(__doc__)
     parser.add_argument("--data", required=True)
-    parser.add_argument("--drafter", default="ppd")
     parser.add_argument("--limit", type=int, default=40)
     parser.add_argument("--tokens", type=int, default=320)
     parser.add_argument("--temps", default="0,0.7")
@@ -63,7 +49,8 @@ def main():
         for rule in args.rules.split(","):
             right = tokens = passes = 0
             for seed, (question, want) in enumerate(asked):
-                got = answer(args, question, rule, temperature, seed)
+                got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule,
+                          "--temp", temperature, "--seed", seed)
                 found = numbers(got["text"])
                 right += bool(found) and abs(found[-1] - want) < 1e-6
                 tokens, passes = tokens + got["completion_tokens"], passes + got["passes"]

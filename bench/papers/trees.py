@@ -6,32 +6,22 @@ would be where rows cost nothing, as on the papers' GPUs: tokens a pass itself. 
 
     bench/papers/trees.py --model MODEL.gguf --prompts prompts.jsonl --drafter ppd --rows 8,16,32,60,105
 """
-import argparse
-import json
-import subprocess
-import sys
+from program import ask, options
 
 SHAPES = "dynamic", "static", "random"
 
 
 def measure(args, shape, rows):
     """(tokens a pass, speed-up) of planned trees."""
-    command = [args.bin, "bench", "-m", args.model, "--prompts", args.prompts, "--limit", str(args.limit), "-n",
-               str(args.tokens), "--drafters", args.drafter, "--no-adapt", "--draft-opt", "tree=" + shape,
-               "--draft-opt", "rows=%d" % rows, "--json", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit("trees: %s\n%s" % (" ".join(command), done.stderr))
-    found = [r for r in json.loads(done.stdout)["runs"] if r["drafter"] == args.drafter][0]
+    runs = ask(args, "bench", "--prompts", args.prompts, "--limit", args.limit, "-n", args.tokens, "--drafters",
+               args.drafter, "--no-adapt", "--draft-opt", "tree=" + shape, "--draft-opt", "rows=%d" % rows)["runs"]
+    found = [r for r in runs if r["drafter"] == args.drafter][0]
     return found["tokens_per_pass"], found["speedup"]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default="build/forerun")
-    parser.add_argument("--model", required=True)
+    parser = options(__doc__)
     parser.add_argument("--prompts", required=True)
-    parser.add_argument("--drafter", default="ppd")
     parser.add_argument("--rows", default="8,16,32,60,105")
     parser.add_argument("--limit", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=64)

@@ -1,32 +1,10 @@
 #include "draft/chain_model.h"
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 static const float EPS = 1e-6f;
 
 // ---------------------------------------------------------------- open
-
-static fr_config config_of(const fr_pack *p, const fr_model *target, int room) {
-    return (fr_config){.arch = FR_ARCH_LLAMA,
-                       .arch_name = "block",
-                       .n_layer = 1,
-                       .d = p->d,
-                       .d_ff = p->d_ff,
-                       .n_head = p->n_head,
-                       .n_kv = p->n_kv,
-                       .head_dim = p->head_dim,
-                       .n_vocab = p->n_draft + room,
-                       .n_ctx_train = target->config.n_ctx_train,
-                       .eps = EPS,
-                       .embed_scale = 1,
-                       .attn_scale = (float)(1 / sqrt((double)p->head_dim)),
-                       .n_rot = p->head_dim,
-                       .neox = true,
-                       .rope_base = p->rope_base,
-                       .rope_base_local = p->rope_base,
-                       .rope_factor = 1};
-}
 
 static fr_status open_buffers(fr_chain *c, fr_error *err) {
     const size_t d = (size_t)c->pack->d;
@@ -64,19 +42,11 @@ static fr_status open_input(fr_chain *c, fr_error *err) {
 fr_status fr_chain_open(fr_chain *c, const fr_pack *pack, const fr_model *target, int n_ctx,
                         int room, fr_error *err) {
     *c = (fr_chain){.pack = pack, .target = target};
-    const fr_config config = config_of(pack, target, room);
-    const fr_forward_limits limits = {
-        .max_rows = FR_CHAIN_ROWS, .max_logits = FR_CHAIN_GUESSES, .n_ctx = n_ctx};
     fr_status st;
     if ((st = open_input(c, err))) goto fail;
     if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_CHAIN_ROWS, pack->d, err)))
         goto fail;
-    if ((st = fr_text_head_open(&c->head, target, pack->ids, pack->n_draft, room, err))) goto fail;
-    if ((st = fr_model_open_block(&c->block, pack->gguf, &config, &c->head.w, target->kern,
-                                  target->pool, err)))
-        goto fail;
-    if ((st = fr_kv_open(&c->kv, &config, n_ctx, FR_KV_F16, err))) goto fail;
-    if ((st = fr_forward_open(&c->forward, &c->block, &limits, err))) goto fail;
+    if ((st = fr_block_open(&c->block, pack, target, n_ctx, room, err))) goto fail;
     return FR_OK;
 fail:
     fr_chain_close(c);
@@ -84,10 +54,7 @@ fail:
 }
 
 void fr_chain_close(fr_chain *c) {
-    fr_forward_close(c->forward);
-    fr_kv_close(&c->kv);
-    fr_model_close(&c->block);
-    fr_text_head_close(&c->head);
+    fr_block_close(&c->block);
     fr_linear_close(&c->linear);
     fr_matrix_close(&c->of_state);
     fr_matrix_close(&c->of_token);
@@ -97,7 +64,7 @@ void fr_chain_close(fr_chain *c) {
 
 uint64_t fr_chain_bytes(const fr_chain *c) {
     const fr_matrix *s = &c->of_state, *t = &c->of_token;
-    return c->block.weights_bytes + s->panel_bytes * (size_t)s->n_panels +
+    return c->block.model.weights_bytes + s->panel_bytes * (size_t)s->n_panels +
            t->panel_bytes * (size_t)t->n_panels;
 }
 
@@ -131,17 +98,8 @@ static void map_rows(fr_chain *c, int n) {
     }
 }
 
-// The pass over n rows that were put.
-static void run(fr_chain *c, fr_row *rows, int n) {
-    map_rows(c, n);
-    for (int i = 0; i < n; i++)
-        rows[i].vec = c->x + (size_t)i * c->stride;
-    fr_forward_run(c->forward,
-                   &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&c->kv}, .n_seq = 1});
-}
-
-static fr_row vector_row(int parent, uint8_t wants) {
-    return (fr_row){.kind = FR_ROW_VECTOR, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
+static fr_row row_of(const fr_chain *c, int i, int parent, uint8_t wants) {
+    return fr_block_row(c->x + (size_t)i * c->stride, parent, wants);
 }
 
 // ---------------------------------------------------------------- pairs of the text
@@ -152,9 +110,9 @@ void fr_chain_begin(fr_chain *c) {
 
 void fr_chain_keep(fr_chain *c, int pairs) {
     assert(pairs >= 0 && pairs <= fr_chain_pairs(c));
-    const int read = c->kv.n_committed;
+    const int read = c->block.kv.n_committed;
     c->n_waiting = pairs > read ? pairs - read : 0;
-    if (pairs < read) fr_kv_truncate(&c->kv, pairs);
+    if (pairs < read) fr_kv_truncate(&c->block.kv, pairs);
 }
 
 void fr_chain_add(fr_chain *c, const float *state, int32_t token) {
@@ -165,7 +123,7 @@ void fr_chain_add(fr_chain *c, const float *state, int32_t token) {
 }
 
 int fr_chain_pairs(const fr_chain *c) {
-    return c->kv.n_committed + c->n_waiting;
+    return c->block.kv.n_committed + c->n_waiting;
 }
 
 int fr_chain_keep_tokens(fr_chain *c, int n) {
@@ -185,18 +143,16 @@ void fr_chain_add_path(fr_chain *c, const fr_context *context, const int *path, 
 
 bool fr_chain_read(fr_chain *c, uint8_t wants) {
     fr_row rows[FR_CHAIN_ROWS];
-    int path[FR_CHAIN_ROWS];
     const int n = c->n_waiting;
-    assert(c->kv.n_scratch == 0);
+    assert(c->block.kv.n_scratch == 0);
     if (!n) return false;
     for (int i = 0; i < n; i++) {
         put_row(c, i, c->waiting + (size_t)i * c->stride, c->waiting_token[i]);
-        rows[i] = vector_row(i - 1, i == n - 1 ? wants : 0);
-        path[i] = i;
+        rows[i] = row_of(c, i, i - 1, i == n - 1 ? wants : 0);
     }
-    run(c, rows, n);
-    fr_kv_commit(&c->kv, path, n);
-    c->first_result = n - 1;
+    map_rows(c, n);
+    fr_block_run(&c->block, rows, n, n - 1);
+    fr_block_commit(&c->block, n);
     c->n_waiting = 0;
     return true;
 }
@@ -210,27 +166,26 @@ void fr_chain_guess_pass(fr_chain *c, const fr_chain_guess *guess, int n, uint8_
     for (int i = 0; i < n; i++) {
         const int parent = guess[i].parent;
         put_row(c, i, guess[i].state, guess[i].token);
-        rows[i] = vector_row(parent < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(parent), wants);
+        rows[i] = row_of(c, i, parent < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(parent), wants);
     }
-    run(c, rows, n);
-    c->first_result = 0;
+    map_rows(c, n);
+    fr_block_run(&c->block, rows, n, 0);
     for (int i = 0; i < n; i++)
-        slot[i] = fr_forward_slot(c->forward, i);
+        slot[i] = fr_block_slot(&c->block, i);
 }
 
 const float *fr_chain_state(const fr_chain *c, int row) {
-    return fr_forward_final(c->forward, c->first_result + row);
+    return fr_block_state(&c->block, row);
 }
 
 float *fr_chain_logits(fr_chain *c, int row) {
-    return fr_forward_logits(c->forward, c->first_result + row);
+    return fr_block_logits(&c->block, row);
 }
 
 void fr_chain_head(fr_chain *c, const float *states, int n, float *logits) {
-    assert(n >= 1 && n <= FR_CHAIN_GUESSES);
-    fr_forward_head(c->forward, states, n, logits);
+    fr_block_head(&c->block, states, n, logits);
 }
 
 void fr_chain_drop(fr_chain *c) {
-    fr_kv_drop_scratch(&c->kv);
+    fr_block_drop(&c->block);
 }

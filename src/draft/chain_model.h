@@ -9,30 +9,25 @@
 // position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §4.1, with norms at the input as in
 // DeepSeek-V3's MTP, §2.2]
 //
-// The block has KV of its own: what was read, pairs of a sure text with true states, is committed;
-// guesses lie in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
+// What was read, pairs of a sure text with true states, is committed in the block's KV; guesses lie
+// in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
 // nothing else allocates. Pack and target must outlive it.
 #ifndef FR_DRAFT_CHAIN_MODEL_H
 #define FR_DRAFT_CHAIN_MODEL_H
 #include "decode/drafter.h"
+#include "draft/block.h"
 #include "draft/linear.h"
-#include "draft/pack.h"
-#include "draft/text_head.h"
-#include "model/forward.h"
 
 enum {
-    FR_CHAIN_ROWS = 64,    // pairs read in one pass
-    FR_CHAIN_GUESSES = 16, // guesses in one pass, and states for fr_chain_head
-    FR_CHAIN_NULL = -1,    // instead of a token: the null vector that the pack has learned
+    FR_CHAIN_ROWS = FR_BLOCK_ROWS,       // pairs read in one pass
+    FR_CHAIN_GUESSES = FR_BLOCK_GUESSES, // guesses in one pass, and states for fr_chain_head
+    FR_CHAIN_NULL = -1, // instead of a token: the null vector that the pack has learned
 };
 
 typedef struct fr_chain {
     const fr_pack *pack;
     const fr_model *target; // for embeddings
-    fr_text_head head;      // [n_draft + ids of the text][d]
-    fr_model block;
-    fr_forward *forward;
-    fr_kv kv;
+    fr_block block;
     fr_linear linear;
     fr_matrix of_state, of_token;                       // of_token.panels NULL: states alone
     float *state_norm, *token_norm, *bias, *null_token; // [d]
@@ -41,7 +36,6 @@ typedef struct fr_chain {
     int n_waiting;
     float *state, *token, *x, *y; // [FR_CHAIN_ROWS][stride], of the pass in hand
     int stride;                   // floats: d rounded up to 16
-    int first_result;             // row of the last pass that is row 0 of its results
     fr_arena arena;               // vectors and buffers
 } fr_chain;
 

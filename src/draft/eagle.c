@@ -48,7 +48,7 @@ static void begin(fr_drafter *base, const fr_context *c) {
     fr_eagle *e = (fr_eagle *)base;
     (void)c;
     fr_trained_begin(&e->base);
-    fr_text_head_begin(&e->chain.head);
+    fr_text_head_begin(&e->chain.block.head);
     e->n_seen = 0;
 }
 
@@ -89,9 +89,9 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
 
 // Ids of the text that came since the last step.
 static void see_ids(fr_eagle *e, const fr_context *c) {
-    fr_text_head_take(&e->chain.head, c->ids + e->n_seen, c->n_ids - e->n_seen);
+    fr_text_head_take(&e->chain.block.head, c->ids + e->n_seen, c->n_ids - e->n_seen);
     e->n_seen = c->n_ids;
-    e->base.n_ids = e->chain.head.n;
+    e->base.n_ids = e->chain.block.head.n;
 }
 
 static void read_text(fr_eagle *e, const fr_context *c) {
@@ -215,7 +215,7 @@ static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_err
     const fr_pack *p = &e->base.pack;
     const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
     if (st) return st;
-    e->base.ids = e->chain.head.ids;
+    e->base.ids = e->chain.block.head.ids;
     e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
     return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
 }

@@ -14,6 +14,7 @@
 #include "draft/pack.h"
 #include "train/layers.h"
 #include "train/riding.h"
+#include "train/setting.h"
 #include <math.h>
 #include <string.h>
 
@@ -104,16 +105,16 @@ static bool read_mask(ppd *p, const char *option) {
 static bool read_option(ppd *p, const char *option, int n_layer) {
     fr_riding *a = &p->riding;
     bool distils = true;
-    if (fr_riding_switch(option, "distil", &distils)) {
+    if (fr_setting_switch(option, "distil", &distils)) {
         a->hard = !distils;
         return true;
     }
-    return fr_riding_option(option, "points", 1, FR_RIDING_ROWS, &a->points) ||
-           fr_riding_option(option, "ensemble", 1, FR_PACK_ENSEMBLE, &a->members) ||
-           fr_riding_option(option, "exits", 1, n_layer, &p->exits) || read_mask(p, option) ||
-           fr_riding_switch(option, "prefix", &p->has_prefix) ||
-           fr_riding_switch(option, "weights", &p->has_weights) ||
-           fr_riding_switch(option, "head", &p->has_head);
+    return fr_setting_int(option, "points", 1, FR_RIDING_ROWS, &a->points) ||
+           fr_setting_int(option, "ensemble", 1, FR_PACK_ENSEMBLE, &a->members) ||
+           fr_setting_int(option, "exits", 1, n_layer, &p->exits) || read_mask(p, option) ||
+           fr_setting_switch(option, "prefix", &p->has_prefix) ||
+           fr_setting_switch(option, "weights", &p->has_weights) ||
+           fr_setting_switch(option, "head", &p->has_head);
 }
 
 static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error *err) {

@@ -14,6 +14,7 @@
 #include "train/linear_fit.h"
 #include "train/pack_write.h"
 #include "train/riding.h"
+#include "train/setting.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,9 +220,9 @@ static fr_status read_options(transfer *t, const fr_learner_config *config, fr_e
     fr_riding *a = &t->riding;
     const int n_layer = config->target->config.n_layer;
     for (const char *const *o = config->options; o && *o; o++)
-        if (!fr_riding_option(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
-            !fr_riding_option(*o, "step", 1, FR_RIDING_GUESSES, &t->step) &&
-            !fr_riding_switch(*o, "masked", &t->masked) && !read_start(t, *o) &&
+        if (!fr_setting_int(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
+            !fr_setting_int(*o, "step", 1, FR_RIDING_GUESSES, &t->step) &&
+            !fr_setting_switch(*o, "masked", &t->masked) && !read_start(t, *o) &&
             (strncmp(*o, "layers=", 7) || !read_layers(t, *o + 7, n_layer)))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: hidden-transfer knows points=1 to %d, layers=A/B/... "

@@ -36,6 +36,11 @@ fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_co
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err);
 
+// What the sub-layers add to a row becomes little, so that what enters it is what comes out.
+void fr_unrolled_quieten(fr_unrolled *c);
+// The block's numbers for a pack.
+void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
+
 // The same from data: the states, embeddings and positions of a batch stand in the chain. `fit` is
 // {0} at first; its bytes: what fr_unrolled_fit_bytes says.
 size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);

@@ -241,20 +241,3 @@ fr_status fr_riding_depth(int *depth, int asked, fr_error *err) {
                : fr_fail(err, FR_EARG, "--depth %d: expected 1 to %d tokens", asked,
                          FR_RIDING_GUESSES);
 }
-
-bool fr_riding_option(const char *option, const char *key, int min, int max, int *value) {
-    const size_t n = strlen(key);
-    if (strncmp(option, key, n) || option[n] != '=') return false;
-    char *end;
-    const long number = strtol(option + n + 1, &end, 10);
-    if (end == option + n + 1 || *end || number < min || number > max) return false;
-    *value = (int)number;
-    return true;
-}
-
-bool fr_riding_switch(const char *option, const char *key, bool *value) {
-    int number = 0;
-    if (!fr_riding_option(option, key, 0, 1, &number)) return false;
-    *value = number;
-    return true;
-}

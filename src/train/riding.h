@@ -62,8 +62,5 @@ void fr_riding_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally);
 
 // Tokens to draft: `asked`, or the default where it is 0. FR_EARG: more than a tally counts.
 fr_status fr_riding_depth(int *depth, int asked, fr_error *err);
-// Reads "KEY=N" with N in [min, max]. False: another key or number.
-bool fr_riding_option(const char *option, const char *key, int min, int max, int *value);
-bool fr_riding_switch(const char *option, const char *key, bool *value); // KEY=0 or 1
 
 #endif

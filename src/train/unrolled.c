@@ -83,20 +83,43 @@ static void embed_tokens(fr_unrolled *c) {
     product(c, c->tokens, c->s, c->at.fc_token, c->rows + 1, false);
 }
 
-void fr_unrolled_context(fr_unrolled *c) {
-    const fr_unrolled_shape *s = &c->shape;
+// x0 from states and tokens.
+static void map_context(fr_unrolled *c) {
     const int n = c->rows;
     norm(c, c->s, c->state, c->at.state_norm, n);
     product(c, c->x0, c->s, c->at.fc_state, n, false);
-    fr_bias_forward(c->x0, weight(c, c->at.bias), n, s->d);
-    if (s->token) {
-        embed_tokens(c);
-        fr_rows_add(c->x0, c->tokens, n, s->d);
-    }
-    norm(c, c->a0, c->x0, c->at.attn_norm, n);
+    fr_bias_forward(c->x0, weight(c, c->at.bias), n, c->shape.d);
+    if (!c->shape.token) return;
+    embed_tokens(c);
+    fr_rows_add(c->x0, c->tokens, n, c->shape.d);
+}
+
+void fr_unrolled_context(fr_unrolled *c) {
+    const fr_unrolled_shape *s = &c->shape;
+    const int n = c->rows;
+    if (s->given)
+        memset(c->given + (size_t)n * (size_t)s->d, 0, (size_t)s->d * sizeof *c->given);
+    else
+        map_context(c);
+    norm(c, c->a0, s->given ? c->state : c->x0, c->at.attn_norm, n);
     product(c, c->k0, c->a0, c->at.k, n, false);
     product(c, c->v0, c->a0, c->at.v, n, false);
     turn(c, c->k0, c->position, n, s->n_kv, FR_TURN_FORWARD);
+}
+
+static void map_step(fr_unrolled *c, int k) {
+    fr_unrolled_step *step = &c->step[k];
+    const int n = c->bases.n;
+    norm(c, c->s, c->step[k - 1].g, c->at.state_norm, n);
+    product(c, step->x, c->s, c->at.fc_state, n, false);
+    fr_bias_forward(step->x, weight(c, c->at.bias), n, c->shape.d);
+    add_tokens(c, step->x, k);
+}
+
+static void take_given(fr_unrolled *c, int k) {
+    for (int b = 0; b < c->bases.n; b++)
+        c->place[b] = token_row(c, k, b);
+    fr_rows_gather(c->step[k].x, c->given, c->place, c->bases.n, c->shape.d);
 }
 
 // The input of step k, and its norm in c->s; keys and values of steps after the first.
@@ -109,10 +132,10 @@ static void step_input(fr_unrolled *c, int k) {
         fr_rows_gather(c->s, c->a0, c->bases.row, n, s->d);
         return;
     }
-    norm(c, c->s, c->step[k - 1].g, c->at.state_norm, n);
-    product(c, step->x, c->s, c->at.fc_state, n, false);
-    fr_bias_forward(step->x, weight(c, c->at.bias), n, s->d);
-    add_tokens(c, step->x, k);
+    if (s->given)
+        take_given(c, k);
+    else
+        map_step(c, k);
     norm(c, c->s, step->x, c->at.attn_norm, n);
     product(c, c->k[k], c->s, c->at.k, n, false);
     product(c, c->v[k], c->s, c->at.v, n, false);
@@ -152,6 +175,7 @@ void fr_unrolled_begin_back(fr_unrolled *c) {
         memset(c->dv[k], 0, bases * kv * sizeof(float));
     }
     if (c->shape.token) memset(c->dtokens, 0, (rows + 1) * d * sizeof(float));
+    if (c->shape.given) memset(c->dgiven, 0, (rows + 1) * d * sizeof(float));
 }
 
 // From dg to the gradient into y, in c->dx.
@@ -195,6 +219,22 @@ static void tokens_back(fr_unrolled *c, int k) {
             fr_rows_add_one(c->dtokens + (size_t)c->rows * d, c->dx + (size_t)b * d, c->shape.d);
 }
 
+// dx into what gave the input of step k, and dg of the step before.
+static void map_back(fr_unrolled *c, int k) {
+    const int n = c->bases.n;
+    fr_bias_backward(grad(c, c->at.bias), c->dx, n, c->shape.d);
+    tokens_back(c, k);
+    norm(c, c->s, c->step[k - 1].g, c->at.state_norm, n);
+    product_back(c, c->t, false, c->dx, c->s, c->at.fc_state, n);
+    norm_back(c, c->dg, false, c->t, c->step[k - 1].g, c->at.state_norm, n);
+}
+
+static void given_back(fr_unrolled *c, int k) {
+    const size_t bytes = (size_t)c->bases.n * (size_t)c->shape.d * sizeof(float);
+    fr_rows_scatter(c->dgiven, c->dx, c->token[k], c->bases.n, c->shape.d);
+    memset(c->dg, 0, bytes);
+}
+
 void fr_unrolled_step_back(fr_unrolled *c, int k) {
     fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
@@ -202,11 +242,10 @@ void fr_unrolled_step_back(fr_unrolled *c, int k) {
     attention_back(c, k);
     if (k == 1) return; // what is left is the context's
     norm_back(c, c->dx, true, c->t, step->x, c->at.attn_norm, n);
-    fr_bias_backward(grad(c, c->at.bias), c->dx, n, c->shape.d);
-    tokens_back(c, k);
-    norm(c, c->s, c->step[k - 1].g, c->at.state_norm, n);
-    product_back(c, c->t, false, c->dx, c->s, c->at.fc_state, n);
-    norm_back(c, c->dg, false, c->t, c->step[k - 1].g, c->at.state_norm, n);
+    if (c->shape.given)
+        given_back(c, k);
+    else
+        map_back(c, k);
 }
 
 static void embed_tokens_back(fr_unrolled *c) {
@@ -220,7 +259,7 @@ static void embed_tokens_back(fr_unrolled *c) {
                          weight(c, c->at.token_norm), 1, d);
 }
 
-// After step 1: dx and t hold the bases' gradients into their input and its norm.
+// After the first step: dx and t then hold the bases' gradients into their input and its norm.
 void fr_unrolled_context_back(fr_unrolled *c) {
     const fr_unrolled_shape *s = &c->shape;
     const int n = c->rows;
@@ -228,6 +267,10 @@ void fr_unrolled_context_back(fr_unrolled *c) {
     turn(c, c->dk0, c->position, n, s->n_kv, FR_TURN_BACK);
     product_back(c, da, false, c->dk0, c->a0, c->at.k, n);
     product_back(c, da, true, c->dv0, c->a0, c->at.v, n);
+    if (s->given) {
+        norm_back(c, NULL, false, da, c->state, c->at.attn_norm, n);
+        return;
+    }
     fr_rows_scatter(da, c->t, c->bases.row, c->bases.n, s->d);
     norm_back(c, dx, false, da, c->x0, c->at.attn_norm, n);
     fr_rows_scatter(dx, c->dx, c->bases.row, c->bases.n, s->d);

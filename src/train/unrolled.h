@@ -9,21 +9,26 @@
 // batch are unrolled together with the attention of attention.h. The context's rows give keys and
 // values; queries and what follows exist for the bases alone.
 //
-// Order of calls: fr_unrolled_context, fr_unrolled_step(1..n); then fr_unrolled_step_back(n..1),
-// each after the gradient of its own G was added to dg, and fr_unrolled_context_back. Opening takes
-// all memory.
+// With `given` the block is not fed its own output: x of a context's row is its true state as it
+// is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
+// arXiv 2402.15758, section 3.2.2: mature and green states].
+//
+// Order of calls: fr_unrolled_context, fr_unrolled_step_forward(1..n); then
+// fr_unrolled_step_back(n..1), each after the gradient of its own G was added to dg, and
+// fr_unrolled_context_back. Opening takes all memory.
 #ifndef FR_TRAIN_UNROLLED_H
 #define FR_TRAIN_UNROLLED_H
 #include "train/attention.h"
 #include "train/param.h"
 
-enum { FR_UNROLLED_STEPS = 8 };
+enum { FR_UNROLLED_STEPS = 9 };
 
 typedef struct fr_unrolled_shape {
     int d, n_head, n_kv, head_dim, d_ff;
     float rope_base;
     bool token; // has W_e: else states alone
     bool null;  // has a null vector
+    bool given; // rows of steps are given; neither W_f nor W_e
     int depth, max_rows;
 } fr_unrolled_shape;
 
@@ -52,7 +57,9 @@ typedef struct fr_unrolled {
     int *position;                     // [rows]: place in its context
     float *state;                      // [rows][d]: true states
     float *embedding;                  // [rows + 1][d]: of the token after each row
-    int *token[FR_UNROLLED_STEPS + 1]; // [bases]: row whose token step k >= 2 reads; -1: null
+    int *token[FR_UNROLLED_STEPS + 1]; // [bases]: row whose token step k >= 2 reads; -1: null, or
+                                       // a given row of zeros
+    float *given, *dgiven;             // [rows + 1][d], the last one zero
 
     fr_unrolled_step step[FR_UNROLLED_STEPS + 1]; // from 1
     float *k0, *v0, *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static const float ridge = 1e-3f, sub_layers = 0.1f;
+static const float ridge = 1e-3f;
 enum { STEPS = 60 };
 
 static int inputs(const fr_unrolled_shape *s) { // state, token, one for the bias
@@ -46,12 +46,6 @@ fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error
     return st;
 }
 
-static void scale(const fr_params *p, int i, float by) {
-    float *w = fr_param_w(p, i);
-    for (int j = 0; j < p->item[i].rows * p->item[i].cols; j++)
-        w[j] *= by;
-}
-
 // Columns first.. of the map into parameter i [d][columns].
 static void take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first) {
     const size_t n = (size_t)p->item[i].cols;
@@ -66,7 +60,6 @@ void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c) {
     if (c->shape.token) take_columns(fit, p, c->at.fc_token, c->shape.d);
     for (int r = 0; r < fit->m; r++)
         fr_param_w(p, c->at.bias)[r] = fit->w[(size_t)(r + 1) * (size_t)fit->k - 1];
-    scale(p, c->at.o, sub_layers);
-    scale(p, c->at.down, sub_layers);
+    fr_unrolled_quieten(c);
     fr_linear_fit_close(fit);
 }

@@ -7,11 +7,11 @@ void fr_unrolled_add_params(fr_unrolled *c, fr_params *p, const fr_unrolled_shap
     const int d = s->d, q = s->n_head * s->head_dim, kv = s->n_kv * s->head_dim;
     *c = (fr_unrolled){.shape = *s, .params = p};
     c->at = (fr_unrolled_params){
-        .fc_state = fr_params_add(p, "fc_state.weight", d, d),
-        .state_norm = fr_params_add(p, "fc_state.norm", 1, d),
+        .fc_state = s->given ? -1 : fr_params_add(p, "fc_state.weight", d, d),
+        .state_norm = s->given ? -1 : fr_params_add(p, "fc_state.norm", 1, d),
         .fc_token = s->token ? fr_params_add(p, "fc_token.weight", d, d) : -1,
         .token_norm = s->token ? fr_params_add(p, "fc_token.norm", 1, d) : -1,
-        .bias = fr_params_add(p, "fc.bias", 1, d),
+        .bias = s->given ? -1 : fr_params_add(p, "fc.bias", 1, d),
         .null = s->null ? fr_params_add(p, "null", 1, d) : -1,
         .attn_norm = fr_params_add(p, "blk.0.attn_norm.weight", 1, d),
         .q = fr_params_add(p, "blk.0.attn_q.weight", q, d),
@@ -42,6 +42,9 @@ static size_t deal_all(fr_unrolled *c) {
                             &c->tokens, &c->s,         &c->t,  &c->dtokens};
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         deal(c, &used, wide[i], (n + 1) * d);
+    float **const given[] = {&c->given, &c->dgiven};
+    for (int i = 0; i < 2 && s->given; i++)
+        deal(c, &used, given[i], (n + 1) * d);
     for (int k = 1; k <= s->depth; k++) {
         fr_unrolled_step *step = &c->step[k];
         float **const of_d[] = {&step->x, &step->y, &step->z, &step->g};

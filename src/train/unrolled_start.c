@@ -4,39 +4,16 @@
 // so that G lies where the target's states lie.
 #include "kern/pack.h"
 #include "train/learn_unrolled.h"
+#include "train/setting.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- options
-static bool read_float(const char *text, float min, float max, float *out) {
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value >= (double)min && value <= (double)max)) return false;
-    *out = (float)value;
-    return true;
-}
-
-static bool read_int(const char *text, int min, int max, int *out) {
-    char *end;
-    const long value = strtol(text, &end, 10);
-    if (end == text || *end || value < min || value > max) return false;
-    *out = (int)value;
-    return true;
-}
-
-static bool read_switch(const char *text, bool *out) {
-    int value;
-    if (!read_int(text, 0, 1, &value)) return false;
-    *out = value;
-    return true;
-}
-
-static bool read_init(const char *text, fr_unrolled_init *out) {
-    static const char *const names[] = {"fit", "random", "target"};
+static bool read_init(const char *word, fr_unrolled_init *out) {
+    static const char *const words[] = {"init=fit", "init=random", "init=target"};
     for (int i = 0; i < 3; i++)
-        if (!strcmp(text, names[i])) {
+        if (!strcmp(word, words[i])) {
             *out = (fr_unrolled_init)i;
             return true;
         }
@@ -61,28 +38,29 @@ static const word words_known[N_WORDS] = {
     [FEED] = {"feed", "0 to 1", true},
 };
 
-static bool set_word(fr_unrolled_options *o, int which, const char *value, bool *inject) {
+static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *inject) {
+    const char *key = words_known[which].key;
     switch (which) {
     case FFN:
-        return read_int(value, 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0;
+        return fr_setting_int(text, key, 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0;
     case DEPTH:
-        return read_int(value, 1, FR_DEPTHS, &o->depth);
+        return fr_setting_int(text, key, 1, FR_DEPTHS, &o->depth);
     case FEATURE:
-        return read_float(value, 0, 100, &o->feature);
+        return fr_setting_float(text, key, 0, 100, &o->feature);
     case INIT:
-        return read_init(value, &o->init);
+        return read_init(text, &o->init);
     case RANK:
-        return read_int(value, 1, 1024, &o->rank);
+        return fr_setting_int(text, key, 1, 1024, &o->rank);
     case GATE:
-        return read_switch(value, &o->gate);
+        return fr_setting_switch(text, key, &o->gate);
     case INJECT:
-        return read_switch(value, inject);
+        return fr_setting_switch(text, key, inject);
     case PURE:
-        return read_switch(value, &o->pure);
+        return fr_setting_switch(text, key, &o->pure);
     case ZTAIL:
-        return read_float(value, 0, 100, &o->ztail);
+        return fr_setting_float(text, key, 0, 100, &o->ztail);
     default:
-        return read_float(value, 0, 1, &o->feed);
+        return fr_setting_float(text, key, 0, 1, &o->feed);
     }
 }
 
@@ -93,7 +71,7 @@ static fr_status read_word(fr_unrolled_options *o, const char *text, bool *injec
         const word *w = &words_known[i];
         if (strlen(w->key) != n || strncmp(text, w->key, n)) continue;
         if (w->hidden && o->kind != FR_UNROLLED_HIDDEN_STATE) continue;
-        if (equals && set_word(o, i, equals + 1, inject)) return FR_OK;
+        if (set_word(o, i, text, inject)) return FR_OK;
         return fr_fail(err, FR_EARG, "--set %.64s: expected %s=VALUE, %s", text, w->key,
                        w->expects);
     }
@@ -168,7 +146,7 @@ static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) 
     fill(p, at->attn_norm, 1);
     fill(p, at->ffn_norm, 1);
     memcpy(fr_param_w(p, at->out_norm), target->output_norm, (size_t)d * sizeof(float));
-    for (int i = 0; i < d; i++)
+    for (int i = 0; i < d && at->fc_state >= 0; i++)
         fr_param_w(p, at->fc_state)[(size_t)i * (size_t)d + (size_t)i] = 1;
     spread(p, at->fc_token, 0.5f, seed);
     if (at->null >= 0) fr_param_random(p, at->null, 1, seed);
@@ -221,4 +199,25 @@ fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const 
                             uint64_t seed, fr_error *err) {
     start_random(c, target, seed);
     return o->init == FR_UNROLLED_TARGET ? start_target(c, target, err) : FR_OK;
+}
+
+static void scale(const fr_params *p, int i, float by) {
+    float *w = fr_param_w(p, i);
+    for (int j = 0; j < p->item[i].rows * p->item[i].cols; j++)
+        w[j] *= by;
+}
+
+void fr_unrolled_quieten(fr_unrolled *c) {
+    const float by = 0.1f;
+    scale(c->params, c->at.o, by);
+    scale(c->params, c->at.down, by);
+}
+
+void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w) {
+    const fr_unrolled_shape *s = &c->shape;
+    fr_gguf_writer_u32(w, "forerun.n_head", (uint32_t)s->n_head);
+    fr_gguf_writer_u32(w, "forerun.n_kv", (uint32_t)s->n_kv);
+    fr_gguf_writer_u32(w, "forerun.head_dim", (uint32_t)s->head_dim);
+    fr_gguf_writer_u32(w, "forerun.d_ff", (uint32_t)s->d_ff);
+    fr_gguf_writer_f32(w, "forerun.rope_base", s->rope_base);
 }

@@ -129,7 +129,7 @@ static void expect_logits(const opened *o, const float *logits, const double *G)
     assert_true(o->pack.n_draft <= 64);
     for (int v = 0; v < o->pack.n_draft; v++) {
         float exact[D_MOST];
-        fr_unpack_row(&o->chain.head.w, v, row);
+        fr_unpack_row(&o->chain.block.head.w, v, row);
         fr_unpack_row(&o->target.model.head, o->pack.ids[v], exact);
         want[v] = 0;
         for (int i = 0; i < o->pack.d; i++) {

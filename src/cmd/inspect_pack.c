@@ -75,6 +75,13 @@ static void add_own(json_t *pack, const fr_pack *p) {
     case FR_PACK_HIDDEN_TRANSFER:
         json_object_set_new(pack, "layers", layers_json(p));
         return;
+    case FR_PACK_CHIMERA:
+        json_object_set_new(pack, "variant", json_string(fr_medusa_variant_name(p->variant)));
+        json_object_set_new(pack, "ngram", json_integer(p->ngram));
+        json_object_set_new(pack, "encoder", json_string(fr_pack_encoder_name(p->encoder)));
+        json_object_set_new(pack, "residual", json_boolean(p->residual));
+        json_object_set_new(pack, "block", block_json(p));
+        return;
     default:
         json_object_set_new(pack, "block", block_json(p));
     }
@@ -100,7 +107,12 @@ static void print_block(const fr_pack *p) {
     printf(", a block of %d heads on %d of keys, feed-forward of %d", p->n_head, p->n_kv, p->d_ff);
     if (p->rank) printf(", token bias of rank %d%s", p->rank, p->gate ? ", gated" : "");
     if (p->pure) printf(", without tokens");
-    printf("; trained %d deep", p->depth);
+    if (p->kind == FR_PACK_CHIMERA)
+        printf(", n-grams of %d (%s), %d heads (%s)%s", p->ngram, fr_pack_encoder_name(p->encoder),
+               p->depth, fr_medusa_variant_name(p->variant),
+               p->residual ? "" : " without the target's state");
+    else
+        printf("; trained %d deep", p->depth);
 }
 
 static void print_kind(const fr_pack *p) {

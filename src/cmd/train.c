@@ -94,9 +94,9 @@ const fr_cmd fr_cmd_train = {
      .about =
          "Trains the parameters of a drafter on what its target computed for texts (shards), while "
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
-         "this one target. DRAFTER is medusa (heads on one hidden state), eagle or hidden-state (a "
-         "block of its own), ppd or hidden-transfer (rows that ride in the target's passes). A "
-         "wrong --set says which settings there are.\n\n"
+         "this one target. DRAFTER is medusa (heads on one hidden state), eagle, hidden-state or "
+         "chimera (a block of its own), ppd or hidden-transfer (rows that ride in the target's "
+         "passes). A wrong --set says which settings there are.\n\n"
          "A few texts are held out and judged on the way; the pack holds the parameters that were "
          "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
          "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "

@@ -7,8 +7,10 @@
 
 enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
 
-static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle", "hidden-state", "ppd",
-                                                 "hidden-transfer"};
+static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle",           "hidden-state",
+                                                 "ppd",    "hidden-transfer", "chimera"};
+static const char *const ENCODERS[] = {"wide", "residual", "layers"};
+enum { N_ENCODERS = sizeof ENCODERS / sizeof *ENCODERS };
 static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
 enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
 
@@ -18,6 +20,10 @@ const char *fr_pack_kind_name(fr_pack_kind kind) {
 
 const char *fr_medusa_variant_name(fr_medusa_variant variant) {
     return VARIANTS[variant];
+}
+
+const char *fr_pack_encoder_name(fr_pack_encoder encoder) {
+    return ENCODERS[encoder];
 }
 
 bool fr_pack_is(const fr_gguf *g) {
@@ -55,7 +61,8 @@ static fr_status take_kind(fr_pack *p, fr_error *err) {
     }
     return fr_fail(err, FR_EUNSUP,
                    "general.architecture: expected forerun-medusa, forerun-eagle, "
-                   "forerun-hidden-state, forerun-ppd or forerun-hidden-transfer, found '%.*s'",
+                   "forerun-hidden-state, forerun-ppd, forerun-hidden-transfer or forerun-chimera, "
+                   "found '%.*s'",
                    arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
 }
 
@@ -192,6 +199,38 @@ static fr_status take_riders(fr_pack *p, fr_error *err) {
                : take_layers(p, err);
 }
 
+static fr_status take_encoder(fr_pack *p, fr_error *err) {
+    fr_gguf_str name;
+    const fr_status st = fr_gguf_get_str(p->gguf, "forerun.encoder", &name, err);
+    if (st) return st;
+    int e = 0;
+    while (e < N_ENCODERS && !fr_gguf_str_is(name, ENCODERS[e]))
+        e++;
+    if (e == N_ENCODERS)
+        return fr_fail(err, FR_EUNSUP,
+                       "forerun.encoder: expected wide, residual or layers, found '%.*s'",
+                       name.bytes < 40 ? (int)name.bytes : 40, name.data);
+    p->encoder = (fr_pack_encoder)e;
+    return FR_OK;
+}
+
+static fr_status take_chimera(fr_pack *p, fr_error *err) {
+    fr_status st;
+    p->residual = true;
+    if ((st = take_block(p, err)) || (st = take_variant(p, err)) || (st = take_encoder(p, err)) ||
+        (st = take_u32(p->gguf, "forerun.ngram", 1, FR_PACK_NGRAM, &p->ngram, err)) ||
+        (st = take_u32(p->gguf, "forerun.hidden", 1, LARGEST, &p->hidden, err)) ||
+        (st = fr_gguf_opt_bool(p->gguf, "forerun.residual", &p->residual, err)))
+        return st;
+    if (p->variant > FR_MEDUSA_OWN_HEADS)
+        return fr_fail(err, FR_EDATA, "forerun.variant: expected shared or own-heads, found %s",
+                       VARIANTS[p->variant]);
+    if (p->encoder == FR_ENCODER_RESIDUAL && p->hidden != p->ngram * p->d)
+        return fr_fail(err, FR_EDATA, "forerun.hidden: expected %d, found %d", p->ngram * p->d,
+                       p->hidden);
+    return FR_OK;
+}
+
 static fr_status take_own(fr_pack *p, fr_error *err) {
     switch (p->kind) {
     case FR_PACK_MEDUSA:
@@ -199,6 +238,8 @@ static fr_status take_own(fr_pack *p, fr_error *err) {
     case FR_PACK_PPD:
     case FR_PACK_HIDDEN_TRANSFER:
         return take_riders(p, err);
+    case FR_PACK_CHIMERA:
+        return take_chimera(p, err);
     default:
         return take_block(p, err);
     }
@@ -281,14 +322,6 @@ static void expect_heads(checker *c) {
 static void expect_block(checker *c) {
     const fr_pack *p = c->p;
     const int d = p->d, nq = p->n_head * p->head_dim, nkv = p->n_kv * p->head_dim;
-    expect(c, "fc_state.weight", d, d);
-    expect(c, "fc_state.norm", d, 0);
-    expect(c, "fc.bias", d, 0);
-    if (!p->pure) {
-        expect(c, "fc_token.weight", d, d);
-        expect(c, "fc_token.norm", d, 0);
-    }
-    if (p->kind == FR_PACK_HIDDEN_STATE && !p->pure) expect(c, "null", d, 0);
     expect(c, "blk.0.attn_norm.weight", d, 0);
     expect(c, "blk.0.attn_q.weight", d, nq);
     expect(c, "blk.0.attn_k.weight", d, nkv);
@@ -299,11 +332,42 @@ static void expect_block(checker *c) {
     expect(c, "blk.0.ffn_up.weight", d, p->d_ff);
     expect(c, "blk.0.ffn_down.weight", p->d_ff, d);
     expect(c, "output_norm.weight", d, 0);
+}
+
+static void expect_chain(checker *c) {
+    const fr_pack *p = c->p;
+    const int d = p->d;
+    expect(c, "fc_state.weight", d, d);
+    expect(c, "fc_state.norm", d, 0);
+    expect(c, "fc.bias", d, 0);
+    if (!p->pure) {
+        expect(c, "fc_token.weight", d, d);
+        expect(c, "fc_token.norm", d, 0);
+    }
+    if (p->kind == FR_PACK_HIDDEN_STATE && !p->pure) expect(c, "null", d, 0);
+    expect_block(c);
     if (p->rank) {
         expect(c, "inject.token.weight", d, p->rank);
         expect(c, "inject.out.weight", p->rank, p->n_draft);
     }
     if (p->gate) expect(c, "inject.gate.weight", d, p->rank);
+}
+
+static void expect_chimera(checker *c) {
+    static const char *const what[] = {"chain", "state"};
+    const fr_pack *p = c->p;
+    const int d = p->d, t = p->ngram * d;
+    expect_block(c);
+    expect(c, "ngram.hidden.weight", t, p->hidden);
+    expect(c, "ngram.hidden.bias", p->hidden, 0);
+    expect(c, "ngram.out.weight", p->hidden, d);
+    if (p->encoder == FR_ENCODER_WIDE) expect(c, "ngram.skip.weight", t, d);
+    for (int k = 1; k <= p->depth; k++)
+        for (int i = 0; i < (p->residual ? 2 : 1); i++) {
+            char name[40];
+            snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what[i]);
+            expect(c, name, d, p->variant == FR_MEDUSA_OWN_HEADS ? p->n_draft : d);
+        }
 }
 
 static void expect_maps(checker *c) {
@@ -326,8 +390,11 @@ static fr_status check_tensors(fr_pack *p, fr_error *err) {
     case FR_PACK_HIDDEN_TRANSFER:
         expect_maps(&c);
         break;
+    case FR_PACK_CHIMERA:
+        expect_chimera(&c);
+        break;
     default:
-        expect_block(&c);
+        expect_chain(&c);
     }
     if (!c.status && c.n != fr_gguf_n_tensors(p->gguf))
         c.status = fr_fail(err, FR_EDATA, "a pack of this kind has %zu tensors, found %zu", c.n,

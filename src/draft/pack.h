@@ -18,8 +18,14 @@ typedef enum fr_pack_kind {
     FR_PACK_HIDDEN_STATE,
     FR_PACK_PPD,
     FR_PACK_HIDDEN_TRANSFER,
+    FR_PACK_CHIMERA,
 } fr_pack_kind;
-enum { FR_PACK_KINDS = FR_PACK_HIDDEN_TRANSFER + 1, FR_PACK_RIDERS = 7, FR_PACK_ENSEMBLE = 10 };
+enum {
+    FR_PACK_KINDS = FR_PACK_CHIMERA + 1,
+    FR_PACK_RIDERS = 7,
+    FR_PACK_ENSEMBLE = 10,
+    FR_PACK_NGRAM = 5,
+};
 
 typedef enum fr_medusa_variant { // what stands behind the heads, and what they read
     FR_MEDUSA_SHARED,            // the draft head, the final hidden state
@@ -27,6 +33,12 @@ typedef enum fr_medusa_variant { // what stands behind the heads, and what they 
     FR_MEDUSA_HYDRA,             // ... and the tokens of the path
     FR_MEDUSA_EXIT,              // the final norm of the residual of layer `tap`
 } fr_medusa_variant;
+
+typedef enum fr_pack_encoder { // of an n-gram: t its embeddings, h a hidden layer on them
+    FR_ENCODER_WIDE,           // W_3 t + W_2 h
+    FR_ENCODER_RESIDUAL,       // W_2 (t + h)
+    FR_ENCODER_LAYERS,         // W_2 h
+} fr_pack_encoder;
 
 typedef struct fr_pack {
     const fr_gguf *gguf;
@@ -38,7 +50,7 @@ typedef struct fr_pack {
     const int32_t *ids; // most frequent first; never NULL
     int depth; // medusa: heads; ppd: prompts; hidden-transfer: steps; else the depth trained for
 
-    fr_medusa_variant variant; // medusa
+    fr_medusa_variant variant; // medusa; chimera: the first two
     int tap;                   // FR_MEDUSA_EXIT: layers behind the residual that is read
 
     int n_head, n_kv, head_dim, d_ff; // of the block
@@ -50,6 +62,10 @@ typedef struct fr_pack {
     int ensemble;              // vectors of a prompt (ppd)
     int layer[FR_PACK_RIDERS]; // behind which step i+1 enters, ascending (hidden-transfer)
 
+    int ngram, hidden;       // tokens of an n-gram, values of its hidden layer (chimera)
+    fr_pack_encoder encoder; // (chimera)
+    bool residual;           // its heads read the target's last state too (chimera)
+
     fr_accuracy accuracy;     // held out, given that the path before was right
     uint64_t n_params, bytes; // of all tensors
     int32_t *ids_memory;      // what `ids` points at
@@ -57,6 +73,7 @@ typedef struct fr_pack {
 
 const char *fr_pack_kind_name(fr_pack_kind kind); // "medusa", "eagle", "hidden-state", ...
 const char *fr_medusa_variant_name(fr_medusa_variant variant);
+const char *fr_pack_encoder_name(fr_pack_encoder encoder);
 
 // Whether a file says that it is a pack, of whatever kind.
 bool fr_pack_is(const fr_gguf *g);

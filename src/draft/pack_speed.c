@@ -10,15 +10,23 @@ enum {
     CONTEXT = 256
 }; // most rows; tokens that are reckoned to stand before
 
+// Of the block, as Q8_0.
+static double block_share(const fr_pack *p, uint64_t weights) {
+    const double heads = p->n_head + p->n_kv, attention = 2.0 * heads * p->head_dim * p->d;
+    return 34.0 / 32 * (attention + 3.0 * p->d_ff * p->d) / (double)weights;
+}
+
 // Share of a plain pass that drafting `depth` tokens ahead takes.
 static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
     const double head = 34.0 / 32 * p->n_draft * p->d / (double)weights; // of Q8_0
     const double own = (double)p->bytes / (double)weights;
-    const bool own_heads = p->kind == FR_PACK_MEDUSA && p->variant == FR_MEDUSA_OWN_HEADS;
+    const bool own_heads = p->variant == FR_MEDUSA_OWN_HEADS;
     switch (p->kind) {
     case FR_PACK_MEDUSA:
         if (p->variant == FR_MEDUSA_HYDRA) return own + depth * head;
         return own + (own_heads ? 0 : head);
+    case FR_PACK_CHIMERA: // its encoder's states come from a table most of the time
+        return own_heads ? own : own + (depth - 1) * block_share(p, weights) + depth * head;
     case FR_PACK_EAGLE:
         return depth * (own + head);
     case FR_PACK_PPD:

@@ -72,6 +72,17 @@ static const struct {
       true},
      2,
      fr_hidden_transfer_open},
+    {{"chimera",
+      "a trained block on states of the last few tokens, heads that read the model's too",
+      "a pack of forerun train; else one that is found",
+      "tree=SHAPE    dynamic; chain: what is guessed behind the best path counts for all of a\n"
+      "              level; or static: that with the paper's tree of 25 nodes\n"
+      "context=N     ids of the text beyond the draft vocabulary that it can draft (default: 512)\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      true},
+     3,
+     fr_chimera_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

@@ -39,11 +39,12 @@ static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
     p->drafter = fr_drafter_find(*at, n);
     p->driver[0] = 0;
     if (p->drafter < 0)
-        return fr_fail(err, FR_EARG,
-                       "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE, "
-                       "medusa, eagle, hidden-state, ppd, hidden-transfer or several joined with "
-                       "'+'",
-                       n < 80 ? (int)n : 80, *at);
+        return fr_fail(
+            err, FR_EARG,
+            "drafter '%.*s': expected auto, none, prompt-lookup, draft-model:FILE, "
+            "medusa, eagle, hidden-state, ppd, hidden-transfer, chimera or several joined "
+            "with '+'",
+            n < 80 ? (int)n : 80, *at);
     *at += n;
     return parse_file(p, at, err);
 }

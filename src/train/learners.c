@@ -12,6 +12,10 @@ const fr_learner_method fr_learner_methods[] = {
      "feed=SHARE; "
      "ffn=WIDTH; feature=WEIGHT; init=fit, random or target",
      false, 1024},
+    {"chimera", fr_learn_chimera_open,
+     "ngram=1 to 5; encoder=wide, residual or layers; hidden=WIDTH; residual=0 or 1; "
+     "variant=shared or own-heads; ffn=WIDTH; feature=WEIGHT; init=fit or random",
+     false, 1024},
     {"ppd", fr_learn_ppd_open, "points=BASES of a text; ensemble=1 to 10; distil=0 or 1", true,
      512},
     {"hidden-transfer", fr_learn_transfer_open,

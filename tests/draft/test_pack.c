@@ -80,6 +80,9 @@ static const fr_tiny_pack KINDS[] = {
     {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
     {.kind = FR_PACK_PPD, .ensemble = 3},
     {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0},
+    {.kind = FR_PACK_CHIMERA, .ngram = 3, .type = FR_TYPE_Q8_0},
+    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .no_residual = true},
+    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -103,6 +106,9 @@ static void a_whole_pack_opens_and_says_what_it_holds(void **state) {
         assert_int_equal(p.rank, o->rank);
         assert_int_equal(p.gate, o->gate);
         assert_int_equal(p.pure, o->pure);
+        assert_int_equal(p.ngram, o->kind != FR_PACK_CHIMERA ? 0 : o->ngram ? o->ngram : 2);
+        assert_int_equal(p.encoder, o->encoder);
+        assert_int_equal(p.residual, o->kind == FR_PACK_CHIMERA && !o->no_residual);
         assert_true(fabs(fr_accuracy_rate(&p.accuracy, 2, 1) - 0.075) < 1e-6);
         if (fr_pack_fits(&p, &target.model, &err)) fail_msg("%s", err.text);
         fr_pack_close(&p);
@@ -158,7 +164,17 @@ static void any_part_that_is_missing_is_named(void **state) {
         {.kind = FR_PACK_PPD, .leave_out = "forerun.ensemble"},
         {.kind = FR_PACK_PPD, .leave_out = "ppd.vectors"},
         {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "forerun.layers"},
-        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "transfer.3.weight"}};
+        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "transfer.3.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.ngram"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.hidden"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.encoder"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.hidden.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.hidden.bias"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.out.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.skip.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.2.chain.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.3.state.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"}};
     for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
         expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);
 }

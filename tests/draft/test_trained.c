@@ -62,8 +62,16 @@ static const fr_tiny_pack PACKS[] = {
     {.kind = FR_PACK_PPD, .ensemble = 2, .depth = 2},
     {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
     {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0, .depth = 2},
+    {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3},
+    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .type = FR_TYPE_Q8_0, .depth = 5},
+    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
+    {.kind = FR_PACK_CHIMERA, .no_residual = true, .ngram = 5},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
+
+static bool rides(fr_pack_kind kind) {
+    return kind == FR_PACK_PPD || kind == FR_PACK_HIDDEN_TRANSFER;
+}
 
 static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
     (void)state;
@@ -94,7 +102,7 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
                                                     n_prompt, &LAWS[law], &stats);
                     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                     // What rides in the pass itself has to pay for every row.
-                    if (HOW[h].no_adapt || (!HOW[h].adapt && PACKS[i].kind < FR_PACK_PPD))
+                    if (HOW[h].no_adapt || (!HOW[h].adapt && !rides(PACKS[i].kind)))
                         assert_true(stats.rows > 3 * stats.passes);
                     fr_drafter_close(d);
                 }
@@ -123,6 +131,36 @@ static void a_static_tree_gives_them_too_and_is_the_shape(void **state) {
     close_pair(&p);
 }
 
+// One law a level: the shape's 25 nodes, or what pays of the best guesses' laws.
+static void laws_by_level_give_them_too(void **state) {
+    (void)state;
+    static const char *const trees[] = {"tree=static", "tree=chain"};
+    pair p;
+    int32_t prompt[PROMPT];
+    char spec[40];
+    const fr_tiny_pack pack = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .depth = 4};
+    open_pair(&p, &pack, 1);
+    fr_test_ids(prompt, PROMPT, 256, 31);
+    snprintf(spec, sizeof spec, "chimera:%s", p.path);
+    for (int law = 0; law < N_LAWS; law++) {
+        const output plain =
+            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+        for (int t = 0; t < 2; t++) {
+            fr_stats stats;
+            fr_drafter *d =
+                open_drafter(&p, spec, false, (const char *[]){trees[t], "depth=4", NULL});
+            const output got =
+                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], &stats);
+            assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
+            // Where the end is not near, every pass has the 26 rows of the shape.
+            if (t == 0) assert_true(stats.passes_by_rows[26] >= stats.passes - 6);
+            if (t == 1) assert_true(stats.rows > 3 * stats.passes);
+            fr_drafter_close(d);
+        }
+    }
+    close_pair(&p);
+}
+
 static void planned_trees_give_them_too_and_their_rows(void **state) {
     (void)state;
     static const char *const trees[] = {"tree=dynamic", "tree=static", "tree=random"};
@@ -131,7 +169,7 @@ static void planned_trees_give_them_too_and_their_rows(void **state) {
         int32_t prompt[PROMPT];
         char spec[40];
         fr_stats stats;
-        if (PACKS[i].kind < FR_PACK_PPD) continue;
+        if (!rides(PACKS[i].kind)) continue;
         open_pair(&p, &PACKS[i], 1);
         fr_test_ids(prompt, PROMPT, 256, 31);
         snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
@@ -451,6 +489,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_pack_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_static_tree_gives_them_too_and_is_the_shape),
+        cmocka_unit_test(laws_by_level_give_them_too),
         cmocka_unit_test(planned_trees_give_them_too_and_their_rows),
         cmocka_unit_test(under_other_rules_every_pack_drafts_as_well),
         cmocka_unit_test(heads_say_what_their_formulas_say),

@@ -66,17 +66,8 @@ static void add_heads(maker *m, int d, int depth, int n_draft) {
     }
 }
 
-static void add_block(maker *m, const fr_config *c, int d_ff, int n_draft) {
+static void add_block(maker *m, const fr_config *c, int d_ff) {
     const int d = c->d, nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
-    const fr_tiny_pack *o = m->o;
-    add_tensor(m, "fc_state.weight", d, d, 0);
-    add_tensor(m, "fc_state.norm", d, 0, 1);
-    add_tensor(m, "fc.bias", d, 0, 0);
-    if (!o->pure) {
-        add_tensor(m, "fc_token.weight", d, d, 0);
-        add_tensor(m, "fc_token.norm", d, 0, 1);
-    }
-    if (o->kind == FR_PACK_HIDDEN_STATE && !o->pure) add_tensor(m, "null", d, 0, 0);
     add_tensor(m, "blk.0.attn_norm.weight", d, 0, 1);
     add_tensor(m, "blk.0.attn_q.weight", d, nq, 0);
     add_tensor(m, "blk.0.attn_k.weight", d, nkv, 0);
@@ -87,6 +78,45 @@ static void add_block(maker *m, const fr_config *c, int d_ff, int n_draft) {
     add_tensor(m, "blk.0.ffn_up.weight", d, d_ff, 0);
     add_tensor(m, "blk.0.ffn_down.weight", d_ff, d, 0);
     add_tensor(m, "output_norm.weight", d, 0, 1);
+}
+
+static void add_chimera(maker *m, const fr_config *c, int depth, int n_draft) {
+    static const char *const encoders[] = {"wide", "residual", "layers"};
+    static const char *const what[] = {"chain", "state"};
+    const fr_tiny_pack *o = m->o;
+    const int ngram = o->ngram ? o->ngram : 2, t = ngram * c->d;
+    const int hidden = o->encoder == FR_ENCODER_RESIDUAL ? t : o->hidden ? o->hidden : 64;
+    const bool own = o->variant == FR_MEDUSA_OWN_HEADS;
+    add_u32(m, "forerun.ngram", ngram);
+    add_u32(m, "forerun.hidden", hidden);
+    add_str(m, "forerun.encoder", encoders[o->encoder]);
+    add_str(m, "forerun.variant", fr_medusa_variant_name(o->variant));
+    if (!left_out(m, "forerun.residual"))
+        fr_gguf_writer_bool(m->w, "forerun.residual", !o->no_residual);
+    add_tensor(m, "ngram.hidden.weight", t, hidden, 0);
+    add_tensor(m, "ngram.hidden.bias", hidden, 0, 0);
+    add_tensor(m, "ngram.out.weight", hidden, c->d, 0);
+    if (o->encoder == FR_ENCODER_WIDE) add_tensor(m, "ngram.skip.weight", t, c->d, 0);
+    for (int k = 1; k <= depth; k++)
+        for (int i = 0; i < (o->no_residual ? 1 : 2); i++) {
+            char name[40];
+            snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what[i]);
+            add_tensor(m, name, c->d, own ? n_draft : c->d, 0);
+        }
+}
+
+static void add_chain(maker *m, const fr_config *c, int d_ff, int n_draft) {
+    const int d = c->d;
+    const fr_tiny_pack *o = m->o;
+    add_tensor(m, "fc_state.weight", d, d, 0);
+    add_tensor(m, "fc_state.norm", d, 0, 1);
+    add_tensor(m, "fc.bias", d, 0, 0);
+    if (!o->pure) {
+        add_tensor(m, "fc_token.weight", d, d, 0);
+        add_tensor(m, "fc_token.norm", d, 0, 1);
+    }
+    if (o->kind == FR_PACK_HIDDEN_STATE && !o->pure) add_tensor(m, "null", d, 0, 0);
+    add_block(m, c, d_ff);
     if (o->rank) {
         add_tensor(m, "inject.token.weight", d, o->rank, 0);
         add_tensor(m, "inject.out.weight", o->rank, n_draft, 0);
@@ -167,9 +197,13 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
         add_heads(&m, c->d, depth, n_draft);
     } else if (o->kind == FR_PACK_PPD || o->kind == FR_PACK_HIDDEN_TRANSFER) {
         add_riders(&m, c->d, depth);
+    } else if (o->kind == FR_PACK_CHIMERA) {
+        add_shape(&m, c, d_ff);
+        add_block(&m, c, d_ff);
+        add_chimera(&m, c, depth, n_draft);
     } else {
         add_shape(&m, c, d_ff);
-        add_block(&m, c, d_ff, n_draft);
+        add_chain(&m, c, d_ff, n_draft);
     }
 }
 

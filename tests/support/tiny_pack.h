@@ -17,8 +17,11 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     int ensemble;          // [1] of ppd
     const int32_t *layers; // of hidden-transfer, `depth` of them [all 1]
     bool gate, pure;
-    const char *leave_out; // a key or a tensor that is not written, for the test to add its own
-    const char *print;     // another fingerprint than the target's
+    int ngram, hidden;       // of chimera [2, 64; residual: n-grams' width]
+    fr_pack_encoder encoder; // of chimera
+    bool no_residual;        // chimera's heads without the target's state
+    const char *leave_out;   // a key or a tensor that is not written, for the test to add its own
+    const char *print;       // another fingerprint than the target's
 } fr_tiny_pack;
 
 void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *target);

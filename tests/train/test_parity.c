@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "draft/chain_model.h"
+#include "draft/chimera_heads.h"
+#include "draft/green.h"
 #include "kern/half.h"
 #include "kern/pack.h"
 #include "support/open_model.h"
@@ -124,15 +126,11 @@ static fr_learner *train(world *w, fr_learner_open_fn *open, const char *const *
     return l;
 }
 
-// -sum p log softmax(H' G) with the law of the row.
-static double loss_of(const world *w, const float *g, int row) {
-    double z[V], most = -INFINITY, sum = 0, expected = 0, all = 0;
-    for (int v = 0; v < V; v++) {
-        z[v] = 0;
-        for (int i = 0; i < D; i++)
-            z[v] += (double)w->vocab.head[v * D + i] * (double)g[i];
+// -sum p log softmax(z) with the law of the row.
+static double loss_of_logits(const world *w, const double *z, int row) {
+    double most = -INFINITY, sum = 0, expected = 0, all = 0;
+    for (int v = 0; v < V; v++)
         most = fmax(most, z[v]);
-    }
     for (int v = 0; v < V; v++)
         sum += exp(z[v] - most);
     for (int j = 0; j < TOP; j++) {
@@ -141,6 +139,14 @@ static double loss_of(const world *w, const float *g, int row) {
         expected += p * z[w->vocab.index[w->law_id[row * TOP + j]]];
     }
     return most + log(sum) - expected / all;
+}
+
+static double loss_of(const world *w, const float *g, int row) {
+    double z[V] = {0};
+    for (int v = 0; v < V; v++)
+        for (int i = 0; i < D; i++)
+            z[v] += (double)w->vocab.head[v * D + i] * (double)g[i];
+    return loss_of_logits(w, z, row);
 }
 
 // The chain behind each row of the text, by the drafter's block.
@@ -171,12 +177,59 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     fr_pack_close(&pack);
 }
 
+// Chimera's guesses behind each row of the text, by the drafter's parts.
+static void run_chimera(const world *w, double part[DEPTH]) {
+    fr_pack pack;
+    fr_block block;
+    fr_green green;
+    fr_chimera_heads heads;
+    fr_error err = {0};
+    _Alignas(64) float state[D], x[D];
+    if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
+    if (fr_block_open(&block, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
+    if (fr_green_open(&green, &pack, &w->opened.model, &err)) fail_msg("%s", err.text);
+    if (fr_chimera_heads_open(&heads, &pack, &w->opened.model, &block.head.w, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < D; k++)
+            state[k] = fr_f16_to_f32(w->final[i * D + k]);
+        fr_row row = fr_block_row(state, FR_PARENT_COMMITTED, 0);
+        fr_block_run(&block, &row, 1, 0);
+        fr_block_commit(&block, 1);
+        fr_chimera_heads_state(&heads, state);
+        for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
+            int32_t gram[1][FR_PACK_NGRAM];
+            double z[V];
+            for (int t = 0; t < pack.ngram; t++)
+                gram[0][t] = i + k >= t ? w->ids[i + k - t] : -1;
+            fr_green_states(&green, (const int32_t(*)[FR_PACK_NGRAM])gram, 1, x, D);
+            row = fr_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
+                               FR_WANT_FINAL);
+            fr_block_run(&block, &row, 1, 0);
+            slot = fr_block_slot(&block, 0);
+            fr_chimera_heads_put(&heads, 0, fr_block_state(&block, 0));
+            fr_chimera_heads_run(&heads, k, 1);
+            for (int v = 0; v < V; v++)
+                z[v] = (double)fr_chimera_heads_logits(&heads, 0)[v];
+            if (i > 0 && w->flags[i + k]) part[k - 1] += loss_of_logits(w, z, i + k);
+        }
+        fr_block_drop(&block);
+    }
+    fr_chimera_heads_close(&heads);
+    fr_green_close(&green);
+    fr_block_close(&block);
+    fr_pack_close(&pack);
+}
+
 static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *const *options) {
     fr_learner *l = train(w, open, options);
     fr_tally tally = {0};
     double part[DEPTH] = {0};
     l->ops->judge(l, &w->batch, &tally);
-    run_engine(w, feeds, part);
+    if (open == fr_learn_chimera_open)
+        run_chimera(w, part);
+    else
+        run_engine(w, feeds, part);
     for (int k = 0; k < DEPTH; k++) {
         assert_true(tally.tried[k] > 15 && part[k] > 0);
         // Keys and values of the drafter are f16: 2^-11 of each.
@@ -200,9 +253,19 @@ static void states_alone_are_the_same_in_both(void **state) {
           (const char *const[]){"ffn=96", "inject=0", "pure=1", NULL});
 }
 
+static void chimera_is_the_same_in_both(void **state) {
+    static const char *const options[][6] = {
+        {"ffn=96", "hidden=32", NULL},
+        {"ffn=96", "encoder=residual", "residual=0", NULL},
+        {"ffn=96", "encoder=layers", "hidden=96", "variant=own-heads", "ngram=5", NULL}};
+    for (int i = 0; i < 3; i++)
+        check(*state, fr_learn_chimera_open, true, options[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(eagle_is_the_same_in_both),
                                        cmocka_unit_test(hidden_state_is_the_same_in_both),
+                                       cmocka_unit_test(chimera_is_the_same_in_both),
                                        cmocka_unit_test(states_alone_are_the_same_in_both)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

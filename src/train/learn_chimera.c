@@ -1,0 +1,402 @@
+// learn_chimera.c — Chimera's drafter: green states of the last tokens, a block that sees them
+// behind the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
+//
+// A base is a row i of a sample. Guess k reads the green state of the n-gram that ends with token
+// i + k (ngram.h), at that token's place; it sees the mature states f_1..f_i, the green ones of
+// guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
+// what the block gives, the law of the token after is that of
+//     shared     H' (A_k f_i + B_k o_k)       light: maps onto the draft head
+//     own-heads  U_k [f_i; o_k]               section 3.2.3; U_k = [H', H'] at first
+// `residual=0` leaves f_i out. The loss of a row is
+//     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
+// (section 3.3 with the target's laws for labels and Huber's distance for the square).
+#include "base/alloc.h"
+#include "train/features.h"
+#include "train/layers.h"
+#include "train/learn_unrolled.h"
+#include "train/ngram.h"
+#include "train/pack_write.h"
+#include "train/setting.h"
+#include "train/unrolled_batch.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct chimera_options {
+    int ngram, hidden, ffn, depth;
+    fr_ngram_form form;
+    float feature;
+    bool residual, own_heads, fit;
+} chimera_options;
+
+typedef struct chimera_head { // numbers of parameters; -1: absent
+    int state, chain;
+} chimera_head;
+
+typedef struct chimera {
+    fr_learner learner; // first
+    chimera_options options;
+    fr_unrolled chain;
+    fr_unrolled_batch batch;
+    fr_ngram_encoder ngram;
+    chimera_head head[FR_DEPTHS];
+    fr_loss loss;
+    fr_linear_fit fit;
+    float *f, *y, *dy; // [bases][d]: states of the bases, what the head reads, its gradient
+    float *std;        // [d]
+} chimera;
+
+static chimera *self(fr_learner *l) {
+    return (chimera *)(void *)l;
+}
+
+// ---------------------------------------------------------------- heads
+// The true states of the bases that count.
+static const float *base_states(chimera *m) {
+    const fr_unrolled *c = &m->chain;
+    for (int i = 0; i < m->batch.counted; i++)
+        c->place[i] = c->row[m->batch.base[i]];
+    fr_rows_gather(m->f, c->state, c->place, m->batch.counted, c->shape.d);
+    return m->f;
+}
+
+static void map_forward(chimera *m, const float *x, int i, bool add) {
+    const int d = m->chain.shape.d;
+    fr_gemm_forward(m->learner.gemm, m->y, d, x, d, fr_param_w(&m->learner.params, i),
+                    m->batch.counted, d, d, add);
+}
+
+static void map_weight(chimera *m, const float *x, int i) {
+    const int d = m->chain.shape.d;
+    fr_gemm_weight(m->learner.gemm, fr_param_grad(&m->learner.params, i), m->dy, d, x, d,
+                   m->batch.counted, d, d, true);
+}
+
+// Light heads. o and f are the counted rows; what goes back into o is left in d_o.
+static void shared_loss(chimera *m, int k, const float *o, const float *f, float *d_o) {
+    const chimera_head *head = &m->head[k - 1];
+    const int d = m->chain.shape.d;
+    const fr_loss_term term = {
+        .x = m->y, .ldx = d, .k = d, .w = m->learner.vocab->head, .dx = d_o ? m->dy : NULL};
+    map_forward(m, o, head->chain, false);
+    if (head->state >= 0) map_forward(m, f, head->state, true);
+    fr_loss_run(&m->loss, &term, 1, m->batch.want, m->batch.counted, m->batch.got);
+    if (!d_o) return;
+    map_weight(m, o, head->chain);
+    if (head->state >= 0) map_weight(m, f, head->state);
+    fr_gemm_input(m->learner.gemm, d_o, d, m->dy, d, fr_param_w(&m->learner.params, head->chain),
+                  m->batch.counted, d, d, false);
+}
+
+static fr_loss_term own_term(chimera *m, const float *x, int i, float *dx) {
+    fr_params *p = &m->learner.params;
+    return (fr_loss_term){.x = x,
+                          .ldx = m->chain.shape.d,
+                          .k = m->chain.shape.d,
+                          .w = fr_param_w(p, i),
+                          .dx = dx,
+                          .dw = dx ? fr_param_grad(p, i) : NULL};
+}
+
+static void own_loss(chimera *m, int k, const float *o, const float *f, float *d_o) {
+    const chimera_head *head = &m->head[k - 1];
+    fr_loss_term terms[2] = {own_term(m, o, head->chain, d_o)};
+    if (head->state >= 0) terms[1] = own_term(m, f, head->state, d_o ? m->dy : NULL);
+    fr_loss_run(&m->loss, terms, head->state >= 0 ? 2 : 1, m->batch.want, m->batch.counted,
+                m->batch.got);
+}
+
+static void guess_loss(chimera *m, int k, bool learns) {
+    fr_unrolled *c = &m->chain;
+    float *o = c->s, *d_o = learns ? c->t : NULL;
+    fr_unrolled_batch_list(&m->batch, k);
+    fr_rows_gather(o, c->step[k + 1].g, m->batch.base, m->batch.counted, c->shape.d);
+    const float *f = m->options.residual ? base_states(m) : NULL;
+    (m->options.own_heads ? own_loss : shared_loss)(m, k, o, f, d_o);
+    fr_unrolled_batch_keep(&m->batch, k);
+    if (!learns) return;
+    fr_rows_scatter(c->dg, d_o, m->batch.base, m->batch.counted, c->shape.d);
+    fr_unrolled_batch_feature(&m->batch, k, m->options.feature, m->std);
+}
+
+// ---------------------------------------------------------------- operations
+static void read_ngrams(chimera *m, const fr_batch *batch) {
+    for (int s = 0, first = 0; s < batch->n; first += batch->sample[s++].n) {
+        const fr_sample *sample = &batch->sample[s];
+#pragma omp parallel for schedule(static)
+        for (int i = 0; i < sample->n; i++)
+            fr_ngram_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
+    }
+}
+
+static void forward(chimera *m, const fr_batch *batch) {
+    fr_unrolled *c = &m->chain;
+    fr_unrolled_batch_set(&m->batch, batch, 1, 0);
+    read_ngrams(m, batch);
+    fr_ngram_forward(&m->ngram, c->given, c->rows);
+    fr_unrolled_context(c);
+    for (int k = 2; k <= c->shape.depth; k++)
+        fr_unrolled_step_forward(c, k);
+}
+
+static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
+    chimera *m = self(l);
+    fr_unrolled *c = &m->chain;
+    (void)noise;
+    forward(m, batch);
+    if (m->options.feature > 0)
+        fr_channel_spread(m->std, c->state, c->position, c->rows, c->shape.d);
+    fr_unrolled_begin_back(c);
+    for (int k = l->depth; k >= 1; k--) {
+        guess_loss(m, k, true);
+        fr_unrolled_step_back(c, k + 1);
+    }
+    fr_unrolled_context_back(c);
+    fr_ngram_backward(&m->ngram, c->dgiven, c->rows);
+    fr_unrolled_batch_tally(&m->batch, tally);
+}
+
+static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
+    chimera *m = self(l);
+    forward(m, batch);
+    for (int k = 1; k <= l->depth; k++)
+        guess_loss(m, k, false);
+    fr_unrolled_batch_tally(&m->batch, tally);
+}
+
+// ---------------------------------------------------------------- first values from data
+// The linear map of the n-gram encoder from what follows: the state of the n-gram's last token,
+// over the gain of the block's last norm.
+static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
+    chimera *m = self(l);
+    const fr_unrolled *c = &m->chain;
+    const size_t d = (size_t)c->shape.d, k = d * (size_t)m->options.ngram;
+    const float *gain = fr_param_w(&l->params, c->at.out_norm);
+    fr_status st = FR_OK;
+    int n = 0;
+    if (!m->fit.block)
+        st = fr_linear_fit_open(&m->fit, (int)k, (int)d, fr_gemm_threads(l->gemm), err);
+    if (st) return st;
+    fr_unrolled_batch_set(&m->batch, batch, 1, 0);
+    read_ngrams(m, batch);
+    for (int row = 0; row + 1 < c->rows; row++) {
+        if (!c->position[row] || !c->position[row + 1]) continue;
+        const float *next = c->state + (size_t)(row + 1) * d;
+        memcpy(m->fit.x + (size_t)n * k, m->ngram.t + (size_t)row * k, k * sizeof(float));
+        for (size_t j = 0; j < d; j++)
+            m->fit.y[(size_t)n * d + j] = fabsf(gain[j]) > 1e-4f ? next[j] / gain[j] : 0;
+        if (++n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(&m->fit, n), n = 0;
+    }
+    if (n) fr_linear_fit_add(&m->fit, n);
+    return FR_OK;
+}
+
+static void fit_end(fr_learner *l) {
+    enum { STEPS = 60 };
+    const float ridge = 1e-3f;
+    chimera *m = self(l);
+    const int map = fr_ngram_linear(&m->ngram);
+    const size_t floats = (size_t)m->fit.m * (size_t)m->fit.k;
+    fr_linear_fit_solve(&m->fit, ridge, STEPS);
+    memcpy(fr_param_w(&l->params, map), m->fit.w, floats * sizeof(float));
+    fr_unrolled_quieten(&m->chain);
+    fr_linear_fit_close(&m->fit);
+}
+
+// ---------------------------------------------------------------- the pack
+static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
+    const chimera *m = (const chimera *)(const void *)l;
+    fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
+    fr_unrolled_write(&m->chain, w);
+    fr_gguf_writer_u32(w, "forerun.ngram", (uint32_t)m->options.ngram);
+    fr_gguf_writer_str(w, "forerun.encoder", fr_ngram_form_name(m->options.form));
+    fr_gguf_writer_u32(w, "forerun.hidden", (uint32_t)m->ngram.shape.hidden);
+    fr_gguf_writer_bool(w, "forerun.residual", m->options.residual);
+    fr_gguf_writer_str(w, "forerun.variant", m->options.own_heads ? "own-heads" : "shared");
+    fr_pack_params(w, &l->params, type);
+}
+
+static size_t fit_bytes(const chimera *m) {
+    const int d = m->chain.shape.d;
+    return m->learner.fit_rows ? fr_linear_fit_bytes(m->options.ngram * d, d) : 0;
+}
+
+static size_t workspace(const fr_learner *l) {
+    const chimera *m = (const chimera *)(const void *)l;
+    const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
+    return fit_bytes(m) + m->chain.bytes + m->ngram.bytes + fr_loss_bytes(&m->loss) +
+           fr_unrolled_batch_bytes(&m->batch) + (3 * rows + 1) * d * sizeof(float);
+}
+
+static void close_chimera(fr_learner *l) {
+    chimera *m = self(l);
+    if (!m) return;
+    fr_unrolled_close(&m->chain);
+    fr_unrolled_batch_close(&m->batch);
+    fr_ngram_close(&m->ngram);
+    fr_loss_close(&m->loss);
+    fr_linear_fit_close(&m->fit);
+    fr_params_free(&l->params);
+    fr_free(m->f), fr_free(m->y), fr_free(m->dy), fr_free(m->std);
+    fr_free(m);
+}
+
+static const fr_learner_ops ops = {
+    .learn = learn,
+    .judge = judge,
+    .fit_add = fit_add,
+    .fit_end = fit_end,
+    .write = write_pack,
+    .workspace = workspace,
+    .close = close_chimera,
+};
+
+// ---------------------------------------------------------------- options
+static bool is_word(const char *option, const char *key, const char *value) {
+    const size_t n = strlen(key);
+    return !strncmp(option, key, n) && option[n] == '=' && !strcmp(option + n + 1, value);
+}
+
+static bool read_word(chimera_options *o, const char *option) {
+    for (int form = 0; form < FR_NGRAM_FORMS; form++)
+        if (is_word(option, "encoder", fr_ngram_form_name((fr_ngram_form)form))) {
+            o->form = (fr_ngram_form)form;
+            return true;
+        }
+    if (is_word(option, "variant", "shared") || is_word(option, "variant", "own-heads")) {
+        o->own_heads = is_word(option, "variant", "own-heads");
+        return true;
+    }
+    if (!is_word(option, "init", "fit") && !is_word(option, "init", "random")) return false;
+    o->fit = is_word(option, "init", "fit");
+    return true;
+}
+
+static fr_status read_option(chimera_options *o, const char *option, fr_error *err) {
+    if (read_word(o, option) || fr_setting_int(option, "ngram", 1, FR_NGRAM_LONGEST, &o->ngram) ||
+        fr_setting_int(option, "depth", 1, FR_DEPTHS, &o->depth) ||
+        fr_setting_float(option, "feature", 0, 100, &o->feature) ||
+        fr_setting_switch(option, "residual", &o->residual))
+        return FR_OK;
+    if (fr_setting_int(option, "hidden", 32, 1 << 16, &o->hidden) && o->hidden % 32 == 0)
+        return FR_OK;
+    if (fr_setting_int(option, "ffn", 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0) return FR_OK;
+    return fr_fail(err, FR_EARG,
+                   "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
+                   "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
+                   "or own-heads, init=fit or random, feature=0 to 100, depth=1 to %d",
+                   option, FR_NGRAM_LONGEST, FR_DEPTHS);
+}
+
+static fr_status read_options(chimera_options *o, const fr_learner_config *config, fr_error *err) {
+    *o = (chimera_options){.ngram = 3,
+                           .hidden = 512,
+                           .depth = config->depth ? config->depth : 4,
+                           .feature = 0.1f,
+                           .residual = true,
+                           .fit = true};
+    for (const char *const *option = config->options; option && *option; option++) {
+        const fr_status st = read_option(o, *option, err);
+        if (st) return st;
+    }
+    if (o->depth < 1 || o->depth > FR_DEPTHS)
+        return fr_fail(err, FR_EARG, "depth %d: expected 1 to %d", o->depth, FR_DEPTHS);
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- opening
+static int add_head(chimera *m, int k, const char *what) {
+    const int d = m->chain.shape.d;
+    char name[48];
+    snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what);
+    return fr_params_add(&m->learner.params, name, m->options.own_heads ? m->learner.vocab->n : d,
+                         d);
+}
+
+static void add_params(chimera *m, const fr_learner_config *config) {
+    const chimera_options *o = &m->options;
+    const fr_unrolled_options block = {.ffn = o->ffn, .depth = o->depth + 1};
+    fr_unrolled_shape shape =
+        fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
+    shape.given = true;
+    shape.token = shape.null = false;
+    const fr_ngram_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
+    fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
+    fr_ngram_add_params(&m->ngram, &m->learner.params, &ngram);
+    for (int k = 1; k <= o->depth; k++)
+        m->head[k - 1] = (chimera_head){.state = o->residual ? add_head(m, k, "state") : -1,
+                                        .chain = add_head(m, k, "chain")};
+}
+
+// Heads say what the block says; own ones what the target's head says of the sum of both.
+static void start_heads(chimera *m) {
+    fr_params *p = &m->learner.params;
+    const size_t d = (size_t)m->chain.shape.d;
+    const size_t head = (size_t)m->learner.vocab->n * d * sizeof(float);
+    for (int k = 0; k < m->options.depth; k++) {
+        float *chain = fr_param_w(p, m->head[k].chain);
+        if (m->options.own_heads) {
+            memcpy(chain, m->learner.vocab->head, head);
+            continue;
+        }
+        for (size_t i = 0; i < d; i++)
+            chain[i * d + i] = 1;
+    }
+}
+
+static fr_status take_rows(chimera *m, fr_error *err) {
+    const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
+    m->f = fr_alloc_array(rows * d, sizeof *m->f);
+    m->y = fr_alloc_array(rows * d, sizeof *m->y);
+    m->dy = fr_alloc_array(rows * d, sizeof *m->dy);
+    m->std = fr_alloc_array(d, sizeof *m->std);
+    return m->f && m->y && m->dy && m->std
+               ? FR_OK
+               : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
+}
+
+static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_error *err) {
+    fr_learner *l = &m->learner;
+    fr_status st;
+    add_params(m, config);
+    if ((st = fr_params_alloc(&l->params, err))) return st;
+    if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
+    if ((st = fr_ngram_open(&m->ngram, l->gemm, err))) return st;
+    if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, l->depth, err)))
+        return st;
+    if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
+    if ((st = take_rows(m, err))) return st;
+    fr_ngram_start(&m->ngram, config->seed);
+    start_heads(m);
+    return fr_unrolled_start(&m->chain, &(fr_unrolled_options){.init = FR_UNROLLED_RANDOM},
+                             config->target, config->seed, err);
+}
+
+// Enough for each of the map's inputs.
+static uint64_t fit_rows(const chimera *m) {
+    return m->options.fit && fr_ngram_linear(&m->ngram) >= 0
+               ? (uint64_t)m->chain.shape.d * (uint64_t)m->options.ngram * 32
+               : 0;
+}
+
+fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+    *out = NULL;
+    chimera *m = fr_alloc_zero(sizeof *m);
+    if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    m->learner = (fr_learner){.ops = &ops,
+                              .name = "chimera",
+                              .target = config->target,
+                              .vocab = config->vocab,
+                              .gemm = config->gemm,
+                              .rate = 0.25 / config->target->config.d};
+    fr_status st = read_options(&m->options, config, err);
+    m->learner.depth = m->options.depth;
+    if (!st) st = open_parts(m, config, err);
+    if (st) {
+        close_chimera(&m->learner);
+        return st;
+    }
+    m->learner.fit_rows = fit_rows(m);
+    *out = &m->learner;
+    return FR_OK;
+}

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const float EPS = 1e-6f;
+
 static bool own_heads(const fr_chimera_heads *h) {
     return h->pack->variant == FR_MEDUSA_OWN_HEADS;
 }
@@ -33,23 +35,35 @@ static fr_status open_heads(fr_chimera_heads *h, fr_pool *pool, fr_error *err) {
     return st;
 }
 
+static float *norm_of(const fr_chimera_heads *h, int k) {
+    return h->norm + (size_t)(k - 1) * (size_t)h->stride;
+}
+
 static fr_status open_buffers(fr_chimera_heads *h, fr_error *err) {
     const int d = h->pack->d, n_logits = own_heads(h) ? h->pack->n_draft : h->shared->m;
     h->stride = fr_linear_stride(d);
     h->logit_stride = fr_linear_stride(n_logits);
-    const size_t rows = FR_CHIMERA_ROWS * sizeof(float);
+    const size_t rows = FR_CHIMERA_ROWS * sizeof(float), depth = (size_t)h->pack->depth;
+    const size_t norms = FR_ARENA_ROUND(depth * (size_t)h->stride * sizeof(float));
     const size_t state = FR_ARENA_ROUND((size_t)h->stride * sizeof(float));
     const size_t widest = (size_t)(h->stride > h->logit_stride ? h->stride : h->logit_stride);
     const size_t of_f = FR_ARENA_ROUND(widest * sizeof(float));
     const size_t states = FR_ARENA_ROUND((size_t)h->stride * rows);
     const size_t logits = FR_ARENA_ROUND((size_t)h->logit_stride * rows);
-    const fr_status st = fr_arena_open(&h->arena, state + of_f + 2 * states + logits, "heads", err);
+    const fr_status st =
+        fr_arena_open(&h->arena, norms + state + of_f + 2 * states + logits, "heads", err);
     if (st) return st;
+    h->norm = fr_arena_take(&h->arena, norms);
     h->f = fr_arena_take(&h->arena, state);
     h->of_f = fr_arena_take(&h->arena, of_f);
     h->o = fr_arena_take(&h->arena, states);
     h->y = fr_arena_take(&h->arena, states);
     h->logits = fr_arena_take(&h->arena, logits);
+    for (int k = 1; k <= h->pack->depth && !own_heads(h); k++) {
+        char name[40];
+        snprintf(name, sizeof name, "chimera.%d.norm", k);
+        fr_pack_vector(h->pack, name, norm_of(h, k), d);
+    }
     return FR_OK;
 }
 
@@ -101,7 +115,11 @@ void fr_chimera_heads_run(fr_chimera_heads *h, int k, int n) {
         for (int i = 0; i < n; i++)
             h->linear.kern->add(y + (size_t)i * (size_t)ldy, h->of_f, m);
     }
-    if (!own) product(h, h->shared, h->y, h->logits, h->logit_stride, n);
+    if (own) return;
+    for (int i = 0; i < n; i++)
+        h->linear.kern->rmsnorm(y + (size_t)i * (size_t)ldy, y + (size_t)i * (size_t)ldy,
+                                norm_of(h, k), m, EPS);
+    product(h, h->shared, y, h->logits, h->logit_stride, n);
 }
 
 const float *fr_chimera_heads_logits(const fr_chimera_heads *h, int row) {

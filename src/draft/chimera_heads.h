@@ -2,7 +2,8 @@
 // state.
 //
 // With o the block's state at depth k and f the target's state of the newest evaluated token
-//     shared     logits = H' (B_k o + A_k f), H' the draft head
+//     shared     logits = H' (g_k * nrm(B_k o + A_k f)), H' the draft head,
+//                nrm(z) = z / sqrt(mean(z^2) + 1e-6)
 //     own-heads  logits = U_k o + V_k f
 // without the terms of f where the pack has none.  [Chimera, arXiv 2402.15758, §3.2.3]
 //
@@ -20,6 +21,7 @@ typedef struct fr_chimera_heads {
     const fr_matrix *shared; // H'
     fr_matrix chain[FR_PACK_HEADS], state[FR_PACK_HEADS];
     fr_linear linear;
+    float *norm;   // [depth][d]: g_k
     float *f;      // [d]
     float *of_f;   // what a head makes of f
     float *o, *y;  // [FR_CHIMERA_ROWS][stride]

@@ -63,6 +63,7 @@ void fr_green_close(fr_green *g) {
 // ---------------------------------------------------------------- run
 static void put_tokens(fr_green *g, int row, const int32_t *gram) {
     const int d = g->pack->d;
+    const float by = 1 / (float)g->pack->ngram;
     float *t = g->t + (size_t)row * (size_t)g->t_stride;
     for (int i = 0; i < g->pack->ngram; i++, t += d) {
         if (gram[i] < 0) {
@@ -71,6 +72,8 @@ static void put_tokens(fr_green *g, int row, const int32_t *gram) {
         }
         fr_model_embed(g->target, gram[i], t);
         g->target->kern->rmsnorm(t, t, NULL, d, EPS);
+        for (int k = 0; k < d; k++)
+            t[k] *= by;
     }
 }
 

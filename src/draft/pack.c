@@ -362,12 +362,16 @@ static void expect_chimera(checker *c) {
     expect(c, "ngram.hidden.bias", p->hidden, 0);
     expect(c, "ngram.out.weight", p->hidden, d);
     if (p->encoder == FR_ENCODER_WIDE) expect(c, "ngram.skip.weight", t, d);
-    for (int k = 1; k <= p->depth; k++)
+    for (int k = 1; k <= p->depth; k++) {
+        const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
+        char name[40];
         for (int i = 0; i < (p->residual ? 2 : 1); i++) {
-            char name[40];
             snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what[i]);
-            expect(c, name, d, p->variant == FR_MEDUSA_OWN_HEADS ? p->n_draft : d);
+            expect(c, name, d, own ? p->n_draft : d);
         }
+        snprintf(name, sizeof name, "chimera.%d.norm", k);
+        if (!own) expect(c, name, d, 0);
+    }
 }
 
 static void expect_maps(checker *c) {

@@ -5,8 +5,9 @@
 // i + k (ngram.h), at that token's place; it sees the mature states f_1..f_i, the green ones of
 // guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
 // what the block gives, the law of the token after is that of
-//     shared     H' (A_k f_i + B_k o_k)       light: maps onto the draft head
-//     own-heads  U_k [f_i; o_k]               section 3.2.3; U_k = [H', H'] at first
+//     shared     H' (g_k nrm(A_k f_i + B_k o_k))   light: maps onto the draft head
+//     own-heads  U_k [f_i; o_k]                    section 3.2.3; U_k = [H', H'] at first
+// where the norm is what every state has that the target's head reads.
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
 // (section 3.3 with the target's laws for labels and Huber's distance for the square).
@@ -30,7 +31,7 @@ typedef struct chimera_options {
 } chimera_options;
 
 typedef struct chimera_head { // numbers of parameters; -1: absent
-    int state, chain;
+    int state, chain, norm;
 } chimera_head;
 
 typedef struct chimera {
@@ -42,8 +43,8 @@ typedef struct chimera {
     chimera_head head[FR_DEPTHS];
     fr_loss loss;
     fr_linear_fit fit;
-    float *f, *y, *dy; // [bases][d]: states of the bases, what the head reads, its gradient
-    float *std;        // [d]
+    float *f, *z, *y, *dy; // [bases][d]: states of the bases; before and after the norm; gradient
+    float *std;            // [d]
 } chimera;
 
 static chimera *self(fr_learner *l) {
@@ -62,7 +63,7 @@ static const float *base_states(chimera *m) {
 
 static void map_forward(chimera *m, const float *x, int i, bool add) {
     const int d = m->chain.shape.d;
-    fr_gemm_forward(m->learner.gemm, m->y, d, x, d, fr_param_w(&m->learner.params, i),
+    fr_gemm_forward(m->learner.gemm, m->z, d, x, d, fr_param_w(&m->learner.params, i),
                     m->batch.counted, d, d, add);
 }
 
@@ -75,17 +76,21 @@ static void map_weight(chimera *m, const float *x, int i) {
 // Light heads. o and f are the counted rows; what goes back into o is left in d_o.
 static void shared_loss(chimera *m, int k, const float *o, const float *f, float *d_o) {
     const chimera_head *head = &m->head[k - 1];
-    const int d = m->chain.shape.d;
+    const int d = m->chain.shape.d, n = m->batch.counted;
+    const float *gain = fr_param_w(&m->learner.params, head->norm);
     const fr_loss_term term = {
         .x = m->y, .ldx = d, .k = d, .w = m->learner.vocab->head, .dx = d_o ? m->dy : NULL};
     map_forward(m, o, head->chain, false);
     if (head->state >= 0) map_forward(m, f, head->state, true);
-    fr_loss_run(&m->loss, &term, 1, m->batch.want, m->batch.counted, m->batch.got);
+    fr_norm_forward(m->y, m->z, gain, n, d);
+    fr_loss_run(&m->loss, &term, 1, m->batch.want, n, m->batch.got);
     if (!d_o) return;
+    fr_norm_backward(m->dy, false, fr_param_grad(&m->learner.params, head->norm), m->dy, m->z, gain,
+                     n, d);
     map_weight(m, o, head->chain);
     if (head->state >= 0) map_weight(m, f, head->state);
-    fr_gemm_input(m->learner.gemm, d_o, d, m->dy, d, fr_param_w(&m->learner.params, head->chain),
-                  m->batch.counted, d, d, false);
+    fr_gemm_input(m->learner.gemm, d_o, d, m->dy, d, fr_param_w(&m->learner.params, head->chain), n,
+                  d, d, false);
 }
 
 static fr_loss_term own_term(chimera *m, const float *x, int i, float *dx) {
@@ -165,40 +170,82 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
 }
 
 // ---------------------------------------------------------------- first values from data
-// The linear map of the n-gram encoder from what follows: the state of the n-gram's last token,
-// over the gain of the block's last norm.
+// The linear map from an n-gram and the state before its last token to the state of that token,
+// over the gain of the block's last norm: its two parts become the encoder's map and what the heads
+// make of the bases' states.
+static int fit_inputs(const chimera *m) {
+    return m->chain.shape.d * (m->options.ngram + (m->options.residual ? 1 : 0));
+}
+
+static void fit_row(chimera *m, int to, int row) {
+    const fr_unrolled *c = &m->chain;
+    const size_t d = (size_t)c->shape.d, t = d * (size_t)m->options.ngram;
+    const float *gain = fr_param_w(c->params, c->at.out_norm);
+    const float *state = c->state + (size_t)row * d, *next = state + d;
+    float *x = m->fit.x + (size_t)to * (size_t)m->fit.k, *y = m->fit.y + (size_t)to * d;
+    memcpy(x, m->ngram.t + (size_t)row * t, t * sizeof *x);
+    if (m->options.residual) memcpy(x + t, state, d * sizeof *x);
+    for (size_t i = 0; i < d; i++)
+        y[i] = fabsf(gain[i]) > 1e-4f ? next[i] / gain[i] : 0;
+}
+
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     chimera *m = self(l);
     const fr_unrolled *c = &m->chain;
-    const size_t d = (size_t)c->shape.d, k = d * (size_t)m->options.ngram;
-    const float *gain = fr_param_w(&l->params, c->at.out_norm);
     fr_status st = FR_OK;
     int n = 0;
     if (!m->fit.block)
-        st = fr_linear_fit_open(&m->fit, (int)k, (int)d, fr_gemm_threads(l->gemm), err);
+        st = fr_linear_fit_open(&m->fit, fit_inputs(m), c->shape.d, fr_gemm_threads(l->gemm), err);
     if (st) return st;
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
     read_ngrams(m, batch);
     for (int row = 0; row + 1 < c->rows; row++) {
         if (!c->position[row] || !c->position[row + 1]) continue;
-        const float *next = c->state + (size_t)(row + 1) * d;
-        memcpy(m->fit.x + (size_t)n * k, m->ngram.t + (size_t)row * k, k * sizeof(float));
-        for (size_t j = 0; j < d; j++)
-            m->fit.y[(size_t)n * d + j] = fabsf(gain[j]) > 1e-4f ? next[j] / gain[j] : 0;
-        if (++n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(&m->fit, n), n = 0;
+        fit_row(m, n++, row);
+        if (n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(&m->fit, n), n = 0;
     }
     if (n) fr_linear_fit_add(&m->fit, n);
     return FR_OK;
+}
+
+// How large the encoder's states are, of the first rows that still stand there.
+static float fitted_size(const chimera *m) {
+    enum { ROWS = 32 };
+    const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram, k = (size_t)m->fit.k;
+    double squares = 0;
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < (size_t)m->fit.m; i++) {
+            double y = 0;
+            for (size_t j = 0; j < t; j++)
+                y += (double)m->fit.w[i * k + j] * (double)m->fit.x[row * k + j];
+            squares += y * y;
+        }
+    return (float)sqrt(squares / ROWS / m->fit.m);
+}
+
+// The block norms what the encoder gives, so what stands beside it grows as much; the further ahead
+// a head guesses, the less it takes of the base.
+static void fit_heads(chimera *m) {
+    const size_t d = (size_t)m->chain.shape.d, t = d * (size_t)m->options.ngram;
+    const float *gain = fr_param_w(m->chain.params, m->chain.at.out_norm);
+    float by = 1 / fitted_size(m);
+    for (int k = 0; k < m->options.depth; k++, by /= 2)
+        for (size_t i = 0; i < d; i++)
+            for (size_t j = 0; j < d; j++)
+                fr_param_w(&m->learner.params, m->head[k].state)[i * d + j] =
+                    by * gain[i] * m->fit.w[i * (size_t)m->fit.k + t + j];
 }
 
 static void fit_end(fr_learner *l) {
     enum { STEPS = 60 };
     const float ridge = 1e-3f;
     chimera *m = self(l);
-    const int map = fr_ngram_linear(&m->ngram);
-    const size_t floats = (size_t)m->fit.m * (size_t)m->fit.k;
+    const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram;
+    float *map = fr_param_w(&l->params, fr_ngram_linear(&m->ngram));
     fr_linear_fit_solve(&m->fit, ridge, STEPS);
-    memcpy(fr_param_w(&l->params, map), m->fit.w, floats * sizeof(float));
+    for (size_t i = 0; i < (size_t)m->fit.m; i++)
+        memcpy(map + i * t, m->fit.w + i * (size_t)m->fit.k, t * sizeof *map);
+    if (m->options.residual && !m->options.own_heads) fit_heads(m);
     fr_unrolled_quieten(&m->chain);
     fr_linear_fit_close(&m->fit);
 }
@@ -217,15 +264,14 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
 }
 
 static size_t fit_bytes(const chimera *m) {
-    const int d = m->chain.shape.d;
-    return m->learner.fit_rows ? fr_linear_fit_bytes(m->options.ngram * d, d) : 0;
+    return m->learner.fit_rows ? fr_linear_fit_bytes(fit_inputs(m), m->chain.shape.d) : 0;
 }
 
 static size_t workspace(const fr_learner *l) {
     const chimera *m = (const chimera *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
     return fit_bytes(m) + m->chain.bytes + m->ngram.bytes + fr_loss_bytes(&m->loss) +
-           fr_unrolled_batch_bytes(&m->batch) + (3 * rows + 1) * d * sizeof(float);
+           fr_unrolled_batch_bytes(&m->batch) + (4 * rows + 1) * d * sizeof(float);
 }
 
 static void close_chimera(fr_learner *l) {
@@ -237,7 +283,7 @@ static void close_chimera(fr_learner *l) {
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
     fr_params_free(&l->params);
-    fr_free(m->f), fr_free(m->y), fr_free(m->dy), fr_free(m->std);
+    fr_free(m->f), fr_free(m->z), fr_free(m->y), fr_free(m->dy), fr_free(m->std);
     fr_free(m);
 }
 
@@ -305,12 +351,18 @@ static fr_status read_options(chimera_options *o, const fr_learner_config *confi
 }
 
 // ---------------------------------------------------------------- opening
-static int add_head(chimera *m, int k, const char *what) {
-    const int d = m->chain.shape.d;
+static int add_head(chimera *m, int k, const char *what, int rows) {
     char name[48];
-    snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what);
-    return fr_params_add(&m->learner.params, name, m->options.own_heads ? m->learner.vocab->n : d,
-                         d);
+    snprintf(name, sizeof name, "chimera.%d.%s", k, what);
+    return fr_params_add(&m->learner.params, name, rows, m->chain.shape.d);
+}
+
+static chimera_head add_heads(chimera *m, int k) {
+    const bool own = m->options.own_heads;
+    const int rows = own ? m->learner.vocab->n : m->chain.shape.d;
+    return (chimera_head){.state = m->options.residual ? add_head(m, k, "state.weight", rows) : -1,
+                          .chain = add_head(m, k, "chain.weight", rows),
+                          .norm = own ? -1 : add_head(m, k, "norm", 1)};
 }
 
 static void add_params(chimera *m, const fr_learner_config *config) {
@@ -324,8 +376,14 @@ static void add_params(chimera *m, const fr_learner_config *config) {
     fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
     fr_ngram_add_params(&m->ngram, &m->learner.params, &ngram);
     for (int k = 1; k <= o->depth; k++)
-        m->head[k - 1] = (chimera_head){.state = o->residual ? add_head(m, k, "state") : -1,
-                                        .chain = add_head(m, k, "chain")};
+        m->head[k - 1] = add_heads(m, k);
+}
+
+static float size_of(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return (float)sqrt(sum / (double)n);
 }
 
 // Heads say what the block says; own ones what the target's head says of the sum of both.
@@ -333,24 +391,28 @@ static void start_heads(chimera *m) {
     fr_params *p = &m->learner.params;
     const size_t d = (size_t)m->chain.shape.d;
     const size_t head = (size_t)m->learner.vocab->n * d * sizeof(float);
+    const float size = size_of(m->learner.target->output_norm, d);
     for (int k = 0; k < m->options.depth; k++) {
         float *chain = fr_param_w(p, m->head[k].chain);
         if (m->options.own_heads) {
             memcpy(chain, m->learner.vocab->head, head);
             continue;
         }
-        for (size_t i = 0; i < d; i++)
+        for (size_t i = 0; i < d; i++) {
             chain[i * d + i] = 1;
+            fr_param_w(p, m->head[k].norm)[i] = size;
+        }
     }
 }
 
 static fr_status take_rows(chimera *m, fr_error *err) {
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
     m->f = fr_alloc_array(rows * d, sizeof *m->f);
+    m->z = fr_alloc_array(rows * d, sizeof *m->z);
     m->y = fr_alloc_array(rows * d, sizeof *m->y);
     m->dy = fr_alloc_array(rows * d, sizeof *m->dy);
     m->std = fr_alloc_array(d, sizeof *m->std);
-    return m->f && m->y && m->dy && m->std
+    return m->f && m->z && m->y && m->dy && m->std
                ? FR_OK
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
 }
@@ -374,9 +436,7 @@ static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_erro
 
 // Enough for each of the map's inputs.
 static uint64_t fit_rows(const chimera *m) {
-    return m->options.fit && fr_ngram_linear(&m->ngram) >= 0
-               ? (uint64_t)m->chain.shape.d * (uint64_t)m->options.ngram * 32
-               : 0;
+    return m->options.fit && fr_ngram_linear(&m->ngram) >= 0 ? (uint64_t)fit_inputs(m) * 48 : 0;
 }
 
 fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
@@ -388,7 +448,7 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
                               .target = config->target,
                               .vocab = config->vocab,
                               .gemm = config->gemm,
-                              .rate = 0.25 / config->target->config.d};
+                              .rate = 0.15 / config->target->config.d};
     fr_status st = read_options(&m->options, config, err);
     m->learner.depth = m->options.depth;
     if (!st) st = open_parts(m, config, err);
@@ -397,6 +457,7 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
         return st;
     }
     m->learner.fit_rows = fit_rows(m);
+    if (m->options.own_heads) m->learner.rate /= 4; // no norm bounds what those say
     *out = &m->learner;
     return FR_OK;
 }

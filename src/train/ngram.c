@@ -71,6 +71,7 @@ void fr_ngram_read(const fr_ngram_encoder *e, const fr_model *target, const int3
         }
         fr_model_embed(target, ids[at - i], t);
         fr_norm_forward(t, t, NULL, 1, d);
+        fr_rows_scale(t, 1 / (float)e->shape.n, 1, d);
     }
 }
 

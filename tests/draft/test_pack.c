@@ -174,6 +174,7 @@ static void any_part_that_is_missing_is_named(void **state) {
         {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.skip.weight"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.2.chain.weight"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.3.state.weight"},
+        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.1.norm"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"}};
     for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
         expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);

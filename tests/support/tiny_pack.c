@@ -97,12 +97,15 @@ static void add_chimera(maker *m, const fr_config *c, int depth, int n_draft) {
     add_tensor(m, "ngram.hidden.bias", hidden, 0, 0);
     add_tensor(m, "ngram.out.weight", hidden, c->d, 0);
     if (o->encoder == FR_ENCODER_WIDE) add_tensor(m, "ngram.skip.weight", t, c->d, 0);
-    for (int k = 1; k <= depth; k++)
+    for (int k = 1; k <= depth; k++) {
+        char name[40];
         for (int i = 0; i < (o->no_residual ? 1 : 2); i++) {
-            char name[40];
             snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what[i]);
             add_tensor(m, name, c->d, own ? n_draft : c->d, 0);
         }
+        snprintf(name, sizeof name, "chimera.%d.norm", k);
+        if (!own) add_tensor(m, name, c->d, 0, 1);
+    }
 }
 
 static void add_chain(maker *m, const fr_config *c, int d_ff, int n_draft) {

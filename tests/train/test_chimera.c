@@ -27,6 +27,8 @@ static void green_state(const chimera_reference *c, double *g, const fr_sample *
     for (int i = 0; i < c->ngram && i <= at; i++) {
         ref_embed(r, t + i * D, s->ids[at - i]);
         ref_norm(t + i * D, t + i * D, NULL, D);
+        for (int k = 0; k < D; k++)
+            t[i * D + k] /= c->ngram;
     }
     ref_linear(h, ref_w(r, "ngram.hidden.weight"), t, c->hidden, c->ngram * D);
     for (int i = 0; i < c->hidden; i++) {
@@ -41,24 +43,39 @@ static void green_state(const chimera_reference *c, double *g, const fr_sample *
         g[i] += skip[i];
 }
 
-static void add_scores(const reference *r, double *scores, const char *what, int k,
-                       const double *x) {
+static const double *head_part(const reference *r, const char *what, int k) {
     char name[48];
-    double y[REF_D];
-    snprintf(name, sizeof name, "chimera.%d.%s.weight", k, what);
-    const double *w = ref_w(r, name);
-    const bool own = r->params->item[fr_params_find(r->params, name)].rows == V;
-    if (!own) ref_linear(y, w, x, D, D);
-    for (int v = 0; v < V; v++)
-        for (int i = 0; i < D; i++)
-            scores[v] += own ? w[v * D + i] * x[i] : (double)r->vocab->head[v * D + i] * y[i];
+    snprintf(name, sizeof name, "chimera.%d.%s", k, what);
+    return ref_w(r, name);
+}
+
+// y += W x; W NULL: nothing.
+static void add_product(double *y, const double *w, const double *x, int m) {
+    double part[REF_V];
+    if (!w) return;
+    ref_linear(part, w, x, m, D);
+    for (int i = 0; i < m; i++)
+        y[i] += part[i];
+}
+
+static void head_scores(const reference *r, double *scores, int k, const double *o,
+                        const double *f) {
+    const double *norm = head_part(r, "norm", k);
+    double z[REF_V] = {0};
+    add_product(z, head_part(r, "chain.weight", k), o, norm ? D : V);
+    add_product(z, head_part(r, "state.weight", k), f, norm ? D : V);
+    if (norm) ref_norm(z, z, norm, D);
+    for (int v = 0; v < V; v++) {
+        scores[v] = norm ? 0 : z[v];
+        for (int i = 0; i < D && norm; i++)
+            scores[v] += (double)r->vocab->head[v * D + i] * z[i];
+    }
 }
 
 static double guess_terms(const reference *r, const fr_sample *s, int i, int k, const double *o,
                           const double *f, const double *std) {
-    double scores[V] = {0}, next[D];
-    add_scores(r, scores, "chain", k, o);
-    if (ref_w(r, "chimera.1.state.weight")) add_scores(r, scores, "state", k, f);
+    double scores[V], next[D];
+    head_scores(r, scores, k, o, f);
     const double loss = ref_entropy(r, scores, s, i + k);
     if (loss != loss) return 0;
     for (int c = 0; c < D; c++)
@@ -155,7 +172,8 @@ static void so_is_that_of_own_heads(void **state) {
 // The encoder's linear map explains the next states better than any multiple of it does.
 static void the_fit_is_of_least_squares(void **state) {
     world *w = *state;
-    fr_learner *l = open_learner(w, 2, (const char *const[]){"ngram=1", "hidden=32", NULL});
+    fr_learner *l =
+        open_learner(w, 2, (const char *const[]){"ngram=1", "residual=0", "hidden=32", NULL});
     fr_error err;
     assert_true(l->fit_rows > 0);
     assert_int_equal(l->ops->fit_add(l, &w->batch, &err), FR_OK);
@@ -182,6 +200,45 @@ static void the_fit_is_of_least_squares(void **state) {
     assert_true(squares > 0);
     if (!(fabs(along / squares - 1) < 0.05)) fail_msg("%g of what it should be", along / squares);
     l->ops->close(l);
+}
+
+static void make_samples(world *w, uint64_t *at) {
+    w->batch.n = w->batch.rows = 0;
+    for (int n = 0; n < SAMPLES; n++)
+        make_sample(w, n, at);
+}
+
+// Where states follow from the states before, the first head begins with that.
+static void the_fit_makes_use_of_the_bases(void **state) {
+    world *w = *state;
+    fr_learner *l = open_learner(w, 1, (const char *const[]){"ngram=1", "hidden=32", NULL});
+    fr_error err;
+    uint64_t at = 1 << 20;
+    for (int round = 0; round < 40; round++) {
+        make_samples(w, &at);
+        for (int n = 0; n < SAMPLES; n++)
+            for (int i = D; i < w->batch.sample[n].n * D; i++)
+                w->final[n][i] =
+                    fr_f16_from_f32(0.9f * fr_f16_to_f32(w->final[n][i - D]) +
+                                    0.1f * fr_f16_to_f32(w->final[n][i])); // and what was random
+        assert_int_equal(l->ops->fit_add(l, &w->batch, &err), FR_OK);
+    }
+    l->ops->fit_end(l);
+    const float *map = fr_param_w(&l->params, fr_params_find(&l->params, "chimera.1.state.weight"));
+    double along = 0, squares[2] = {0};
+    for (int i = D; i + D < w->batch.sample[0].n * D; i += D)
+        for (int r = 0; r < D; r++) {
+            double y = 0;
+            for (int c = 0; c < D; c++)
+                y += (double)map[r * D + c] * (double)fr_f16_to_f32(w->final[0][i + c]);
+            const double next = (double)fr_f16_to_f32(w->final[0][i + D + r]);
+            along += y * next, squares[0] += y * y, squares[1] += next * next;
+        }
+    const double cosine = along / sqrt(squares[0] * squares[1]);
+    if (!(cosine > 0.95)) fail_msg("cosine %g", cosine);
+    l->ops->close(l);
+    at = 0;
+    make_samples(w, &at); // as they were
 }
 
 static void it_learns_a_batch_by_heart(void **state) {
@@ -226,6 +283,7 @@ int main(void) {
         cmocka_unit_test(so_is_that_without_the_bases_state),
         cmocka_unit_test(so_is_that_of_own_heads),
         cmocka_unit_test(the_fit_is_of_least_squares),
+        cmocka_unit_test(the_fit_makes_use_of_the_bases),
         cmocka_unit_test(it_learns_a_batch_by_heart),
         cmocka_unit_test(settings_are_checked),
     };

@@ -9,8 +9,7 @@ enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
 
 static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle",           "hidden-state",
                                                  "ppd",    "hidden-transfer", "chimera"};
-static const char *const ENCODERS[] = {"wide", "residual", "layers"};
-enum { N_ENCODERS = sizeof ENCODERS / sizeof *ENCODERS };
+static const char *const ENCODERS[FR_PACK_ENCODERS] = {"wide", "residual", "layers"};
 static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
 enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
 
@@ -204,9 +203,9 @@ static fr_status take_encoder(fr_pack *p, fr_error *err) {
     const fr_status st = fr_gguf_get_str(p->gguf, "forerun.encoder", &name, err);
     if (st) return st;
     int e = 0;
-    while (e < N_ENCODERS && !fr_gguf_str_is(name, ENCODERS[e]))
+    while (e < FR_PACK_ENCODERS && !fr_gguf_str_is(name, ENCODERS[e]))
         e++;
-    if (e == N_ENCODERS)
+    if (e == FR_PACK_ENCODERS)
         return fr_fail(err, FR_EUNSUP,
                        "forerun.encoder: expected wide, residual or layers, found '%.*s'",
                        name.bytes < 40 ? (int)name.bytes : 40, name.data);

@@ -39,6 +39,7 @@ typedef enum fr_pack_encoder { // of an n-gram: t its embeddings, h a hidden lay
     FR_ENCODER_RESIDUAL,       // W_2 (t + h)
     FR_ENCODER_LAYERS,         // W_2 h
 } fr_pack_encoder;
+enum { FR_PACK_ENCODERS = FR_ENCODER_LAYERS + 1 };
 
 typedef struct fr_pack {
     const fr_gguf *gguf;

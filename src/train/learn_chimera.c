@@ -11,11 +11,14 @@
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
 // (section 3.3 with the target's laws for labels and Huber's distance for the square).
+// `layer=frozen` and `layer=tuned` put the target's first layer in the place of the n-grams, to be
+// judged beside them (the pack is called chimera-ablation, which no drafter takes).
 #include "base/alloc.h"
+#include "train/encoder.h"
 #include "train/features.h"
+#include "train/first_layer.h"
 #include "train/layers.h"
 #include "train/learn_unrolled.h"
-#include "train/ngram.h"
 #include "train/pack_write.h"
 #include "train/setting.h"
 #include "train/unrolled_batch.h"
@@ -25,9 +28,10 @@
 
 typedef struct chimera_options {
     int ngram, hidden, ffn, depth;
-    fr_ngram_form form;
+    fr_pack_encoder form;
     float feature;
     bool residual, own_heads, fit;
+    enum { NO_LAYER, FROZEN, TUNED } layer; // in place of n-grams
 } chimera_options;
 
 typedef struct chimera_head { // numbers of parameters; -1: absent
@@ -39,7 +43,8 @@ typedef struct chimera {
     chimera_options options;
     fr_unrolled chain;
     fr_unrolled_batch batch;
-    fr_ngram_encoder ngram;
+    fr_encoder ngram;
+    fr_first_layer layer;
     chimera_head head[FR_DEPTHS];
     fr_loss loss;
     fr_linear_fit fit;
@@ -126,11 +131,15 @@ static void guess_loss(chimera *m, int k, bool learns) {
 
 // ---------------------------------------------------------------- operations
 static void read_ngrams(chimera *m, const fr_batch *batch) {
+    if (m->options.layer) {
+        fr_first_layer_forward(&m->layer, &m->chain, m->ngram.t);
+        return;
+    }
     for (int s = 0, first = 0; s < batch->n; first += batch->sample[s++].n) {
         const fr_sample *sample = &batch->sample[s];
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < sample->n; i++)
-            fr_ngram_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
+            fr_encoder_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
     }
 }
 
@@ -138,7 +147,7 @@ static void forward(chimera *m, const fr_batch *batch) {
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
     read_ngrams(m, batch);
-    fr_ngram_forward(&m->ngram, c->given, c->rows);
+    fr_encoder_forward(&m->ngram, c->given, c->rows);
     fr_unrolled_context(c);
     for (int k = 2; k <= c->shape.depth; k++)
         fr_unrolled_step_forward(c, k);
@@ -157,7 +166,9 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
         fr_unrolled_step_back(c, k + 1);
     }
     fr_unrolled_context_back(c);
-    fr_ngram_backward(&m->ngram, c->dgiven, c->rows);
+    float *dt = m->options.layer == TUNED ? c->x0 : NULL; // which given rows leave free
+    fr_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
+    if (dt) fr_first_layer_backward(&m->layer, dt);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
@@ -241,7 +252,7 @@ static void fit_end(fr_learner *l) {
     const float ridge = 1e-3f;
     chimera *m = self(l);
     const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram;
-    float *map = fr_param_w(&l->params, fr_ngram_linear(&m->ngram));
+    float *map = fr_param_w(&l->params, fr_encoder_linear(&m->ngram));
     fr_linear_fit_solve(&m->fit, ridge, STEPS);
     for (size_t i = 0; i < (size_t)m->fit.m; i++)
         memcpy(map + i * t, m->fit.w + i * (size_t)m->fit.k, t * sizeof *map);
@@ -256,7 +267,7 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
     fr_unrolled_write(&m->chain, w);
     fr_gguf_writer_u32(w, "forerun.ngram", (uint32_t)m->options.ngram);
-    fr_gguf_writer_str(w, "forerun.encoder", fr_ngram_form_name(m->options.form));
+    fr_gguf_writer_str(w, "forerun.encoder", fr_pack_encoder_name(m->options.form));
     fr_gguf_writer_u32(w, "forerun.hidden", (uint32_t)m->ngram.shape.hidden);
     fr_gguf_writer_bool(w, "forerun.residual", m->options.residual);
     fr_gguf_writer_str(w, "forerun.variant", m->options.own_heads ? "own-heads" : "shared");
@@ -270,8 +281,9 @@ static size_t fit_bytes(const chimera *m) {
 static size_t workspace(const fr_learner *l) {
     const chimera *m = (const chimera *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
-    return fit_bytes(m) + m->chain.bytes + m->ngram.bytes + fr_loss_bytes(&m->loss) +
-           fr_unrolled_batch_bytes(&m->batch) + (4 * rows + 1) * d * sizeof(float);
+    return fit_bytes(m) + m->chain.bytes + m->ngram.bytes + m->layer.chain.bytes +
+           fr_loss_bytes(&m->loss) + fr_unrolled_batch_bytes(&m->batch) +
+           (4 * rows + 1) * d * sizeof(float);
 }
 
 static void close_chimera(fr_learner *l) {
@@ -279,7 +291,8 @@ static void close_chimera(fr_learner *l) {
     if (!m) return;
     fr_unrolled_close(&m->chain);
     fr_unrolled_batch_close(&m->batch);
-    fr_ngram_close(&m->ngram);
+    fr_encoder_close(&m->ngram);
+    fr_first_layer_close(&m->layer);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
     fr_params_free(&l->params);
@@ -304,13 +317,18 @@ static bool is_word(const char *option, const char *key, const char *value) {
 }
 
 static bool read_word(chimera_options *o, const char *option) {
-    for (int form = 0; form < FR_NGRAM_FORMS; form++)
-        if (is_word(option, "encoder", fr_ngram_form_name((fr_ngram_form)form))) {
-            o->form = (fr_ngram_form)form;
+    for (int form = 0; form < FR_PACK_ENCODERS; form++)
+        if (is_word(option, "encoder", fr_pack_encoder_name((fr_pack_encoder)form))) {
+            o->form = (fr_pack_encoder)form;
             return true;
         }
     if (is_word(option, "variant", "shared") || is_word(option, "variant", "own-heads")) {
         o->own_heads = is_word(option, "variant", "own-heads");
+        return true;
+    }
+    if (is_word(option, "layer", "frozen") || is_word(option, "layer", "tuned")) {
+        o->layer = is_word(option, "layer", "tuned") ? TUNED : FROZEN;
+        o->ngram = 1;
         return true;
     }
     if (!is_word(option, "init", "fit") && !is_word(option, "init", "random")) return false;
@@ -319,7 +337,7 @@ static bool read_word(chimera_options *o, const char *option) {
 }
 
 static fr_status read_option(chimera_options *o, const char *option, fr_error *err) {
-    if (read_word(o, option) || fr_setting_int(option, "ngram", 1, FR_NGRAM_LONGEST, &o->ngram) ||
+    if (read_word(o, option) || fr_setting_int(option, "ngram", 1, FR_PACK_NGRAM, &o->ngram) ||
         fr_setting_int(option, "depth", 1, FR_DEPTHS, &o->depth) ||
         fr_setting_float(option, "feature", 0, 100, &o->feature) ||
         fr_setting_switch(option, "residual", &o->residual))
@@ -327,11 +345,12 @@ static fr_status read_option(chimera_options *o, const char *option, fr_error *e
     if (fr_setting_int(option, "hidden", 32, 1 << 16, &o->hidden) && o->hidden % 32 == 0)
         return FR_OK;
     if (fr_setting_int(option, "ffn", 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0) return FR_OK;
-    return fr_fail(err, FR_EARG,
-                   "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
-                   "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
-                   "or own-heads, init=fit or random, feature=0 to 100, depth=1 to %d",
-                   option, FR_NGRAM_LONGEST, FR_DEPTHS);
+    return fr_fail(
+        err, FR_EARG,
+        "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
+        "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
+        "or own-heads, init=fit or random, layer=frozen or tuned, feature=0 to 100, depth=1 to %d",
+        option, FR_PACK_NGRAM, FR_DEPTHS);
 }
 
 static fr_status read_options(chimera_options *o, const fr_learner_config *config, fr_error *err) {
@@ -372,9 +391,12 @@ static void add_params(chimera *m, const fr_learner_config *config) {
         fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
     shape.given = true;
     shape.token = shape.null = false;
-    const fr_ngram_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
+    const fr_encoder_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
     fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
-    fr_ngram_add_params(&m->ngram, &m->learner.params, &ngram);
+    fr_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
+    if (o->layer)
+        fr_first_layer_add_params(&m->layer, &m->learner.params, &shape, &config->target->config,
+                                  o->layer == FROZEN);
     for (int k = 1; k <= o->depth; k++)
         m->head[k - 1] = add_heads(m, k);
 }
@@ -423,12 +445,14 @@ static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_erro
     add_params(m, config);
     if ((st = fr_params_alloc(&l->params, err))) return st;
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
-    if ((st = fr_ngram_open(&m->ngram, l->gemm, err))) return st;
+    if ((st = fr_encoder_open(&m->ngram, l->gemm, err))) return st;
+    if (m->options.layer && (st = fr_first_layer_open(&m->layer, l->gemm, config->target, err)))
+        return st;
     if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, l->depth, err)))
         return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
     if ((st = take_rows(m, err))) return st;
-    fr_ngram_start(&m->ngram, config->seed);
+    fr_encoder_start(&m->ngram, config->seed);
     start_heads(m);
     return fr_unrolled_start(&m->chain, &(fr_unrolled_options){.init = FR_UNROLLED_RANDOM},
                              config->target, config->seed, err);
@@ -436,7 +460,7 @@ static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_erro
 
 // Enough for each of the map's inputs.
 static uint64_t fit_rows(const chimera *m) {
-    return m->options.fit && fr_ngram_linear(&m->ngram) >= 0 ? (uint64_t)fit_inputs(m) * 48 : 0;
+    return m->options.fit && fr_encoder_linear(&m->ngram) >= 0 ? (uint64_t)fit_inputs(m) * 48 : 0;
 }
 
 fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
@@ -451,6 +475,7 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
                               .rate = 0.15 / config->target->config.d};
     fr_status st = read_options(&m->options, config, err);
     m->learner.depth = m->options.depth;
+    if (m->options.layer) m->learner.name = "chimera-ablation";
     if (!st) st = open_parts(m, config, err);
     if (st) {
         close_chimera(&m->learner);

@@ -36,6 +36,10 @@ fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_co
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err);
 
+// The weights of a layer of the target in place of the block's, the feed-forward part's where it is
+// as wide. FR_EARG: the layer turns only a part of its heads.
+fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *target, int layer, fr_error *err);
+
 // What the sub-layers add to a row becomes little, so that what enters it is what comes out.
 void fr_unrolled_quieten(fr_unrolled *c);
 // The block's numbers for a pack.

@@ -128,7 +128,7 @@ static void step_input(fr_unrolled *c, int k) {
     fr_unrolled_step *step = &c->step[k];
     const int n = c->bases.n;
     if (k == 1) {
-        fr_rows_gather(step->x, c->x0, c->bases.row, n, s->d);
+        fr_rows_gather(step->x, s->given ? c->state : c->x0, c->bases.row, n, s->d);
         fr_rows_gather(c->s, c->a0, c->bases.row, n, s->d);
         return;
     }
@@ -267,11 +267,11 @@ void fr_unrolled_context_back(fr_unrolled *c) {
     turn(c, c->dk0, c->position, n, s->n_kv, FR_TURN_BACK);
     product_back(c, da, false, c->dk0, c->a0, c->at.k, n);
     product_back(c, da, true, c->dv0, c->a0, c->at.v, n);
+    if (!s->given || s->first) fr_rows_scatter(da, c->t, c->bases.row, c->bases.n, s->d);
     if (s->given) {
         norm_back(c, NULL, false, da, c->state, c->at.attn_norm, n);
         return;
     }
-    fr_rows_scatter(da, c->t, c->bases.row, c->bases.n, s->d);
     norm_back(c, dx, false, da, c->x0, c->at.attn_norm, n);
     fr_rows_scatter(dx, c->dx, c->bases.row, c->bases.n, s->d);
     fr_bias_backward(grad(c, c->at.bias), dx, n, s->d);

@@ -11,7 +11,8 @@
 //
 // With `given` the block is not fed its own output: x of a context's row is its true state as it
 // is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
-// arXiv 2402.15758, section 3.2.2: mature and green states].
+// arXiv 2402.15758, section 3.2.2: mature and green states] but where `first` asks for it: that is
+// a layer of a transformer.
 //
 // Order of calls: fr_unrolled_context, fr_unrolled_step_forward(1..n); then
 // fr_unrolled_step_back(n..1), each after the gradient of its own G was added to dg, and
@@ -28,7 +29,9 @@ typedef struct fr_unrolled_shape {
     float rope_base;
     bool token; // has W_e: else states alone
     bool null;  // has a null vector
-    bool given; // rows of steps are given; neither W_f nor W_e
+    bool given; // states enter as they are, rows of later steps are given; neither W_f nor W_e
+    bool first; // given: step 1 is run, whose rows are states too
+    const char *prefix; // of its parameters' names; NULL: none
     int depth, max_rows;
 } fr_unrolled_shape;
 

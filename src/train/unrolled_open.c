@@ -2,27 +2,34 @@
 #include "base/alloc.h"
 #include "train/layers.h"
 #include "train/unrolled.h"
+#include <stdio.h>
+
+static int add(const fr_unrolled *c, const char *name, int rows, int cols) {
+    char whole[sizeof c->params->item->name];
+    snprintf(whole, sizeof whole, "%s%s", c->shape.prefix ? c->shape.prefix : "", name);
+    return fr_params_add(c->params, whole, rows, cols);
+}
 
 void fr_unrolled_add_params(fr_unrolled *c, fr_params *p, const fr_unrolled_shape *s) {
     const int d = s->d, q = s->n_head * s->head_dim, kv = s->n_kv * s->head_dim;
     *c = (fr_unrolled){.shape = *s, .params = p};
     c->at = (fr_unrolled_params){
-        .fc_state = s->given ? -1 : fr_params_add(p, "fc_state.weight", d, d),
-        .state_norm = s->given ? -1 : fr_params_add(p, "fc_state.norm", 1, d),
-        .fc_token = s->token ? fr_params_add(p, "fc_token.weight", d, d) : -1,
-        .token_norm = s->token ? fr_params_add(p, "fc_token.norm", 1, d) : -1,
-        .bias = s->given ? -1 : fr_params_add(p, "fc.bias", 1, d),
-        .null = s->null ? fr_params_add(p, "null", 1, d) : -1,
-        .attn_norm = fr_params_add(p, "blk.0.attn_norm.weight", 1, d),
-        .q = fr_params_add(p, "blk.0.attn_q.weight", q, d),
-        .k = fr_params_add(p, "blk.0.attn_k.weight", kv, d),
-        .v = fr_params_add(p, "blk.0.attn_v.weight", kv, d),
-        .o = fr_params_add(p, "blk.0.attn_output.weight", d, q),
-        .ffn_norm = fr_params_add(p, "blk.0.ffn_norm.weight", 1, d),
-        .gate = fr_params_add(p, "blk.0.ffn_gate.weight", s->d_ff, d),
-        .up = fr_params_add(p, "blk.0.ffn_up.weight", s->d_ff, d),
-        .down = fr_params_add(p, "blk.0.ffn_down.weight", d, s->d_ff),
-        .out_norm = fr_params_add(p, "output_norm.weight", 1, d),
+        .fc_state = s->given ? -1 : add(c, "fc_state.weight", d, d),
+        .state_norm = s->given ? -1 : add(c, "fc_state.norm", 1, d),
+        .fc_token = s->token ? add(c, "fc_token.weight", d, d) : -1,
+        .token_norm = s->token ? add(c, "fc_token.norm", 1, d) : -1,
+        .bias = s->given ? -1 : add(c, "fc.bias", 1, d),
+        .null = s->null ? add(c, "null", 1, d) : -1,
+        .attn_norm = add(c, "blk.0.attn_norm.weight", 1, d),
+        .q = add(c, "blk.0.attn_q.weight", q, d),
+        .k = add(c, "blk.0.attn_k.weight", kv, d),
+        .v = add(c, "blk.0.attn_v.weight", kv, d),
+        .o = add(c, "blk.0.attn_output.weight", d, q),
+        .ffn_norm = add(c, "blk.0.ffn_norm.weight", 1, d),
+        .gate = add(c, "blk.0.ffn_gate.weight", s->d_ff, d),
+        .up = add(c, "blk.0.ffn_up.weight", s->d_ff, d),
+        .down = add(c, "blk.0.ffn_down.weight", d, s->d_ff),
+        .out_norm = add(c, "output_norm.weight", 1, d),
     };
 }
 

@@ -175,30 +175,32 @@ static void copy_matrix(const fr_unrolled *c, int i, const fr_matrix *from, cons
                       fr_param_w(c->params, i) + (size_t)r * (size_t)item->cols);
 }
 
-static fr_status start_target(fr_unrolled *c, const fr_model *m, fr_error *err) {
+fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, fr_error *err) {
     const fr_config *t = &m->config;
-    const fr_layer *last = &m->layers[t->n_layer - 1];
+    const fr_layer *from = &m->layers[layer];
     const size_t d = (size_t)t->d;
     if (t->n_rot != t->head_dim)
         return fr_fail(err, FR_EARG, "init=target: the target turns %d of %d values of a head",
                        t->n_rot, t->head_dim);
-    copy_matrix(c, c->at.q, &last->q, t, HEADS);
-    copy_matrix(c, c->at.k, &last->k, t, HEADS);
-    copy_matrix(c, c->at.v, &last->v, t, AS_IT_IS);
-    copy_matrix(c, c->at.o, &last->o, t, AS_IT_IS);
-    memcpy(fr_param_w(c->params, c->at.attn_norm), last->attn_norm, d * sizeof(float));
+    copy_matrix(c, c->at.q, &from->q, t, HEADS);
+    copy_matrix(c, c->at.k, &from->k, t, HEADS);
+    copy_matrix(c, c->at.v, &from->v, t, AS_IT_IS);
+    copy_matrix(c, c->at.o, &from->o, t, AS_IT_IS);
+    memcpy(fr_param_w(c->params, c->at.attn_norm), from->attn_norm, d * sizeof(float));
     if (c->shape.d_ff != t->d_ff) return FR_OK;
-    copy_matrix(c, c->at.gate, &last->gate, t, AS_IT_IS);
-    copy_matrix(c, c->at.up, &last->up, t, AS_IT_IS);
-    copy_matrix(c, c->at.down, &last->down, t, AS_IT_IS);
-    memcpy(fr_param_w(c->params, c->at.ffn_norm), last->ffn_norm, d * sizeof(float));
+    copy_matrix(c, c->at.gate, &from->gate, t, AS_IT_IS);
+    copy_matrix(c, c->at.up, &from->up, t, AS_IT_IS);
+    copy_matrix(c, c->at.down, &from->down, t, AS_IT_IS);
+    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm, d * sizeof(float));
     return FR_OK;
 }
 
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err) {
     start_random(c, target, seed);
-    return o->init == FR_UNROLLED_TARGET ? start_target(c, target, err) : FR_OK;
+    return o->init == FR_UNROLLED_TARGET
+               ? fr_unrolled_take_layer(c, target, target->config.n_layer - 1, err)
+               : FR_OK;
 }
 
 static void scale(const fr_params *p, int i, float by) {

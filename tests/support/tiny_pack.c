@@ -81,7 +81,6 @@ static void add_block(maker *m, const fr_config *c, int d_ff) {
 }
 
 static void add_chimera(maker *m, const fr_config *c, int depth, int n_draft) {
-    static const char *const encoders[] = {"wide", "residual", "layers"};
     static const char *const what[] = {"chain", "state"};
     const fr_tiny_pack *o = m->o;
     const int ngram = o->ngram ? o->ngram : 2, t = ngram * c->d;
@@ -89,7 +88,7 @@ static void add_chimera(maker *m, const fr_config *c, int depth, int n_draft) {
     const bool own = o->variant == FR_MEDUSA_OWN_HEADS;
     add_u32(m, "forerun.ngram", ngram);
     add_u32(m, "forerun.hidden", hidden);
-    add_str(m, "forerun.encoder", encoders[o->encoder]);
+    add_str(m, "forerun.encoder", fr_pack_encoder_name(o->encoder));
     add_str(m, "forerun.variant", fr_medusa_variant_name(o->variant));
     if (!left_out(m, "forerun.residual"))
         fr_gguf_writer_bool(m->w, "forerun.residual", !o->no_residual);

@@ -1,7 +1,7 @@
 // Chimera's learner: its gradient against differences of the objective spelled out in double, with
 // every form of its encoder and heads; the n-grams at a text's beginning; learning by heart.
 #include "chain_world.h"
-#include "train/ngram.h"
+#include "train/encoder.h"
 #include <stdio.h>
 
 static fr_learner *open_learner(world *w, int depth, const char *const *options) {
@@ -15,16 +15,29 @@ static fr_learner *open_learner(world *w, int depth, const char *const *options)
 // ---------------------------------------------------------------- the objective
 typedef struct chimera_reference {
     reference block;
+    const reference *layer; // in place of n-grams; NULL: none
     int ngram, hidden;
     bool tied; // the residual form
 } chimera_reference;
 
+// What the target's first layer makes of tokens 1..at of a sample.
+static void layer_state(const reference *r, double *t, const fr_sample *s, int at) {
+    static ref_keys keys;
+    keys.n = 0;
+    for (int i = 1; i <= at; i++) {
+        ref_embed(r, t, s->ids[i]);
+        ref_add_key(r, &keys, t, i - 1);
+    }
+    ref_block(r, t, &keys, at - 1);
+}
+
 // The green state of the n-gram that ends with token `at` of a sample.
 static void green_state(const chimera_reference *c, double *g, const fr_sample *s, int at) {
     const reference *r = &c->block;
-    double t[FR_NGRAM_LONGEST * D] = {0}, h[FR_NGRAM_LONGEST * D], skip[D];
+    double t[FR_PACK_NGRAM * D] = {0}, h[FR_PACK_NGRAM * D], skip[D];
     const double *w3 = ref_w(r, "ngram.skip.weight");
-    for (int i = 0; i < c->ngram && i <= at; i++) {
+    if (c->layer) layer_state(c->layer, t, s, at);
+    for (int i = 0; i < c->ngram && i <= at && !c->layer; i++) {
         ref_embed(r, t + i * D, s->ids[at - i]);
         ref_norm(t + i * D, t + i * D, NULL, D);
         for (int k = 0; k < D; k++)
@@ -116,7 +129,25 @@ static void check_gradient(world *w, const char *const *options, double feature,
     for (size_t i = 0; i < l->params.n_floats; i++)
         values[i] = (double)l->params.w[i];
     const fr_config *t = &w->opened.model.config;
+    static fr_params of_layer; // the same under the names of a block
+    of_layer = l->params;
+    bool has_layer = false;
+    for (int i = 0; i < of_layer.n; i++) {
+        char *name = of_layer.item[i].name;
+        const bool first = !strncmp(name, "first.", 6);
+        has_layer |= first;
+        memmove(name, first ? name + 6 : "", first ? strlen(name + 6) + 1 : 1);
+    }
     const fr_param *w1 = &l->params.item[fr_params_find(&l->params, "ngram.hidden.weight")];
+    const reference layer = {.params = &of_layer,
+                             .w = values,
+                             .target = &w->opened.model,
+                             .d = D,
+                             .n_head = t->n_head,
+                             .n_kv = t->n_kv,
+                             .hd = t->head_dim,
+                             .ff = t->d_ff,
+                             .base = (double)t->rope_base};
     const chimera_reference r = {
         .block = {.params = &l->params,
                   .w = values,
@@ -132,7 +163,8 @@ static void check_gradient(world *w, const char *const *options, double feature,
                   .feature = feature},
         .ngram = w1->cols / D,
         .hidden = w1->rows,
-        .tied = tied};
+        .tied = tied,
+        .layer = has_layer ? &layer : NULL};
     spread_of(w, std);
     fr_tally tally = {0};
     l->ops->learn(l, &w->batch, 1, &tally);
@@ -141,6 +173,32 @@ static void check_gradient(world *w, const char *const *options, double feature,
     compare(l, objective_of, &r, values, &w->batch, std, 7);
     fr_free(values);
     l->ops->close(l);
+}
+
+static void so_is_that_of_a_layer_in_place_of_n_grams(void **state) {
+    check_gradient(*state, (const char *const[]){"layer=tuned", "hidden=32", "feature=0", NULL}, 0,
+                   false);
+}
+
+// A layer that is frozen is left as it is; what stands behind it learns as it did.
+static void a_frozen_layer_learns_nothing(void **state) {
+    world *w = *state;
+    fr_learner *l[2] = {open_learner(w, 2, (const char *const[]){"layer=frozen", NULL}),
+                        open_learner(w, 2, (const char *const[]){"layer=tuned", NULL})};
+    fr_tally tally = {0};
+    for (int i = 0; i < 2; i++)
+        l[i]->ops->learn(l[i], &w->batch, 1, &tally);
+    for (int i = 0; i < l[0]->params.n; i++) {
+        const fr_param *item = &l[0]->params.item[i];
+        const bool of_layer = !strncmp(item->name, "first.", 6);
+        const float *frozen = fr_param_grad(&l[0]->params, i);
+        const float *tuned = fr_param_grad(&l[1]->params, i);
+        assert_true(!of_layer || !item->decays);
+        for (int k = 0; k < item->rows * item->cols; k++)
+            assert_true(frozen[k] == (of_layer ? 0 : tuned[k]));
+    }
+    for (int i = 0; i < 2; i++)
+        l[i]->ops->close(l[i]);
 }
 
 static void gradient_is_that_of_the_objective(void **state) {
@@ -282,6 +340,8 @@ int main(void) {
         cmocka_unit_test(so_is_that_of_two_layers_of_five_tokens),
         cmocka_unit_test(so_is_that_without_the_bases_state),
         cmocka_unit_test(so_is_that_of_own_heads),
+        cmocka_unit_test(so_is_that_of_a_layer_in_place_of_n_grams),
+        cmocka_unit_test(a_frozen_layer_learns_nothing),
         cmocka_unit_test(the_fit_is_of_least_squares),
         cmocka_unit_test(the_fit_makes_use_of_the_bases),
         cmocka_unit_test(it_learns_a_batch_by_heart),

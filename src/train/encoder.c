@@ -1,31 +1,27 @@
-#include "train/ngram.h"
+#include "train/encoder.h"
 #include "base/alloc.h"
 #include "train/layers.h"
 #include <math.h>
 #include <string.h>
 
-const char *fr_ngram_form_name(fr_ngram_form form) {
-    static const char *const names[FR_NGRAM_FORMS] = {"wide", "residual", "layers"};
-    return names[form];
-}
-
-static int inputs(const fr_ngram_encoder *e) {
+static int inputs(const fr_encoder *e) {
     return e->shape.n * e->shape.d;
 }
 
 // ---------------------------------------------------------------- parameters and memory
-void fr_ngram_add_params(fr_ngram_encoder *e, fr_params *params, const fr_ngram_shape *shape) {
-    *e = (fr_ngram_encoder){.shape = *shape, .params = params};
-    if (shape->form == FR_NGRAM_RESIDUAL) e->shape.hidden = inputs(e);
+void fr_encoder_add_params(fr_encoder *e, fr_params *params, const fr_encoder_shape *shape) {
+    *e = (fr_encoder){.shape = *shape, .params = params};
+    if (shape->form == FR_ENCODER_RESIDUAL) e->shape.hidden = inputs(e);
     const int d = shape->d, hidden = e->shape.hidden;
     e->w1 = fr_params_add(params, "ngram.hidden.weight", hidden, inputs(e));
     e->b1 = fr_params_add(params, "ngram.hidden.bias", 1, hidden);
     e->w2 = fr_params_add(params, "ngram.out.weight", d, hidden);
-    e->w3 = shape->form == FR_NGRAM_WIDE ? fr_params_add(params, "ngram.skip.weight", d, inputs(e))
-                                         : -1;
+    e->w3 = shape->form == FR_ENCODER_WIDE
+                ? fr_params_add(params, "ngram.skip.weight", d, inputs(e))
+                : -1;
 }
 
-fr_status fr_ngram_open(fr_ngram_encoder *e, fr_gemm *gemm, fr_error *err) {
+fr_status fr_encoder_open(fr_encoder *e, fr_gemm *gemm, fr_error *err) {
     const size_t rows = (size_t)e->shape.max_rows, hidden = (size_t)e->shape.hidden;
     e->gemm = gemm;
     e->bytes = rows * ((size_t)inputs(e) + 3 * hidden) * sizeof(float);
@@ -38,30 +34,32 @@ fr_status fr_ngram_open(fr_ngram_encoder *e, fr_gemm *gemm, fr_error *err) {
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu n-grams", rows);
 }
 
-void fr_ngram_close(fr_ngram_encoder *e) {
+void fr_encoder_close(fr_encoder *e) {
     fr_free(e->t), fr_free(e->u), fr_free(e->h), fr_free(e->dh);
-    *e = (fr_ngram_encoder){0};
+    *e = (fr_encoder){0};
 }
 
-int fr_ngram_linear(const fr_ngram_encoder *e) {
-    return e->shape.form == FR_NGRAM_WIDE ? e->w3 : e->shape.form == FR_NGRAM_RESIDUAL ? e->w2 : -1;
+int fr_encoder_linear(const fr_encoder *e) {
+    return e->shape.form == FR_ENCODER_WIDE       ? e->w3
+           : e->shape.form == FR_ENCODER_RESIDUAL ? e->w2
+                                                  : -1;
 }
 
-static void spread(const fr_ngram_encoder *e, int i, float gain, uint64_t seed) {
+static void spread(const fr_encoder *e, int i, float gain, uint64_t seed) {
     fr_param_random(e->params, i, gain / sqrtf((float)e->params->item[i].cols), seed);
 }
 
 // Where there is a linear map it is fitted to data, and h adds little at first.
-void fr_ngram_start(fr_ngram_encoder *e, uint64_t seed) {
-    const bool residual = e->shape.form == FR_NGRAM_RESIDUAL;
+void fr_encoder_start(fr_encoder *e, uint64_t seed) {
+    const bool residual = e->shape.form == FR_ENCODER_RESIDUAL;
     spread(e, e->w1, residual ? 0.1f : 1, seed);
-    spread(e, e->w2, e->shape.form == FR_NGRAM_WIDE ? 0.1f : 1, seed);
+    spread(e, e->w2, e->shape.form == FR_ENCODER_WIDE ? 0.1f : 1, seed);
     if (e->w3 >= 0) spread(e, e->w3, 1, seed);
 }
 
 // ---------------------------------------------------------------- forward and back
-void fr_ngram_read(const fr_ngram_encoder *e, const fr_model *target, const int32_t *ids, int at,
-                   int row) {
+void fr_encoder_read(const fr_encoder *e, const fr_model *target, const int32_t *ids, int at,
+                     int row) {
     const int d = e->shape.d;
     float *t = e->t + (size_t)row * (size_t)inputs(e);
     for (int i = 0; i < e->shape.n; i++, t += d) {
@@ -76,25 +74,23 @@ void fr_ngram_read(const fr_ngram_encoder *e, const fr_model *target, const int3
 }
 
 // y (+)= x Wᵀ, W being parameter i.
-static void product(const fr_ngram_encoder *e, float *y, const float *x, int i, int rows,
-                    bool add) {
+static void product(const fr_encoder *e, float *y, const float *x, int i, int rows, bool add) {
     const fr_param *p = &e->params->item[i];
     fr_gemm_forward(e->gemm, y, p->rows, x, p->cols, fr_param_w(e->params, i), rows, p->rows,
                     p->cols, add);
 }
 
-static void product_weight(const fr_ngram_encoder *e, const float *dy, const float *x, int i,
-                           int rows) {
+static void product_weight(const fr_encoder *e, const float *dy, const float *x, int i, int rows) {
     const fr_param *p = &e->params->item[i];
     fr_gemm_weight(e->gemm, fr_param_grad(e->params, i), dy, p->rows, x, p->cols, rows, p->rows,
                    p->cols, true);
 }
 
-void fr_ngram_forward(fr_ngram_encoder *e, float *g, int rows) {
+void fr_encoder_forward(fr_encoder *e, float *g, int rows) {
     const int hidden = e->shape.hidden;
     product(e, e->u, e->t, e->w1, rows, false);
     fr_bias_forward(e->u, fr_param_w(e->params, e->b1), rows, hidden);
-    if (e->shape.form == FR_NGRAM_RESIDUAL)
+    if (e->shape.form == FR_ENCODER_RESIDUAL)
         memcpy(e->h, e->t, (size_t)rows * (size_t)hidden * sizeof *e->h);
     else
         memset(e->h, 0, (size_t)rows * (size_t)hidden * sizeof *e->h);
@@ -103,13 +99,24 @@ void fr_ngram_forward(fr_ngram_encoder *e, float *g, int rows) {
     if (e->w3 >= 0) product(e, g, e->t, e->w3, rows, true);
 }
 
-void fr_ngram_backward(fr_ngram_encoder *e, const float *dg, int rows) {
-    const int d = e->shape.d, hidden = e->shape.hidden;
+// dx (+)= dy W, W being parameter i.
+static void product_back(const fr_encoder *e, float *dx, const float *dy, int i, int rows,
+                         bool add) {
+    const fr_param *p = &e->params->item[i];
+    fr_gemm_input(e->gemm, dx, p->cols, dy, p->rows, fr_param_w(e->params, i), rows, p->rows,
+                  p->cols, add);
+}
+
+void fr_encoder_backward(fr_encoder *e, const float *dg, float *dt, int rows) {
+    const int hidden = e->shape.hidden;
     if (e->w3 >= 0) product_weight(e, dg, e->t, e->w3, rows);
     product_weight(e, dg, e->h, e->w2, rows);
-    fr_gemm_input(e->gemm, e->dh, hidden, dg, d, fr_param_w(e->params, e->w2), rows, d, hidden,
-                  false);
+    product_back(e, e->dh, dg, e->w2, rows, false);
     fr_resblock_backward(e->u, e->dh, e->u, rows, hidden);
     fr_bias_backward(fr_param_grad(e->params, e->b1), e->u, rows, hidden);
     product_weight(e, e->u, e->t, e->w1, rows);
+    if (!dt) return;
+    product_back(e, dt, e->u, e->w1, rows, false);
+    if (e->w3 >= 0) product_back(e, dt, dg, e->w3, rows, true);
+    if (e->shape.form == FR_ENCODER_RESIDUAL) fr_rows_add(dt, e->dh, rows, hidden);
 }

@@ -46,6 +46,19 @@ void fr_sync_folder(const char *path) {
     close(fd);
 }
 
+fr_status fr_make_folders(const char *path, fr_error *err) {
+    char dir[PATH_MAX];
+    if (strlen(path) >= sizeof dir) return fr_fail(err, FR_EIO, "%.80s...: too long a path", path);
+    strcpy(dir, path);
+    for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdir(dir, 0777) && errno != EEXIST)
+            return fr_fail(err, FR_EIO, "%s: %s", dir, strerror(errno));
+        *slash = '/';
+    }
+    return FR_OK;
+}
+
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err) {
     char part[PATH_MAX];
     int fd, why = 0;

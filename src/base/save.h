@@ -10,6 +10,9 @@ fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // nothing.
 fr_status fr_save_check(const char *path, fr_error *err);
 
+// Makes every folder on the way to `path` that is missing. FR_EIO.
+fr_status fr_make_folders(const char *path, fr_error *err);
+
 // For writers of their own. All bytes, in pieces that an interrupt may cut; false with errno.
 bool fr_write_all(int fd, const void *data, size_t bytes);
 // After a rename: brings the entry of `path` in its folder to disk. Best effort, as not every file

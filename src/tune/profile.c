@@ -1,10 +1,9 @@
 #include "tune/profile.h"
 #include "base/cpus.h"
+#include "base/save.h"
 #include "gguf/writer.h"
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 // ---------------------------------------------------------------- whose it is
 
@@ -82,24 +81,10 @@ static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d)
     }
 }
 
-// Every folder on the way to `path`.
-static fr_status make_folders(const char *path, fr_error *err) {
-    char dir[4096];
-    if (strlen(path) >= sizeof dir) return fr_fail(err, FR_EIO, "%.80s...: too long a path", path);
-    strcpy(dir, path);
-    for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        if (mkdir(dir, 0777) && errno != EEXIST)
-            return fr_fail(err, FR_EIO, "%s: %s", dir, strerror(errno));
-        *slash = '/';
-    }
-    return FR_OK;
-}
-
 fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err) {
     fr_gguf_writer *w;
     fr_status st;
-    if ((st = make_folders(path, err))) return st;
+    if ((st = fr_make_folders(path, err))) return st;
     if ((st = fr_gguf_writer_open(&w, err))) return st;
     fr_gguf_writer_str(w, "general.architecture", "forerun-profile");
     fr_gguf_writer_u32(w, "profile.version", FR_PROFILE_VERSION);

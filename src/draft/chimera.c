@@ -9,12 +9,12 @@
 // is that with one shape, the best of 25 nodes by the pack's accuracies.
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "decode/counts.h"
 #include "draft/block.h"
 #include "draft/chimera_heads.h"
 #include "draft/green.h"
 #include "draft/trained.h"
 #include "tree/expand.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -23,6 +23,8 @@ enum {
     STATIC_NODES = 26,                            // the root included [Chimera §4.3]
     ROOM = 512,
     MOST_ROOM = 8192,
+    CACHED = 4096,
+    MOST_CACHED = 1 << 20,
     WAITING = FR_BLOCK_ROWS - 1, // mature states that were not read yet; a green one beside them
     FEW = 8,                     // ... that are read in the pass of the root
 };
@@ -52,6 +54,9 @@ typedef struct fr_chimera {
     int16_t planned[FR_BEAM_NODES]; // its node of the shape; -1: none
     int slot[EXPANDED];             // in the block's KV
     int n_expanded;
+    double green_seconds;
+    int cache;   // states of n-grams in memory
+    char *store; // folder of those that fall out; NULL: none
 } fr_chimera;
 
 // ---------------------------------------------------------------- mature states
@@ -132,19 +137,16 @@ static int best_child(const fr_chimera *m) {
     return -1;
 }
 
-// The tokens that end with a node of the beam, the newest first.
-static void gram_of(const fr_chimera *m, const fr_context *c, int node, int32_t *gram) {
+// The tokens that end with a node of the beam.
+static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
     const fr_beam *b = &m->base.beam;
-    int before = c->n_ids - 2; // of the root
-    for (int i = 0; i < m->base.pack.ngram; i++) {
-        if (node >= 0) {
-            gram[i] = b->node[node].id;
-            node = b->node[node].parent;
-        } else {
-            gram[i] = before >= 0 ? c->ids[before] : -1;
-            before--;
-        }
-    }
+    int32_t last[FR_NGRAM_MAX];
+    int n = 0, before = c->n_ids - 2; // of the root
+    for (; n < m->base.pack.ngram && node >= 0; node = b->node[node].parent)
+        last[FR_NGRAM_MAX - ++n] = b->node[node].id;
+    for (; n < m->base.pack.ngram && before >= 0; before--)
+        last[FR_NGRAM_MAX - ++n] = c->ids[before];
+    return fr_ngram_of(last + FR_NGRAM_MAX - n, n, n);
 }
 
 // ---------------------------------------------------------------- levels
@@ -157,10 +159,12 @@ static void see_ids(fr_chimera *m, const fr_context *c) {
 }
 
 static void green_states(fr_chimera *m, const fr_context *c, const int *node, int n) {
-    int32_t gram[FR_GREEN_ROWS][FR_PACK_NGRAM];
+    fr_ngram gram[FR_GREEN_ROWS];
+    const double start = fr_seconds();
     for (int i = 0; i < n; i++)
-        gram_of(m, c, node[i], gram[i]);
+        gram[i] = gram_of(m, c, node[i]);
     fr_green_states(&m->green, gram, n, m->x, m->stride);
+    m->green_seconds += fr_seconds() - start;
 }
 
 // Laws of depth k from the block's last pass, rows 0..n-1 being those of node[].
@@ -266,6 +270,23 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     if (v->tree) fr_trained_saw(&m->base, c, v);
 }
 
+static void report(const fr_drafter *base, fr_draft_counts *to) {
+    const fr_chimera *m = (const fr_chimera *)base;
+    const fr_ngram_memory_counts *n = &m->green.memory.counts;
+    const double asked = (double)(n->in_memory + n->in_store + n->missed);
+    const struct {
+        const char *name;
+        double sum;
+    } share[] = {{"ngrams_in_memory", (double)n->in_memory},
+                 {"ngrams_in_store", (double)n->in_store},
+                 {"ngrams_computed", (double)n->missed}};
+    for (size_t i = 0; i < sizeof share / sizeof *share && m->green.remembers; i++)
+        fr_counts_add(to,
+                      &(fr_draft_count){base->ops->name, share[i].name, true, share[i].sum, asked});
+    fr_counts_add(to,
+                  &(fr_draft_count){base->ops->name, "seconds_ngrams", false, m->green_seconds, 0});
+}
+
 static void close_chimera(fr_drafter *base) {
     fr_chimera *m = (fr_chimera *)base;
     fr_block_close(&m->block);
@@ -273,6 +294,7 @@ static void close_chimera(fr_drafter *base) {
     fr_chimera_heads_close(&m->heads);
     fr_free(m->waiting);
     fr_free(m->x);
+    fr_free(m->store);
     fr_trained_close(&m->base);
     fr_free(m);
 }
@@ -282,6 +304,7 @@ static const fr_drafter_ops OPS = {.name = "chimera",
                                    .begin = begin,
                                    .propose = propose,
                                    .observe = observe,
+                                   .report = report,
                                    .close = close_chimera};
 
 // ---------------------------------------------------------------- open
@@ -295,13 +318,27 @@ static fr_status read_tree(fr_chimera *m, const char *value, fr_error *err) {
                    "draft option tree: expected dynamic, chain or static, found '%.40s'", value);
 }
 
+static fr_status read_store(fr_chimera *m, const char *folder, fr_error *err) {
+    const size_t bytes = strlen(folder) + 1;
+    if (bytes < 2) return fr_fail(err, FR_EARG, "draft option store: expected a folder");
+    fr_free(m->store);
+    if (!(m->store = fr_alloc_array(bytes, 1)))
+        return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
+    memcpy(m->store, folder, bytes);
+    return FR_OK;
+}
+
 static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     fr_chimera *m = drafter;
     if (!strncmp(option, "context=", 8))
         return fr_drafter_number(&m->room, option, 0, MOST_ROOM, err);
+    if (!strncmp(option, "cache=", 6))
+        return fr_drafter_number(&m->cache, option, 0, MOST_CACHED, err);
+    if (!strncmp(option, "store=", 6)) return read_store(m, option + 6, err);
     if (!strncmp(option, "tree=", 5)) return read_tree(m, option + 5, err);
     return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': chimera has tree=SHAPE, context=N, depth=N and width=N",
+                   "draft option '%.60s': chimera has tree=SHAPE, context=N, cache=N, "
+                   "store=FOLDER, depth=N and width=N",
                    option);
 }
 
@@ -316,9 +353,12 @@ static void plan(fr_chimera *m) {
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &m->base.pack;
     const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
+    const fr_green_options green = {.cache = m->cache, .store = m->store};
+    if (m->store && !m->cache)
+        return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
     fr_status st =
         fr_block_open(&m->block, p, config->model, config->n_ctx, own ? 0 : m->room, err);
-    if (!st) st = fr_green_open(&m->green, p, config->model, err);
+    if (!st) st = fr_green_open(&m->green, p, config->model, &green, err);
     if (!st) st = fr_chimera_heads_open(&m->heads, p, config->model, &m->block.head.w, err);
     if (st) return st;
     m->stride = fr_linear_stride(p->d);
@@ -336,6 +376,7 @@ fr_status fr_chimera_open(fr_drafter **out, const char *file, const fr_drafter_c
     fr_chimera *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
     m->room = ROOM;
+    m->cache = CACHED;
     fr_status st = fr_trained_open(&m->base, FR_PACK_CHIMERA, &OPS, file, config, read_option, err);
     if (!st && (st = open_parts(m, config, &why))) fr_fail(err, st, "chimera: %s", why.text);
     if (st) {

@@ -79,7 +79,9 @@ static const struct {
       "              level; or static: that with the paper's tree of 25 nodes\n"
       "context=N     ids of the text beyond the draft vocabulary that it can draft (default: 512)\n"
       "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay\n"
-      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n",
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 8)\n"
+      "cache=N       states of n-grams kept in memory, 0 to 1048576 (default 4096)\n"
+      "store=FOLDER  where those that fall out are kept (up to 1 GB), for later runs too\n",
       true},
      3,
      fr_chimera_open},

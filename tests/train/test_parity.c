@@ -187,7 +187,8 @@ static void run_chimera(const world *w, double part[DEPTH]) {
     _Alignas(64) float state[D], x[D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
     if (fr_block_open(&block, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
-    if (fr_green_open(&green, &pack, &w->opened.model, &err)) fail_msg("%s", err.text);
+    if (fr_green_open(&green, &pack, &w->opened.model, &(fr_green_options){.cache = 8}, &err))
+        fail_msg("%s", err.text);
     if (fr_chimera_heads_open(&heads, &pack, &w->opened.model, &block.head.w, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < ROWS; i++) {
@@ -198,11 +199,9 @@ static void run_chimera(const world *w, double part[DEPTH]) {
         fr_block_commit(&block, 1);
         fr_chimera_heads_state(&heads, state);
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
-            int32_t gram[1][FR_PACK_NGRAM];
             double z[V];
-            for (int t = 0; t < pack.ngram; t++)
-                gram[0][t] = i + k >= t ? w->ids[i + k - t] : -1;
-            fr_green_states(&green, (const int32_t(*)[FR_PACK_NGRAM])gram, 1, x, D);
+            const fr_ngram gram = fr_ngram_of(w->ids, i + k + 1, pack.ngram);
+            fr_green_states(&green, &gram, 1, x, D);
             row = fr_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
                                FR_WANT_FINAL);
             fr_block_run(&block, &row, 1, 0);

@@ -13,52 +13,22 @@
 // (section 3.3 with the target's laws for labels and Huber's distance for the square).
 // `layer=frozen` and `layer=tuned` put the target's first layer in the place of the n-grams, to be
 // judged beside them (the pack is called chimera-ablation, which no drafter takes).
+#include "train/learn_chimera.h"
 #include "base/alloc.h"
-#include "train/encoder.h"
 #include "train/features.h"
-#include "train/first_layer.h"
 #include "train/layers.h"
 #include "train/learn_unrolled.h"
 #include "train/pack_write.h"
-#include "train/setting.h"
-#include "train/unrolled_batch.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct chimera_options {
-    int ngram, hidden, ffn, depth;
-    fr_pack_encoder form;
-    float feature;
-    bool residual, own_heads, fit;
-    enum { NO_LAYER, FROZEN, TUNED } layer; // in place of n-grams
-} chimera_options;
-
-typedef struct chimera_head { // numbers of parameters; -1: absent
-    int state, chain, norm;
-} chimera_head;
-
-typedef struct chimera {
-    fr_learner learner; // first
-    chimera_options options;
-    fr_unrolled chain;
-    fr_unrolled_batch batch;
-    fr_encoder ngram;
-    fr_first_layer layer;
-    chimera_head head[FR_DEPTHS];
-    fr_loss loss;
-    fr_linear_fit fit;
-    float *f, *z, *y, *dy; // [bases][d]: states of the bases; before and after the norm; gradient
-    float *std;            // [d]
-} chimera;
-
-static chimera *self(fr_learner *l) {
-    return (chimera *)(void *)l;
+static fr_chimera_learner *self(fr_learner *l) {
+    return (fr_chimera_learner *)(void *)l;
 }
 
 // ---------------------------------------------------------------- heads
 // The true states of the bases that count.
-static const float *base_states(chimera *m) {
+static const float *base_states(fr_chimera_learner *m) {
     const fr_unrolled *c = &m->chain;
     for (int i = 0; i < m->batch.counted; i++)
         c->place[i] = c->row[m->batch.base[i]];
@@ -66,21 +36,21 @@ static const float *base_states(chimera *m) {
     return m->f;
 }
 
-static void map_forward(chimera *m, const float *x, int i, bool add) {
+static void map_forward(fr_chimera_learner *m, const float *x, int i, bool add) {
     const int d = m->chain.shape.d;
     fr_gemm_forward(m->learner.gemm, m->z, d, x, d, fr_param_w(&m->learner.params, i),
                     m->batch.counted, d, d, add);
 }
 
-static void map_weight(chimera *m, const float *x, int i) {
+static void map_weight(fr_chimera_learner *m, const float *x, int i) {
     const int d = m->chain.shape.d;
     fr_gemm_weight(m->learner.gemm, fr_param_grad(&m->learner.params, i), m->dy, d, x, d,
                    m->batch.counted, d, d, true);
 }
 
 // Light heads. o and f are the counted rows; what goes back into o is left in d_o.
-static void shared_loss(chimera *m, int k, const float *o, const float *f, float *d_o) {
-    const chimera_head *head = &m->head[k - 1];
+static void shared_loss(fr_chimera_learner *m, int k, const float *o, const float *f, float *d_o) {
+    const fr_chimera_head *head = &m->head[k - 1];
     const int d = m->chain.shape.d, n = m->batch.counted;
     const float *gain = fr_param_w(&m->learner.params, head->norm);
     const fr_loss_term term = {
@@ -98,7 +68,7 @@ static void shared_loss(chimera *m, int k, const float *o, const float *f, float
                   d, d, false);
 }
 
-static fr_loss_term own_term(chimera *m, const float *x, int i, float *dx) {
+static fr_loss_term own_term(fr_chimera_learner *m, const float *x, int i, float *dx) {
     fr_params *p = &m->learner.params;
     return (fr_loss_term){.x = x,
                           .ldx = m->chain.shape.d,
@@ -108,15 +78,15 @@ static fr_loss_term own_term(chimera *m, const float *x, int i, float *dx) {
                           .dw = dx ? fr_param_grad(p, i) : NULL};
 }
 
-static void own_loss(chimera *m, int k, const float *o, const float *f, float *d_o) {
-    const chimera_head *head = &m->head[k - 1];
+static void own_loss(fr_chimera_learner *m, int k, const float *o, const float *f, float *d_o) {
+    const fr_chimera_head *head = &m->head[k - 1];
     fr_loss_term terms[2] = {own_term(m, o, head->chain, d_o)};
     if (head->state >= 0) terms[1] = own_term(m, f, head->state, d_o ? m->dy : NULL);
     fr_loss_run(&m->loss, terms, head->state >= 0 ? 2 : 1, m->batch.want, m->batch.counted,
                 m->batch.got);
 }
 
-static void guess_loss(chimera *m, int k, bool learns) {
+static void guess_loss(fr_chimera_learner *m, int k, bool learns) {
     fr_unrolled *c = &m->chain;
     float *o = c->s, *d_o = learns ? c->t : NULL;
     fr_unrolled_batch_list(&m->batch, k);
@@ -130,31 +100,26 @@ static void guess_loss(chimera *m, int k, bool learns) {
 }
 
 // ---------------------------------------------------------------- operations
-static void read_ngrams(chimera *m, const fr_batch *batch) {
-    if (m->options.layer) {
-        fr_first_layer_forward(&m->layer, &m->chain, m->ngram.t);
-        return;
-    }
-    for (int s = 0, first = 0; s < batch->n; first += batch->sample[s++].n) {
-        const fr_sample *sample = &batch->sample[s];
-#pragma omp parallel for schedule(static)
-        for (int i = 0; i < sample->n; i++)
-            fr_encoder_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
-    }
-}
-
-static void forward(chimera *m, const fr_batch *batch) {
+static void forward(fr_chimera_learner *m, const fr_batch *batch) {
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
-    read_ngrams(m, batch);
+    fr_chimera_read_ngrams(m, batch);
     fr_encoder_forward(&m->ngram, c->given, c->rows);
     fr_unrolled_context(c);
     for (int k = 2; k <= c->shape.depth; k++)
         fr_unrolled_step_forward(c, k);
 }
 
+static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
+    return fr_chimera_fit_add(self(l), batch, err);
+}
+
+static void fit_end(fr_learner *l) {
+    fr_chimera_fit_end(self(l));
+}
+
 static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
-    chimera *m = self(l);
+    fr_chimera_learner *m = self(l);
     fr_unrolled *c = &m->chain;
     (void)noise;
     forward(m, batch);
@@ -166,104 +131,23 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
         fr_unrolled_step_back(c, k + 1);
     }
     fr_unrolled_context_back(c);
-    float *dt = m->options.layer == TUNED ? c->x0 : NULL; // which given rows leave free
+    float *dt = m->options.layer == FR_CHIMERA_TUNED ? c->x0 : NULL; // which given rows leave free
     fr_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
     if (dt) fr_first_layer_backward(&m->layer, dt);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
 static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
-    chimera *m = self(l);
+    fr_chimera_learner *m = self(l);
     forward(m, batch);
     for (int k = 1; k <= l->depth; k++)
         guess_loss(m, k, false);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
-// ---------------------------------------------------------------- first values from data
-// The linear map from an n-gram and the state before its last token to the state of that token,
-// over the gain of the block's last norm: its two parts become the encoder's map and what the heads
-// make of the bases' states.
-static int fit_inputs(const chimera *m) {
-    return m->chain.shape.d * (m->options.ngram + (m->options.residual ? 1 : 0));
-}
-
-static void fit_row(chimera *m, int to, int row) {
-    const fr_unrolled *c = &m->chain;
-    const size_t d = (size_t)c->shape.d, t = d * (size_t)m->options.ngram;
-    const float *gain = fr_param_w(c->params, c->at.out_norm);
-    const float *state = c->state + (size_t)row * d, *next = state + d;
-    float *x = m->fit.x + (size_t)to * (size_t)m->fit.k, *y = m->fit.y + (size_t)to * d;
-    memcpy(x, m->ngram.t + (size_t)row * t, t * sizeof *x);
-    if (m->options.residual) memcpy(x + t, state, d * sizeof *x);
-    for (size_t i = 0; i < d; i++)
-        y[i] = fabsf(gain[i]) > 1e-4f ? next[i] / gain[i] : 0;
-}
-
-static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
-    chimera *m = self(l);
-    const fr_unrolled *c = &m->chain;
-    fr_status st = FR_OK;
-    int n = 0;
-    if (!m->fit.block)
-        st = fr_linear_fit_open(&m->fit, fit_inputs(m), c->shape.d, fr_gemm_threads(l->gemm), err);
-    if (st) return st;
-    fr_unrolled_batch_set(&m->batch, batch, 1, 0);
-    read_ngrams(m, batch);
-    for (int row = 0; row + 1 < c->rows; row++) {
-        if (!c->position[row] || !c->position[row + 1]) continue;
-        fit_row(m, n++, row);
-        if (n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(&m->fit, n), n = 0;
-    }
-    if (n) fr_linear_fit_add(&m->fit, n);
-    return FR_OK;
-}
-
-// How large the encoder's states are, of the first rows that still stand there.
-static float fitted_size(const chimera *m) {
-    enum { ROWS = 32 };
-    const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram, k = (size_t)m->fit.k;
-    double squares = 0;
-    for (size_t row = 0; row < ROWS; row++)
-        for (size_t i = 0; i < (size_t)m->fit.m; i++) {
-            double y = 0;
-            for (size_t j = 0; j < t; j++)
-                y += (double)m->fit.w[i * k + j] * (double)m->fit.x[row * k + j];
-            squares += y * y;
-        }
-    return (float)sqrt(squares / ROWS / m->fit.m);
-}
-
-// The block norms what the encoder gives, so what stands beside it grows as much; the further ahead
-// a head guesses, the less it takes of the base.
-static void fit_heads(chimera *m) {
-    const size_t d = (size_t)m->chain.shape.d, t = d * (size_t)m->options.ngram;
-    const float *gain = fr_param_w(m->chain.params, m->chain.at.out_norm);
-    float by = 1 / fitted_size(m);
-    for (int k = 0; k < m->options.depth; k++, by /= 2)
-        for (size_t i = 0; i < d; i++)
-            for (size_t j = 0; j < d; j++)
-                fr_param_w(&m->learner.params, m->head[k].state)[i * d + j] =
-                    by * gain[i] * m->fit.w[i * (size_t)m->fit.k + t + j];
-}
-
-static void fit_end(fr_learner *l) {
-    enum { STEPS = 60 };
-    const float ridge = 1e-3f;
-    chimera *m = self(l);
-    const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram;
-    float *map = fr_param_w(&l->params, fr_encoder_linear(&m->ngram));
-    fr_linear_fit_solve(&m->fit, ridge, STEPS);
-    for (size_t i = 0; i < (size_t)m->fit.m; i++)
-        memcpy(map + i * t, m->fit.w + i * (size_t)m->fit.k, t * sizeof *map);
-    if (m->options.residual && !m->options.own_heads) fit_heads(m);
-    fr_unrolled_quieten(&m->chain);
-    fr_linear_fit_close(&m->fit);
-}
-
 // ---------------------------------------------------------------- the pack
 static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
-    const chimera *m = (const chimera *)(const void *)l;
+    const fr_chimera_learner *m = (const fr_chimera_learner *)(const void *)l;
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
     fr_unrolled_write(&m->chain, w);
     fr_gguf_writer_u32(w, "forerun.ngram", (uint32_t)m->options.ngram);
@@ -274,20 +158,16 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     fr_pack_params(w, &l->params, type);
 }
 
-static size_t fit_bytes(const chimera *m) {
-    return m->learner.fit_rows ? fr_linear_fit_bytes(fit_inputs(m), m->chain.shape.d) : 0;
-}
-
 static size_t workspace(const fr_learner *l) {
-    const chimera *m = (const chimera *)(const void *)l;
+    const fr_chimera_learner *m = (const fr_chimera_learner *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
-    return fit_bytes(m) + m->chain.bytes + m->ngram.bytes + m->layer.chain.bytes +
+    return fr_chimera_fit_bytes(m) + m->chain.bytes + m->ngram.bytes + m->layer.chain.bytes +
            fr_loss_bytes(&m->loss) + fr_unrolled_batch_bytes(&m->batch) +
            (4 * rows + 1) * d * sizeof(float);
 }
 
 static void close_chimera(fr_learner *l) {
-    chimera *m = self(l);
+    fr_chimera_learner *m = self(l);
     if (!m) return;
     fr_unrolled_close(&m->chain);
     fr_unrolled_batch_close(&m->batch);
@@ -310,82 +190,24 @@ static const fr_learner_ops ops = {
     .close = close_chimera,
 };
 
-// ---------------------------------------------------------------- options
-static bool is_word(const char *option, const char *key, const char *value) {
-    const size_t n = strlen(key);
-    return !strncmp(option, key, n) && option[n] == '=' && !strcmp(option + n + 1, value);
-}
-
-static bool read_word(chimera_options *o, const char *option) {
-    for (int form = 0; form < FR_PACK_ENCODERS; form++)
-        if (is_word(option, "encoder", fr_pack_encoder_name((fr_pack_encoder)form))) {
-            o->form = (fr_pack_encoder)form;
-            return true;
-        }
-    if (is_word(option, "variant", "shared") || is_word(option, "variant", "own-heads")) {
-        o->own_heads = is_word(option, "variant", "own-heads");
-        return true;
-    }
-    if (is_word(option, "layer", "frozen") || is_word(option, "layer", "tuned")) {
-        o->layer = is_word(option, "layer", "tuned") ? TUNED : FROZEN;
-        o->ngram = 1;
-        return true;
-    }
-    if (!is_word(option, "init", "fit") && !is_word(option, "init", "random")) return false;
-    o->fit = is_word(option, "init", "fit");
-    return true;
-}
-
-static fr_status read_option(chimera_options *o, const char *option, fr_error *err) {
-    if (read_word(o, option) || fr_setting_int(option, "ngram", 1, FR_PACK_NGRAM, &o->ngram) ||
-        fr_setting_int(option, "depth", 1, FR_DEPTHS, &o->depth) ||
-        fr_setting_float(option, "feature", 0, 100, &o->feature) ||
-        fr_setting_switch(option, "residual", &o->residual))
-        return FR_OK;
-    if (fr_setting_int(option, "hidden", 32, 1 << 16, &o->hidden) && o->hidden % 32 == 0)
-        return FR_OK;
-    if (fr_setting_int(option, "ffn", 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0) return FR_OK;
-    return fr_fail(
-        err, FR_EARG,
-        "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
-        "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
-        "or own-heads, init=fit or random, layer=frozen or tuned, feature=0 to 100, depth=1 to %d",
-        option, FR_PACK_NGRAM, FR_DEPTHS);
-}
-
-static fr_status read_options(chimera_options *o, const fr_learner_config *config, fr_error *err) {
-    *o = (chimera_options){.ngram = 3,
-                           .hidden = 512,
-                           .depth = config->depth ? config->depth : 4,
-                           .feature = 0.1f,
-                           .residual = true,
-                           .fit = true};
-    for (const char *const *option = config->options; option && *option; option++) {
-        const fr_status st = read_option(o, *option, err);
-        if (st) return st;
-    }
-    if (o->depth < 1 || o->depth > FR_DEPTHS)
-        return fr_fail(err, FR_EARG, "depth %d: expected 1 to %d", o->depth, FR_DEPTHS);
-    return FR_OK;
-}
-
 // ---------------------------------------------------------------- opening
-static int add_head(chimera *m, int k, const char *what, int rows) {
+static int add_head(fr_chimera_learner *m, int k, const char *what, int rows) {
     char name[48];
     snprintf(name, sizeof name, "chimera.%d.%s", k, what);
     return fr_params_add(&m->learner.params, name, rows, m->chain.shape.d);
 }
 
-static chimera_head add_heads(chimera *m, int k) {
+static fr_chimera_head add_heads(fr_chimera_learner *m, int k) {
     const bool own = m->options.own_heads;
     const int rows = own ? m->learner.vocab->n : m->chain.shape.d;
-    return (chimera_head){.state = m->options.residual ? add_head(m, k, "state.weight", rows) : -1,
-                          .chain = add_head(m, k, "chain.weight", rows),
-                          .norm = own ? -1 : add_head(m, k, "norm", 1)};
+    return (fr_chimera_head){.state =
+                                 m->options.residual ? add_head(m, k, "state.weight", rows) : -1,
+                             .chain = add_head(m, k, "chain.weight", rows),
+                             .norm = own ? -1 : add_head(m, k, "norm", 1)};
 }
 
-static void add_params(chimera *m, const fr_learner_config *config) {
-    const chimera_options *o = &m->options;
+static void add_params(fr_chimera_learner *m, const fr_learner_config *config) {
+    const fr_chimera_options *o = &m->options;
     const fr_unrolled_options block = {.ffn = o->ffn, .depth = o->depth + 1};
     fr_unrolled_shape shape =
         fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
@@ -396,38 +218,12 @@ static void add_params(chimera *m, const fr_learner_config *config) {
     fr_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
     if (o->layer)
         fr_first_layer_add_params(&m->layer, &m->learner.params, &shape, &config->target->config,
-                                  o->layer == FROZEN);
+                                  o->layer == FR_CHIMERA_FROZEN);
     for (int k = 1; k <= o->depth; k++)
         m->head[k - 1] = add_heads(m, k);
 }
 
-static float size_of(const float *x, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return (float)sqrt(sum / (double)n);
-}
-
-// Heads say what the block says; own ones what the target's head says of the sum of both.
-static void start_heads(chimera *m) {
-    fr_params *p = &m->learner.params;
-    const size_t d = (size_t)m->chain.shape.d;
-    const size_t head = (size_t)m->learner.vocab->n * d * sizeof(float);
-    const float size = size_of(m->learner.target->output_norm, d);
-    for (int k = 0; k < m->options.depth; k++) {
-        float *chain = fr_param_w(p, m->head[k].chain);
-        if (m->options.own_heads) {
-            memcpy(chain, m->learner.vocab->head, head);
-            continue;
-        }
-        for (size_t i = 0; i < d; i++) {
-            chain[i * d + i] = 1;
-            fr_param_w(p, m->head[k].norm)[i] = size;
-        }
-    }
-}
-
-static fr_status take_rows(chimera *m, fr_error *err) {
+static fr_status take_rows(fr_chimera_learner *m, fr_error *err) {
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
     m->f = fr_alloc_array(rows * d, sizeof *m->f);
     m->z = fr_alloc_array(rows * d, sizeof *m->z);
@@ -439,7 +235,7 @@ static fr_status take_rows(chimera *m, fr_error *err) {
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
 }
 
-static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_error *err) {
+static fr_status open_parts(fr_chimera_learner *m, const fr_learner_config *config, fr_error *err) {
     fr_learner *l = &m->learner;
     fr_status st;
     add_params(m, config);
@@ -452,20 +248,14 @@ static fr_status open_parts(chimera *m, const fr_learner_config *config, fr_erro
         return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
     if ((st = take_rows(m, err))) return st;
-    fr_encoder_start(&m->ngram, config->seed);
-    start_heads(m);
+    fr_chimera_start(m, config->seed);
     return fr_unrolled_start(&m->chain, &(fr_unrolled_options){.init = FR_UNROLLED_RANDOM},
                              config->target, config->seed, err);
 }
 
-// Enough for each of the map's inputs.
-static uint64_t fit_rows(const chimera *m) {
-    return m->options.fit && fr_encoder_linear(&m->ngram) >= 0 ? (uint64_t)fit_inputs(m) * 48 : 0;
-}
-
 fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
     *out = NULL;
-    chimera *m = fr_alloc_zero(sizeof *m);
+    fr_chimera_learner *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
     m->learner = (fr_learner){.ops = &ops,
                               .name = "chimera",
@@ -473,7 +263,7 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
                               .vocab = config->vocab,
                               .gemm = config->gemm,
                               .rate = 0.15 / config->target->config.d};
-    fr_status st = read_options(&m->options, config, err);
+    fr_status st = fr_chimera_read_options(&m->options, config, err);
     m->learner.depth = m->options.depth;
     if (m->options.layer) m->learner.name = "chimera-ablation";
     if (!st) st = open_parts(m, config, err);
@@ -481,7 +271,7 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
         close_chimera(&m->learner);
         return st;
     }
-    m->learner.fit_rows = fit_rows(m);
+    m->learner.fit_rows = fr_chimera_fit_rows(m);
     if (m->options.own_heads) m->learner.rate /= 4; // no norm bounds what those say
     *out = &m->learner;
     return FR_OK;

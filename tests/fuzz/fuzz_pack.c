@@ -27,6 +27,12 @@ static void bind(const fr_pack *p) {
         if (p->rank && !fr_pack_tensor(p, "inject.out.weight")) abort();
         if (p->n_head % p->n_kv || p->head_dim % 2) abort();
     }
+    if (v && p->kind == FR_PACK_CHIMERA) {
+        fr_pack_vector(p, "output_norm.weight", v, p->d);
+        if (p->ngram < 1 || p->ngram > FR_PACK_NGRAM || p->hidden < 1) abort();
+        if (!fr_pack_tensor(p, "ngram.out.weight")) abort();
+        if (!fr_pack_tensor(p, "chimera.1.chain.weight")) abort();
+    }
     free(v);
 }
 

@@ -30,7 +30,8 @@ static void open_all(opened *o, const fr_tiny_pack *pack, int threads) {
     strcpy(o->path, "pack-XXXXXX");
     fr_tiny_pack_write(o->path, pack, &o->target.model);
     if (fr_pack_open(&o->pack, o->path, &err)) fail_msg("%s", err.text);
-    if (fr_chain_open(&o->chain, &o->pack, &o->target.model, CTX, 0, &err)) fail_msg("%s", err.text);
+    if (fr_chain_open(&o->chain, &o->pack, &o->target.model, CTX, 0, &err))
+        fail_msg("%s", err.text);
 }
 
 static void close_all(opened *o) {

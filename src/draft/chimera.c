@@ -12,9 +12,8 @@
 #include "decode/counts.h"
 #include "draft/block.h"
 #include "draft/chimera_heads.h"
+#include "draft/fixed_tree.h"
 #include "draft/green.h"
-#include "draft/trained.h"
-#include "tree/expand.h"
 #include <string.h>
 
 enum {
@@ -45,14 +44,13 @@ typedef struct fr_chimera {
     int room;   // for ids of the text;
     int n_seen; // of its ids, those that the head has seen
     tree_kind tree;
-    fr_shape shape;                 // of tree=static
-    float *waiting;                 // [WAITING][stride] mature states,
-    int n_waiting, stride;          // ... of the newest tokens
-    float *x;                       // [FR_GREEN_ROWS][stride]
-    int best;                       // node of the path that goes on (tree=chain)
-    int16_t place[FR_BEAM_NODES];   // of a node that was guessed behind, in `slot`
-    int16_t planned[FR_BEAM_NODES]; // its node of the shape; -1: none
-    int slot[EXPANDED];             // in the block's KV
+    fr_fixed_tree fixed;          // of tree=static
+    float *waiting;               // [WAITING][stride] mature states,
+    int n_waiting, stride;        // ... of the newest tokens
+    float *x;                     // [FR_GREEN_ROWS][stride]
+    int best;                     // node of the path that goes on (tree=chain)
+    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in `slot`
+    int slot[EXPANDED];           // in the block's KV
     int n_expanded;
     double green_seconds;
     int cache;   // states of n-grams in memory
@@ -108,23 +106,11 @@ static bool by_levels(const fr_chimera *m) { // one law a level
     return m->tree != DYNAMIC;
 }
 
-// The shape's ranks alone, whatever their scores.
-static void offer_planned(fr_chimera *m, int node, const fr_likely *likely, int n_likely) {
-    int16_t child[FR_TREE_MAX];
-    const int n = fr_shape_children(&m->shape, m->planned[node], child);
-    for (int i = 0; i < n; i++) {
-        const int rank = m->shape.node[child[i]].rank;
-        const int at =
-            rank < n_likely ? fr_trained_offer_one(&m->base, node, &likely[rank], rank) : -1;
-        if (at >= 0) m->planned[at] = child[i];
-    }
-}
-
 static void offer(fr_chimera *m, int node, const float *logits) {
     fr_likely likely[FR_TRAINED_RANKS];
     const int n = fr_likeliest(logits, m->base.n_ids, FR_TRAINED_RANKS, likely);
     if (m->tree == STATIC)
-        offer_planned(m, node, likely, n);
+        fr_fixed_tree_offer(&m->fixed, &m->base, node, likely, n);
     else
         fr_trained_offer_likely(&m->base, node, likely, n);
 }
@@ -187,7 +173,7 @@ static void read_text(fr_chimera *m, const fr_context *c) {
     if (behind > FEW) read_waiting(m);
     m->n_expanded = 0;
     m->best = root;
-    m->planned[root] = 0;
+    fr_fixed_tree_begin(&m->fixed);
     green_states(m, c, &root, 1);
     const int n = put_waiting(m, rows);
     rows[n] = fr_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
@@ -200,23 +186,11 @@ static void read_text(fr_chimera *m, const fr_context *c) {
     if (behind > 2 && seconds > step) m->base.base.invested = seconds - step;
 }
 
-// Of the nodes of the newest level those that the shape has children for.
-static int planned_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
-    fr_beam *b = &m->base.beam;
-    int16_t child[FR_TREE_MAX];
-    int n = 0;
-    const int from = b->level;
-    if (!fr_trained_next(&m->base, c, tree, FR_LEVEL_FREE)) return 0;
-    for (int i = from; i < b->n && n < FR_BEAM_WIDTH; i++)
-        if (fr_shape_children(&m->shape, m->planned[i], child)) b->frontier[n++] = (int16_t)i;
-    return b->n_frontier = n;
-}
-
 // The nodes of the next level, 0 of them: that is all.
 static int next_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
     m->best = best_child(m);
     if (by_levels(m) && m->best < 0) return 0;
-    return m->tree == STATIC ? planned_level(m, c, tree)
+    return m->tree == STATIC ? fr_fixed_tree_next(&m->fixed, &m->base, c, tree)
                              : fr_trained_next(&m->base, c, tree, FR_LEVEL_PASS);
 }
 
@@ -342,14 +316,6 @@ static fr_status read_option(void *drafter, const char *option, fr_error *err) {
                    option);
 }
 
-static void plan(fr_chimera *m) {
-    const fr_trained *t = &m->base;
-    const int depth = t->depth && t->depth < t->pack.depth ? t->depth : t->pack.depth;
-    const fr_shape_limits limits = {
-        .nodes = STATIC_NODES, .depth = depth, .children = FR_TRAINED_RANKS};
-    fr_expand(&m->shape, &t->pack.accuracy, &limits);
-}
-
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &m->base.pack;
     const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
@@ -383,7 +349,8 @@ fr_status fr_chimera_open(fr_drafter **out, const char *file, const fr_drafter_c
         close_chimera(&m->base.base);
         return st;
     }
-    plan(m);
+    const int most = m->base.pack.depth, asked = m->base.depth;
+    fr_fixed_tree_plan(&m->fixed, &m->base, STATIC_NODES, asked && asked < most ? asked : most);
     fr_trained_weigh(&m->base, config->model,
                      m->block.model.weights_bytes + m->green.bytes + m->heads.bytes);
     m->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};

@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/chain_model.h"
-#include "draft/trained.h"
-#include "tree/expand.h"
+#include "draft/fixed_tree.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,15 +27,14 @@ _Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
 typedef struct fr_eagle {
     fr_trained base;
     fr_chain chain;
-    int room;       // for ids of the text;
-    int n_seen;     // of its ids, those that the head has seen
-    bool fixed;     // tree=static:
-    fr_shape shape; // then the nodes
+    int room;      // for ids of the text;
+    int n_seen;    // of its ids, those that the head has seen
+    bool is_fixed; // tree=static:
+    fr_fixed_tree fixed;
     // Of the step at hand, by node of the beam.
-    int16_t place[FR_BEAM_NODES];   // of a node that was guessed behind, in states and slots
-    int16_t planned[FR_BEAM_NODES]; // its node of the shape; -1: none
-    int slot[EXPANDED];             // in the block's KV; -1: committed
-    float *states;                  // [EXPANDED][d]: what its row gave
+    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in states and slots
+    int slot[EXPANDED];           // in the block's KV; -1: committed
+    float *states;                // [EXPANDED][d]: what its row gave
     int n_expanded;
 } fr_eagle;
 
@@ -58,20 +56,6 @@ static float *state_at(const fr_eagle *e, int place) {
     return e->states + (size_t)place * (size_t)e->base.pack.d;
 }
 
-// The shape's ranks alone, whatever their scores.
-static void offer_planned(fr_eagle *e, int node, const float *logits) {
-    fr_trained *t = &e->base;
-    fr_likely likely[FR_TRAINED_RANKS];
-    int16_t child[FR_TREE_MAX];
-    const int m = fr_likeliest(logits, t->n_ids, FR_TRAINED_RANKS, likely);
-    const int n = fr_shape_children(&e->shape, e->planned[node], child);
-    for (int i = 0; i < n; i++) {
-        const int rank = e->shape.node[child[i]].rank;
-        const int at = rank < m ? fr_trained_offer_one(t, node, &likely[rank], rank) : -1;
-        if (at >= 0) e->planned[at] = child[i];
-    }
-}
-
 // What row `row` of the block's last pass says of what follows a node.
 static void expand(fr_eagle *e, int node, int slot, int row) {
     const int place = e->n_expanded++;
@@ -79,10 +63,13 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
     e->slot[place] = slot;
     memcpy(state_at(e, place), fr_chain_state(&e->chain, row),
            sizeof(float) * (size_t)e->base.pack.d);
-    if (e->fixed)
-        offer_planned(e, node, fr_chain_logits(&e->chain, row));
+    fr_likely likely[FR_TRAINED_RANKS];
+    const int n =
+        fr_likeliest(fr_chain_logits(&e->chain, row), e->base.n_ids, FR_TRAINED_RANKS, likely);
+    if (e->is_fixed)
+        fr_fixed_tree_offer(&e->fixed, &e->base, node, likely, n);
     else
-        fr_trained_offer(&e->base, node, fr_chain_logits(&e->chain, row));
+        fr_trained_offer_likely(&e->base, node, likely, n);
 }
 
 // ---------------------------------------------------------------- levels
@@ -100,7 +87,7 @@ static void read_text(fr_eagle *e, const fr_context *c) {
     see_ids(e, c);
     fr_chain_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
     e->n_expanded = 0;
-    e->planned[0] = 0;
+    fr_fixed_tree_begin(&e->fixed);
     expand(e, 0, -1, 0);
     const double seconds = fr_seconds() - start;
     fr_trained_took(&e->base, c, rows, seconds);
@@ -108,21 +95,10 @@ static void read_text(fr_eagle *e, const fr_context *c) {
     if (rows > 2 && seconds > step) e->base.base.invested = seconds - step;
 }
 
-// Of the nodes of the newest level those that the shape has children for.
-static int planned_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
-    fr_beam *b = &e->base.beam;
-    int16_t child[FR_TREE_MAX];
-    int n = 0;
-    const int from = b->level;
-    if (!fr_trained_next(&e->base, c, tree, FR_LEVEL_FREE)) return 0;
-    for (int i = from; i < b->n && n < FR_BEAM_WIDTH; i++)
-        if (fr_shape_children(&e->shape, e->planned[i], child)) b->frontier[n++] = (int16_t)i;
-    return b->n_frontier = n;
-}
-
 // The nodes of the next pass, 0 of them: that is all.
 static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
-    return e->fixed ? planned_level(e, c, tree) : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
+    return e->is_fixed ? fr_fixed_tree_next(&e->fixed, &e->base, c, tree)
+                       : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
 }
 
 static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
@@ -197,18 +173,10 @@ static fr_status read_option(void *drafter, const char *option, fr_error *err) {
         return fr_fail(err, FR_EARG,
                        "draft option '%.60s': eagle has tree=SHAPE, context=N, depth=N and width=N",
                        option);
-    e->fixed = !strcmp(value, "=static");
-    if (e->fixed || !strcmp(value, "=dynamic")) return FR_OK;
+    e->is_fixed = !strcmp(value, "=static");
+    if (e->is_fixed || !strcmp(value, "=dynamic")) return FR_OK;
     return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
                    value + 1);
-}
-
-static void plan(fr_eagle *e) {
-    const fr_trained *t = &e->base;
-    const fr_shape_limits limits = {.nodes = STATIC_NODES,
-                                    .depth = t->depth ? t->depth : t->pack.depth,
-                                    .children = FR_TRAINED_RANKS};
-    fr_expand(&e->shape, &t->pack.accuracy, &limits);
 }
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
@@ -233,7 +201,8 @@ fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_con
         close_eagle(&e->base.base);
         return st;
     }
-    plan(e);
+    fr_fixed_tree_plan(&e->fixed, &e->base, STATIC_NODES,
+                       e->base.depth ? e->base.depth : e->base.pack.depth);
     fr_trained_weigh(&e->base, config->model, fr_chain_bytes(&e->chain));
     e->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
     *out = &e->base.base;

@@ -74,7 +74,7 @@ static float size_of(const float *x, size_t n) {
     return (float)sqrt(sum / (double)n);
 }
 
-// Heads say what the block says; own ones what the target's head says of the sum of both.
+// Heads say what the block says.
 static void start_heads(fr_chimera_learner *m) {
     fr_params *p = &m->learner.params;
     const size_t d = (size_t)m->chain.shape.d;
@@ -119,34 +119,23 @@ static int fit_inputs(const fr_chimera_learner *m) {
     return m->chain.shape.d * (m->options.ngram + (m->options.residual ? 1 : 0));
 }
 
-static void fit_row(fr_chimera_learner *m, int to, int row) {
-    const fr_unrolled *c = &m->chain;
+static void set_inputs(const void *user, const fr_unrolled *c, int row, float *x) {
+    const fr_chimera_learner *m = user;
     const size_t d = (size_t)c->shape.d, t = d * (size_t)m->options.ngram;
-    const float *gain = fr_param_w(c->params, c->at.out_norm);
-    const float *state = c->state + (size_t)row * d, *next = state + d;
-    float *x = m->fit.x + (size_t)to * (size_t)m->fit.k, *y = m->fit.y + (size_t)to * d;
     memcpy(x, m->ngram.t + (size_t)row * t, t * sizeof *x);
-    if (m->options.residual) memcpy(x + t, state, d * sizeof *x);
-    for (size_t i = 0; i < d; i++)
-        y[i] = fabsf(gain[i]) > 1e-4f ? next[i] / gain[i] : 0;
+    if (m->options.residual) memcpy(x + t, c->state + (size_t)row * d, d * sizeof *x);
 }
 
 fr_status fr_chimera_fit_add(fr_chimera_learner *m, const fr_batch *batch, fr_error *err) {
     const fr_learner *l = &m->learner;
     const fr_unrolled *c = &m->chain;
     fr_status st = FR_OK;
-    int n = 0;
     if (!m->fit.block)
         st = fr_linear_fit_open(&m->fit, fit_inputs(m), c->shape.d, fr_gemm_threads(l->gemm), err);
     if (st) return st;
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
     fr_chimera_read_ngrams(m, batch);
-    for (int row = 0; row + 1 < c->rows; row++) {
-        if (!c->position[row] || !c->position[row + 1]) continue;
-        fit_row(m, n++, row);
-        if (n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(&m->fit, n), n = 0;
-    }
-    if (n) fr_linear_fit_add(&m->fit, n);
+    fr_unrolled_fit_rows(&m->fit, c, set_inputs, m);
     return FR_OK;
 }
 
@@ -181,12 +170,8 @@ static void fit_heads(fr_chimera_learner *m) {
 void fr_chimera_fit_end(fr_chimera_learner *m) {
     enum { STEPS = 60 };
     const float ridge = 1e-3f;
-    const fr_learner *l = &m->learner;
-    const size_t t = (size_t)m->chain.shape.d * (size_t)m->options.ngram;
-    float *map = fr_param_w(&l->params, fr_encoder_linear(&m->ngram));
     fr_linear_fit_solve(&m->fit, ridge, STEPS);
-    for (size_t i = 0; i < (size_t)m->fit.m; i++)
-        memcpy(map + i * t, m->fit.w + i * (size_t)m->fit.k, t * sizeof *map);
+    fr_fit_take_columns(&m->fit, &m->learner.params, fr_encoder_linear(&m->ngram), 0);
     if (m->options.residual && !m->options.own_heads) fit_heads(m);
     fr_unrolled_quieten(&m->chain);
     fr_linear_fit_close(&m->fit);

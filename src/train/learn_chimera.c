@@ -6,7 +6,7 @@
 // guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
 // what the block gives, the law of the token after is that of
 //     shared     H' (g_k nrm(A_k f_i + B_k o_k))   light: maps onto the draft head
-//     own-heads  U_k [f_i; o_k]                    section 3.2.3; U_k = [H', H'] at first
+//     own-heads  U_k [f_i; o_k]                    section 3.2.3; U_k = [0, H'] at first
 // where the norm is what every state has that the target's head reads.
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]

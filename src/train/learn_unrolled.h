@@ -49,6 +49,13 @@ void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
 // {0} at first; its bytes: what fr_unrolled_fit_bytes says.
 size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);
 fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err); // FR_ENOMEM
+// Its parts, for a learner with inputs of its own: x [fit->k] of a row of the chain; all rows of
+// the batch with what they are to give, the next state over the gain of the last norm; columns
+// first.. of the map into parameter i [d][columns].
+typedef void fr_fit_inputs(const void *user, const fr_unrolled *c, int row, float *x);
+void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_inputs *inputs_of,
+                          const void *user);
+void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first);
 void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c);
 
 #endif

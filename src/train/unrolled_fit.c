@@ -19,35 +19,48 @@ size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s) {
     return fr_linear_fit_bytes(inputs(s), s->d);
 }
 
-static void set_row(const fr_linear_fit *fit, const fr_unrolled *c, int to, int row) {
+static void set_inputs(const void *user, const fr_unrolled *c, int row, float *x) {
     const size_t d = (size_t)c->shape.d;
-    float *x = fit->x + (size_t)to * (size_t)fit->k, *y = fit->y + (size_t)to * d;
+    (void)user;
+    fr_norm_forward(x, c->state + (size_t)row * d, NULL, 1, c->shape.d);
+    x += d;
+    if (c->shape.token) {
+        fr_norm_forward(x, c->embedding + (size_t)row * d, NULL, 1, c->shape.d);
+        x += d;
+    }
+    *x = 1;
+}
+
+static void set_next(const fr_unrolled *c, int row, float *y) {
+    const size_t d = (size_t)c->shape.d;
     const float *gain = fr_param_w(c->params, c->at.out_norm),
                 *next = c->state + (size_t)(row + 1) * d;
-    fr_norm_forward(x, c->state + (size_t)row * d, NULL, 1, c->shape.d);
-    if (c->shape.token) fr_norm_forward(x + d, c->embedding + (size_t)row * d, NULL, 1, c->shape.d);
-    x[fit->k - 1] = 1;
     for (size_t j = 0; j < d; j++)
         y[j] = fabsf(gain[j]) > 1e-4f ? next[j] / gain[j] : 0;
 }
 
 // A context's first row is left out: its state is like no other's.
+void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_inputs *inputs_of,
+                          const void *user) {
+    int n = 0;
+    for (int row = 0; row + 1 < c->rows; row++) {
+        if (!c->position[row] || !c->position[row + 1]) continue;
+        inputs_of(user, c, row, fit->x + (size_t)n * (size_t)fit->k);
+        set_next(c, row, fit->y + (size_t)n * (size_t)fit->m);
+        if (++n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(fit, n), n = 0;
+    }
+    if (n) fr_linear_fit_add(fit, n);
+}
+
 fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err) {
     fr_status st = FR_OK;
-    int n = 0;
     if (!fit->block)
         st = fr_linear_fit_open(fit, inputs(&c->shape), c->shape.d, fr_gemm_threads(c->gemm), err);
-    for (int row = 0; !st && row + 1 < c->rows; row++) {
-        if (!c->position[row] || !c->position[row + 1]) continue;
-        set_row(fit, c, n++, row);
-        if (n == FR_LINEAR_FIT_ROWS) fr_linear_fit_add(fit, n), n = 0;
-    }
-    if (!st && n) fr_linear_fit_add(fit, n);
+    if (!st) fr_unrolled_fit_rows(fit, c, set_inputs, NULL);
     return st;
 }
 
-// Columns first.. of the map into parameter i [d][columns].
-static void take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first) {
+void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first) {
     const size_t n = (size_t)p->item[i].cols;
     for (size_t r = 0; r < (size_t)fit->m; r++)
         memcpy(fr_param_w(p, i) + r * n, fit->w + r * (size_t)fit->k + first, n * sizeof(float));
@@ -56,8 +69,8 @@ static void take_columns(const fr_linear_fit *fit, const fr_params *p, int i, in
 void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c) {
     const fr_params *p = c->params;
     fr_linear_fit_solve(fit, ridge, STEPS);
-    take_columns(fit, p, c->at.fc_state, 0);
-    if (c->shape.token) take_columns(fit, p, c->at.fc_token, c->shape.d);
+    fr_fit_take_columns(fit, p, c->at.fc_state, 0);
+    if (c->shape.token) fr_fit_take_columns(fit, p, c->at.fc_token, c->shape.d);
     for (int r = 0; r < fit->m; r++)
         fr_param_w(p, c->at.bias)[r] = fit->w[(size_t)(r + 1) * (size_t)fit->k - 1];
     fr_unrolled_quieten(c);

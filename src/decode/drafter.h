@@ -83,7 +83,7 @@ struct fr_drafter { // embedded first in a method's own struct
     fr_hits hits;      // of its kinds of guesses: the step learns them, a profile sets them
     fr_hits *tally;    // NULL, or counts of a whole tuning run, kept beside the hits
     double credit;     // plain passes that a request may lose on it; 0: what pace.h gives
-    int riding;        // about how many rows of the trunk `attach` will add to the next pass
+    fr_late riding;    // the rows, about, that `attach` will add to the next pass
     double invested;   // seconds of the last proposal that served the steps to come: not this one's
     fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
     int n_parts;

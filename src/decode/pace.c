@@ -18,27 +18,27 @@ void fr_pace_begin(fr_pace *p) {
     p->seconds = p->tokens = p->gained = p->spent = 0;
 }
 
-static int group_of(int rows) {
+static int group_of(int rows, const fr_late *late) {
     static const int last[FR_PACE_GROUPS - 1] = {1, 2, 4, 6, 8, 12, 16};
+    const double trunk = rows + (late ? late->trunk : 0);
     int g = 0;
-    while (g < FR_PACE_GROUPS - 1 && rows > last[g])
+    while (g < FR_PACE_GROUPS - 1 && trunk > last[g] + 1e-9)
         g++;
     return g;
 }
 
-double fr_pace_pass(const fr_pace *p, int rows, int extra, int context) {
-    return fr_cost_pass(&p->cost, rows + extra, rows, context) * p->drift *
-           p->group[group_of(rows + extra)];
+double fr_pace_pass(const fr_pace *p, int rows, const fr_late *late, int context) {
+    return fr_cost_late(&p->cost, rows, late, context) * p->drift * p->group[group_of(rows, late)];
 }
 
 double fr_pace_price(const fr_pace *p, int context) {
-    const double plain = fr_pace_pass(p, 1, 0, context);
+    const double plain = fr_pace_pass(p, 1, NULL, context);
     const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
     return late < plain ? late : plain;
 }
 
 bool fr_pace_affords(const fr_pace *p, double seconds, int context) {
-    const double plain = fr_pace_pass(p, 1, 0, context);
+    const double plain = fr_pace_pass(p, 1, NULL, context);
     return seconds <= p->gained + 0.01 * (p->spent + plain) + p->credit * plain;
 }
 
@@ -50,7 +50,7 @@ bool fr_pace_disagrees(const fr_pace *p) {
     return false;
 }
 
-int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context) {
+int fr_pace_choose(const fr_pace *p, const fr_tree *tree, const fr_late *late, int context) {
     float score[FR_TREE_MAX];
     int m = 0, best_n = 1;
     for (int i = 1; i < tree->n; i++) { // descending
@@ -60,11 +60,11 @@ int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context
         score[k] = tree->node[i].score;
     }
     const double price = fr_pace_price(p, context);
-    const double root = fr_pace_pass(p, 1, extra, context);
+    const double root = fr_pace_pass(p, 1, late, context);
     double tokens = 1, best = price - root;
     for (int n = 2; n <= tree->n; n++) {
         tokens += score[n - 2];
-        const double pass = fr_pace_pass(p, n, extra, context), worth = tokens * price - pass;
+        const double pass = fr_pace_pass(p, n, late, context), worth = tokens * price - pass;
         if (worth <= best || !fr_pace_affords(p, pass - root, context)) continue;
         best = worth;
         best_n = n;
@@ -81,10 +81,10 @@ static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
 
-void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
-                   double draft_seconds) {
-    const int g = group_of(rows + extra);
-    const double ratio = pass_seconds / fr_pace_pass(p, rows, extra, context);
+void fr_pace_learn(fr_pace *p, int rows, const fr_late *late, int context, int tokens,
+                   double pass_seconds, double draft_seconds) {
+    const int g = group_of(rows, late);
+    const double ratio = pass_seconds / fr_pace_pass(p, rows, late, context);
     if (p->measured || p->spent > 0) {
         follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
         follow(&p->drift, p->drift * bounded(ratio), 0.1);
@@ -92,9 +92,9 @@ void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, dou
         p->drift *= ratio; // the guess knows no machine
     }
     p->seen[g]++;
-    const double seconds = fr_pace_pass(p, rows, extra, context) + draft_seconds;
+    const double seconds = fr_pace_pass(p, rows, late, context) + draft_seconds;
     p->seconds = 0.95 * p->seconds + seconds;
     p->tokens = 0.95 * p->tokens + tokens;
-    p->gained += tokens * fr_pace_pass(p, 1, 0, context) - seconds;
+    p->gained += tokens * fr_pace_pass(p, 1, NULL, context) - seconds;
     p->spent += seconds;
 }

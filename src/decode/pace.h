@@ -31,8 +31,9 @@ typedef struct fr_pace {
 void fr_pace_open(fr_pace *p, const fr_cost *cost, bool adapt);
 void fr_pace_begin(fr_pace *p); // a new request; corrections stay
 
-// Seconds of a pass with logits on `rows` rows and `extra` rows without, behind `context` slots.
-double fr_pace_pass(const fr_pace *p, int rows, int extra, int context);
+// Seconds of a pass with logits on `rows` rows and `late` ones without (NULL: none), behind
+// `context` slots.
+double fr_pace_pass(const fr_pace *p, int rows, const fr_late *late, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_pace_price(const fr_pace *p, int context);
 // Whether `seconds` may be lost on a trial behind `context` slots, by the account.
@@ -43,12 +44,12 @@ bool fr_pace_affords(const fr_pace *p, double seconds, int context);
 bool fr_pace_disagrees(const fr_pace *p);
 
 // How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to
-// tree->n. `extra` rows ride in the pass besides.
-int fr_pace_choose(const fr_pace *p, const fr_tree *tree, int extra, int context);
+// tree->n. The `late` rows are in the pass besides.
+int fr_pace_choose(const fr_pace *p, const fr_tree *tree, const fr_late *late, int context);
 
-// A step is done: `tokens` came of a pass of `rows` + `extra` rows that took pass_seconds, after
-// drafting for draft_seconds.
-void fr_pace_learn(fr_pace *p, int rows, int extra, int context, int tokens, double pass_seconds,
-                   double draft_seconds);
+// A step is done: `tokens` came of a pass of `rows` rows and the `late` ones that took
+// pass_seconds, after drafting for draft_seconds.
+void fr_pace_learn(fr_pace *p, int rows, const fr_late *late, int context, int tokens,
+                   double pass_seconds, double draft_seconds);
 
 #endif

@@ -143,7 +143,7 @@ static void choose_rows(fr_decoder *d) {
         fr_tree_keep(&d->tree, d->size.nodes);
     else if (d->pace.adapt)
         fr_tree_keep(&d->tree,
-                     fr_pace_choose(&d->pace, &d->tree, d->drafter->riding, d->kv.n_committed));
+                     fr_pace_choose(&d->pace, &d->tree, &d->drafter->riding, d->kv.n_committed));
 }
 
 static void propose(fr_decoder *d, int max_depth) {
@@ -173,13 +173,12 @@ static int rows_of_tree(fr_decoder *d) {
     return n;
 }
 
-// Rows of the trunk that the attached ones take, rounded up: one that joins late is a part of one.
-static int rows_attached(const fr_decoder *d, int n_rows) {
+static fr_late attached_rows(const fr_decoder *d, int n_rows) {
     const int layers = d->model->config.n_layer;
-    int computed = 0; // layers
+    fr_late late = {.rows = n_rows - d->tree.n};
     for (int r = d->tree.n; r < n_rows; r++)
-        computed += layers - d->rows[r].join;
-    return (computed + layers - 1) / layers;
+        late.trunk += (double)(layers - d->rows[r].join) / layers;
+    return late;
 }
 
 // Without a drafter there is nothing to accept: the target's own draws, the bytes of `exact`. With
@@ -228,12 +227,12 @@ static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
 }
 
 // What the measured cost of passes says of this one, and of as many tokens decoded plainly.
-static void count_predictions(fr_decoder *d, int attached, int taken) {
+static void count_predictions(fr_decoder *d, const fr_late *attached, int taken) {
     const fr_cost *c = &d->pace.cost;
     const int before = d->kv.n_committed - taken;
     if (d->tree.n == 1) d->stats.plain_passes++;
     if (!d->pace.measured) return;
-    d->stats.predicted += fr_cost_pass(c, d->tree.n + attached, d->tree.n, before);
+    d->stats.predicted += fr_cost_late(c, d->tree.n, attached, before);
     for (int i = 0; i < taken; i++)
         d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
 }
@@ -290,9 +289,9 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
     d->stats.seconds_verify += t3 - t1; // the pass and the walk
-    const int attached = rows_attached(d, n_rows);
-    count_predictions(d, attached, taken);
-    fr_pace_learn(&d->pace, d->tree.n, attached, d->kv.n_committed - taken, taken, t2 - t1,
+    const fr_late attached = attached_rows(d, n_rows);
+    count_predictions(d, &attached, taken);
+    fr_pace_learn(&d->pace, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
                   (t1 - t0) + (fr_seconds() - t4) - invested(d));
     return go_on;
 }

@@ -65,9 +65,9 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
     const int layers = config->model->config.n_layer;
     a->row = row;
     a->steps = a->riders.steps = p->depth;
-    a->ensemble = p->ensemble;
+    a->riders.ensemble = p->ensemble;
     for (int i = 0; i < a->steps; i++)
-        a->riders.rows[i] = p->ensemble * (double)(layers - p->layer[i]) / layers;
+        a->riders.share[i] = (double)(layers - p->layer[i]) / layers;
     if ((st = open_buffers(a, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
     fr_trained_weigh(&a->base, config->model, a->head.panel_bytes * (size_t)a->head.n_panels);
@@ -88,7 +88,7 @@ void fr_attached_begin(fr_drafter *d, const fr_context *c) {
     fr_attached *a = (fr_attached *)d;
     (void)c;
     a->n_laws = 0;
-    d->riding = 0;
+    d->riding = (fr_late){0};
     fr_trained_begin(&a->base);
     fr_riders_begin(&a->riders);
 }
@@ -96,7 +96,8 @@ void fr_attached_begin(fr_drafter *d, const fr_context *c) {
 // Tokens that this drafter's guesses of depth `most` and less would bring beyond the tree without
 // them, their rows paid.
 static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
-    const int part = a->base.base.part, riding = a->base.base.riding, context = c->n_ids - 1;
+    const int part = a->base.base.part, context = c->n_ids - 1;
+    const fr_late *riding = &a->base.base.riding;
     bool keep[FR_TREE_MAX];
     fr_tree chosen = *tree;
     double tokens = 0;
@@ -163,8 +164,8 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
         return;
     }
     if (a->planned.kind) {
-        fr_planned_make(&a->planned, &a->riders, a->ensemble, &a->base.pack.accuracy,
-                        &c->pace->cost, c->n_ids - 1);
+        fr_planned_make(&a->planned, &a->riders, &a->base.pack.accuracy, &c->pace->cost,
+                        c->n_ids - 1);
         fr_planned_carry(&a->planned, a->n_laws, a->base.base.part, tree, a->carry);
         return;
     }
@@ -177,9 +178,9 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
 // Of an ensemble, a chain for each member.
 int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n) {
     for (int step = 0; step < length; step++)
-        for (int member = 0; member < a->ensemble; member++) {
+        for (int member = 0; member < a->riders.ensemble; member++) {
             fr_row row = a->row(a, step, member, node);
-            row.parent = step ? n - a->ensemble : node;
+            row.parent = step ? n - a->riders.ensemble : node;
             row.pos = FR_POS_AUTO;
             row.wants = FR_WANT_FINAL;
             rows[n++] = row;
@@ -190,7 +191,7 @@ int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, 
 int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                        int max) {
     fr_attached *a = (fr_attached *)d;
-    choose(a, c, tree, (max - n) / a->ensemble);
+    choose(a, c, tree, (max - n) / a->riders.ensemble);
     for (int node = 0; node < tree->n; node++) {
         a->first[node] = n;
         n = fr_attached_chain(a, node, a->carry[node], rows, n);
@@ -203,9 +204,9 @@ int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
 static void take_state(fr_attached *a, const fr_context *c, int row, float *to) {
     const int d = c->model->config.d;
     memcpy(to, fr_forward_final(c->forward, row), sizeof *to * (size_t)d);
-    for (int member = 1; member < a->ensemble; member++)
+    for (int member = 1; member < a->riders.ensemble; member++)
         c->model->kern->add(to, fr_forward_final(c->forward, row + member), d);
-    if (a->ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->ensemble, d);
+    if (a->riders.ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->riders.ensemble, d);
 }
 
 void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
@@ -215,5 +216,5 @@ void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v
     const int last = v->path[v->n_path - 1];
     a->n_laws = a->carry[last];
     for (int step = 0; step < a->n_laws; step++)
-        take_state(a, c, a->first[last] + step * a->ensemble, a->state + step * a->stride);
+        take_state(a, c, a->first[last] + step * a->riders.ensemble, a->state + step * a->stride);
 }

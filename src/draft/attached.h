@@ -22,7 +22,7 @@ typedef fr_row fr_attached_row_fn(const fr_attached *a, int step, int member, in
 struct fr_attached { // embedded first in a method's own struct
     fr_trained base;
     fr_attached_row_fn *row;
-    int steps, ensemble;
+    int steps;
     fr_riders riders;
     fr_planned planned; // --draft-opt tree=: in place of scores
     fr_matrix head;

@@ -20,7 +20,7 @@ static int keep(fr_drafter *base, int n) {
 static void begin(fr_drafter *base, const fr_context *c) {
     for (int i = 0; i < base->n_parts; i++)
         if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
-    base->riding = 0;
+    base->riding = (fr_late){0};
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
@@ -33,13 +33,14 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
 
 static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
-    base->riding = 0;
+    base->riding = (fr_late){0};
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
         if (!d->ops->attach) continue;
         const int most = n + d->needs.max_attached;
         n = d->ops->attach(d, c, tree, rows, n, most < max ? most : max);
-        base->riding += d->riding;
+        base->riding.rows += d->riding.rows;
+        base->riding.trunk += d->riding.trunk;
     }
     return n;
 }

@@ -199,7 +199,7 @@ static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
     if (d->shape == SEQUOIA) return n; // the plan has weighed it all
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
-    const int rows = fr_pace_choose(c->pace, &d->tree, 0, c->n_ids - 1);
+    const int rows = fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1);
     return fr_draft_worth_rows(&d->worth, c->pace, score, n, rows, c->n_ids - 1);
 }
 
@@ -280,7 +280,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     if (!d->guesser.draws)
         d->tree.max_nodes = FR_TREE_MAX;
     else if (d->adapt) // what was drawn may not be picked over later
-        fr_tree_keep(&d->tree, fr_pace_choose(c->pace, &d->tree, 0, c->n_ids - 1));
+        fr_tree_keep(&d->tree, fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1));
     for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = d->planned[i] = -1;
     d->planned[0] = 0;

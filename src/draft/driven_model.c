@@ -110,7 +110,7 @@ static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, i
     const int deep = tree->node[node].depth;
     if (d->depth) return deep < d->depth;
     const float score = tree->node[node].score;
-    const int rows = fr_pace_choose(c->pace, tree, 0, c->n_ids - 1);
+    const int rows = fr_pace_choose(c->pace, tree, NULL, c->n_ids - 1);
     return fr_draft_worth_rows(&d->worth, c->pace, &score, 1, rows, c->n_ids - 1) > 0;
 }
 

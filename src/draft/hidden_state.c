@@ -82,8 +82,8 @@ static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int m
     for (; k < most; k++) {
         reached *= d->right[k];
         const double cost = fr_draft_worth_pass(&d->base.worth, c->pace, 1, context) +
-                            fr_pace_pass(c->pace, k + 2, 0, context) -
-                            fr_pace_pass(c->pace, k + 1, 0, context);
+                            fr_pace_pass(c->pace, k + 2, NULL, context) -
+                            fr_pace_pass(c->pace, k + 1, NULL, context);
         if (reached * price <= cost) break;
     }
     return k;
@@ -121,7 +121,7 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
                               .age = d->age,
                               .fresh = tokens_of(d, 0, last->length),
                               .kept = tokens_of(d, last->shift, d->left),
-                              .pass = fr_pace_pass(c->pace, rows, 0, c->n_ids - 1),
+                              .pass = fr_pace_pass(c->pace, rows, NULL, c->n_ids - 1),
                               .draft = d->draft_seconds};
     return fr_reuse_choose(&d->reuse, &at, c->pace, c->n_ids - 1);
 }

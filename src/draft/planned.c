@@ -53,23 +53,23 @@ static void plan_random(fr_ppd *t, const fr_accuracy *a) {
 
 // ---------------------------------------------------------------- making them
 
-static fr_ppd_limits limits_of(const fr_planned *p, const fr_riders *r, int ensemble) {
+static fr_ppd_limits limits_of(const fr_planned *p, const fr_riders *r) {
     fr_ppd_limits l = {.rows = p->rows ? p->rows : LARGEST / 4,
                        .prompts = r->steps,
-                       .ensemble = ensemble,
+                       .ensemble = r->ensemble,
                        .children = CHILDREN};
     const int least = 1 + l.prompts * l.ensemble;
     for (int i = 0; i < r->steps; i++)
-        l.share += r->rows[i] / ensemble / r->steps;
+        l.share += r->share[i] / r->steps;
     if (l.rows < least) l.rows = least;
     return l;
 }
 
-void fr_planned_make(fr_planned *p, const fr_riders *r, int ensemble, const fr_accuracy *a,
-                     const fr_cost *cost, int context) {
+void fr_planned_make(fr_planned *p, const fr_riders *r, const fr_accuracy *a, const fr_cost *cost,
+                     int context) {
     if (p->made) return;
     p->made = true;
-    const fr_ppd_limits limits = limits_of(p, r, ensemble);
+    const fr_ppd_limits limits = limits_of(p, r);
     if (p->rows)
         fr_ppd_choose(&p->trees, a, &limits);
     else

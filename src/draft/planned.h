@@ -26,10 +26,9 @@ typedef struct fr_planned {
     int16_t node[FR_TREE_MAX]; // of the shape, for every node of the tree that was filled; -1: none
 } fr_planned;
 
-// The trees for chains of these riders, once: a later call does nothing. An ensemble of e vectors
-// is e rows.
-void fr_planned_make(fr_planned *p, const fr_riders *r, int ensemble, const fr_accuracy *a,
-                     const fr_cost *cost, int context);
+// The trees for chains of these riders, once: a later call does nothing.
+void fr_planned_make(fr_planned *p, const fr_riders *r, const fr_accuracy *a, const fr_cost *cost,
+                     int context);
 // Fills the tree of the state `guesses->depths` with these guesses.
 void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree *tree);
 // Who carries how many in a tree that was filled so, `state` guesses deep.

@@ -15,7 +15,7 @@ typedef struct fr_ppd_drafter {
 
 static fr_row prompt(const fr_attached *a, int step, int member, int node) {
     const fr_ppd_drafter *p = (const fr_ppd_drafter *)a;
-    const size_t at = (size_t)(step * a->ensemble + member) * (size_t)a->base.pack.d;
+    const size_t at = (size_t)(step * a->riders.ensemble + member) * (size_t)a->base.pack.d;
     (void)node;
     return (fr_row){.kind = FR_ROW_VECTOR, .vec = p->vectors + at};
 }

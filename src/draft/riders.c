@@ -19,11 +19,11 @@ void fr_riders_begin(fr_riders *r) {
 static double worth_of(const fr_accuracy *a, int k, const fr_pace *pace, int context) {
     fr_shape s;
     double best = 0, sum = 0;
-    const double one = fr_pace_pass(pace, 1, 0, context), price = fr_pace_price(pace, context);
+    const double one = fr_pace_pass(pace, 1, NULL, context), price = fr_pace_price(pace, context);
     fr_expand(&s, a, &(fr_shape_limits){.nodes = NODES, .depth = k, .children = FR_ACCURACY_RANKS});
     for (int n = 1; n < s.n; n++) {
         sum += s.node[n].prob;
-        const double net = sum - (fr_pace_pass(pace, n + 1, 0, context) - one) / price;
+        const double net = sum - (fr_pace_pass(pace, n + 1, NULL, context) - one) / price;
         if (net > best) best = net;
     }
     return best;
@@ -47,34 +47,32 @@ typedef struct choice { // of riders so far
     const fr_riders *r;
     const fr_pace *pace;
     int nodes, context, count;
-    double rows; // of the trunk
+    fr_late rows;
 } choice;
 
-static int whole(double rows) {
-    return (int)ceil(rows - 1e-9);
+static double seconds(const choice *c, fr_late rows) {
+    return fr_pace_pass(c->pace, c->nodes, &rows, c->context);
 }
 
-static double seconds(const choice *c, double rows) {
-    return fr_pace_pass(c->pace, c->nodes, whole(rows), c->context);
-}
-
-static double rows_between(const fr_riders *r, int from, int to) {
-    double sum = 0;
-    for (int i = from; i < to; i++)
-        sum += r->rows[i];
-    return sum;
+// These rows and those of the riders from..to-1 of a node.
+static fr_late with(fr_late rows, const fr_riders *r, int from, int to) {
+    for (int i = from; i < to; i++) {
+        rows.rows += r->ensemble;
+        rows.trunk += r->ensemble * r->share[i];
+    }
+    return rows;
 }
 
 // The longer chain of one node that gains most for its time; false: none pays.
 static bool improve(choice *c, const double *term, uint8_t *carry, double price, int most) {
-    const double bare = seconds(c, 0), before = seconds(c, c->rows);
+    const double bare = seconds(c, (fr_late){0}), before = seconds(c, c->rows);
     double best = 1;
     int node = -1, length = 0;
     for (int at = 0; at < c->nodes; at++)
         for (int k = carry[at] + 1; k <= c->r->steps && c->count + k - carry[at] <= most; k++) {
             const double gain = term[at] * (c->r->worth[k] - c->r->worth[carry[at]]) * price;
             if (gain <= 0) continue;
-            const double after = seconds(c, c->rows + rows_between(c->r, carry[at], k));
+            const double after = seconds(c, with(c->rows, c->r, carry[at], k));
             const double cost = after - before;
             if (!fr_pace_affords(c->pace, after - bare, c->context)) continue;
             const double ratio = cost > 0 ? gain / cost : HUGE_VAL;
@@ -84,7 +82,7 @@ static bool improve(choice *c, const double *term, uint8_t *carry, double price,
             length = k;
         }
     if (node < 0) return false;
-    c->rows += rows_between(c->r, carry[node], length);
+    c->rows = with(c->rows, c->r, carry[node], length);
     c->count += length - carry[node];
     carry[node] = (uint8_t)length;
     return true;
@@ -93,7 +91,8 @@ static bool improve(choice *c, const double *term, uint8_t *carry, double price,
 // A full chain on the root, if it is time and the request can pay for it.
 static void try_again(fr_riders *r, choice *c, int most, uint8_t *carry) {
     if (++r->idle < r->wait || most < r->steps) return;
-    const double cost = seconds(c, rows_between(r, 0, r->steps)) - seconds(c, 0);
+    const fr_late none = {0};
+    const double cost = seconds(c, with(none, r, 0, r->steps)) - seconds(c, none);
     if (!fr_pace_affords(c->pace, cost, c->context)) return;
     carry[0] = (uint8_t)r->steps;
     r->idle = 0;
@@ -117,9 +116,9 @@ void fr_riders_choose(fr_riders *r, const fr_pace *pace, const fr_tree *tree, in
     try_again(r, &c, most, carry);
 }
 
-int fr_riders_rows(const fr_riders *r, const fr_tree *tree, const uint8_t carry[FR_TREE_MAX]) {
-    double sum = 0;
+fr_late fr_riders_rows(const fr_riders *r, const fr_tree *tree, const uint8_t carry[FR_TREE_MAX]) {
+    fr_late rows = {0};
     for (int c = 0; c < tree->n; c++)
-        sum += rows_between(r, 0, carry[c]);
-    return whole(sum);
+        rows = with(rows, r, 0, carry[c]);
+    return rows;
 }

@@ -17,8 +17,8 @@ enum { FR_RIDER_STEPS = 7 };
 
 typedef struct fr_riders {
     int steps;                        // longest chain, 1..FR_RIDER_STEPS
-    double rows[FR_RIDER_STEPS];      // of the trunk that rider i + 1 takes: a part of one where it
-                                      // enters late, several where it is an ensemble
+    int ensemble;                     // rows that a rider is
+    double share[FR_RIDER_STEPS];     // of the layers that rider i + 1 runs through: it joins late
     double worth[FR_RIDER_STEPS + 1]; // tokens; [0] is 0
     bool expected;                    // worth was set from accuracies
     int idle, wait;                   // steps since riders last rode; until they are tried again
@@ -37,7 +37,7 @@ void fr_riders_learn(fr_riders *r, int k, const double tokens[]);
 // then if the request can afford to try. At most `most` riders in all.
 void fr_riders_choose(fr_riders *r, const fr_pace *pace, const fr_tree *tree, int most, int context,
                       uint8_t carry[FR_TREE_MAX]);
-// Rows of the trunk, rounded up, that these riders take.
-int fr_riders_rows(const fr_riders *r, const fr_tree *tree, const uint8_t carry[FR_TREE_MAX]);
+// The rows that these riders take.
+fr_late fr_riders_rows(const fr_riders *r, const fr_tree *tree, const uint8_t carry[FR_TREE_MAX]);
 
 #endif

@@ -100,7 +100,7 @@ static void add_row(fr_similarity *s, const int32_t *ids, int q) {
     rows[0] = fr_row_token(ids[q], FR_PARENT_COMMITTED, 0);
     run(s, rows, fr_attached_chain(s->rider, 0, s->steps, rows, 1));
     for (int i = 0; i < s->steps; i++) {
-        const int row = 1 + i * s->rider->ensemble; // the first member of an ensemble
+        const int row = 1 + i * s->rider->riders.ensemble; // the first member of an ensemble
         for (int l = rows[row].join; l <= s->layers; l++) {
             const float *true_one = real_at(s, q + 1 + i, l);
             s->rides[i][l] += cosine(fr_forward_tap(s->forward, l, row), true_one, d);

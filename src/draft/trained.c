@@ -148,7 +148,7 @@ static int paying(const fr_trained *t, const fr_context *c, const fr_tree *tree)
     fr_beam_fill(&t->beam, t->base.part, &so_far);
     for (int i = 0; i < t->beam.n_frontier; i++)
         score[i] = t->beam.node[t->beam.frontier[i]].score;
-    const int rows = fr_pace_choose(c->pace, &so_far, 0, c->n_ids - 1);
+    const int rows = fr_pace_choose(c->pace, &so_far, NULL, c->n_ids - 1);
     return fr_draft_worth_rows(&t->worth, c->pace, score, t->beam.n_frontier, rows, c->n_ids - 1);
 }
 
@@ -191,15 +191,15 @@ static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *t
     int rows = 0;
     double tokens = 0;
     const int context = c->n_ids - 1;
-    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, 0, context));
+    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, NULL, context));
     for (int i = 1; i < chosen.n; i++)
         if (chosen.node[i].drafter == t->base.part) {
             tokens += (double)chosen.node[i].score;
             rows++;
         }
     if (rows < 2) return (float)tokens;
-    const double more = fr_pace_pass(c->pace, chosen.n, 0, context) -
-                        fr_pace_pass(c->pace, chosen.n - rows + 1, 0, context);
+    const double more = fr_pace_pass(c->pace, chosen.n, NULL, context) -
+                        fr_pace_pass(c->pace, chosen.n - rows + 1, NULL, context);
     return (float)(tokens - more / fr_pace_price(c->pace, context));
 }
 

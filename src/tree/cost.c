@@ -16,6 +16,13 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context) {
     return at(c, c->trunk, rows) + at(c, c->head, logits) + context * (c->key + c->key_row * rows);
 }
 
+double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context) {
+    const double alone = fr_cost_pass(c, rows, rows, context);
+    if (!late || late->rows == 0) return alone;
+    const double all = fr_cost_pass(c, rows + late->rows, rows, context);
+    return alone + late->trunk / late->rows * (all - alone);
+}
+
 // The lowest line between a point before i and one after it, at i.
 static double line_below(const fr_cost *c, const double *seconds, int i) {
     double lowest = seconds[i];

@@ -106,17 +106,13 @@ double fr_ppd_two_passes(const fr_ppd *p, int k) {
     return sum;
 }
 
-// Rows that take trunk time, rounded up.
-static int trunk_rows(const fr_ppd *p, const fr_ppd_state *s) {
-    const double share = p->limits.share > 0 ? p->limits.share : 1;
-    return s->shape.n + (int)ceil(share * (s->rows - s->shape.n) - 1e-9);
-}
-
 double fr_ppd_speed(const fr_ppd *p, const fr_cost *cost, double step_seconds, int context) {
     double seconds = step_seconds;
     for (int k = 0; k <= p->limits.prompts; k++) {
         const fr_ppd_state *s = &p->state[k];
-        seconds += p->share[k] * fr_cost_pass(cost, trunk_rows(p, s), s->shape.n, context);
+        const int riders = s->rows - s->shape.n;
+        const fr_late late = {riders, riders * (p->limits.share > 0 ? p->limits.share : 1)};
+        seconds += p->share[k] * fr_cost_late(cost, s->shape.n, &late, context);
     }
     return (1 + p->accepted) / seconds;
 }

@@ -25,7 +25,7 @@ typedef struct fr_ppd_limits {
     int prompts;  // m, 1..FR_PPD_PROMPTS
     int ensemble; // rows that one prompt takes, 1 or more
     int children; // most of a node
-    double share; // of a row's trunk time that each of them takes (they enter late); 0: all of it
+    double share; // of the layers that each of them runs through (they join late); 0: all
 } fr_ppd_limits;
 
 typedef struct fr_ppd_state {

@@ -59,7 +59,7 @@ static void the_size_of_the_greatest_worth_is_chosen(void **state) {
             }
             if (n < t.n) tokens += score[n - 1];
         }
-        assert_int_equal(fr_pace_choose(&p, &t, 0, context), best_n);
+        assert_int_equal(fr_pace_choose(&p, &t, NULL, context), best_n);
     }
 }
 
@@ -78,9 +78,9 @@ static void drafts_that_are_never_right_cost_little(void **state) {
         fr_tree_begin(&t, 0, 16, 8);
         for (int k = 0; k < 15; k++)
             fr_tree_add(&t, 0, k, 0.9f, 0);
-        const int n = fr_pace_choose(&p, &t, 0, 100);
+        const int n = fr_pace_choose(&p, &t, NULL, 100);
         const double pass = fr_cost_pass(&COST, n, n, 100);
-        fr_pace_learn(&p, n, 0, 100, 1, pass, 0);
+        fr_pace_learn(&p, n, NULL, 100, 1, pass, 0);
         spent += pass;
         drafted += n > 1;
     }
@@ -100,15 +100,15 @@ static void what_pays_is_used_and_what_stops_to_pay_is_left(void **state) {
         fr_tree_begin(&t, 0, 16, 8);
         for (int k = 0, node = 0; k < 3; k++)
             node = fr_tree_add(&t, node, 1, 0.9f, 0);
-        const int n = fr_pace_choose(&p, &t, 0, 100);
+        const int n = fr_pace_choose(&p, &t, NULL, 100);
         assert_int_equal(n, 4);
-        fr_pace_learn(&p, n, 0, 100, 4, fr_cost_pass(&COST, n, n, 100), 0);
+        fr_pace_learn(&p, n, NULL, 100, 4, fr_cost_pass(&COST, n, n, 100), 0);
     }
     // Tokens are cheap now, so a doubtful row no longer pays.
     assert_true(fr_pace_price(&p, 100) < 0.5 * fr_cost_pass(&COST, 1, 1, 100));
     fr_tree_begin(&t, 0, 16, 8);
     fr_tree_add(&t, 0, 1, 0.05f, 0);
-    assert_int_equal(fr_pace_choose(&p, &t, 0, 100), 1);
+    assert_int_equal(fr_pace_choose(&p, &t, NULL, 100), 1);
 }
 
 static void a_guess_learns_the_machine_from_the_first_pass(void **state) {
@@ -117,8 +117,8 @@ static void a_guess_learns_the_machine_from_the_first_pass(void **state) {
     fr_pace_open(&p, NULL, true);
     fr_pace_begin(&p);
     assert_false(p.measured);
-    fr_pace_learn(&p, 1, 0, 0, 1, 0.2, 0);
-    assert_true(fr_pace_pass(&p, 1, 0, 0) > 0.19 && fr_pace_pass(&p, 1, 0, 0) < 0.21);
+    fr_pace_learn(&p, 1, NULL, 0, 1, 0.2, 0);
+    assert_true(fr_pace_pass(&p, 1, NULL, 0) > 0.19 && fr_pace_pass(&p, 1, NULL, 0) < 0.21);
     assert_true(p.spent > 0.19 && p.spent < 0.21);
 }
 
@@ -128,16 +128,16 @@ static void a_table_of_another_shape_is_told(void **state) {
     fr_pace p;
     fr_pace_open(&p, &COST, true);
     for (int i = 0; i < 400; i++) {
-        fr_pace_learn(&p, 1, 0, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_pace_learn(&p, 8, 0, 0, 1, 2 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_pace_learn(&p, 1, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
+        fr_pace_learn(&p, 8, NULL, 0, 1, 2 * fr_cost_pass(&COST, 8, 8, 0), 0);
     }
     assert_false(fr_pace_disagrees(&p));
     for (int i = 0; i < 400; i++) {
-        fr_pace_learn(&p, 1, 0, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_pace_learn(&p, 8, 0, 0, 1, 4 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_pace_learn(&p, 1, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
+        fr_pace_learn(&p, 8, NULL, 0, 1, 4 * fr_cost_pass(&COST, 8, 8, 0), 0);
     }
     assert_true(fr_pace_disagrees(&p));
-    const double ratio = fr_pace_pass(&p, 8, 0, 0) / fr_pace_pass(&p, 1, 0, 0),
+    const double ratio = fr_pace_pass(&p, 8, NULL, 0) / fr_pace_pass(&p, 1, NULL, 0),
                  told = fr_cost_pass(&COST, 8, 8, 0) / fr_cost_pass(&COST, 1, 1, 0);
     assert_true(ratio > 1.8 * told && ratio < 2.2 * told); // and is corrected meanwhile
 }

@@ -115,7 +115,7 @@ static void a_request_loses_no_more_than_its_credit(void **state) {
             }
         }
         const int rows = draft > 0 ? 2 : 1;
-        fr_pace_learn(&pace, rows, 0, 0, 1, fr_pace_pass(&pace, rows, 0, 0), draft);
+        fr_pace_learn(&pace, rows, NULL, 0, 1, fr_pace_pass(&pace, rows, NULL, 0), draft);
         assert_true(-pace.gained <= 2 * 0.060 + 0.01 * (pace.spent + 0.060) + 0.002);
     }
     assert_true(pace.gained < 0);

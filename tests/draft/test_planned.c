@@ -12,10 +12,10 @@ static int riders_of(const fr_ppd_state *s) {
 }
 
 static void make(fr_planned *p, fr_plan_kind kind, int rows, const fr_accuracy *a) {
-    const fr_riders r = {.steps = STEPS, .rows = {ENSEMBLE, ENSEMBLE, ENSEMBLE}};
+    const fr_riders r = {.steps = STEPS, .ensemble = ENSEMBLE, .share = {1, 1, 1}};
     const fr_cost cost = {.n = 2, .rows = {1, 101}, .trunk = {1, 6}, .head = {0.1, 2}};
     *p = (fr_planned){.kind = kind, .rows = rows};
-    fr_planned_make(p, &r, ENSEMBLE, a, &cost, 100);
+    fr_planned_make(p, &r, a, &cost, 100);
 }
 
 static void every_plan_keeps_to_its_rows(void **state) {

@@ -26,7 +26,7 @@ static void a_tree(fr_tree *t, const float *score, const int *parent, int n) {
 }
 
 static const fr_riders THREE = {
-    .steps = 3, .rows = {1, 1, 1}, .worth = {0, 0.6, 0.8, 0.85}, .expected = true};
+    .steps = 3, .ensemble = 1, .share = {1, 1, 1}, .worth = {0, 0.6, 0.8, 0.85}, .expected = true};
 
 static void a_rider_rides_where_it_is_worth_more_than_its_row(void **state) {
     (void)state;
@@ -48,7 +48,7 @@ static void a_rider_rides_where_it_is_worth_more_than_its_row(void **state) {
     assert_int_equal(carry[1], 2);
     fr_riders_choose(&r, &pace, &t, 3, 0, carry);
     assert_int_equal(carry[0] + carry[1], 3);
-    assert_int_equal(fr_riders_rows(&r, &t, carry), 3);
+    assert_int_equal(fr_riders_rows(&r, &t, carry).rows, 3);
     open_pace(&pace, 0.4);
     fr_riders_choose(&r, &pace, &t, 100, 0, carry);
     assert_int_equal(carry[0] + carry[1], 0);
@@ -61,15 +61,16 @@ static void rows_that_enter_late_cost_a_part(void **state) {
     uint8_t carry[FR_TREE_MAX];
     fr_riders r = THREE;
     for (int i = 0; i < 3; i++)
-        r.rows[i] = 0.5;
+        r.share[i] = 0.5;
     open_pace(&pace, 0.35);
     fr_riders_begin(&r);
     fr_tree_begin(&t, 1, FR_TREE_MAX, 8);
-    // On the root alone, two half rows are one: 0.8 for 0.35. A third is half a row, which is one
-    // more: 0.05 for 0.35.
+    // On the root alone, half rows for 0.175 each: 0.6, then 0.2; 0.05 is too little.
     fr_riders_choose(&r, &pace, &t, 100, 0, carry);
     assert_int_equal(carry[0], 2);
-    assert_int_equal(fr_riders_rows(&r, &t, carry), 1);
+    const fr_late late = fr_riders_rows(&r, &t, carry);
+    assert_int_equal(late.rows, 2);
+    assert_true(fabs(late.trunk - 1) < 1e-9);
 }
 
 static void a_request_that_cannot_pay_carries_none(void **state) {
@@ -92,15 +93,12 @@ static void a_request_that_cannot_pay_carries_none(void **state) {
 // Tokens less time of a choice, as the header says.
 static double net(const fr_riders *r, const fr_pace *pace, const fr_tree *t, const double *term,
                   const uint8_t *carry) {
-    double tokens = 0, rows = 0;
-    for (int c = 0; c < t->n; c++) {
+    double tokens = 0;
+    const fr_late rows = fr_riders_rows(r, t, carry);
+    for (int c = 0; c < t->n; c++)
         tokens += term[c] * r->worth[carry[c]];
-        for (int i = 0; i < carry[c]; i++)
-            rows += r->rows[i];
-    }
-    const double before = fr_pace_pass(pace, t->n, 0, 0);
-    return tokens * fr_pace_price(pace, 0) -
-           (fr_pace_pass(pace, t->n, (int)ceil(rows - 1e-9), 0) - before);
+    const double before = fr_pace_pass(pace, t->n, NULL, 0);
+    return tokens * fr_pace_price(pace, 0) - (fr_pace_pass(pace, t->n, &rows, 0) - before);
 }
 
 // Where worth is concave and rows cost alike, one after the other is the best choice of all.
@@ -110,7 +108,7 @@ static void the_choice_is_the_best_of_all(void **state) {
     for (int round = 0; round < 200; round++) {
         fr_pace pace;
         fr_tree t;
-        fr_riders r = {.steps = 2, .rows = {1, 1}, .expected = true};
+        fr_riders r = {.steps = 2, .ensemble = 1, .share = {1, 1}, .expected = true};
         uint8_t carry[FR_TREE_MAX], any[FR_TREE_MAX] = {0};
         const float first = 0.2f + 0.6f * (float)dice_unit();
         const float score[] = {first, (1 - first) * (float)dice_unit(), first * (float)dice_unit()};
@@ -164,7 +162,7 @@ static void worth_begins_with_accuracies_and_follows_the_text(void **state) {
     (void)state;
     fr_pace pace;
     fr_accuracy a = {.tried = {100, 100}, .right = {{60, 10}, {40, 5}}};
-    fr_riders r = {.steps = 2, .rows = {1, 1}};
+    fr_riders r = {.steps = 2, .ensemble = 1, .share = {1, 1}};
     open_pace(&pace, 0.1);
     fr_riders_expect(&r, &a, &pace, 0);
     // One deep: the first guess brings 0.6 for 0.1; the second 0.1 for 0.1, which is nothing.

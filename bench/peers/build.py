@@ -6,35 +6,16 @@ Built with GGML_NATIVE (every instruction of this CPU), its repacked weights, it
 import glob
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
+
+from calls import Failure, run, say
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE, VERSION = "llama-cpp-python", "0.3.36"
 TARGETS = ["llama-bench", "llama-speculative-simple", "llama-speculative", "llama-lookup"]
 LEFT_OUT = ["LLAMA_CURL", "LLAMA_OPENSSL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER", "LLAMA_BUILD_APP"]
 NICE = ["nice", "-n", "10"]
-
-
-class Failure(Exception):
-    """One sentence: what, why, what to do about it."""
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def run(command, **kwargs):
-    """A program's output. Failure with the end of what it said."""
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", **kwargs)
-    except OSError as error:
-        raise Failure("%s: %s" % (command[0], error.strerror)) from error
-    if done.returncode:
-        raise Failure("%s: exit code %d: %s" % (" ".join(command[:3]), done.returncode,
-                                                (done.stderr.strip() or done.stdout.strip())[-800:] or "it said nothing"))
-    return done.stdout
 
 
 def need(*programs):

@@ -20,38 +20,19 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "bench"))
+
 import modes as spec
 import report
-from build import PACKAGE, VERSION, Failure, build, compile_passes, fetch, run, say
+from build import PACKAGE, VERSION, build, compile_passes, fetch
+from calls import Failure, between_markers, name_of, peak_run, run, say
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PARTS = ["pass", "decode", "prompt", "speculative"]
 DECODE_TOKENS, PROMPT_TOKENS, CONTEXT = 96, 512, 512
-
-
-def name_of(path):
-    return os.path.splitext(os.path.basename(path))[0]
-
-
-def peak_run(command):
-    """Output of a program and its peak resident memory in bytes."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
-        except OSError as error:
-            raise Failure("%s: %s" % (command[0], error.strerror)) from error
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        if child.returncode:
-            raise Failure("%s: exit code %d: %s" % (" ".join(command[:2]), child.returncode,
-                                                    err.read().decode(errors="replace").strip()[-500:]))
-        return out.read(), err.read().decode(errors="replace"), usage.ru_maxrss * 1024
 
 
 class Bench:
@@ -312,7 +293,7 @@ def main():
         print(report.summary(lines))
         print(report.details(lines))
         if args.readme:
-            report.between_markers(args.readme, report.summary(lines))
+            between_markers(args.readme, report.MARKS, report.summary(lines))
         if args.doc:
             report.page(args.doc, lines, "%s %s" % (PACKAGE, VERSION))
         if args.picture:

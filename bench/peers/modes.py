@@ -5,7 +5,7 @@ What is found of one prompt in one mode is a tuple: (tokens, seconds, accepted, 
 import json
 import re
 
-from build import Failure
+from calls import Failure
 
 # The modes of llama.cpp: program and arguments, at its own settings. DRAFT is replaced by the draft model.
 SIMPLE = "llama-speculative-simple"

@@ -6,7 +6,7 @@ import shutil
 import statistics
 import subprocess
 
-from build import Failure, say
+from calls import Failure, say
 
 FIELDS = ["date", "cpu", "isa", "model", "threads", "what", "rows", "unit", "ours", "theirs", "ratio", "least", "greatest", "pairs", "note"]
 MEASUREMENT = FIELDS[1:7]  # a later line with the same values takes the place of an earlier one
@@ -153,17 +153,6 @@ def page(path, lines, peer):
             details(lines), ""]
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(text))
-
-
-def between_markers(path, text):
-    """Replaces what stands between the two marker comments of a file."""
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    if old.count(MARKS[0]) != 1 or old.count(MARKS[1]) != 1 or old.index(MARKS[0]) > old.index(MARKS[1]):
-        raise Failure("%s: expected the line %s once, then the line %s" % (path, *MARKS))
-    before, after = old.split(MARKS[0])[0], old.split(MARKS[1])[1]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("%s%s\n%s\n%s%s" % (before, MARKS[0], text, MARKS[1], after))
 
 
 def picture(path, lines):

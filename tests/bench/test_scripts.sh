@@ -10,12 +10,16 @@ import sys
 import tempfile
 
 root = os.environ["root"]
-sys.path[:0] = [os.path.join(root, "bench"), os.path.join(root, "bench", "peers")]
+sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison")]
+import calls
 import endurance
 import llamacpp
+import measure
 import modes
+import page
 import report
-from build import Failure
+from systems import SYSTEMS
+from calls import Failure
 
 
 def fails(call, *arguments):
@@ -66,12 +70,12 @@ def tables_stand_between_the_markers(folder):
     for _ in range(2):  # a second time it stays as it is
         with open(path, "w", encoding="utf-8") as f:
             f.write("before\n%s\nold\n%s\nafter\n" % report.MARKS)
-        report.between_markers(path, text)
+        calls.between_markers(path, report.MARKS, text)
         with open(path, encoding="utf-8") as f:
             assert f.read() == "before\n%s\n%s\n%s\nafter\n" % (report.MARKS[0], text, report.MARKS[1])
     with open(path, "w", encoding="utf-8") as f:
         f.write("no markers\n")
-    assert report.MARKS[0] in fails(report.between_markers, path, text)
+    assert report.MARKS[0] in fails(calls.between_markers, path, report.MARKS, text)
 
 
 def draft_model_is_the_smaller_of_the_family(folder):
@@ -91,6 +95,45 @@ def growth_of_memory_is_seen():
     assert "samples" in fails(endurance.judge, flat[:3], 30)
 
 
+def prompts_are_grouped_by_task(folder):
+    path = os.path.join(folder, "set.jsonl")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('{"task": "a", "n": 1}\n\n{"task": "a", "n": 2}\n{"n": 3}\n{"task": "a", "n": 4}')
+    found = measure.split_prompts([path], os.path.join(folder, "split"), 2)
+    assert sorted(found) == ["a", "set"]
+    with open(found["a"], encoding="utf-8") as f:
+        assert f.read() == '{"task": "a", "n": 1}\n{"task": "a", "n": 2}\n'
+    with open(path, "a", encoding="utf-8") as f:
+        f.write("no json\n")
+    assert "expected JSON lines" in fails(measure.split_prompts, [path], folder, 2)
+
+
+def a_run(speedup, identical=True):
+    return {"speedup": speedup, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
+            "lossless": True, "identical": identical}
+
+
+def the_comparison_names_the_fastest(folder):
+    out = os.path.join(folder, "comparison")
+    os.makedirs(os.path.join(out, "m"))
+    names = ["plain", "auto", "Medusa-1", "EAGLE"]
+    probed = {s.name: {"spec": s.spec, "memory": 1e9} if s.name in names else {"why": "no pack"} for s in SYSTEMS}
+    measure.write(os.path.join(out, "m", "model.json"), {"systems": probed, "trainings": {"medusa": {"seconds": 600, "tokens": 2e6}}})
+    assert "no results" in fails(page.load, out)
+    unit = {"task": "gsm8k", "temperature": 0.0, "date": "2026-01-01", "limit": 1, "tokens": 8, "names": names,
+            "machine": {"cpu": "cpu", "isa": "avx2", "threads": 2}, "runs": [a_run(1), a_run(1.4), a_run(1.5), a_run(1.2)]}
+    measure.write(os.path.join(out, "m", "one.json"), unit)
+    text = page.details(page.load(out))
+    assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
+    assert "| EAGLE | 1.20 (2.00) |" in text and "gsm8k 1.40 (Medusa-1 1.50)" in text
+    assert "All bytes equal." in text and "REST: no pack" in text
+    assert "| gsm8k | **1.50** | Medusa-1 | 1.40 |" in page.summary(page.load(out))
+    page.write_html(os.path.join(out, "index.html"), page.load(out))
+    unit["runs"][3] = a_run(9, identical=False)
+    measure.write(os.path.join(out, "m", "one.json"), unit)
+    assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))
+
+
 with tempfile.TemporaryDirectory() as folder:
     speculative_text_is_compared_behind_the_prompt()
     statistics_of_a_mode_are_read()
@@ -98,4 +141,6 @@ with tempfile.TemporaryDirectory() as folder:
     tables_stand_between_the_markers(folder)
     draft_model_is_the_smaller_of_the_family(folder)
     growth_of_memory_is_seen()
+    prompts_are_grouped_by_task(folder)
+    the_comparison_names_the_fastest(folder)
 END

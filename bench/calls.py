@@ -1,0 +1,57 @@
+"""What the scripts of bench/ share: programs that are called, and text that is put into documents."""
+import os
+import subprocess
+import sys
+import tempfile
+
+
+class Failure(Exception):
+    """One sentence: what, why, what to do about it."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(command, **kwargs):
+    """A program's output. Failure with the end of what it said."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", **kwargs)
+    except OSError as error:
+        raise Failure("%s: %s" % (command[0], error.strerror)) from error
+    if done.returncode:
+        raise Failure("%s: exit code %d: %s" % (" ".join(command[:3]), done.returncode,
+                                                (done.stderr.strip() or done.stdout.strip())[-800:] or "it said nothing"))
+    return done.stdout
+
+
+def name_of(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def peak_run(command):
+    """Output of a program and its peak resident memory in bytes."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            raise Failure("%s: %s" % (command[0], error.strerror)) from error
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode:
+            raise Failure("%s: exit code %d: %s" % (" ".join(command[:2]), child.returncode,
+                                                    err.read().decode(errors="replace").strip()[-500:]))
+        return out.read(), err.read().decode(errors="replace"), usage.ru_maxrss * 1024
+
+
+def between_markers(path, marks, text):
+    """Replaces what stands between the two marker comments, `marks`, of a file."""
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    if old.count(marks[0]) != 1 or old.count(marks[1]) != 1 or old.index(marks[0]) > old.index(marks[1]):
+        raise Failure("%s: expected the line %s once, then the line %s" % (path, *marks))
+    before, after = old.split(marks[0])[0], old.split(marks[1])[1]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("%s%s\n%s\n%s%s" % (before, marks[0], text, marks[1], after))

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Every system that the papers measure, on every set of prompts, greedy and sampled: the grand comparison.
+
+    bench/comparison/compare.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --out comparison \\
+        --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
+    bench/comparison/compare.py --out comparison --page --doc docs/papers.md --readme README.md       the tables again
+
+Prompts are grouped by their "task". All systems of one unit run interleaved with plain decoding, prompt by prompt, and
+every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
+it was stopped. The page is OUT/index.html.
+"""
+import argparse
+import glob
+import os
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "bench"))
+
+import page
+from calls import Failure, between_markers, name_of, say
+from measure import Machine, by_options, probe, read, split_prompts, trainings, write
+from systems import SYSTEMS
+
+
+def pairs(values, what):
+    """{model: file} of MODEL=FILE."""
+    found = {}
+    for value in values:
+        model, equals, path = value.partition("=")
+        if not equals or not os.path.exists(path):
+            raise Failure("--%s %s: expected MODEL=FILE of a file that is there" % (what, value))
+        found[model] = path
+    return found
+
+
+def units_of(args, machine, prompts):
+    """(path of the result, model, prompts, systems, specs, options, temperature) of all, what is done included."""
+    for model in args.model:
+        folder = os.path.join(args.out, name_of(model))
+        os.makedirs(folder, exist_ok=True)
+        about = os.path.join(folder, "model.json")
+        if not os.path.exists(about):
+            fill = {key: given[name_of(model)] for key, given in (("draft", args.draft), ("store", args.store))
+                    if name_of(model) in given}
+            write(about, {"systems": probe(machine, model, SYSTEMS, fill), "trainings": trainings(machine, model, args.packs)})
+        probed = read(about)["systems"]
+        for temperature in args.temps.split(","):
+            for task, path in prompts.items():
+                for options, systems in by_options(SYSTEMS, probed).items():
+                    label = "-".join([task, temperature, *options]).replace("=", "")
+                    yield (os.path.join(folder, label + ".json"), model, task, path, systems,
+                           [probed[s.name]["spec"] for s in systems], options, float(temperature))
+
+
+def measure(args):
+    machine = Machine(args.bin, args.threads)
+    files = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
+    if not files:
+        raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
+    prompts = split_prompts(files, os.path.join(args.out, "prompts"), args.limit)
+    units = list(units_of(args, machine, prompts))
+    left = [unit for unit in units if not os.path.exists(unit[0])]
+    say("%d of %d units are done" % (len(units) - len(left), len(units)))
+    start = time.time()
+    for done, (path, model, task, file, systems, specs, options, temperature) in enumerate(left):
+        rest = (time.time() - start) / done * (len(left) - done) if done else 0
+        say("%3d of %d  %s, %s at %g%s%s" % (done + 1, len(left), name_of(model), task, temperature, "".join(" " + o for o in options),
+                                            ", about %d min left" % (rest / 60) if done else ""))
+        said = machine.bench(model, file, specs, options, temperature, args.tokens)
+        said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=args.limit, tokens=args.tokens,
+                    names=["plain"] + [s.name for s in systems])
+        write(path, said)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun"))
+    parser.add_argument("-m", "--model", action="append", default=[])
+    parser.add_argument("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
+    parser.add_argument("--out", required=True, help="folder of results, which are kept, and of the page")
+    parser.add_argument("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
+    parser.add_argument("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
+    parser.add_argument("--packs", default=os.path.join(ROOT, "packs"))
+    parser.add_argument("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--temps", default="0,0.7")
+    parser.add_argument("-n", "--tokens", type=int, default=64)
+    parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
+    parser.add_argument("--page", action="store_true", help="measure nothing")
+    parser.add_argument("--doc", help="a file whose part between the marks is written anew")
+    parser.add_argument("--readme", help="the same, the short table")
+    args = parser.parse_args()
+    args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
+    if not args.page and not args.model:
+        parser.error("-m MODEL, or --page")
+    return args
+
+
+def main():
+    try:
+        args = parse()
+        os.makedirs(args.out, exist_ok=True)
+        if not args.page:
+            measure(args)
+        results = page.load(args.out)
+        page.write_html(os.path.join(args.out, "index.html"), results)
+        if args.doc:
+            between_markers(args.doc, page.MARKS, page.details(results))
+        if args.readme:
+            between_markers(args.readme, page.MARKS, page.summary(results))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("compare.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

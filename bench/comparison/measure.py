@@ -1,0 +1,100 @@
+"""What is run: one unit is all systems of the same options, on one set of prompts, at one temperature."""
+import json
+import os
+
+from calls import Failure, name_of, peak_run, run
+
+PROBE = "Count from one to twenty in words."
+
+
+def write(path, value):
+    """All of it or nothing."""
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        json.dump(value, f, indent=1)
+    os.replace(path + ".new", path)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+    except (OSError, ValueError) as error:
+        raise Failure("%s: %s" % (path, error)) from error
+
+
+def split_prompts(files, folder, limit):
+    """Prompts by their task, the first `limit` of each: {task: file}."""
+    tasks = {}
+    for path in files:
+        try:
+            with open(path, encoding="utf-8") as f:
+                for line in filter(str.strip, f):
+                    tasks.setdefault(json.loads(line).get("task") or name_of(path), []).append(line.strip() + "\n")
+        except (OSError, ValueError, AttributeError) as error:
+            raise Failure("%s: expected JSON lines of prompts: %s" % (path, error)) from error
+    os.makedirs(folder, exist_ok=True)
+    found = {}
+    for task, lines in tasks.items():
+        found[task] = os.path.join(folder, task + ".jsonl")
+        with open(found[task], "w", encoding="utf-8") as f:
+            f.writelines(lines[:limit])
+    return found
+
+
+class Machine:
+    """How forerun is called."""
+
+    def __init__(self, binary, threads):
+        self.binary, self.threads = binary, threads
+
+    def on(self, model, command, *more, options=()):
+        """The words of a call."""
+        line = [self.binary, command, "-m", model, "-t", str(self.threads), "--quiet", "--json", *map(str, more)]
+        for option in options:
+            line += ["--draft-opt", option]
+        return line
+
+    def inspect(self, path):
+        return json.loads(run([self.binary, "inspect", path, "--json"]))
+
+    def bench(self, model, prompts, specs, options, temperature, tokens):
+        """What `forerun bench` says, its `sets` and lists by prompt left out."""
+        line = self.on(model, "bench", "--prompts", prompts, "--temp", temperature, "-n", tokens, "--drafters", ",".join(specs),
+                       options=options)
+        said = json.loads(run(line))
+        return {"machine": said["machine"], "model": said["model"], "runs": said["runs"]}
+
+
+def probe(machine, model, systems, fill):
+    """{name: {"spec", "memory" in bytes} or {"why": sentence}} of all systems, by a short answer each."""
+    found = {}
+    for system in systems:
+        try:
+            spec = system.spec.format(**fill)
+            line = machine.on(model, "run", "-p", PROBE, "-n", 48, "--drafter", spec, options=system.options)
+            found[system.name] = {"spec": spec, "memory": peak_run(line)[2]}
+        except KeyError as missing:
+            found[system.name] = {"why": "needs --%s" % missing.args[0]}
+        except Failure as failure:
+            found[system.name] = {"why": str(failure).splitlines()[-1].rpartition("forerun: ")[2]}
+    return found
+
+
+def trainings(machine, model, folder):
+    """{drafter: {"seconds", "tokens", "steps"}}: what training the packs of this model took."""
+    own = machine.inspect(model)["fingerprint"]
+    found = {}
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        pack = entry.endswith(".gguf") and machine.inspect(os.path.join(folder, entry)).get("pack")
+        if pack and pack["target"] == own and pack.get("train"):
+            found[pack["drafter"]] = {key: pack["train"][key] for key in ("seconds", "tokens", "steps")}
+    return found
+
+
+def by_options(systems, probed):
+    """Systems that can run and draft, by their options: one call has options for all."""
+    groups = {}
+    for system in systems:
+        if system.spec != "none" and "spec" in probed[system.name]:
+            groups.setdefault(system.options, []).append(system)
+    return groups

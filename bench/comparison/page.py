@@ -1,0 +1,208 @@
+"""Tables and the page of what compare.py measured."""
+import glob
+import html
+import math
+import os
+
+from calls import Failure
+from measure import read
+from systems import NOT_BUILT, SYSTEMS
+
+MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
+LATER = ["memory, MB", "training"]
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222; background: #fff }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+td.best { font-weight: 700 }
+small { color: #555 }
+"""
+
+
+class Results:
+    """What one model's units say: run(temperature, task, system) is a run of `forerun bench`, or None."""
+
+    def __init__(self, folder):
+        self.name = os.path.basename(folder)
+        about = read(os.path.join(folder, "model.json"))
+        self.probed, self.trainings = about["systems"], about["trainings"]
+        self.units = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json"))) if not path.endswith("model.json")]
+        self.found, self.temperatures, self.tasks = {}, [], []
+        for unit in self.units:
+            for name, run in zip(unit["names"], unit["runs"]):
+                self.found[unit["temperature"], unit["task"], name] = run
+            for value, known in ((unit["temperature"], self.temperatures), (unit["task"], self.tasks)):
+                if value not in known:
+                    known.append(value)
+        self.temperatures.sort()
+        self.tasks.sort()
+
+    def run(self, temperature, task, name):
+        return self.found.get((temperature, task, name))
+
+    def runs(self, temperature, name):
+        return [run for task in self.tasks if (run := self.run(temperature, task, name))]
+
+    def winner(self, temperature, task):
+        """(speed-up, system) of the fastest, `auto` left out."""
+        speeds = [(run["speedup"], s.name) for s in SYSTEMS if s.name != "auto" and (run := self.run(temperature, task, s.name))]
+        return max(speeds, default=(1, "plain"))
+
+    def training(self, system):
+        """Of the pack that a SPEC names, if it was trained."""
+        spent = self.trainings.get(system.spec.split("+")[0].split(":")[0])
+        return "%.0f min, %.2f M tokens" % (spent["seconds"] / 60, spent["tokens"] / 1e6) if spent else ""
+
+
+def load(out):
+    folders = sorted(os.path.dirname(path) for path in glob.glob(os.path.join(out, "*", "model.json")))
+    results = [found for found in map(Results, folders) if found.units]
+    if not results:
+        raise Failure("%s: no results" % out)
+    return results
+
+
+def mean(values):
+    """The geometric one."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def table(results, temperature):
+    """(head, lines of (system, cells, whether the best)): speed-up and tokens a pass by task, then what it takes."""
+    head = results.tasks + ["all", "rows a pass", "drafting"] + LATER
+    lines = []
+    for system in SYSTEMS:
+        runs = results.runs(temperature, system.name)
+        if not runs or system.spec == "none":
+            continue
+        cells = []
+        for task in results.tasks:
+            run = results.run(temperature, task, system.name)
+            best = run and run["speedup"] >= 0.995 * results.winner(temperature, task)[0]
+            cells.append(("%.2f (%.2f)" % (run["speedup"], run["tokens_per_pass"]) if run else "", best))
+        rest = ["%.2f" % mean([run["speedup"] for run in runs]),
+                "%.1f" % (sum(run["rows_per_pass"] for run in runs) / len(runs)),
+                "%.0f %%" % (100 * sum(run["draft_share"] for run in runs) / len(runs)),
+                "%.0f" % (results.probed[system.name]["memory"] / 1e6), results.training(system)]
+        lines.append((system, cells + [(text, False) for text in rest]))
+    return head, lines
+
+
+def describe(results):
+    """Where and how it was measured."""
+    unit = results.units[0]
+    dates = sorted({u["date"] for u in results.units})
+    return ("%s, %s, %d threads, %s; %d prompts a set, %d tokens each" %
+            (unit["machine"]["cpu"], unit["machine"]["isa"], unit["machine"]["threads"], " to ".join(sorted({dates[0], dates[-1]})),
+             unit["limit"], unit["tokens"]))
+
+
+def unequal(results):
+    """Names of systems whose bytes were not plain decoding's."""
+    return sorted({key[2] for key, run in results.found.items() if run["lossless"] and not run["identical"]})
+
+
+def auto_lines(results):
+    """How near `auto` came to the fastest, by temperature and task."""
+    for temperature in results.temperatures:
+        said = []
+        for task in results.tasks:
+            auto = results.run(temperature, task, "auto")
+            if auto:
+                speed, name = results.winner(temperature, task)
+                said.append("%s %.2f (%s %.2f)" % (task, auto["speedup"], name, speed))
+        if said:
+            used = results.runs(temperature, "auto")[0]["used"]
+            yield "At temperature %g `auto` used `%s`; beside it the fastest: %s." % (temperature, used, ", ".join(said))
+
+
+def absent(results):
+    """Systems that did not run, and why."""
+    return ["%s: %s" % (name, about["why"]) for name, about in results.probed.items() if "why" in about]
+
+
+def markdown(head, lines):
+    text = ["| | " + " | ".join(head) + " |", "| --- " * (len(head) + 1) + "|"]
+    for system, cells in lines:
+        text.append("| %s | " % system.name + " | ".join("**%s**" % c if best else c for c, best in cells) + " |")
+    return text
+
+
+def beside_papers(every):
+    """Every published figure beside ours: speed-ups (tokens a pass), greedy, mean of all sets."""
+    text = ["| | published | " + " | ".join(results.name for results in every) + " |", "| --- " * (len(every) + 2) + "|"]
+    for system in filter(lambda s: s.published, SYSTEMS):
+        ours = []
+        for results in every:
+            runs = results.runs(results.temperatures[0], system.name)
+            ours.append("%.2f (%.2f)" % (mean([r["speedup"] for r in runs]), mean([r["tokens_per_pass"] for r in runs])) if runs else "")
+        text.append("| %s | %s | %s |" % (system.name, system.published, " | ".join(ours)))
+    return text
+
+
+def details(every):
+    """The part of docs/papers.md."""
+    text = []
+    for results in every:
+        text += ["### %s" % results.name, "", "%s." % describe(results), ""]
+        for temperature in results.temperatures:
+            text += ["Temperature %g, speed-up (tokens a pass):" % temperature, ""] + markdown(*table(results, temperature)) + [""]
+        text += list(auto_lines(results)) + [""]
+        wrong = unequal(results)
+        text += ["**Not plain decoding's bytes: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
+        if absent(results):
+            text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
+    text += ["### Beside the papers", "", "Theirs are of 7B and 13B models on GPUs.", ""] + beside_papers(every) + [""]
+    text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
+    return "\n".join(text)
+
+
+def summary(every):
+    """The README's table: the fastest of every set, and `auto`."""
+    text = []
+    for results in every:
+        greedy = results.temperatures[0]
+        text += ["%s (%s), greedy:" % (results.name, describe(results)), "", "| prompts | fastest | | `auto` |", "| --- | --- | --- | --- |"]
+        for task in results.tasks:
+            speed, name = results.winner(greedy, task)
+            auto = results.run(greedy, task, "auto")
+            text.append("| %s | **%.2f** | %s | %s |" % (task, speed, name, "%.2f" % auto["speedup"] if auto else ""))
+        text.append("")
+    return "\n".join(text).rstrip()
+
+
+def colour(speed):
+    """Red below plain decoding's speed, green above it."""
+    strength = min(1, abs(math.log2(speed)) / 1.5)
+    hue = 130 if speed >= 1 else 10
+    return "background: hsl(%d 60%% %.0f%%)" % (hue, 97 - 32 * strength)
+
+
+def html_table(results, temperature):
+    head, lines = table(results, temperature)
+    text = ["<table><tr><th>speed-up (tokens a pass)</th>" + "".join("<th>%s</th>" % html.escape(h) for h in head) + "</tr>"]
+    for system, cells in lines:
+        row = "<td title='%s'>%s</td>" % (html.escape(results.probed[system.name]["spec"]), html.escape(system.name))
+        for i, (cell, best) in enumerate(cells):
+            tint = colour(float(cell.split()[0])) if cell and i <= len(results.tasks) else ""
+            row += "<td%s style='%s'>%s</td>" % (" class=best" if best else "", tint, html.escape(cell))
+        text.append("<tr>%s</tr>" % row)
+    return "\n".join(text + ["</table>"])
+
+
+def write_html(path, every):
+    text = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+            "<title>forerun: the comparison</title><style>%s</style><h1>Every drafter on every set of prompts</h1>" % STYLE]
+    for results in every:
+        text.append("<h2>%s</h2><p>%s" % (html.escape(results.name), html.escape(describe(results))))
+        for temperature in results.temperatures:
+            text.append("<h3>Temperature %g</h3>%s" % (temperature, html_table(results, temperature)))
+        text += ["<p>%s" % html.escape(line).replace("`", "") for line in auto_lines(results)]
+        wrong = unequal(results)
+        text.append("<p>%s" % ("<strong>Not plain decoding's bytes: %s</strong>" % html.escape(", ".join(wrong)) if wrong
+                               else "All bytes equal."))
+        text += ["<p><small>Not run: %s</small>" % html.escape(line) for line in absent(results)]
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        f.write("\n".join(text) + "\n")
+    os.replace(path + ".new", path)

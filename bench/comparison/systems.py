@@ -1,0 +1,42 @@
+"""The systems that the papers measure, as forerun runs them, and what the papers say of them.
+
+A SPEC may hold {draft}, a smaller model of the same vocabulary, and {store}, a datastore: --draft and --store name
+them, and without them the row says so. Published figures are theirs, of their machines: speed-up (tokens a pass).
+"""
+from collections import namedtuple
+
+System = namedtuple("System", "name spec options published", defaults=((), ""))
+
+SYSTEMS = [
+    System("plain", "none"),
+    System("auto", "auto"),
+    System("Jacobi", "lookahead", ("guesses=0",)),
+    System("Lookahead, window on", "lookahead", ("window=3",), "1.34 (1.64): Spec-Bench, 7B, A100"),
+    System("Lookahead, window off", "lookahead", ("window=0",)),
+    System("prompt lookup", "prompt-lookup", (), "1.66 (1.75): Spec-Bench, 7B, A100"),
+    System("REST", "rest:{store}", (), "1.48 (1.82): Spec-Bench, 7B, A100"),
+    System("self-speculative (layer skipping)", "layer-skip", (), "1.24 XSum, 1.22 GSM8K: Hidden Transfer table 1, 13B"),
+    System("early exit", "early-exit"),
+    System("two-model", "draft-model:{draft}"),
+    System("PPD inside the draft model", "draft-model:{draft}@ppd", (), "1.22 times two-model: PPD §5.3"),
+    System("Medusa-1", "medusa", (),
+           "1.71 (2.31): Spec-Bench, 7B; 1.39 XSum, 1.73 GSM8K: Hidden Transfer table 1, 7B; (2.51): PPD table 1"),
+    System("EAGLE", "eagle", (), "2.10 (3.58): Spec-Bench, 7B, A100"),
+    System("hidden-state", "hidden-state", (), "up to 3.3: Make Every Draft Count, abstract"),
+    System("PPD", "ppd", (), "2.12 to 2.49 (2.54): PPD §5.1, table 1, 7B"),
+    System("Hidden Transfer", "hidden-transfer", (), "1.79 XSum, 2.22 GSM8K: Hidden Transfer table 1, 7B"),
+    System("Chimera", "chimera", (), "2.73 (3.30): Chimera §4, MT-bench, 7B"),
+    System("EAGLE and prompt lookup", "eagle+prompt-lookup"),
+    System("hidden-state and prompt lookup", "hidden-state+prompt-lookup"),
+    System("PPD and prompt lookup", "ppd+prompt-lookup"),
+    System("Hidden Transfer and prompt lookup", "hidden-transfer+prompt-lookup"),
+    System("Chimera and prompt lookup", "chimera+prompt-lookup"),
+    System("Medusa and prompt lookup", "medusa+prompt-lookup"),
+    System("REST and prompt lookup", "rest:{store}+prompt-lookup"),
+]
+
+NOT_BUILT = [
+    ("Medusa-2", "trains the target along with its heads: the target is not the user's model any more"),
+    ("Blockwise parallel decoding", "the same: the target learns with its heads"),
+    ("PaSS", "its look-ahead tokens are PPD's prompt tokens with one vector each, without trees: `ppd` with `ensemble=1`"),
+]

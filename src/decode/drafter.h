@@ -25,6 +25,7 @@ typedef struct fr_needs {
     bool prompt_rows;      // ... and of every prompt row: `observe` is called for each chunk of the
                            // prompt
     int max_attached;      // rows that `attach` may add to a pass
+    int attached_logits;   // ... and how many of them may want logits
     const fr_matrix *maps; // of the LINEAR rows it attaches
     int n_maps;
 } fr_needs;

@@ -31,7 +31,7 @@ typedef struct fr_pace {
 void fr_pace_open(fr_pace *p, const fr_cost *cost, bool adapt);
 void fr_pace_begin(fr_pace *p); // a new request; corrections stay
 
-// Seconds of a pass with logits on `rows` rows and `late` ones without (NULL: none), behind
+// Seconds of a pass with logits on `rows` rows and `late` ones besides (NULL: none), behind
 // `context` slots.
 double fr_pace_pass(const fr_pace *p, int rows, const fr_late *late, int context);
 // Seconds that one more token is worth behind `context` slots.

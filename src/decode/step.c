@@ -7,8 +7,9 @@
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err) {
     *d = (fr_decoder){.model = m, .n_ctx = n_ctx, .typical = fr_typical_default};
-    fr_forward_limits limits = {
-        .max_logits = FR_TREE_MAX, .max_taps = needs->n_taps, .n_ctx = n_ctx};
+    fr_forward_limits limits = {.max_logits = FR_TREE_MAX + needs->attached_logits,
+                                .max_taps = needs->n_taps,
+                                .n_ctx = n_ctx};
     fr_status st;
     fr_pace_open(&d->pace, NULL, false);
     if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
@@ -176,8 +177,10 @@ static int rows_of_tree(fr_decoder *d) {
 static fr_late attached_rows(const fr_decoder *d, int n_rows) {
     const int layers = d->model->config.n_layer;
     fr_late late = {.rows = n_rows - d->tree.n};
-    for (int r = d->tree.n; r < n_rows; r++)
+    for (int r = d->tree.n; r < n_rows; r++) {
         late.trunk += (double)(layers - d->rows[r].join) / layers;
+        late.logits += (d->rows[r].wants & FR_WANT_LOGITS) != 0;
+    }
     return late;
 }
 

@@ -20,27 +20,28 @@ static int keep(fr_drafter *base, int n) {
 static void begin(fr_drafter *base, const fr_context *c) {
     for (int i = 0; i < base->n_parts; i++)
         if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
-    base->riding = (fr_late){0};
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     base->invested = 0;
+    base->riding = (fr_late){0};
     for (int i = 0; i < base->n_parts; i++) {
-        if (base->parts[i]->ops->propose) base->parts[i]->ops->propose(base->parts[i], c, tree);
-        base->invested += base->parts[i]->invested;
+        fr_drafter *d = base->parts[i];
+        if (d->ops->propose) d->ops->propose(d, c, tree);
+        base->invested += d->invested;
+        base->riding.rows += d->riding.rows;
+        base->riding.trunk += d->riding.trunk;
+        base->riding.logits += d->riding.logits;
     }
 }
 
 static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
-    base->riding = (fr_late){0};
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
         if (!d->ops->attach) continue;
         const int most = n + d->needs.max_attached;
         n = d->ops->attach(d, c, tree, rows, n, most < max ? most : max);
-        base->riding.rows += d->riding.rows;
-        base->riding.trunk += d->riding.trunk;
     }
     return n;
 }
@@ -86,6 +87,7 @@ static bool unite(fr_needs *all, const fr_needs *n) {
     all->final |= n->final;
     all->prompt_rows |= n->prompt_rows;
     all->max_attached += n->max_attached;
+    all->attached_logits += n->attached_logits;
     return true;
 }
 

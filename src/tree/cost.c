@@ -20,7 +20,8 @@ double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context
     const double alone = fr_cost_pass(c, rows, rows, context);
     if (!late || late->rows == 0) return alone;
     const double all = fr_cost_pass(c, rows + late->rows, rows, context);
-    return alone + late->trunk / late->rows * (all - alone);
+    const double heads = at(c, c->head, rows + late->logits) - at(c, c->head, rows);
+    return alone + late->trunk / late->rows * (all - alone) + heads;
 }
 
 // The lowest line between a point before i and one after it, at i.

@@ -20,14 +20,15 @@ typedef struct fr_cost {
 // nothing is known. rows 0: nothing.
 double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 
-// Rows of a pass that want no logits, some of which join at a later layer.
+// Rows that ride in a pass beside the candidates; some join at a later layer, few want logits.
 typedef struct fr_late {
     int rows;
     double trunk; // rows of the whole trunk that would compute as many layers: at most `rows`
+    int logits;   // rows that want them
 } fr_late;
 
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run
-// `rows` rows, those behind it all of them. NULL: none.
+// `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
 double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context);
 
 // Takes out of measured points what only another program's work on the cores explains: more rows

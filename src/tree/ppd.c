@@ -111,7 +111,8 @@ double fr_ppd_speed(const fr_ppd *p, const fr_cost *cost, double step_seconds, i
     for (int k = 0; k <= p->limits.prompts; k++) {
         const fr_ppd_state *s = &p->state[k];
         const int riders = s->rows - s->shape.n;
-        const fr_late late = {riders, riders * (p->limits.share > 0 ? p->limits.share : 1)};
+        const fr_late late = {.rows = riders,
+                              .trunk = riders * (p->limits.share > 0 ? p->limits.share : 1)};
         seconds += p->share[k] * fr_cost_late(cost, s->shape.n, &late, context);
     }
     return (1 + p->accepted) / seconds;

@@ -37,11 +37,20 @@ static void the_context_costs_by_slots_and_rows(void **state) {
 static void rows_that_join_late_cost_only_the_layers_behind(void **state) {
     (void)state;
     const fr_cost c = {.n = 4, .rows = {1, 2, 4, 6}, .trunk = {1, 1, 1.2, 2}, .head = {1, 1, 1, 1}};
-    const fr_late half = {4, 2}, all = {4, 4}, none = {0, 0};
+    const fr_late half = {.rows = 4, .trunk = 2}, all = {.rows = 4, .trunk = 4}, none = {0};
     assert_true(fabs(fr_cost_late(&c, 2, &half, 0) - (1 + (1 + 2) / 2.0)) < 1e-12);
     assert_true(fabs(fr_cost_late(&c, 2, &all, 0) - (fr_cost_pass(&c, 6, 2, 0))) < 1e-12);
     assert_true(fabs(fr_cost_late(&c, 2, &none, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
     assert_true(fabs(fr_cost_late(&c, 2, NULL, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
+}
+
+static void rows_that_join_and_want_logits_cost_the_heads_too(void **state) {
+    (void)state;
+    const fr_cost c = {.n = 3, .rows = {1, 2, 4}, .trunk = {1, 2, 4}, .head = {1, 1.5, 3}};
+    const fr_late two = {.rows = 2, .trunk = 2, .logits = 2},
+                  one = {.rows = 2, .trunk = 2, .logits = 1};
+    assert_true(fabs(fr_cost_late(&c, 2, &two, 0) - (fr_cost_pass(&c, 4, 4, 0))) < 1e-12);
+    assert_true(fabs(fr_cost_late(&c, 2, &one, 0) - (fr_cost_pass(&c, 4, 3, 0))) < 1e-12);
 }
 
 static void nothing_costs_nothing(void **state) {
@@ -118,6 +127,7 @@ int main(void) {
         cmocka_unit_test(between_and_beyond_points_lie_straight_lines),
         cmocka_unit_test(the_context_costs_by_slots_and_rows),
         cmocka_unit_test(rows_that_join_late_cost_only_the_layers_behind),
+        cmocka_unit_test(rows_that_join_and_want_logits_cost_the_heads_too),
         cmocka_unit_test(nothing_costs_nothing),
         cmocka_unit_test(one_point_is_the_cost_of_all),
         cmocka_unit_test(no_pass_takes_less_than_no_time),

@@ -8,64 +8,49 @@
 // one tree, the best estimated next node first.
 #include "base/alloc.h"
 #include "draft/registry.h"
+#include "draft/voices.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    LONGEST = 4,       // tokens that the index tells apart
-    MAX_PLACES = 16,   // places looked at
-    MAX_MATCH = 32,    // tokens that a match is followed back
-    MAX_LOOKS = 64,    // entries of one bucket that are looked at
-    MAX_WAITING = 512, // guesses that may stand in line
+    LONGEST = 4,     // tokens that the index tells apart
+    MAX_PLACES = 16, // places looked at
+    MAX_MATCH = 32,  // tokens that a match is followed back
+    MAX_LOOKS = 64,  // entries of one bucket that are looked at
 };
 
 typedef struct fr_place { // ids[at] followed an earlier occurrence of the last `match` tokens
     int at, match;
 } fr_place;
 
-typedef struct fr_guess { // not in the tree yet
-    float score;
-    int32_t id;
-    int16_t node;    // it hangs under
-    uint16_t places; // bit set: they say so
-    uint8_t kind, rank;
-} fr_guess;
-
 typedef struct fr_prompt_lookup {
     fr_drafter base;
     int n_ctx, most_places;
-    float min_score;
     uint32_t mask;                           // hash buckets - 1
     int32_t *head[LONGEST], *older[LONGEST]; // newest place of a bucket; next older place of a
                                              // place; 0: none. By length - 1
     int n_indexed;                           // n-grams that end before this place are indexed
-    int n_places, n_waiting;
+    int n_places;
     fr_place place[MAX_PLACES];
-    fr_guess waiting[MAX_WAITING];
+    const int32_t *ids; // of the step's context
+    int n_ids;
+    fr_voices voices;
 } fr_prompt_lookup;
 
 // ---------------------------------------------------------------- kinds of guesses
 
-enum {
-    ALONE,
-    AGREED,
-    FIRST,
-    OTHER,
-    N_VOTES
-}; // one place; several that agree; that do not: the
-   // best one's guess, and the others'
 static const int LAST_LENGTH[] = {1, 2, 3, 4, 6, 8, 12, 16, 24}; // of a class; the last is open
 enum { N_LENGTHS = sizeof LAST_LENGTH / sizeof *LAST_LENGTH + 1 };
 
-static int kind_of(int match, int vote) {
+static int kind_of_match(int match, fr_vote vote) {
     int l = 0;
     while (l < N_LENGTHS - 1 && match > LAST_LENGTH[l])
         l++;
-    return l * N_VOTES + vote;
+    return l * FR_VOTES + vote;
 }
 
 // Hit rates on answers of small chat models to prompts of six sets, as a start.
-static const float EXPECTED[N_LENGTHS][N_VOTES] = {
+static const float EXPECTED[N_LENGTHS][FR_VOTES] = {
     {0.25f, 0.42f, 0.15f, 0.07f}, {0.53f, 0.70f, 0.30f, 0.14f}, {0.68f, 0.82f, 0.41f, 0.14f},
     {0.73f, 0.84f, 0.50f, 0.14f}, {0.78f, 0.90f, 0.62f, 0.17f}, {0.85f, 0.92f, 0.66f, 0.17f},
     {0.88f, 0.95f, 0.72f, 0.17f}, {0.89f, 0.96f, 0.80f, 0.20f}, {0.90f, 0.96f, 0.80f, 0.20f},
@@ -75,8 +60,8 @@ static const float EXPECTED[N_LENGTHS][N_VOTES] = {
 static void expect(fr_drafter *d) {
     d->hits.memory = 64;
     for (int l = 0; l < N_LENGTHS; l++)
-        for (int v = 0; v < N_VOTES; v++)
-            fr_hits_expect(&d->hits, l * N_VOTES + v, EXPECTED[l][v], 8);
+        for (int v = 0; v < FR_VOTES; v++)
+            fr_hits_expect(&d->hits, l * FR_VOTES + v, EXPECTED[l][v], 8);
 }
 
 // ---------------------------------------------------------------- the index
@@ -141,63 +126,24 @@ static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
 
 // What place i says `depth` tokens on. Past the text's end, a text that repeats itself goes on with
 // the guesses just made.
-static int32_t word_of(const fr_prompt_lookup *d, const fr_context *c, int i, int depth) {
-    const int at = d->place[i].at, period = c->n_ids - at;
-    return c->ids[at + depth % period];
+static int32_t word_of(const void *user, int i, int depth) {
+    const fr_prompt_lookup *d = user;
+    const int at = d->place[i].at, period = d->n_ids - at;
+    return d->ids[at + depth % period];
 }
 
-// The guesses of `places` at the children of `node`, which hold probability `score` together.
-static void expand(fr_prompt_lookup *d, const fr_context *c, int node, int depth, float score,
-                   unsigned places) {
-    fr_guess *first = &d->waiting[d->n_waiting];
-    int n = 0, voices = 0;
-    for (int i = 0; i < d->n_places; i++) {
-        if (!(places >> i & 1)) continue;
-        const int32_t id = word_of(d, c, i, depth);
-        int g = 0;
-        while (g < n && first[g].id != id)
-            g++;
-        if (g == n) {
-            if (d->n_waiting + n == MAX_WAITING) break;
-            first[n] = (fr_guess){.id = id, .node = (int16_t)node, .rank = (uint8_t)n};
-            n++;
-        }
-        first[g].places |= (uint16_t)(1u << i);
-        voices++;
-    }
-    for (int g = 0; g < n; g++) {
-        const int best = __builtin_ctz(first[g].places);
-        const int vote = n > 1 ? (g ? OTHER : FIRST) : voices > 1 ? AGREED : ALONE;
-        first[g].kind = (uint8_t)kind_of(d->place[best].match + depth, vote);
-        first[g].score = score * fr_hits_rate(&d->base.hits, first[g].kind);
-    }
-    d->n_waiting += n;
+static int kind_of(const void *user, uint64_t places, int depth, fr_vote vote) {
+    const fr_prompt_lookup *d = user;
+    return kind_of_match(d->place[__builtin_ctzll(places)].match + depth, vote);
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
     find_places(d, c->ids, c->n_ids);
-    d->n_waiting = 0;
-    if (d->n_places) expand(d, c, 0, 0, 1, (1u << d->n_places) - 1);
-    while (d->n_waiting) {
-        int best = 0;
-        for (int i = 1; i < d->n_waiting; i++)
-            if (d->waiting[i].score > d->waiting[best].score) best = i;
-        const fr_guess g = d->waiting[best];
-        if (g.score < d->min_score) return;
-        d->waiting[best] = d->waiting[--d->n_waiting];
-        const int before = tree->n;
-        const int node = fr_tree_add(tree, g.node, g.id, g.score, d->base.part);
-        if (node < 0) {
-            if (tree->n >= tree->max_nodes) return;
-            continue; // too deep
-        }
-        if (node == before) {
-            tree->node[node].kind = g.kind;
-            tree->node[node].rank = g.rank;
-        }
-        expand(d, c, node, tree->node[node].depth, g.score, g.places);
-    }
+    d->ids = c->ids;
+    d->n_ids = c->n_ids;
+    d->voices.n = d->n_places;
+    fr_voices_fill(&d->voices, &d->base.hits, d->base.part, tree);
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
@@ -229,7 +175,7 @@ static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *
         if (*end || end == value + 1 || !(v >= 0 && v <= 1))
             return fr_fail(err, FR_EARG, "draft option min-score: expected 0 to 1, found '%.40s'",
                            value + 1);
-        d->min_score = v;
+        d->voices.least = v;
         return FR_OK;
     }
     if (value && !strncmp(option, "matches=", 8)) {
@@ -255,7 +201,10 @@ fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_dra
     expect(&d->base);
     d->n_ctx = config->n_ctx;
     d->most_places = 8;
-    d->min_score = 0.01f;
+    d->voices.word = word_of;
+    d->voices.kind = kind_of;
+    d->voices.user = d;
+    d->voices.least = 0.01f;
     for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
     }
     for (int l = 0; l < LONGEST; l++) {

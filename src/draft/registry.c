@@ -18,6 +18,15 @@ static const struct {
       false},
      1,
      fr_prompt_lookup_open},
+    {{"lookahead",
+      "n-grams that the model's own pass makes of guessed tokens, and those of the text", "",
+      "ngram=N       tokens of an n-gram, 2 to 8 (default 4)\n"
+      "window=W      columns of guessed tokens that ride in a pass, 0 (none) to 63 (default 3)\n"
+      "guesses=G     n-grams kept for a first token, 1 to 64 (default 3); 0: Jacobi decoding\n"
+      "prompt=N      0: without the n-grams of the text so far (default 1)\n",
+      false},
+     1,
+     fr_lookahead_open},
     {{"draft-model", "a second, smaller model with the same vocabulary",
       "a GGUF model of the target's vocabulary",
       "tree=SHAPE    chain, beam, sequoia or auto (default: chain)\n"

@@ -127,6 +127,7 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("llama", "none", false, false);
     fail_every_call("llama", "prompt-lookup", false, false);
     fail_every_call("gemma3", "prompt-lookup", false, false);
+    fail_every_call("llama", "lookahead", false, false);
     fail_every_call("phi3", "none", true, false);
     fail_every_call("llama", "prompt-lookup+draft-model:", false, false);
     fail_every_call("llama", "medusa:", false, false);

@@ -43,7 +43,7 @@ typedef struct fr_cmd {
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
     fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion,
-    fr_cmd_similarity;
+    fr_cmd_similarity, fr_cmd_datastore;
 extern const fr_program fr_cmd_program;
 
 // Groups of options, for the tables.

@@ -3,18 +3,30 @@
 #include <string.h>
 
 static const fr_cmd *const commands[] = {
-    &fr_cmd_run,        &fr_cmd_chat,      &fr_cmd_bench,      &fr_cmd_tune,    &fr_cmd_curve,
-    &fr_cmd_accuracy,   &fr_cmd_distill,   &fr_cmd_capture,    &fr_cmd_train,   &fr_cmd_perplexity,
-    &fr_cmd_logits,     &fr_cmd_tokenize,  &fr_cmd_detokenize, &fr_cmd_inspect, &fr_cmd_man,
-    &fr_cmd_completion, &fr_cmd_similarity};
+    &fr_cmd_run,        &fr_cmd_chat,       &fr_cmd_bench,      &fr_cmd_tune,    &fr_cmd_curve,
+    &fr_cmd_accuracy,   &fr_cmd_distill,    &fr_cmd_capture,    &fr_cmd_train,   &fr_cmd_perplexity,
+    &fr_cmd_logits,     &fr_cmd_tokenize,   &fr_cmd_detokenize, &fr_cmd_inspect, &fr_cmd_man,
+    &fr_cmd_completion, &fr_cmd_similarity, &fr_cmd_datastore};
 
-static const fr_command *const tables[] = {
-    &fr_cmd_run.table,        &fr_cmd_chat.table,       &fr_cmd_bench.table,
-    &fr_cmd_tune.table,       &fr_cmd_curve.table,      &fr_cmd_accuracy.table,
-    &fr_cmd_similarity.table, &fr_cmd_distill.table,    &fr_cmd_capture.table,
-    &fr_cmd_train.table,      &fr_cmd_perplexity.table, &fr_cmd_logits.table,
-    &fr_cmd_tokenize.table,   &fr_cmd_detokenize.table, &fr_cmd_inspect.table,
-    &fr_cmd_man.table,        &fr_cmd_completion.table, NULL};
+static const fr_command *const tables[] = {&fr_cmd_run.table,
+                                           &fr_cmd_chat.table,
+                                           &fr_cmd_bench.table,
+                                           &fr_cmd_tune.table,
+                                           &fr_cmd_curve.table,
+                                           &fr_cmd_accuracy.table,
+                                           &fr_cmd_similarity.table,
+                                           &fr_cmd_distill.table,
+                                           &fr_cmd_capture.table,
+                                           &fr_cmd_train.table,
+                                           &fr_cmd_perplexity.table,
+                                           &fr_cmd_logits.table,
+                                           &fr_cmd_tokenize.table,
+                                           &fr_cmd_detokenize.table,
+                                           &fr_cmd_inspect.table,
+                                           &fr_cmd_datastore.table,
+                                           &fr_cmd_man.table,
+                                           &fr_cmd_completion.table,
+                                           NULL};
 
 const fr_program fr_cmd_program = {
     .name = "forerun",

@@ -323,15 +323,6 @@ static fr_status read_flag(bool *to, const char *option, const char *value, fr_e
     return st;
 }
 
-static fr_status read_lambda(float *to, const char *value, fr_error *err) {
-    char *end;
-    const float v = strtof(value, &end);
-    if (!*value || *end || !(v >= 0 && v <= 4))
-        return fr_fail(err, FR_EARG, "draft option lambda: expected 0 to 4, found '%.40s'", value);
-    *to = v;
-    return FR_OK;
-}
-
 static fr_status read_mode(fr_reuse_mode *to, const char *value, fr_error *err) {
     for (int i = 0; i <= FR_REUSE_AUTO; i++)
         if (!strcmp(value, MODES[i])) {
@@ -348,7 +339,7 @@ static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     const char *value = strchr(option, '=');
     value = value ? value + 1 : "";
     if (!strncmp(option, "mode=", 5)) return read_mode(&d->mode, value, err);
-    if (!strncmp(option, "lambda=", 7)) return read_lambda(&d->lambda, value, err);
+    if (!strncmp(option, "lambda=", 7)) return fr_drafter_real(&d->lambda, option, 0, 4, err);
     if (!strncmp(option, "candidates=", 11))
         return read_int(&d->candidates, option, value, 1, FR_SHORTLIST_MOST, err);
     if (!strncmp(option, "iterative=", 10)) return read_flag(&d->iterative, option, value, err);

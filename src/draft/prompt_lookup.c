@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "draft/registry.h"
 #include "draft/voices.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -168,24 +167,10 @@ static const fr_drafter_ops OPS = {.name = "prompt-lookup",
                                    .close = close_lookup};
 
 static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *err) {
-    char *end;
-    const char *value = strchr(option, '=');
-    if (value && !strncmp(option, "min-score=", 10)) {
-        float v = strtof(value + 1, &end);
-        if (*end || end == value + 1 || !(v >= 0 && v <= 1))
-            return fr_fail(err, FR_EARG, "draft option min-score: expected 0 to 1, found '%.40s'",
-                           value + 1);
-        d->voices.least = v;
-        return FR_OK;
-    }
-    if (value && !strncmp(option, "matches=", 8)) {
-        long v = strtol(value + 1, &end, 10);
-        if (*end || v < 1 || v > MAX_PLACES)
-            return fr_fail(err, FR_EARG, "draft option matches: expected 1 to %d, found '%.40s'",
-                           MAX_PLACES, value + 1);
-        d->most_places = (int)v;
-        return FR_OK;
-    }
+    if (!strncmp(option, "min-score=", 10))
+        return fr_drafter_real(&d->voices.least, option, 0, 1, err);
+    if (!strncmp(option, "matches=", 8))
+        return fr_drafter_number(&d->most_places, option, 1, MAX_PLACES, err);
     return fr_fail(err, FR_EARG,
                    "draft option '%.60s': prompt-lookup has min-score=P and matches=N", option);
 }

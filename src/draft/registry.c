@@ -27,6 +27,15 @@ static const struct {
       false},
      1,
      fr_lookahead_open},
+    {{"rest", "retrieval from a datastore of texts", "a datastore of forerun datastore",
+      "span=N        longest span of last tokens that is looked up, 1 to 16 (default 16)\n"
+      "least-span=N  shortest one, 1 to 16 (default 2)\n"
+      "retrieved=N   continuations counted, 1 to 5000 (default 1000)\n"
+      "depth=N       tokens of a continuation, 1 to 63 (default 10)\n"
+      "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.01)\n",
+      false},
+     1,
+     fr_rest_open},
     {{"draft-model", "a second, smaller model with the same vocabulary",
       "a GGUF model of the target's vocabulary",
       "tree=SHAPE    chain, beam, sequoia or auto (default: chain)\n"
@@ -122,6 +131,17 @@ fr_status fr_drafter_number(int *to, const char *option, int least, int most, fr
         return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
                        (int)(value - option - 1), option, least, most, value);
     *to = (int)v;
+    return FR_OK;
+}
+
+fr_status fr_drafter_real(float *to, const char *option, int least, int most, fr_error *err) {
+    const char *value = strchr(option, '=') + 1;
+    char *end;
+    const float v = strtof(value, &end);
+    if (end == value || *end || !(v >= (float)least && v <= (float)most))
+        return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
+                       (int)(value - option - 1), option, least, most, value);
+    *to = v;
     return FR_OK;
 }
 

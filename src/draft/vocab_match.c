@@ -1,4 +1,6 @@
 #include "draft/vocab_match.h"
+#include "gguf/hash.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,4 +36,18 @@ int fr_vocab_match(const fr_tokenizer *target, const fr_tokenizer *draft, fr_err
         return -1;
     }
     return both;
+}
+
+void fr_vocab_name(const fr_tokenizer *t, char hex[FR_VOCAB_NAME]) {
+    fr_hash h;
+    fr_hash_open(&h, 0);
+    for (int32_t id = 0; id < fr_tokenizer_size(t); id++) {
+        size_t bytes;
+        const char *text = fr_token_bytes(t, id, &bytes);
+        const uint64_t head[2] = {(uint64_t)id << 1 | fr_token_is_control(t, id), bytes};
+        if (fr_token_type_of(t, id) == FR_TOKEN_UNUSED) continue;
+        fr_hash_add(&h, head, sizeof head);
+        fr_hash_add(&h, text, bytes);
+    }
+    snprintf(hex, FR_VOCAB_NAME, "%016" PRIx64, fr_hash_value(&h));
 }

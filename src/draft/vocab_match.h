@@ -8,4 +8,9 @@
 // the other. Returns n; or -1 with FR_EUNSUP in *err, naming the first id that differs.
 int fr_vocab_match(const fr_tokenizer *target, const fr_tokenizer *draft, fr_error *err);
 
+// A name for what the ids of a vocabulary mean, in hexadecimal digits: a hash of all tokens but the
+// fillers. Vocabularies of the same name are the same.
+enum { FR_VOCAB_NAME = 17 };
+void fr_vocab_name(const fr_tokenizer *t, char hex[FR_VOCAB_NAME]);
+
 #endif

@@ -6,9 +6,10 @@
 // the best estimated next node. Nothing here can fail.
 #ifndef FR_DRAFT_VOICES_H
 #define FR_DRAFT_VOICES_H
+#include "draft/candidates.h"
 #include "tree/hits.h"
 
-enum { FR_VOICES = 64, FR_VOICES_WAITING = 512 };
+enum { FR_VOICES = 64 };
 
 // How a guess stands among those for its place.
 typedef enum fr_vote {
@@ -19,14 +20,6 @@ typedef enum fr_vote {
     FR_VOTES
 } fr_vote;
 
-typedef struct fr_voice_guess { // not in the tree yet
-    uint64_t voices;            // bit set: they say so
-    float score;
-    int32_t id;
-    int16_t node; // it hangs under
-    uint8_t kind, rank;
-} fr_voice_guess;
-
 typedef struct fr_voices {
     int n; // 0..FR_VOICES, the best first
     // What a voice says `depth` tokens on (0: after the root), once all before was right; -1: no
@@ -35,8 +28,7 @@ typedef struct fr_voices {
     int (*kind)(const void *user, uint64_t voices, int depth, fr_vote vote);
     const void *user;
     float least; // score of a node that is worth a place
-    int n_waiting;
-    fr_voice_guess waiting[FR_VOICES_WAITING]; // guesses that stand in line
+    fr_candidates line;
 } fr_voices;
 
 // Adds to the tree, as drafter `part`, what the voices say.

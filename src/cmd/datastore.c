@@ -1,0 +1,84 @@
+// datastore.c — `datastore`: texts to the file that the drafter `rest` retrieves from.
+#include "base/clock.h"
+#include "base/save.h"
+#include "cmd/datastore_texts.h"
+#include <string.h>
+
+static bool told(void *user, const char *what, uint64_t done, uint64_t total) {
+    fr_progress_show(user, what, done, total);
+    return !fr_cmd_interrupted();
+}
+
+static int print(const fr_cmd_args *args, const fr_datastore_texts *t, double seconds) {
+    const fr_datastore_writer *w = t->to;
+    const uint64_t tokens = w->n_ids - w->n_texts - 1; // without the marks
+    if (args->json)
+        return fr_cmd_print_json(json_pack(
+            "{s:o, s:I, s:I, s:I, s:I, s:i, s:s, s:f, s:I}", "store",
+            fr_cmd_json_text(args->output, strlen(args->output)), "texts", (json_int_t)w->n_texts,
+            "tokens", (json_int_t)tokens, "places", (json_int_t)w->n_places, "bytes",
+            (json_int_t)w->file.n, "skipped_files", t->skipped, "vocabulary", w->vocab, "seconds",
+            seconds, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+    if (args->quiet) return FR_EXIT_DONE;
+    fprintf(stderr, "%llu texts, %llu tokens, %.1f MB in %.1f s", (unsigned long long)w->n_texts,
+            (unsigned long long)tokens, (double)w->file.n / 1e6, seconds);
+    if (t->skipped) fprintf(stderr, "; %d files that are no text were left out", t->skipped);
+    fputc('\n', stderr);
+    return FR_EXIT_DONE;
+}
+
+static fr_status build(fr_datastore_texts *t, const fr_cmd_args *args, fr_error *err) {
+    fr_status st = fr_save_check(args->output, err); // before the work
+    if (!st) st = fr_datastore_texts_open(t, args->model, err);
+    if (!st) st = fr_datastore_writer_open(t->to, t->text.tokenizer, err);
+    if (!st) st = fr_datastore_texts_add(t, args->data, err);
+    fr_progress_clear(t->bar);
+    fr_progress_open(t->bar, args->quiet ? NULL : stderr, "million steps", 1e6);
+    if (!st) st = fr_datastore_writer_finish(t->to, args->output, told, t->bar, err);
+    fr_progress_clear(t->bar);
+    return st;
+}
+
+static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
+    (void)parsed;
+    if (!args->model) return fr_cmd_usage("datastore", "-m: a model FILE is needed");
+    if (!args->data) return fr_cmd_usage("datastore", "--data: a FILE or a folder is needed");
+    if (!args->output) return fr_cmd_usage("datastore", "-o: a FILE for the store is needed");
+    fr_progress bar;
+    fr_datastore_writer writer = {0};
+    fr_datastore_texts texts = {.chat_template = args->chat_template, .to = &writer, .bar = &bar};
+    fr_error err = {0};
+    const double start = fr_seconds();
+    fr_progress_open(&bar, args->quiet ? NULL : stderr, "tokens", 1);
+    const fr_status st = build(&texts, args, &err);
+    const int code = st ? fr_cmd_fail(&err) : print(args, &texts, fr_seconds() - start);
+    fr_datastore_texts_close(&texts);
+    fr_datastore_writer_close(&writer);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"data",   0,   FR_OPT_FILE, AT(data),   "FILE|DIR,...", NULL, NULL, "texts: folders of shards ('distill --capture'), other folders with all files below them, *.jsonl of {\"messages\":[...]} or {\"text\":\"...\"}, plain text; files plain or packed by gzip", 0, 0, NULL},
+    {"output", 'o', FR_OPT_FILE, AT(output), "STORE", NULL, NULL, "the datastore, 8 bytes a token", 0, 0, NULL},
+    {"chat-template", 0, FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"Texts", options};
+
+const fr_cmd fr_cmd_datastore = {
+    {.name = "datastore",
+     .summary = "make a datastore of texts, from which 'rest' drafts",
+     .about =
+         "Turns texts into token ids and sorts every place in them by the tokens before it, so "
+         "that the drafter rest:STORE finds in microseconds what followed the last tokens "
+         "there. Best are texts of the kind that the model writes: its own answers ('distill'), "
+         "or the code that it is to go on with. A store belongs to a vocabulary, and serves "
+         "all models that have it; drafts are only guesses, so no text in it changes an "
+         "answer.\n\n"
+         "Building takes 20 bytes of memory a token. The file is written whole or not at all; "
+         "any number of processes may use it at once.",
+     .example = "forerun datastore -m models/smollm2-135m.gguf --data answers.jsonl -o answers.frd",
+     .groups = {&group, &fr_cmd_file_options, &fr_cmd_output_options}},
+    run};

@@ -95,16 +95,16 @@ static uint32_t first_not_below(const fr_datastore *s, uint32_t begin, uint32_t 
     return begin;
 }
 
-bool fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int least, int most,
-                       fr_datastore_match *out) {
+int fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int most,
+                      fr_datastore_match match[FR_DATASTORE_ORDER]) {
     uint32_t begin = 0, end = s->n_places;
-    *out = (fr_datastore_match){0};
-    for (int span = 1; span <= most && span <= n; span++) {
-        const int32_t id = ids[n - span];
-        begin = first_not_below(s, begin, end, (uint32_t)span, id);
-        end = first_not_below(s, begin, end, (uint32_t)span, id + 1);
+    int span = 0;
+    while (span < most && span < n) {
+        const int32_t id = ids[n - span - 1];
+        begin = first_not_below(s, begin, end, (uint32_t)span + 1, id);
+        end = first_not_below(s, begin, end, (uint32_t)span + 1, id + 1);
         if (begin == end) break;
-        if (span >= least) *out = (fr_datastore_match){begin, end, span};
+        match[span++] = (fr_datastore_match){begin, end};
     }
-    return out->span > 0;
+    return span;
 }

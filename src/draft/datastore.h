@@ -38,15 +38,15 @@ void fr_datastore_close(fr_datastore *s); // {0} is fine
 // Whether bytes begin as a store does, of any version.
 bool fr_datastore_is(const void *data, size_t bytes);
 
-typedef struct fr_datastore_match { // places [begin, end) stand behind the last `span` tokens
+typedef struct fr_datastore_match { // places [begin, end)
     uint32_t begin, end;
-    int span;
 } fr_datastore_match;
 
-// The places behind the longest span, of `most` to `least` tokens (1 <= least <= most <=
-// FR_DATASTORE_ORDER), that the last of ids[0..n) are. False: there is none.
-bool fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int least, int most,
-                       fr_datastore_match *out);
+// For every span of the last tokens of ids[0..n), the places behind it: match[k] has those behind
+// the last k + 1 tokens, a part of match[k - 1]. How many spans, of up to `most`
+// (1..FR_DATASTORE_ORDER) tokens, stand anywhere; 0: not even the last token.
+int fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int most,
+                      fr_datastore_match match[FR_DATASTORE_ORDER]);
 
 // The id that stands `ahead` tokens (0: the first) behind a place, or FR_DATASTORE_MARK at the
 // text's end. Only meaningful where no mark stands before it.

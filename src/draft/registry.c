@@ -29,8 +29,8 @@ static const struct {
      fr_lookahead_open},
     {{"rest", "retrieval from a datastore of texts", "a datastore of forerun datastore",
       "span=N        longest span of last tokens that is looked up, 1 to 16 (default 16)\n"
-      "least-span=N  shortest one, 1 to 16 (default 2)\n"
-      "retrieved=N   continuations counted, 1 to 5000 (default 1000)\n"
+      "least-span=N  shortest one, 1 to 16 (default 1)\n"
+      "retrieved=N   continuations counted, 1 to 5000 (default 256)\n"
       "depth=N       tokens of a continuation, 1 to 63 (default 10)\n"
       "min-score=P   least estimated probability of a candidate, 0 to 1 (default 0.01)\n",
       false},

@@ -1,0 +1,333 @@
+// datastore: the store holds the texts of whatever it is given, and no end of the work leaves half
+// a file.
+#include "base/alloc.h"
+#include "cmd/program.h"
+#include "cmd/text.h"
+#include "draft/datastore.h"
+#include "support/tiny_model.h"
+#include "train/shard.h"
+#include "json/messages.h"
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+static said got;
+static fr_cmd_text text;
+
+static const char *in_dir(const char *name) {
+    static char path[8][128];
+    static int at;
+    at = (at + 1) % 8;
+    snprintf(path[at], sizeof path[at], "%s/%s", dir, name);
+    return path[at];
+}
+
+static void write_file(const char *name, const char *bytes, size_t n, bool packed) {
+    gzFile f = gzopen(in_dir(name), packed ? "wb" : "wT");
+    assert_non_null(f);
+    assert_int_equal(gzwrite(f, bytes, (unsigned)n), n);
+    gzclose(f);
+}
+
+static void write_text(const char *name, const char *words, bool packed) {
+    write_file(name, words, strlen(words), packed);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    strcpy(dir, "datastore-XXXXXX");
+    if (!mkdtemp(dir)) return 1;
+    const fr_tiny_options options = {.n_ctx = 512, .n_layer = 1};
+    if (fr_tiny_write(&options, in_dir("model.gguf"), &err)) return 1;
+    return fr_cmd_text_open(&text, in_dir("model.gguf"), &err) ||
+           fr_cmd_text_template(&text, NULL, &err);
+}
+
+static int tear_down(void **state) {
+    char line[96];
+    (void)state;
+    fr_cmd_text_close(&text);
+    snprintf(line, sizeof line, "rm -rf %s", dir);
+    return system(line);
+}
+
+static int build(const char *data, const char *store) {
+    char line[1024];
+    snprintf(line, sizeof line, "datastore -m %s --data %s -o %s --json", in_dir("model.gguf"),
+             data, in_dir(store));
+    return run_line(&got, line);
+}
+
+static json_int_t told(const char *key) {
+    json_t *root = json_loads(got.out, 0, NULL);
+    assert_non_null(root);
+    const json_int_t value = json_integer_value(json_object_get(root, key));
+    json_decref(root);
+    return value;
+}
+
+// The text of number i of the store is these ids.
+static void expect_text(const char *store, int i, const fr_ids *want) {
+    fr_datastore s;
+    fr_error err = {0};
+    uint32_t at = 1;
+    if (fr_datastore_open(&s, in_dir(store), &err)) fail_msg("%s", err.text);
+    for (; i > 0; at++)
+        i -= s.ids[at] == FR_DATASTORE_MARK;
+    assert_true(at + want->n < s.n_ids);
+    assert_memory_equal(s.ids + at, want->data, want->n * sizeof *want->data);
+    assert_int_equal(s.ids[at + want->n], FR_DATASTORE_MARK);
+    fr_datastore_close(&s);
+}
+
+static void expect_plain(const char *store, int i, const char *words) {
+    fr_ids ids = {0};
+    fr_error err;
+    assert_int_equal(fr_tokenizer_encode(text.tokenizer, words, strlen(words), 0, &ids, &err), 0);
+    expect_text(store, i, &ids);
+    fr_ids_free(&ids);
+}
+
+static void expect_chat(const char *store, int i, const char *messages) {
+    fr_json_chat chat;
+    fr_chat_text rendered = {0};
+    fr_ids ids = {0};
+    fr_error err;
+    assert_int_equal(fr_json_chat_parse(&chat, messages, strlen(messages), &err), 0);
+    chat.request.add_generation_prompt = false;
+    assert_int_equal(fr_cmd_text_chat(&text, &chat.request, true, &rendered, &ids, &err), 0);
+    expect_text(store, i, &ids);
+    fr_json_chat_close(&chat);
+    fr_chat_text_close(&rendered);
+    fr_ids_free(&ids);
+}
+
+// ---------------------------------------------------------------- what goes in
+
+#define CHAT                                                                                       \
+    "[{\"role\":\"user\",\"content\":\"What is it?\"},"                                            \
+    "{\"role\":\"assistant\",\"content\":\"It is the wind.\"}]"
+
+static void files_of_every_kind_are_read(void **state) {
+    static const char lines[] =
+        "{\"id\":\"a\",\"messages\":" CHAT "}\n\n{\"text\":\"the wind and the sea\"}\n";
+    char data[512];
+    (void)state;
+    write_text("a.jsonl", lines, false);
+    write_text("b.jsonl.gz", lines, true);
+    write_text("c.txt", "the end of the wind <|im_end|>", false);
+    write_text("d.gz", "and the wind", true);
+    snprintf(data, sizeof data, "%s,%s,%s,%s", in_dir("a.jsonl"), in_dir("b.jsonl.gz"),
+             in_dir("c.txt"), in_dir("d.gz"));
+    if (build(data, "files.frd")) fail_msg("%s", got.err);
+    assert_int_equal(told("texts"), 6);
+    assert_int_equal(told("skipped_files"), 0);
+    for (int i = 0; i < 4; i += 2) {
+        expect_chat("files.frd", i, CHAT);
+        expect_plain("files.frd", i + 1, "the wind and the sea");
+    }
+    expect_plain("files.frd", 4, "the end of the wind <|im_end|>"); // as text, no turn's end
+    expect_plain("files.frd", 5, "and the wind");
+}
+
+static void folders_give_all_their_texts_in_order(void **state) {
+    static const char binary[] = "no\0text";
+    (void)state;
+    mkdir(in_dir("folder"), 0777);
+    mkdir(in_dir("folder/b"), 0777);
+    mkdir(in_dir("folder/.hidden"), 0777);
+    write_text("folder/c.txt", "third text here", false);
+    write_text("folder/a.md", "first text here", false);
+    write_text("folder/b/x.py", "def second(): pass", false);
+    write_text("folder/.hidden/x.txt", "not this text", false);
+    write_text("folder/.also", "nor this text", false);
+    write_file("folder/d.bin", binary, sizeof binary, false);
+    if (build(in_dir("folder"), "folder.frd")) fail_msg("%s", got.err);
+    assert_int_equal(told("texts"), 3);
+    assert_int_equal(told("skipped_files"), 1);
+    expect_plain("folder.frd", 0, "first text here");
+    expect_plain("folder.frd", 1, "def second(): pass");
+    expect_plain("folder.frd", 2, "third text here");
+    struct stat s;
+    assert_int_equal(stat(in_dir("folder.frd"), &s), 0);
+    assert_int_equal(told("bytes"), s.st_size);
+}
+
+// Answers and states of the target, as distill captures them.
+static void shards_give_their_conversations(void **state) {
+    char line[1024];
+    fr_shards *shards;
+    fr_error err;
+    (void)state;
+    write_text("prompts.jsonl",
+               "{\"id\":\"p\",\"messages\":[{\"role\":\"user\",\"content\":\"Why?\"}]}\n"
+               "{\"id\":\"q\",\"messages\":[{\"role\":\"user\",\"content\":\"How so?\"}]}\n",
+               false);
+    snprintf(line, sizeof line, "distill -m %s -t 1 --prompts %s --capture %s -n 20 --quiet",
+             in_dir("model.gguf"), in_dir("prompts.jsonl"), in_dir("states"));
+    if (run_line(&got, line)) fail_msg("%s", got.err);
+    if (build(in_dir("states"), "states.frd")) fail_msg("%s", got.err);
+    assert_int_equal(told("texts"), 2);
+    assert_int_equal(fr_shards_open(&shards, in_dir("states"), NULL, &err), 0);
+    for (int i = 0; i < 2; i++) {
+        fr_sample s;
+        fr_shards_sample(shards, i, &s);
+        const fr_ids ids = {(int32_t *)s.ids, (size_t)s.n + 1, 0};
+        expect_text("states.frd", i, &ids);
+    }
+    fr_shards_close(shards);
+    snprintf(line, sizeof line, "run -m %s -t 1 -p Why? -n 20 --drafter %s:%s --json",
+             in_dir("model.gguf"), "rest", in_dir("states.frd"));
+    if (run_line(&got, line)) fail_msg("%s", got.err);
+    json_t *with = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);
+    assert_true(json_integer_value(json_object_get(with, "passes")) < 20); // it knows the answer
+    snprintf(line, sizeof line, "run -m %s -t 1 -p Why? -n 20 --drafter none --json",
+             in_dir("model.gguf"));
+    if (run_line(&got, line)) fail_msg("%s", got.err);
+    json_t *without = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);
+    assert_true(json_equal(json_object_get(with, "tokens"), json_object_get(without, "tokens")));
+    json_decref(with);
+    json_decref(without);
+}
+
+// ---------------------------------------------------------------- how it ends
+
+static void write_large(const char *name) {
+    const size_t n = 1 << 20;
+    char *words = malloc(n);
+    uint32_t r = 1;
+    for (size_t i = 0; i < n; i++) {
+        r = r * 1664525 + 1013904223;
+        words[i] = r >> 28 ? (char)('a' + (r >> 24) % 7) : ' ';
+    }
+    write_file(name, words, n, false);
+    free(words);
+}
+
+static int files_in(const char *folder) {
+    int n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static pid_t start_build(const char *data, const char *store) {
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child) return child;
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(127);
+    execl(FR_PROGRAM, "forerun", "datastore", "-m", in_dir("model.gguf"), "--data", data, "-o",
+          store, (char *)NULL);
+    _exit(127);
+}
+
+// The store at all times is the one before, or the whole new one.
+static void killed_at_any_time_it_is_whole(void **state) {
+    int old = 0, new = 0;
+    (void)state;
+    write_large("large.txt");
+    mkdir(in_dir("killed"), 0777);
+    srand((unsigned)getpid());
+    print_message("seed %d\n", (int)getpid());
+    for (int i = 0; i < 12 || (!new &&i < 40); i++) {
+        fr_datastore s;
+        fr_error err = {0};
+        int status;
+        if (build(in_dir("c.txt"), "killed/s.frd")) fail_msg("%s", got.err);
+        const pid_t child = start_build(in_dir("large.txt"), in_dir("killed/s.frd"));
+        usleep((useconds_t)(rand() % (i < 12 ? 1500 : 8000)) * 1000);
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        if (fr_datastore_open(&s, in_dir("killed/s.frd"), &err)) fail_msg("%s", err.text);
+        *(s.bytes < 10000 ? &old : &new) += 1;
+        fr_datastore_close(&s);
+    }
+    assert_true(old > 0);
+}
+
+static void an_interrupt_leaves_nothing(void **state) {
+    char line[1024];
+    (void)state;
+    mkdir(in_dir("stopped"), 0777);
+    snprintf(line, sizeof line, "datastore -m %s --data %s -o %s", in_dir("model.gguf"),
+             in_dir("large.txt"), in_dir("stopped/s.frd"));
+    run_with(&got, line, "", 0, 100, NULL);
+    if (!got.code) return; // this machine was faster than the signal
+    assert_int_equal(got.code, 130);
+    assert_int_equal(files_in(in_dir("stopped")), 0);
+}
+
+static void a_full_disk_is_a_sentence(void **state) {
+    struct rlimit before;
+    (void)state;
+    mkdir(in_dir("full"), 0777);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit little = {4096, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const int code = build(in_dir("large.txt"), "full/s.frd");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(code, 1);
+    assert_int_equal(lines_in(got.err), 1);
+    assert_non_null(strstr(got.err, "full/s.frd"));
+    assert_int_equal(files_in(in_dir("full")), 0);
+}
+
+static void bad_requests_say_why(void **state) {
+    static const struct {
+        const char *line, *why;
+        int code;
+    } bad[] = {
+        {"datastore --data x -o y", "-m", 2},
+        {"datastore -m model.gguf -o y", "--data", 2},
+        {"datastore -m model.gguf --data x", "-o", 2},
+        {"datastore -m model.gguf --data nowhere.txt -o y", "nowhere.txt", 1},
+        {"datastore -m model.gguf --data empty.txt -o y", "y: no text", 1},
+        {"datastore -m model.gguf --data bad.jsonl -o y", "bad.jsonl, line 2", 1},
+        {"datastore -m model.gguf --data worse.jsonl -o y", "worse.jsonl, line 1", 1},
+        {"datastore -m model.gguf --data cut.txt.gz -o y", "cut.txt.gz", 1},
+        {"datastore -m model.gguf --data empty.txt -o nowhere/y", "nowhere/y", 1},
+        {"datastore -m none.gguf --data empty.txt -o y", "none.gguf", 1},
+        {"run -m model.gguf -p x --drafter rest", "rest", 2},
+        {"run -m model.gguf -p x --drafter rest:empty.txt", "not a datastore", 1},
+    };
+    char here[4096], line[512];
+    (void)state;
+    write_text("empty.txt", "", false);
+    write_text("bad.jsonl", "{\"text\":\"a b\"}\n{\"texts\":1}\n", false);
+    write_text("worse.jsonl", "{\"messages\":[{\"role\":7}]}\n", false);
+    write_text("cut.txt.gz", "\x1f\x8b\x08", false);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(dir), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(line, sizeof line, "%s", bad[i].line);
+        run_line(&got, line);
+        if (got.code != bad[i].code || !strstr(got.err, bad[i].why) ||
+            (got.code == 1 && lines_in(got.err) != 1) || access("y", F_OK) == 0)
+            fail_msg("%s: exit %d, %s", bad[i].line, got.code, got.err);
+    }
+    assert_int_equal(chdir(here), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files_of_every_kind_are_read),
+                                       cmocka_unit_test(folders_give_all_their_texts_in_order),
+                                       cmocka_unit_test(shards_give_their_conversations),
+                                       cmocka_unit_test(killed_at_any_time_it_is_whole),
+                                       cmocka_unit_test(an_interrupt_leaves_nothing),
+                                       cmocka_unit_test(a_full_disk_is_a_sentence),
+                                       cmocka_unit_test(bad_requests_say_why)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,5 +1,6 @@
 // inspect.c — `inspect`: what a model or a pack holds.
 #include "cmd/inspect_pack.h"
+#include "cmd/inspect_store.h"
 #include "cmd/text.h"
 #include "draft/pack.h"
 #include "model/kv.h"
@@ -208,6 +209,7 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (parsed->n_args && args->model) return fr_cmd_usage("inspect", "FILE and -m: give one");
     fr_gguf *g;
     fr_error err = {0};
+    if (fr_inspect_is_store(path)) return fr_inspect_store(args, path);
     if (fr_gguf_open(&g, path, &err)) return fr_cmd_fail(&err);
     int code = FR_EXIT_DONE;
     if (args->json)
@@ -220,12 +222,13 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 const fr_cmd fr_cmd_inspect = {
     {.name = "inspect",
-     .summary = "show what a model or a pack holds",
-     .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
-              "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
-              "text and how it was trained. Reads the header and a little of every tensor.\n\nIn "
-              "the JSON "
-              "document a list of more than 64 items is given as its length and its beginning.",
+     .summary = "show what a model, a pack or a datastore holds",
+     .about =
+         "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
+         "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
+         "text and how it was trained; of a datastore, what it is of. Of a GGUF file it reads the "
+         "header and a little of every tensor.\n\nIn the JSON "
+         "document a list of more than 64 items is given as its length and its beginning.",
      .args = "FILE",
      .max_args = 1,
      .example = "forerun inspect models/smollm2-135m.gguf",

@@ -4,7 +4,7 @@
 // the *places*: numbers of the tokens that follow another one of their text, sorted by the tokens
 // before them, the nearest first, up to FR_DATASTORE_ORDER of them. So the places behind a span of
 // tokens lie side by side, and those behind a longer span are a part of those behind a shorter one.
-// [He et al. 2023, REST §3.1: there a suffix array, searched once a span.]
+// [He et al. 2023, REST: there a suffix array, searched once a span.]
 //
 // Opening reads the file once, for its checksum. What is read afterwards is bounded all the same: a
 // store that changes while it is open may say nonsense, never more.

@@ -1,5 +1,5 @@
 // Retrieval: what followed the last tokens in a datastore of texts is proposed.
-// [He et al. 2023, "REST: Retrieval-Based Speculative Decoding", §3]
+// [He et al. 2023, "REST: Retrieval-Based Speculative Decoding"]
 //
 // The longest span of last tokens that stands anywhere in the store is looked up, the root with it;
 // what followed it there makes a trie (continuations.h), which grows into the tree from its best

@@ -198,6 +198,25 @@ static void shards_give_their_conversations(void **state) {
     json_decref(without);
 }
 
+static void inspect_says_what_it_is(void **state) {
+    char line[1024];
+    (void)state;
+    snprintf(line, sizeof line, "inspect %s --json", in_dir("files.frd"));
+    if (run_line(&got, line)) fail_msg("%s", got.err);
+    json_t *root = json_loads(got.out, 0, NULL);
+    const json_t *store = json_object_get(root, "datastore");
+    assert_int_equal(json_integer_value(json_object_get(store, "texts")), 6);
+    assert_int_equal(json_integer_value(json_object_get(store, "vocabulary_size")),
+                     fr_tokenizer_size(text.tokenizer));
+    json_decref(root);
+    snprintf(line, sizeof line, "inspect %s", in_dir("files.frd"));
+    assert_int_equal(run_line(&got, line), 0);
+    assert_non_null(strstr(got.out, "a datastore"));
+    assert_int_equal(truncate(in_dir("files.frd"), 200), 0);
+    assert_int_equal(run_line(&got, line), 1);
+    assert_non_null(strstr(got.err, "files.frd: expected"));
+}
+
 // ---------------------------------------------------------------- how it ends
 
 static void write_large(const char *name) {
@@ -325,6 +344,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(files_of_every_kind_are_read),
                                        cmocka_unit_test(folders_give_all_their_texts_in_order),
                                        cmocka_unit_test(shards_give_their_conversations),
+                                       cmocka_unit_test(inspect_says_what_it_is),
                                        cmocka_unit_test(killed_at_any_time_it_is_whole),
                                        cmocka_unit_test(an_interrupt_leaves_nothing),
                                        cmocka_unit_test(a_full_disk_is_a_sentence),

@@ -1,6 +1,7 @@
 // stores.h — datastores for tests: made of given texts, in a file that the test removes.
 #ifndef FR_TESTS_DRAFT_STORES_H
 #define FR_TESTS_DRAFT_STORES_H
+#include "base/alloc.h"
 #include "draft/datastore_file.h"
 #include "draft/datastore_writer.h"
 #include "support/tiny_model.h"

@@ -1,6 +1,7 @@
 // Memory or a thread that cannot be had, at every single place where one is asked for while an
 // engine and a session open and generate: a status with a sentence or the same tokens as ever,
 // never a crash, and everything given back.
+#include "draft/datastore_writer.h"
 #include "engine/engine.h"
 #include "oom/counted.h"
 #include "support/tiny_model.h"
@@ -59,6 +60,21 @@ static fr_status live(story *s, fr_error *err) {
     return st;
 }
 
+// Of the text that is generated from, so that something is found.
+static void write_store(char *path, const fr_tokenizer *vocabulary) {
+    static const char text[] = "the wind and the wind and the";
+    fr_datastore_writer w;
+    fr_ids ids = {0};
+    fr_error err;
+    close(mkstemp(path));
+    assert_int_equal(fr_tokenizer_encode(vocabulary, text, strlen(text), 0, &ids, &err), FR_OK);
+    assert_int_equal(fr_datastore_writer_open(&w, vocabulary, &err), FR_OK);
+    assert_int_equal(fr_datastore_writer_add(&w, ids.data, ids.n, &err), FR_OK);
+    assert_int_equal(fr_datastore_writer_finish(&w, path, NULL, NULL, &err), FR_OK);
+    fr_datastore_writer_close(&w);
+    fr_ids_free(&ids);
+}
+
 static void write_pack(const char *model, const char *drafter, char *path) {
     static const fr_tiny_pack packs[] = {
         {.kind = FR_PACK_MEDUSA, .type = FR_TYPE_Q8_0},
@@ -74,11 +90,12 @@ static void write_pack(const char *model, const char *drafter, char *path) {
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++)
         if (strstr(drafter, fr_pack_kind_name(packs[i].kind)))
             fr_tiny_pack_write(path, &packs[i], &e->model);
+    if (strstr(drafter, "rest:")) write_store(path, e->tokenizer);
     fr_engine_close(e);
 }
 
 // Fails call 1, 2, 3, ... until a life needs no call that far; `on`: and all calls after it. A
-// drafter that ends in ':' gets the same model as its file, or a pack for it.
+// drafter that ends in ':' gets the same model as its file, or a pack or a store for it.
 static void fail_every_call(const char *arch, const char *drafter, bool low_memory, bool on) {
     char path[] = "oom-XXXXXX", pack[] = "oom-pack-XXXXXX";
     const fr_tiny_options tiny = {.arch = arch, .type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 3};
@@ -136,6 +153,7 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("llama", "ppd:", false, false);
     fail_every_call("qwen2", "prompt-lookup+hidden-transfer:", false, false);
     fail_every_call("llama", "prompt-lookup+chimera:", false, false);
+    fail_every_call("llama", "prompt-lookup+rest:", false, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {

@@ -31,7 +31,7 @@ typedef struct fr_datastore {
 
 // FR_EIO, FR_ENOMEM; FR_EDATA: no store, or a damaged one.
 fr_status fr_datastore_open(fr_datastore *s, const char *path, fr_error *err);
-// The same from memory (4-byte aligned) that outlives *s; `name` is for sentences.
+// The same from memory (8-byte aligned) that outlives *s; `name` is for sentences.
 fr_status fr_datastore_take(fr_datastore *s, const void *data, size_t bytes, const char *name,
                             fr_error *err);
 void fr_datastore_close(fr_datastore *s); // {0} is fine

@@ -64,6 +64,13 @@ static json_t *layers_json(const fr_pack *p) {
     return layers;
 }
 
+static json_t *skip_json(const fr_pack *p) {
+    json_t *skip = json_array();
+    for (int i = 0; skip && i < p->skip_end; i++)
+        if (p->skip[i]) json_array_append_new(skip, json_integer(i));
+    return skip;
+}
+
 static void add_own(json_t *pack, const fr_pack *p) {
     switch (p->kind) {
     case FR_PACK_MEDUSA:
@@ -74,6 +81,10 @@ static void add_own(json_t *pack, const fr_pack *p) {
         return;
     case FR_PACK_HIDDEN_TRANSFER:
         json_object_set_new(pack, "layers", layers_json(p));
+        return;
+    case FR_PACK_LAYER_SKIP:
+        json_object_set_new(pack, "skip", skip_json(p));
+        json_object_set_new(pack, "share", fr_cmd_real((double)p->share));
         return;
     case FR_PACK_CHIMERA:
         json_object_set_new(pack, "variant", json_string(fr_medusa_variant_name(p->variant)));
@@ -115,6 +126,18 @@ static void print_block(const fr_pack *p) {
         printf("; trained %d deep", p->depth);
 }
 
+static void print_sublayers(const fr_pack *p, int first, const char *what) {
+    int n = 0;
+    for (int i = first; i < p->skip_end; i += 2)
+        if (p->skip[i]) printf("%s %d", n++ ? "" : what, i / 2);
+}
+
+static void print_skip(const fr_pack *p) {
+    print_sublayers(p, 0, ", without the attention of layers");
+    print_sublayers(p, 1, ", without the feed-forward of layers");
+    printf("; a drafted token reads %.0f %% of the model", 100 * (double)p->share);
+}
+
 static void print_kind(const fr_pack *p) {
     printf("pack: %s", fr_pack_kind_name(p->kind));
     switch (p->kind) {
@@ -128,6 +151,9 @@ static void print_kind(const fr_pack *p) {
         printf(", %d maps, behind layers", p->depth);
         for (int i = 0; i < p->depth; i++)
             printf(" %d", p->layer[i]);
+        break;
+    case FR_PACK_LAYER_SKIP:
+        print_skip(p);
         break;
     default:
         print_block(p);

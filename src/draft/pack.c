@@ -7,8 +7,8 @@
 
 enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
 
-static const char *const KINDS[FR_PACK_KINDS] = {"medusa", "eagle",           "hidden-state",
-                                                 "ppd",    "hidden-transfer", "chimera"};
+static const char *const KINDS[FR_PACK_KINDS] = {
+    "medusa", "eagle", "hidden-state", "ppd", "hidden-transfer", "chimera", "layer-skip"};
 static const char *const ENCODERS[FR_PACK_ENCODERS] = {"wide", "residual", "layers"};
 static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
 enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
@@ -60,8 +60,8 @@ static fr_status take_kind(fr_pack *p, fr_error *err) {
     }
     return fr_fail(err, FR_EUNSUP,
                    "general.architecture: expected forerun-medusa, forerun-eagle, "
-                   "forerun-hidden-state, forerun-ppd, forerun-hidden-transfer or forerun-chimera, "
-                   "found '%.*s'",
+                   "forerun-hidden-state, forerun-ppd, forerun-hidden-transfer, forerun-chimera or "
+                   "forerun-layer-skip, found '%.*s'",
                    arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
 }
 
@@ -230,6 +230,30 @@ static fr_status take_chimera(fr_pack *p, fr_error *err) {
     return FR_OK;
 }
 
+// Sublayers that a draft leaves out, ascending: 2 l is the attention of layer l, 2 l + 1 its
+// feed-forward.
+static fr_status take_skip(fr_pack *p, fr_error *err) {
+    const fr_gguf_kv *a;
+    fr_status st = fr_gguf_get_array(p->gguf, "forerun.skip", FR_GGUF_INTS, &a, err);
+    if (st) return st;
+    for (uint64_t i = 0; i < a->count; i++) {
+        const int64_t at = fr_gguf_item_i64(a, i);
+        if (at < p->skip_end || at >= 2 * FR_MAX_LAYERS)
+            return fr_fail(err, FR_EDATA, "forerun.skip: expected %d to %d, found %lld at %llu",
+                           p->skip_end, 2 * FR_MAX_LAYERS - 1, (long long)at,
+                           (unsigned long long)i);
+        p->skip[at] = 1;
+        p->skip_end = (int)at + 1;
+        p->n_skip++;
+    }
+    if (!p->n_skip) return fr_fail(err, FR_EDATA, "forerun.skip: expected sublayers, found none");
+    if ((st = fr_gguf_get_f32(p->gguf, "forerun.share", &p->share, err))) return st;
+    if (!(p->share > 0 && p->share <= 1))
+        return fr_fail(err, FR_EDATA, "forerun.share: expected above 0 and up to 1, found %g",
+                       (double)p->share);
+    return FR_OK;
+}
+
 static fr_status take_own(fr_pack *p, fr_error *err) {
     switch (p->kind) {
     case FR_PACK_MEDUSA:
@@ -239,6 +263,8 @@ static fr_status take_own(fr_pack *p, fr_error *err) {
         return take_riders(p, err);
     case FR_PACK_CHIMERA:
         return take_chimera(p, err);
+    case FR_PACK_LAYER_SKIP:
+        return take_skip(p, err);
     default:
         return take_block(p, err);
     }
@@ -396,6 +422,8 @@ static fr_status check_tensors(fr_pack *p, fr_error *err) {
     case FR_PACK_CHIMERA:
         expect_chimera(&c);
         break;
+    case FR_PACK_LAYER_SKIP: // it has no weights
+        break;
     default:
         expect_chain(&c);
     }
@@ -455,6 +483,9 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
     if (p->kind == FR_PACK_HIDDEN_TRANSFER && p->layer[p->depth - 1] >= c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.layers: expected 1 to %d, found %d", c->n_layer - 1,
                        p->layer[p->depth - 1]);
+    if (p->skip_end > 2 * c->n_layer)
+        return fr_fail(err, FR_EDATA, "forerun.skip: expected 0 to %d, found %d",
+                       2 * c->n_layer - 1, p->skip_end - 1);
     return FR_OK;
 }
 

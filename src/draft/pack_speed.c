@@ -29,6 +29,8 @@ static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
         return own_heads ? own : own + (depth - 1) * block_share(p, weights) + depth * head;
     case FR_PACK_EAGLE:
         return depth * (own + head);
+    case FR_PACK_LAYER_SKIP:
+        return depth * (double)p->share;
     case FR_PACK_PPD:
     case FR_PACK_HIDDEN_TRANSFER:
         return head;

@@ -103,6 +103,16 @@ static const struct {
       true},
      3,
      fr_chimera_open},
+    {{"layer-skip", "the model itself with some of its sublayers left out",
+      "a pack of forerun train; else one that is found; else a rule says what is left out",
+      "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "
+      "what\n"
+      "              is accepted\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay, up to 8\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 1)\n",
+      true},
+     4,
+     fr_layer_skip_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

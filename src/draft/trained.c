@@ -62,28 +62,48 @@ static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
     return fr_pack_open_for(&t->pack, file, kind, target, err);
 }
 
-fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
-                          const char *file, const fr_drafter_config *config,
-                          fr_trained_option_fn *option, fr_error *err) {
-    fr_error why = {0};
+static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
+                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              fr_error *err) {
     t->base = (fr_drafter){.ops = ops, .credit = CREDIT, .default_nodes = FR_TRAINED_NODES};
     t->adapt = !config->no_adapt;
-    t->width = FR_BEAM_WIDTH / 2;
+    if (!t->width) t->width = FR_BEAM_WIDTH / 2;
     t->best = -1;
     if (!t->adapt) {
         t->base.default_nodes = PLAIN_NODES;
         t->depth = PLAIN_DEPTH;
     }
-    for (int i = 0; config->options && config->options[i]; i++) {
-        const fr_status st = read_option(t, config->options[i], option, err);
-        if (st) return st;
-    }
-    const fr_status st = open_pack(t, kind, file, config->model, &why);
-    if (st) return fr_fail(err, st, "%s: %s", ops->name, why.text);
+    fr_status st = FR_OK;
+    for (int i = 0; !st && config->options && config->options[i]; i++)
+        st = read_option(t, config->options[i], option, err);
+    return st;
+}
+
+static void take_pack(fr_trained *t) {
     t->ids = t->pack.ids;
     t->n_ids = t->pack.n_draft;
     fr_trained_expect(&t->base.hits, &t->pack.accuracy);
+}
+
+fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
+                          const char *file, const fr_drafter_config *config,
+                          fr_trained_option_fn *option, fr_error *err) {
+    fr_error why = {0};
+    fr_status st = open_options(t, ops, config, option, err);
+    if (st) return st;
+    if ((st = open_pack(t, kind, file, config->model, &why)))
+        return fr_fail(err, st, "%s: %s", ops->name, why.text);
+    take_pack(t);
     return FR_OK;
+}
+
+fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
+                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              fr_error *err) {
+    t->pack = *pack;
+    const fr_status st = open_options(t, ops, config, option, err);
+    if (!st) take_pack(t);
+    return st;
 }
 
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {

@@ -26,7 +26,7 @@ typedef struct fr_trained { // embedded first in a method's own struct
     fr_draft_worth worth;
     fr_beam beam;
     int depth;          // tokens drafted ahead; 0: as many as pay
-    int width;          // of the beam
+    int width;          // of the beam; set before opening where it is not half the widest
     bool adapt, timed;  // timed: a pass of the target was seen, so that pace knows what one takes
     const int32_t *ids; // of the laws' places: the pack's, and
     int n_ids;          // ... as many as a law has, which a method may change
@@ -40,6 +40,10 @@ typedef fr_status fr_trained_option_fn(void *drafter, const char *option, fr_err
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
                           const char *file, const fr_drafter_config *config,
                           fr_trained_option_fn *option, fr_error *err);
+// The same with a pack that no file holds, which is closed with the drafter (fr_trained_close).
+fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
+                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              fr_error *err);
 // How the time of a proposal begins to be reckoned with: bytes of weights that one row reads.
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes);
 void fr_trained_close(fr_trained *t); // a zeroed one is fine

@@ -83,6 +83,7 @@ static const fr_tiny_pack KINDS[] = {
     {.kind = FR_PACK_CHIMERA, .ngram = 3, .type = FR_TYPE_Q8_0},
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .no_residual = true},
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
+    {.kind = FR_PACK_LAYER_SKIP, .skip = 0xb},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -175,7 +176,9 @@ static void any_part_that_is_missing_is_named(void **state) {
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.2.chain.weight"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.3.state.weight"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.1.norm"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"}};
+        {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"},
+        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.skip"},
+        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"}};
     for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
         expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);
 }
@@ -203,6 +206,33 @@ static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
     drop(&b);
     const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_RIDERS + 1};
     expect_refused(begin(&deep), FR_EDATA, "forerun.heads: expected 1 to 7, found 8");
+}
+
+static void sublayers_of_layer_skip_ascend_within_the_target(void **state) {
+    (void)state;
+    static const int32_t falling[] = {2, 1}, twice[] = {2, 2}, high[] = {1, 4};
+    const fr_tiny_pack o = {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.skip"};
+    fr_gguf_writer *w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.skip", falling, 2);
+    expect_refused(w, FR_EDATA, "found 1 at 1");
+    w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.skip", twice, 2);
+    expect_refused(w, FR_EDATA, "found 2 at 1");
+    w = begin(&(fr_tiny_pack){.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"});
+    fr_gguf_writer_f32(w, "forerun.share", 1.5f);
+    expect_refused(w, FR_EDATA, "forerun.share");
+    built b;
+    fr_pack p;
+    fr_error err = {0};
+    w = begin(&o);
+    fr_gguf_writer_i32_array(w, "forerun.skip", high, 2);
+    finish(&b, w);
+    if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
+    assert_true(p.skip[1] && !p.skip[2] && p.skip[4] && p.n_skip == 2);
+    assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA); // of two layers
+    assert_non_null(strstr(err.text, "expected 0 to 3, found 4"));
+    fr_pack_close(&p);
+    drop(&b);
 }
 
 static void a_tensor_too_many_or_of_another_shape_is_refused(void **state) {
@@ -314,6 +344,7 @@ int main(void) {
         cmocka_unit_test(a_whole_pack_opens_and_says_what_it_holds),
         cmocka_unit_test(any_part_that_is_missing_is_named),
         cmocka_unit_test(layers_of_hidden_transfer_ascend_within_the_target),
+        cmocka_unit_test(sublayers_of_layer_skip_ascend_within_the_target),
         cmocka_unit_test(a_tensor_too_many_or_of_another_shape_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(a_draft_vocabulary_of_strange_or_double_ids_is_refused),

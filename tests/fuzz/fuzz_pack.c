@@ -33,6 +33,12 @@ static void bind(const fr_pack *p) {
         if (!fr_pack_tensor(p, "ngram.out.weight")) abort();
         if (!fr_pack_tensor(p, "chimera.1.chain.weight")) abort();
     }
+    if (p->kind == FR_PACK_LAYER_SKIP) {
+        int n = 0;
+        for (int i = 0; i < 2 * FR_MAX_LAYERS; i++)
+            n += p->skip[i];
+        if (n != p->n_skip || n < 1 || !p->skip[p->skip_end - 1]) abort();
+    }
     free(v);
 }
 

@@ -528,6 +528,51 @@ static void skipping_everything_leaves_the_embedding(void **state) {
     close_bench(&b);
 }
 
+// A pass without some sublayers is that of a model in which they add nothing, and leaves nothing
+// behind for other passes.
+static void a_pass_that_skips_is_a_model_whose_sublayers_are_identity(void **state) {
+    (void)state;
+    enum { ROWS = 12, SETS = 3 };
+    static const uint32_t sets[SETS] = {1u << 0 | 1u << 3, 1u << 2 | 1u << 5, 1u << 1 | 1u << 4};
+    static const int parent[ROWS] = {-1, 0, 1, 2, 3, 3, 4, 5, 2, 8, 7, 0};
+    for (int m = 0; m < N_MODELS; m++)
+        for (int s = 0; s < SETS; s++) {
+            fr_tiny_options options = MODELS[m];
+            bench whole, without;
+            uint8_t skip[6];
+            int32_t ids[CTX];
+            fr_row rows[ROWS];
+            const int threads = 1 + (m + s) % 3;
+            const fr_kern *kern = fr_kern_of(FR_ISA_AVX2) && m % 2 ? fr_kern_of(FR_ISA_AVX2)
+                                                                   : fr_kern_of(FR_ISA_SCALAR);
+            open_bench(&whole, &options, kern, threads);
+            options.identity = sets[s];
+            open_bench(&without, &options, kern, threads);
+            fr_test_ids(ids, CTX, whole.o.model.config.n_vocab, 61);
+            for (int r = 0; r < ROWS; r++)
+                rows[r] = fr_row_token(ids[r], parent[r], FR_WANT_LOGITS);
+            for (int i = 0; i < 6; i++)
+                skip[i] = sets[s] >> i & 1;
+            fr_pass pass = {.rows = rows, .n_rows = ROWS, .kv = (fr_kv *[]){&whole.kv}, .n_seq = 1};
+            fr_forward_run(whole.f, &pass);
+            float *before = copy_logits(&whole, fr_forward_logits(whole.f, ROWS - 2));
+            fr_kv_drop_scratch(&whole.kv);
+            pass.skip = skip;
+            fr_forward_run(whole.f, &pass);
+            run_rows(&without, rows, ROWS);
+            for (int r = 0; r < ROWS; r++)
+                assert_same_bits(&whole, fr_forward_logits(whole.f, r),
+                                 fr_forward_logits(without.f, r), "skipped", r);
+            fr_kv_drop_scratch(&whole.kv);
+            pass.skip = NULL;
+            fr_forward_run(whole.f, &pass);
+            assert_same_bits(&whole, fr_forward_logits(whole.f, ROWS - 2), before, "after", 0);
+            free(before);
+            close_bench(&whole);
+            close_bench(&without);
+        }
+}
+
 // A token whose embedding is broken spoils itself and what hangs below it, nobody else: neither its
 // parent nor its sibling, on no instruction set.
 static void a_broken_row_spoils_its_descendants_only(void **state) {
@@ -622,6 +667,7 @@ int main(void) {
         cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
         cmocka_unit_test(forests_of_attached_rows_are_their_definition),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
+        cmocka_unit_test(a_pass_that_skips_is_a_model_whose_sublayers_are_identity),
         cmocka_unit_test(longrope_stretches_long_contexts_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

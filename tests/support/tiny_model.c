@@ -83,7 +83,7 @@ static void add_attention(maker *m, int layer) {
         add_norm(m, NAME("attn_q_norm.weight"), o->head_dim);
         add_norm(m, NAME("attn_k_norm.weight"), o->head_dim);
     }
-    add_matrix(m, NAME("attn_output.weight"), nq, o->d, 1.5f);
+    add_matrix(m, NAME("attn_output.weight"), nq, o->d, o->identity >> 2 * layer & 1 ? 0 : 1.5f);
     if (is(m, "gemma3")) add_norm(m, NAME("post_attention_norm.weight"), o->d);
 }
 
@@ -97,7 +97,8 @@ static void add_ffn(maker *m, int layer) {
         add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
         add_matrix(m, NAME("ffn_up.weight"), o->d, o->d_ff, 1.5f);
     }
-    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, 1.5f);
+    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d,
+               o->identity >> (2 * layer + 1) & 1 ? 0 : 1.5f);
     if (is(m, "gemma3")) add_norm(m, NAME("post_ffw_norm.weight"), o->d);
 }
 #undef NAME

@@ -157,6 +157,16 @@ static void add_riders(maker *m, int d, int depth) {
         fr_gguf_writer_i32_array(m->w, "forerun.layers", layers, (size_t)depth);
 }
 
+static void add_skip(maker *m) {
+    const uint32_t skip = m->o->skip ? m->o->skip : 1;
+    int32_t list[32];
+    size_t n = 0;
+    for (int i = 0; i < 32; i++)
+        if (skip >> i & 1) list[n++] = i;
+    if (!left_out(m, "forerun.skip")) fr_gguf_writer_i32_array(m->w, "forerun.skip", list, n);
+    if (!left_out(m, "forerun.share")) fr_gguf_writer_f32(m->w, "forerun.share", 0.5f);
+}
+
 static void add_ids(maker *m, int n_draft, int n_vocab) {
     int32_t *ids = malloc(sizeof *ids * (size_t)n_draft);
     assert_non_null(ids);
@@ -203,6 +213,8 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
         add_shape(&m, c, d_ff);
         add_block(&m, c, d_ff);
         add_chimera(&m, c, depth, n_draft);
+    } else if (o->kind == FR_PACK_LAYER_SKIP) {
+        add_skip(&m);
     } else {
         add_shape(&m, c, d_ff);
         add_chain(&m, c, d_ff, n_draft);

@@ -1,0 +1,151 @@
+// Drafting with the target's own layers: whatever is left out, the tokens are those of plain
+// decoding; where what is left out adds nothing, the draft is always right.
+#include "draft/drafting.h"
+#include "draft/self_draft.h"
+#include "draft/skip_set.h"
+#include "support/tiny_pack.h"
+#include <stdio.h>
+#include <unistd.h>
+
+enum { CTX = 160, PROMPT = 71, TOKENS = 60 };
+
+static const fr_sampling LAWS[] = {
+    {.temperature = 0},
+    {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
+    {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
+};
+enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+
+static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_pack *pack,
+                      int threads) {
+    open_target(p, target, threads, CTX);
+    strcpy(p->path, "pack-XXXXXX");
+    fr_tiny_pack_write(p->path, pack, &p->target.model);
+    snprintf(p->spec, sizeof p->spec, "%s:%s", fr_pack_kind_name(pack->kind), p->path);
+}
+
+static void close_pair(pair *p) {
+    unlink(p->path);
+    close_target(p);
+}
+
+static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 4};
+
+static const fr_tiny_pack PACKS[] = {{.kind = FR_PACK_LAYER_SKIP, .n_draft = 200, .skip = 0x5a},
+                                     {.kind = FR_PACK_LAYER_SKIP, .n_draft = 256, .skip = 0x10},
+                                     {.kind = FR_PACK_LAYER_SKIP, .skip = 0xff}};
+enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
+
+static const struct {
+    const char *tail;
+    bool no_adapt, adapt;
+    const char *options[4];
+} HOW[] = {{"", true, false, {NULL}},
+           {"", false, true, {NULL}},
+           {"", false, false, {"threshold=0", NULL}},
+           {"", false, false, {"depth=16", "width=16", NULL}},
+           {"+prompt-lookup", true, false, {NULL}},
+           {"+prompt-lookup", false, true, {"min-score=0", "threshold=0.2", NULL}},
+           {"+prompt-lookup", false, true, {"depth=5", "width=3", "min-score=0", NULL}}};
+
+static void any_skip_set_gives_the_tokens_of_plain_decoding(void **state) {
+    (void)state;
+    for (int i = 0; i <= N_PACKS; i++) { // the last one: no pack
+        pair p;
+        int32_t prompt[PROMPT];
+        open_pair(&p, &TARGET, &PACKS[i % N_PACKS], 1 + (i == 0));
+        if (i == N_PACKS) strcpy(p.spec, "layer-skip");
+        fr_test_ids(prompt, PROMPT, 256, 31);
+        for (int law = 0; law < N_LAWS; law++) {
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &LAWS[law], TOKENS, NULL);
+            for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
+                char spec[120];
+                fr_stats stats;
+                snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
+                fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
+                const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
+                                               &LAWS[law], TOKENS, &stats);
+                expect_same(&got, &plain);
+                if (HOW[h].no_adapt)
+                    assert_true(stats.rows >
+                                3 * stats.passes); // the root and four guesses, but near the end
+                fr_drafter_close(d);
+            }
+        }
+        close_pair(&p);
+    }
+}
+
+// What is skipped adds nothing to this target, so a draft is the target's likeliest token: every
+// pass gives the four guesses and its own.
+static void a_draft_without_what_adds_nothing_is_always_right(void **state) {
+    (void)state;
+    fr_tiny_options target = TARGET;
+    target.identity = 0xa6;
+    fr_tiny_pack pack = {.kind = FR_PACK_LAYER_SKIP, .skip = 0xa6};
+    pair p;
+    int32_t prompt[PROMPT];
+    fr_stats stats;
+    open_target(&p, &target, 1, CTX);
+    pack.n_draft = p.target.model.config.n_vocab;
+    close_target(&p);
+    open_pair(&p, &target, &pack, 1);
+    fr_test_ids(prompt, PROMPT, 256, 33);
+    fr_drafter *d = open_drafter(&p, p.spec, true, (const char *[]){"depth=4", NULL});
+    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], TOKENS, &stats);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(stats.accepted[k], TOKENS / 5);
+    assert_int_equal(stats.passes, TOKENS / 5);
+    fr_drafter_close(d);
+    close_pair(&p);
+}
+
+static void strange_options_and_packs_of_others_are_refused(void **state) {
+    (void)state;
+    static const char *const bad[] = {"threshold=1.1", "threshold=", "threshold=x", "tree=chain",
+                                      "depth=0"};
+    const fr_tiny_options other = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 4, .seed = 8};
+    pair p, q;
+    fr_drafter *d;
+    fr_error err;
+    open_pair(&p, &TARGET, &PACKS[0], 1);
+    open_pair(&q, &other, &PACKS[0], 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(try_drafter(&d, &p, p.spec, false, (const char *[]){bad[i], NULL}, &err),
+                         FR_EARG);
+        assert_int_equal(
+            try_drafter(&d, &p, "layer-skip", false, (const char *[]){bad[i], NULL}, &err),
+            FR_EARG);
+    }
+    assert_int_equal(try_drafter(&d, &p, q.spec, false, NULL, &err), FR_EUNSUP);
+    assert_non_null(strstr(err.text, "trained for another model"));
+    close_pair(&q);
+    close_pair(&p);
+}
+
+static void the_rule_leaves_the_first_layers_and_the_last_whole(void **state) {
+    (void)state;
+    pair p;
+    uint8_t skip[2 * 9];
+    static const uint8_t want[2 * 9] = {[6] = 1, [10] = 1, [14] = 1};
+    open_target(&p, &(fr_tiny_options){.n_layer = 9}, 1, CTX);
+    fr_skip_default(&p.target.model, skip);
+    assert_memory_equal(skip, want, sizeof want);
+    // An attention of 64 values, 4 heads on 2, and a feed-forward of 128, in 4 bytes each.
+    assert_int_equal(fr_sublayer_bytes(&p.target.model, 6), 4 * 64 * (64 + 32 + 32 + 64));
+    assert_int_equal(fr_sublayer_bytes(&p.target.model, 7), 4 * 3 * 64 * 128);
+    memset(skip, 1, sizeof skip);
+    assert_true(fr_skip_trunk_share(&p.target.model, skip) == 0);
+    close_target(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_skip_set_gives_the_tokens_of_plain_decoding),
+        cmocka_unit_test(a_draft_without_what_adds_nothing_is_always_right),
+        cmocka_unit_test(strange_options_and_packs_of_others_are_refused),
+        cmocka_unit_test(the_rule_leaves_the_first_layers_and_the_last_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

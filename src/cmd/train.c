@@ -7,6 +7,7 @@ static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method
     fr_status st = fr_training_open(t, args, method, err);
     if (st) return st;
     const bool told = !args->quiet && !t->comm.rank;
+    if (!t->method->open) return fr_training_search(t, err);
     fr_progress_open(&t->bar, told ? stderr : NULL, "steps", 1);
     t->bar.start -= t->train.state.seconds;
     t->points_told = t->train.n_points;
@@ -19,6 +20,11 @@ static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method
 
 static int report(const fr_training *t) {
     if (t->comm.rank) return FR_EXIT_DONE;
+    if (!t->method->open) {
+        if (t->args->json) return fr_cmd_print_json(fr_training_found_json(t));
+        if (!t->args->quiet) fr_training_print_found(t);
+        return FR_EXIT_DONE;
+    }
     if (t->args->json) return fr_cmd_print_json(fr_training_json(t));
     if (!t->args->quiet) fr_training_print(t);
     return FR_EXIT_DONE;
@@ -47,7 +53,8 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
     }
     t->rate = fr_option_given(&fr_cmd_train.table, parsed, "lr") ? args->lr : -1;
     const fr_status st = run(t, args, parsed->args[0], &err);
-    if (!st || (st == FR_EINTR && t->train.state.judgements)) code = report(t);
+    if (!st || (st == FR_EINTR && (t->train.state.judgements || t->found.judged.tried[0] > 0)))
+        code = report(t);
     if (st) code = fr_cmd_fail(&err);
     fr_comm_close(&t->comm, st == FR_EINTR ? 0 : code);
     fr_training_close(t);
@@ -96,7 +103,8 @@ const fr_cmd fr_cmd_train = {
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
          "this one target. DRAFTER is medusa (heads on one hidden state), eagle, hidden-state or "
          "chimera (a block of its own), ppd or hidden-transfer (rows that ride in the target's "
-         "passes). A wrong --set says which settings there are.\n\n"
+         "passes); or layer-skip, where nothing is learned and a search finds which sublayers of "
+         "the target a draft may leave out. A wrong --set says which settings there are.\n\n"
          "A few texts are held out and judged on the way; the pack holds the parameters that were "
          "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
          "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "

@@ -4,8 +4,17 @@
 #include "cmd/cmd.h"
 #include "train/draft_vocab.h"
 #include "train/learners.h"
+#include "train/pack_write.h"
+#include "train/skip_search.h"
 #include "train/sources.h"
 #include "train/train.h"
+
+typedef struct fr_training_found { // by a search (train_skip.c)
+    uint8_t skip[FR_SKIP_MOST];
+    int judgements;
+    double seconds, share, speed; // share and speed: as measured, speed on what was held out
+    fr_tally judged;              // ... its counts; tried[0] 0: nothing was found
+} fr_training_found;
 
 typedef struct fr_training {
     const fr_cmd_args *args;
@@ -31,6 +40,7 @@ typedef struct fr_training {
     double prepared; // ... of which answers took
     fr_progress bar;
     size_t points_told;
+    fr_training_found found;
 } fr_training;
 
 // Opens all of it; `method` is the name on the command line. An error leaves what fr_training_close
@@ -38,6 +48,8 @@ typedef struct fr_training {
 fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
                            fr_error *err);
 void fr_training_close(fr_training *t);
+// What every pack says of how it came to be.
+fr_pack_facts fr_training_facts(const fr_training *t);
 
 // ---------------------------------------------------------------- train_data.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
@@ -48,6 +60,13 @@ fr_status fr_training_taps(const fr_cmd_args *args, int32_t *taps, int *n_taps, 
 // *took: seconds. What an earlier run left is gone on with.
 fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const char *folder,
                               double seconds, double *took, fr_error *err);
+
+// ---------------------------------------------------------------- train_skip.c
+// Of a method that is searched for: checks its settings; searches and writes the pack; tells.
+fr_status fr_training_check_search(const fr_training *t, fr_error *err);
+fr_status fr_training_search(fr_training *t, fr_error *err);
+json_t *fr_training_found_json(const fr_training *t);
+void fr_training_print_found(const fr_training *t);
 
 // ---------------------------------------------------------------- train_report.c
 void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr

@@ -4,7 +4,6 @@
 #include "base/save.h"
 #include "cmd/train.h"
 #include "draft/pack.h"
-#include "train/pack_write.h"
 #include <string.h>
 #include <sys/stat.h>
 
@@ -154,6 +153,7 @@ static void name_training(fr_training *t) {
         n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
 }
 
+// What a learner is given and a search is not stays unsaid.
 static void name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
     const size_t room = sizeof t->command;
@@ -162,11 +162,13 @@ static void name_command(fr_training *t) {
         snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
                  t->sources.name[i]);
     size_t n = (size_t)snprintf(t->command, room,
-                                "forerun train %s -m %s --data %s -o %s --batch-rows %d "
-                                "--accumulate %d --lr %g --depth %d --vocab %d --seed %llu",
+                                "forerun train %s -m %s --data %s -o %s --vocab %d --seed %llu",
                                 t->method->name, fr_path_name(a->model), data,
-                                fr_path_name(a->output), t->batch_rows, a->accumulate, t->rate,
-                                t->learner->depth, t->vocab.n, (unsigned long long)a->seed);
+                                fr_path_name(a->output), t->vocab.n, (unsigned long long)a->seed);
+    if (n < room && t->learner)
+        n += (size_t)snprintf(t->command + n, room - n,
+                              " --batch-rows %d --accumulate %d --lr %g --depth %d", t->batch_rows,
+                              a->accumulate, t->rate, t->learner->depth);
     if (n < room && a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
                               (unsigned long long)a->steps);
@@ -184,22 +186,26 @@ static bool watch(void *user, const fr_train *train) {
     return !fr_cmd_interrupted();
 }
 
+fr_pack_facts fr_training_facts(const fr_training *t) {
+    return (fr_pack_facts){.target_name = t->target.config.name,
+                           .target = t->fingerprint,
+                           .data = (const char *const *)t->sources.name,
+                           .n_data = t->sources.n,
+                           .answers = !t->sources.given ? "own"
+                                      : !t->sources.own ? "given"
+                                                        : "own and given",
+                           .command = t->command};
+}
+
 static fr_status keep(void *user, const fr_train *train, fr_error *err) {
     const fr_training *t = user;
     const fr_train_state *s = &train->state;
-    const fr_pack_facts facts = {.target_name = t->target.config.name,
-                                 .target = t->fingerprint,
-                                 .data = (const char *const *)t->sources.name,
-                                 .n_data = t->sources.n,
-                                 .answers = !t->sources.given ? "own"
-                                            : !t->sources.own ? "given"
-                                                              : "own and given",
-                                 .command = t->command,
-                                 .rows = s->best_rows,
-                                 .steps = s->best_step,
-                                 .seconds = s->best_seconds,
-                                 .loss = s->best_loss,
-                                 .judged = &s->best};
+    fr_pack_facts facts = fr_training_facts(t);
+    facts.rows = s->best_rows;
+    facts.steps = s->best_step;
+    facts.seconds = s->best_seconds;
+    facts.loss = s->best_loss;
+    facts.judged = &s->best;
     return fr_pack_write(t->args->output, t->learner, &facts,
                          t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0, err);
 }
@@ -254,14 +260,18 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     if ((st = open_target(t, err))) return st;
     if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
     st = open_init(t, &init, err);
-    if (!st) st = try_settings(t, &init, err);
+    if (!st) st = t->method->open ? try_settings(t, &init, err) : fr_training_check_search(t, err);
     if (!st) st = open_data(t, err);
     if (!st)
         st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
                              t->fingerprint, t->batch_rows, args->limit_rows, err);
-    if (!st) st = open_learner(t, &init, err);
+    if (!st) st = t->method->open ? open_learner(t, &init, err) : open_vocab(t, &init, err);
     fr_pack_close(&init);
     if (st) return st;
+    if (!t->method->open) {
+        name_command(t);
+        return FR_OK;
+    }
     if (t->rate < 0) t->rate = t->learner->rate;
     name_training(t);
     name_command(t);

@@ -21,6 +21,8 @@ const fr_learner_method fr_learner_methods[] = {
     {"hidden-transfer", fr_learn_transfer_open,
      "points=BASES of a text; layers=A/B/C; start=ridge or identity; step=I alone; masked=0 or 1",
      true, 512},
+    {"layer-skip", NULL, "search=greedy or bayes; places=N in texts; sets=N that bayes tries", true,
+     1024},
     {.name = NULL}};
 
 fr_status fr_learner_find(const fr_learner_method **out, const char *name, fr_error *err) {

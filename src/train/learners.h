@@ -5,10 +5,10 @@
 
 typedef struct fr_learner_method {
     const char *name;
-    fr_learner_open_fn *open;
-    const char *settings; // --set KEY=VALUE: what it knows, in words
-    bool passes;          // runs the target's passes: wants its weights packed and all threads
-    int batch_rows;       // of a batch where nobody says: dear steps want to be many
+    fr_learner_open_fn *open; // NULL: nothing is learned, it is searched for (skip_search.h)
+    const char *settings;     // --set KEY=VALUE: what it knows, in words
+    bool passes;              // runs the target's passes: wants its weights packed and all threads
+    int batch_rows;           // of a batch where nobody says: dear steps want to be many
 } fr_learner_method;
 
 extern const fr_learner_method fr_learner_methods[]; // ends with a name of NULL

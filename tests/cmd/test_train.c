@@ -99,6 +99,10 @@ static void what_is_wrong_is_said(void **state) {
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --init %s/tiny.gguf", 1,
          "general.type"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --given", 2, "--given"},
+        {"train layer-skip -m %s/tiny.gguf --data %s/data -o p --steps 1 --set search=wild", 2,
+         "search=greedy or bayes"},
+        {"train layer-skip -m %s/tiny.gguf --data %s/data -o p --steps 1 --set places=2", 2,
+         "places=4 to 256"},
         // Before files are looked at, let alone answered.
         {"train eagle -m %s/tiny.gguf --data %s/nowhere -o p --steps 1 --set init=x", 2,
          "init=VALUE"},
@@ -290,8 +294,8 @@ static void a_pack_is_what_another_training_begins_with(void **state) {
 // From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
 // model says what it says without.
 static void prompts_become_packs_that_draft(void **state) {
-    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state", "ppd",
-                                          "hidden-transfer"};
+    static const char *const METHODS[] = {"medusa", "eagle",           "hidden-state",
+                                          "ppd",    "hidden-transfer", "layer-skip"};
     (void)state;
     FILE *f = fopen(path_of("prompts.jsonl"), "w");
     assert_non_null(f);

@@ -82,6 +82,9 @@ static void add_own(json_t *pack, const fr_pack *p) {
     case FR_PACK_HIDDEN_TRANSFER:
         json_object_set_new(pack, "layers", layers_json(p));
         return;
+    case FR_PACK_EARLY_EXIT:
+        json_object_set_new(pack, "exit", json_integer(p->exit));
+        return;
     case FR_PACK_LAYER_SKIP:
         json_object_set_new(pack, "skip", skip_json(p));
         json_object_set_new(pack, "share", fr_cmd_real((double)p->share));
@@ -151,6 +154,9 @@ static void print_kind(const fr_pack *p) {
         printf(", %d maps, behind layers", p->depth);
         for (int i = 0; i < p->depth; i++)
             printf(" %d", p->layer[i]);
+        break;
+    case FR_PACK_EARLY_EXIT:
+        printf(", behind layer %d", p->exit);
         break;
     case FR_PACK_LAYER_SKIP:
         print_skip(p);

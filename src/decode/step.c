@@ -8,7 +8,8 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
                           const fr_needs *needs, fr_error *err) {
     *d = (fr_decoder){.model = m, .n_ctx = n_ctx, .typical = fr_typical_default};
     fr_forward_limits limits = {.max_logits = FR_TREE_MAX + needs->attached_logits,
-                                .max_taps = needs->n_taps,
+                                .max_taps = needs->n_taps > needs->own_taps ? needs->n_taps
+                                                                            : needs->own_taps,
                                 .n_ctx = n_ctx};
     fr_status st;
     fr_pace_open(&d->pace, NULL, false);
@@ -153,7 +154,8 @@ static void propose(fr_decoder *d, int max_depth) {
     if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
         fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, &d->proposed);
-        fr_kv_drop_scratch(&d->kv); // of passes that the drafter ran on the target
+        // Of passes that the drafter ran on the target.
+        if (!d->drafter->ops->resume) fr_kv_drop_scratch(&d->kv);
     }
     choose_rows(d);
     if (d->watch) d->watch(d->watch_user, &d->proposed, d->n_ids);
@@ -165,21 +167,31 @@ static int rows_of_tree(fr_decoder *d) {
         d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
     }
     int n = d->tree.n;
+    if (d->drafter && d->drafter->ops->resume) {
+        fr_context c = context_of(d);
+        d->drafter->ops->resume(d->drafter, &c, &d->tree, d->rows);
+    }
     if (d->drafter && d->drafter->ops->attach) {
         fr_context c = context_of(d);
-        int max = n + d->drafter->needs.max_attached;
-        n = d->drafter->ops->attach(d->drafter, &c, &d->tree, d->rows, n,
-                                    max < FR_MAX_ROWS ? max : FR_MAX_ROWS);
+        const int max = n + d->drafter->needs.max_attached;
+        const int room = FR_MAX_SCRATCH - d->kv.n_scratch;
+        n = d->drafter->ops->attach(d->drafter, &c, &d->tree, d->rows, n, max < room ? max : room);
     }
     return n;
 }
 
+// Rows that do not run through all layers, and rows without logits.
 static fr_late attached_rows(const fr_decoder *d, int n_rows) {
     const int layers = d->model->config.n_layer;
     fr_late late = {.rows = n_rows - d->tree.n};
     for (int r = d->tree.n; r < n_rows; r++) {
         late.trunk += (double)(layers - d->rows[r].join) / layers;
         late.logits += (d->rows[r].wants & FR_WANT_LOGITS) != 0;
+    }
+    for (int r = 0; r < d->tree.n; r++) {
+        if (!d->rows[r].resume) continue;
+        late.resumed++;
+        late.below = (double)d->rows[r].join / layers;
     }
     return late;
 }

@@ -35,6 +35,11 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     }
 }
 
+static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows) {
+    for (int i = 0; i < base->n_parts; i++)
+        if (base->parts[i]->ops->resume) base->parts[i]->ops->resume(base->parts[i], c, tree, rows);
+}
+
 static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     for (int i = 0; i < base->n_parts; i++) {
@@ -67,15 +72,22 @@ static const fr_drafter_ops OPS = {.name = "compose",
                                    .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
+                                   .resume = resume,
                                    .attach = attach,
                                    .observe = observe,
                                    .report = report,
                                    .close = close_compose};
 
+// Rows that go on at a middle layer have no residuals below it for others to read.
+static bool reads_below(const fr_needs *n, int layer) {
+    return layer && (n->n_maps || (n->n_taps && n->taps[0] < layer));
+}
+
 static bool unite(fr_needs *all, const fr_needs *n) {
     const bool same_taps = all->n_taps == n->n_taps &&
                            !memcmp(all->taps, n->taps, sizeof *n->taps * (size_t)n->n_taps);
     if ((all->n_taps && n->n_taps && !same_taps) || (all->n_maps && n->n_maps)) return false;
+    if (reads_below(n, all->resumes) || reads_below(all, n->resumes)) return false;
     if (n->n_taps) {
         memcpy(all->taps, n->taps, sizeof all->taps);
         all->n_taps = n->n_taps;
@@ -88,6 +100,8 @@ static bool unite(fr_needs *all, const fr_needs *n) {
     all->prompt_rows |= n->prompt_rows;
     all->max_attached += n->max_attached;
     all->attached_logits += n->attached_logits;
+    all->own_taps = n->own_taps > all->own_taps ? n->own_taps : all->own_taps;
+    all->resumes = n->resumes > all->resumes ? n->resumes : all->resumes;
     return true;
 }
 

@@ -7,8 +7,9 @@
 
 enum { LARGEST = 1 << 20, RANKS = FR_ACCURACY_RANKS };
 
-static const char *const KINDS[FR_PACK_KINDS] = {
-    "medusa", "eagle", "hidden-state", "ppd", "hidden-transfer", "chimera", "layer-skip"};
+static const char *const KINDS[FR_PACK_KINDS] = {"medusa",     "eagle",           "hidden-state",
+                                                 "ppd",        "hidden-transfer", "chimera",
+                                                 "layer-skip", "early-exit"};
 static const char *const ENCODERS[FR_PACK_ENCODERS] = {"wide", "residual", "layers"};
 static const char *const VARIANTS[] = {"shared", "own-heads", "hydra", "exit"};
 enum { N_VARIANTS = sizeof VARIANTS / sizeof *VARIANTS };
@@ -60,8 +61,8 @@ static fr_status take_kind(fr_pack *p, fr_error *err) {
     }
     return fr_fail(err, FR_EUNSUP,
                    "general.architecture: expected forerun-medusa, forerun-eagle, "
-                   "forerun-hidden-state, forerun-ppd, forerun-hidden-transfer, forerun-chimera or "
-                   "forerun-layer-skip, found '%.*s'",
+                   "forerun-hidden-state, forerun-ppd, forerun-hidden-transfer, forerun-chimera, "
+                   "forerun-layer-skip or forerun-early-exit, found '%.*s'",
                    arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
 }
 
@@ -265,6 +266,8 @@ static fr_status take_own(fr_pack *p, fr_error *err) {
         return take_chimera(p, err);
     case FR_PACK_LAYER_SKIP:
         return take_skip(p, err);
+    case FR_PACK_EARLY_EXIT:
+        return take_u32(p->gguf, "forerun.exit", 1, FR_MAX_LAYERS - 1, &p->exit, err);
     default:
         return take_block(p, err);
     }
@@ -424,6 +427,11 @@ static fr_status check_tensors(fr_pack *p, fr_error *err) {
         break;
     case FR_PACK_LAYER_SKIP: // it has no weights
         break;
+    case FR_PACK_EARLY_EXIT:
+        expect(&c, "exit.norm", p->d, 0);
+        expect(&c, "exit.weight", p->d, p->d);
+        expect(&c, "exit.bias", p->d, 0);
+        break;
     default:
         expect_chain(&c);
     }
@@ -483,6 +491,9 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
     if (p->kind == FR_PACK_HIDDEN_TRANSFER && p->layer[p->depth - 1] >= c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.layers: expected 1 to %d, found %d", c->n_layer - 1,
                        p->layer[p->depth - 1]);
+    if (p->exit >= c->n_layer)
+        return fr_fail(err, FR_EDATA, "forerun.exit: expected 1 to %d, found %d", c->n_layer - 1,
+                       p->exit);
     if (p->skip_end > 2 * c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.skip: expected 0 to %d, found %d",
                        2 * c->n_layer - 1, p->skip_end - 1);

@@ -20,9 +20,10 @@ typedef enum fr_pack_kind {
     FR_PACK_HIDDEN_TRANSFER,
     FR_PACK_CHIMERA,
     FR_PACK_LAYER_SKIP,
+    FR_PACK_EARLY_EXIT,
 } fr_pack_kind;
 enum {
-    FR_PACK_KINDS = FR_PACK_LAYER_SKIP + 1,
+    FR_PACK_KINDS = FR_PACK_EARLY_EXIT + 1,
     FR_PACK_RIDERS = 7,
     FR_PACK_ENSEMBLE = 10,
     FR_PACK_NGRAM = 5,
@@ -71,6 +72,8 @@ typedef struct fr_pack {
     uint8_t skip[2 * FR_MAX_LAYERS]; // sublayers left out, as in fr_pass (layer-skip):
     int n_skip, skip_end;            // ... how many, and one more than the last
     float share; // of the target's bytes that a drafted token reads (layer-skip)
+
+    int exit; // layers that a draft runs through (early-exit)
 
     fr_accuracy accuracy;     // held out, given that the path before was right
     uint64_t n_params, bytes; // of all tensors

@@ -16,8 +16,14 @@ static double block_share(const fr_pack *p, uint64_t weights) {
     return 34.0 / 32 * (attention + 3.0 * p->d_ff * p->d) / (double)weights;
 }
 
+// Of the layers that a draft runs through, the target's head as Q8_0.
+static double exit_share(const fr_pack *p, int layers, uint64_t weights) {
+    const double head = 34.0 / 32 * p->n_vocab * p->d / (double)weights;
+    return (double)p->exit / layers * (head < 1 ? 1 - head : 0);
+}
+
 // Share of a plain pass that drafting `depth` tokens ahead takes.
-static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
+static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weights) {
     const double head = 34.0 / 32 * p->n_draft * p->d / (double)weights; // of Q8_0
     const double own = (double)p->bytes / (double)weights;
     const bool own_heads = p->variant == FR_MEDUSA_OWN_HEADS;
@@ -31,6 +37,8 @@ static double draft_share(const fr_pack *p, int depth, uint64_t weights) {
         return depth * (own + head);
     case FR_PACK_LAYER_SKIP:
         return depth * (double)p->share;
+    case FR_PACK_EARLY_EXIT: // the pass saves the layers of all rows but those that begin in it
+        return depth * (exit_share(p, layers, weights) + own + head);
     case FR_PACK_PPD:
     case FR_PACK_HIDDEN_TRANSFER:
         return head;
@@ -52,7 +60,7 @@ static double speed_riding(const fr_pack *p, const fr_cost *cost, int layers, do
         limits.share += (double)(layers - p->layer[i]) / layers / p->depth;
     if (limits.rows < 1 + p->depth * p->ensemble) return 0; // never pays
     const double speed = fr_ppd_fit(&trees, &p->accuracy, &limits, cost,
-                                    draft_share(p, p->depth, weights) * plain, CONTEXT);
+                                    draft_share(p, p->depth, layers, weights) * plain, CONTEXT);
     return speed * plain;
 }
 
@@ -71,8 +79,8 @@ double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t
             .nodes = NODES, .depth = depth, .children = FR_ACCURACY_RANKS};
         fr_expand(&shape, &p->accuracy, &limits);
         for (int n = shape.n; n > 1; n = --shape.n) { // its first n nodes are the best n
-            const double seconds =
-                fr_cost_pass(&pace.cost, n, n, CONTEXT) + draft_share(p, depth, weights) * plain;
+            const double seconds = fr_cost_pass(&pace.cost, n, n, CONTEXT) +
+                                   draft_share(p, depth, layers, weights) * plain;
             const double speed = (1 + fr_shape_expect(&shape)) * plain / seconds;
             if (speed > best) best = speed;
         }

@@ -113,6 +113,16 @@ static const struct {
       true},
      4,
      fr_layer_skip_open},
+    {{"early-exit", "the model's own first layers and a trained exit; its pass goes on behind them",
+      "a pack of forerun train; else one that is found",
+      "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "
+      "what\n"
+      "              is accepted\n"
+      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay, up to 8\n"
+      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 1)\n",
+      true},
+     4,
+     fr_early_exit_open},
 };
 enum { N_DRAFTERS = sizeof DRAFTERS / sizeof *DRAFTERS };
 

@@ -131,6 +131,7 @@ void fr_self_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
     s->n_best = s->n_rows = 0;
     s->n_root = c->n_ids;
     if (!fr_trained_start(&s->base, c, tree, 1)) return;
+    memset(s->row, -1, sizeof s->row);
     for (int levels = 1, n = 1; n > 0; levels++) {
         const float sure = guess_behind(s, c, n);
         n = goes_on(s, levels, sure) ? fr_trained_next(&s->base, c, tree, FR_LEVEL_PASS) : 0;
@@ -145,6 +146,7 @@ void fr_self_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
     fr_self_draft *s = (fr_self_draft *)d;
     fr_trained_saw(&s->base, c, v);
     const int came = c->n_ids - s->n_root;
+    s->n_rows = 0;
     int same = 0;
     if (!v->tree || !s->n_best) return;
     while (same < s->n_best && same < came && s->best[same] == c->ids[s->n_root + same])

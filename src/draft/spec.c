@@ -42,8 +42,8 @@ static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
         return fr_fail(
             err, FR_EARG,
             "drafter '%.*s': expected auto, none, prompt-lookup, rest:FILE, draft-model:FILE, "
-            "medusa, eagle, hidden-state, ppd, hidden-transfer, chimera, layer-skip or several "
-            "joined "
+            "medusa, eagle, hidden-state, ppd, hidden-transfer, chimera, layer-skip, early-exit "
+            "or several joined "
             "with '+'",
             n < 80 ? (int)n : 80, *at);
     *at += n;

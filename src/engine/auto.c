@@ -4,9 +4,9 @@
 #include "draft/registry.h"
 
 static const char *const WITH_PACK[FR_PACK_KINDS] = {
-    "prompt-lookup+medusa",    "prompt-lookup+eagle",           "prompt-lookup+hidden-state",
-    "prompt-lookup+ppd",       "prompt-lookup+hidden-transfer", "prompt-lookup+chimera",
-    "prompt-lookup+layer-skip"};
+    "prompt-lookup+medusa",     "prompt-lookup+eagle",           "prompt-lookup+hidden-state",
+    "prompt-lookup+ppd",        "prompt-lookup+hidden-transfer", "prompt-lookup+chimera",
+    "prompt-lookup+layer-skip", "prompt-lookup+early-exit"};
 
 // 0: there is none, or nothing that drafts by it.
 static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {

@@ -16,12 +16,20 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context) {
     return at(c, c->trunk, rows) + at(c, c->head, logits) + context * (c->key + c->key_row * rows);
 }
 
+// The layers below those that resumed rows go on at run only the others.
+static double saved_below(const fr_cost *c, int rows, const fr_late *late, int context) {
+    return late->below *
+           (fr_cost_pass(c, rows, 0, context) - fr_cost_pass(c, rows - late->resumed, 0, context));
+}
+
 double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context) {
     const double alone = fr_cost_pass(c, rows, rows, context);
-    if (!late || late->rows == 0) return alone;
+    if (!late) return alone;
+    const double saved = late->resumed ? saved_below(c, rows, late, context) : 0;
+    if (late->rows == 0) return alone - saved;
     const double all = fr_cost_pass(c, rows + late->rows, rows, context);
     const double heads = at(c, c->head, rows + late->logits) - at(c, c->head, rows);
-    return alone + late->trunk / late->rows * (all - alone) + heads;
+    return alone - saved + late->trunk / late->rows * (all - alone) + heads;
 }
 
 // The lowest line between a point before i and one after it, at i.

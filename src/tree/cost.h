@@ -20,11 +20,14 @@ typedef struct fr_cost {
 // nothing is known. rows 0: nothing.
 double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 
-// Rows that ride in a pass beside the candidates; some join at a later layer, few want logits.
+// Rows that ride in a pass beside the candidates; some join at a later layer, few want logits. And
+// how many of the candidates only go on where an earlier pass left them.
 typedef struct fr_late {
     int rows;
     double trunk; // rows of the whole trunk that would compute as many layers: at most `rows`
     int logits;   // rows that want them
+    int resumed;
+    double below; // the share of the layers that the resumed rows have behind them
 } fr_late;
 
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run

@@ -84,6 +84,7 @@ static const fr_tiny_pack KINDS[] = {
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .no_residual = true},
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
     {.kind = FR_PACK_LAYER_SKIP, .skip = 0xb},
+    {.kind = FR_PACK_EARLY_EXIT, .type = FR_TYPE_Q8_0},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -178,7 +179,11 @@ static void any_part_that_is_missing_is_named(void **state) {
         {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.1.norm"},
         {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"},
         {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.skip"},
-        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"}};
+        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"},
+        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "forerun.exit"},
+        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.norm"},
+        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.weight"},
+        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.bias"}};
     for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
         expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);
 }
@@ -231,6 +236,19 @@ static void sublayers_of_layer_skip_ascend_within_the_target(void **state) {
     assert_true(p.skip[1] && !p.skip[2] && p.skip[4] && p.n_skip == 2);
     assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA); // of two layers
     assert_non_null(strstr(err.text, "expected 0 to 3, found 4"));
+    fr_pack_close(&p);
+    drop(&b);
+}
+
+static void the_exit_is_below_the_targets_last_layer(void **state) {
+    (void)state;
+    built b;
+    fr_pack p;
+    fr_error err = {0};
+    finish(&b, begin(&(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT, .exit = 2})); // of two layers
+    if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "forerun.exit: expected 1 to 1, found 2"));
     fr_pack_close(&p);
     drop(&b);
 }
@@ -345,6 +363,7 @@ int main(void) {
         cmocka_unit_test(any_part_that_is_missing_is_named),
         cmocka_unit_test(layers_of_hidden_transfer_ascend_within_the_target),
         cmocka_unit_test(sublayers_of_layer_skip_ascend_within_the_target),
+        cmocka_unit_test(the_exit_is_below_the_targets_last_layer),
         cmocka_unit_test(a_tensor_too_many_or_of_another_shape_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(a_draft_vocabulary_of_strange_or_double_ids_is_refused),

@@ -1,13 +1,16 @@
 // Drafting with the target's own layers: whatever is left out, the tokens are those of plain
 // decoding; where what is left out adds nothing, the draft is always right.
 #include "draft/drafting.h"
+#include "draft/naive.h"
 #include "draft/self_draft.h"
 #include "draft/skip_set.h"
+#include "kern/pack.h"
 #include "support/tiny_pack.h"
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CTX = 160, PROMPT = 71, TOKENS = 60 };
+enum { CTX = 160, PROMPT = 71, TOKENS = 40 };
 
 static const fr_sampling LAWS[] = {
     {.temperature = 0},
@@ -33,7 +36,9 @@ static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n
 
 static const fr_tiny_pack PACKS[] = {{.kind = FR_PACK_LAYER_SKIP, .n_draft = 200, .skip = 0x5a},
                                      {.kind = FR_PACK_LAYER_SKIP, .n_draft = 256, .skip = 0x10},
-                                     {.kind = FR_PACK_LAYER_SKIP, .skip = 0xff}};
+                                     {.kind = FR_PACK_LAYER_SKIP, .skip = 0xff},
+                                     {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200},
+                                     {.kind = FR_PACK_EARLY_EXIT, .exit = 3, .type = FR_TYPE_Q8_0}};
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
 static const struct {
@@ -48,12 +53,12 @@ static const struct {
            {"+prompt-lookup", false, true, {"min-score=0", "threshold=0.2", NULL}},
            {"+prompt-lookup", false, true, {"depth=5", "width=3", "min-score=0", NULL}}};
 
-static void any_skip_set_gives_the_tokens_of_plain_decoding(void **state) {
+static void any_of_them_gives_the_tokens_of_plain_decoding(void **state) {
     (void)state;
     for (int i = 0; i <= N_PACKS; i++) { // the last one: no pack
         pair p;
         int32_t prompt[PROMPT];
-        open_pair(&p, &TARGET, &PACKS[i % N_PACKS], 1 + (i == 0));
+        open_pair(&p, &TARGET, &PACKS[i % N_PACKS], 1);
         if (i == N_PACKS) strcpy(p.spec, "layer-skip");
         fr_test_ids(prompt, PROMPT, 256, 31);
         for (int law = 0; law < N_LAWS; law++) {
@@ -101,6 +106,144 @@ static void a_draft_without_what_adds_nothing_is_always_right(void **state) {
     close_pair(&p);
 }
 
+// ---------------------------------------------------------------- early exit
+
+static void look(void *user, const fr_tree *proposed, int n_ids) {
+    int32_t *first = user;
+    (void)n_ids;
+    for (int i = 1; i < proposed->n; i++)
+        if (proposed->node[i].parent == 0 && proposed->node[i].rank == 0)
+            *first = proposed->node[i].id;
+}
+
+// How far a token's logit lies below the largest, by the exit's formula on the residual behind
+// layer `exit`, in shares of that.
+static double behind_best(const pair *p, const fr_pack *pack, const int32_t *ids, int n,
+                          int32_t token) {
+    const fr_model *m = &p->target.model;
+    const int d = m->config.d;
+    const fr_forward_limits limits = {.max_taps = 1, .n_ctx = CTX};
+    fr_row rows[PROMPT];
+    fr_kv kv;
+    fr_forward *f;
+    fr_error err;
+    double h[64], x[64], u[64], gain[64], bias[64], best = -INFINITY, own = -INFINITY;
+    assert_int_equal(fr_kv_open(&kv, &m->config, CTX, FR_KV_F16, &err), FR_OK);
+    assert_int_equal(fr_forward_open(&f, m, &limits, &err), FR_OK);
+    for (int i = 0; i < n; i++)
+        rows[i] = fr_row_token(ids[i], i - 1, i == n - 1 ? FR_WANT_TAPS : 0);
+    fr_forward_run(f, &(fr_pass){.rows = rows,
+                                 .n_rows = n,
+                                 .kv = (fr_kv *[]){&kv},
+                                 .n_seq = 1,
+                                 .taps = &pack->exit,
+                                 .n_taps = 1});
+    for (int i = 0; i < d; i++)
+        h[i] = (double)fr_forward_tap(f, 0, n - 1)[i];
+    naive_norm(h, NULL, x, d);
+    naive_map(pack, "exit.weight", x, u);
+    naive_vector(pack, "exit.norm", gain);
+    naive_vector(pack, "exit.bias", bias);
+    for (int i = 0; i < d; i++)
+        x[i] = x[i] * gain[i] + naive_silu(u[i] + bias[i]);
+    for (int v = 0; v < pack->n_draft; v++) {
+        float row[64];
+        double z = 0;
+        fr_unpack_row(&m->head, pack->ids[v], row);
+        for (int i = 0; i < d; i++)
+            z += (double)row[i] * x[i];
+        best = z > best ? z : best;
+        own = pack->ids[v] == token ? z : own;
+    }
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+    return (best - own) / fabs(best);
+}
+
+static void the_first_guess_is_what_the_exit_says(void **state) {
+    (void)state;
+    const fr_tiny_pack tiny = {.kind = FR_PACK_EARLY_EXIT, .exit = 2, .n_draft = 150};
+    pair p;
+    fr_pack pack;
+    fr_error err;
+    open_pair(&p, &TARGET, &tiny, 1);
+    assert_int_equal(fr_pack_open(&pack, p.path, &err), FR_OK);
+    fr_drafter *drafter = open_drafter(&p, p.spec, true, NULL);
+    for (unsigned seed = 1; seed <= 8; seed++) {
+        int32_t prompt[PROMPT], first = -1;
+        fr_decoder d;
+        output o = {.n = 0};
+        fr_test_ids(prompt, PROMPT, 256, seed);
+        open_decoder(&d, &p, drafter, false);
+        d.watch = look;
+        d.watch_user = &first;
+        assert_int_equal(fr_decoder_prompt(&d, prompt, 30, &LAWS[0], NULL, NULL, &err), FR_OK);
+        fr_decoder_step(&d, 9, emit, &o);
+        assert_true(first >= 0);
+        assert_true(behind_best(&p, &pack, prompt, 30, first) < 0.05); // 8-bit head and rows
+        fr_decoder_close(&d);
+    }
+    fr_drafter_close(drafter);
+    fr_pack_close(&pack);
+    close_pair(&p);
+}
+
+// What was drafted behind goes on in the target's pass.
+static void what_was_drafted_behind_goes_on(void **state) {
+    (void)state;
+    const fr_tiny_pack tiny = {.kind = FR_PACK_EARLY_EXIT, .exit = 2, .n_draft = 200};
+    pair p;
+    int32_t prompt[PROMPT];
+    fr_decoder d;
+    fr_error err;
+    output o = {.n = 0};
+    open_pair(&p, &TARGET, &tiny, 1);
+    fr_test_ids(prompt, PROMPT, 256, 33);
+    fr_drafter *drafter = open_drafter(&p, p.spec, true, NULL);
+    assert_int_equal(drafter->needs.resumes, 2);
+    open_decoder(&d, &p, drafter, false);
+    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    fr_decoder_step(&d, 20, emit, &o);
+    // The root and three guesses were drafted behind; the fourth begins at the bottom.
+    assert_int_equal(d.tree.n, 5);
+    for (int i = 0; i < 4; i++)
+        assert_true(d.rows[i].resume == i + 1 && d.rows[i].join == 2);
+    assert_true(!d.rows[4].resume && d.rows[4].kind == FR_ROW_TOKEN);
+    fr_decoder_close(&d);
+    fr_drafter_close(drafter);
+    close_pair(&p);
+}
+
+// Hidden transfer's maps read residuals that rows which go on higher up have not; and so do taps.
+static void an_exit_is_not_joined_to_what_reads_below_it(void **state) {
+    (void)state;
+    const fr_tiny_pack low = {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1};
+    const fr_tiny_pack maps = {.kind = FR_PACK_HIDDEN_TRANSFER}, own = {.kind = FR_PACK_PPD};
+    const fr_tiny_pack *const others[] = {&low, &maps, &own};
+    pair p;
+    open_pair(&p, &TARGET, &(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT, .exit = 2}, 1);
+    for (int i = 0; i < 3; i++) {
+        char path[] = "other-XXXXXX", spec[160];
+        fr_drafter *d = NULL;
+        fr_error err;
+        fr_tiny_pack_write(path, others[i], &p.target.model);
+        snprintf(spec, sizeof spec, "%s+%s:%s", p.spec, fr_pack_kind_name(others[i]->kind), path);
+        assert_int_equal(try_drafter(&d, &p, spec, true, NULL, &err), i < 2 ? FR_EUNSUP : FR_OK);
+        if (d) {
+            int32_t prompt[PROMPT];
+            fr_test_ids(prompt, PROMPT, 256, 35);
+            const output plain =
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], TOKENS, NULL);
+            const output got =
+                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], TOKENS, NULL);
+            expect_same(&got, &plain);
+            fr_drafter_close(d);
+        }
+        unlink(path);
+    }
+    close_pair(&p);
+}
+
 static void strange_options_and_packs_of_others_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"threshold=1.1", "threshold=", "threshold=x", "tree=chain",
@@ -142,8 +285,11 @@ static void the_rule_leaves_the_first_layers_and_the_last_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_skip_set_gives_the_tokens_of_plain_decoding),
+        cmocka_unit_test(any_of_them_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_draft_without_what_adds_nothing_is_always_right),
+        cmocka_unit_test(the_first_guess_is_what_the_exit_says),
+        cmocka_unit_test(what_was_drafted_behind_goes_on),
+        cmocka_unit_test(an_exit_is_not_joined_to_what_reads_below_it),
         cmocka_unit_test(strange_options_and_packs_of_others_are_refused),
         cmocka_unit_test(the_rule_leaves_the_first_layers_and_the_last_whole),
     };

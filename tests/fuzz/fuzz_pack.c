@@ -33,6 +33,11 @@ static void bind(const fr_pack *p) {
         if (!fr_pack_tensor(p, "ngram.out.weight")) abort();
         if (!fr_pack_tensor(p, "chimera.1.chain.weight")) abort();
     }
+    if (v && p->kind == FR_PACK_EARLY_EXIT) {
+        fr_pack_vector(p, "exit.norm", v, p->d);
+        fr_pack_vector(p, "exit.bias", v, p->d);
+        if (p->exit < 1 || !fr_pack_tensor(p, "exit.weight")) abort();
+    }
     if (p->kind == FR_PACK_LAYER_SKIP) {
         int n = 0;
         for (int i = 0; i < 2 * FR_MAX_LAYERS; i++)

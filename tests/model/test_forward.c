@@ -528,6 +528,76 @@ static void skipping_everything_leaves_the_embedding(void **state) {
     close_bench(&b);
 }
 
+// Rows of a tree that go on behind layer 2, where passes of the layers below left them, give the
+// bits of a whole pass, they and those that begin at the bottom under them; and so does what is
+// committed.
+static void rows_that_go_on_are_whole_rows(void **state) {
+    (void)state;
+    enum { ROWS = 12, FIRST = 6, EXIT = 2, KEPT = 5 };
+    static const int parent[ROWS] = {-1, 0, 1, 1, 3, 0, 4, 2, 6, 5, 6, 10};
+    static const int path[KEPT] = {0, 1, 3, 4, 6};
+    for (int m = 0; m < N_MODELS; m++) {
+        bench b;
+        int32_t ids[CTX];
+        fr_row rows[ROWS];
+        float *want[ROWS], states[FIRST][256];
+        int slots[KEPT];
+        const int exit = EXIT, threads = 1 + m % 3;
+        const fr_kern *best = fr_kern_of(FR_ISA_AVX2);
+        open_bench(&b, &MODELS[m], m % 2 && best ? best : fr_kern_of(FR_ISA_SCALAR), threads);
+        const fr_config *c = &b.o.model.config;
+        const size_t layer = (size_t)(9 + KEPT) * (size_t)c->n_kv * (size_t)c->head_dim;
+        float *kv[2] = {malloc(4 * layer * sizeof(float)), malloc(4 * layer * sizeof(float))};
+        fr_test_ids(ids, CTX, c->n_vocab, 67);
+        append(&b, ids, 9);
+        for (int r = 0; r < ROWS; r++)
+            rows[r] = fr_row_token(ids[9 + r], parent[r], FR_WANT_LOGITS);
+        run_rows(&b, rows, ROWS);
+        for (int r = 0; r < ROWS; r++)
+            want[r] = copy_logits(&b, fr_forward_logits(b.f, r));
+        fr_kv_commit(&b.kv, path, KEPT);
+        for (int l = EXIT - 1; l <= EXIT; l++)
+            fr_kv_read(&b.kv, l, 0, 9 + KEPT, kv[0] + 2 * layer * (size_t)(l - EXIT + 1),
+                       kv[0] + layer + 2 * layer * (size_t)(l - EXIT + 1));
+        fr_kv_truncate(&b.kv, 9);
+        for (int r = 0; r < FIRST; r++) { // one pass for each of the first rows
+            const int under = parent[r] < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(parent[r]);
+            const fr_row row = fr_row_token(ids[9 + r], under, FR_WANT_TAPS);
+            fr_forward_run(b.f, &(fr_pass){.rows = &row,
+                                           .n_rows = 1,
+                                           .kv = (fr_kv *[]){&b.kv},
+                                           .n_seq = 1,
+                                           .stop = EXIT,
+                                           .taps = &exit,
+                                           .n_taps = 1});
+            assert_int_equal(fr_forward_slot(b.f, 0), r);
+            memcpy(states[r], fr_forward_tap(b.f, 0, 0), sizeof(float) * (size_t)c->d);
+            rows[r] = (fr_row){.kind = FR_ROW_VECTOR,
+                               .vec = states[r],
+                               .parent = parent[r],
+                               .pos = FR_POS_AUTO,
+                               .join = EXIT,
+                               .resume = r + 1,
+                               .wants = FR_WANT_LOGITS};
+        }
+        run_rows(&b, rows, ROWS);
+        for (int r = 0; r < ROWS; r++) {
+            assert_same_bits(&b, fr_forward_logits(b.f, r), want[r], "row that goes on", r);
+            free(want[r]);
+        }
+        for (int i = 0; i < KEPT; i++)
+            slots[i] = fr_forward_slot(b.f, path[i]);
+        fr_kv_commit(&b.kv, slots, KEPT);
+        for (int l = EXIT - 1; l <= EXIT; l++)
+            fr_kv_read(&b.kv, l, 0, 9 + KEPT, kv[1] + 2 * layer * (size_t)(l - EXIT + 1),
+                       kv[1] + layer + 2 * layer * (size_t)(l - EXIT + 1));
+        assert_memory_equal(kv[0], kv[1], 4 * layer * sizeof(float));
+        free(kv[0]);
+        free(kv[1]);
+        close_bench(&b);
+    }
+}
+
 // A pass without some sublayers is that of a model in which they add nothing, and leaves nothing
 // behind for other passes.
 static void a_pass_that_skips_is_a_model_whose_sublayers_are_identity(void **state) {
@@ -667,6 +737,7 @@ int main(void) {
         cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
         cmocka_unit_test(forests_of_attached_rows_are_their_definition),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
+        cmocka_unit_test(rows_that_go_on_are_whole_rows),
         cmocka_unit_test(a_pass_that_skips_is_a_model_whose_sublayers_are_identity),
         cmocka_unit_test(longrope_stretches_long_contexts_alone),
     };

@@ -82,7 +82,9 @@ static void write_pack(const char *model, const char *drafter, char *path) {
         {.kind = FR_PACK_HIDDEN_STATE, .type = FR_TYPE_Q8_0, .rank = 32},
         {.kind = FR_PACK_PPD},
         {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_CHIMERA, .type = FR_TYPE_Q8_0}};
+        {.kind = FR_PACK_CHIMERA, .type = FR_TYPE_Q8_0},
+        {.kind = FR_PACK_LAYER_SKIP},
+        {.kind = FR_PACK_EARLY_EXIT, .type = FR_TYPE_Q8_0}};
     fr_engine *e;
     fr_error err;
     if (fr_engine_open(&e, model, &(fr_engine_options){.threads = 1}, &err))
@@ -154,6 +156,8 @@ static void one_failure_is_an_error_or_nothing(void **unused) {
     fail_every_call("qwen2", "prompt-lookup+hidden-transfer:", false, false);
     fail_every_call("llama", "prompt-lookup+chimera:", false, false);
     fail_every_call("llama", "prompt-lookup+rest:", false, false);
+    fail_every_call("qwen2", "layer-skip:", false, false);
+    fail_every_call("llama", "prompt-lookup+early-exit:", false, false);
 }
 
 static void lasting_failure_is_an_error_or_nothing(void **unused) {

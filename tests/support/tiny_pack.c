@@ -215,6 +215,11 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
         add_chimera(&m, c, depth, n_draft);
     } else if (o->kind == FR_PACK_LAYER_SKIP) {
         add_skip(&m);
+    } else if (o->kind == FR_PACK_EARLY_EXIT) {
+        add_u32(&m, "forerun.exit", o->exit ? o->exit : 1);
+        add_tensor(&m, "exit.norm", c->d, 0, 1);
+        add_tensor(&m, "exit.weight", c->d, c->d, 0);
+        add_tensor(&m, "exit.bias", c->d, 0, 0);
     } else {
         add_shape(&m, c, d_ff);
         add_chain(&m, c, d_ff, n_draft);

@@ -21,6 +21,7 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     fr_pack_encoder encoder; // of chimera
     bool no_residual;        // chimera's heads without the target's state
     uint32_t skip;           // of layer-skip: a bit a sublayer [1: the first attention]
+    int exit;                // of early-exit [1]
     const char *leave_out;   // a key or a tensor that is not written, for the test to add its own
     const char *print;       // another fingerprint than the target's
 } fr_tiny_pack;

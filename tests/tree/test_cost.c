@@ -53,6 +53,18 @@ static void rows_that_join_and_want_logits_cost_the_heads_too(void **state) {
     assert_true(fabs(fr_cost_late(&c, 2, &one, 0) - (fr_cost_pass(&c, 4, 3, 0))) < 1e-12);
 }
 
+// A quarter of the layers runs the rows that do not go on behind it: 1 of 4, or none.
+static void rows_that_go_on_cost_only_the_layers_behind(void **state) {
+    (void)state;
+    const fr_cost c = {.n = 2, .rows = {1, 4}, .trunk = {8, 11}, .head = {1, 4}, .key_row = 0.25};
+    const fr_late three = {.resumed = 3, .below = 0.25}, all = {.resumed = 4, .below = 0.25};
+    const fr_late both = {.rows = 3, .trunk = 3, .resumed = 4, .below = 0.25};
+    assert_true(fabs(fr_cost_late(&c, 4, &three, 0) - (0.25 * 8 + 0.75 * 11 + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_late(&c, 4, &all, 0) - (0.75 * 11 + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_late(&c, 4, &all, 100) - (0.75 * (11 + 100) + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_late(&c, 4, &both, 0) - (0.75 * 11 + 4 + 3)) < 1e-12);
+}
+
 static void nothing_costs_nothing(void **state) {
     (void)state;
     const fr_cost unknown = {0};
@@ -128,6 +140,7 @@ int main(void) {
         cmocka_unit_test(the_context_costs_by_slots_and_rows),
         cmocka_unit_test(rows_that_join_late_cost_only_the_layers_behind),
         cmocka_unit_test(rows_that_join_and_want_logits_cost_the_heads_too),
+        cmocka_unit_test(rows_that_go_on_cost_only_the_layers_behind),
         cmocka_unit_test(nothing_costs_nothing),
         cmocka_unit_test(one_point_is_the_cost_of_all),
         cmocka_unit_test(no_pass_takes_less_than_no_time),

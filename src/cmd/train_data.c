@@ -19,14 +19,15 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
 }
 
-// tap=LAYER of the drafter's own settings.
+// tap=LAYER or exit=LAYER of the drafter's own settings.
 fr_status fr_training_taps(const fr_cmd_args *a, int32_t *taps, int *n_taps, fr_error *err) {
     int32_t layer;
     int n = 0;
     *n_taps = 0;
     for (int i = 0; i < a->settings.n; i++) {
-        if (strncmp(a->settings.item[i], "tap=", 4)) continue;
-        const fr_status st = fr_cmd_numbers(a->settings.item[i] + 4, "--set tap", 0,
+        const char *word = a->settings.item[i];
+        if (strncmp(word, "tap=", 4) != 0 && strncmp(word, "exit=", 5) != 0) continue;
+        const fr_status st = fr_cmd_numbers(strchr(word, '=') + 1, "--set tap or exit", 0,
                                             FR_TRAIN_MOST_LAYERS, &layer, 1, &n, err);
         if (st) return st;
         taps[0] = layer;

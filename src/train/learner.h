@@ -88,6 +88,6 @@ typedef struct fr_learner_config {
 typedef fr_status fr_learner_open_fn(fr_learner **out, const fr_learner_config *config,
                                      fr_error *err);
 fr_learner_open_fn fr_learn_medusa_open, fr_learn_eagle_open, fr_learn_hidden_state_open,
-    fr_learn_ppd_open, fr_learn_transfer_open, fr_learn_chimera_open;
+    fr_learn_ppd_open, fr_learn_transfer_open, fr_learn_chimera_open, fr_learn_early_exit_open;
 
 #endif

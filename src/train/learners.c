@@ -21,6 +21,8 @@ const fr_learner_method fr_learner_methods[] = {
     {"hidden-transfer", fr_learn_transfer_open,
      "points=BASES of a text; layers=A/B/C; start=ridge or identity; step=I alone; masked=0 or 1",
      true, 512},
+    {"early-exit", fr_learn_early_exit_open, "exit=LAYER, layers that a draft runs through", false,
+     1024},
     {"layer-skip", NULL, "search=greedy or bayes; places=N in texts; sets=N that bayes tries", true,
      1024},
     {.name = NULL}};

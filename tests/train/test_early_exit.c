@@ -1,0 +1,230 @@
+// The learner of early exits: slopes against finite differences, what an untrained exit says, what
+// is counted at each depth, settings.
+#include "base/alloc.h"
+#include "kern/half.h"
+#include "kern/pack.h"
+#include "support/open_model.h"
+#include "train/draft_vocab.h"
+#include "train/made_data.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { DRAFT = 50, SAMPLES = 3, DEPTH = 3, EXIT = 2 };
+
+typedef struct job {
+    fr_opened target;
+    fr_shard_format form;
+    fr_draft_vocab vocab;
+    fr_gemm *gemm;
+    made_sample sample[SAMPLES];
+    fr_batch batch;
+} job;
+
+static job *open_job(void) {
+    job *j = calloc(1, sizeof *j);
+    fr_error err;
+    const fr_kern *kern;
+    assert_int_equal(fr_kern_pick(&kern, "scalar", &err), FR_OK);
+    fr_opened_open(&j->target, &(fr_tiny_options){.n_layer = 3}, kern, 1);
+    const fr_config *c = &j->target.model.config;
+    const size_t n = (size_t)c->n_vocab;
+    j->form = (fr_shard_format){
+        .d = c->d, .n_vocab = c->n_vocab, .n_taps = 2, .taps = {1, EXIT}, .top = 6};
+    j->vocab = (fr_draft_vocab){.n = DRAFT,
+                                .ids = fr_alloc_array(DRAFT, sizeof(int32_t)),
+                                .index = fr_alloc_array(n, sizeof(int32_t)),
+                                .head = fr_alloc_array(DRAFT * (size_t)c->d, sizeof(float))};
+    for (size_t i = 0; i < n; i++)
+        j->vocab.index[i] = -1;
+    for (int i = 0; i < DRAFT; i++) {
+        j->vocab.index[j->vocab.ids[i] = i + 4] = i;
+        fr_matrix_row(&j->target.model.head, i + 4, j->vocab.head + i * c->d);
+    }
+    for (int i = 0; i < SAMPLES; i++) {
+        make_sample(&j->sample[i], &j->form, (uint64_t)i, 20 + 7 * i, 4);
+        j->batch.sample[j->batch.n++] = j->sample[i].s;
+        j->batch.rows += j->sample[i].s.n;
+    }
+    assert_int_equal(fr_gemm_open(&j->gemm, 1, FR_GEMM_F32, &err), FR_OK);
+    return j;
+}
+
+static fr_status open_learner(fr_learner **l, const job *j, const char *const *options,
+                              fr_error *err) {
+    const fr_learner_config config = {.target = &j->target.model,
+                                      .vocab = &j->vocab,
+                                      .format = &j->form,
+                                      .gemm = j->gemm,
+                                      .depth = DEPTH,
+                                      .max_rows = 200,
+                                      .options = options};
+    return fr_learn_early_exit_open(l, &config, err);
+}
+
+static fr_learner *learner_of(const job *j) {
+    fr_learner *l;
+    fr_error err;
+    if (open_learner(&l, j, (const char *const[]){"exit=2", NULL}, &err)) fail_msg("%s", err.text);
+    return l;
+}
+
+static void close_job(job *j) {
+    fr_gemm_close(j->gemm);
+    fr_draft_vocab_close(&j->vocab);
+    fr_opened_close(&j->target);
+    free(j);
+}
+
+static double loss_of(fr_learner *l, const job *j) {
+    fr_tally t = {0};
+    l->ops->judge(l, &j->batch, &t);
+    return t.loss;
+}
+
+// The slope along a direction of one parameter by the gradient and by differences.
+static void check_direction(fr_learner *l, const job *j, int param, unsigned seed) {
+    const fr_params *p = &l->params;
+    const size_t n = (size_t)p->item[param].rows * (size_t)p->item[param].cols;
+    float *w = fr_param_w(p, param), *grad = fr_param_grad(p, param);
+    float *before = malloc(n * sizeof *before);
+    int8_t *step = malloc(n);
+    double by_gradient = 0, size = 0, loss[2];
+    const double h = seed ? 2e-3 : 2e-4; // seed 0: the gradient's own signs, all of it
+    memcpy(before, w, n * sizeof *w);
+    srand(seed);
+    for (size_t i = 0; i < n; i++) {
+        step[i] = (int8_t)(seed ? rand() % 3 - 1 : grad[i] > 0 ? 1 : -1);
+        by_gradient += step[i] * (double)grad[i];
+        size += fabs((double)grad[i]);
+    }
+    assert_true(size > 0);
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < n; i++)
+            w[i] = before[i] + (float)(side ? h : -h) * (float)step[i];
+        loss[side] = loss_of(l, j);
+    }
+    memcpy(w, before, n * sizeof *w);
+    const double by_difference = (loss[1] - loss[0]) / (2 * h);
+    if (fabs(by_difference - by_gradient) > 2e-3 * size)
+        fail_msg("%s, seed %u: slope %g by differences, %g by the gradient", p->item[param].name,
+                 seed, by_difference, by_gradient);
+    free(before);
+    free(step);
+}
+
+static void slopes_are_those_of_the_loss(void **state) {
+    (void)state;
+    job *j = open_job();
+    fr_learner *l = learner_of(j);
+    fr_tally t = {0};
+    assert_int_equal(l->params.n, 3);
+    for (int i = 0; i < l->params.n; i++)
+        fr_param_random(&l->params, i, 0.1f, 3);
+    l->ops->learn(l, &j->batch, 0, &t);
+    assert_float_equal(t.loss, loss_of(l, j), 1e-3);
+    for (int i = 0; i < l->params.n; i++)
+        for (unsigned seed = 0; seed <= 3; seed++)
+            check_direction(l, j, i, seed);
+    l->ops->close(l);
+    close_job(j);
+}
+
+// The draft's token and its loss at a row, of an exit that nothing was learned by, in double.
+static int naive_row(const job *j, const fr_sample *s, int row, double *nats) {
+    const int d = j->form.d, at = (row - s->law_first) * j->form.top;
+    double h[64], z[DRAFT], squares = 0, sum = 0, of_law = 0, mass = 0;
+    int best = 0;
+    for (int i = 0; i < d; i++) {
+        h[i] = (double)fr_f16_to_f32(s->tap[((size_t)s->n + (size_t)row) * (size_t)d + (size_t)i]);
+        squares += h[i] * h[i];
+    }
+    for (int v = 0; v < DRAFT; v++) {
+        z[v] = 0;
+        for (int i = 0; i < d; i++)
+            z[v] += (double)j->vocab.head[v * d + i] * h[i] / sqrt(squares / d + 1e-6) *
+                    (double)j->target.model.output_norm[i];
+        sum += exp(z[v]);
+        best = z[v] > z[best] ? v : best;
+    }
+    for (int r = 0; r < j->form.top; r++) {
+        const int v = j->vocab.index[s->law_id[at + r]];
+        const double p = exp((double)fr_f16_to_f32(s->law_lp[at + r]));
+        mass += v >= 0 ? p : 0;
+        of_law += v >= 0 ? p * (log(sum) - z[v]) : 0;
+    }
+    *nats = j->vocab.index[s->law_id[at]] < 0 ? NAN : of_law / mass;
+    return j->vocab.ids[best];
+}
+
+static bool counts(const fr_sample *s, int row) {
+    return row >= 1 && row < s->n && s->flags[row] & FR_ROW_ANSWER;
+}
+
+static void an_untrained_exit_is_the_head_on_the_middle_state(void **state) {
+    (void)state;
+    job *j = open_job();
+    fr_learner *l = learner_of(j);
+    fr_tally t = {0};
+    double nats = 0, rows = 0, reached[DEPTH] = {0}, followed[DEPTH] = {0};
+    for (int i = 0; i < SAMPLES; i++) {
+        const fr_sample *s = &j->sample[i].s;
+        for (int row = 1; row < s->n; row++) {
+            double of_row;
+            bool alive = counts(s, row);
+            if (!alive) continue;
+            naive_row(j, s, row, &of_row);
+            if (of_row == of_row) {
+                nats += of_row;
+                rows++;
+            }
+            for (int k = 0; k < DEPTH && alive && counts(s, row + k); k++) {
+                reached[k]++;
+                alive = naive_row(j, s, row + k, &of_row) == s->ids[row + k + 1];
+                followed[k] += alive;
+            }
+        }
+    }
+    l->ops->judge(l, &j->batch, &t);
+    assert_true(rows > 20);
+    assert_float_equal(t.weight, rows, 0);
+    assert_float_equal(t.loss, nats, 1e-3 * rows);
+    for (int k = 0; k < DEPTH; k++) {
+        assert_float_equal(t.reached[k], reached[k], 0);
+        assert_float_equal(t.followed[k], followed[k], 0);
+    }
+    l->ops->close(l);
+    close_job(j);
+}
+
+static void wrong_settings_are_named(void **state) {
+    (void)state;
+    static const char *const wrong[][3] = {{NULL}, {"exit=0"}, {"exit=3"}, {"tap=2"}, {"exit=1x"}};
+    static const char *const why[] = {"exit=LAYER is needed, 1 to 2", "exit=1 to 2", "exit=1 to 2",
+                                      "early-exit knows exit", "exit=1 to 2"};
+    job *j = open_job();
+    fr_learner *l;
+    fr_error err;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(open_learner(&l, j, wrong[i], &err), FR_EARG);
+        assert_null(l);
+        assert_non_null(strstr(err.text, why[i]));
+    }
+    j->form.n_taps = 1;
+    assert_int_equal(open_learner(&l, j, (const char *const[]){"exit=2", NULL}, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "no states of that layer"));
+    close_job(j);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slopes_are_those_of_the_loss),
+        cmocka_unit_test(an_untrained_exit_is_the_head_on_the_middle_state),
+        cmocka_unit_test(wrong_settings_are_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,6 @@
 #include "draft/spec.h"
 #include "draft/registry.h"
+#include <stdio.h>
 #include <string.h>
 
 // Whether a part can begin here: a drafter's name stands at s.
@@ -34,18 +35,22 @@ static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
     return FR_OK;
 }
 
+static fr_status fail_unknown(const char *name, size_t bytes, fr_error *err) {
+    char known[512] = "auto";
+    size_t n = strlen(known);
+    const fr_drafter_info *info;
+    for (int i = 0; (info = fr_drafter_info_at(i)) && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, ", %s%s", info->name,
+                              *info->file && !info->found ? ":FILE" : "");
+    return fr_fail(err, FR_EARG, "drafter '%.*s': expected %s or several joined with '+'",
+                   bytes < 80 ? (int)bytes : 80, name, known);
+}
+
 static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
     const size_t n = strcspn(*at, ":+@");
     p->drafter = fr_drafter_find(*at, n);
     p->driver[0] = 0;
-    if (p->drafter < 0)
-        return fr_fail(
-            err, FR_EARG,
-            "drafter '%.*s': expected auto, none, prompt-lookup, rest:FILE, draft-model:FILE, "
-            "medusa, eagle, hidden-state, ppd, hidden-transfer, chimera, layer-skip, early-exit "
-            "or several joined "
-            "with '+'",
-            n < 80 ? (int)n : 80, *at);
+    if (p->drafter < 0) return fail_unknown(*at, n, err);
     *at += n;
     return parse_file(p, at, err);
 }

@@ -184,7 +184,7 @@ static void shards_give_their_conversations(void **state) {
         expect_text("states.frd", i, &ids);
     }
     fr_shards_close(shards);
-    snprintf(line, sizeof line, "run -m %s -t 1 -p Why? -n 20 --drafter %s:%s --json",
+    snprintf(line, sizeof line, "run -m %s -t 1 -p Why? -n 20 --no-adapt --drafter %s:%s --json",
              in_dir("model.gguf"), "rest", in_dir("states.frd"));
     if (run_line(&got, line)) fail_msg("%s", got.err);
     json_t *with = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);

@@ -15,13 +15,14 @@ typedef struct texts { // any number of texts in a row
     int n;
 } texts;
 
-// n texts of 0 to `longest` tokens below n_ids.
+// n texts of 0 to `longest` (2 or more) tokens below n_ids; the first has 2 at least, so that there
+// is something to find.
 static inline texts texts_random(int n, int longest, int n_ids) {
     texts t = {malloc(sizeof *t.ids * (size_t)(n * longest + 1)),
                malloc(sizeof *t.length * (size_t)(n + 1)), n};
     int32_t *at = t.ids;
     for (int i = 0; i < n; i++) {
-        t.length[i] = (size_t)dice_below(longest + 1);
+        t.length[i] = (size_t)(i ? dice_below(longest + 1) : 2 + dice_below(longest - 1));
         for (size_t k = 0; k < t.length[i]; k++)
             *at++ = dice_below(n_ids);
     }

@@ -59,7 +59,7 @@ def measure(args):
     files = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
     if not files:
         raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
-    prompts = split_prompts(files, os.path.join(args.out, "prompts"), args.limit)
+    prompts = split_prompts(files, os.path.join(args.out, "prompts"), 0, args.limit)
     units = list(units_of(args, machine, prompts))
     left = [unit for unit in units if not os.path.exists(unit[0])]
     say("%d of %d units are done" % (len(units) - len(left), len(units)))
@@ -72,6 +72,25 @@ def measure(args):
         said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=args.limit, tokens=args.tokens,
                     names=["plain"] + [s.name for s in systems])
         write(path, said)
+    if args.again:
+        run_again(args, machine, split_prompts(files, os.path.join(args.out, "prompts-again"), args.limit, args.limit + args.again))
+
+
+def run_again(args, machine, prompts):
+    """Where `auto` came in behind: it and the fastest alone, on prompts of their own. The first of twenty that are equally
+    fast is in front by luck, which other prompts do not repeat."""
+    models = {name_of(model): model for model in args.model}
+    for results in page.load(args.out):
+        for temperature, task, winner in results.behind():
+            path = os.path.join(args.out, results.name, "%s-%g-again.json" % (task, temperature))
+            if results.name not in models or os.path.exists(path):
+                continue
+            say("again  %s, %s at %g: auto and %s" % (results.name, task, temperature, winner))
+            specs = ["auto", results.probed[winner]["spec"]]
+            said = machine.bench(models[results.name], prompts[task], specs, (), temperature, args.tokens)
+            said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=args.again, tokens=args.tokens,
+                        names=["plain", "auto", winner], again=True)
+            write(path, said)
 
 
 def parse():
@@ -87,6 +106,8 @@ def parse():
     parser.add_argument("--temps", default="0,0.7")
     parser.add_argument("-n", "--tokens", type=int, default=64)
     parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
+    parser.add_argument("--again", type=int, default=0, metavar="N",
+                        help="where auto is more than 3 %% behind the fastest, run both on the next N prompts")
     parser.add_argument("--page", action="store_true", help="measure nothing")
     parser.add_argument("--doc", help="a file whose part between the marks is written anew")
     parser.add_argument("--readme", help="the same, the short table")

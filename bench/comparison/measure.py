@@ -22,8 +22,8 @@ def read(path):
         raise Failure("%s: %s" % (path, error)) from error
 
 
-def split_prompts(files, folder, limit):
-    """Prompts by their task, the first `limit` of each: {task: file}."""
+def split_prompts(files, folder, first, end):
+    """Prompts by their task, those from `first` to `end` of each: {task: file}."""
     tasks = {}
     for path in files:
         try:
@@ -37,7 +37,7 @@ def split_prompts(files, folder, limit):
     for task, lines in tasks.items():
         found[task] = os.path.join(folder, task + ".jsonl")
         with open(found[task], "w", encoding="utf-8") as f:
-            f.writelines(lines[:limit])
+            f.writelines(lines[first:end])
     return found
 
 

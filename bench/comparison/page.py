@@ -10,6 +10,7 @@ from systems import NOT_BUILT, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
+NEAR = 0.97  # of the fastest: `auto` is as good
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
@@ -27,7 +28,9 @@ class Results:
         self.name = os.path.basename(folder)
         about = read(os.path.join(folder, "model.json"))
         self.probed, self.trainings = about["systems"], about["trainings"]
-        self.units = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json"))) if not path.endswith("model.json")]
+        units = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json"))) if not path.endswith("model.json")]
+        self.units = [unit for unit in units if not unit.get("again")]
+        self.again = {(unit["temperature"], unit["task"]): unit for unit in units if unit.get("again")}
         self.found, self.temperatures, self.tasks = {}, [], []
         for unit in self.units:
             for name, run in zip(unit["names"], unit["runs"]):
@@ -48,6 +51,15 @@ class Results:
         """(speed-up, system) of the fastest, `auto` left out."""
         speeds = [(run["speedup"], s.name) for s in SYSTEMS if s.name != "auto" and (run := self.run(temperature, task, s.name))]
         return max(speeds, default=(1, "plain"))
+
+    def behind(self):
+        """(temperature, task, the fastest) of sets where `auto` was not near what another drafter reached without options."""
+        free = {s.name for s in SYSTEMS if not s.options and s.spec != "none"}
+        for temperature in self.temperatures:
+            for task in self.tasks:
+                auto, (speed, name) = self.run(temperature, task, "auto"), self.winner(temperature, task)
+                if auto and name in free and auto["speedup"] < NEAR * speed and auto["used"] != self.probed[name]["spec"]:
+                    yield temperature, task, name
 
     def training(self, system):
         """Of the pack that a SPEC names, if it was trained."""
@@ -103,6 +115,15 @@ def unequal(results):
     return sorted({key[2] for key, run in results.found.items() if run["lossless"] and not run["identical"]})
 
 
+def taken_again(results, temperature, task):
+    """What the second look at `auto` and the fastest says, if there was one."""
+    unit = results.again.get((temperature, task))
+    if not unit:
+        return ""
+    auto, fastest = (run["speedup"] for run in unit["runs"][1:])
+    return "; on %d other prompts %.2f and %.2f" % (unit["limit"], auto, fastest)
+
+
 def auto_lines(results):
     """How near `auto` came to the fastest, by temperature and task."""
     for temperature in results.temperatures:
@@ -111,7 +132,7 @@ def auto_lines(results):
             auto = results.run(temperature, task, "auto")
             if auto:
                 speed, name = results.winner(temperature, task)
-                said.append("%s %.2f (%s %.2f)" % (task, auto["speedup"], name, speed))
+                said.append("%s %.2f (%s %.2f%s)" % (task, auto["speedup"], name, speed, taken_again(results, temperature, task)))
         if said:
             used = results.runs(temperature, "auto")[0]["used"]
             yield "At temperature %g `auto` used `%s`; beside it the fastest: %s." % (temperature, used, ", ".join(said))

@@ -99,13 +99,13 @@ def prompts_are_grouped_by_task(folder):
     path = os.path.join(folder, "set.jsonl")
     with open(path, "w", encoding="utf-8") as f:
         f.write('{"task": "a", "n": 1}\n\n{"task": "a", "n": 2}\n{"n": 3}\n{"task": "a", "n": 4}')
-    found = measure.split_prompts([path], os.path.join(folder, "split"), 2)
+    found = measure.split_prompts([path], os.path.join(folder, "split"), 0, 2)
     assert sorted(found) == ["a", "set"]
     with open(found["a"], encoding="utf-8") as f:
         assert f.read() == '{"task": "a", "n": 1}\n{"task": "a", "n": 2}\n'
     with open(path, "a", encoding="utf-8") as f:
         f.write("no json\n")
-    assert "expected JSON lines" in fails(measure.split_prompts, [path], folder, 2)
+    assert "expected JSON lines" in fails(measure.split_prompts, [path], folder, 0, 2)
 
 
 def a_run(speedup, identical=True):
@@ -129,6 +129,12 @@ def the_comparison_names_the_fastest(folder):
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "| gsm8k | **1.50** | Medusa-1 | 1.40 |" in page.summary(page.load(out))
     page.write_html(os.path.join(out, "index.html"), page.load(out))
+    assert not list(page.load(out)[0].behind())  # auto used what was the fastest
+    unit["runs"][1]["used"] = "eagle"
+    measure.write(os.path.join(out, "m", "one.json"), unit)
+    assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
+    measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
+    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31)" in page.details(page.load(out))
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))

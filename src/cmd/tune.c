@@ -40,10 +40,11 @@ static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     t->rows += s->rows;
 }
 
-static void conclude(fr_tuned *t) {
+// held: of fr_cost. The time of drafting is the clock's and held up already.
+static void conclude(fr_tuned *t, double held) {
     const double tokens = (double)t->tokens;
-    t->entry.tok_s = fr_cmd_rate(tokens, t->predicted + t->draft);
-    t->entry.plain_tok_s = fr_cmd_rate(tokens, t->predicted_plain);
+    t->entry.tok_s = fr_cmd_rate(tokens, held * t->predicted + t->draft);
+    t->entry.plain_tok_s = fr_cmd_rate(tokens, held * t->predicted_plain);
     t->entry.tokens_per_pass = fr_cmd_rate(tokens, (double)t->passes);
 }
 
@@ -54,7 +55,7 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     snprintf(t->entry.spec, sizeof t->entry.spec, "%s", spec);
     const fr_status st = fr_answers_run(&j->answers, spec, opened, count, t, &why);
     if (!st) {
-        conclude(t);
+        conclude(t, j->cost.held);
         // Reading the prompt is an investment that a short answer does not bring back: who wants a
         // draft model says so.
         if (j->args->drafter || !strstr(spec, "draft-model"))

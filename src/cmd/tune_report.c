@@ -22,6 +22,8 @@ void fr_tune_print(const fr_tune_result *r) {
     for (int i = 1; i < p->cost.n; i++)
         printf("%s %d rows %.2fx", i > 1 ? "," : "", p->cost.rows[i],
                fr_cmd_rate(fr_cost_pass(&p->cost, p->cost.rows[i], p->cost.rows[i], 0), one));
+    if (p->cost.held >= 1.01)
+        printf("; other work on this machine holds passes up by %.0f%%", 100 * (p->cost.held - 1));
     printf(".\n\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured",
            "tokens/pass", "rows/pass");
     for (int i = 0; i < r->n_tuned; i++) {
@@ -50,9 +52,10 @@ static json_t *cost_json(const fr_cost *c) {
         json_array_append_new(trunk, fr_cmd_real(1e3 * c->trunk[i]));
         json_array_append_new(head, fr_cmd_real(1e3 * c->head[i]));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rows", rows, "trunk_ms", trunk, "head_ms", head,
-                     "ms_per_1000_keys", fr_cmd_real(1e6 * c->key), "ms_per_1000_keys_and_row",
-                     fr_cmd_real(1e6 * c->key_row));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rows", rows, "trunk_ms", trunk, "head_ms",
+                     head, "ms_per_1000_keys", fr_cmd_real(1e6 * c->key),
+                     "ms_per_1000_keys_and_row", fr_cmd_real(1e6 * c->key_row), "held_up",
+                     fr_cmd_real(c->held));
 }
 
 static json_t *tuned_json(const fr_tuned *t) {

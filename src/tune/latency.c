@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ROWS = 10, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15 };
+enum { N_ROWS = 10, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
 static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 9, 12, 16, MOST_ROWS};
 static const int KEY_ROWS[2] = {1, 8}; // the effect of the context is taken at these
 
@@ -54,21 +54,36 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static double mean(const double *v, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += v[i];
+    return sum / n;
+}
+
 // The mean of the fastest half: a pass that another program held up says nothing of the next, and
 // where decoding is held up too the pace follows it. A cost that is too high is never corrected, as
 // rows that seem too dear are not tried.
 static double typical(double *v, int n) {
-    const int kept = (n + 1) / 2;
-    double sum = 0;
     qsort(v, (size_t)n, sizeof *v, by_value);
-    for (int i = 0; i < kept; i++)
-        sum += v[i];
-    return sum / kept;
+    return mean(v, (n + 1) / 2);
 }
 
 static bool tell(bench *b) {
     b->done++;
     return !b->progress || b->progress(b->user, "measuring passes", b->done, b->total);
+}
+
+// Where the cost is the time of undisturbed passes, the clock of a long run sees all of them: the
+// mean over row counts as decoding has them of the mean pass over the cost of it.
+static double held_up(const fr_cost *cost, double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX],
+                      int rounds, int context) {
+    double sum = 0;
+    int n = 0;
+    for (; n < cost->n && cost->rows[n] <= DECODE_ROWS; n++)
+        sum += (mean(trunk[n], rounds) + mean(head[n], rounds)) /
+               fr_cost_pass(cost, cost->rows[n], cost->rows[n], context);
+    return sum > n ? sum / n : 1;
 }
 
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
@@ -103,6 +118,7 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
         if (keys < cost->trunk[i] / 2) cost->trunk[i] -= keys;
     }
     fr_cost_smooth(cost);
+    cost->held = held_up(cost, trunk, head, rounds, b->near.n_committed);
     return FR_OK;
 }
 

@@ -64,6 +64,7 @@ static void write_cost(fr_gguf_writer *w, const fr_cost *c) {
     fr_gguf_writer_raw_array(w, "profile.cost.head", FR_GGUF_F64, c->head, (size_t)c->n);
     fr_gguf_writer_f64(w, "profile.cost.key", c->key);
     fr_gguf_writer_f64(w, "profile.cost.key_row", c->key_row);
+    fr_gguf_writer_f64(w, "profile.cost.held", c->held);
 }
 
 static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d) {
@@ -123,7 +124,7 @@ static fr_status read_f64s(const fr_gguf *g, const char *key, double low, double
 
 static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     const fr_gguf_kv *rows;
-    float key = 0, key_row = 0;
+    float key = 0, key_row = 0, held = 1;
     const double hour = 3600;
     fr_status st = fr_gguf_get_array(g, "profile.cost.rows", FR_GGUF_INTS, &rows, err);
     if (st) return st;
@@ -146,8 +147,14 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     if (!(key >= 0 && key_row >= 0))
         return fr_fail(err, FR_EDATA, "profile.cost.key: expected 0 or more, found %g, %g", key,
                        key_row);
+    if (fr_gguf_find(g, "profile.cost.held") &&
+        (st = fr_gguf_get_f32(g, "profile.cost.held", &held, err)))
+        return st;
+    if (!(held >= 1 && held <= 1e6))
+        return fr_fail(err, FR_EDATA, "profile.cost.held: expected 1 to 1e6, found %g", held);
     c->key = key;
     c->key_row = key_row;
+    c->held = held;
     c->n = n;
     return FR_OK;
 }

@@ -28,7 +28,7 @@ static void costs_are_positive_and_begin_at_one_row(void **state) {
         assert_true(c.trunk[i] > 0 && c.head[i] > 0 && c.trunk[i] < 60);
         if (i) assert_true(c.rows[i] > c.rows[i - 1]);
     }
-    assert_true(c.key >= 0 && c.key_row >= 0);
+    assert_true(c.key >= 0 && c.key_row >= 0 && c.held >= 1);
     fr_opened_close(&o);
 }
 

@@ -33,7 +33,8 @@ static fr_profile made(void) {
                              .trunk = {0.01, 0.02, 0.05},
                              .head = {0.001, 0.002, 0.006},
                              .key = 1e-6,
-                             .key_row = 0x1p-24}};
+                             .key_row = 0x1p-24,
+                             .held = 1.25}};
     const fr_profile_drafter d = entry_of("prompt-lookup+draft-model:/a b/ü.gguf", 15);
     fr_profile_put(&p, &d);
     return p;
@@ -64,6 +65,7 @@ static void what_was_written_is_read(void **state) {
         assert_true(q.cost.trunk[i] == p.cost.trunk[i] && q.cost.head[i] == p.cost.head[i]);
     }
     assert_true(q.cost.key == (double)(float)p.cost.key && q.cost.key_row == p.cost.key_row);
+    assert_true(q.cost.held == 1.25);
     const fr_profile_drafter *d = fr_profile_find(&q, p.drafter[0].spec);
     assert_non_null(d);
     assert_int_equal(d->n_parts, 2);
@@ -127,7 +129,8 @@ static void a_broken_profile_is_refused(void **state) {
         }
         assert_true(q.cost.n >= 0 && q.cost.n <= FR_COST_POINTS);
         for (int i = 0; i < q.cost.n; i++)
-            assert_true(q.cost.trunk[i] >= 0 && q.cost.trunk[i] <= 3600 && q.cost.rows[i] >= 1);
+            assert_true(q.cost.held >= 1 && q.cost.trunk[i] >= 0 && q.cost.trunk[i] <= 3600 &&
+                        q.cost.rows[i] >= 1);
         for (int k = 0; k < FR_HIT_KINDS && q.n_drafters; k++)
             assert_true(q.drafter[0].hits[0].right[k] <= q.drafter[0].hits[0].tried[k]);
     }

@@ -4,15 +4,7 @@
 #include <string.h>
 
 uint64_t fr_datastore_checksum(const void *data, size_t bytes) {
-    const size_t at = offsetof(fr_datastore_header, checksum);
-    const uint64_t zero = 0;
-    const uint8_t *p = data;
-    fr_hash h;
-    fr_hash_open(&h, 0);
-    fr_hash_add(&h, p, at);
-    fr_hash_add(&h, &zero, sizeof zero);
-    fr_hash_add(&h, p + at + sizeof zero, bytes - at - sizeof zero);
-    return fr_hash_value(&h);
+    return fr_hash_around(data, bytes, offsetof(fr_datastore_header, checksum));
 }
 
 // ---------------------------------------------------------------- opening

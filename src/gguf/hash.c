@@ -73,3 +73,14 @@ uint64_t fr_hash_value(const fr_hash *h) {
     x = (x ^ x >> 29) * PRIME_3;
     return x ^ x >> 32;
 }
+
+uint64_t fr_hash_around(const void *data, size_t bytes, size_t hole) {
+    const uint64_t zero = 0;
+    const uint8_t *p = data;
+    fr_hash h;
+    fr_hash_open(&h, 0);
+    fr_hash_add(&h, p, hole);
+    fr_hash_add(&h, &zero, sizeof zero);
+    fr_hash_add(&h, p + hole + sizeof zero, bytes - hole - sizeof zero);
+    return fr_hash_value(&h);
+}

@@ -83,15 +83,8 @@ struct fr_shards {
     uint64_t rows, answers;
 };
 
-static uint64_t checksum_of(const uint8_t *data, size_t bytes) {
-    const size_t at = offsetof(file_header, checksum);
-    const uint64_t zero = 0;
-    fr_hash h;
-    fr_hash_open(&h, 0);
-    fr_hash_add(&h, data, at);
-    fr_hash_add(&h, &zero, sizeof zero);
-    fr_hash_add(&h, data + at + sizeof zero, bytes - at - sizeof zero);
-    return fr_hash_value(&h);
+static uint64_t checksum_of(const void *data, size_t bytes) {
+    return fr_hash_around(data, bytes, offsetof(file_header, checksum));
 }
 
 static fr_status read_header(fr_shard_format *f, const fr_map *m, const char *path, fr_error *err) {
@@ -374,7 +367,7 @@ fr_status fr_shard_writer_flush(fr_shard_writer *w, fr_error *err) {
     for (int i = 0; i < f->n_taps; i++)
         h.taps[i] = (uint32_t)f->taps[i];
     memcpy(w->bytes.data, &h, sizeof h);
-    h.checksum = checksum_of((const uint8_t *)w->bytes.data, w->bytes.n);
+    h.checksum = checksum_of(w->bytes.data, w->bytes.n);
     memcpy(w->bytes.data, &h, sizeof h);
     snprintf(path, sizeof path, "%s/shard-%06d.frs", w->dir, w->next);
     const fr_status st = fr_save(path, w->bytes.data, w->bytes.n, err);

@@ -61,14 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     snprintf(path, sizeof path, "%s/shard-000000.frs", dir);
     try_to_read(dir, path, data, size);
     if (size >= HEADER) {
-        const uint64_t bytes = size, zero = 0;
-        fr_hash h;
+        const uint64_t bytes = size;
         memcpy(copy, data, size);
         memcpy(copy + BYTES_AT, &bytes, sizeof bytes);
-        memcpy(copy + CHECKSUM_AT, &zero, sizeof zero);
-        fr_hash_open(&h, 0);
-        fr_hash_add(&h, copy, size);
-        const uint64_t sum = fr_hash_value(&h);
+        const uint64_t sum = fr_hash_around(copy, size, CHECKSUM_AT);
         memcpy(copy + CHECKSUM_AT, &sum, sizeof sum);
         try_to_read(dir, path, copy, size);
     }

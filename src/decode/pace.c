@@ -37,6 +37,11 @@ double fr_pace_price(const fr_pace *p, int context) {
     return late < plain ? late : plain;
 }
 
+double fr_pace_rows_cost(const fr_pace *p, int rows, int own, const fr_late *late, int context) {
+    const double all = fr_pace_pass(p, rows, late, context);
+    return (all - fr_pace_pass(p, rows - own, late, context)) / fr_pace_price(p, context);
+}
+
 bool fr_pace_affords(const fr_pace *p, double seconds, int context) {
     const double plain = fr_pace_pass(p, 1, NULL, context);
     return seconds <= p->gained + 0.01 * (p->spent + plain) + p->credit * plain;

@@ -36,6 +36,8 @@ void fr_pace_begin(fr_pace *p); // a new request; corrections stay
 double fr_pace_pass(const fr_pace *p, int rows, const fr_late *late, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_pace_price(const fr_pace *p, int context);
+// Tokens, at the price of one, that the last `own` of the `rows` of such a pass take.
+double fr_pace_rows_cost(const fr_pace *p, int rows, int own, const fr_late *late, int context);
 // Whether `seconds` may be lost on a trial behind `context` slots, by the account.
 bool fr_pace_affords(const fr_pace *p, double seconds, int context);
 

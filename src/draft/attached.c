@@ -111,9 +111,8 @@ static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tr
             tokens += (double)chosen.node[i].score;
             own++;
         }
-    const double rows = fr_pace_pass(c->pace, chosen.n, riding, context) -
-                        fr_pace_pass(c->pace, chosen.n - own, riding, context);
-    return tokens - (rows + a->seconds) / fr_pace_price(c->pace, context);
+    return tokens - fr_pace_rows_cost(c->pace, chosen.n, own, riding, context) -
+           a->seconds / fr_pace_price(c->pace, context);
 }
 
 static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree) {

@@ -225,7 +225,6 @@ static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
 
 // Tokens that the window's candidates were expected to bring, their rows paid.
 static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
-    const int context = c->n_ids - 1;
     double tokens = 0;
     int own = 0;
     for (int i = 1; i < tree->n; i++)
@@ -233,9 +232,8 @@ static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tre
             tokens += (double)tree->node[i].score;
             own++;
         }
-    const double rows = fr_pace_pass(c->pace, tree->n, NULL, context) -
-                        fr_pace_pass(c->pace, tree->n - own, NULL, context);
-    fr_window_worth_learn(&d->worth, tokens - rows / fr_pace_price(c->pace, context));
+    fr_window_worth_learn(&d->worth,
+                          tokens - fr_pace_rows_cost(c->pace, tree->n, own, NULL, c->n_ids - 1));
 }
 
 static void count(fr_lookahead *d, const fr_verdict *v) {

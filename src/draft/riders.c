@@ -19,11 +19,10 @@ void fr_riders_begin(fr_riders *r) {
 static double worth_of(const fr_accuracy *a, int k, const fr_pace *pace, int context) {
     fr_shape s;
     double best = 0, sum = 0;
-    const double one = fr_pace_pass(pace, 1, NULL, context), price = fr_pace_price(pace, context);
     fr_expand(&s, a, &(fr_shape_limits){.nodes = NODES, .depth = k, .children = FR_ACCURACY_RANKS});
     for (int n = 1; n < s.n; n++) {
         sum += s.node[n].prob;
-        const double net = sum - (fr_pace_pass(pace, n + 1, NULL, context) - one) / price;
+        const double net = sum - fr_pace_rows_cost(pace, n + 1, n, NULL, context);
         if (net > best) best = net;
     }
     return best;

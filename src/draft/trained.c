@@ -218,9 +218,7 @@ static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *t
             rows++;
         }
     if (rows < 2) return (float)tokens;
-    const double more = fr_pace_pass(c->pace, chosen.n, NULL, context) -
-                        fr_pace_pass(c->pace, chosen.n - rows + 1, NULL, context);
-    return (float)(tokens - more / fr_pace_price(c->pace, context));
+    return (float)(tokens - fr_pace_rows_cost(c->pace, chosen.n, rows - 1, NULL, context));
 }
 
 void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree) {

@@ -79,16 +79,24 @@ static int drafted_child(const fr_self_draft *s, int above, int32_t id) {
     return -1;
 }
 
+// Node i of the tree is node[i] of the beam; -1: nothing was drafted behind it, so it begins at the
+// bottom.
+static void find_drafted(const fr_self_draft *s, const fr_tree *tree, int node[FR_TREE_MAX]) {
+    node[0] = 0;
+    for (int i = 1; i < tree->n; i++) {
+        const int above = node[tree->node[i].parent];
+        node[i] = above < 0 ? -1 : drafted_child(s, above, tree->node[i].id);
+    }
+}
+
 static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows) {
     const fr_early_exit *e = (const fr_early_exit *)base;
     const fr_self_draft *s = &e->base;
-    int node[FR_TREE_MAX] = {0}; // of the beam; -1: begins at the bottom
+    int node[FR_TREE_MAX];
     (void)c;
     if (!s->n_rows || rows[0].resume) return; // nothing drafted, or another part's rows go on
+    find_drafted(s, tree, node);
     for (int i = 0; i < tree->n; i++) {
-        const int parent = tree->node[i].parent;
-        if (i > 0)
-            node[i] = node[parent] < 0 ? -1 : drafted_child(s, node[parent], tree->node[i].id);
         if (node[i] < 0) continue;
         const int row = s->row[node[i]];
         rows[i].kind = FR_ROW_VECTOR;
@@ -103,14 +111,11 @@ static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, f
 // Leaves of the tree that begin at the bottom bring, at the price of a token, less than the layers
 // that only they need.
 static bool leaves_cost_more(const fr_early_exit *e, const fr_context *c, const fr_tree *tree) {
-    const fr_self_draft *s = &e->base;
-    int node[FR_TREE_MAX] = {0};
+    int node[FR_TREE_MAX];
     double tokens = 0;
-    for (int i = 1; i < tree->n; i++) {
-        const fr_node *n = &tree->node[i];
-        node[i] = node[n->parent] < 0 ? -1 : drafted_child(s, node[n->parent], n->id);
-        if (node[i] < 0) tokens += (double)n->score;
-    }
+    find_drafted(&e->base, tree, node);
+    for (int i = 1; i < tree->n; i++)
+        if (node[i] < 0) tokens += (double)tree->node[i].score;
     const int context = c->n_ids - 1;
     return tokens * fr_pace_price(c->pace, context) <
            e->below * fr_pace_pass(c->pace, 1, NULL, context);
@@ -118,11 +123,11 @@ static bool leaves_cost_more(const fr_early_exit *e, const fr_context *c, const 
 
 static void leave_out_leaves(const fr_early_exit *e, fr_tree *tree) {
     fr_tree all = *tree;
-    int node[FR_TREE_MAX] = {0}, to[FR_TREE_MAX] = {0};
+    int node[FR_TREE_MAX], to[FR_TREE_MAX] = {0};
+    find_drafted(&e->base, &all, node);
     fr_tree_begin(tree, all.node[0].id, all.max_nodes, all.max_depth);
     for (int i = 1; i < all.n; i++) {
         const fr_node *n = &all.node[i];
-        node[i] = node[n->parent] < 0 ? -1 : drafted_child(&e->base, node[n->parent], n->id);
         if (node[i] < 0) continue;
         to[i] = fr_tree_add(tree, to[n->parent], n->id, n->score, n->drafter);
         tree->node[to[i]].rank = n->rank;

@@ -1,23 +1,14 @@
 #include "draft/self_draft.h"
 #include "base/clock.h"
-#include <stdlib.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- open
 
 fr_status fr_self_option(void *drafter, const char *option, fr_error *err) {
     fr_self_draft *s = drafter;
-    const char *value = option + strlen("threshold=");
-    char *end;
-    if (strncmp(option, "threshold=", 10) != 0)
-        return fr_fail(err, FR_EARG,
-                       "draft option '%.60s': %s has threshold=P, depth=N and width=N", option,
-                       s->base.base.ops->name);
-    s->fixed = strtod(value, &end);
-    if (end == value || *end || !(s->fixed >= 0 && s->fixed <= 1))
-        return fr_fail(err, FR_EARG, "draft option threshold: expected 0 to 1, found '%.40s'",
-                       value);
-    return FR_OK;
+    if (!strncmp(option, "threshold=", 10)) return fr_drafter_real(&s->fixed, option, 0, 1, err);
+    return fr_fail(err, FR_EARG, "draft option '%.60s': %s has threshold=P, depth=N and width=N",
+                   option, s->base.base.ops->name);
 }
 
 static fr_status open_buffers(fr_self_draft *s, const fr_model *target, fr_error *err) {

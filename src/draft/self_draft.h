@@ -25,8 +25,8 @@ struct fr_self_draft { // embedded first in a method's own struct
     fr_trained base;
     fr_self_pass_fn *pass;
     fr_threshold threshold;
-    double fixed; // threshold=P; below 0: it adapts
-    bool whole;   // the target's own head in place of a pruned one; set before opening
+    float fixed; // threshold=P; below 0: it adapts
+    bool whole;  // the target's own head in place of a pruned one; set before opening
     fr_matrix head;
     fr_linear linear;
     float *in, *logits; // [FR_BEAM_WIDTH][stride], [FR_BEAM_WIDTH][logit_stride]

@@ -49,13 +49,8 @@ static void exit_rows(fr_early_exit *e, const fr_kern *kern, int n) {
     }
 }
 
-static void pass(fr_self_draft *s, const fr_context *c, const fr_row *from, int n) {
+static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int n) {
     fr_early_exit *e = (fr_early_exit *)s;
-    fr_row rows[FR_BEAM_WIDTH];
-    for (int i = 0; i < n; i++) {
-        rows[i] = from[i];
-        rows[i].wants = FR_WANT_TAPS;
-    }
     fr_forward_run(c->forward, &(fr_pass){.rows = rows,
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
@@ -202,6 +197,7 @@ fr_status fr_early_exit_open(fr_drafter **out, const char *file, const fr_drafte
     fr_self_draft *s = &e->base;
     s->base.width = 1;
     s->fixed = -1;
+    s->wants = FR_WANT_TAPS;
     fr_status st =
         fr_trained_open(&s->base, FR_PACK_EARLY_EXIT, &OPS, file, config, fr_self_option, err);
     if (!st) {

@@ -9,12 +9,7 @@
 #include "draft/skip_set.h"
 #include <string.h>
 
-static void pass(fr_self_draft *s, const fr_context *c, const fr_row *from, int n) {
-    fr_row rows[FR_BEAM_WIDTH];
-    for (int i = 0; i < n; i++) {
-        rows[i] = from[i];
-        rows[i].wants = FR_WANT_FINAL;
-    }
+static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int n) {
     fr_forward_run(c->forward, &(fr_pass){.rows = rows,
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
@@ -77,6 +72,7 @@ fr_status fr_layer_skip_open(fr_drafter **out, const char *file, const fr_drafte
     if (!s) return fr_fail(err, FR_ENOMEM, "layer-skip: cannot get memory");
     s->base.width = 1;
     s->fixed = -1;
+    s->wants = FR_WANT_FINAL;
     fr_status st = open_trained(s, file, config, err);
     if (!st) {
         const double share = fr_skip_trunk_share(config->model, s->base.pack.skip);

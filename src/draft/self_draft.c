@@ -89,7 +89,7 @@ static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
         const fr_beam_node *node = &b->node[b->frontier[i]];
         const int parent =
             node->parent < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(s->slot[s->row[node->parent]]);
-        rows[i] = fr_row_token(node->id, parent, 0);
+        rows[i] = fr_row_token(node->id, parent, s->wants);
     }
     s->pass(s, c, rows, n);
     read_head(s, c, n);

@@ -24,6 +24,7 @@ typedef void fr_self_pass_fn(fr_self_draft *s, const fr_context *c, const fr_row
 struct fr_self_draft { // embedded first in a method's own struct
     fr_trained base;
     fr_self_pass_fn *pass;
+    uint8_t wants; // FR_WANT_* of a draft pass's rows; set before opening
     fr_threshold threshold;
     float fixed; // threshold=P; below 0: it adapts
     bool whole;  // the target's own head in place of a pruned one; set before opening

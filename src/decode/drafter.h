@@ -29,7 +29,7 @@ typedef struct fr_needs {
     const fr_matrix *maps; // of the LINEAR rows it attaches
     int n_maps;
     int own_taps; // tapped layers of passes that it runs itself
-    int resumes;  // 0, or the layer from which its rows go on (`resume`)
+    int resumes;  // the layer from which its rows go on (`resume`); 0: none do
 } fr_needs;
 
 // What a drafter may read. ids: every token known so far, prompt and output; the last one is the
@@ -71,8 +71,8 @@ typedef struct fr_drafter_ops {
     void (*propose)(fr_drafter *d, const fr_context *c, fr_tree *tree);
     // Rows of the tree (row i is node i) may go on where the drafter's own passes of `propose` left
     // them: in their scratch slots, from layer needs.resumes on, with the residual there. All
-    // ancestors of such a row, up to the root, are such rows too. NULL: scratch is dropped after
-    // `propose`.
+    // ancestors of such a row, up to the root, are such rows too. Asked where needs.resumes is set;
+    // else scratch is dropped after `propose`.
     void (*resume)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows);
     int (*attach)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max); // new n

@@ -155,7 +155,7 @@ static void propose(fr_decoder *d, int max_depth) {
         fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, &d->proposed);
         // Of passes that the drafter ran on the target.
-        if (!d->drafter->ops->resume) fr_kv_drop_scratch(&d->kv);
+        if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     }
     choose_rows(d);
     if (d->watch) d->watch(d->watch_user, &d->proposed, d->n_ids);
@@ -167,7 +167,7 @@ static int rows_of_tree(fr_decoder *d) {
         d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
     }
     int n = d->tree.n;
-    if (d->drafter && d->drafter->ops->resume) {
+    if (d->drafter && d->drafter->needs.resumes) {
         fr_context c = context_of(d);
         d->drafter->ops->resume(d->drafter, &c, &d->tree, d->rows);
     }

@@ -160,6 +160,15 @@ void fr_skip_bench_close(fr_skip_bench *b) {
 
 // ---------------------------------------------------------------- judging
 
+// Draft logits of the last pass's n rows.
+static void read_head(fr_skip_bench *b, int n) {
+    for (int i = 0; i < n; i++)
+        memcpy(b->in + (size_t)i * (size_t)b->stride, fr_forward_final(b->forward, i),
+               sizeof(float) * (size_t)b->target->config.d);
+    const fr_linear_product head = {&b->head, b->in, b->stride, b->logits, b->logit_stride};
+    fr_linear_run(&b->linear, &head, 1, n);
+}
+
 // Draft logits of n places from `first` on, FR_DEPTHS rows each.
 static void run_places(fr_skip_bench *b, const uint8_t *skip, int first, int n) {
     fr_row rows[PASS_ROWS];
@@ -173,11 +182,7 @@ static void run_places(fr_skip_bench *b, const uint8_t *skip, int first, int n) 
                    &(fr_pass){.rows = rows, .n_rows = m, .kv = kv, .n_seq = n, .skip = skip});
     for (int i = 0; i < n; i++)
         fr_kv_drop_scratch(kv[i]);
-    for (int i = 0; i < m; i++)
-        memcpy(b->in + (size_t)i * (size_t)b->stride, fr_forward_final(b->forward, i),
-               sizeof(float) * (size_t)b->target->config.d);
-    const fr_linear_product head = {&b->head, b->in, b->stride, b->logits, b->logit_stride};
-    fr_linear_run(&b->linear, &head, 1, m);
+    read_head(b, m);
 }
 
 static fr_loss_got judge_row(const fr_skip_bench *b, const float *logits, const fr_skip_row *row) {
@@ -230,11 +235,7 @@ static double seconds_of(fr_skip_bench *b, const uint8_t *skip) {
         b->forward,
         &(fr_pass){.rows = &row, .n_rows = 1, .kv = (fr_kv *[]){kv}, .n_seq = 1, .skip = skip});
     fr_kv_drop_scratch(kv);
-    if (skip) {
-        const fr_linear_product head = {&b->head, b->in, b->stride, b->logits, b->logit_stride};
-        memcpy(b->in, fr_forward_final(b->forward, 0), sizeof(float) * (size_t)b->target->config.d);
-        fr_linear_run(&b->linear, &head, 1, 1);
-    }
+    if (skip) read_head(b, 1);
     return fr_seconds() - start;
 }
 

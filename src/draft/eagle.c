@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "draft/chain_model.h"
 #include "draft/fixed_tree.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -155,28 +154,18 @@ static const fr_drafter_ops OPS = {.name = "eagle",
 
 // ---------------------------------------------------------------- open
 
-static fr_status read_room(fr_eagle *e, const char *value, fr_error *err) {
-    char *end;
-    const long n = strtol(value, &end, 10);
-    if (!*value || *end || n < 0 || n > MOST_ROOM)
-        return fr_fail(err, FR_EARG, "draft option context: expected 0 to %d ids, found '%.40s'",
-                       MOST_ROOM, value);
-    e->room = (int)n;
-    return FR_OK;
-}
-
 static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     fr_eagle *e = drafter;
-    const char *value = strchr(option, '=');
-    if (value && !strncmp(option, "context=", 8)) return read_room(e, value + 1, err);
-    if (!value || strncmp(option, "tree=", 5) != 0)
+    if (!strncmp(option, "context=", 8))
+        return fr_drafter_number(&e->room, option, 0, MOST_ROOM, err);
+    if (strncmp(option, "tree=", 5) != 0)
         return fr_fail(err, FR_EARG,
                        "draft option '%.60s': eagle has tree=SHAPE, context=N, depth=N and width=N",
                        option);
-    e->is_fixed = !strcmp(value, "=static");
-    if (e->is_fixed || !strcmp(value, "=dynamic")) return FR_OK;
+    e->is_fixed = !strcmp(option, "tree=static");
+    if (e->is_fixed || !strcmp(option, "tree=dynamic")) return FR_OK;
     return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
-                   value + 1);
+                   option + 5);
 }
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {

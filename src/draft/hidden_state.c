@@ -14,7 +14,6 @@
 #include "draft/state_tree.h"
 #include "draft/trained.h"
 #include "tree/merge.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -305,20 +304,9 @@ fr_states *fr_hidden_state_states(fr_drafter *d) {
 
 // ---------------------------------------------------------------- options
 
-static fr_status read_int(int *to, const char *option, const char *value, int least, int most,
-                          fr_error *err) {
-    char *end;
-    const long v = strtol(value, &end, 10);
-    if (!*value || *end || v < least || v > most)
-        return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
-                       (int)(value - option - 1), option, least, most, value);
-    *to = (int)v;
-    return FR_OK;
-}
-
-static fr_status read_flag(bool *to, const char *option, const char *value, fr_error *err) {
+static fr_status read_flag(bool *to, const char *option, fr_error *err) {
     int v = *to;
-    const fr_status st = read_int(&v, option, value, 0, 1, err);
+    const fr_status st = fr_drafter_number(&v, option, 0, 1, err);
     *to = v;
     return st;
 }
@@ -336,14 +324,12 @@ static fr_status read_mode(fr_reuse_mode *to, const char *value, fr_error *err) 
 
 static fr_status read_option(void *drafter, const char *option, fr_error *err) {
     fr_hidden_state *d = drafter;
-    const char *value = strchr(option, '=');
-    value = value ? value + 1 : "";
-    if (!strncmp(option, "mode=", 5)) return read_mode(&d->mode, value, err);
+    if (!strncmp(option, "mode=", 5)) return read_mode(&d->mode, option + 5, err);
     if (!strncmp(option, "lambda=", 7)) return fr_drafter_real(&d->lambda, option, 0, 4, err);
     if (!strncmp(option, "candidates=", 11))
-        return read_int(&d->candidates, option, value, 1, FR_SHORTLIST_MOST, err);
-    if (!strncmp(option, "iterative=", 10)) return read_flag(&d->iterative, option, value, err);
-    if (!strncmp(option, "inject=", 7)) return read_flag(&d->inject, option, value, err);
+        return fr_drafter_number(&d->candidates, option, 1, FR_SHORTLIST_MOST, err);
+    if (!strncmp(option, "iterative=", 10)) return read_flag(&d->iterative, option, err);
+    if (!strncmp(option, "inject=", 7)) return read_flag(&d->inject, option, err);
     return fr_fail(err, FR_EARG,
                    "draft option '%.60s': hidden-state has mode=NAME, depth=N, width=N, lambda=X, "
                    "candidates=N, iterative=0|1 and inject=0|1",

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Of those that draft with the model's own layers.
+#define SELF_DRAFT_OPTIONS                                                                         \
+    "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "      \
+    "what\n"                                                                                       \
+    "              is accepted\n"                                                                  \
+    "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay, up to 8\n"              \
+    "width=N       nodes of a level that are gone on behind, 1 to 16 (default 1)\n"
+
 static const struct {
     fr_drafter_info info;
     int cost;                 // of a proposal: the cheaper part of a SPEC proposes first
@@ -105,22 +113,11 @@ static const struct {
      fr_chimera_open},
     {{"layer-skip", "the model itself with some of its sublayers left out",
       "a pack of forerun train; else one that is found; else a rule says what is left out",
-      "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "
-      "what\n"
-      "              is accepted\n"
-      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay, up to 8\n"
-      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 1)\n",
-      true},
+      SELF_DRAFT_OPTIONS, true},
      4,
      fr_layer_skip_open},
     {{"early-exit", "the model's own first layers and a trained exit; its pass goes on behind them",
-      "a pack of forerun train; else one that is found",
-      "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "
-      "what\n"
-      "              is accepted\n"
-      "depth=N       tokens drafted ahead, 1 to 16; default: as many as pay, up to 8\n"
-      "width=N       nodes of a level that are gone on behind, 1 to 16 (default 1)\n",
-      true},
+      "a pack of forerun train; else one that is found", SELF_DRAFT_OPTIONS, true},
      4,
      fr_early_exit_open},
 };

@@ -110,11 +110,12 @@ static void relax(const uint8_t *skip, int n, double *x) {
 }
 
 // Of sets near the best one and of any, the one that is expected to improve most.
-static void most_promising(const fr_skip_search *s, const fr_gauss *g, dice *d, uint8_t *skip) {
+static void most_promising(const fr_skip_search *s, fr_gauss *g, dice *d, uint8_t *skip) {
     enum { TRIES = 400 };
     static const double flips[] = {1, 2, 4, 8};
     uint8_t any[FR_SKIP_MOST] = {0}, trial[FR_SKIP_MOST];
     double x[FR_SKIP_MOST], best = -1;
+    fr_gauss_fit(g);
     for (int k = 0; k < TRIES; k++) {
         const bool wide = k % 5 == 4;
         near(d, wide ? any : s->best, s->n, wide ? roll(d) * s->n : flips[k % 4], trial);
@@ -146,7 +147,6 @@ fr_status fr_skip_bayes(fr_skip_search *s, int most, uint64_t seed, fr_error *er
         const fr_skip_value v = judge(s, skip);
         relax(skip, s->n, x);
         fr_gauss_add(&g, x, v.speed);
-        fr_gauss_fit(&g);
     }
     fr_gauss_close(&g);
     return FR_OK;

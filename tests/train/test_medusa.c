@@ -1,59 +1,20 @@
 // Medusa's heads: slopes against finite differences, the first step of an untrained head, the pack.
-#include "base/alloc.h"
-#include "kern/pack.h"
-#include "support/open_model.h"
-#include "train/draft_vocab.h"
-#include "train/made_data.h"
+#include "train/made_job.h"
 #include "train/pack_write.h"
 #include "train/tally.h"
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-enum { DRAFT = 50, SAMPLES = 3, DEPTH = 3, TAP = 2 };
+enum { SAMPLES = 3, DEPTH = 3, TAP = 2 };
 static const char *const variants[][3] = {
     {"variant=shared"}, {"variant=own-heads"}, {"variant=hydra"}, {"variant=exit", "tap=2"}};
 
-typedef struct job {
-    fr_opened target;
-    fr_shard_format form;
-    fr_draft_vocab vocab;
-    fr_gemm *gemm;
-    fr_learner *learner;
-    made_sample sample[SAMPLES];
-    fr_batch batch;
-} job;
-
 static job *open_job(int variant) {
-    job *j = calloc(1, sizeof *j);
+    job *j = new_job(2, &(fr_shard_format){.n_taps = 2, .taps = {1, TAP}, .top = 6});
     fr_error err;
-    const fr_kern *kern;
-    assert_int_equal(fr_kern_pick(&kern, "scalar", &err), FR_OK);
-    fr_opened_open(&j->target, &(fr_tiny_options){.n_layer = 2}, kern, 1);
-    const fr_config *c = &j->target.model.config;
-    j->form = (fr_shard_format){
-        .d = c->d, .n_vocab = c->n_vocab, .n_taps = 2, .taps = {1, TAP}, .top = 6};
-    const size_t n = (size_t)c->n_vocab;
-    j->vocab = (fr_draft_vocab){.n = DRAFT,
-                                .ids = fr_alloc_array(DRAFT, sizeof(int32_t)),
-                                .index = fr_alloc_array(n, sizeof(int32_t)),
-                                .head = fr_alloc_array(DRAFT * (size_t)c->d, sizeof(float))};
-    for (size_t i = 0; i < n; i++)
-        j->vocab.index[i] = -1;
-    for (int i = 0; i < DRAFT; i++) {
-        j->vocab.index[j->vocab.ids[i] = i + 4] = i;
-        fr_matrix_row(&j->target.model.head, i + 4, j->vocab.head + i * c->d);
-    }
-    for (int i = 0; i < SAMPLES; i++) {
-        make_sample(&j->sample[i], &j->form, (uint64_t)i, 20 + 7 * i, 4);
-        j->batch.sample[j->batch.n++] = j->sample[i].s;
-        j->batch.rows += j->sample[i].s.n;
-    }
-    assert_int_equal(fr_gemm_open(&j->gemm, 1, FR_GEMM_F32, &err), FR_OK);
+    for (int i = 0; i < SAMPLES; i++)
+        add_sample(j, 20 + 7 * i, 4);
     const fr_learner_config config = {.target = &j->target.model,
                                       .vocab = &j->vocab,
                                       .format = &j->form,
@@ -63,14 +24,6 @@ static job *open_job(int variant) {
                                       .options = variants[variant]};
     if (fr_learn_medusa_open(&j->learner, &config, &err)) fail_msg("%s", err.text);
     return j;
-}
-
-static void close_job(job *j) {
-    j->learner->ops->close(j->learner);
-    fr_gemm_close(j->gemm);
-    fr_draft_vocab_close(&j->vocab);
-    fr_opened_close(&j->target);
-    free(j);
 }
 
 static double loss_of(job *j) {

@@ -1,36 +1,18 @@
 // Learners of rows that ride through the target, ppd and hidden-transfer: slopes against finite
 // differences, bases, first values, packs.
-#include "base/alloc.h"
 #include "decode/sampler.h"
 #include "draft/pack.h"
-#include "kern/pack.h"
-#include "support/open_model.h"
-#include "train/draft_vocab.h"
 #include "train/learners.h"
-#include "train/made_data.h"
+#include "train/made_job.h"
 #include "train/optim.h"
 #include "train/pack_write.h"
 #include "train/riding.h"
 #include "train/tally.h"
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-enum { DRAFT = 50, SAMPLES = 2, DEPTH = 3, ROWS = 120 };
-
-typedef struct job {
-    fr_opened target;
-    fr_shard_format form;
-    fr_draft_vocab vocab;
-    fr_gemm *gemm;
-    fr_learner *learner;
-    made_sample sample[SAMPLES];
-    fr_batch batch;
-} job;
+enum { SAMPLES = 2, DEPTH = 3, ROWS = 120 };
 
 static fr_status open_learner(job *j, const char *name, const char *const *options,
                               fr_learner **out, fr_error *err) {
@@ -49,38 +31,12 @@ static fr_status open_learner(job *j, const char *name, const char *const *optio
 }
 
 static job *open_job(const char *name, const char *const *options) {
-    job *j = calloc(1, sizeof *j);
+    job *j = new_job(4, &(fr_shard_format){.top = 6});
     fr_error err;
-    fr_opened_open(&j->target, &(fr_tiny_options){.n_layer = 4}, &fr_kern_scalar, 1);
-    const fr_config *c = &j->target.model.config;
-    j->form = (fr_shard_format){.d = c->d, .n_vocab = c->n_vocab, .top = 6};
-    const size_t n = (size_t)c->n_vocab;
-    j->vocab = (fr_draft_vocab){.n = DRAFT,
-                                .ids = fr_alloc_array(DRAFT, sizeof(int32_t)),
-                                .index = fr_alloc_array(n, sizeof(int32_t)),
-                                .head = fr_alloc_array(DRAFT * (size_t)c->d, sizeof(float))};
-    for (size_t i = 0; i < n; i++)
-        j->vocab.index[i] = -1;
-    for (int i = 0; i < DRAFT; i++) {
-        j->vocab.index[j->vocab.ids[i] = i + 4] = i;
-        fr_matrix_row(&j->target.model.head, i + 4, j->vocab.head + i * c->d);
-    }
-    for (int i = 0; i < SAMPLES; i++) {
-        make_sample(&j->sample[i], &j->form, (uint64_t)i, 14 + 9 * i, 4 + i);
-        j->batch.sample[j->batch.n++] = j->sample[i].s;
-        j->batch.rows += j->sample[i].s.n;
-    }
-    assert_int_equal(fr_gemm_open(&j->gemm, 1, FR_GEMM_F32, &err), FR_OK);
+    for (int i = 0; i < SAMPLES; i++)
+        add_sample(j, 14 + 9 * i, 4 + i);
     if (open_learner(j, name, options, &j->learner, &err)) fail_msg("%s", err.text);
     return j;
-}
-
-static void close_job(job *j) {
-    j->learner->ops->close(j->learner);
-    fr_gemm_close(j->gemm);
-    fr_draft_vocab_close(&j->vocab);
-    fr_opened_close(&j->target);
-    free(j);
 }
 
 static fr_tally judged(job *j) {

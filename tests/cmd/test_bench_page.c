@@ -1,7 +1,6 @@
 // What `bench` shows, of numbers made up here: the page and the JSON document.
 #define _GNU_SOURCE
 #include "cmd/bench.h"
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include <cmocka.h>
 
 #include "cmd/xml.h"
+#include "support/folder.h"
 
 static const char hostile[] = "</td><script>alert(\"1\")</script>&\x01\xff";
 static char folder[64];
@@ -106,25 +106,15 @@ static int occurrences(const char *text, const char *what) {
     return n;
 }
 
-static int files_in_folder(void) {
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
 static void the_page_holds_everything_and_is_well_formed(void **state) {
     (void)state;
     const fr_cmd_args args = {.n_predict = 30, .repeat = 2, .temp = 0.5};
     fr_bench *b = make_bench(&args);
     fr_error err;
     assert_int_equal(fr_bench_page_check(folder, &err), FR_OK);
-    assert_int_equal(files_in_folder(), 0);
+    assert_int_equal(files_in(folder), 0);
     assert_int_equal(fr_bench_page(b, folder, &err), FR_OK);
-    assert_int_equal(files_in_folder(), FR_BENCH_PICTURES + 2);
+    assert_int_equal(files_in(folder), FR_BENCH_PICTURES + 2);
     char *page = read_file("index.html");
     assert_non_null(page);
     assert_int_equal(strncmp(page, "<!doctype html>\n", 16), 0);
@@ -203,7 +193,7 @@ static void a_full_disk_leaves_the_old_page(void **state) {
     const fr_cmd_args args = {.n_predict = 30, .repeat = 1};
     fr_bench *b = make_bench(&args);
     fr_error err;
-    const int files = files_in_folder();
+    const int files = files_in(folder);
     char *before = read_file("index.html");
     struct rlimit all, little;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
@@ -215,7 +205,7 @@ static void a_full_disk_leaves_the_old_page(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
     assert_int_equal(st, FR_EIO);
     assert_non_null(strstr(err.text, "File too large"));
-    assert_int_equal(files_in_folder(), files);
+    assert_int_equal(files_in(folder), files);
     char *after = read_file("index.html");
     assert_non_null(before);
     assert_string_equal(before, after);

@@ -1,8 +1,8 @@
 // `curve` from outside: its document, its tables, its picture, what it refuses. No time is judged.
 #define _GNU_SOURCE
 #include "cmd/program.h"
+#include "support/folder.h"
 #include "support/tiny_model.h"
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -108,15 +108,6 @@ static void tables_have_a_line_for_every_row_count(void **state) {
     assert_non_null(strstr(s.out, "scalar, 1 thread, context 16"));
 }
 
-static int files_in_folder(void) {
-    DIR *d = opendir(folder);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
 static void the_picture_is_a_whole_file(void **state) {
     (void)state;
     char rest[256], path[128], text[200] = "";
@@ -133,7 +124,7 @@ static void the_picture_is_a_whole_file(void **state) {
     assert_int_equal(fread(text, 1, 7, f), 7);
     assert_string_equal(text, "</svg>\n");
     fclose(f);
-    assert_int_equal(files_in_folder(), 2); // the model and the picture
+    assert_int_equal(files_in(folder), 2); // the model and the picture
     unlink(path);
 }
 
@@ -161,7 +152,7 @@ static void an_interrupt_leaves_nothing(void **state) {
     assert_int_equal(s.code, 130);
     assert_int_equal(s.n_out, 0);
     assert_non_null(strstr(s.err, "forerun: interrupted\n"));
-    assert_int_equal(files_in_folder(), 1);
+    assert_int_equal(files_in(folder), 1);
 }
 
 static void a_real_model_is_measured(void **state) {

@@ -4,10 +4,10 @@
 #include "cmd/program.h"
 #include "cmd/text.h"
 #include "draft/datastore.h"
+#include "support/folder.h"
 #include "support/tiny_model.h"
 #include "train/shard.h"
 #include "json/messages.h"
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -229,16 +229,6 @@ static void write_large(const char *name) {
     }
     write_file(name, words, n, false);
     free(words);
-}
-
-static int files_in(const char *folder) {
-    int n = 0;
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 static pid_t start_build(const char *data, const char *store) {

@@ -3,7 +3,6 @@
 #include "base/save.h"
 #include "cmd/markup.h"
 #include "cmd/plot.h"
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 #include <cmocka.h>
 
 #include "cmd/xml.h"
+#include "support/folder.h"
 
 static void expect_ticks(fr_plot_steps steps, double lo, double hi, int n, const double *expected) {
     double ticks[FR_PLOT_TICKS];
@@ -213,15 +213,6 @@ static int set_up(void **state) {
     snprintf(folder, sizeof folder, "plot-test-%ld", (long)getpid());
     snprintf(path, sizeof path, "%s/out.svg", folder);
     return mkdir(folder, 0777);
-}
-
-static int files_in(const char *name) {
-    DIR *d = opendir(name);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 static int tear_down(void **state) {

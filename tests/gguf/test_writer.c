@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../support/gguf_touch.h"
 #include "base/alloc.h"
 #include "gguf/hash.h"
 #include "gguf/writer.h"
 #include "kern/dequant.h"
+#include "support/folder.h"
+#include "support/gguf_touch.h"
 
 static char folder[] = "/tmp/fr-writer-XXXXXX";
 
@@ -31,16 +32,6 @@ static const char *in_folder(const char *name) {
 static int make_folder(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
-}
-
-static int files_in_folder(void) {
-    int n = 0;
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
 }
 
 static int remove_folder(void **state) {
@@ -226,7 +217,7 @@ static void writer_tells_what_was_collected_wrongly(void **state) {
 
 static void writer_leaves_the_old_file_when_the_disk_is_full(void **state) {
     (void)state;
-    const int before = files_in_folder();
+    const int before = files_in(folder);
     fr_gguf_writer *w = new_writer();
     fr_gguf_writer_str(w, "k", "old");
     finished(w, in_folder("full.gguf"));
@@ -243,7 +234,7 @@ static void writer_leaves_the_old_file_when_the_disk_is_full(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_int_equal(st, FR_EIO);
     assert_non_null(strstr(err.text, "full.gguf: writing: "));
-    assert_int_equal(files_in_folder(), before + 1);
+    assert_int_equal(files_in(folder), before + 1);
     fr_gguf *g = opened(in_folder("full.gguf"));
     assert_true(fr_gguf_str_is(fr_gguf_item_str(fr_gguf_find(g, "k"), 0), "old"));
     assert_int_equal(fr_gguf_n_tensors(g), 0);

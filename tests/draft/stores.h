@@ -49,6 +49,17 @@ static inline fr_tokenizer *tiny_tokenizer(void) {
     return t;
 }
 
+// For a group of tests whose state is that tokenizer.
+static inline int open_tokenizer(void **state) {
+    *state = tiny_tokenizer();
+    return 0;
+}
+
+static inline int close_tokenizer(void **state) {
+    fr_tokenizer_close(*state);
+    return 0;
+}
+
 // `path` ends in XXXXXX.
 static inline void store_write(char *path, const fr_tokenizer *vocabulary, const texts *t) {
     fr_datastore_writer w;

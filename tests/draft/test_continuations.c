@@ -141,16 +141,6 @@ static void the_most_frequent_are_kept_and_samples_are_spread(void **state) {
     unlink(path);
 }
 
-static int open_tokenizer(void **state) {
-    *state = tiny_tokenizer();
-    return 0;
-}
-
-static int close_tokenizer(void **state) {
-    fr_tokenizer_close(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_those_of_all_prefixes),

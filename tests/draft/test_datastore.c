@@ -318,16 +318,6 @@ static void a_full_disk_leaves_nothing(void **state) {
     assert_int_equal(rmdir(folder), 0); // it is empty
 }
 
-static int open_tokenizer(void **state) {
-    *state = tiny_tokenizer();
-    return 0;
-}
-
-static int close_tokenizer(void **state) {
-    fr_tokenizer_close(*state);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_span_finds_all_that_a_naive_search_finds),

@@ -20,14 +20,12 @@ import sys
 import tempfile
 import time
 
+from calls import Failure, run, say
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROMPTS = ["Write a short story about a lighthouse.", "Count from one to twenty in words, twice.",
            "Explain how a steam engine works.", "Repeat this sentence five times: the river runs to the sea."]
 REPEATS = 1000  # the most that `forerun bench` takes: days, for most models
-
-
-class Failure(Exception):
-    """One sentence."""
 
 
 def resident(pid):
@@ -105,12 +103,9 @@ def threads(args):
 
 
 def speed(args):
-    done = subprocess.run([args.forerun, "run", "-m", args.model, "-p", PROMPTS[0], "-n", str(args.predict), "--ignore-eos",
-                           "--drafter", "none", "--temp", "0", "--json", "--quiet"] + threads(args),
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise Failure("forerun run: exit code %d: %s" % (done.returncode, done.stderr.strip()[-300:]))
-    return json.loads(done.stdout)["tok_s"]
+    said = run([args.forerun, "run", "-m", args.model, "-p", PROMPTS[0], "-n", str(args.predict), "--ignore-eos",
+                "--drafter", "none", "--temp", "0", "--json", "--quiet"] + threads(args))
+    return json.loads(said)["tok_s"]
 
 
 def speed_beside_loop(args):
@@ -128,8 +123,7 @@ def share(args, _):
     for pair in range(args.pairs):
         alone, beside = speed(args), speed_beside_loop(args)
         parts.append(beside / alone)
-        print("pair %d of %d: %.1f alone, %.1f tokens/s beside a busy loop" % (pair + 1, args.pairs, alone, beside), file=sys.stderr,
-              flush=True)
+        say("pair %d of %d: %.1f alone, %.1f tokens/s beside a busy loop" % (pair + 1, args.pairs, alone, beside))
     part = statistics.median(parts)
     print("share: %.2f of the speed alone (%.2f to %.2f, %d pairs), expected %.2f or more: %s"
           % (part, min(parts), max(parts), len(parts), args.least, "ok" if part >= args.least else "too SLOW"))
@@ -157,7 +151,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             return 0 if {"memory": memory, "share": share}[args.test](args, folder) else 1
     except (Failure, OSError) as failure:
-        print("endurance.py: %s" % failure, file=sys.stderr)
+        say("endurance.py: %s" % failure)
         return 1
 
 

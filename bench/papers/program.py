@@ -1,8 +1,11 @@
 """What the measurements of this folder share: how forerun is called, and the options that all of them have."""
 import argparse
 import json
-import subprocess
+import os
 import sys
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from calls import Failure, run
 
 
 def options(doc):
@@ -17,7 +20,7 @@ def options(doc):
 def ask(args, command, *more):
     """The JSON that a command of forerun prints of args.model; ends the program where it fails."""
     line = [args.bin, command, "-m", args.model, *map(str, more), "--json", "--quiet"]
-    done = subprocess.run(line, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit("%s\n%s" % (" ".join(line), done.stderr))
-    return json.loads(done.stdout)
+    try:
+        return json.loads(run(line))
+    except Failure as failure:
+        sys.exit(str(failure))

@@ -25,7 +25,7 @@ from calls import Failure
 def fails(call, *arguments):
     try:
         call(*arguments)
-    except (Failure, endurance.Failure) as failure:
+    except Failure as failure:
         return str(failure)
     raise AssertionError("expected a failure")
 

@@ -170,7 +170,7 @@ static void put_head(fr_markup *m, const fr_bench *b) {
 
 // ---------------------------------------------------------------- tables
 
-static void put_share(fr_markup *m, double share) {
+static void put_number(fr_markup *m, double share) {
     if (isnan(share))
         fr_markup_raw(m, "<td>-</td>");
     else if (isinf(share))
@@ -189,14 +189,16 @@ static void put_row(fr_markup *m, const fr_bench *b, int run, int set, bool size
     fr_markup_text(m, name);
     fr_markup_raw(m, "</td>");
     if (sizes) fr_markup_put(m, "<td>%d</td>", r->tree);
-    fr_markup_put(m, "<td>%.2f</td><td>%.2f</td><td>%.2f (%.2f to %.2f)</td>",
-                  fr_cmd_rate((double)t->tokens, t->decode), fr_bench_speedup(b, r, set),
-                  t->speedup.median, t->speedup.low, t->speedup.high);
+    fr_markup_put(m, "<td>%.2f</td><td>%.2f</td>", fr_cmd_rate((double)t->tokens, t->decode),
+                  fr_bench_speedup(b, r, set));
+    put_number(m, t->predicted_speedup);
+    fr_markup_put(m, "<td>%.2f (%.2f to %.2f)</td>", t->speedup.median, t->speedup.low,
+                  t->speedup.high);
     fr_markup_put(m, "<td>%.2f</td><td>%.2f</td><td>%.2f</td><td>%.1f %%</td>",
                   fr_cmd_rate((double)t->tokens, passes), fr_cmd_rate(t->expected, passes),
                   fr_cmd_rate((double)t->rows, passes), 100 * fr_cmd_rate(t->draft, t->decode));
-    put_share(m, t->break_even.reached);
-    put_share(m, t->break_even.acceptance);
+    put_number(m, t->break_even.reached);
+    put_number(m, t->break_even.acceptance);
     fr_markup_put(m, "<td%s>%s</td></tr>\n", t->broken ? " class=\"bad\"" : "",
                   t->difference.file ? "no" : "yes");
 }
@@ -209,7 +211,7 @@ static void put_table(fr_markup *m, const fr_bench *b, int set, bool sizes) {
                   s->answers, s->answers > 1 ? "s" : "", 100 * s->confidence);
     fr_markup_raw(m, "<div class=\"wide\"><table>\n<tr><th>drafter</th>");
     if (sizes) fr_markup_raw(m, "<th>nodes</th>");
-    fr_markup_raw(m, "<th>tokens/s</th><th>speedup</th><th>median (interval)</th>"
+    fr_markup_raw(m, "<th>tokens/s</th><th>speedup</th><th>predicted</th><th>median (interval)</th>"
                      "<th>tokens<br/>per pass</th><th>expected</th>"
                      "<th>rows<br/>per pass</th><th>draft<br/>share</th><th>acceptance</th>"
                      "<th>break-even</th><th>identical</th></tr>\n");
@@ -256,6 +258,7 @@ static const char *const columns[][2] = {
     {"tokens/s",
      "Tokens of all answers over the seconds of decoding; reading prompts is not in it."},
     {"speedup", "The same over that of plain decoding."},
+    {"predicted", "The speedup that the measured cost of the passes makes of the same answers."},
     {"median (interval)",
      "Every answer's speed over plain decoding's of the same moment: the median of the answers, "
      "and "

@@ -31,11 +31,12 @@ static json_t *difference_json(const fr_difference *d) {
 static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
     const fr_tally *t = fr_bench_tally(run, set);
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "drafter", text_json(run->spec),
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "drafter", text_json(run->spec),
         "tok_s", fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)), "speedup",
-        fr_cmd_real(fr_bench_speedup(b, run, set)), "speedup_min", fr_cmd_real(t->least),
-        "speedup_max", fr_cmd_real(t->most), "speedup_median", fr_cmd_real(t->speedup.median),
-        "speedup_low", fr_cmd_real(t->speedup.low), "speedup_high", fr_cmd_real(t->speedup.high),
+        fr_cmd_real(fr_bench_speedup(b, run, set)), "predicted_speedup",
+        fr_cmd_real(t->predicted_speedup), "speedup_min", fr_cmd_real(t->least), "speedup_max",
+        fr_cmd_real(t->most), "speedup_median", fr_cmd_real(t->speedup.median), "speedup_low",
+        fr_cmd_real(t->speedup.low), "speedup_high", fr_cmd_real(t->speedup.high),
         "speedup_confidence", fr_cmd_real(t->speedup.confidence), "pairs", t->speedup.answers);
 }
 

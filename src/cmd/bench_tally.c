@@ -26,6 +26,8 @@ static fr_status add_pairs(fr_tally *t, const fr_pair *pairs, size_t n, fr_error
 static void add_counts(fr_tally *t, const fr_tally *from) {
     t->decode += from->decode;
     t->draft += from->draft;
+    t->predicted += from->predicted;
+    t->predicted_plain += from->predicted_plain;
     t->tokens += from->tokens;
     t->bytes += from->bytes;
     t->passes += from->passes;
@@ -64,6 +66,8 @@ fr_status fr_tally_add(fr_tally *t, const fr_stats *s, size_t bytes, fr_pair pai
                        fr_error *err) {
     fr_tally one = {.decode = s->seconds_decode,
                     .draft = s->seconds_draft,
+                    .predicted = s->predicted,
+                    .predicted_plain = s->predicted_plain,
                     .tokens = s->completion_tokens,
                     .bytes = (int64_t)bytes,
                     .passes = s->passes,
@@ -168,6 +172,13 @@ static double acceptance_for(const fr_tally *t, double tokens) {
     return 0.5 * (lo + hi);
 }
 
+// Of the same passes on a machine where they take what was measured. The time of drafting was taken
+// by the clock, in which other programs held everything up as they did plain decoding.
+static double predicted_speedup(const fr_tally *t, const fr_tally *plain) {
+    const double held = plain->predicted > 0 ? plain->decode / plain->predicted : NAN;
+    return t->predicted > 0 ? t->predicted_plain / (t->predicted + t->draft / held) : NAN;
+}
+
 fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err) {
     fr_break_even *b = &t->break_even;
     *b = (fr_break_even){.tokens_per_pass = NAN, .acceptance = NAN, .reached = NAN};
@@ -177,5 +188,6 @@ fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err) {
         b->acceptance = acceptance_for(t, b->tokens_per_pass);
         b->reached = acceptance_for(t, (double)t->tokens / (double)t->passes);
     }
+    t->predicted_speedup = predicted_speedup(t, plain);
     return find_speedup(t, err);
 }

@@ -38,6 +38,8 @@ typedef struct fr_break_even {
 
 typedef struct fr_tally { // {0} is empty
     double decode, draft; // seconds
+    double predicted,
+        predicted_plain; // the same of passes by their cost, and of a plain token each
     int64_t tokens, bytes, passes, rows;
     int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH];
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
@@ -50,8 +52,9 @@ typedef struct fr_tally { // {0} is empty
     const char *least_id, *most_id; // of their prompts
     bool broken;                    // what had to be the same bytes differs
     fr_difference difference;
-    fr_speedup speedup; // these two by fr_tally_finish
+    fr_speedup speedup; // these three by fr_tally_finish
     fr_break_even break_even;
+    double predicted_speedup; // NAN: the cost of passes is not known
 } fr_tally;
 
 void fr_tally_free(fr_tally *t);
@@ -65,7 +68,7 @@ fr_status fr_tally_merge(fr_tally *t, const fr_tally *from, fr_error *err);
 // The first place at which two outputs differ, the end of one of them included; -1: they are equal.
 int fr_first_difference(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b);
 
-// Fills speedup and break_even. FR_ENOMEM.
+// Fills speedup, break_even and predicted_speedup. FR_ENOMEM.
 fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err);
 
 #endif

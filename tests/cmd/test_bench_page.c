@@ -54,6 +54,8 @@ static fr_bench *make_bench(const fr_cmd_args *args) {
                               .seconds_decode = 1.0 / (1 + 0.1 * i),
                               .seconds_draft = 0.01 * i,
                               .rows = 30,
+                              .predicted = 0.5 / (1 + 0.2 * i),
+                              .predicted_plain = 0.5,
                               .expected = 29,
                               .offered = {i ? 20 : 0, i ? 10 : 0},
                               .accepted = {i ? 8 : 0, i ? 2 : 0}};
@@ -164,6 +166,8 @@ static void the_document_says_what_was_counted(void **state) {
     assert_int_equal(json_array_size(json_object_get(root, "tree_sizes")), 4);
     assert_int_equal(json_array_size(json_object_get(root, "sets")), 2);
     assert_true(fabs(number(run, "speedup") - 1.1) < 1e-9);
+    // Drafting took 0.01 s of a clock in which passes take twice as long as they cost.
+    assert_true(fabs(number(run, "predicted_speedup") - 0.5 / (0.5 / 1.2 + 0.005)) < 1e-9);
     assert_true(fabs(number(run, "speedup_min") - 1.1) < 1e-9);
     assert_true(fabs(number(run, "speedup_max") - 1.1 * 1.11) < 1e-9);
     assert_true(fabs(number(run, "speedup_median") - 1.1 * 1.055) < 1e-9);

@@ -6,7 +6,7 @@ import os
 
 from calls import Failure
 from measure import read
-from systems import NOT_BUILT, SYSTEMS
+from systems import NOT_BUILT, SPEC_BENCH, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
@@ -81,8 +81,9 @@ def mean(values):
 
 
 def table(results, temperature):
-    """(head, lines of (system, cells, whether the best)): speed-up and tokens a pass by task, then what it takes."""
-    head = results.tasks + ["all", "rows a pass", "drafting"] + LATER
+    """(head, lines of (system, cells, whether the best)): speed-up and tokens a pass by task, over all of them as the clock
+    says and as the cost of passes predicts, then what it takes."""
+    head = results.tasks + ["all", "predicted", "rows a pass", "drafting"] + LATER
     lines = []
     for system in SYSTEMS:
         runs = results.runs(temperature, system.name)
@@ -93,7 +94,8 @@ def table(results, temperature):
             run = results.run(temperature, task, system.name)
             best = run and run["speedup"] >= 0.995 * results.winner(temperature, task)[0]
             cells.append(("%.2f (%.2f)" % (run["speedup"], run["tokens_per_pass"]) if run else "", best))
-        rest = ["%.2f" % mean([run["speedup"] for run in runs]),
+        predicted = [run["predicted_speedup"] for run in runs]
+        rest = ["%.2f" % mean([run["speedup"] for run in runs]), "%.2f" % mean(predicted) if all(predicted) else "",
                 "%.1f" % (sum(run["rows_per_pass"] for run in runs) / len(runs)),
                 "%.0f %%" % (100 * sum(run["draft_share"] for run in runs) / len(runs)),
                 "%.0f" % (results.probed[system.name]["memory"] / 1e6), results.training(system)]
@@ -162,6 +164,20 @@ def beside_papers(every):
     return text
 
 
+def other_orders(results):
+    """A sentence for every pair of systems whose order is another than Spec-Bench's, by more than NEAR."""
+    ours = {}
+    for name in SPEC_BENCH:
+        runs = results.runs(results.temperatures[0], name)
+        if runs:
+            ours[name] = mean([run["speedup"] for run in runs])
+    for first in ours:
+        for second in ours:
+            if SPEC_BENCH[first] > SPEC_BENCH[second] and ours[first] < NEAR * ours[second]:
+                yield ("%s: %s (%.2f) before %s (%.2f), there %.2f and %.2f."
+                       % (results.name, second, ours[second], first, ours[first], SPEC_BENCH[second], SPEC_BENCH[first]))
+
+
 def details(every):
     """The part of docs/papers.md."""
     text = []
@@ -175,6 +191,8 @@ def details(every):
         if absent(results):
             text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
     text += ["### Beside the papers", "", "Theirs are of 7B and 13B models on GPUs.", ""] + beside_papers(every) + [""]
+    differs = [line for results in every for line in other_orders(results)]
+    text += ["In another order than Spec-Bench's: " + " ".join(differs) if differs else "In Spec-Bench's order.", ""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
 

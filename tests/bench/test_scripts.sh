@@ -109,7 +109,7 @@ def prompts_are_grouped_by_task(folder):
 
 
 def a_run(speedup, identical=True):
-    return {"speedup": speedup, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
+    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
             "lossless": True, "identical": identical}
 
 
@@ -124,8 +124,9 @@ def the_comparison_names_the_fastest(folder):
             "machine": {"cpu": "cpu", "isa": "avx2", "threads": 2}, "runs": [a_run(1), a_run(1.4), a_run(1.5), a_run(1.2)]}
     measure.write(os.path.join(out, "m", "one.json"), unit)
     text = page.details(page.load(out))
-    assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
+    assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
     assert "| EAGLE | 1.20 (2.00) |" in text and "gsm8k 1.40 (Medusa-1 1.50)" in text
+    assert "m: Medusa-1 (1.50) before EAGLE (1.20), there 1.71 and 2.10." in text
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "| gsm8k | **1.50** | Medusa-1 | 1.40 |" in page.summary(page.load(out))
     page.write_html(os.path.join(out, "index.html"), page.load(out))

@@ -14,8 +14,6 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     plan->most = 640;
     plan->sampled = 0.2;
     plan->temp = 0.8;
-    plan->tokens = a->enough;
-    if (!a->enough && seconds > 0) plan->seconds = ANSWERS_SHARE * seconds;
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
 }
 
@@ -49,6 +47,7 @@ fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const 
                             .tokens = args->enough,
                             .seed = args->seed,
                             .capture = folder};
+    if (!args->enough && seconds > 0) plan.seconds = ANSWERS_SHARE * seconds;
     if (!args->given) own_plan(&plan, args, seconds);
     fr_status st = fr_training_taps(args, plan.taps, &plan.n_taps, err);
     if (!st) st = fr_cmd_engine_open(&engine, args, err);

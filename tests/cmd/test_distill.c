@@ -208,6 +208,12 @@ static void given_answers_are_read(void **state) {
         assert_true(n > 0 && n < sample.n);
     }
     fr_shards_close(s);
+    snprintf(rest, sizeof rest, "--data %s -o %s --width 1 --tokens 1", in_dir("greedy.jsonl"),
+             in_dir("enough"));
+    command(line, "capture", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    assert_int_equal(captured(in_dir("enough")), 1);
 }
 
 static void bad_requests_say_why(void **state) {

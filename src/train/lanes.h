@@ -39,8 +39,8 @@ typedef struct fr_lanes_user {
 
 typedef struct fr_lanes_stats {
     uint64_t passes, rows, texts;
-    uint64_t answers; // tokens of answers: written, and read of texts that were given
-    double seconds, pass_seconds;          // all; in passes alone
+    uint64_t answers;             // tokens of answers: written, and read of texts that were given
+    double seconds, pass_seconds; // all; in passes alone
 } fr_lanes_stats;
 
 typedef struct fr_lanes fr_lanes;

@@ -131,6 +131,7 @@ def the_comparison_names_the_fastest(folder):
     assert "| gsm8k | **1.50** | Medusa-1 | 1.40 |" in page.summary(page.load(out))
     page.write_html(os.path.join(out, "index.html"), page.load(out))
     assert not list(page.load(out)[0].behind())  # auto used what was the fastest
+    assert page.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not page.same_parts("eagle", "medusa")
     unit["runs"][1]["used"] = "eagle"
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]

@@ -1,7 +1,9 @@
-// bench_run.c — the order of work: drafters in turns on one answer after the other.
+// bench_run.c — the order of work: all drafters on one answer after the other.
+#include "base/alloc.h"
 #include "cmd/bench.h"
 #include "cmd/generate.h"
 #include "cmd/talk.h"
+#include "decode/sampler.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@ typedef struct running {
     fr_talk talk;
     fr_ids ids;
     fr_result *results; // [n_runs] of the turn at hand, valid until their sessions go on
+    int *order;         // [n_runs] in which they come
     fr_progress bar;
     uint64_t done, total; // generations
 } running;
@@ -77,13 +80,23 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     return fr_tally_add(t, &own->stats, own->text_bytes, pair, id, err);
 }
 
-// All drafters and `none` on one turn, one after the other. Who comes first changes from turn to
-// turn, so that neither a drift of the machine nor the place in the row favours any of them.
-static fr_status run_turn(running *r, place at, int shift, fr_error *err) {
+// A shuffle of its own for every turn (Fisher and Yates), the same in every run of the program.
+static void draw_order(running *r, int n) {
+    for (int i = 0; i < n; i++) {
+        const int k = (int)(fr_uniform(r->done, (uint64_t)i) * (i + 1));
+        r->order[i] = r->order[k];
+        r->order[k] = i;
+    }
+}
+
+// All drafters and `none` on one turn, one after the other. The order is drawn, so that neither a
+// drift of the machine nor the place in the row favours any of them.
+static fr_status run_turn(running *r, place at, fr_error *err) {
     const int n = r->bench->n_runs;
     fr_status st = FR_OK;
+    draw_order(r, n);
     for (int k = 0; k < n && !st; k++, r->done++) {
-        const int i = (k + shift) % n;
+        const int i = r->order[k];
         st = generate(r, r->bench->runs[i].session, r->args->n_predict, &r->results[i], err);
     }
     for (int i = 0; i < n && !st; i++)
@@ -120,7 +133,7 @@ static fr_status open_sessions(running *r, const fr_prompt *p, fr_error *err) {
 }
 
 // `warm`: one short generation that nothing is counted of.
-static fr_status run_conversation(running *r, place at, int shift, bool warm, fr_error *err) {
+static fr_status run_conversation(running *r, place at, bool warm, fr_error *err) {
     const fr_prompt *p = &r->bench->sets[at.set].prompts.item[at.prompt];
     fr_talk_drop(&r->talk, 0);
     fr_status st = open_sessions(r, p, err);
@@ -134,7 +147,7 @@ static fr_status run_conversation(running *r, place at, int shift, bool warm, fr
             st = generate(r, r->bench->runs[0].session, 8, &result, err);
             break;
         }
-        st = run_turn(r, at, shift + at.turn, err);
+        st = run_turn(r, at, err);
         if (!st)
             st = fr_talk_add(&r->talk, "assistant", r->results[0].text, r->results[0].text_bytes,
                              err);
@@ -145,13 +158,13 @@ static fr_status run_conversation(running *r, place at, int shift, bool warm, fr
 
 // ---------------------------------------------------------------- all of them
 
-static fr_status run_set(running *r, int set, int round, fr_error *err) {
+static fr_status run_set(running *r, int set, fr_error *err) {
     const fr_bench_set *s = &r->bench->sets[set];
     place at = {.set = set, .answer = s->first_answer};
     for (; at.prompt < s->prompts.n; at.prompt++) {
         const fr_prompt *p = &s->prompts.item[at.prompt];
         fr_error why = {0};
-        const fr_status st = run_conversation(r, at, at.prompt + round, false, &why);
+        const fr_status st = run_conversation(r, at, false, &why);
         if (st == FR_EINTR || st == FR_EARG) {
             *err = why;
             return st;
@@ -174,11 +187,11 @@ static uint64_t count_generations(const fr_bench *b) {
 
 static fr_status run_all(running *r, fr_error *err) {
     const fr_cpu_use before = fr_cpu_use_now();
-    fr_status st = run_conversation(r, (place){0}, 0, true, err);
+    fr_status st = run_conversation(r, (place){0}, true, err);
     fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "answers", 1);
     for (int round = 0; round < r->args->repeat; round++)
         for (int set = 0; set < r->bench->n_sets && !st; set++)
-            st = run_set(r, set, round, err);
+            st = run_set(r, set, err);
     fr_progress_clear(&r->bar);
     r->bench->others = fr_cpu_use_others(before, fr_cpu_use_now());
     return st;
@@ -187,12 +200,14 @@ static fr_status run_all(running *r, fr_error *err) {
 fr_status fr_bench_run_all(fr_bench *b, fr_engine *engine, fr_error *err) {
     running r = {.bench = b, .args = b->args, .engine = engine, .total = count_generations(b)};
     r.results = calloc((size_t)b->n_runs, sizeof *r.results);
-    if (!r.results) return fr_fail(err, FR_ENOMEM, "bench: no memory for the results");
+    r.order = fr_alloc_array((size_t)b->n_runs, sizeof *r.order);
+    fr_status st = r.results && r.order ? FR_OK : fr_fail(err, FR_ENOMEM, "bench: no memory");
     fr_cmd_text_lend(&r.text, engine);
-    fr_status st = fr_cmd_text_template(&r.text, b->args->chat_template, err);
+    if (!st) st = fr_cmd_text_template(&r.text, b->args->chat_template, err);
     if (!st) st = run_all(&r, err);
     fr_talk_free(&r.talk);
     fr_ids_free(&r.ids);
+    fr_free(r.order);
     free(r.results);
     return st;
 }

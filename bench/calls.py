@@ -13,13 +13,13 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def run(command, **kwargs):
-    """A program's output. Failure with the end of what it said."""
+def run(command, codes=(0,), **kwargs):
+    """A program's output. Failure with the end of what it said, where its exit code is none of these or it printed nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", **kwargs)
     except OSError as error:
         raise Failure("%s: %s" % (command[0], error.strerror)) from error
-    if done.returncode:
+    if done.returncode not in codes or (done.returncode and not done.stdout):
         raise Failure("%s: exit code %d: %s" % (" ".join(command[:3]), done.returncode,
                                                 (done.stderr.strip() or done.stdout.strip())[-800:] or "it said nothing"))
     return done.stdout

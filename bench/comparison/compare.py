@@ -20,7 +20,7 @@ sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 import page
 from calls import Failure, between_markers, name_of, say
-from measure import Machine, by_options, probe, read, split_prompts, trainings, write
+from measure import Machine, by_options, probe, read, read_prompts, trainings, write, write_prompts
 from systems import SYSTEMS
 
 
@@ -59,7 +59,8 @@ def measure(args):
     files = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
     if not files:
         raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
-    prompts = split_prompts(files, os.path.join(args.out, "prompts"), 0, args.limit)
+    tasks = read_prompts(files)
+    prompts = {task: write_prompts(os.path.join(args.out, "prompts"), task, lines[:args.limit]) for task, lines in tasks.items()}
     units = list(units_of(args, machine, prompts))
     left = [unit for unit in units if not os.path.exists(unit[0])]
     say("%d of %d units are done" % (len(units) - len(left), len(units)))
@@ -69,26 +70,28 @@ def measure(args):
         say("%3d of %d  %s, %s at %g%s%s" % (done + 1, len(left), name_of(model), task, temperature, "".join(" " + o for o in options),
                                             ", about %d min left" % (rest / 60) if done else ""))
         said = machine.bench(model, file, specs, options, temperature, args.tokens)
-        said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=args.limit, tokens=args.tokens,
+        said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens,
                     names=["plain"] + [s.name for s in systems])
         write(path, said)
     if args.again:
-        run_again(args, machine, split_prompts(files, os.path.join(args.out, "prompts-again"), args.limit, args.limit + args.again))
+        run_again(args, machine, tasks)
 
 
-def run_again(args, machine, prompts):
+def run_again(args, machine, tasks):
     """Where `auto` came in behind: it and the fastest alone, on prompts of their own. The first of twenty that are equally
     fast is in front by luck, which other prompts do not repeat."""
     models = {name_of(model): model for model in args.model}
     for results in page.load(args.out):
         for temperature, task, winner in results.behind():
             path = os.path.join(args.out, results.name, "%s-%g-again.json" % (task, temperature))
-            if results.name not in models or os.path.exists(path):
+            lines = tasks.get(task, [])[results.taken[task]:][:args.again]
+            if results.name not in models or not lines or page.taken_again(results, temperature, task):
                 continue
             say("again  %s, %s at %g: auto and %s" % (results.name, task, temperature, winner))
             specs = ["auto", results.probed[winner]["spec"]]
-            said = machine.bench(models[results.name], prompts[task], specs, (), temperature, args.tokens)
-            said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=args.again, tokens=args.tokens,
+            prompts = write_prompts(os.path.join(args.out, "prompts-again"), task, lines)
+            said = machine.bench(models[results.name], prompts, specs, (), temperature, args.tokens)
+            said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=len(lines), tokens=args.tokens,
                         names=["plain", "auto", winner], again=True)
             write(path, said)
 

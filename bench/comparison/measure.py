@@ -4,13 +4,15 @@ import os
 
 from calls import Failure, name_of, peak_run, run
 
+LEFT_OUT = ("passes_by_rows", "draft_stats", "accepted_by_depth")  # of a run: no table shows it
 PROBE = "Count from one to twenty in words."
 
 
 def write(path, value):
     """All of it or nothing."""
     with open(path + ".new", "w", encoding="utf-8") as f:
-        json.dump(value, f, indent=1)
+        json.dump(value, f)
+        f.write("\n")
     os.replace(path + ".new", path)
 
 
@@ -22,8 +24,8 @@ def read(path):
         raise Failure("%s: %s" % (path, error)) from error
 
 
-def split_prompts(files, folder, first, end):
-    """Prompts by their task, those from `first` to `end` of each: {task: file}."""
+def read_prompts(files):
+    """Lines of prompts by their task: {task: [line]}."""
     tasks = {}
     for path in files:
         try:
@@ -32,13 +34,16 @@ def split_prompts(files, folder, first, end):
                     tasks.setdefault(json.loads(line).get("task") or name_of(path), []).append(line.strip() + "\n")
         except (OSError, ValueError, AttributeError) as error:
             raise Failure("%s: expected JSON lines of prompts: %s" % (path, error)) from error
+    return tasks
+
+
+def write_prompts(folder, task, lines):
+    """The file of these lines."""
     os.makedirs(folder, exist_ok=True)
-    found = {}
-    for task, lines in tasks.items():
-        found[task] = os.path.join(folder, task + ".jsonl")
-        with open(found[task], "w", encoding="utf-8") as f:
-            f.writelines(lines[first:end])
-    return found
+    path = os.path.join(folder, task + ".jsonl")
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(lines)
+    return path
 
 
 class Machine:
@@ -61,8 +66,9 @@ class Machine:
         """What `forerun bench` says, its `sets` and lists by prompt left out."""
         line = self.on(model, "bench", "--prompts", prompts, "--temp", temperature, "-n", tokens, "--drafters", ",".join(specs),
                        options=options)
-        said = json.loads(run(line))
-        return {"machine": said["machine"], "model": said["model"], "runs": said["runs"]}
+        said = json.loads(run(line, codes=(0, 1)))  # 1: bytes that differ, which the page tells
+        runs = [{key: value for key, value in found.items() if key not in LEFT_OUT} for found in said["runs"]]
+        return {"machine": said["machine"], "model": said["model"], "runs": runs}
 
 
 def probe(machine, model, systems, fill):

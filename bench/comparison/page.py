@@ -10,6 +10,7 @@ from systems import NOT_BUILT, SPEC_BENCH, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
+APART = "Jacobi and Lookahead, whose settings are for all drafters of a run, took turns with plain decoding in runs of their own."
 NEAR = 0.97  # of the fastest: `auto` is as good
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222; background: #fff }
@@ -45,12 +46,21 @@ class Results:
                     known.append(value)
         self.temperatures.sort()
         self.tasks.sort()
+        self.taken = {task: max(u["limit"] for u in self.units if u["task"] == task) for task in self.tasks}
 
     def run(self, temperature, task, name):
         return self.found.get((temperature, task, name))
 
     def runs(self, temperature, name):
         return [run for task in self.tasks if (run := self.run(temperature, task, name))]
+
+    def tasks_at(self, temperature):
+        return [task for task in self.tasks if self.run(temperature, task, "plain")]
+
+    def whole(self, temperature, name):
+        """The runs of all sets, or none: means are over all or not at all."""
+        runs = self.runs(temperature, name)
+        return runs if len(runs) == len(self.tasks_at(temperature)) else []
 
     def winner(self, temperature, task):
         """(speed-up, system) of the fastest, `auto` left out."""
@@ -63,8 +73,18 @@ class Results:
         for temperature in self.temperatures:
             for task in self.tasks:
                 auto, (speed, name) = self.run(temperature, task, "auto"), self.winner(temperature, task)
-                if auto and name in free and auto["speedup"] < NEAR * speed and not same_parts(auto["used"], self.probed[name]["spec"]):
+                if auto and name in free and auto["speedup"] < NEAR * speed and not self.is_auto(temperature, task, name):
                     yield temperature, task, name
+
+    def is_auto(self, temperature, task, name):
+        """Whether `auto` was this very drafter."""
+        return same_parts(self.run(temperature, task, "auto")["used"], self.run(temperature, task, name)["used"])
+
+    def near(self, temperature, task):
+        """Systems about as fast as the fastest, it left out."""
+        speed, name = self.winner(temperature, task)
+        return [s.name for s in SYSTEMS if s.name not in ("auto", name) and (run := self.run(temperature, task, s.name))
+                and run["speedup"] >= NEAR * speed]
 
     def training(self, system):
         """Of the pack that a SPEC names, if it was trained."""
@@ -88,19 +108,22 @@ def mean(values):
 def table(results, temperature):
     """(head, lines of (system, cells, whether the best)): speed-up and tokens a pass by task, over all of them as the clock
     says and as the cost of passes predicts, then what it takes."""
-    head = results.tasks + ["all", "predicted", "rows a pass", "drafting"] + LATER
+    tasks = results.tasks_at(temperature)
+    head = tasks + ["all", "predicted", "rows a pass", "drafting"] + LATER
     lines = []
     for system in SYSTEMS:
         runs = results.runs(temperature, system.name)
         if not runs or system.spec == "none":
             continue
         cells = []
-        for task in results.tasks:
+        for task in tasks:
             run = results.run(temperature, task, system.name)
             best = run and run["speedup"] >= 0.995 * results.winner(temperature, task)[0]
             cells.append(("%.2f (%.2f)" % (run["speedup"], run["tokens_per_pass"]) if run else "", best))
-        predicted = [run["predicted_speedup"] for run in runs]
-        rest = ["%.2f" % mean([run["speedup"] for run in runs]), "%.2f" % mean(predicted) if all(predicted) else "",
+        whole = results.whole(temperature, system.name)
+        predicted = [run.get("predicted_speedup") for run in whole]
+        rest = ["%.2f" % mean([run["speedup"] for run in whole]) if whole else "",
+                "%.2f" % mean(predicted) if predicted and all(predicted) else "",
                 "%.1f" % (sum(run["rows_per_pass"] for run in runs) / len(runs)),
                 "%.0f %%" % (100 * sum(run["draft_share"] for run in runs) / len(runs)),
                 "%.0f" % (results.probed[system.name]["memory"] / 1e6), results.training(system)]
@@ -111,10 +134,15 @@ def table(results, temperature):
 def describe(results):
     """Where and how it was measured."""
     unit = results.units[0]
-    dates = sorted({u["date"] for u in results.units})
-    return ("%s, %s, %d threads, %s; %d prompts a set, %d tokens each" %
-            (unit["machine"]["cpu"], unit["machine"]["isa"], unit["machine"]["threads"], " to ".join(sorted({dates[0], dates[-1]})),
-             unit["limit"], unit["tokens"]))
+    return ("%s, %s, %d threads, %s; %s prompts a set, %d tokens each" %
+            (unit["machine"]["cpu"], unit["machine"]["isa"], unit["machine"]["threads"],
+             span(u["date"] for u in results.units), span(u["limit"] for u in results.units), unit["tokens"]))
+
+
+def span(values):
+    """The least and the most."""
+    values = sorted(set(values))
+    return str(values[0]) if len(values) == 1 else "%s to %s" % (values[0], values[-1])
 
 
 def unequal(results):
@@ -125,7 +153,7 @@ def unequal(results):
 def taken_again(results, temperature, task):
     """What the second look at `auto` and the fastest says, if there was one."""
     unit = results.again.get((temperature, task))
-    if not unit:
+    if not unit or unit["names"][2] != results.winner(temperature, task)[1]:
         return ""
     auto, fastest = (run["speedup"] for run in unit["runs"][1:])
     return "; on %d other prompts %.2f and %.2f" % (unit["limit"], auto, fastest)
@@ -141,8 +169,8 @@ def auto_lines(results):
                 speed, name = results.winner(temperature, task)
                 said.append("%s %.2f (%s %.2f%s)" % (task, auto["speedup"], name, speed, taken_again(results, temperature, task)))
         if said:
-            used = results.runs(temperature, "auto")[0]["used"]
-            yield "At temperature %g `auto` used `%s`; beside it the fastest: %s." % (temperature, used, ", ".join(said))
+            used = sorted({run["used"] for run in results.runs(temperature, "auto")})
+            yield "At temperature %g `auto` used `%s`; beside it the fastest: %s." % (temperature, "`, `".join(used), ", ".join(said))
 
 
 def absent(results):
@@ -163,24 +191,39 @@ def beside_papers(every):
     for system in filter(lambda s: s.published, SYSTEMS):
         ours = []
         for results in every:
-            runs = results.runs(results.temperatures[0], system.name)
+            runs = results.whole(results.temperatures[0], system.name)
             ours.append("%.2f (%.2f)" % (mean([r["speedup"] for r in runs]), mean([r["tokens_per_pass"] for r in runs])) if runs else "")
         text.append("| %s | %s | %s |" % (system.name, system.published, " | ".join(ours)))
     return text
 
 
 def other_orders(results):
-    """A sentence for every pair of systems whose order is another than Spec-Bench's, by more than NEAR."""
-    ours = {}
+    """Pairs of systems that Spec-Bench's two machines agree on: how many stand in that order here (or within NEAR), and a
+    sentence for each of the others."""
+    ours, kept, turned = {}, 0, []
     for name in SPEC_BENCH:
-        runs = results.runs(results.temperatures[0], name)
+        runs = results.whole(results.temperatures[0], name)
         if runs:
             ours[name] = mean([run["speedup"] for run in runs])
     for first in ours:
         for second in ours:
-            if SPEC_BENCH[first] > SPEC_BENCH[second] and ours[first] < NEAR * ours[second]:
-                yield ("%s: %s (%.2f) before %s (%.2f), there %.2f and %.2f."
-                       % (results.name, second, ours[second], first, ours[first], SPEC_BENCH[second], SPEC_BENCH[first]))
+            if not all(a > b for a, b in zip(SPEC_BENCH[first], SPEC_BENCH[second])):
+                continue
+            if ours[first] >= NEAR * ours[second]:
+                kept += 1
+            else:
+                turned.append("%s (%.2f) before %s (%.2f), there %.2f and %.2f on an A100, %.2f and %.2f on a 3090"
+                              % (second, ours[second], first, ours[first], SPEC_BENCH[second][0], SPEC_BENCH[first][0],
+                                 SPEC_BENCH[second][1], SPEC_BENCH[first][1]))
+    return kept, turned
+
+
+def order_line(results):
+    kept, turned = other_orders(results)
+    if not kept + len(turned):
+        return "%s: nothing of Spec-Bench's was run on all sets." % results.name
+    return "%s: %d of %d pairs in Spec-Bench's order%s." % (results.name, kept, kept + len(turned),
+                                                           "; the others: " + "; ".join(turned) if turned else "")
 
 
 def details(every):
@@ -190,14 +233,15 @@ def details(every):
         text += ["### %s" % results.name, "", "%s." % describe(results), ""]
         for temperature in results.temperatures:
             text += ["Temperature %g, speed-up (tokens a pass):" % temperature, ""] + markdown(*table(results, temperature)) + [""]
-        text += list(auto_lines(results)) + [""]
+        text += list(auto_lines(results)) + ["", APART, ""]
         wrong = unequal(results)
         text += ["**Not plain decoding's bytes: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
         if absent(results):
             text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
-    text += ["### Beside the papers", "", "Theirs are of 7B and 13B models on GPUs.", ""] + beside_papers(every) + [""]
-    differs = [line for results in every for line in other_orders(results)]
-    text += ["In another order than Spec-Bench's: " + " ".join(differs) if differs else "In Spec-Bench's order.", ""]
+    text += ["### Beside the papers", "",
+             "Theirs are of 7B and 13B models on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
+    text += ["Pairs of systems whose order is the same on both of Spec-Bench's machines, an A100 and a 3090, 7B:", ""]
+    text += ["- " + order_line(results) for results in every] + [""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
 
@@ -206,12 +250,13 @@ def summary(every):
     """The README's table: the fastest of every set, and `auto`."""
     text = []
     for results in every:
-        greedy = results.temperatures[0]
-        text += ["%s (%s), greedy:" % (results.name, describe(results)), "", "| prompts | fastest | | `auto` |", "| --- | --- | --- | --- |"]
+        first = results.temperatures[0]
+        text += ["%s (%s), %s:" % (results.name, describe(results), "temperature %g" % first if first else "greedy"), "",
+                 "| prompts | fastest | | within 3 % | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
-            speed, name = results.winner(greedy, task)
-            auto = results.run(greedy, task, "auto")
-            text.append("| %s | **%.2f** | %s | %s |" % (task, speed, name, "%.2f" % auto["speedup"] if auto else ""))
+            speed, name = results.winner(first, task)
+            auto = results.run(first, task, "auto")
+            text.append("| %s | **%.2f** | %s | %s | %s |" % (task, speed, name, ", ".join(results.near(first, task)), "%.2f" % auto["speedup"] if auto else ""))
         text.append("")
     return "\n".join(text).rstrip()
 
@@ -229,7 +274,7 @@ def html_table(results, temperature):
     for system, cells in lines:
         row = "<td title='%s'>%s</td>" % (html.escape(results.probed[system.name]["spec"]), html.escape(system.name))
         for i, (cell, best) in enumerate(cells):
-            tint = colour(float(cell.split()[0])) if cell and i <= len(results.tasks) else ""
+            tint = colour(float(cell.split()[0])) if cell and i <= len(results.tasks_at(temperature)) else ""
             row += "<td%s style='%s'>%s</td>" % (" class=best" if best else "", tint, html.escape(cell))
         text.append("<tr>%s</tr>" % row)
     return "\n".join(text + ["</table>"])
@@ -242,7 +287,7 @@ def write_html(path, every):
         text.append("<h2>%s</h2><p>%s" % (html.escape(results.name), html.escape(describe(results))))
         for temperature in results.temperatures:
             text.append("<h3>Temperature %g</h3>%s" % (temperature, html_table(results, temperature)))
-        text += ["<p>%s" % html.escape(line).replace("`", "") for line in auto_lines(results)]
+        text += ["<p>%s" % html.escape(line).replace("`", "") for line in [*auto_lines(results), APART]]
         wrong = unequal(results)
         text.append("<p>%s" % ("<strong>Not plain decoding's bytes: %s</strong>" % html.escape(", ".join(wrong)) if wrong
                                else "All bytes equal."))

@@ -170,13 +170,13 @@ static void put_head(fr_markup *m, const fr_bench *b) {
 
 // ---------------------------------------------------------------- tables
 
-static void put_number(fr_markup *m, double share) {
-    if (isnan(share))
+static void put_number(fr_markup *m, double number) {
+    if (isnan(number))
         fr_markup_raw(m, "<td>-</td>");
-    else if (isinf(share))
+    else if (isinf(number))
         fr_markup_raw(m, "<td>above 1</td>");
     else
-        fr_markup_put(m, "<td>%.2f</td>", share);
+        fr_markup_put(m, "<td>%.2f</td>", number);
 }
 
 static void put_row(fr_markup *m, const fr_bench *b, int run, int set, bool sizes) {

@@ -4,6 +4,7 @@
 #include "cmd/generate.h"
 #include "cmd/talk.h"
 #include "decode/sampler.h"
+#include "gguf/hash.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,8 @@ static double rate_of(const fr_result *result) {
     return fr_cmd_rate(result->stats.completion_tokens, result->stats.seconds_decode);
 }
 
-typedef struct place { // which answer
-    int set, prompt, turn, answer;
+typedef struct place { // which answer, and in which round
+    int set, prompt, turn, answer, round;
 } place;
 
 static fr_status count(running *r, int index, place at, fr_error *err) {
@@ -80,10 +81,15 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     return fr_tally_add(t, &own->stats, own->text_bytes, pair, id, err);
 }
 
-// A shuffle of its own for every turn (Fisher and Yates), the same in every run of the program.
-static void draw_order(running *r, int n) {
-    for (int i = 0; i < n; i++) {
-        const int k = (int)(fr_uniform(r->done, (uint64_t)i) * (i + 1));
+// Fisher and Yates; a shuffle of its own for every turn and round, the same in every run.
+static void draw_order(running *r, place at) {
+    const fr_prompt *p = &r->bench->sets[at.set].prompts.item[at.prompt];
+    fr_hash h;
+    fr_hash_open(&h, (uint64_t)at.round);
+    fr_hash_add(&h, p->turns[at.turn], p->turn_bytes[at.turn]);
+    const uint64_t stream = fr_hash_value(&h);
+    for (int i = 0; i < r->bench->n_runs; i++) {
+        const int k = (int)(fr_uniform(stream, (uint64_t)i) * (i + 1));
         r->order[i] = r->order[k];
         r->order[k] = i;
     }
@@ -94,7 +100,7 @@ static void draw_order(running *r, int n) {
 static fr_status run_turn(running *r, place at, fr_error *err) {
     const int n = r->bench->n_runs;
     fr_status st = FR_OK;
-    draw_order(r, n);
+    draw_order(r, at);
     for (int k = 0; k < n && !st; k++, r->done++) {
         const int i = r->order[k];
         st = generate(r, r->bench->runs[i].session, r->args->n_predict, &r->results[i], err);
@@ -119,6 +125,12 @@ static fr_status open_sessions(running *r, const fr_prompt *p, fr_error *err) {
     for (int i = 0; i < p->n_turns; i++) // a byte is a token at most, and a template adds some
         need += (int64_t)p->turn_bytes[i] + r->args->n_predict + 256;
     need += (int64_t)p->system_bytes;
+    // All have the same cost of passes to be judged by, plain decoding too: sessions of the
+    // conversation before may have found the one in use wrong.
+    if (r->bench->n_runs > 1) {
+        const fr_status st = fr_cmd_profile(r->engine, r->args, 0, err);
+        if (st) return st;
+    }
     for (int i = 0; i < r->bench->n_runs; i++) {
         fr_bench_run *run = &r->bench->runs[i];
         fr_cmd_args args = *r->args;
@@ -158,9 +170,9 @@ static fr_status run_conversation(running *r, place at, bool warm, fr_error *err
 
 // ---------------------------------------------------------------- all of them
 
-static fr_status run_set(running *r, int set, fr_error *err) {
+static fr_status run_set(running *r, int set, int round, fr_error *err) {
     const fr_bench_set *s = &r->bench->sets[set];
-    place at = {.set = set, .answer = s->first_answer};
+    place at = {.set = set, .answer = s->first_answer, .round = round};
     for (; at.prompt < s->prompts.n; at.prompt++) {
         const fr_prompt *p = &s->prompts.item[at.prompt];
         fr_error why = {0};
@@ -191,7 +203,7 @@ static fr_status run_all(running *r, fr_error *err) {
     fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "answers", 1);
     for (int round = 0; round < r->args->repeat; round++)
         for (int set = 0; set < r->bench->n_sets && !st; set++)
-            st = run_set(r, set, err);
+            st = run_set(r, set, round, err);
     fr_progress_clear(&r->bar);
     r->bench->others = fr_cpu_use_others(before, fr_cpu_use_now());
     return st;

@@ -2,6 +2,7 @@
 #include "cmd/bench_tally.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "cmd/generate.h"
 #include "cmd/samples.h"
 #include "decode/counts.h"
 #include <math.h>
@@ -172,11 +173,16 @@ static double acceptance_for(const fr_tally *t, double tokens) {
     return 0.5 * (lo + hi);
 }
 
-// Of the same passes on a machine where they take what was measured. The time of drafting was taken
-// by the clock, in which other programs held everything up as they did plain decoding.
+// Of the same passes on a machine where they take what was measured. The time of drafting, drawing
+// and accepting was taken by the clock, in which other programs held it up as they did the passes
+// of plain decoding.
 static double predicted_speedup(const fr_tally *t, const fr_tally *plain) {
-    const double held = plain->predicted > 0 ? plain->decode / plain->predicted : NAN;
-    return t->predicted > 0 ? t->predicted_plain / (t->predicted + t->draft / held) : NAN;
+    if (!(plain->predicted > 0 && t->predicted > 0)) return NAN;
+    const double passes = fr_cmd_pass_seconds(plain->seconds_by_rows),
+                 held = passes / plain->predicted;
+    const double share = (double)t->tokens / (double)plain->tokens;
+    return (t->predicted_plain + share * (plain->decode - passes) / held) /
+           (t->predicted + (t->decode - fr_cmd_pass_seconds(t->seconds_by_rows)) / held);
 }
 
 fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err) {

@@ -133,7 +133,8 @@ static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
 
 static bool enough(const distill *d) {
     const fr_distill_plan *p = d->plan;
-    if (p->tokens && fr_lanes_report(d->engine_lanes).answers >= p->tokens) return true;
+    const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
+    if (p->tokens && now.written + now.given >= p->tokens) return true;
     return p->seconds > 0 && fr_seconds() - d->started > p->seconds;
 }
 
@@ -227,7 +228,7 @@ static bool keep_going(void *user) {
     char what[64];
     if (d->plan->answers == FR_ANSWERS_OWN)
         snprintf(what, sizeof what, "answers, %.0f tokens/s",
-                 fr_cmd_rate((double)now.answers, now.seconds));
+                 fr_cmd_rate((double)now.written, now.seconds));
     else
         snprintf(what, sizeof what, "texts, %.0f tokens/s",
                  fr_cmd_rate((double)now.rows, now.seconds));

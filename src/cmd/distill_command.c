@@ -20,20 +20,21 @@ static fr_status read_taps(fr_distill_plan *plan, const char *text, const fr_eng
 static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_distill_stats *s) {
     const fr_lanes_stats *l = &s->lanes;
     const bool own = plan->answers == FR_ANSWERS_OWN;
-    const double rate = fr_cmd_rate(own ? (double)l->answers : (double)l->rows, l->seconds);
+    const double rate = fr_cmd_rate(own ? (double)l->written : (double)l->rows, l->seconds);
     // What passes of `width` rows would give if every row were an answer's next token.
     const double best = fr_cmd_rate(plan->width, s->pass_seconds);
     const double share = best > 0 ? rate / best : 0;
     if (args->json)
-        return fr_cmd_print_json(json_pack(
-            "{s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts", s->texts,
-            "known", s->known, "too_long", s->too_long, "tokens", (json_int_t)l->answers, "rows",
-            (json_int_t)l->rows, "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s",
-            rate, "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
-            "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+        return fr_cmd_print_json(
+            json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts",
+                      s->texts, "known", s->known, "too_long", s->too_long, "tokens",
+                      (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows,
+                      "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate,
+                      "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
+                      "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
     fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
-            s->known, s->too_long, (unsigned long long)(own ? l->answers : l->rows),
+            s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
             own ? "tokens of answers" : "rows", l->seconds, rate);
     if (s->pass_seconds > 0)
         fprintf(stderr,

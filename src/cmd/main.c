@@ -62,15 +62,22 @@ static int run_command(int argc, char **argv) {
     return cmd->run(&args, &parsed);
 }
 
+static bool asks_for_help(const char *word) {
+    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
 int main(int argc, char **argv) {
     fr_cmd_catch_interrupts();
     int code = FR_EXIT_DONE;
+    char *about_command[] = {argv[0], argc > 2 ? argv[2] : NULL, "--help"};
     if (argc < 2)
         code = fr_cmd_usage("", "a COMMAND is needed");
     else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
         printf("forerun %s\n", FR_VERSION);
-    else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+    else if (asks_for_help(argv[1]) && argc == 2)
         fr_option_help_program(&fr_cmd_program, stdout);
+    else if (asks_for_help(argv[1]))
+        code = run_command(3, about_command);
     else
         code = run_command(argc, argv);
     return fr_cmd_end_output(code);

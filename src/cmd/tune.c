@@ -33,6 +33,7 @@ static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     (void)prompt;
     t->predicted += s->predicted;
     t->predicted_plain += s->predicted_plain;
+    t->passes_took += fr_cmd_pass_seconds(s->seconds_by_rows);
     t->draft += s->seconds_draft;
     t->decode += s->seconds_decode;
     t->tokens += s->completion_tokens;
@@ -40,10 +41,11 @@ static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     t->rows += s->rows;
 }
 
-// held: of fr_cost. The time of drafting is the clock's and held up already.
+// held: of fr_cost. The time of drafting is the clock's, held up as the passes of the same minute.
 static void conclude(fr_tuned *t, double held) {
     const double tokens = (double)t->tokens;
-    t->entry.tok_s = fr_cmd_rate(tokens, held * t->predicted + t->draft);
+    const double draft = t->draft * fr_cmd_rate(t->predicted, t->passes_took);
+    t->entry.tok_s = fr_cmd_rate(tokens, held * (t->predicted + draft));
     t->entry.plain_tok_s = fr_cmd_rate(tokens, held * t->predicted_plain);
     t->entry.tokens_per_pass = fr_cmd_rate(tokens, (double)t->passes);
 }

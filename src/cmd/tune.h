@@ -8,7 +8,7 @@ extern const char *const fr_tune_prompts[]; // NULL-terminated
 typedef struct fr_tuned { // one drafter over all prompts
     fr_profile_drafter entry;
     double predicted, predicted_plain; // seconds, of passes
-    double draft, decode;              // seconds, measured
+    double passes_took, draft, decode; // seconds, measured
     int64_t tokens, passes, rows;
     bool failed; // it cannot be used with this model: why[] says so
     char why[256];

@@ -23,7 +23,8 @@ void fr_tune_print(const fr_tune_result *r) {
         printf("%s %d rows %.2fx", i > 1 ? "," : "", p->cost.rows[i],
                fr_cmd_rate(fr_cost_pass(&p->cost, p->cost.rows[i], p->cost.rows[i], 0), one));
     if (p->cost.held >= 1.01)
-        printf("; other work on this machine holds passes up by %.0f%%", 100 * (p->cost.held - 1));
+        printf("; the mean pass takes %.0f%% more than an undisturbed one",
+               100 * (p->cost.held - 1));
     printf(".\n\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured",
            "tokens/pass", "rows/pass");
     for (int i = 0; i < r->n_tuned; i++) {

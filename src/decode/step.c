@@ -168,6 +168,7 @@ static int rows_of_tree(fr_decoder *d) {
     }
     int n = d->tree.n;
     if (d->drafter && d->drafter->needs.resumes) {
+        assert(d->drafter->ops->resume);
         fr_context c = context_of(d);
         d->drafter->ops->resume(d->drafter, &c, &d->tree, d->rows);
     }

@@ -287,11 +287,11 @@ static void finish_lane(fr_lanes *l, lane *at) {
         path[k] = fr_forward_slot(l->forward, at->first + k);
     if (!writes(at))
         for (int k = 0; k < at->n_rows; k++)
-            l->stats.answers += (at->flags[at->kv.n_committed + k] & FR_ROW_ANSWER) != 0;
+            l->stats.given += (at->flags[at->kv.n_committed + k] & FR_ROW_ANSWER) != 0;
     fr_kv_commit(&at->kv, path, at->n_rows);
     if (!writes(at) || at->kv.n_committed < at->n_ids) return;
     at->ids[at->n_ids++] = at->next;
-    l->stats.answers++;
+    l->stats.written++;
 }
 
 static void run_pass(fr_lanes *l) {

@@ -39,7 +39,7 @@ typedef struct fr_lanes_user {
 
 typedef struct fr_lanes_stats {
     uint64_t passes, rows, texts;
-    uint64_t answers;             // tokens of answers: written, and read of texts that were given
+    uint64_t written, given;      // tokens of answers: the target's own, and of texts that had them
     double seconds, pass_seconds; // all; in passes alone
 } fr_lanes_stats;
 

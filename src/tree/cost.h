@@ -14,7 +14,7 @@ typedef struct fr_cost {
     double trunk[FR_COST_POINTS]; // seconds without head, of an empty context
     double head[FR_COST_POINTS];  // seconds of that many rows of logits
     double key, key_row; // attention: seconds for each committed slot, and for each slot and row
-    double held; // what passes took on average over what stands here, from 1: other programs' work
+    double held; // what passes took on average over a typical one, from 1: other programs' work
 } fr_cost;
 
 // Seconds of a pass of `rows` rows, `logits` of which want logits, behind `context` slots. 0 where

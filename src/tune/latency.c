@@ -75,15 +75,15 @@ static bool tell(bench *b) {
 }
 
 // Where the cost is the time of undisturbed passes, the clock of a long run sees all of them: the
-// mean over row counts as decoding has them of the mean pass over the cost of it.
-static double held_up(const fr_cost *cost, double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX],
-                      int rounds, int context) {
-    double sum = 0;
+// mean pass over the typical one, the median over row counts as decoding has them.
+static double held_up(double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX], int rounds) {
+    double ratio[N_ROWS];
     int n = 0;
-    for (; n < cost->n && cost->rows[n] <= DECODE_ROWS; n++)
-        sum += (mean(trunk[n], rounds) + mean(head[n], rounds)) /
-               fr_cost_pass(cost, cost->rows[n], cost->rows[n], context);
-    return sum > n ? sum / n : 1;
+    for (; n < N_ROWS && ROWS[n] <= DECODE_ROWS; n++)
+        ratio[n] = (mean(trunk[n], rounds) + mean(head[n], rounds)) /
+                   (typical(trunk[n], rounds) + typical(head[n], rounds));
+    qsort(ratio, (size_t)n, sizeof *ratio, by_value);
+    return ratio[n / 2];
 }
 
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
@@ -118,7 +118,7 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
         if (keys < cost->trunk[i] / 2) cost->trunk[i] -= keys;
     }
     fr_cost_smooth(cost);
-    cost->held = held_up(cost, trunk, head, rounds, b->near.n_committed);
+    cost->held = held_up(trunk, head, rounds);
     return FR_OK;
 }
 

@@ -64,7 +64,7 @@ static void write_cost(fr_gguf_writer *w, const fr_cost *c) {
     fr_gguf_writer_raw_array(w, "profile.cost.head", FR_GGUF_F64, c->head, (size_t)c->n);
     fr_gguf_writer_f64(w, "profile.cost.key", c->key);
     fr_gguf_writer_f64(w, "profile.cost.key_row", c->key_row);
-    fr_gguf_writer_f64(w, "profile.cost.held", c->held);
+    fr_gguf_writer_f64(w, "profile.cost.held", c->n ? c->held : 1);
 }
 
 static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d) {

@@ -99,17 +99,17 @@ def prompts_are_grouped_by_task(folder):
     path = os.path.join(folder, "set.jsonl")
     with open(path, "w", encoding="utf-8") as f:
         f.write('{"task": "a", "n": 1}\n\n{"task": "a", "n": 2}\n{"n": 3}\n{"task": "a", "n": 4}')
-    found = measure.split_prompts([path], os.path.join(folder, "split"), 0, 2)
-    assert sorted(found) == ["a", "set"]
-    with open(found["a"], encoding="utf-8") as f:
+    found = measure.read_prompts([path])
+    assert sorted(found) == ["a", "set"] and len(found["a"]) == 3
+    with open(measure.write_prompts(os.path.join(folder, "split"), "a", found["a"][:2]), encoding="utf-8") as f:
         assert f.read() == '{"task": "a", "n": 1}\n{"task": "a", "n": 2}\n'
     with open(path, "a", encoding="utf-8") as f:
         f.write("no json\n")
-    assert "expected JSON lines" in fails(measure.split_prompts, [path], folder, 0, 2)
+    assert "expected JSON lines" in fails(measure.read_prompts, [path])
 
 
-def a_run(speedup, identical=True):
-    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
+def a_run(speedup, identical=True, used="medusa"):
+    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": used,
             "lossless": True, "identical": identical}
 
 
@@ -126,9 +126,10 @@ def the_comparison_names_the_fastest(folder):
     text = page.details(page.load(out))
     assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
     assert "| EAGLE | 1.20 (2.00) |" in text and "gsm8k 1.40 (Medusa-1 1.50)" in text
-    assert "m: Medusa-1 (1.50) before EAGLE (1.20), there 1.71 and 2.10." in text
+    assert "m: 0 of 1 pairs in Spec-Bench's order; the others: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29" in text
     assert "All bytes equal." in text and "REST: no pack" in text
-    assert "| gsm8k | **1.50** | Medusa-1 | 1.40 |" in page.summary(page.load(out))
+    assert "cpu, avx2, 2 threads, 2026-01-01; 1 prompts a set, 8 tokens each." in text
+    assert "| gsm8k | **1.50** | Medusa-1 |  | 1.40 |" in page.summary(page.load(out))
     page.write_html(os.path.join(out, "index.html"), page.load(out))
     assert not list(page.load(out)[0].behind())  # auto used what was the fastest
     assert page.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not page.same_parts("eagle", "medusa")
@@ -137,8 +138,20 @@ def the_comparison_names_the_fastest(folder):
     assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
     assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31)" in page.details(page.load(out))
+    unit["runs"][3] = a_run(1.47)
+    measure.write(os.path.join(out, "m", "one.json"), unit)
+    assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in page.summary(page.load(out))
+    # A second set without Medusa-1: no mean over all for it, and prompts taken by set.
+    other = dict(unit, task="xsum", limit=3, names=["plain", "auto", "EAGLE"], runs=[a_run(1), a_run(1.2), a_run(1.3)])
+    measure.write(os.path.join(out, "m", "two.json"), other)
+    both = page.load(out)[0]
+    assert both.taken == {"gsm8k": 1, "xsum": 3} and not both.whole(0.0, "Medusa-1") and len(both.whole(0.0, "EAGLE")) == 2
+    assert "1 to 3 prompts a set" in page.describe(both) and "| Medusa-1 | **1.50 (2.00)** |  |  |" in page.details([both])
+    os.remove(os.path.join(out, "m", "two.json"))
+    # What was taken again says nothing of another winner.
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)
+    assert "on 5 other prompts" not in page.details(page.load(out))
     assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))
 
 

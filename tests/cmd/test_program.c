@@ -133,9 +133,10 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
 
 static void every_command_helps(void **state) {
     (void)state;
-    static const char *const names[] = {"run",        "chat",      "bench",    "curve",
-                                        "perplexity", "logits",    "tokenize", "detokenize",
-                                        "inspect",    "completion"};
+    static const char *const names[] = {
+        "run",        "chat",    "bench",    "tune",       "curve",     "accuracy",
+        "similarity", "distill", "capture",  "train",      "datastore", "perplexity",
+        "logits",     "inspect", "tokenize", "detokenize", "completion"};
     assert_int_equal(run_line(&t, "--help"), 0);
     assert_int_equal(run_line(&s, "--version"), 0);
     assert_string_equal(s.out, "forerun " FR_VERSION "\n");
@@ -152,6 +153,10 @@ static void every_command_helps(void **state) {
             if (strcspn(l, "\n") > 120) fail_msg("%s: %.120s", names[i], l);
         }
     }
+    assert_int_equal(run_line(&s, "run --help"), 0);
+    assert_int_equal(run_line(&t, "help run"), 0);
+    assert_string_equal(t.out, s.out);
+    expect("help walk", 2, "walk: unknown command");
     assert_int_equal(run_line(&s, "run --help-drafters"), 0);
     assert_non_null(strstr(s.out, "prompt-lookup"));
 }

@@ -430,6 +430,23 @@ static void q8_0_is_nearest(void **state) {
         assert_true(back[i] == (i % 2 ? -1 : 1) * 65504.0f * 127);
 }
 
+static void a_hole_counts_as_zeros(void **state) {
+    (void)state;
+    uint8_t data[40], other[40];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i + 1);
+    for (size_t hole = 0; hole + 8 <= sizeof data; hole++) {
+        fr_hash h;
+        memcpy(other, data, sizeof data);
+        memset(other + hole, 0, 8);
+        fr_hash_open(&h, 0);
+        fr_hash_add(&h, other, sizeof other);
+        assert_true(fr_hash_around(data, sizeof data, hole) == fr_hash_value(&h));
+        memset(other + hole, 0xff, 8); // whatever stands there
+        assert_true(fr_hash_around(other, sizeof other, hole) == fr_hash_value(&h));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writer_keeps_every_kind_of_value),
@@ -440,6 +457,7 @@ int main(void) {
         cmocka_unit_test(split_models_say_what_is_missing),
         cmocka_unit_test(fingerprint_sees_what_it_promises),
         cmocka_unit_test(hash_is_xxh64),
+        cmocka_unit_test(a_hole_counts_as_zeros),
         cmocka_unit_test(q8_0_is_nearest),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -73,6 +73,10 @@ static void what_was_written_is_read(void **state) {
     assert_memory_equal(d->hits[1].tried, p.drafter[0].hits[1].tried, sizeof d->hits[1].tried);
     assert_true(d->tok_s == 15 && d->plain_tok_s == 10 && d->tokens_per_pass == 2);
     assert_null(fr_profile_find(&q, "prompt-lookup"));
+    p.cost = (fr_cost){.n = 0}; // not measured
+    assert_int_equal(fr_profile_write(&p, path, &err), FR_OK);
+    assert_int_equal(fr_profile_read(&q, &KEY, path, &err), FR_OK);
+    assert_int_equal(q.cost.n, 0);
 }
 
 // Each time one thing differs, and the sentence names it.

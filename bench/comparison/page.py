@@ -252,7 +252,7 @@ def summary(every):
     for results in every:
         first = results.temperatures[0]
         text += ["%s (%s), %s:" % (results.name, describe(results), "temperature %g" % first if first else "greedy"), "",
-                 "| prompts | fastest | | within 3 % | `auto` |", "| --- | --- | --- | --- | --- |"]
+                 "| prompts | fastest besides `auto` | | within 3 % | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
             speed, name = results.winner(first, task)
             auto = results.run(first, task, "auto")

@@ -13,10 +13,12 @@ LATER = ["memory, MB", "training"]
 APART = "Jacobi and Lookahead, whose settings are for all drafters of a run, took turns with plain decoding in runs of their own."
 NEAR = 0.97  # of the fastest: `auto` is as good
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222; background: #fff }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 104rem; padding: 0 1rem; overflow-x: auto; color: #222; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
-th:first-child, td:first-child { text-align: left }
+th:first-child, td:first-child { text-align: left; min-width: 11rem }
+td { white-space: nowrap }
+td:first-child { white-space: normal }
 td.best { font-weight: 700 }
 small { color: #555 }
 """
@@ -270,7 +272,7 @@ def colour(speed):
 
 def html_table(results, temperature):
     head, lines = table(results, temperature)
-    text = ["<table><tr><th>speed-up (tokens a pass)</th>" + "".join("<th>%s</th>" % html.escape(h) for h in head) + "</tr>"]
+    text = ["<table><tr><th>speed-up (tokens a pass)</th>" + "".join("<th>%s</th>" % html.escape(h).replace("_", " ") for h in head) + "</tr>"]
     for system, cells in lines:
         row = "<td title='%s'>%s</td>" % (html.escape(results.probed[system.name]["spec"]), html.escape(system.name))
         for i, (cell, best) in enumerate(cells):

@@ -81,18 +81,15 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     return fr_tally_add(t, &own->stats, own->text_bytes, pair, id, err);
 }
 
-// Fisher and Yates; a shuffle of its own for every turn and round, the same in every run.
+// A shuffle of its own for every turn and round, the same in every run.
 static void draw_order(running *r, place at) {
     const fr_prompt *p = &r->bench->sets[at.set].prompts.item[at.prompt];
     fr_hash h;
     fr_hash_open(&h, (uint64_t)at.round);
     fr_hash_add(&h, p->turns[at.turn], p->turn_bytes[at.turn]);
-    const uint64_t stream = fr_hash_value(&h);
-    for (int i = 0; i < r->bench->n_runs; i++) {
-        const int k = (int)(fr_uniform(stream, (uint64_t)i) * (i + 1));
-        r->order[i] = r->order[k];
-        r->order[k] = i;
-    }
+    for (int i = 0; i < r->bench->n_runs; i++)
+        r->order[i] = i;
+    fr_shuffle(r->order, r->bench->n_runs, fr_hash_value(&h));
 }
 
 // All drafters and `none` on one turn, one after the other. The order is drawn, so that neither a

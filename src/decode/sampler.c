@@ -64,6 +64,14 @@ double fr_uniform(uint64_t seed, uint64_t position) {
     return (double)(mix(key + (position + 1) * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
 }
 
+void fr_shuffle(int *items, int n, uint64_t stream) {
+    for (int i = n - 1; i > 0; i--) {
+        const int k = (int)(fr_uniform(stream, (uint64_t)i) * (i + 1)), t = items[i];
+        items[i] = items[k];
+        items[k] = t;
+    }
+}
+
 double fr_uniform_at(uint64_t seed, int stream, uint64_t position, uint64_t k) {
     const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t key = mix(seed + golden); // that of fr_uniform; one more step for each coordinate

@@ -46,6 +46,9 @@ int32_t fr_chance_draw(const fr_chance *law, int n, double u);
 // draws and of nothing else.
 double fr_uniform(uint64_t seed, uint64_t position);
 
+// Fisher and Yates, drawn from the same generator: `stream` names the shuffle, none of a text.
+void fr_shuffle(int *items, int n, uint64_t stream);
+
 // Noise of other streams, which share nothing with the target's own draws nor with one another: a
 // rule is exact only if its tests know nothing of how the candidates were drawn.
 enum {

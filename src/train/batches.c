@@ -4,7 +4,6 @@
 #include "gguf/hash.h"
 #include <assert.h>
 
-// Fisher and Yates, drawn from the counter-based generator.
 static void shuffle(fr_batches *b) {
     fr_hash h;
     for (int i = 0; i < b->n; i++)
@@ -12,12 +11,7 @@ static void shuffle(fr_batches *b) {
     if (!b->shuffled) return;
     fr_hash_open(&h, b->seed);
     fr_hash_add(&h, &b->epoch, sizeof b->epoch);
-    const uint64_t stream = fr_hash_value(&h);
-    for (int i = b->n - 1; i > 0; i--) {
-        const int k = (int)(fr_uniform(stream, (uint64_t)i) * (i + 1)), t = b->order[i];
-        b->order[i] = b->order[k];
-        b->order[k] = t;
-    }
+    fr_shuffle(b->order, b->n, fr_hash_value(&h));
 }
 
 fr_status fr_batches_open(fr_batches *b, const fr_dataset *data, int first, int n, int rows,

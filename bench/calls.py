@@ -14,7 +14,7 @@ def say(text):
 
 
 def run(command, codes=(0,), **kwargs):
-    """A program's output. Failure with the end of what it said, where its exit code is none of these or it printed nothing."""
+    """A program's output. Failure with the end of what it said, where its exit code is not among `codes`, or not 0 and it printed nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", **kwargs)
     except OSError as error:

@@ -272,11 +272,12 @@ def colour(speed):
 
 def html_table(results, temperature):
     head, lines = table(results, temperature)
+    tinted = len(results.tasks_at(temperature)) + 1  # speed-ups: of every set, and of all
     text = ["<table><tr><th>speed-up (tokens a pass)</th>" + "".join("<th>%s</th>" % html.escape(h).replace("_", " ") for h in head) + "</tr>"]
     for system, cells in lines:
         row = "<td title='%s'>%s</td>" % (html.escape(results.probed[system.name]["spec"]), html.escape(system.name))
         for i, (cell, best) in enumerate(cells):
-            tint = colour(float(cell.split()[0])) if cell and i <= len(results.tasks_at(temperature)) else ""
+            tint = colour(float(cell.split()[0])) if cell and i < tinted else ""
             row += "<td%s style='%s'>%s</td>" % (" class=best" if best else "", tint, html.escape(cell))
         text.append("<tr>%s</tr>" % row)
     return "\n".join(text + ["</table>"])

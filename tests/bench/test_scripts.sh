@@ -108,8 +108,8 @@ def prompts_are_grouped_by_task(folder):
     assert "expected JSON lines" in fails(measure.read_prompts, [path])
 
 
-def a_run(speedup, identical=True, used="medusa"):
-    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": used,
+def a_run(speedup, identical=True):
+    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
             "lossless": True, "identical": identical}
 
 

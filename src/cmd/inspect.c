@@ -1,9 +1,11 @@
-// inspect.c — `inspect`: what a model or a pack holds.
+// inspect.c — `inspect`: what a model, a pack, a profile or a datastore holds.
 #include "cmd/inspect_pack.h"
+#include "cmd/inspect_profile.h"
 #include "cmd/inspect_store.h"
 #include "cmd/text.h"
 #include "draft/pack.h"
 #include "model/kv.h"
+#include "tune/profile.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,17 +102,22 @@ static json_t *inspect_json(const fr_gguf *g) {
     fr_error err = {0};
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
-    const bool pack = fr_pack_is(g);
-    json_t *about = pack ? fr_inspect_pack_json(g, &err) : memory_json(g, &sum, &err);
-    json_t *root =
-        json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
-                  fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
-                  (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
-                  (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
-                  (json_int_t)sum.parameters, pack ? "pack" : "memory", about ? about : json_null(),
-                  "metadata", metadata_json(g), "tensors", tensors_json(g));
+    const bool pack = fr_pack_is(g), profile = fr_profile_is(g);
+    json_t *about = pack      ? fr_inspect_pack_json(g, &err)
+                    : profile ? fr_inspect_profile_json(g, &err)
+                              : memory_json(g, &sum, &err);
+    json_t *root = json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
+                             fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
+                             (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+                             (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint,
+                             "parameters", (json_int_t)sum.parameters,
+                             pack      ? "pack"
+                             : profile ? "profile"
+                                       : "memory",
+                             about ? about : json_null(), "metadata", metadata_json(g), "tensors",
+                             tensors_json(g));
     if (root && err.code)
-        json_object_set_new(root, pack ? "not_usable" : "not_runnable",
+        json_object_set_new(root, pack || profile ? "not_usable" : "not_runnable",
                             fr_cmd_json_text(err.text, strlen(err.text)));
     return root;
 }
@@ -155,12 +162,16 @@ static void print_metadata(const fr_gguf *g) {
     }
 }
 
-// What a session needs; or what a pack is.
+// What a session needs; or what a pack or a profile is.
 static void print_use(const fr_gguf *g) {
     fr_config c;
     fr_error err;
     if (fr_pack_is(g)) {
         fr_inspect_pack_print(g);
+        return;
+    }
+    if (fr_profile_is(g)) {
+        fr_inspect_profile_print(g);
         return;
     }
     if (fr_config_read(&c, g, &err)) {
@@ -222,13 +233,13 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 const fr_cmd fr_cmd_inspect = {
     {.name = "inspect",
-     .summary = "show what a model, a pack or a datastore holds",
-     .about =
-         "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
-         "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
-         "text and how it was trained; of a datastore, what it is of. Of a GGUF file it reads the "
-         "header and a little of every tensor.\n\nIn the JSON "
-         "document a list of more than 64 items is given as its length and its beginning.",
+     .summary = "show what a model, a pack, a profile or a datastore holds",
+     .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
+              "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
+              "text and how it was trained; of a profile, what `tune` found; of a datastore, what "
+              "it is of. Of a GGUF file it reads the "
+              "header and a little of every tensor.\n\nIn the JSON "
+              "document a list of more than 64 items is given as its length and its beginning.",
      .args = "FILE",
      .max_args = 1,
      .example = "forerun inspect models/smollm2-135m.gguf",

@@ -1,5 +1,6 @@
 // tune_report.c — what tuning found, in words and as JSON.
 #include "base/cpus.h"
+#include "cmd/cost_report.h"
 #include "cmd/tune.h"
 #include <string.h>
 
@@ -17,16 +18,10 @@ void fr_tune_print(const fr_tune_result *r) {
     const fr_profile *p = r->engine->profile;
     const double one = fr_cost_pass(&p->cost, 1, 1, 0);
     fr_cmd_print_clean(stdout, info.name, strlen(info.name));
-    printf(", %s, %d threads\nA pass of one row takes %.1f ms, %.0f%% of it the head; of", info.isa,
-           info.threads, 1e3 * one, 100 * fr_cmd_rate(one - fr_cost_pass(&p->cost, 1, 0, 0), one));
-    for (int i = 1; i < p->cost.n; i++)
-        printf("%s %d rows %.2fx", i > 1 ? "," : "", p->cost.rows[i],
-               fr_cmd_rate(fr_cost_pass(&p->cost, p->cost.rows[i], p->cost.rows[i], 0), one));
-    if (p->cost.held >= 1.01)
-        printf("; the mean pass takes %.0f%% more than an undisturbed one",
-               100 * (p->cost.held - 1));
-    printf(".\n\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured",
-           "tokens/pass", "rows/pass");
+    printf(", %s, %d threads\n", info.isa, info.threads);
+    fr_cost_print(&p->cost);
+    printf("\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured", "tokens/pass",
+           "rows/pass");
     for (int i = 0; i < r->n_tuned; i++) {
         const fr_tuned *t = &r->tuned[i];
         if (t->failed)
@@ -44,19 +39,6 @@ void fr_tune_print(const fr_tune_result *r) {
                    "%s\n",
                    r->tuned[i].entry.spec);
     if (*r->engine->profile_path) printf("Kept in %s\n", r->engine->profile_path);
-}
-
-static json_t *cost_json(const fr_cost *c) {
-    json_t *rows = json_array(), *trunk = json_array(), *head = json_array();
-    for (int i = 0; i < c->n; i++) {
-        json_array_append_new(rows, json_integer(c->rows[i]));
-        json_array_append_new(trunk, fr_cmd_real(1e3 * c->trunk[i]));
-        json_array_append_new(head, fr_cmd_real(1e3 * c->head[i]));
-    }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rows", rows, "trunk_ms", trunk, "head_ms",
-                     head, "ms_per_1000_keys", fr_cmd_real(1e6 * c->key),
-                     "ms_per_1000_keys_and_row", fr_cmd_real(1e6 * c->key_row), "held_up",
-                     fr_cmd_real(c->held));
 }
 
 static json_t *tuned_json(const fr_tuned *t) {
@@ -82,7 +64,7 @@ json_t *fr_tune_json(const fr_tune_result *r) {
     return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:o, s:o}", "model",
                      fr_cmd_json_text(info.name, strlen(info.name)), "machine", "cpu",
                      fr_cmd_json_text(cpu, strlen(cpu)), "isa", info.isa, "threads", info.threads,
-                     "cost", cost_json(&r->engine->profile->cost), "drafters", list, "chosen",
+                     "cost", fr_cost_json(&r->engine->profile->cost), "drafters", list, "chosen",
                      fr_cmd_json_text(best, strlen(best)), "profile",
                      fr_cmd_json_text(path, strlen(path)));
 }

@@ -205,6 +205,38 @@ static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr
     return FR_OK;
 }
 
+bool fr_profile_is(const fr_gguf *g) {
+    const fr_gguf_kv *arch = fr_gguf_find(g, "general.architecture");
+    return arch && arch->type == FR_GGUF_STR &&
+           fr_gguf_str_is(fr_gguf_item_str(arch, 0), "forerun-profile");
+}
+
+static fr_status read_name(const fr_gguf *g, const char *key, char *to, size_t room,
+                           fr_error *err) {
+    fr_gguf_str name;
+    const fr_status st = fr_gguf_get_str(g, key, &name, err);
+    if (st) return st;
+    if (name.bytes >= room || memchr(name.data, 0, name.bytes))
+        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, room);
+    memcpy(to, name.data, name.bytes);
+    to[name.bytes] = 0;
+    return FR_OK;
+}
+
+fr_status fr_profile_key_in(fr_profile_key *key, const fr_gguf *g, fr_error *err) {
+    uint32_t threads = 0;
+    fr_status st;
+    if ((st = read_name(g, "profile.model", key->model, sizeof key->model, err))) return st;
+    if ((st = read_name(g, "profile.cpu", key->cpu, sizeof key->cpu, err))) return st;
+    if ((st = read_name(g, "profile.isa", key->isa, sizeof key->isa, err))) return st;
+    if ((st = fr_gguf_get_u32(g, "profile.threads", &threads, err))) return st;
+    if (!threads || threads > 1 << 20)
+        return fr_fail(err, FR_EDATA, "profile.threads: expected 1 to %d, found %u", 1 << 20,
+                       threads);
+    key->threads = (int)threads;
+    return FR_OK;
+}
+
 // FR_EUNSUP unless the text stands there.
 static fr_status expect(const fr_gguf *g, const char *key, const char *wanted, fr_error *err) {
     fr_gguf_str found;

@@ -47,6 +47,11 @@ void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, i
 fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
                           fr_error *err);
 
+// Whether a file says that it is a profile, and of what it says it is one: FR_EDATA where its parts
+// are missing or too long.
+bool fr_profile_is(const fr_gguf *g);
+fr_status fr_profile_key_in(fr_profile_key *key, const fr_gguf *g, fr_error *err);
+
 // Reads the profile of `key`. FR_EIO: there is none; FR_EDATA: it is broken; FR_EUNSUP: it is of
 // another machine, model or version, which the sentence names. *p is then empty but for its key.
 fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *path,

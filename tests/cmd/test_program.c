@@ -742,6 +742,25 @@ static void inspect_tells_what_a_pack_is(void **state) {
     assert_non_null(strstr(s.out, "depth  1   50.0 %  25.0 %"));
 }
 
+static void inspect_tells_what_a_profile_found(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/profile/drafter --json",
+             FR_SOURCE_DIR);
+    assert_int_equal(run_line(&s, line), 0);
+    json_t *root = parse(&s), *profile = json_object_get(root, "profile");
+    json_t *first = json_array_get(json_object_get(profile, "drafters"), 0);
+    assert_string_equal(json_string_value(json_object_get(profile, "isa")), "avx2");
+    assert_string_equal(json_string_value(json_object_get(profile, "chosen")), "prompt-lookup");
+    assert_true(json_number_value(json_object_get(first, "predicted_speedup")) == 1.5);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(profile, "cost"), "rows")), 3);
+    assert_null(json_object_get(root, "memory"));
+    json_decref(root);
+    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/profile/drafter", FR_SOURCE_DIR);
+    assert_int_equal(run_line(&s, line), 0);
+    assert_non_null(strstr(s.out, "A pass of one row takes 11.0 ms"));
+    assert_non_null(strstr(s.out, "'auto' uses prompt-lookup"));
+}
+
 static void chat_keeps_the_conversation(void **state) {
     (void)state;
     const char *command = with_model("chat", "-n 6 --temp 0");
@@ -783,6 +802,7 @@ int main(void) {
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),
         cmocka_unit_test(inspect_tells_what_a_pack_is),
+        cmocka_unit_test(inspect_tells_what_a_profile_found),
         cmocka_unit_test(chat_keeps_the_conversation),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -85,7 +85,7 @@ def run_again(args, machine, tasks):
         for temperature, task, winner in results.behind():
             path = os.path.join(args.out, results.name, "%s-%g-again.json" % (task, temperature))
             lines = tasks.get(task, [])[results.taken[task]:][:args.again]
-            if results.name not in models or not lines or page.taken_again(results, temperature, task):
+            if results.name not in models or not lines or page.second_look(results, temperature, task):
                 continue
             say("again  %s, %s at %g: auto and %s" % (results.name, task, temperature, winner))
             specs = ["auto", results.probed[winner]["spec"]]

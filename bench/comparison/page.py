@@ -69,13 +69,17 @@ class Results:
         speeds = [(run["speedup"], s.name) for s in SYSTEMS if s.name != "auto" and (run := self.run(temperature, task, s.name))]
         return max(speeds, default=(1, "plain"))
 
+    @staticmethod
+    def free():
+        """Systems that draft and need no options of a run."""
+        return {s.name for s in SYSTEMS if not s.options and s.spec != "none"}
+
     def behind(self):
         """(temperature, task, the fastest) of sets where `auto` was not near what another drafter reached without options."""
-        free = {s.name for s in SYSTEMS if not s.options and s.spec != "none"}
         for temperature in self.temperatures:
             for task in self.tasks:
                 auto, (speed, name) = self.run(temperature, task, "auto"), self.winner(temperature, task)
-                if auto and name in free and auto["speedup"] < NEAR * speed and not self.is_auto(temperature, task, name):
+                if auto and name in self.free() and auto["speedup"] < NEAR * speed and not self.is_auto(temperature, task, name):
                     yield temperature, task, name
 
     def is_auto(self, temperature, task, name):
@@ -152,27 +156,44 @@ def unequal(results):
     return sorted({key[2] for key, run in results.found.items() if run["lossless"] and not run["identical"]})
 
 
-def taken_again(results, temperature, task):
-    """What the second look at `auto` and the fastest says, if there was one."""
+def second_look(results, temperature, task):
+    """(prompts, runs of `auto` and the fastest) on prompts of their own, or None."""
     unit = results.again.get((temperature, task))
-    if not unit or unit["names"][2] != results.winner(temperature, task)[1]:
-        return ""
-    auto, fastest = (run["speedup"] for run in unit["runs"][1:])
-    return "; on %d other prompts %.2f and %.2f" % (unit["limit"], auto, fastest)
+    if unit and unit["names"][2] == results.winner(temperature, task)[1]:
+        return unit["limit"], unit["runs"][1:]
+    return None
+
+
+def is_near(results, temperature, task):
+    """Whether `auto` was the fastest's drafter or near it, at first or on other prompts."""
+    speed, name = results.winner(temperature, task)
+    if results.run(temperature, task, "auto")["speedup"] >= NEAR * speed:
+        return True
+    if name in results.free() and results.is_auto(temperature, task, name):
+        return True
+    look = second_look(results, temperature, task)
+    return bool(look) and look[1][0]["speedup"] >= NEAR * look[1][1]["speedup"]
 
 
 def auto_lines(results):
     """How near `auto` came to the fastest, by temperature and task."""
     for temperature in results.temperatures:
-        said = []
+        said, near = [], 0
         for task in results.tasks:
             auto = results.run(temperature, task, "auto")
-            if auto:
-                speed, name = results.winner(temperature, task)
-                said.append("%s %.2f (%s %.2f%s)" % (task, auto["speedup"], name, speed, taken_again(results, temperature, task)))
+            if not auto:
+                continue
+            near += is_near(results, temperature, task)
+            speed, name = results.winner(temperature, task)
+            look, again = second_look(results, temperature, task), ""
+            if look:
+                again = "; on %d other prompts %s" % (look[0], " and ".join(
+                    "%.2f, predicted %.2f" % (run["speedup"], run["predicted_speedup"]) for run in look[1]))
+            said.append("%s %.2f (%s %.2f%s)" % (task, auto["speedup"], name, speed, again))
         if said:
             used = sorted({run["used"] for run in results.runs(temperature, "auto")})
-            yield "At temperature %g `auto` used `%s`; beside it the fastest: %s." % (temperature, "`, `".join(used), ", ".join(said))
+            yield ("At temperature %g `auto` used `%s`: the fastest's drafter, or within 3 %% of it, at first or on other prompts, on %d of %d sets. "
+                   "Beside it the fastest: %s." % (temperature, "`, `".join(used), near, len(said), ", ".join(said)))
 
 
 def absent(results):

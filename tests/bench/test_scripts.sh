@@ -136,8 +136,11 @@ def the_comparison_names_the_fastest(folder):
     unit["runs"][1]["used"] = "eagle"
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
+    assert "on 0 of 1 sets." in page.details(page.load(out))
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
-    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31)" in page.details(page.load(out))
+    looked = page.details(page.load(out))
+    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30, predicted 1.25 and 1.31, predicted 1.25)" in looked
+    assert "at first or on other prompts, on 1 of 1 sets." in looked
     unit["runs"][3] = a_run(1.47)
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in page.summary(page.load(out))

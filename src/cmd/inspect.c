@@ -87,14 +87,48 @@ static totals sum_tensors(const fr_gguf *g) {
 }
 
 // What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
-static json_t *memory_json(const fr_gguf *g, const totals *sum, fr_error *err) {
+static json_t *memory_json(const fr_gguf *g, fr_error *err) {
     fr_config c;
     if (fr_config_read(&c, g, err)) return json_null();
     const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
-    return json_pack("{s:I, s:I, s:i, s:I}", "weights_bytes", (json_int_t)sum->bytes,
+    return json_pack("{s:I, s:I, s:i, s:I}", "weights_bytes", (json_int_t)sum_tensors(g).bytes,
                      "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
                      "kv_bytes_at_ctx_train",
                      (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16));
+}
+
+static void print_memory(const fr_gguf *g) {
+    fr_config c;
+    fr_error err;
+    if (fr_config_read(&c, g, &err)) {
+        printf("memory: not a model that this engine runs: %s\n", err.text);
+        return;
+    }
+    const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
+    printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
+           "model's whole context\n",
+           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
+           c.n_ctx_train);
+}
+
+// What a GGUF file may be: the last is what is left.
+typedef struct file_kind {
+    bool (*is)(const fr_gguf *g);
+    const char *name, *at_fault;                      // keys of the JSON document
+    json_t *(*json)(const fr_gguf *g, fr_error *err); // NULL, with the reason, where it is at fault
+    void (*print)(const fr_gguf *g);
+} file_kind;
+static const file_kind KINDS[] = {
+    {fr_pack_is, "pack", "not_usable", fr_inspect_pack_json, fr_inspect_pack_print},
+    {fr_profile_is, "profile", "not_usable", fr_inspect_profile_json, fr_inspect_profile_print},
+    {NULL, "memory", "not_runnable", memory_json, print_memory},
+};
+
+static const file_kind *kind_of(const fr_gguf *g) {
+    const file_kind *k = KINDS;
+    while (k->is && !k->is(g))
+        k++;
+    return k;
 }
 
 static json_t *inspect_json(const fr_gguf *g) {
@@ -102,23 +136,17 @@ static json_t *inspect_json(const fr_gguf *g) {
     fr_error err = {0};
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
-    const bool pack = fr_pack_is(g), profile = fr_profile_is(g);
-    json_t *about = pack      ? fr_inspect_pack_json(g, &err)
-                    : profile ? fr_inspect_profile_json(g, &err)
-                              : memory_json(g, &sum, &err);
-    json_t *root = json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
-                             fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
-                             (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
-                             (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint,
-                             "parameters", (json_int_t)sum.parameters,
-                             pack      ? "pack"
-                             : profile ? "profile"
-                                       : "memory",
-                             about ? about : json_null(), "metadata", metadata_json(g), "tensors",
-                             tensors_json(g));
+    const file_kind *kind = kind_of(g);
+    json_t *about = kind->json(g, &err);
+    json_t *root =
+        json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
+                  fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
+                  (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+                  (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
+                  (json_int_t)sum.parameters, kind->name, about ? about : json_null(), "metadata",
+                  metadata_json(g), "tensors", tensors_json(g));
     if (root && err.code)
-        json_object_set_new(root, pack || profile ? "not_usable" : "not_runnable",
-                            fr_cmd_json_text(err.text, strlen(err.text)));
+        json_object_set_new(root, kind->at_fault, fr_cmd_json_text(err.text, strlen(err.text)));
     return root;
 }
 
@@ -162,29 +190,6 @@ static void print_metadata(const fr_gguf *g) {
     }
 }
 
-// What a session needs; or what a pack or a profile is.
-static void print_use(const fr_gguf *g) {
-    fr_config c;
-    fr_error err;
-    if (fr_pack_is(g)) {
-        fr_inspect_pack_print(g);
-        return;
-    }
-    if (fr_profile_is(g)) {
-        fr_inspect_profile_print(g);
-        return;
-    }
-    if (fr_config_read(&c, g, &err)) {
-        printf("memory: not a model that this engine runs: %s\n", err.text);
-        return;
-    }
-    const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
-    printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
-           "model's whole context\n",
-           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
-           c.n_ctx_train);
-}
-
 static void inspect_print(const fr_gguf *g) {
     char fingerprint[FR_GGUF_FINGERPRINT];
     fr_gguf_fingerprint(g, fingerprint);
@@ -194,7 +199,7 @@ static void inspect_print(const fr_gguf *g) {
     if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
     printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
            (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
-    print_use(g);
+    kind_of(g)->print(g);
     for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
         if (sum.by_type[i].n)
             printf("  %-7s %4zu tensors %12.1f MB\n", fr_qtype_name(i), sum.by_type[i].n,

@@ -1,12 +1,8 @@
 // tune_report.c — what tuning found, in words and as JSON.
 #include "base/cpus.h"
-#include "cmd/cost_report.h"
+#include "cmd/profile_report.h"
 #include "cmd/tune.h"
 #include <string.h>
-
-static double speedup(const fr_profile_drafter *d) {
-    return fr_cmd_rate(d->tok_s, d->plain_tok_s);
-}
 
 static const char *chosen(const fr_tune_result *r) {
     const fr_profile_drafter *best = fr_profile_best(r->engine->profile);
@@ -19,7 +15,7 @@ void fr_tune_print(const fr_tune_result *r) {
     const double one = fr_cost_pass(&p->cost, 1, 1, 0);
     fr_cmd_print_clean(stdout, info.name, strlen(info.name));
     printf(", %s, %d threads\n", info.isa, info.threads);
-    fr_cost_print(&p->cost);
+    fr_cmd_cost_print(&p->cost);
     printf("\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured", "tokens/pass",
            "rows/pass");
     for (int i = 0; i < r->n_tuned; i++) {
@@ -27,9 +23,10 @@ void fr_tune_print(const fr_tune_result *r) {
         if (t->failed)
             printf("%53s  %s: %s\n", "", t->entry.spec, t->why);
         else
-            printf("%7.1f/s %8.2fx %7.1f/s %12.2f %10.2f  %s\n", t->entry.tok_s, speedup(&t->entry),
-                   fr_cmd_rate((double)t->tokens, t->decode), t->entry.tokens_per_pass,
-                   fr_cmd_rate((double)t->rows, (double)t->passes), t->entry.spec);
+            printf("%7.1f/s %8.2fx %7.1f/s %12.2f %10.2f  %s\n", t->entry.tok_s,
+                   fr_profile_speedup(&t->entry), fr_cmd_rate((double)t->tokens, t->decode),
+                   t->entry.tokens_per_pass, fr_cmd_rate((double)t->rows, (double)t->passes),
+                   t->entry.spec);
     }
     printf("\nPlain decoding is predicted at %.1f/s. 'auto' uses %s.\n",
            r->n_tuned ? r->tuned[0].entry.plain_tok_s : fr_cmd_rate(1, one), chosen(r));
@@ -42,15 +39,15 @@ void fr_tune_print(const fr_tune_result *r) {
 }
 
 static json_t *tuned_json(const fr_tuned *t) {
-    json_t *spec = fr_cmd_json_text(t->entry.spec, strlen(t->entry.spec));
-    if (t->failed) return json_pack("{s:o, s:s}", "drafter", spec, "error", t->why);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "drafter", spec, "predicted_tok_s",
-                     fr_cmd_real(t->entry.tok_s), "predicted_plain_tok_s",
-                     fr_cmd_real(t->entry.plain_tok_s), "predicted_speedup",
-                     fr_cmd_real(speedup(&t->entry)), "measured_tok_s",
-                     fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)), "tokens_per_pass",
-                     fr_cmd_real(t->entry.tokens_per_pass), "rows_per_pass",
-                     fr_cmd_real(fr_cmd_rate((double)t->rows, (double)t->passes)));
+    if (t->failed)
+        return json_pack("{s:o, s:s}", "drafter",
+                         fr_cmd_json_text(t->entry.spec, strlen(t->entry.spec)), "error", t->why);
+    json_t *all = fr_cmd_predicted_json(&t->entry);
+    json_object_set_new(all, "measured_tok_s",
+                        fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)));
+    json_object_set_new(all, "rows_per_pass",
+                        fr_cmd_real(fr_cmd_rate((double)t->rows, (double)t->passes)));
+    return all;
 }
 
 json_t *fr_tune_json(const fr_tune_result *r) {
@@ -64,7 +61,7 @@ json_t *fr_tune_json(const fr_tune_result *r) {
     return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:o, s:o}", "model",
                      fr_cmd_json_text(info.name, strlen(info.name)), "machine", "cpu",
                      fr_cmd_json_text(cpu, strlen(cpu)), "isa", info.isa, "threads", info.threads,
-                     "cost", fr_cost_json(&r->engine->profile->cost), "drafters", list, "chosen",
-                     fr_cmd_json_text(best, strlen(best)), "profile",
+                     "cost", fr_cmd_cost_json(&r->engine->profile->cost), "drafters", list,
+                     "chosen", fr_cmd_json_text(best, strlen(best)), "profile",
                      fr_cmd_json_text(path, strlen(path)));
 }

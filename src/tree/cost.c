@@ -32,6 +32,16 @@ double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context
     return alone - saved + late->trunk / late->rows * (all - alone) + heads;
 }
 
+void fr_cost_keys(fr_cost *c, double one, int rows, double many) {
+    if (one < 0) one = 0; // below the noise
+    if (many < one) many = one;
+    c->key_row = (many - one) / (rows - 1);
+    c->key = one - c->key_row;
+    if (c->key >= 0) return;
+    c->key = 0;
+    c->key_row = many / rows;
+}
+
 // The lowest line between a point before i and one after it, at i.
 static double line_below(const fr_cost *c, const double *seconds, int i) {
     double lowest = seconds[i];

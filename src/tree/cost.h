@@ -35,6 +35,11 @@ typedef struct fr_late {
 // `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
 double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context);
 
+// Sets key and key_row from the seconds that one more slot adds to passes of one and of `rows` rows
+// (2 or more). Measured values that cannot be, less than nothing or less with more rows, are
+// raised.
+void fr_cost_keys(fr_cost *c, double one, int rows, double many);
+
 // Takes out of measured points what only another program's work on the cores explains: more rows
 // never take less time, and time grows with rows no more slowly than it did before (memory bounds
 // few rows, arithmetic many), but for a twelfth that tiles of rows may make.

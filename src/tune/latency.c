@@ -4,9 +4,10 @@
 #include <string.h>
 
 enum { N_ROWS = 10, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
-enum { PAIRS = ROUNDS_MAX + 2 };
+// A median of three is one bad moment away from a wrong one: some more pairs than rounds.
+enum { MORE_PAIRS = 2, PAIRS_MAX = ROUNDS_MAX + MORE_PAIRS };
 static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 9, 12, 16, MOST_ROWS};
-static const int KEY_ROWS[2] = {1, 8}; // the effect of the context is taken at these
+static const int KEY_ROWS[2] = {1, 8}; // what context adds is taken at these
 
 typedef struct bench { // everything that a measurement holds
     const fr_model *m;
@@ -70,6 +71,11 @@ static double typical(double *v, int n) {
     return mean(v, (n + 1) / 2);
 }
 
+static double median(double *v, int n) {
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return v[n / 2];
+}
+
 static bool tell(bench *b) {
     b->done++;
     return !b->progress || b->progress(b->user, "measuring passes", b->done, b->total);
@@ -83,31 +89,24 @@ static double held_up(double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX], int
     for (; n < N_ROWS && ROWS[n] <= DECODE_ROWS; n++)
         ratio[n] = (mean(trunk[n], rounds) + mean(head[n], rounds)) /
                    (typical(trunk[n], rounds) + typical(head[n], rounds));
-    qsort(ratio, (size_t)n, sizeof *ratio, by_value);
-    return ratio[n / 2];
+    return median(ratio, n);
 }
 
-// Seconds that one more slot of context adds to a pass of n rows. The effect is smaller than what
-// other programs do to passes, from one second to the next: a near and a far pass of the same
-// moment are compared, and the median pair is believed.
-static double slot_seconds(bench *b, int n, int rounds) {
-    double more[PAIRS];
-    const int pairs = rounds + 2;
+// What context adds is smaller than the host's noise, which changes from second to second. So a
+// near and a far pass that follow one another are compared, and the median of the differences
+// counts.
+static fr_status measure_keys(bench *b, fr_cost *cost, int pairs, fr_error *err) {
+    double more[2][PAIRS_MAX];
     for (int i = 0; i < pairs; i++) {
-        const double near = time_trunk(b, &b->near, n);
-        more[i] = time_trunk(b, &b->far, n) - near;
+        for (int k = 0; k < 2; k++) {
+            const double near = time_trunk(b, &b->near, KEY_ROWS[k]);
+            more[k][i] = time_trunk(b, &b->far, KEY_ROWS[k]) - near;
+        }
+        if (!tell(b)) return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
     }
-    qsort(more, (size_t)pairs, sizeof *more, by_value);
-    return more[pairs / 2] / (b->far.n_committed - b->near.n_committed);
-}
-
-static void measure_keys(bench *b, fr_cost *cost, int rounds) {
-    double one = slot_seconds(b, KEY_ROWS[0], rounds);
-    double many = slot_seconds(b, KEY_ROWS[1], rounds);
-    if (one < 0) one = 0; // below the noise
-    if (many < one) many = one;
-    cost->key_row = (many - one) / (KEY_ROWS[1] - KEY_ROWS[0]);
-    cost->key = one - cost->key_row > 0 ? one - cost->key_row : 0;
+    const int slots = b->far.n_committed - b->near.n_committed;
+    fr_cost_keys(cost, median(more[0], pairs) / slots, KEY_ROWS[1], median(more[1], pairs) / slots);
+    return FR_OK;
 }
 
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
@@ -120,17 +119,19 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
             if (!tell(b)) return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
         }
     }
-    *cost = (fr_cost){.n = N_ROWS};
-    measure_keys(b, cost, rounds);
+    fr_cost c = {.n = N_ROWS};
+    const fr_status st = measure_keys(b, &c, rounds + MORE_PAIRS, err);
+    if (st) return st;
     for (int i = 0; i < N_ROWS; i++) {
-        cost->rows[i] = ROWS[i];
-        cost->trunk[i] = typical(trunk[i], rounds);
-        cost->head[i] = typical(head[i], rounds);
-        const double keys = b->near.n_committed * (cost->key + cost->key_row * ROWS[i]);
-        if (keys < cost->trunk[i] / 2) cost->trunk[i] -= keys; // to an empty context
+        c.rows[i] = ROWS[i];
+        c.trunk[i] = typical(trunk[i], rounds);
+        c.head[i] = typical(head[i], rounds);
+        const double keys = b->near.n_committed * (c.key + c.key_row * ROWS[i]);
+        if (keys < c.trunk[i] / 2) c.trunk[i] -= keys; // to an empty context
     }
-    fr_cost_smooth(cost);
-    cost->held = held_up(trunk, head, rounds);
+    fr_cost_smooth(&c);
+    c.held = held_up(trunk, head, rounds);
+    *cost = c;
     return FR_OK;
 }
 
@@ -144,7 +145,7 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     fr_status st;
     if (rounds < 1) rounds = 1;
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    b.total = (uint64_t)(rounds * N_ROWS + 1);
+    b.total = (uint64_t)(rounds * N_ROWS + 1 + rounds + MORE_PAIRS);
     *cost = (fr_cost){.n = 0};
     if ((st = fr_kv_open(&b.near, c, near, FR_KV_F16, err))) goto done;
     if ((st = fr_kv_open(&b.far, c, far, FR_KV_F16, err))) goto done;

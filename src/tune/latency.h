@@ -10,7 +10,8 @@
 #include "tree/cost.h"
 
 // Told how far it is, as fr_progress_fn: passes done of all.
-// rounds: times that every pass is run, 1 to 15. FR_ENOMEM; FR_EINTR.
+// rounds: times that every pass is run, 1 to 15, and two pairs fewer than for the context's share.
+// *cost is empty after an error: FR_ENOMEM; FR_EINTR.
 fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_progress_fn *progress,
                              void *user, fr_error *err);
 

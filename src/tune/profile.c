@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { THREADS_MOST = 1 << 20 };
+
 // ---------------------------------------------------------------- whose it is
 
 void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, int threads) {
@@ -31,7 +33,7 @@ const fr_profile_drafter *fr_profile_find(const fr_profile *p, const char *spec)
     return NULL;
 }
 
-static double speedup(const fr_profile_drafter *d) {
+double fr_profile_speedup(const fr_profile_drafter *d) {
     return d->plain_tok_s > 0 ? d->tok_s / d->plain_tok_s : 0;
 }
 
@@ -42,7 +44,7 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
         at = (int)(same - p->drafter);
     } else if (at == FR_PROFILE_DRAFTERS) {
         for (int i = at = 0; i < p->n_drafters; i++)
-            if (speedup(&p->drafter[i]) < speedup(&p->drafter[at])) at = i;
+            if (fr_profile_speedup(&p->drafter[i]) < fr_profile_speedup(&p->drafter[at])) at = i;
     } else {
         p->n_drafters++;
     }
@@ -52,7 +54,8 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
 const fr_profile_drafter *fr_profile_best(const fr_profile *p) {
     const fr_profile_drafter *best = NULL;
     for (int i = 0; i < p->n_drafters; i++)
-        if (speedup(&p->drafter[i]) > (best ? speedup(best) : 1)) best = &p->drafter[i];
+        if (fr_profile_speedup(&p->drafter[i]) > (best ? fr_profile_speedup(best) : 1))
+            best = &p->drafter[i];
     return best;
 }
 
@@ -103,6 +106,18 @@ fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err)
 }
 
 // ---------------------------------------------------------------- reading
+
+static fr_status read_text(const fr_gguf *g, const char *key, char *to, size_t room,
+                           fr_error *err) {
+    fr_gguf_str text;
+    const fr_status st = fr_gguf_get_str(g, key, &text, err);
+    if (st) return st;
+    if (!text.bytes || text.bytes >= room || memchr(text.data, 0, text.bytes))
+        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, room);
+    memcpy(to, text.data, text.bytes);
+    to[text.bytes] = 0;
+    return FR_OK;
+}
 
 // All n items finite and in [low, high].
 static fr_status read_f64s(const fr_gguf *g, const char *key, double low, double high, int n,
@@ -185,14 +200,10 @@ static bool is_part(const fr_gguf *g, int i, int part) {
 
 static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr_error *err) {
     char key[64];
-    fr_gguf_str spec;
     double predicted[3];
     fr_status st;
     snprintf(key, sizeof key, "profile.drafter.%d.spec", i);
-    if ((st = fr_gguf_get_str(g, key, &spec, err))) return st;
-    if (!spec.bytes || spec.bytes >= sizeof d->spec || memchr(spec.data, 0, spec.bytes))
-        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, sizeof d->spec);
-    memcpy(d->spec, spec.data, spec.bytes);
+    if ((st = read_text(g, key, d->spec, sizeof d->spec, err))) return st;
     snprintf(key, sizeof key, "profile.drafter.%d.predicted", i);
     if ((st = read_f64s(g, key, 0, 1e9, 3, predicted, err))) return st;
     d->tok_s = predicted[0];
@@ -211,67 +222,30 @@ bool fr_profile_is(const fr_gguf *g) {
            fr_gguf_str_is(fr_gguf_item_str(arch, 0), "forerun-profile");
 }
 
-static fr_status read_name(const fr_gguf *g, const char *key, char *to, size_t room,
-                           fr_error *err) {
-    fr_gguf_str name;
-    const fr_status st = fr_gguf_get_str(g, key, &name, err);
-    if (st) return st;
-    if (name.bytes >= room || memchr(name.data, 0, name.bytes))
-        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, room);
-    memcpy(to, name.data, name.bytes);
-    to[name.bytes] = 0;
-    return FR_OK;
-}
-
-fr_status fr_profile_key_in(fr_profile_key *key, const fr_gguf *g, fr_error *err) {
-    uint32_t threads = 0;
+static fr_status read_key(fr_profile_key *key, const fr_gguf *g, fr_error *err) {
+    uint32_t version = 0, threads = 0;
     fr_status st;
-    if ((st = read_name(g, "profile.model", key->model, sizeof key->model, err))) return st;
-    if ((st = read_name(g, "profile.cpu", key->cpu, sizeof key->cpu, err))) return st;
-    if ((st = read_name(g, "profile.isa", key->isa, sizeof key->isa, err))) return st;
+    if (!fr_profile_is(g))
+        return fr_fail(err, FR_EUNSUP, "general.architecture: expected forerun-profile");
+    if ((st = fr_gguf_get_u32(g, "profile.version", &version, err))) return st;
+    if (version != FR_PROFILE_VERSION)
+        return fr_fail(err, FR_EUNSUP, "profile.version: expected %d, found %u", FR_PROFILE_VERSION,
+                       version);
+    if ((st = read_text(g, "profile.model", key->model, sizeof key->model, err))) return st;
+    if ((st = read_text(g, "profile.cpu", key->cpu, sizeof key->cpu, err))) return st;
+    if ((st = read_text(g, "profile.isa", key->isa, sizeof key->isa, err))) return st;
     if ((st = fr_gguf_get_u32(g, "profile.threads", &threads, err))) return st;
-    if (!threads || threads > 1 << 20)
-        return fr_fail(err, FR_EDATA, "profile.threads: expected 1 to %d, found %u", 1 << 20,
+    if (threads < 1 || threads > THREADS_MOST)
+        return fr_fail(err, FR_EDATA, "profile.threads: expected 1 to %d, found %u", THREADS_MOST,
                        threads);
     key->threads = (int)threads;
     return FR_OK;
 }
 
-// FR_EUNSUP unless the text stands there.
-static fr_status expect(const fr_gguf *g, const char *key, const char *wanted, fr_error *err) {
-    fr_gguf_str found;
-    const fr_status st = fr_gguf_get_str(g, key, &found, err);
-    if (st) return st;
-    if (fr_gguf_str_is(found, wanted)) return FR_OK;
-    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found %.*s", key, wanted,
-                   (int)(found.bytes < 96 ? found.bytes : 96), found.data);
-}
-
-static fr_status read_key(const fr_profile_key *key, const fr_gguf *g, fr_error *err) {
-    uint32_t version = 0, threads = 0;
-    fr_status st;
-    if ((st = expect(g, "general.architecture", "forerun-profile", err))) return st;
-    if ((st = fr_gguf_get_u32(g, "profile.version", &version, err))) return st;
-    if (version != FR_PROFILE_VERSION)
-        return fr_fail(err, FR_EUNSUP, "profile.version: expected %d, found %u", FR_PROFILE_VERSION,
-                       version);
-    if ((st = expect(g, "profile.model", key->model, err))) return st;
-    if ((st = expect(g, "profile.cpu", key->cpu, err))) return st;
-    if ((st = expect(g, "profile.isa", key->isa, err))) return st;
-    if ((st = fr_gguf_get_u32(g, "profile.threads", &threads, err))) return st;
-    if ((int)threads != key->threads)
-        return fr_fail(err, FR_EUNSUP, "profile.threads: expected %d, found %u", key->threads,
-                       threads);
-    return FR_OK;
-}
-
-fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
-                          fr_error *err) {
+// What is behind the key.
+static fr_status read_measured(fr_profile *p, const fr_gguf *g, fr_error *err) {
     uint32_t n = 0;
     fr_status st;
-    memset(p, 0, sizeof *p);
-    p->key = *key;
-    if ((st = read_key(&p->key, g, err))) return st;
     if ((st = read_cost(&p->cost, g, err))) return st;
     if ((st = fr_gguf_get_u32(g, "profile.drafters", &n, err))) return st;
     if (n > FR_PROFILE_DRAFTERS)
@@ -282,6 +256,39 @@ fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_ggu
         p->n_drafters++;
     }
     return FR_OK;
+}
+
+fr_status fr_profile_load(fr_profile *p, const fr_gguf *g, fr_error *err) {
+    memset(p, 0, sizeof *p);
+    const fr_status st = read_key(&p->key, g, err);
+    return st ? st : read_measured(p, g, err);
+}
+
+// FR_EUNSUP unless both texts are one.
+static fr_status compare(const char *key, const char *wanted, const char *found, fr_error *err) {
+    if (!strcmp(wanted, found)) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found %s", key, wanted, found);
+}
+
+static fr_status compare_keys(const fr_profile_key *wanted, const fr_profile_key *found,
+                              fr_error *err) {
+    fr_status st;
+    if ((st = compare("profile.model", wanted->model, found->model, err))) return st;
+    if ((st = compare("profile.cpu", wanted->cpu, found->cpu, err))) return st;
+    if ((st = compare("profile.isa", wanted->isa, found->isa, err))) return st;
+    if (wanted->threads != found->threads)
+        return fr_fail(err, FR_EUNSUP, "profile.threads: expected %d, found %d", wanted->threads,
+                       found->threads);
+    return FR_OK;
+}
+
+fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
+                          fr_error *err) {
+    fr_status st;
+    memset(p, 0, sizeof *p);
+    if ((st = read_key(&p->key, g, err))) return st;
+    if ((st = compare_keys(key, &p->key, err))) return st;
+    return read_measured(p, g, err);
 }
 
 fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *path,

@@ -13,7 +13,7 @@
 #include "tree/hits.h"
 
 enum {
-    FR_PROFILE_VERSION = 2,
+    FR_PROFILE_VERSION = 3,
     FR_PROFILE_DRAFTERS = 8, // tuned drafters at most
     FR_PROFILE_PARTS = 4,    // of one SPEC
     FR_PROFILE_SPEC = 512,
@@ -47,11 +47,6 @@ void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, i
 fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
                           fr_error *err);
 
-// Whether a file says that it is a profile, and of what it says it is one: FR_EDATA where its parts
-// are missing or too long.
-bool fr_profile_is(const fr_gguf *g);
-fr_status fr_profile_key_in(fr_profile_key *key, const fr_gguf *g, fr_error *err);
-
 // Reads the profile of `key`. FR_EIO: there is none; FR_EDATA: it is broken; FR_EUNSUP: it is of
 // another machine, model or version, which the sentence names. *p is then empty but for its key.
 fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *path,
@@ -59,6 +54,12 @@ fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *
 // The same from an open file; after an error *p may hold a part.
 fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
                           fr_error *err);
+// Whether a file says that it is a profile.
+bool fr_profile_is(const fr_gguf *g);
+// The profile of whatever model and machine. FR_EDATA, FR_EUNSUP: broken, of another version; *p
+// may then hold a part.
+fr_status fr_profile_load(fr_profile *p, const fr_gguf *g, fr_error *err);
+
 // The folder is made if it is not there. FR_EIO, FR_ENOMEM; nothing is left half-written.
 fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err);
 
@@ -66,6 +67,8 @@ fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err)
 const fr_profile_drafter *fr_profile_find(const fr_profile *p, const char *spec);
 // Puts an entry in, over one of the same SPEC or over the slowest where there is no room.
 void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry);
+// Predicted: times plain decoding's speed; 0 where that is unknown.
+double fr_profile_speedup(const fr_profile_drafter *d);
 // The drafter predicted to be fastest; NULL where plain decoding is, or nothing was tuned.
 const fr_profile_drafter *fr_profile_best(const fr_profile *p);
 

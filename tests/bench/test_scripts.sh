@@ -136,11 +136,15 @@ def the_comparison_names_the_fastest(folder):
     unit["runs"][1]["used"] = "eagle"
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
-    assert "on 0 of 1 sets." in page.details(page.load(out))
+    assert "On 0 of 1 sets" in page.details(page.load(out))
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
     looked = page.details(page.load(out))
-    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30, predicted 1.25 and 1.31, predicted 1.25)" in looked
-    assert "at first or on other prompts, on 1 of 1 sets." in looked
+    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31, predicted 1.25 and 1.25)" in looked
+    assert "On 0 of 1 sets that is the fastest's drafter, or within 3 % of it. On other prompts" in looked
+    assert "it was within that on 1 of 1." in looked
+    unknown = dict(a_run(1.3), predicted_speedup=None)
+    measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), unknown, a_run(1.31)]))
+    assert "on 5 other prompts 1.30 and 1.31)" in page.details(page.load(out))
     unit["runs"][3] = a_run(1.47)
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in page.summary(page.load(out))

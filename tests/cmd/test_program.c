@@ -742,23 +742,41 @@ static void inspect_tells_what_a_pack_is(void **state) {
     assert_non_null(strstr(s.out, "depth  1   50.0 %  25.0 %"));
 }
 
+static const char *inspect_profile(const char *name, const char *more) {
+    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/profile/%s %s", FR_SOURCE_DIR, name,
+             more);
+    return line;
+}
+
 static void inspect_tells_what_a_profile_found(void **state) {
     (void)state;
-    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/profile/drafter --json",
-             FR_SOURCE_DIR);
-    assert_int_equal(run_line(&s, line), 0);
+    assert_int_equal(run_line(&s, inspect_profile("drafter", "--json")), 0);
     json_t *root = parse(&s), *profile = json_object_get(root, "profile");
+    json_t *machine = json_object_get(profile, "machine");
     json_t *first = json_array_get(json_object_get(profile, "drafters"), 0);
-    assert_string_equal(json_string_value(json_object_get(profile, "isa")), "avx2");
-    assert_string_equal(json_string_value(json_object_get(profile, "chosen")), "prompt-lookup");
+    json_t *rows = json_object_get(json_object_get(profile, "cost"), "rows");
+    assert_string_equal(json_string_value(json_object_get(machine, "isa")), "avx2");
+    assert_string_equal(json_string_value(json_object_get(profile, "fastest")), "prompt-lookup");
     assert_true(json_number_value(json_object_get(first, "predicted_speedup")) == 1.5);
-    assert_int_equal(json_array_size(json_object_get(json_object_get(profile, "cost"), "rows")), 3);
+    assert_int_equal(json_array_size(rows), 3);
     assert_null(json_object_get(root, "memory"));
     json_decref(root);
-    snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/profile/drafter", FR_SOURCE_DIR);
-    assert_int_equal(run_line(&s, line), 0);
-    assert_non_null(strstr(s.out, "A pass of one row takes 11.0 ms"));
-    assert_non_null(strstr(s.out, "'auto' uses prompt-lookup"));
+    assert_int_equal(run_line(&s, inspect_profile("drafter", "")), 0);
+    assert_non_null(strstr(s.out, "A pass of one row takes 11.0 ms, 9% of it the head; of 4 rows"));
+    assert_non_null(strstr(s.out, "fastest of these: prompt-lookup"));
+    // Costs alone: nothing was tuned, so nothing is the fastest.
+    assert_int_equal(run_line(&s, inspect_profile("cost", "--json")), 0);
+    root = parse(&s);
+    assert_true(json_is_null(json_object_get(json_object_get(root, "profile"), "fastest")));
+    json_decref(root);
+    assert_int_equal(run_line(&s, inspect_profile("version", "--json")), 0);
+    root = parse(&s);
+    assert_true(json_is_null(json_object_get(root, "profile")));
+    assert_non_null(strstr(json_string_value(json_object_get(root, "not_usable")),
+                           "profile.version: expected"));
+    json_decref(root);
+    assert_int_equal(run_line(&s, inspect_profile("version", "")), 0);
+    assert_non_null(strstr(s.out, "profile: not one that can be used: profile.version"));
 }
 
 static void chat_keeps_the_conversation(void **state) {

@@ -21,6 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             if (!st && p->cost.n > 0 && !(fr_cost_pass(&p->cost, 1000, 1000, 1 << 20) >= 0))
                 abort();
             if (!st) fr_profile_best(p);
+            // What is taken for a key is loaded without one, too.
+            if (fr_profile_load(p, g, &err) && !st) abort();
         }
     }
     fr_gguf_close(g);

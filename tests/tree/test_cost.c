@@ -133,6 +133,24 @@ static void what_noise_alone_explains_is_taken_out(void **state) {
     assert_true(one.trunk[0] == 3 && one.head[0] == 2);
 }
 
+static void what_context_adds_is_of_the_pass_and_of_its_rows(void **state) {
+    (void)state;
+    const struct {
+        double one, many, key, key_row;
+    } cases[] = {
+        {3, 10, 2, 1},       // 2 + 1 for one row, 2 + 8 for eight
+        {-1, 7, 0, 7.0 / 8}, // less than nothing: below the noise
+        {4, 2, 4, 0},        // less with more rows: the same
+        {1, 16, 0, 2},       // rows alone: eight of them as measured
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_cost c = {.n = 0};
+        fr_cost_keys(&c, cases[i].one, 8, cases[i].many);
+        assert_true(fabs(c.key - cases[i].key) < 1e-12);
+        assert_true(fabs(c.key_row - cases[i].key_row) < 1e-12);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_points_are_given_back),
@@ -146,6 +164,7 @@ int main(void) {
         cmocka_unit_test(no_pass_takes_less_than_no_time),
         cmocka_unit_test(an_affine_machine_is_met_everywhere),
         cmocka_unit_test(what_noise_alone_explains_is_taken_out),
+        cmocka_unit_test(what_context_adds_is_of_the_pass_and_of_its_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

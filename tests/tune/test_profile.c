@@ -101,6 +101,30 @@ static void anothers_profile_is_refused_with_the_difference(void **state) {
     assert_int_equal(fr_profile_read(&q, &KEY, "profile-test-none", &err), FR_EIO);
 }
 
+static void a_profile_is_loaded_whosever_it_is(void **state) {
+    (void)state;
+    fr_error err;
+    fr_gguf *g;
+    fr_profile p = made(), q;
+    assert_int_equal(fr_profile_write(&p, path, &err), FR_OK);
+    assert_int_equal(fr_gguf_open(&g, path, &err), FR_OK);
+    assert_true(fr_profile_is(g));
+    assert_int_equal(fr_profile_load(&q, g, &err), FR_OK);
+    assert_string_equal(q.key.model, KEY.model);
+    assert_string_equal(q.key.cpu, KEY.cpu);
+    assert_string_equal(q.key.isa, KEY.isa);
+    assert_int_equal(q.key.threads, KEY.threads);
+    assert_int_equal(q.n_drafters, p.n_drafters);
+    assert_true(fr_profile_speedup(&q.drafter[0]) == 1.5);
+    fr_gguf_close(g);
+    p.key.threads = 0;
+    assert_int_equal(fr_profile_write(&p, path, &err), FR_OK);
+    assert_int_equal(fr_gguf_open(&g, path, &err), FR_OK);
+    assert_int_equal(fr_profile_load(&q, g, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "profile.threads: expected 1 to"));
+    fr_gguf_close(g);
+}
+
 static void replace_byte(const char *file, long at, int value) {
     FILE *f = fopen(file, "r+b");
     fseek(f, at, SEEK_SET);
@@ -179,6 +203,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(anothers_profile_is_refused_with_the_difference),
+        cmocka_unit_test(a_profile_is_loaded_whosever_it_is),
         cmocka_unit_test(a_broken_profile_is_refused),
         cmocka_unit_test(the_fastest_above_plain_is_best),
         cmocka_unit_test(a_full_disk_is_a_sentence),

@@ -171,6 +171,16 @@ typedef struct fr_result {
 fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out,
                               fr_error *err);
 
+// The same in parts, so that generations of several sessions of an engine can take turns: begin
+// reads the prompt, step runs one pass (false: nothing is left to do), end hands over the result.
+// The request and all that it points at must live until then. out->n_tokens counts along; times are
+// those of the parts, without what happens between them. Every begin that gives FR_OK needs its
+// end, also when the steps are broken off. Errors are those of fr_session_generate.
+fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_result *out,
+                           fr_error *err);
+bool fr_session_step(fr_session *session);
+fr_status fr_session_end(fr_session *session, fr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

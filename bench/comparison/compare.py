@@ -5,7 +5,7 @@
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
     bench/comparison/compare.py --out comparison --page --doc docs/papers.md --readme README.md       the tables again
 
-Prompts are grouped by their "task". All systems of one unit run interleaved with plain decoding, prompt by prompt, and
+Prompts are grouped by their "task". All systems of one unit and plain decoding take turns by passes, and
 every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
 it was stopped. The page is OUT/index.html.
 """

@@ -224,9 +224,9 @@ const fr_cmd fr_cmd_bench = {
     {.name = "bench",
      .summary = "compare drafters on the same prompts",
      .about =
-         "Runs every drafter on the same prompts, interleaved prompt by prompt in an order drawn "
-         "anew, so that the machine's noise hits all alike, and compares tokens and text with "
-         "plain decoding's; "
+         "Runs every drafter on the same prompts and compares tokens and text with plain "
+         "decoding's. They take turns by passes, whoever has the fewest tokens first, so that the "
+         "machine's noise hits all alike; "
          "exit code 1 where they differ though they must not (NO; no: --accept promised no "
          "equality). Rates count decoding alone. The "
          "speedup is that of all tokens together; min and max are over single answers, each "

@@ -1,4 +1,4 @@
-// bench_run.c — the order of work: all drafters on one answer after the other.
+// bench_run.c — the order of work: all drafters on one answer, taking turns, then the next.
 #include "base/alloc.h"
 #include "cmd/bench.h"
 #include "cmd/generate.h"
@@ -17,6 +17,7 @@ typedef struct running {
     fr_ids ids;
     fr_result *results; // [n_runs] of the turn at hand, valid until their sessions go on
     int *order;         // [n_runs] in which they come
+    bool *going;        // [n_runs] begun and not at their end
     fr_progress bar;
     uint64_t done, total; // generations
 } running;
@@ -30,17 +31,16 @@ static bool go_on(void *user, const fr_piece *piece) {
     return !fr_cmd_interrupted();
 }
 
-// One drafter on the ids at hand.
-static fr_status generate(running *r, fr_session *session, int n_predict, fr_result *result,
-                          fr_error *err) {
-    const fr_request request = {.prompt = r->ids.data,
-                                .n_prompt = (int)r->ids.n,
-                                .n_predict = n_predict,
-                                .sampling = r->bench->sampling,
-                                .stream = go_on,
-                                .user = r};
-    const fr_status st = fr_session_generate(session, &request, result, err);
-    if (st) return st;
+static fr_request request_of(running *r, int n_predict) {
+    return (fr_request){.prompt = r->ids.data,
+                        .n_prompt = (int)r->ids.n,
+                        .n_predict = n_predict,
+                        .sampling = r->bench->sampling,
+                        .stream = go_on,
+                        .user = r};
+}
+
+static fr_status interrupted(fr_error *err) {
     return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
 }
 
@@ -92,16 +92,45 @@ static void draw_order(running *r, place at) {
     fr_shuffle(r->order, r->bench->n_runs, fr_hash_value(&h));
 }
 
-// All drafters and `none` on one turn, one after the other. The order is drawn, so that neither a
-// drift of the machine nor the place in the row favours any of them.
+// Who has the fewest tokens and is not at its end; the first of the order where several have. -1:
+// all are at their end.
+static int furthest_behind(const running *r) {
+    int found = -1;
+    for (int k = 0; k < r->bench->n_runs; k++) {
+        const int i = r->order[k];
+        if (r->going[i] && (found < 0 || r->results[i].n_tokens < r->results[found].n_tokens))
+            found = i;
+    }
+    return found;
+}
+
+static fr_status end(running *r, int i, fr_error *err) {
+    r->going[i] = false;
+    r->done++;
+    return fr_session_end(r->bench->runs[i].session, err);
+}
+
+// All drafters and `none` on one turn. They take turns by passes, so that all of them are at every
+// place of the answer at about the same time: what the machine's other work does to passes, for a
+// second or for minutes, it does to all alike. The order is drawn, so that no place is favoured.
 static fr_status run_turn(running *r, place at, fr_error *err) {
     const int n = r->bench->n_runs;
+    const fr_request request = request_of(r, r->args->n_predict);
+    fr_error unsaid;
     fr_status st = FR_OK;
     draw_order(r, at);
-    for (int k = 0; k < n && !st; k++, r->done++) {
+    for (int k = 0; k < n && !st; k++) {
         const int i = r->order[k];
-        st = generate(r, r->bench->runs[i].session, r->args->n_predict, &r->results[i], err);
+        st = fr_session_begin(r->bench->runs[i].session, &request, &r->results[i], err);
+        r->going[i] = !st;
     }
+    for (int i; !st && (i = furthest_behind(r)) >= 0;) {
+        if (fr_session_step(r->bench->runs[i].session)) continue;
+        st = end(r, i, err);
+        if (!st) st = interrupted(err);
+    }
+    for (int i = 0; i < n; i++) // after an error
+        if (r->going[i]) end(r, i, &unsaid);
     for (int i = 0; i < n && !st; i++)
         st = count(r, i, at, err);
     return st;
@@ -153,7 +182,9 @@ static fr_status run_conversation(running *r, place at, bool warm, fr_error *err
         if (st) break;
         if (warm) {
             fr_result result;
-            st = generate(r, r->bench->runs[0].session, 8, &result, err);
+            const fr_request request = request_of(r, 8);
+            st = fr_session_generate(r->bench->runs[0].session, &request, &result, err);
+            if (!st) st = interrupted(err);
             break;
         }
         st = run_turn(r, at, err);
@@ -210,13 +241,16 @@ fr_status fr_bench_run_all(fr_bench *b, fr_engine *engine, fr_error *err) {
     running r = {.bench = b, .args = b->args, .engine = engine, .total = count_generations(b)};
     r.results = calloc((size_t)b->n_runs, sizeof *r.results);
     r.order = fr_alloc_array((size_t)b->n_runs, sizeof *r.order);
-    fr_status st = r.results && r.order ? FR_OK : fr_fail(err, FR_ENOMEM, "bench: no memory");
+    r.going = fr_alloc_array((size_t)b->n_runs, sizeof *r.going);
+    fr_status st =
+        r.results && r.order && r.going ? FR_OK : fr_fail(err, FR_ENOMEM, "bench: no memory");
     fr_cmd_text_lend(&r.text, engine);
     if (!st) st = fr_cmd_text_template(&r.text, b->args->chat_template, err);
     if (!st) st = run_all(&r, err);
     fr_talk_free(&r.talk);
     fr_ids_free(&r.ids);
     fr_free(r.order);
+    fr_free(r.going);
     free(r.results);
     return st;
 }

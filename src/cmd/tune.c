@@ -16,17 +16,6 @@ typedef struct job {
     int n_tuned;
 } job;
 
-static void opened(void *user, fr_session *s) {
-    fr_tuned *t = user;
-    fr_drafter *d = fr_session_drafter(s);
-    if (!d) return;
-    t->entry.n_parts = d->n_parts ? d->n_parts : 1;
-    for (int i = 0; i < t->entry.n_parts; i++) {
-        t->entry.hits[i] = (fr_hits){.memory = 0};
-        (d->n_parts ? d->parts[i] : d)->tally = &t->entry.hits[i];
-    }
-}
-
 static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     fr_tuned *t = user;
     const fr_stats *s = &r->stats;
@@ -55,7 +44,7 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     fr_tuned *t = &j->tuned[j->n_tuned++];
     fr_error why = {0};
     snprintf(t->entry.spec, sizeof t->entry.spec, "%s", spec);
-    const fr_status st = fr_answers_run(&j->answers, spec, opened, count, t, &why);
+    const fr_status st = fr_answers_run(&j->answers, spec, NULL, count, t, &why);
     if (!st) {
         conclude(t, j->cost.held);
         // Reading the prompt is an investment that a short answer does not bring back: who wants a
@@ -159,7 +148,7 @@ const fr_cmd fr_cmd_tune = {
      .summary = "measure this machine and the drafters for a model; 'auto' uses the best",
      .about =
          "Measures what passes of 1 to 32 rows cost, trunk and head apart, then lets every drafter "
-         "answer the prompts, counting how often each kind of guess is right. The profile is kept "
+         "answer the prompts. The profile is kept "
          "by model, processor, instruction set and threads, below $XDG_CACHE_HOME/forerun; from "
          "then on '--drafter auto' uses the drafter that is predicted to be fastest, and its trees "
          "are sized by what was measured. Draft models are tried, but kept only when tuned by "

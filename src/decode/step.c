@@ -260,7 +260,6 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
         learn_hits(d->parts[i], proposed, followed, n);
     if (d->n_parts) return;
     fr_hits_learn(&d->hits, proposed, d->part, followed, n);
-    if (d->tally) fr_hits_learn(d->tally, proposed, d->part, followed, n);
 }
 
 // What drafting took in this step and will bring in later ones, such as a draft model's reading of

@@ -1,4 +1,5 @@
-// pack_metadata.c — what the metadata of a pack says: numbers in range, ids, names, accuracies.
+// pack_metadata.c — names of kinds and forms, and what the metadata of a pack says: numbers in
+// range, ids, accuracies.
 #include "draft/pack_parts.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,26 @@
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Tokens become bytes, bytes pass the stop strings, what is left becomes whole UTF-8, the stream
+// and the result. None is at work where `request` is NULL.
+typedef struct generation {
+    fr_session *s;
+    const fr_request *request;
+    fr_stop *stop;
+    fr_stream utf8;
+    fr_piece piece;
+    fr_result *result;
+    fr_status status;       // of handing text out,
+    fr_error err;           // ... and its sentence
+    bool over;              // no step is left
+    double seconds;         // of the steps so far
+    char *filtered, *clean; // room for one piece at either stage
+} generation;
 
 struct fr_session {
     fr_engine *engine;
@@ -16,28 +33,13 @@ struct fr_session {
     const char *reason; // why the drafter is what it is
     int32_t *tokens;    // [n_ctx + 1] of the last generation
     fr_buffer text;     // of the last generation
+    generation run;
 };
 
 // ---------------------------------------------------------------- open and close
 
-// Hit rates start from what tuning counted, as firmly as after some dozens of tries.
-static void expect_hits(fr_drafter *d, const fr_profile_drafter *tuned) {
-    enum { FIRM = 32 };
-    fr_drafter **parts = d->n_parts ? d->parts : &d;
-    const int n = d->n_parts ? d->n_parts : 1;
-    if (n != tuned->n_parts) return; // of another version of the drafter
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < FR_HIT_KINDS; k++) {
-            const float tried = tuned->hits[i].tried[k];
-            if (tried <= 0) continue;
-            const float weight = tried < FIRM ? tried : FIRM;
-            fr_hits_expect(&parts[i]->hits, k, tuned->hits[i].right[k] / tried, weight);
-        }
-}
-
 static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_ctx,
                               fr_error *err) {
-    const fr_profile *p = s->engine->profile;
     const bool any = !o->drafter || !strcmp(o->drafter, "auto");
     s->reason = "asked for";
     const char *spec = any ? fr_auto_spec(s->engine, &s->reason) : o->drafter;
@@ -53,8 +55,6 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
         st = fr_drafter_open(&s->drafter, s->used, spec = FR_DRAFTER_AUTO, &config, err);
     }
     if (st) return st;
-    const fr_profile_drafter *tuned = p ? fr_profile_find(p, spec) : NULL;
-    if (s->drafter && tuned) expect_hits(s->drafter, tuned);
     return FR_OK;
 }
 
@@ -116,9 +116,17 @@ static void forget_cost(fr_session *s) {
     fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
 }
 
+static void close_run(generation *g) {
+    fr_free(g->filtered);
+    fr_free(g->clean);
+    fr_stop_close(g->stop);
+    *g = (generation){0};
+}
+
 void fr_session_close(fr_session *s) {
     if (!s) return;
     forget_cost(s);
+    close_run(&s->run);
     fr_free(s->tokens);
     fr_buffer_free(&s->text);
     fr_decoder_close(&s->decoder);
@@ -128,36 +136,22 @@ void fr_session_close(fr_session *s) {
 
 // ---------------------------------------------------------------- one generation
 
-// Tokens become bytes, bytes pass the stop strings, what is left becomes whole UTF-8, the stream
-// and the result.
-typedef struct fr_output_state {
-    fr_session *s;
-    const fr_request *request;
-    fr_stop *stop;
-    fr_stream utf8;
-    fr_piece piece;
-    fr_result *result;
-    fr_status status;
-    fr_error *err;
-    char *filtered, *clean; // room for one piece at either stage
-} fr_output_state;
-
 // Whether the listener wants more, where there is nothing to hand out.
 static bool keep_going(void *user) {
     const fr_request *r = user;
     return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
 }
 
-static bool deliver_text(fr_output_state *g, size_t bytes) {
+static bool deliver_text(generation *g, size_t bytes) {
     if (!bytes) return true;
-    if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, g->err))) return false;
+    if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, &g->err))) return false;
     g->piece.text = g->clean;
     g->piece.bytes = bytes;
     return !g->request->stream || g->request->stream(g->request->user, &g->piece);
 }
 
 static bool emit(void *user, int32_t token, const fr_node *node) {
-    fr_output_state *g = user;
+    generation *g = user;
     fr_result *r = g->result;
     const fr_tokenizer *t = g->s->engine->tokenizer;
     g->s->tokens[r->n_tokens++] = token;
@@ -179,7 +173,7 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     return go_on && !stopped;
 }
 
-static void finish_text(fr_output_state *g) {
+static void finish_text(generation *g) {
     size_t held = fr_stop_finish(g->stop, g->filtered);
     deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
     deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
@@ -212,57 +206,77 @@ static void explain(const fr_session *s, fr_stats *stats) {
                  (double)stats->rows / (double)stats->passes);
 }
 
-static void decode(fr_output_state *g) {
-    fr_decoder *d = &g->s->decoder;
-    fr_result *out = g->result;
-    double start = fr_seconds();
-    out->stats.finish = FR_FINISH_LENGTH;
-    for (;;) {
-        int left = d->n_ctx - d->n_ids, wanted = g->request->n_predict;
-        if (wanted >= 0 && wanted - out->n_tokens < left) left = wanted - out->n_tokens;
-        if (left < 1 || !fr_decoder_step(d, left, emit, g)) break;
-    }
-    if (!g->status) finish_text(g);
-    fr_finish finish = out->stats.finish;
-    out->stats = d->stats;
-    out->stats.finish = finish;
-    if (d->drafter && d->drafter->ops->report)
-        d->drafter->ops->report(d->drafter, &out->stats.draft);
-    out->stats.seconds_decode = fr_seconds() - start;
+static fr_status open_run(fr_session *s, const fr_request *request, fr_result *out, fr_error *err) {
+    generation *g = &s->run;
+    *g = (generation){.s = s, .request = request, .result = out};
+    const fr_status st = fr_stop_open(&g->stop, request->stop, err);
+    if (st) return st;
+    const size_t filtered = fr_stop_room(g->stop, fr_token_longest(s->engine->tokenizer));
+    g->filtered = fr_alloc_zero(filtered);
+    g->clean = fr_alloc_zero(FR_STREAM_ROOM(filtered));
+    if (g->filtered && g->clean) return FR_OK;
+    return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
 }
 
-fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
-                              fr_error *err) {
+fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *out,
+                           fr_error *err) {
+    assert(!s->run.request);
     *out = (fr_result){.tokens = s->tokens, .text = ""};
-    fr_output_state g = {.s = s, .request = request, .result = out, .err = err};
     fr_status st = check_request(s, request, err);
     if (st) return st;
     s->text.n = 0;
-    if ((st = fr_stop_open(&g.stop, request->stop, err))) return st;
-    size_t filtered = fr_stop_room(g.stop, fr_token_longest(s->engine->tokenizer));
-    g.filtered = fr_alloc_zero(filtered);
-    g.clean = fr_alloc_zero(FR_STREAM_ROOM(filtered));
-    if (!g.filtered || !g.clean) {
-        st = fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
-        goto done;
+    st = open_run(s, request, out, err);
+    if (!st)
+        st = fr_decoder_prompt(&s->decoder, request->prompt, request->n_prompt, &request->sampling,
+                               keep_going, (void *)(uintptr_t)request, err);
+    if (st && st != FR_EINTR) {
+        close_run(&s->run);
+        return st;
     }
-    st = fr_decoder_prompt(&s->decoder, request->prompt, request->n_prompt, &request->sampling,
-                           keep_going, (void *)(uintptr_t)request, err);
-    if (st == FR_EINTR) {
-        out->stats = s->decoder.stats;
-        out->stats.finish = FR_FINISH_INTERRUPTED;
-        st = FR_OK;
-    } else if (!st) {
-        decode(&g);
-        st = g.status;
-    }
+    s->run.over = st == FR_EINTR;
+    out->stats.finish = st ? FR_FINISH_INTERRUPTED : FR_FINISH_LENGTH;
+    return FR_OK;
+}
+
+bool fr_session_step(fr_session *s) {
+    generation *g = &s->run;
+    fr_decoder *d = &s->decoder;
+    const int wanted = g->request->n_predict;
+    int left = d->n_ctx - d->n_ids;
+    if (g->over) return false;
+    if (wanted >= 0 && wanted - g->result->n_tokens < left) left = wanted - g->result->n_tokens;
+    const double start = fr_seconds();
+    g->over = left < 1 || !fr_decoder_step(d, left, emit, g);
+    if (g->over && !g->status) finish_text(g);
+    g->seconds += fr_seconds() - start;
+    return !g->over;
+}
+
+fr_status fr_session_end(fr_session *s, fr_error *err) {
+    generation *g = &s->run;
+    fr_result *out = g->result;
+    const fr_finish finish = g->over ? out->stats.finish : FR_FINISH_INTERRUPTED;
+    if (!g->over && !g->status) finish_text(g);
+    const fr_status st = g->status;
+    if (st && err) *err = g->err;
+    out->stats = s->decoder.stats;
+    out->stats.finish = finish;
+    out->stats.seconds_decode = g->seconds;
+    const fr_drafter *d = s->decoder.drafter;
+    if (d && d->ops->report) d->ops->report(d, &out->stats.draft);
     explain(s, &out->stats);
     memcpy(out->stats.used, s->used, sizeof out->stats.used);
     out->text = s->text.n ? s->text.data : "";
     out->text_bytes = s->text.n;
-done:
-    fr_free(g.filtered);
-    fr_free(g.clean);
-    fr_stop_close(g.stop);
+    close_run(g);
     return st;
+}
+
+fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
+                              fr_error *err) {
+    const fr_status st = fr_session_begin(s, request, out, err);
+    if (st) return st;
+    while (fr_session_step(s)) {
+    }
+    return fr_session_end(s, err);
 }

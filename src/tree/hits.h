@@ -2,7 +2,7 @@
 //
 // A drafter sorts its guesses into kinds of its own (the length of a match, the probability that a
 // small model gives) and scores a node as its parent's score times the hit rate of its kind. The
-// rates start from what the drafter or a profile expects and follow the text; what happened long
+// rates start from what the drafter expects and follow the text; what happened long
 // ago is forgotten.
 #ifndef FR_TREE_HITS_H
 #define FR_TREE_HITS_H
@@ -12,7 +12,7 @@ enum { FR_HIT_KINDS = 64 };
 
 typedef struct fr_hits { // pseudo-counts: right of tried
     float right[FR_HIT_KINDS], tried[FR_HIT_KINDS];
-    float memory; // most that `tried` grows to; 0: no bound, for taking counts
+    float memory; // most that `tried` grows to; 0: no bound
 } fr_hits;
 
 // Expects kind k to be right at `rate`, as firmly as after `weight` tries.

@@ -77,12 +77,6 @@ static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d)
     snprintf(key, sizeof key, "profile.drafter.%d.predicted", i);
     fr_gguf_writer_raw_array(w, key, FR_GGUF_F64,
                              (double[]){d->tok_s, d->plain_tok_s, d->tokens_per_pass}, 3);
-    for (int part = 0; part < d->n_parts; part++) {
-        snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
-        fr_gguf_writer_f32_array(w, key, d->hits[part].right, FR_HIT_KINDS);
-        snprintf(key, sizeof key, "profile.drafter.%d.part.%d.tried", i, part);
-        fr_gguf_writer_f32_array(w, key, d->hits[part].tried, FR_HIT_KINDS);
-    }
 }
 
 fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err) {
@@ -174,30 +168,6 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status read_hits(fr_hits *h, const fr_gguf *g, int i, int part, fr_error *err) {
-    char key[64];
-    double right[FR_HIT_KINDS], tried[FR_HIT_KINDS];
-    fr_status st;
-    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
-    if ((st = read_f64s(g, key, 0, 1e12, FR_HIT_KINDS, right, err))) return st;
-    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.tried", i, part);
-    if ((st = read_f64s(g, key, 0, 1e12, FR_HIT_KINDS, tried, err))) return st;
-    for (int k = 0; k < FR_HIT_KINDS; k++) {
-        if (right[k] > tried[k])
-            return fr_fail(err, FR_EDATA, "%s: expected %g or more, found %g at %d", key, right[k],
-                           tried[k], k);
-        h->right[k] = (float)right[k];
-        h->tried[k] = (float)tried[k];
-    }
-    return FR_OK;
-}
-
-static bool is_part(const fr_gguf *g, int i, int part) {
-    char key[64];
-    snprintf(key, sizeof key, "profile.drafter.%d.part.%d.right", i, part);
-    return fr_gguf_find(g, key) != NULL;
-}
-
 static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr_error *err) {
     char key[64];
     double predicted[3];
@@ -209,10 +179,6 @@ static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr
     d->tok_s = predicted[0];
     d->plain_tok_s = predicted[1];
     d->tokens_per_pass = predicted[2];
-    while (d->n_parts < FR_PROFILE_PARTS && is_part(g, i, d->n_parts)) {
-        if ((st = read_hits(&d->hits[d->n_parts], g, i, d->n_parts, err))) return st;
-        d->n_parts++;
-    }
     return FR_OK;
 }
 

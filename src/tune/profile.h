@@ -1,7 +1,7 @@
 // profile.h — what was measured of one model on one machine, and the file that keeps it.
 //
-// A profile holds the cost of passes and, for each drafter that was tuned, how often its guesses
-// are right and the speed that this predicts. It is good for one model file, processor, instruction
+// A profile holds the cost of passes and, for each drafter that was tuned, the speed that this
+// predicts on the prompts of tuning. It is good for one model file, processor, instruction
 // set and number of threads, and for this version of the format; any other is refused with the
 // difference named, and then measured anew. The file is a GGUF of metadata alone
 // (`forerun inspect` shows it), written whole or not at all.
@@ -10,12 +10,10 @@
 #include "forerun.h"
 #include "gguf/gguf.h"
 #include "tree/cost.h"
-#include "tree/hits.h"
 
 enum {
     FR_PROFILE_VERSION = 3,
     FR_PROFILE_DRAFTERS = 8, // tuned drafters at most
-    FR_PROFILE_PARTS = 4,    // of one SPEC
     FR_PROFILE_SPEC = 512,
 };
 
@@ -27,10 +25,8 @@ typedef struct fr_profile_key { // what a profile belongs to
 
 typedef struct fr_profile_drafter {
     char spec[FR_PROFILE_SPEC];
-    int n_parts;
-    fr_hits hits[FR_PROFILE_PARTS]; // counts from the validation prompts, by part
-    double tok_s, plain_tok_s;      // predicted
-    double tokens_per_pass;         // predicted
+    double tok_s, plain_tok_s; // predicted
+    double tokens_per_pass;    // predicted
 } fr_profile_drafter;
 
 typedef struct fr_profile {

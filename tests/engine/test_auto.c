@@ -58,7 +58,7 @@ static void tune(place *p, const char *spec, double speed) {
     fr_profile *profile = p->engine->profile;
     if (!profile) profile = p->engine->profile = fr_alloc_zero(sizeof *profile);
     assert_non_null(profile);
-    fr_profile_drafter entry = {.n_parts = 1, .tok_s = 10 * speed, .plain_tok_s = 10};
+    fr_profile_drafter entry = {.tok_s = 10 * speed, .plain_tok_s = 10};
     snprintf(entry.spec, sizeof entry.spec, "%s", spec);
     fr_profile_put(profile, &entry);
 }

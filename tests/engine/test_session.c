@@ -197,6 +197,65 @@ static void the_listener_can_stop_it_and_the_session_goes_on(void **state) {
     fr_engine_close(e);
 }
 
+// Sessions of one engine that take turns give what each gives alone; one that is broken off keeps
+// what it has, and goes on with another request.
+static void sessions_take_turns(void **state) {
+    (void)state;
+    static const char *const drafters[] = {"none", "prompt-lookup", "lookahead"};
+    enum { N = 3, TOKENS = 50 };
+    fr_engine *e = open_engine(NULL, 2);
+    fr_session *s[N];
+    fr_result alone, r[N];
+    heard h[N] = {{.bytes = 0}};
+    fr_request q[N];
+    bool going = true;
+    int most_apart = 0;
+    for (int i = 0; i < N; i++) {
+        s[i] = open_session(e, drafters[i], 0);
+        q[i] = request(TOKENS, &h[i]);
+        q[i].sampling = (fr_sampling){.temperature = 1, .seed = 4};
+        assert_int_equal(fr_session_begin(s[i], &q[i], &r[i], NULL), FR_OK);
+        assert_int_equal(r[i].n_tokens, 0);
+    }
+    while (going) {
+        going = false;
+        for (int i = 0; i < N; i++)
+            going |= fr_session_step(s[i]);
+        const int apart = r[1].n_tokens - r[0].n_tokens;
+        if (apart > most_apart) most_apart = apart;
+    }
+    assert_true(most_apart < TOKENS); // none waited for another's end
+    for (int i = 0; i < N; i++) {
+        assert_false(fr_session_step(s[i]));
+        assert_int_equal(fr_session_end(s[i], NULL), FR_OK);
+        assert_int_equal(r[i].stats.finish, FR_FINISH_LENGTH);
+        assert_int_equal(r[i].stats.completion_tokens, TOKENS);
+        assert_true(r[i].stats.seconds_decode > 0);
+        assert_int_equal(h[i].bytes, r[i].text_bytes);
+    }
+    fr_session *other = open_session(e, "none", 0);
+    assert_int_equal(fr_session_generate(other, &q[0], &alone, NULL), FR_OK);
+    for (int i = 0; i < N; i++) {
+        assert_memory_equal(r[i].tokens, alone.tokens, sizeof *alone.tokens * TOKENS);
+        assert_int_equal(r[i].text_bytes, alone.text_bytes);
+        assert_memory_equal(r[i].text, alone.text, alone.text_bytes);
+    }
+    assert_int_equal(fr_session_begin(s[1], &q[1], &r[1], NULL), FR_OK);
+    assert_true(fr_session_step(s[1]));
+    assert_int_equal(fr_session_end(s[1], NULL), FR_OK); // broken off
+    assert_int_equal(r[1].stats.finish, FR_FINISH_INTERRUPTED);
+    assert_true(r[1].n_tokens >= 1 && r[1].n_tokens < TOKENS);
+    assert_memory_equal(r[1].tokens, alone.tokens, sizeof *alone.tokens * (size_t)r[1].n_tokens);
+    assert_int_equal(fr_session_begin(s[2], &q[2], &r[2], NULL), FR_OK);
+    fr_session_close(s[2]); // in the midst of one
+    assert_int_equal(fr_session_generate(s[1], &q[1], &r[1], NULL), FR_OK);
+    assert_memory_equal(r[1].tokens, alone.tokens, sizeof *alone.tokens * TOKENS);
+    fr_session_close(s[0]);
+    fr_session_close(s[1]);
+    fr_session_close(other);
+    fr_engine_close(e);
+}
+
 static bool count_polls(void *user, const fr_piece *piece) {
     int *polls = user;
     return piece->bytes > 0 || ++*polls < 4;
@@ -275,6 +334,7 @@ int main(void) {
         cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
+        cmocka_unit_test(sessions_take_turns),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
         cmocka_unit_test(bad_requests_are_sentences),
     };

@@ -16,13 +16,8 @@ static const fr_profile_key KEY = {
     .model = "0123456789abcdef0123456789abcdef", .cpu = "A Processor", .isa = "avx2", .threads = 2};
 
 static fr_profile_drafter entry_of(const char *spec, double speed) {
-    fr_profile_drafter d = {.n_parts = 2, .tok_s = speed, .plain_tok_s = 10, .tokens_per_pass = 2};
+    fr_profile_drafter d = {.tok_s = speed, .plain_tok_s = 10, .tokens_per_pass = 2};
     snprintf(d.spec, sizeof d.spec, "%s", spec);
-    for (int k = 0; k < FR_HIT_KINDS; k++) {
-        d.hits[0].right[k] = (float)k;
-        d.hits[0].tried[k] = (float)(2 * k);
-        d.hits[1].tried[k] = 5;
-    }
     return d;
 }
 
@@ -68,9 +63,6 @@ static void what_was_written_is_read(void **state) {
     assert_true(q.cost.held == 1.25);
     const fr_profile_drafter *d = fr_profile_find(&q, p.drafter[0].spec);
     assert_non_null(d);
-    assert_int_equal(d->n_parts, 2);
-    assert_memory_equal(d->hits[0].right, p.drafter[0].hits[0].right, sizeof d->hits[0].right);
-    assert_memory_equal(d->hits[1].tried, p.drafter[0].hits[1].tried, sizeof d->hits[1].tried);
     assert_true(d->tok_s == 15 && d->plain_tok_s == 10 && d->tokens_per_pass == 2);
     assert_null(fr_profile_find(&q, "prompt-lookup"));
     p.cost = (fr_cost){.n = 0}; // not measured
@@ -159,8 +151,6 @@ static void a_broken_profile_is_refused(void **state) {
         for (int i = 0; i < q.cost.n; i++)
             assert_true(q.cost.held >= 1 && q.cost.trunk[i] >= 0 && q.cost.trunk[i] <= 3600 &&
                         q.cost.rows[i] >= 1);
-        for (int k = 0; k < FR_HIT_KINDS && q.n_drafters; k++)
-            assert_true(q.drafter[0].hits[0].right[k] <= q.drafter[0].hits[0].tried[k]);
     }
     fclose(f);
     assert_true(refused > n / 8); // header, keys and lengths at least

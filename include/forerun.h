@@ -172,10 +172,11 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, fr
                               fr_error *err);
 
 // The same in parts, so that generations of several sessions of an engine can take turns: begin
-// reads the prompt, step runs one pass (false: nothing is left to do), end hands over the result.
-// The request and all that it points at must live until then. out->n_tokens counts along; times are
-// those of the parts, without what happens between them. Every begin that gives FR_OK needs its
-// end, also when the steps are broken off. Errors are those of fr_session_generate.
+// reads the prompt, step runs one pass (false: nothing is left to do), end hands over the result. A
+// session has one generation at a time (FR_EARG). The request, all that it points at and *out must
+// stay in place until end, which may call `stream` a last time. out->n_tokens counts along; times
+// are those of the parts, without what happens between them. Every begin that gives FR_OK needs its
+// end, also when the steps are broken off. Other errors are those of fr_session_generate.
 fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_result *out,
                            fr_error *err);
 bool fr_session_step(fr_session *session);

@@ -173,19 +173,20 @@ def auto_line(results, temperature):
     """How near `auto` came to the fastest on every set, counted for the first prompts and for the others apart: to look again
     where it came in behind and to count that in its favour would flatter it."""
     tasks = [task for task in results.tasks if results.run(temperature, task, "auto")]
-    looks = {task: look for task in tasks if (look := second_look(results, temperature, task))}
-    matched = sum(results.matched(temperature, task) for task in tasks)
+    behind = [task for task in tasks if not results.matched(temperature, task)]
+    looks = {task: look for task in behind if (look := second_look(results, temperature, task))}
     again = sum(look["runs"][1]["speedup"] >= NEAR * look["runs"][2]["speedup"] for look in looks.values())
     said = []
     for task in tasks:
         speed, name = results.winner(temperature, task)
         more = of_second_look(looks[task]) if task in looks else ""
         said.append("%s %.2f (%s %.2f%s)" % (task, results.run(temperature, task, "auto")["speedup"], name, speed, more))
-    text = "At temperature %g `auto` used `%s`. On %d of %d sets that is the fastest's drafter, or within %.0f %% of it." % (
-        temperature, "`, `".join(sorted({run["used"] for run in results.runs(temperature, "auto")})), matched, len(tasks), 100 * (1 - NEAR))
+    text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter itself or within %.0f %% of its speed." % (
+        temperature, "`, `".join(sorted({run["used"] for run in results.runs(temperature, "auto")})), len(tasks) - len(behind), len(tasks),
+        100 * (1 - NEAR))
     if looks:
-        text += " On other prompts of sets where it was not, it was within that on %d of %d." % (again, len(looks))
-    return text + " Beside it the fastest: %s." % ", ".join(said)
+        text += " Of the other sets %d were run again on other prompts: within that there on %d." % (len(looks), again)
+    return text + " `auto` (and the fastest) by set: %s." % ", ".join(said)
 
 
 def auto_lines(results):

@@ -1,4 +1,4 @@
-// bench.c — `bench`: every drafter on the same prompts, interleaved, compared with plain decoding.
+// bench.c — `bench`: every drafter on the same prompts, taking turns by passes, compared with plain decoding.
 #include "cmd/bench.h"
 #include "base/path.h"
 #include "cmd/generate.h"

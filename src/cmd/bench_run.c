@@ -129,7 +129,7 @@ static fr_status run_turn(running *r, place at, fr_error *err) {
         st = end(r, i, err);
         if (!st) st = interrupted(err);
     }
-    for (int i = 0; i < n; i++) // after an error
+    for (int i = 0; i < n; i++) // those that an error left at work
         if (r->going[i]) end(r, i, &unsaid);
     for (int i = 0; i < n && !st; i++)
         st = count(r, i, at, err);

@@ -88,7 +88,7 @@ struct fr_drafter { // embedded first in a method's own struct
     fr_needs needs;
     uint8_t part;      // its number in the SPEC, written into the nodes it adds
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
-    fr_hits hits;      // of its kinds of guesses: the step learns them, a profile sets them
+    fr_hits hits;      // of its kinds of guesses: what it expects, then what the step learns
     double credit;     // plain passes that a request may lose on it; 0: what pace.h gives
     fr_late riding;    // the rows, about, that `attach` will add to the next pass
     double invested;   // seconds of the last proposal that served the steps to come: not this one's

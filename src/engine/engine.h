@@ -20,7 +20,6 @@ struct fr_engine {
 
 // Has every proposal of the session's drafter shown to `watch` (step.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
-fr_drafter *fr_session_drafter(const fr_session *s); // NULL: plain decoding
 
 // Measures the cost of passes anew, every pass `rounds` times, and keeps it, after
 // fr_engine_profile. *note as there. FR_ENOMEM, FR_EINTR.

@@ -52,10 +52,9 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
     // A draft model or a pack that the profile names may be gone since.
     if (st && st != FR_ENOMEM && any && strcmp(spec, FR_DRAFTER_AUTO)) {
         s->reason = "what was tuned cannot be opened any more";
-        st = fr_drafter_open(&s->drafter, s->used, spec = FR_DRAFTER_AUTO, &config, err);
+        st = fr_drafter_open(&s->drafter, s->used, FR_DRAFTER_AUTO, &config, err);
     }
-    if (st) return st;
-    return FR_OK;
+    return st;
 }
 
 fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
@@ -101,10 +100,6 @@ fail:
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch = watch;
     s->decoder.watch_user = user;
-}
-
-fr_drafter *fr_session_drafter(const fr_session *s) {
-    return s->drafter;
 }
 
 // A profile that what was seen here contradicts is measured anew when it is asked for again.
@@ -176,7 +171,7 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
 static void finish_text(generation *g) {
     size_t held = fr_stop_finish(g->stop, g->filtered);
     deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
-    deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
+    if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
 }
 
 static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
@@ -220,7 +215,8 @@ static fr_status open_run(fr_session *s, const fr_request *request, fr_result *o
 
 fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *out,
                            fr_error *err) {
-    assert(!s->run.request);
+    if (s->run.request)
+        return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     *out = (fr_result){.tokens = s->tokens, .text = ""};
     fr_status st = check_request(s, request, err);
     if (st) return st;
@@ -241,9 +237,9 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *
 bool fr_session_step(fr_session *s) {
     generation *g = &s->run;
     fr_decoder *d = &s->decoder;
+    if (!g->request || g->over) return false;
     const int wanted = g->request->n_predict;
     int left = d->n_ctx - d->n_ids;
-    if (g->over) return false;
     if (wanted >= 0 && wanted - g->result->n_tokens < left) left = wanted - g->result->n_tokens;
     const double start = fr_seconds();
     g->over = left < 1 || !fr_decoder_step(d, left, emit, g);
@@ -254,6 +250,7 @@ bool fr_session_step(fr_session *s) {
 
 fr_status fr_session_end(fr_session *s, fr_error *err) {
     generation *g = &s->run;
+    assert(g->request);
     fr_result *out = g->result;
     const fr_finish finish = g->over ? out->stats.finish : FR_FINISH_INTERRUPTED;
     if (!g->over && !g->status) finish_text(g);

@@ -1,4 +1,5 @@
 #include "tree/cost.h"
+#include <assert.h>
 
 static double at(const fr_cost *c, const double *seconds, int rows) {
     if (rows <= 0 || c->n == 0) return 0;
@@ -33,6 +34,7 @@ double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context
 }
 
 void fr_cost_keys(fr_cost *c, double one, int rows, double many) {
+    assert(rows >= 2);
     if (one < 0) one = 0; // below the noise
     if (many < one) many = one;
     c->key_row = (many - one) / (rows - 1);

@@ -37,7 +37,7 @@ double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context
 
 // Sets key and key_row from the seconds that one more slot adds to passes of one and of `rows` rows
 // (2 or more). Measured values that cannot be, less than nothing or less with more rows, are
-// raised.
+// raised; where nothing is left for the pass itself, all is the rows'.
 void fr_cost_keys(fr_cost *c, double one, int rows, double many);
 
 // Takes out of measured points what only another program's work on the cores explains: more rows

@@ -9,8 +9,8 @@
 #include "model/forward.h"
 #include "tree/cost.h"
 
-// Told how far it is, as fr_progress_fn: passes done of all.
-// rounds: times that every pass is run, 1 to 15, and two pairs fewer than for the context's share.
+// Told how far it is, as fr_progress_fn: measurements done of all.
+// rounds: how often every pass is timed, 1 to 15; what context adds takes two more rounds of pairs.
 // *cost is empty after an error: FR_ENOMEM; FR_EINTR.
 fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_progress_fn *progress,
                              void *user, fr_error *err);

@@ -1,9 +1,9 @@
 // profile.h — what was measured of one model on one machine, and the file that keeps it.
 //
-// A profile holds the cost of passes and, for each drafter that was tuned, the speed that this
-// predicts on the prompts of tuning. It is good for one model file, processor, instruction
-// set and number of threads, and for this version of the format; any other is refused with the
-// difference named, and then measured anew. The file is a GGUF of metadata alone
+// A profile holds the cost of passes and, for each drafter that was tuned, the speed that this cost
+// and the acceptance seen on tuning's prompts predict. It is good for one model file, processor,
+// instruction set and number of threads, and for this version of the format; any other is refused
+// with the difference named, and then measured anew. The file is a GGUF of metadata alone
 // (`forerun inspect` shows it), written whole or not at all.
 #ifndef FR_TUNE_PROFILE_H
 #define FR_TUNE_PROFILE_H

@@ -587,6 +587,17 @@ static void similarity_is_of_drafters_whose_rows_ride(void **state) {
 }
 
 // Where a rule promises no equal bytes, what was found is said all the same.
+static void bench_can_be_interrupted(void **state) {
+    char rest[256];
+    (void)state;
+    snprintf(rest, sizeof rest, "--prompts %s --drafters prompt-lookup -n 100 --repeat 1000",
+             write_file("one.jsonl", first_prompts));
+    run_with(&s, with_model("bench", rest), "", 0, 1500, NULL);
+    assert_int_equal(s.code, 130);
+    assert_int_equal(s.n_out, 0);
+    assert_non_null(strstr(s.err, "interrupted"));
+}
+
 static void bench_tells_promises_from_findings(void **state) {
     (void)state;
     const char *file = write_file(
@@ -813,6 +824,7 @@ int main(void) {
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(similarity_is_of_drafters_whose_rows_ride),
+        cmocka_unit_test(bench_can_be_interrupted),
         cmocka_unit_test(bench_tells_promises_from_findings),
         cmocka_unit_test(repeats_do_not_help_a_drafter),
         cmocka_unit_test(bench_writes_a_page),

@@ -119,17 +119,23 @@ static fr_status take_ids(fr_pack *p, fr_error *err) {
     return check_ids(p, ids, err);
 }
 
+// Which of n names a text is; `listed` are the same for the sentence.
+static fr_status index_of(const char *key, fr_gguf_str name, const char *const *names, int n,
+                          const char *listed, int *index, fr_error *err) {
+    for (*index = 0; *index < n; ++*index)
+        if (fr_gguf_str_is(name, names[*index])) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found '%.*s'", key, listed,
+                   name.bytes < 40 ? (int)name.bytes : 40, name.data);
+}
+
 static fr_status take_variant(fr_pack *p, fr_error *err) {
     fr_gguf_str name = {"shared", 6};
-    const fr_status st = fr_gguf_opt_str(p->gguf, "forerun.variant", &name, err);
-    if (st) return st;
     int v = 0;
-    while (v < N_VARIANTS && !fr_gguf_str_is(name, VARIANTS[v]))
-        v++;
-    if (v == N_VARIANTS)
-        return fr_fail(err, FR_EUNSUP,
-                       "forerun.variant: expected shared, own-heads, hydra or exit, found '%.*s'",
-                       name.bytes < 40 ? (int)name.bytes : 40, name.data);
+    fr_status st = fr_gguf_opt_str(p->gguf, "forerun.variant", &name, err);
+    if (!st)
+        st = index_of("forerun.variant", name, VARIANTS, N_VARIANTS,
+                      "shared, own-heads, hydra or exit", &v, err);
+    if (st) return st;
     p->variant = (fr_medusa_variant)v;
     return v == FR_MEDUSA_EXIT ? take_u32(p->gguf, "forerun.tap", 0, FR_MAX_LAYERS, &p->tap, err)
                                : FR_OK;
@@ -198,15 +204,12 @@ static fr_status take_riders(fr_pack *p, fr_error *err) {
 
 static fr_status take_encoder(fr_pack *p, fr_error *err) {
     fr_gguf_str name;
-    const fr_status st = fr_gguf_get_str(p->gguf, "forerun.encoder", &name, err);
-    if (st) return st;
     int e = 0;
-    while (e < FR_PACK_ENCODERS && !fr_gguf_str_is(name, ENCODERS[e]))
-        e++;
-    if (e == FR_PACK_ENCODERS)
-        return fr_fail(err, FR_EUNSUP,
-                       "forerun.encoder: expected wide, residual or layers, found '%.*s'",
-                       name.bytes < 40 ? (int)name.bytes : 40, name.data);
+    fr_status st = fr_gguf_get_str(p->gguf, "forerun.encoder", &name, err);
+    if (!st)
+        st = index_of("forerun.encoder", name, ENCODERS, FR_PACK_ENCODERS,
+                      "wide, residual or layers", &e, err);
+    if (st) return st;
     p->encoder = (fr_pack_encoder)e;
     return FR_OK;
 }

@@ -188,11 +188,18 @@ bool fr_profile_is(const fr_gguf *g) {
            fr_gguf_str_is(fr_gguf_item_str(arch, 0), "forerun-profile");
 }
 
+// FR_EUNSUP unless both texts are one.
+static fr_status compare(const char *key, const char *wanted, const char *found, fr_error *err) {
+    if (!strcmp(wanted, found)) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found %s", key, wanted, found);
+}
+
 static fr_status read_key(fr_profile_key *key, const fr_gguf *g, fr_error *err) {
     uint32_t version = 0, threads = 0;
+    char arch[64];
     fr_status st;
-    if (!fr_profile_is(g))
-        return fr_fail(err, FR_EUNSUP, "general.architecture: expected forerun-profile");
+    if ((st = read_text(g, "general.architecture", arch, sizeof arch, err))) return st;
+    if ((st = compare("general.architecture", "forerun-profile", arch, err))) return st;
     if ((st = fr_gguf_get_u32(g, "profile.version", &version, err))) return st;
     if (version != FR_PROFILE_VERSION)
         return fr_fail(err, FR_EUNSUP, "profile.version: expected %d, found %u", FR_PROFILE_VERSION,
@@ -228,12 +235,6 @@ fr_status fr_profile_load(fr_profile *p, const fr_gguf *g, fr_error *err) {
     memset(p, 0, sizeof *p);
     const fr_status st = read_key(&p->key, g, err);
     return st ? st : read_measured(p, g, err);
-}
-
-// FR_EUNSUP unless both texts are one.
-static fr_status compare(const char *key, const char *wanted, const char *found, fr_error *err) {
-    if (!strcmp(wanted, found)) return FR_OK;
-    return fr_fail(err, FR_EUNSUP, "%s: expected %s, found %s", key, wanted, found);
 }
 
 static fr_status compare_keys(const fr_profile_key *wanted, const fr_profile_key *found,

@@ -1,15 +1,10 @@
 // answers.c — a drafter over a file of prompts.
 #include "cmd/answers.h"
 
-typedef struct listener {
-    fr_answers *a;
-    fr_progress *bar;
-} listener;
-
 static bool go_on(void *user, const fr_piece *piece) {
-    const listener *l = user;
+    fr_answers *a = user;
     (void)piece;
-    fr_progress_show(l->bar, l->a->what, l->a->done, l->a->total);
+    fr_progress_show(&a->bar, a->what, a->done, a->total);
     return !fr_cmd_interrupted();
 }
 
@@ -39,9 +34,8 @@ void fr_answers_close(fr_answers *a) {
     fr_ids_free(&a->ids);
 }
 
-static fr_status answer(fr_answers *a, fr_session *s, int i, fr_progress *bar, fr_answer_fn *told,
-                        void *user, fr_error *err) {
-    listener l = {.a = a, .bar = bar};
+static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *told, void *user,
+                        fr_error *err) {
     fr_result r;
     fr_status st = encode(a, &a->prompts->item[i], err);
     if (st) return st;
@@ -50,7 +44,7 @@ static fr_status answer(fr_answers *a, fr_session *s, int i, fr_progress *bar, f
                                 .n_predict = a->args->n_predict,
                                 .sampling = a->sampling,
                                 .stream = go_on,
-                                .user = &l};
+                                .user = a};
     if ((st = fr_session_generate(s, &request, &r, err))) return st;
     if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
     told(user, &a->ids, &r);
@@ -61,14 +55,13 @@ static fr_status answer(fr_answers *a, fr_session *s, int i, fr_progress *bar, f
 fr_status fr_answers_run(fr_answers *a, const char *spec, void (*opened)(void *user, fr_session *s),
                          fr_answer_fn *told, void *user, fr_error *err) {
     fr_session *s;
-    fr_progress bar;
     fr_status st = fr_cmd_session_open(&s, a->engine, a->args, spec, a->most, 0, err);
     if (st) return st;
     if (opened) opened(user, s);
-    fr_progress_open(&bar, a->args->quiet ? NULL : stderr, "answers", 1);
+    if (!a->bar.out) fr_progress_open(&a->bar, a->args->quiet ? NULL : stderr, "answers", 1);
     for (int i = 0; i < a->prompts->n && !st; i++)
-        st = answer(a, s, i, &bar, told, user, err);
-    fr_progress_clear(&bar);
+        st = answer(a, s, i, told, user, err);
+    fr_progress_clear(&a->bar);
     fr_session_close(s);
     return st;
 }

@@ -16,6 +16,7 @@ typedef struct fr_answers {
     fr_sampling sampling;
     const char *what;     // for the progress bar
     uint64_t done, total; // answers, over all runs
+    fr_progress bar;      // of them
     fr_talk talk;
     fr_ids ids;
     int64_t most; // tokens that the longest prompt and its answer need

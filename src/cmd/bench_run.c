@@ -19,7 +19,7 @@ typedef struct running {
     int *order;         // [n_runs] in which they come
     bool *going;        // [n_runs] begun and not at their end
     fr_progress bar;
-    uint64_t done, total; // generations
+    uint64_t done, total; // tokens: an answer that is over counts for as many as it might have had
 } running;
 
 // ---------------------------------------------------------------- one answer
@@ -27,7 +27,10 @@ typedef struct running {
 static bool go_on(void *user, const fr_piece *piece) {
     running *r = user;
     (void)piece;
-    fr_progress_show(&r->bar, "bench", r->done, r->total);
+    uint64_t done = r->done;
+    for (int i = 0; i < r->bench->n_runs; i++)
+        if (r->going[i]) done += (uint64_t)r->results[i].n_tokens;
+    fr_progress_show(&r->bar, "bench", done, r->total);
     return !fr_cmd_interrupted();
 }
 
@@ -106,7 +109,7 @@ static int furthest_behind(const running *r) {
 
 static fr_status end(running *r, int i, fr_error *err) {
     r->going[i] = false;
-    r->done++;
+    r->done += (uint64_t)r->args->n_predict;
     return fr_session_end(r->bench->runs[i].session, err);
 }
 
@@ -217,7 +220,7 @@ static fr_status run_set(running *r, int set, int round, fr_error *err) {
     return FR_OK;
 }
 
-static uint64_t count_generations(const fr_bench *b) {
+static uint64_t count_answers(const fr_bench *b) {
     uint64_t turns = 0;
     for (int set = 0; set < b->n_sets; set++)
         for (int i = 0; i < b->sets[set].prompts.n; i++)
@@ -228,7 +231,7 @@ static uint64_t count_generations(const fr_bench *b) {
 static fr_status run_all(running *r, fr_error *err) {
     const fr_cpu_use before = fr_cpu_use_now();
     fr_status st = run_conversation(r, (place){0}, true, err);
-    fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "answers", 1);
+    fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "answers", r->args->n_predict);
     for (int round = 0; round < r->args->repeat; round++)
         for (int set = 0; set < r->bench->n_sets && !st; set++)
             st = run_set(r, set, round, err);
@@ -238,7 +241,8 @@ static fr_status run_all(running *r, fr_error *err) {
 }
 
 fr_status fr_bench_run_all(fr_bench *b, fr_engine *engine, fr_error *err) {
-    running r = {.bench = b, .args = b->args, .engine = engine, .total = count_generations(b)};
+    running r = {.bench = b, .args = b->args, .engine = engine};
+    r.total = count_answers(b) * (uint64_t)b->args->n_predict;
     r.results = calloc((size_t)b->n_runs, sizeof *r.results);
     r.order = fr_alloc_array((size_t)b->n_runs, sizeof *r.order);
     r.going = fr_alloc_array((size_t)b->n_runs, sizeof *r.going);

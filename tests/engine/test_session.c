@@ -1,5 +1,6 @@
 // The public interface on tiny models: what a program that links the library sees.
 #define _GNU_SOURCE
+#include "decode/step.h"
 #include "engine/engine.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
@@ -281,6 +282,50 @@ static void tokens_without_text_can_be_interrupted(void **state) {
     fr_engine_close(e);
 }
 
+// A prompt is read in parts, and the listener asked before each.
+typedef struct patience {
+    int asked, left;
+} patience;
+
+static bool lose_patience(void *user, const fr_piece *piece) {
+    patience *p = user;
+    (void)piece;
+    return ++p->asked <= p->left;
+}
+
+static void a_prompt_can_be_interrupted_between_its_parts(void **state) {
+    (void)state;
+    enum { N = FR_PREFILL_ROWS + 40, TOKENS = 10 };
+    fr_engine *e = open_engine(NULL, 2);
+    fr_session *s = open_session(e, "prompt-lookup", 0), *other = open_session(e, "none", 0);
+    int32_t ids[N];
+    for (int i = 0; i < N; i++)
+        ids[i] = 'a' + i % 7;
+    patience p = {0, 1};
+    heard h = {.bytes = 0};
+    fr_request cut = request(TOKENS, &h), q = cut;
+    cut.stream = lose_patience;
+    cut.user = &p;
+    cut.prompt = q.prompt = ids;
+    cut.n_prompt = q.n_prompt = N;
+    fr_result r, whole;
+    assert_int_equal(fr_session_begin(s, &cut, &r, NULL), FR_OK); // it has begun, and is over
+    assert_int_equal(p.asked, 2);
+    assert_false(fr_session_step(s));
+    assert_int_equal(fr_session_end(s, NULL), FR_OK);
+    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r.n_tokens, 0);
+    assert_int_equal(r.text_bytes, 0);
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r.stats.prompt_reused, FR_PREFILL_ROWS); // what had been read is kept
+    assert_int_equal(fr_session_generate(other, &q, &whole, NULL), FR_OK);
+    assert_int_equal(r.n_tokens, TOKENS);
+    assert_memory_equal(r.tokens, whole.tokens, sizeof *whole.tokens * TOKENS);
+    fr_session_close(s);
+    fr_session_close(other);
+    fr_engine_close(e);
+}
+
 static void bad_requests_are_sentences(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1), *none;
@@ -337,6 +382,7 @@ int main(void) {
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(sessions_take_turns),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
+        cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),
         cmocka_unit_test(bad_requests_are_sentences),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);

@@ -182,6 +182,12 @@ fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_re
 bool fr_session_step(fr_session *session);
 fr_status fr_session_end(fr_session *session, fr_error *err);
 
+// Makes the context of `session` that of `from`, as far as it has room: what several sessions of an
+// engine begin with is then read once. Drafters that have to see a prompt's hidden states read it
+// all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it has,
+// or the two differ in engine or kv_type.
+fr_status fr_session_adopt(fr_session *session, const fr_session *from, fr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -107,6 +107,15 @@ static int furthest_behind(const running *r) {
     return found;
 }
 
+// The prompt is read once, by plain decoding, and by drafters that have to see its hidden states.
+static fr_status begin(running *r, int i, const fr_request *request, fr_error *err) {
+    fr_session *s = r->bench->runs[i].session;
+    fr_status st = i ? fr_session_adopt(s, r->bench->runs[0].session, err) : FR_OK;
+    if (!st) st = fr_session_begin(s, request, &r->results[i], err);
+    r->going[i] = !st;
+    return st;
+}
+
 static fr_status end(running *r, int i, fr_error *err) {
     r->going[i] = false;
     r->done += (uint64_t)r->args->n_predict;
@@ -122,11 +131,9 @@ static fr_status run_turn(running *r, place at, fr_error *err) {
     fr_error unsaid;
     fr_status st = FR_OK;
     draw_order(r, at);
-    for (int k = 0; k < n && !st; k++) {
-        const int i = r->order[k];
-        st = fr_session_begin(r->bench->runs[i].session, &request, &r->results[i], err);
-        r->going[i] = !st;
-    }
+    st = begin(r, 0, &request, err);
+    for (int k = 0; k < n && !st; k++)
+        if (r->order[k]) st = begin(r, r->order[k], &request, err);
     for (int i; !st && (i = furthest_behind(r)) >= 0;) {
         if (fr_session_step(r->bench->runs[i].session)) continue;
         st = end(r, i, err);

@@ -84,15 +84,30 @@ static void evaluate_chunk(fr_decoder *d, int n) {
     }
 }
 
+static int in_common(const fr_decoder *d, const int32_t *ids, int n) {
+    int same = 0;
+    while (same < n && same < d->n_ids && d->ids[same] == ids[same])
+        same++;
+    return same;
+}
+
+void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from) {
+    const int n = from->kv.n_committed < d->n_ctx ? from->kv.n_committed : d->n_ctx - 1;
+    const int n_ids = n < from->n_ids ? n + 1 : n;
+    const int same = in_common(d, from->ids, n_ids);
+    if (d->drafter && d->drafter->ops->keep) d->drafter->ops->keep(d->drafter, same);
+    fr_kv_copy(&d->kv, &from->kv, n);
+    memcpy(d->ids, from->ids, sizeof *d->ids * (size_t)n_ids);
+    d->n_ids = n_ids;
+}
+
 fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
                             const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
                             fr_error *err) {
     assert(n >= 1 && n <= d->n_ctx);
     double start = fr_seconds();
-    int same = 0, kept = d->kv.n_committed;
-    while (same < n && same < d->n_ids && d->ids[same] == prompt[same])
-        same++;
-    kept = same < kept ? same : kept;
+    const int same = in_common(d, prompt, n);
+    int kept = same < d->kv.n_committed ? same : d->kv.n_committed;
     kept = kept < n - 1 ? kept : n - 1; // the last token is the root of the first step
     // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
     if (d->drafter && d->drafter->needs.prompt_rows)

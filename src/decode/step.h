@@ -49,6 +49,10 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
                             const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
                             fr_error *err);
 
+// Makes the context that of `from`, a decoder on the same model with keys and values of the same
+// type, as far as it has room.
+void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
+
 // One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one.
 // Returns whether to go on.
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);

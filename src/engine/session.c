@@ -269,6 +269,17 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     return st;
 }
 
+fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err) {
+    if (s->run.request)
+        return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+    if (s->engine != from->engine)
+        return fr_fail(err, FR_EARG, "session: expected one of the same engine, found another's");
+    if (s->decoder.kv.type != from->decoder.kv.type)
+        return fr_fail(err, FR_EARG, "session: expected one with the same kv-type, found another");
+    if (s != from) fr_decoder_adopt(&s->decoder, &from->decoder);
+    return FR_OK;
+}
+
 fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
                               fr_error *err) {
     const fr_status st = fr_session_begin(s, request, out, err);

@@ -125,6 +125,20 @@ void fr_kv_truncate(fr_kv *kv, int n_committed) {
     kv->n_scratch = 0;
 }
 
+void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
+    assert(n >= 0 && n <= kv->n_ctx && n <= from->n_committed && kv->type == from->type);
+    assert(kv->n_layer == from->n_layer && kv->n_kv == from->n_kv);
+    assert(kv->head_dim == from->head_dim);
+    const size_t blocks = ((size_t)n + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK;
+    const size_t bytes = blocks * fr_kv_block_bytes(kv->type, kv->head_dim);
+    for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
+        memcpy(kv->k + head * kv->plane, from->k + head * from->plane, bytes);
+        memcpy(kv->v + head * kv->plane, from->v + head * from->plane, bytes);
+    }
+    kv->n_committed = n;
+    kv->n_scratch = 0;
+}
+
 bool fr_kv_check(const fr_kv *kv) {
     if (kv->n_committed < 0 || kv->n_committed > kv->n_ctx) return false;
     if (kv->n_scratch < 0 || kv->n_scratch > FR_MAX_SCRATCH) return false;

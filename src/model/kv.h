@@ -42,7 +42,9 @@ void fr_kv_drop_scratch(fr_kv *kv);
 // Grows the committed part to n slots by repeating it: a long context to take times in, not a text.
 void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
-bool fr_kv_check(const fr_kv *kv);               // the invariant above, for asserts
+// The first n committed slots of `from`, of the same model and type, become all of kv's.
+void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
+bool fr_kv_check(const fr_kv *kv); // the invariant above, for asserts
 // K and V of slots [first, first + n) in one layer as floats, k and v [n][n_kv * head_dim]. Of f16
 // alone (asserted).
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v);

@@ -233,6 +233,47 @@ static void what_is_kept_of_a_text_is_not_read_again(void **state) {
     close_pair(&p);
 }
 
+// A context taken over from another decoder: the block reads what it has not read, and no more.
+static void what_is_new_of_an_adopted_context_is_read(void **state) {
+    (void)state;
+    pair p;
+    open_pair(&p, &PACKS[0]);
+    for (int w = 0; w < 2; w++) {
+        const struct way way = {
+            true, false, w ? "+prompt-lookup" : "", {"mode=reuse", "depth=8", NULL}};
+        static const int common[] = {45, 60, 7, 0};
+        fr_drafter *drafter = open_way(&p, &way);
+        fr_decoder d, other, fresh;
+        int32_t text[CTX];
+        open_decoder(&d, &p, drafter, false);
+        fr_test_ids(text, 30, 200, 90);
+        decode(&d, text, 30, &LAWS[0], 40);
+        for (size_t t = 0; t < sizeof common / sizeof *common; t++) {
+            const int n = common[t] + 20;
+            memcpy(text, d.ids, sizeof *text * (size_t)common[t]);
+            fr_test_ids(text + common[t], 20, 200, (unsigned)(91 + t));
+            text[common[t]] += text[common[t]] == d.ids[common[t]];
+            open_decoder(&other, &p, NULL, false);
+            decode(&other, text, n, &LAWS[0], 10);
+            fr_decoder_adopt(&d, &other);
+            memcpy(text, other.ids, sizeof *text * (size_t)other.n_ids);
+            const int whole = other.n_ids;
+            fr_decoder_close(&other);
+            const output got = decode(&d, text, whole, &LAWS[0], 30);
+            assert_int_equal(d.stats.prompt_reused, common[t] > 0 ? common[t] - 1 : 0);
+            expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
+                                 d.n_ids);
+            open_decoder(&fresh, &p, NULL, false);
+            const output plain = decode(&fresh, text, whole, &LAWS[0], 30);
+            fr_decoder_close(&fresh);
+            expect_same(&got, &plain);
+        }
+        fr_decoder_close(&d);
+        fr_drafter_close(drafter);
+    }
+    close_pair(&p);
+}
+
 static void the_block_has_read_the_text_and_no_guess(void **state) {
     (void)state;
     static const struct way ways[] = {
@@ -426,6 +467,7 @@ int main(void) {
         cmocka_unit_test(a_session_may_start_go_on_and_be_cut),
         cmocka_unit_test(the_block_has_read_the_text_and_no_guess),
         cmocka_unit_test(what_is_kept_of_a_text_is_not_read_again),
+        cmocka_unit_test(what_is_new_of_an_adopted_context_is_read),
         cmocka_unit_test(a_wrong_chain_serves_three_steps),
         cmocka_unit_test(accepted_tokens_use_up_a_chain),
         cmocka_unit_test(counts_begin_anew_with_a_request),

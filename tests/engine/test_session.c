@@ -19,7 +19,8 @@ static int write_model(void **state) {
     (void)state;
     fr_error err;
     snprintf(model_path, sizeof model_path, "session-test-%d.gguf", (int)getpid());
-    return fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 128}, model_path, &err);
+    return fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 128, .head_dim = 32},
+                         model_path, &err);
 }
 
 static int remove_model(void **state) {
@@ -258,6 +259,76 @@ static void sessions_take_turns(void **state) {
     fr_engine_close(e);
 }
 
+// A context may come from a session that is at work, is longer than there is room for, or differs
+// from the session's own.
+static void a_session_may_adopt_the_context_of_another(void **state) {
+    (void)state;
+    static const char *const drafters[] = {"none", "prompt-lookup", "lookahead"};
+    enum { N = 3, TOKENS = 40, READ = 20, SMALL = 32 };
+    fr_engine *e = open_engine(NULL, 2), *e2 = open_engine(NULL, 1);
+    fr_session *from = open_session(e, "prompt-lookup", 0), *stranger = open_session(e2, "none", 0);
+    fr_session *small = open_session(e, "none", SMALL), *q8;
+    heard h = {.bytes = 0}, unheard = {.bytes = 0};
+    fr_result whole, r;
+    fr_error err;
+    int32_t text[N_PROMPT + TOKENS];
+    fr_request q = request(TOKENS, &h), more = request(TOKENS - READ, &unheard);
+    assert_int_equal(fr_session_begin(from, &q, &whole, NULL), FR_OK);
+    while (whole.n_tokens < READ)
+        assert_true(fr_session_step(from));
+    memcpy(text, PROMPT, sizeof PROMPT);
+    memcpy(text + N_PROMPT, whole.tokens, sizeof *text * READ);
+    more.prompt = text;
+    more.n_prompt = N_PROMPT + READ;
+    fr_session *s[N];
+    for (int i = 0; i < N; i++) {
+        s[i] = open_session(e, drafters[i], 0);
+        if (i)
+            assert_int_equal(fr_session_generate(
+                                 s[i],
+                                 &(fr_request){.prompt = text + i, .n_prompt = 9, .n_predict = 5},
+                                 &r, NULL),
+                             FR_OK);
+        assert_int_equal(fr_session_adopt(s[i], from, NULL), FR_OK);
+    }
+    assert_int_equal(fr_session_adopt(small, from, NULL), FR_OK);
+    while (fr_session_step(from)) {
+    }
+    assert_int_equal(fr_session_end(from, NULL), FR_OK);
+    for (int i = 0; i < N; i++) {
+        unheard.bytes = 0;
+        assert_int_equal(fr_session_generate(s[i], &more, &r, NULL), FR_OK);
+        assert_int_equal(r.stats.prompt_reused, more.n_prompt - 1);
+        assert_int_equal(r.n_tokens, TOKENS - READ);
+        assert_memory_equal(r.tokens, whole.tokens + READ, sizeof *text * (TOKENS - READ));
+    }
+    more.n_prompt = SMALL - 4;
+    more.n_predict = 4;
+    assert_int_equal(fr_session_generate(small, &more, &r, NULL), FR_OK);
+    assert_int_equal(r.stats.prompt_reused, SMALL - 5);
+    assert_memory_equal(r.tokens, whole.tokens + SMALL - 4 - N_PROMPT, sizeof *text * 4);
+
+    assert_int_equal(fr_session_adopt(s[0], stranger, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "engine"));
+    assert_int_equal(
+        fr_session_open(&q8, e, &(fr_session_options){.drafter = "none", .kv_type = "q8_0"}, &err),
+        FR_OK);
+    assert_int_equal(fr_session_adopt(s[0], q8, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "kv-type"));
+    assert_int_equal(fr_session_begin(s[0], &q, &r, NULL), FR_OK);
+    assert_int_equal(fr_session_adopt(s[0], from, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "at work"));
+    assert_int_equal(fr_session_end(s[0], NULL), FR_OK);
+    for (int i = 0; i < N; i++)
+        fr_session_close(s[i]);
+    fr_session_close(q8);
+    fr_session_close(small);
+    fr_session_close(stranger);
+    fr_session_close(from);
+    fr_engine_close(e2);
+    fr_engine_close(e);
+}
+
 static bool count_polls(void *user, const fr_piece *piece) {
     int *polls = user;
     return piece->bytes > 0 || ++*polls < 4;
@@ -381,6 +452,7 @@ int main(void) {
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(sessions_take_turns),
+        cmocka_unit_test(a_session_may_adopt_the_context_of_another),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
         cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),
         cmocka_unit_test(bad_requests_are_sentences),

@@ -11,7 +11,8 @@ typedef struct job {
     fr_answers answers;
     fr_buffer room; // of the candidates' names
     fr_strings specs;
-    fr_cost cost; // as measured, whatever sessions make of it
+    char store[FR_PROFILE_SPEC]; // a datastore beside the model; "": there is none
+    fr_cost cost;                // as measured, whatever sessions make of it
     fr_tuned tuned[FR_PROFILE_DRAFTERS];
     int n_tuned;
 } job;
@@ -62,6 +63,15 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     return FR_OK;
 }
 
+// Retrieval costs next to nothing, so it is tried with the fastest of the others.
+static fr_status tune_with_store(job *j, fr_error *err) {
+    const fr_profile_drafter *best = fr_profile_best(j->engine->profile);
+    const char *others = best && !strstr(best->spec, "rest:") ? best->spec : "prompt-lookup";
+    char spec[FR_PROFILE_SPEC];
+    const int n = snprintf(spec, sizeof spec, "rest:%s+%s", j->store, others);
+    return n < (int)sizeof spec ? tune_one(j, spec, err) : FR_OK;
+}
+
 // What was kept may be of a busier hour.
 static fr_status measure_passes(job *j, fr_error *err) {
     enum { ROUNDS = 7 };
@@ -77,7 +87,11 @@ static fr_status read_prompts(job *j, fr_error *err) {
 }
 
 static fr_status choose_specs(job *j, fr_error *err) {
-    if (!j->args->drafter) return fr_tune_candidates(j->engine->gguf, &j->room, &j->specs, err);
+    const fr_engine *e = j->engine;
+    if (!j->args->drafter) {
+        fr_tune_store(fr_gguf_path(e->gguf), e->tokenizer, j->store);
+        return fr_tune_candidates(e->gguf, &j->room, &j->specs, err);
+    }
     j->specs.item[j->specs.n++] = j->args->drafter;
     return FR_OK;
 }
@@ -90,13 +104,15 @@ static fr_status tune(job *j, fr_error *err) {
     if (!st) st = measure_passes(j, err);
     if (!st) st = fr_answers_open(&j->answers, j->args, j->engine, &j->prompts, err);
     if (st) return st;
-    const int n = j->specs.n < FR_PROFILE_DRAFTERS ? j->specs.n : FR_PROFILE_DRAFTERS;
+    const int most = FR_PROFILE_DRAFTERS - (*j->store ? 1 : 0);
+    const int n = j->specs.n < most ? j->specs.n : most;
     j->answers.what = "tuning";
-    j->answers.total = (uint64_t)n * (uint64_t)j->prompts.n;
+    j->answers.total = (uint64_t)(n + FR_PROFILE_DRAFTERS - most) * (uint64_t)j->prompts.n;
     for (int i = 0; i < n && !st; i++) {
         st = tune_one(j, j->specs.item[i], err);
         j->answers.done = (uint64_t)(i + 1) * (uint64_t)j->prompts.n;
     }
+    if (!st && *j->store) st = tune_with_store(j, err);
     j->engine->profile->cost = j->cost;
     return st ? st : fr_engine_keep_profile(j->engine, err);
 }
@@ -133,7 +149,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model", "the drafter to tune", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model; then the fastest with a datastore (.frd) beside it", "the drafter to tune", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},

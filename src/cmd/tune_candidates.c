@@ -1,9 +1,11 @@
 // tune_candidates.c — which drafters there are for a model.
 #include "base/path.h"
 #include "cmd/tune.h"
+#include "draft/datastore.h"
 #include "draft/pack_find.h"
 #include "draft/registry.h"
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,26 +37,43 @@ static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_e
     return st;
 }
 
-static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
+// Told of every file of an ending in the folder of `model` that a SPEC can name.
+typedef fr_status beside_fn(void *user, const char *path, off_t size, fr_error *err);
+
+static fr_status each_beside(const char *model, const char *ending, beside_fn *told, void *user,
+                             fr_error *err) {
     char dir[4096], path[4096 + 300];
     const int n = (int)fr_path_folder(model);
-    const off_t most = size_of(model) / 4 * 3;
-    int found = 0;
     fr_status st = FR_OK;
     if (n >= (int)sizeof dir) return FR_OK;
     snprintf(dir, sizeof dir, "%.*s", n, model);
     DIR *d = opendir(n ? dir : ".");
-    for (struct dirent *e; d && !st && found < MODELS_MAX && (e = readdir(d));) {
+    for (struct dirent *e; d && !st && (e = readdir(d));) {
         snprintf(path, sizeof path, "%s%s", dir, e->d_name);
         const off_t size = size_of(path);
-        if (!fr_path_ends(path, ".gguf") || !can_be_named(path) || size < 0 || size > most ||
-            is_pack(path))
-            continue;
-        found++;
-        st = add(room, "prompt-lookup+draft-model:", path, err);
+        if (fr_path_ends(path, ending) && can_be_named(path) && size >= 0)
+            st = told(user, path, size, err);
     }
     if (d) closedir(d);
     return st;
+}
+
+typedef struct models {
+    fr_buffer *room;
+    off_t most;
+    int found;
+} models;
+
+static fr_status add_model(void *user, const char *path, off_t size, fr_error *err) {
+    models *m = user;
+    if (m->found == MODELS_MAX || size > m->most || is_pack(path)) return FR_OK;
+    m->found++;
+    return add(m->room, "prompt-lookup+draft-model:", path, err);
+}
+
+static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
+    models m = {.room = room, .most = size_of(model) / 4 * 3};
+    return each_beside(model, ".gguf", add_model, &m, err);
 }
 
 // Packs that lie where they are found again, so that SPECs need not name them.
@@ -81,4 +100,34 @@ fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *
         specs->item[specs->n++] = room->data + at;
     specs->item[specs->n] = NULL;
     return st;
+}
+
+typedef struct stores {
+    char vocab[FR_VOCAB_NAME];
+    char *largest;
+    off_t size;
+} stores;
+
+static fr_status look_at_store(void *user, const char *path, off_t size, fr_error *err) {
+    stores *s = user;
+    fr_datastore store;
+    fr_error unsaid;
+    (void)err;
+    if (size <= s->size || fr_datastore_open(&store, path, &unsaid)) return FR_OK;
+    char *whole = strcmp(store.vocab, s->vocab) ? NULL : realpath(path, NULL);
+    fr_datastore_close(&store);
+    if (whole && can_be_named(whole)) {
+        snprintf(s->largest, FR_PROFILE_SPEC, "%s", whole);
+        s->size = size;
+    }
+    free(whole);
+    return FR_OK;
+}
+
+bool fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]) {
+    stores s = {.largest = path};
+    fr_error unsaid;
+    fr_vocab_name(t, s.vocab);
+    each_beside(model, ".frd", look_at_store, &s, &unsaid);
+    return s.size > 0;
 }

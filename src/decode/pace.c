@@ -64,14 +64,16 @@ int fr_pace_choose(const fr_pace *p, const fr_tree *tree, const fr_late *late, i
             score[k] = score[k - 1];
         score[k] = tree->node[i].score;
     }
-    const double price = fr_pace_price(p, context);
+    const double price = fr_pace_price(p, context), trust = 2 * fr_pace_pass(p, 1, NULL, context);
     const double root = fr_pace_pass(p, 1, late, context);
-    double tokens = 1, best = price - root;
+    double tokens = 0, best = 0; // of the rows beyond the root; seconds that they bring at most
     for (int n = 2; n <= tree->n; n++) {
         tokens += score[n - 2];
-        const double pass = fr_pace_pass(p, n, late, context), worth = tokens * price - pass;
-        if (worth <= best || !fr_pace_affords(p, pass - root, context)) continue;
-        best = worth;
+        const double takes = fr_pace_pass(p, n, late, context) - root;
+        const double trusted = 2 * tokens >= n - 1 ? trust : 0;
+        const double brings = tokens * price - takes;
+        if (brings <= best || !fr_pace_affords(p, takes - trusted, context)) continue;
+        best = brings;
         best_n = n;
     }
     return best_n;

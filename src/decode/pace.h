@@ -6,8 +6,9 @@
 // really took in this request. The account holds the time gained over plain decoding, by the same
 // predictions (a slow moment of the machine is nobody's loss): rows beyond the root are bought from
 // what was gained, from 1 % of the time spent, and from half a plain pass to begin with (`credit`;
-// more where drafting itself takes passes). So a request whose drafts are never right loses no more
-// than that.
+// more where drafting itself takes passes). Guesses that are rather right than wrong are trusted
+// with two plain passes more: bad ones of before must not keep a copy from being followed. So a
+// request whose drafts are never right loses no more than that.
 #ifndef FR_DECODE_PACE_H
 #define FR_DECODE_PACE_H
 #include "tree/cost.h"

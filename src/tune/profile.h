@@ -13,7 +13,7 @@
 
 enum {
     FR_PROFILE_VERSION = 3,
-    FR_PROFILE_DRAFTERS = 8, // tuned drafters at most
+    FR_PROFILE_DRAFTERS = 16, // tuned drafters at most
     FR_PROFILE_SPEC = 512,
 };
 

@@ -8,6 +8,7 @@
 #include "support/tiny_model.h"
 #include "train/shard.h"
 #include "json/messages.h"
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -217,6 +218,36 @@ static void inspect_says_what_it_is(void **state) {
     assert_non_null(strstr(got.err, "files.frd: expected"));
 }
 
+// The largest that is whole, of the model's vocabulary and beside it, joined with what else is the
+// fastest.
+static void tune_tries_the_one_beside_the_model(void **state) {
+    char line[1024], want[PATH_MAX + 40], whole[PATH_MAX];
+    static char junk[1 << 16];
+    (void)state;
+    assert_int_equal(mkdir(in_dir("beside"), 0700), 0);
+    assert_int_equal(symlink("../model.gguf", in_dir("beside/model.gguf")), 0);
+    write_text("short.txt", "a short text", false);
+    write_text("longer.txt", "a text that is longer than the other one and says no more", false);
+    write_file("beside/junk.frd", junk, sizeof junk, false);
+    assert_int_equal(build(in_dir("short.txt"), "beside/short.frd"), 0);
+    assert_int_equal(build(in_dir("longer.txt"), "beside/longer.frd"), 0);
+    setenv("XDG_CACHE_HOME", in_dir("cache"), 1);
+    snprintf(line, sizeof line, "tune -m %s --limit 1 -n 8 --json --quiet",
+             in_dir("beside/model.gguf"));
+    const int code = run_line(&got, line);
+    unsetenv("XDG_CACHE_HOME");
+    if (code) fail_msg("%s", got.err);
+    assert_non_null(realpath(in_dir("beside/longer.frd"), whole));
+    snprintf(want, sizeof want, "rest:%s+prompt-lookup", whole);
+    json_t *root = json_loads(got.out, 0, NULL);
+    const json_t *drafters = json_object_get(root, "drafters");
+    assert_int_equal(json_array_size(drafters), 2);
+    const json_t *last = json_array_get(drafters, 1);
+    assert_string_equal(json_string_value(json_object_get(last, "drafter")), want);
+    assert_null(json_object_get(last, "error"));
+    json_decref(root);
+}
+
 // ---------------------------------------------------------------- how it ends
 
 static void write_large(const char *name) {
@@ -339,6 +370,7 @@ int main(void) {
                                        cmocka_unit_test(folders_give_all_their_texts_in_order),
                                        cmocka_unit_test(shards_give_their_conversations),
                                        cmocka_unit_test(inspect_says_what_it_is),
+                                       cmocka_unit_test(tune_tries_the_one_beside_the_model),
                                        cmocka_unit_test(killed_at_any_time_it_is_whole),
                                        cmocka_unit_test(an_interrupt_leaves_nothing),
                                        cmocka_unit_test(a_full_disk_is_a_sentence),

@@ -2,6 +2,7 @@
 #include "draft/pack_find.h"
 #include "draft/pack_speed.h"
 #include "draft/registry.h"
+#include <string.h>
 
 static const char *const WITH_PACK[FR_PACK_KINDS] = {
     "prompt-lookup+medusa",     "prompt-lookup+eagle",           "prompt-lookup+hidden-state",
@@ -38,4 +39,14 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
         *reason = "its pack is predicted to be fastest";
     }
     return spec;
+}
+
+bool fr_auto_forget(fr_engine *e, const char *spec) {
+    for (int i = 0; e->profile && i < e->profile->n_drafters; i++) {
+        fr_profile_drafter *d = &e->profile->drafter[i];
+        if (d->gone || strcmp(d->spec, spec)) continue;
+        d->gone = true;
+        return true;
+    }
+    return false;
 }

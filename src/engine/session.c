@@ -42,18 +42,23 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                               fr_error *err) {
     const bool any = !o->drafter || !strcmp(o->drafter, "auto");
     s->reason = "asked for";
-    const char *spec = any ? fr_auto_spec(s->engine, &s->reason) : o->drafter;
     fr_drafter_config config = {.model = &s->engine->model,
                                 .tokenizer = s->engine->tokenizer,
                                 .n_ctx = n_ctx,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};
-    fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
-    // A draft model or a pack that the profile names may be gone since.
-    if (st && st != FR_ENOMEM && any && strcmp(spec, FR_DRAFTER_AUTO)) {
-        s->reason = "what was tuned cannot be opened any more";
+    bool gone = false, next;
+    fr_status st;
+    do { // the draft model or datastore that a profile names may be gone since
+        const char *spec = any ? fr_auto_spec(s->engine, &s->reason) : o->drafter;
+        st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
+        next = any && (st == FR_EIO || st == FR_EDATA || st == FR_EUNSUP) &&
+               fr_auto_forget(s->engine, spec);
+        gone |= next;
+    } while (next);
+    if (st && st != FR_ENOMEM && any)
         st = fr_drafter_open(&s->drafter, s->used, FR_DRAFTER_AUTO, &config, err);
-    }
+    if (gone) s->reason = "what was tuned as the fastest cannot be opened any more";
     return st;
 }
 

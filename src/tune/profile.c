@@ -54,7 +54,8 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
 const fr_profile_drafter *fr_profile_best(const fr_profile *p) {
     const fr_profile_drafter *best = NULL;
     for (int i = 0; i < p->n_drafters; i++)
-        if (fr_profile_speedup(&p->drafter[i]) > (best ? fr_profile_speedup(best) : 1))
+        if (!p->drafter[i].gone &&
+            fr_profile_speedup(&p->drafter[i]) > (best ? fr_profile_speedup(best) : 1))
             best = &p->drafter[i];
     return best;
 }

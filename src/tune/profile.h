@@ -27,6 +27,7 @@ typedef struct fr_profile_drafter {
     char spec[FR_PROFILE_SPEC];
     double tok_s, plain_tok_s; // predicted
     double tokens_per_pass;    // predicted
+    bool gone;                 // this process found that it cannot be opened any more; not kept
 } fr_profile_drafter;
 
 typedef struct fr_profile {

@@ -116,9 +116,40 @@ static void what_was_tuned_decides_over_what_is_predicted(void **state) {
     close_place(&p);
 }
 
+// A datastore that is gone since takes with it what was tuned with it, and no more.
+static void what_is_gone_makes_room_for_the_next(void **state) {
+    (void)state;
+    place p;
+    char good[80];
+    fr_session *s;
+    fr_error err;
+    open_place(&p);
+    put_pack(&p, &GOOD, good);
+    tune(&p, "prompt-lookup", 1.1);
+    tune(&p, "prompt-lookup+medusa", 1.2);
+    tune(&p, "rest:no-such-file.frd+prompt-lookup+medusa", 1.4);
+    tune(&p, "prompt-lookup+draft-model:no-such-file.gguf", 1.3);
+    expect_auto(&p, "rest:no-such-file.frd+prompt-lookup+medusa");
+    for (int i = 0; i < 2; i++) { // and it is not tried again
+        fr_result r;
+        const fr_request q = {.prompt = (const int32_t[]){1, 2}, .n_prompt = 2, .n_predict = 4};
+        if (fr_session_open(&s, p.engine, &(fr_session_options){.n_ctx = 64}, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+        assert_string_equal(r.stats.used, "prompt-lookup+medusa");
+        assert_true(!strstr(r.stats.why, "cannot be opened") == (i == 1));
+        fr_session_close(s);
+        expect_auto(&p, "prompt-lookup+medusa");
+    }
+    assert_int_equal(p.engine->profile->n_drafters, 4); // it may come back
+    remove(good);
+    close_place(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pack_that_promises_speed_is_taken),
+        cmocka_unit_test(what_is_gone_makes_room_for_the_next),
         cmocka_unit_test(what_was_tuned_decides_over_what_is_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

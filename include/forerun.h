@@ -2,9 +2,9 @@
 //
 // An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
 // *session* holds one conversation's context (KV cache, drafter, sampler) on an engine; one thread
-// at a time may use a session. Handles are opaque; every `open` has a `close` that accepts NULL.
-// Functions that can fail return fr_status and fill *err (which may be NULL) with one sentence. The
-// library never prints and never exits.
+// at a time may use a session, or open one on an engine. Handles are opaque; every `open` has a
+// `close` that accepts NULL. Functions that can fail return fr_status and fill *err (which may be
+// NULL) with one sentence. The library never prints and never exits.
 #ifndef FORERUN_H
 #define FORERUN_H
 #include <stdbool.h>
@@ -184,8 +184,8 @@ fr_status fr_session_end(fr_session *session, fr_error *err);
 
 // Makes the context of `session` that of `from`, as far as it has room: what several sessions of an
 // engine begin with is then read once. Drafters that have to see a prompt's hidden states read it
-// all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it has,
-// or the two differ in engine or kv_type.
+// all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it
+// has, or the two differ in engine or kv_type.
 fr_status fr_session_adopt(fr_session *session, const fr_session *from, fr_error *err);
 
 #ifdef __cplusplus

@@ -40,17 +40,24 @@ static void conclude(fr_tuned *t, double held) {
     t->entry.tokens_per_pass = fr_cmd_rate(tokens, (double)t->passes);
 }
 
-// A drafter that was not asked for by name and does not fit the model is no failure of the command.
+// Of a candidate: no file of one has a '+' in its name.
+static bool drafts_by_model(const char *spec) {
+    return strstr(spec, "+draft-model:");
+}
+
+// A drafter that was not asked for by name and does not fit the model is no failure of the command;
+// one of the other models beside it that has another vocabulary is not worth a word.
 static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     fr_tuned *t = &j->tuned[j->n_tuned++];
     fr_error why = {0};
+    *t = (fr_tuned){0};
     snprintf(t->entry.spec, sizeof t->entry.spec, "%s", spec);
     const fr_status st = fr_answers_run(&j->answers, spec, NULL, count, t, &why);
     if (!st) {
         conclude(t, j->cost.held);
         // Reading the prompt is an investment that a short answer does not bring back: who wants a
         // draft model says so.
-        if (j->args->drafter || !strstr(spec, "draft-model"))
+        if (j->args->drafter || !drafts_by_model(spec))
             fr_profile_put(j->engine->profile, &t->entry);
         return FR_OK;
     }
@@ -58,17 +65,33 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
         *err = why;
         return st;
     }
+    if (st == FR_EUNSUP && drafts_by_model(spec)) {
+        j->n_tuned--;
+        return FR_OK;
+    }
     t->failed = true;
     snprintf(t->why, sizeof t->why, "%.250s", why.text);
     return FR_OK;
 }
 
+// Of those that were tuned now and that `auto` may use.
+static const char *fastest(const job *j) {
+    const char *spec = "prompt-lookup";
+    double best = 0;
+    for (int i = 0; i < j->n_tuned; i++) {
+        const fr_tuned *t = &j->tuned[i];
+        const double speedup = fr_profile_speedup(&t->entry);
+        if (t->failed || drafts_by_model(t->entry.spec) || speedup <= best) continue;
+        best = speedup;
+        spec = t->entry.spec;
+    }
+    return spec;
+}
+
 // Retrieval costs next to nothing, so it is tried with the fastest of the others.
 static fr_status tune_with_store(job *j, fr_error *err) {
-    const fr_profile_drafter *best = fr_profile_best(j->engine->profile);
-    const char *others = best && !strstr(best->spec, "rest:") ? best->spec : "prompt-lookup";
     char spec[FR_PROFILE_SPEC];
-    const int n = snprintf(spec, sizeof spec, "rest:%s+%s", j->store, others);
+    const int n = snprintf(spec, sizeof spec, "rest:%s+%s", j->store, fastest(j));
     return n < (int)sizeof spec ? tune_one(j, spec, err) : FR_OK;
 }
 
@@ -104,15 +127,15 @@ static fr_status tune(job *j, fr_error *err) {
     if (!st) st = measure_passes(j, err);
     if (!st) st = fr_answers_open(&j->answers, j->args, j->engine, &j->prompts, err);
     if (st) return st;
-    const int most = FR_PROFILE_DRAFTERS - (*j->store ? 1 : 0);
+    const int with_store = *j->store != 0, most = FR_PROFILE_DRAFTERS - with_store;
     const int n = j->specs.n < most ? j->specs.n : most;
     j->answers.what = "tuning";
-    j->answers.total = (uint64_t)(n + FR_PROFILE_DRAFTERS - most) * (uint64_t)j->prompts.n;
+    j->answers.total = (uint64_t)(n + with_store) * (uint64_t)j->prompts.n;
     for (int i = 0; i < n && !st; i++) {
         st = tune_one(j, j->specs.item[i], err);
         j->answers.done = (uint64_t)(i + 1) * (uint64_t)j->prompts.n;
     }
-    if (!st && *j->store) st = tune_with_store(j, err);
+    if (!st && with_store) st = tune_with_store(j, err);
     j->engine->profile->cost = j->cost;
     return st ? st : fr_engine_keep_profile(j->engine, err);
 }

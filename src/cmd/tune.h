@@ -30,7 +30,7 @@ json_t *fr_tune_json(const fr_tune_result *r);
 fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *specs,
                              fr_error *err);
 // The largest datastore (*.frd) of this vocabulary beside the model file, with its whole path, as
-// profiles are read in other folders. False: there is none.
-bool fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]);
+// profiles are read in other folders; "": there is none.
+void fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]);
 
 #endif

@@ -124,10 +124,10 @@ static fr_status look_at_store(void *user, const char *path, off_t size, fr_erro
     return FR_OK;
 }
 
-bool fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]) {
+void fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]) {
     stores s = {.largest = path};
     fr_error unsaid;
+    *path = 0;
     fr_vocab_name(t, s.vocab);
     each_beside(model, ".frd", look_at_store, &s, &unsaid);
-    return s.size > 0;
 }

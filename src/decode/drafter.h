@@ -59,9 +59,10 @@ typedef struct fr_verdict {
 
 typedef struct fr_drafter_ops {
     const char *name;
-    // For needs.prompt_rows: a new prompt begins with the n first tokens of the present context.
-    // How many of their rows (0..n) `observe` need not be shown again; it may be shown some all the
-    // same. Asked before `begin`. NULL: none.
+    // For needs.prompt_rows: what follows agrees with the n first tokens of the present context,
+    // the rest is to be forgotten. How many of their rows (0..n; the last of n may not have been
+    // shown at all) `observe` need not be shown again; it may be shown some all the same. Asked
+    // before `begin`, and where a context is taken over. NULL: none.
     int (*keep)(fr_drafter *d, int n);
     void (*begin)(fr_drafter *d,
                   const fr_context *c); // a new or changed context; before its prompt is evaluated

@@ -66,7 +66,7 @@ int fr_pace_choose(const fr_pace *p, const fr_tree *tree, const fr_late *late, i
     }
     const double price = fr_pace_price(p, context), trust = 2 * fr_pace_pass(p, 1, NULL, context);
     const double root = fr_pace_pass(p, 1, late, context);
-    double tokens = 0, best = 0; // of the rows beyond the root; seconds that they bring at most
+    double tokens = 0, best = 0; // of the rows beyond the root; the most seconds that a size brings
     for (int n = 2; n <= tree->n; n++) {
         tokens += score[n - 2];
         const double takes = fr_pace_pass(p, n, late, context) - root;

@@ -25,7 +25,7 @@ static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
 
 const char *fr_auto_spec(const fr_engine *e, const char **reason) {
     const fr_profile *p = e->profile;
-    const bool tuned = p && p->n_drafters;
+    const bool tuned = p && fr_profile_holds(p);
     const fr_profile_drafter *best = tuned ? fr_profile_best(p) : NULL;
     const char *spec = !tuned ? FR_DRAFTER_AUTO : best ? best->spec : "none";
     double speed = best ? best->tok_s / best->plain_tok_s : 1;
@@ -42,11 +42,7 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
 }
 
 bool fr_auto_forget(fr_engine *e, const char *spec) {
-    for (int i = 0; e->profile && i < e->profile->n_drafters; i++) {
-        fr_profile_drafter *d = &e->profile->drafter[i];
-        if (d->gone || strcmp(d->spec, spec)) continue;
-        d->gone = true;
-        return true;
-    }
+    for (int i = 0; e->profile && i < e->profile->n_drafters; i++)
+        if (!strcmp(e->profile->drafter[i].spec, spec)) return e->profile->drafter[i].gone = true;
     return false;
 }

@@ -7,8 +7,8 @@
 // model and were not tuned, by their accuracies, joined with prompt lookup. Prompt lookup, which
 // costs nothing, where nothing is known. *reason becomes half a sentence.
 const char *fr_auto_spec(const fr_engine *e, const char **reason);
-// A SPEC that was tuned cannot be opened (a draft model or a datastore may be gone since): it is
-// not chosen again by this engine. False: none of the profile's that may be chosen.
+// A SPEC cannot be opened (a pack, draft model or datastore may be gone since): this engine does
+// not choose it again. False: it was not tuned, so it may be chosen again.
 bool fr_auto_forget(fr_engine *e, const char *spec);
 
 #endif

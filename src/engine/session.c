@@ -47,18 +47,17 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                                 .n_ctx = n_ctx,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};
-    bool gone = false, next;
-    fr_status st;
-    do { // the draft model or datastore that a profile names may be gone since
-        const char *spec = any ? fr_auto_spec(s->engine, &s->reason) : o->drafter;
+    if (!any) return fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err);
+    const char *spec = fr_auto_spec(s->engine, &s->reason);
+    fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
+    // A pack, draft model or datastore may be gone since. But settings ask for what they are of.
+    while ((st == FR_EIO || st == FR_EDATA || st == FR_EUNSUP) && !o->draft_opts &&
+           strcmp(spec, FR_DRAFTER_AUTO)) {
+        const bool known = fr_auto_forget(s->engine, spec);
+        spec = known ? fr_auto_spec(s->engine, &s->reason) : FR_DRAFTER_AUTO;
+        s->reason = "what is predicted to be fastest cannot be opened";
         st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
-        next = any && (st == FR_EIO || st == FR_EDATA || st == FR_EUNSUP) &&
-               fr_auto_forget(s->engine, spec);
-        gone |= next;
-    } while (next);
-    if (st && st != FR_ENOMEM && any)
-        st = fr_drafter_open(&s->drafter, s->used, FR_DRAFTER_AUTO, &config, err);
-    if (gone) s->reason = "what was tuned as the fastest cannot be opened any more";
+    }
     return st;
 }
 

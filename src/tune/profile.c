@@ -37,6 +37,11 @@ double fr_profile_speedup(const fr_profile_drafter *d) {
     return d->plain_tok_s > 0 ? d->tok_s / d->plain_tok_s : 0;
 }
 
+// The speedup, or less than any of one that is gone.
+static double worth_of(const fr_profile_drafter *d) {
+    return d->gone ? -1 : fr_profile_speedup(d);
+}
+
 void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
     int at = p->n_drafters;
     const fr_profile_drafter *same = fr_profile_find(p, entry->spec);
@@ -44,7 +49,7 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
         at = (int)(same - p->drafter);
     } else if (at == FR_PROFILE_DRAFTERS) {
         for (int i = at = 0; i < p->n_drafters; i++)
-            if (fr_profile_speedup(&p->drafter[i]) < fr_profile_speedup(&p->drafter[at])) at = i;
+            if (worth_of(&p->drafter[i]) < worth_of(&p->drafter[at])) at = i;
     } else {
         p->n_drafters++;
     }
@@ -54,10 +59,14 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry) {
 const fr_profile_drafter *fr_profile_best(const fr_profile *p) {
     const fr_profile_drafter *best = NULL;
     for (int i = 0; i < p->n_drafters; i++)
-        if (!p->drafter[i].gone &&
-            fr_profile_speedup(&p->drafter[i]) > (best ? fr_profile_speedup(best) : 1))
-            best = &p->drafter[i];
+        if (worth_of(&p->drafter[i]) > (best ? fr_profile_speedup(best) : 1)) best = &p->drafter[i];
     return best;
+}
+
+bool fr_profile_holds(const fr_profile *p) {
+    for (int i = 0; i < p->n_drafters; i++)
+        if (!p->drafter[i].gone) return true;
+    return false;
 }
 
 // ---------------------------------------------------------------- writing

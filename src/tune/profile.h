@@ -27,7 +27,7 @@ typedef struct fr_profile_drafter {
     char spec[FR_PROFILE_SPEC];
     double tok_s, plain_tok_s; // predicted
     double tokens_per_pass;    // predicted
-    bool gone;                 // this process found that it cannot be opened any more; not kept
+    bool gone;                 // found since that it cannot be opened any more; not kept
 } fr_profile_drafter;
 
 typedef struct fr_profile {
@@ -68,5 +68,7 @@ void fr_profile_put(fr_profile *p, const fr_profile_drafter *entry);
 double fr_profile_speedup(const fr_profile_drafter *d);
 // The drafter predicted to be fastest; NULL where plain decoding is, or nothing was tuned.
 const fr_profile_drafter *fr_profile_best(const fr_profile *p);
+// Whether there is one that is not gone.
+bool fr_profile_holds(const fr_profile *p);
 
 #endif

@@ -218,10 +218,10 @@ static void inspect_says_what_it_is(void **state) {
     assert_non_null(strstr(got.err, "files.frd: expected"));
 }
 
-// The largest that is whole, of the model's vocabulary and beside it, joined with what else is the
-// fastest.
+// The largest that is whole and of the model's vocabulary, under a name that holds in any folder.
 static void tune_tries_the_one_beside_the_model(void **state) {
-    char line[1024], want[PATH_MAX + 40], whole[PATH_MAX];
+    char line[1024], want[PATH_MAX + 40], whole[PATH_MAX], cache[PATH_MAX + 40];
+    fr_error err;
     static char junk[1 << 16];
     (void)state;
     assert_int_equal(mkdir(in_dir("beside"), 0700), 0);
@@ -231,7 +231,19 @@ static void tune_tries_the_one_beside_the_model(void **state) {
     write_file("beside/junk.frd", junk, sizeof junk, false);
     assert_int_equal(build(in_dir("short.txt"), "beside/short.frd"), 0);
     assert_int_equal(build(in_dir("longer.txt"), "beside/longer.frd"), 0);
-    setenv("XDG_CACHE_HOME", in_dir("cache"), 1);
+    const fr_tiny_options other = {.n_ctx = 512, .n_layer = 1, .spm = true};
+    assert_int_equal(fr_tiny_write(&other, in_dir("other.gguf"), &err), FR_OK);
+    write_text(
+        "largest.txt",
+        "a text that is by far the longest of all, and in the words of a model that has another "
+        "vocabulary, whose numbers mean other tokens here, so that it is of no use",
+        false);
+    snprintf(line, sizeof line, "datastore -m %s --data %s -o %s -q", in_dir("other.gguf"),
+             in_dir("largest.txt"), in_dir("beside/largest.frd"));
+    if (run_line(&got, line)) fail_msg("%s", got.err);
+    assert_non_null(realpath(dir, whole));
+    snprintf(cache, sizeof cache, "%s/cache", whole);
+    setenv("XDG_CACHE_HOME", cache, 1);
     snprintf(line, sizeof line, "tune -m %s --limit 1 -n 8 --json --quiet",
              in_dir("beside/model.gguf"));
     const int code = run_line(&got, line);
@@ -240,6 +252,8 @@ static void tune_tries_the_one_beside_the_model(void **state) {
     assert_non_null(realpath(in_dir("beside/longer.frd"), whole));
     snprintf(want, sizeof want, "rest:%s+prompt-lookup", whole);
     json_t *root = json_loads(got.out, 0, NULL);
+    const char *profile = json_string_value(json_object_get(root, "profile"));
+    assert_memory_equal(profile, cache, strlen(cache));
     const json_t *drafters = json_object_get(root, "drafters");
     assert_int_equal(json_array_size(drafters), 2);
     const json_t *last = json_array_get(drafters, 1);

@@ -315,6 +315,16 @@ static void a_session_may_adopt_the_context_of_another(void **state) {
         FR_OK);
     assert_int_equal(fr_session_adopt(s[0], q8, &err), FR_EARG);
     assert_non_null(strstr(err.text, "kv-type"));
+    const fr_session_options q8_smaller = {
+        .drafter = "prompt-lookup", .kv_type = "q8_0", .n_ctx = 100};
+    fr_session *to;
+    assert_int_equal(fr_session_generate(q8, &q, &whole, NULL), FR_OK);
+    assert_int_equal(fr_session_open(&to, e, &q8_smaller, &err), FR_OK);
+    assert_int_equal(fr_session_adopt(to, q8, NULL), FR_OK);
+    assert_int_equal(fr_session_generate(to, &q, &r, NULL), FR_OK);
+    assert_int_equal(r.stats.prompt_reused, N_PROMPT - 1);
+    assert_memory_equal(r.tokens, whole.tokens, sizeof *text * TOKENS);
+    fr_session_close(to);
     assert_int_equal(fr_session_begin(s[0], &q, &r, NULL), FR_OK);
     assert_int_equal(fr_session_adopt(s[0], from, &err), FR_EARG);
     assert_non_null(strstr(err.text, "at work"));

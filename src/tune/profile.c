@@ -1,6 +1,7 @@
 #include "tune/profile.h"
 #include "base/cpus.h"
 #include "base/save.h"
+#include "gguf/hash.h"
 #include "gguf/writer.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,17 @@ void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, i
     key->threads = threads;
 }
 
+static unsigned hash_of(const char *text) {
+    fr_hash h;
+    fr_hash_open(&h, 0);
+    fr_hash_add(&h, text, strlen(text));
+    return (unsigned)(fr_hash_value(&h) & UINT32_MAX);
+}
+
 fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
                           fr_error *err) {
-    const int n =
-        snprintf(path, room, "%s/%.16s-%s-%dt.profile", dir, key->model, key->isa, key->threads);
+    const int n = snprintf(path, room, "%s/%.16s-%08x-%s-%dt.profile", dir, key->model,
+                           hash_of(key->cpu), key->isa, key->threads);
     if (n > 0 && (size_t)n < room) return FR_OK;
     return fr_fail(err, FR_EARG, "%.80s...: too long a path for profiles", dir);
 }

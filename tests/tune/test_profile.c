@@ -93,6 +93,23 @@ static void anothers_profile_is_refused_with_the_difference(void **state) {
     assert_int_equal(fr_profile_read(&q, &KEY, "profile-test-none", &err), FR_EIO);
 }
 
+static void every_key_has_a_file_of_its_own(void **state) {
+    (void)state;
+    fr_error err;
+    char file[5][96];
+    fr_profile_key key[5] = {KEY, KEY, KEY, KEY, KEY};
+    key[1].model[3] = 'f';
+    strcpy(key[2].cpu, "Another Processor");
+    strcpy(key[3].isa, "avx512");
+    key[4].threads = 4;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(fr_profile_path(&key[i], "dir", file[i], sizeof file[i], &err), FR_OK);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(file[i], file[j]);
+    }
+    assert_int_equal(fr_profile_path(&KEY, "dir", file[0], 40, &err), FR_EARG);
+}
+
 static void a_profile_is_loaded_whosever_it_is(void **state) {
     (void)state;
     fr_error err;
@@ -193,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(anothers_profile_is_refused_with_the_difference),
+        cmocka_unit_test(every_key_has_a_file_of_its_own),
         cmocka_unit_test(a_profile_is_loaded_whosever_it_is),
         cmocka_unit_test(a_broken_profile_is_refused),
         cmocka_unit_test(the_fastest_above_plain_is_best),

@@ -32,6 +32,7 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
     *reason = tuned ? "predicted to be fastest" : "nothing was tuned for this model";
     for (int kind = 0; kind < FR_PACK_KINDS; kind++) {
         if (tuned && fr_profile_find(p, WITH_PACK[kind])) continue; // compared above
+        if (e->unfit_packs & 1u << kind) continue;
         const double pack = speed_of_pack(e, (fr_pack_kind)kind);
         if (pack <= speed) continue;
         speed = pack;
@@ -44,5 +45,10 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
 bool fr_auto_forget(fr_engine *e, const char *spec) {
     for (int i = 0; e->profile && i < e->profile->n_drafters; i++)
         if (!strcmp(e->profile->drafter[i].spec, spec)) return e->profile->drafter[i].gone = true;
+    for (int kind = 0; kind < FR_PACK_KINDS; kind++) {
+        if (strcmp(WITH_PACK[kind], spec)) continue;
+        e->unfit_packs |= 1u << kind;
+        return true;
+    }
     return false;
 }

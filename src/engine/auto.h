@@ -8,7 +8,7 @@
 // costs nothing, where nothing is known. *reason becomes half a sentence.
 const char *fr_auto_spec(const fr_engine *e, const char **reason);
 // A SPEC cannot be opened (a pack, draft model or datastore may be gone since): this engine does
-// not choose it again. False: it was not tuned, so it may be chosen again.
+// not choose it again. False: it is nothing that this engine would choose but where all else fails.
 bool fr_auto_forget(fr_engine *e, const char *spec);
 
 #endif

@@ -16,6 +16,7 @@ struct fr_engine {
     double load_seconds;
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
+    unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
 };
 
 // Has every proposal of the session's drafter shown to `watch` (step.h); NULL ends it.

@@ -155,8 +155,25 @@ static void what_is_gone_makes_room_for_the_next(void **state) {
     close_place(&p);
 }
 
+// A pack whose header is fine, so that it looks fast, and that cannot be opened all the same.
+static void a_pack_that_cannot_be_opened_makes_room_for_what_was_tuned(void **state) {
+    (void)state;
+    place p;
+    char good[80];
+    open_place(&p);
+    put_pack(&p, &GOOD, good);
+    tune(&p, "prompt-lookup+eagle", 1.05);
+    tune(&p, "prompt-lookup", 1.02);
+    expect_auto(&p, "prompt-lookup+medusa");
+    forget(&p, "prompt-lookup+medusa");
+    expect_auto(&p, "prompt-lookup+eagle");
+    remove(good);
+    close_place(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pack_that_cannot_be_opened_makes_room_for_what_was_tuned),
         cmocka_unit_test(a_pack_that_promises_speed_is_taken),
         cmocka_unit_test(what_is_gone_makes_room_for_the_next),
         cmocka_unit_test(what_was_tuned_decides_over_what_is_predicted),

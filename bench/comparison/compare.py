@@ -55,7 +55,7 @@ def units_of(args, machine, prompts):
 
 
 def measure(args):
-    machine = Machine(args.bin, args.threads)
+    machine = Machine(args.bin, args.threads, args.seed)
     files = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
     if not files:
         raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
@@ -107,6 +107,7 @@ def parse():
     parser.add_argument("--packs", default=os.path.join(ROOT, "packs"))
     parser.add_argument("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--temps", default="0,0.7")
+    parser.add_argument("--seed", type=int, default=1, help="of all answers at a temperature")
     parser.add_argument("-n", "--tokens", type=int, default=64)
     parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
     parser.add_argument("--again", type=int, default=0, metavar="N",

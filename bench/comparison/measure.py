@@ -47,10 +47,10 @@ def write_prompts(folder, task, lines):
 
 
 class Machine:
-    """How forerun is called."""
+    """How forerun is called. One seed for all units: at a temperature too, all systems write the same text."""
 
-    def __init__(self, binary, threads):
-        self.binary, self.threads = binary, threads
+    def __init__(self, binary, threads, seed):
+        self.binary, self.threads, self.seed = binary, threads, seed
 
     def on(self, model, command, *more, options=()):
         """The words of a call."""
@@ -64,8 +64,8 @@ class Machine:
 
     def bench(self, model, prompts, specs, options, temperature, tokens):
         """What `forerun bench` says, its `sets` and lists by prompt left out."""
-        line = self.on(model, "bench", "--prompts", prompts, "--temp", temperature, "-n", tokens, "--drafters", ",".join(specs),
-                       options=options)
+        line = self.on(model, "bench", "--prompts", prompts, "--temp", temperature, "--seed", self.seed, "-n", tokens,
+                       "--drafters", ",".join(specs), options=options)
         said = json.loads(run(line, codes=(0, 1)))  # 1: bytes that differ, which the page tells
         runs = [{key: value for key, value in found.items() if key not in LEFT_OUT} for found in said["runs"]]
         return {"machine": said["machine"], "model": said["model"], "runs": runs}

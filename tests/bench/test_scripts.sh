@@ -108,6 +108,20 @@ def prompts_are_grouped_by_task(folder):
     assert "expected JSON lines" in fails(measure.read_prompts, [path])
 
 
+def all_units_have_one_seed(folder):
+    """Else the systems of two options answer with other texts, and are compared on those."""
+    called = os.path.join(folder, "called")
+    with open(called, "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\necho "$@" >>%s.log\necho \'{"machine": {}, "model": "m", "runs": [{"speedup": 1, "draft_stats": 2}]}\'\n' % called)
+    os.chmod(called, 0o755)
+    machine = measure.Machine(called, 2, 7)
+    for options in ((), ("window=0",)):
+        assert machine.bench("m.gguf", "p.jsonl", ["lookahead"], options, 0.7, 8)["runs"] == [{"speedup": 1}]
+    with open(called + ".log", encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    assert len(lines) == 2 and all("--temp 0.7 --seed 7 " in line for line in lines) and "window=0" in lines[1]
+
+
 def a_run(speedup, identical=True):
     return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
             "lossless": True, "identical": identical}
@@ -170,5 +184,6 @@ with tempfile.TemporaryDirectory() as folder:
     draft_model_is_the_smaller_of_the_family(folder)
     growth_of_memory_is_seen()
     prompts_are_grouped_by_task(folder)
+    all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
 END

@@ -6,6 +6,7 @@
 #include "train/sources.h"
 #include "json/value.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,11 +132,25 @@ static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
     return st;
 }
 
-static bool enough(const distill *d) {
+// 0 to 1 and beyond: how near the limit of tokens or of seconds is; 0: no such limit.
+static double share_of_limit(const distill *d) {
     const fr_distill_plan *p = d->plan;
     const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
-    if (p->tokens && now.written + now.given >= p->tokens) return true;
-    return p->seconds > 0 && fr_seconds() - d->started > p->seconds;
+    double share = 0;
+    if (p->tokens) share = (double)(now.written + now.given) / (double)p->tokens;
+    if (p->seconds > 0) share = fmax(share, (fr_seconds() - d->started) / p->seconds);
+    return share;
+}
+
+static bool enough(const distill *d) {
+    return share_of_limit(d) >= 1;
+}
+
+// About how many it will be when a limit ends it, or all.
+static uint64_t texts_in_all(const distill *d) {
+    const double next = (double)d->jobs.next, all = (double)d->jobs.n;
+    const double share = fmin(share_of_limit(d), 1);
+    return (uint64_t)(next < all * share ? next / share + 0.5 : all);
 }
 
 static bool next_text(void *user, int lane, fr_lane_text *text) {
@@ -232,7 +247,7 @@ static bool keep_going(void *user) {
     else
         snprintf(what, sizeof what, "texts, %.0f tokens/s",
                  fr_cmd_rate((double)now.rows, now.seconds));
-    fr_progress_show(&d->bar, what, (uint64_t)d->jobs.next, (uint64_t)d->jobs.n);
+    fr_progress_show(&d->bar, what, (uint64_t)d->jobs.next, texts_in_all(d));
     return !d->status && !fr_cmd_interrupted();
 }
 

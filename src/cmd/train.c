@@ -77,7 +77,7 @@ static const fr_option options[] = {
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
-    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, and with its parameters where they have the same names: of whatever drafter", 0, 0, NULL},
+    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, of whatever drafter, and with those of its parameters that have the same names", 0, 0, NULL},
     {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices", 0, 0, "q8_0|f32"},
     {.name = NULL}};
 static const fr_option learning[] = {

@@ -32,6 +32,7 @@ typedef struct fr_training {
     fr_draft_vocab vocab;
     fr_gemm *gemm;
     fr_learner *learner;
+    bool begun; // with the parameters of another pack
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
     int batch_rows;

@@ -93,6 +93,12 @@ static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) 
     return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab, err);
 }
 
+// One of another drafter may have nothing in common but the draft vocabulary.
+static bool gives_parameters(const fr_pack *init, const fr_learner *l) {
+    return !strcmp(fr_pack_kind_name(init->kind), l->name) ||
+           fr_pack_shares(&l->params, init->gguf);
+}
+
 static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                               const fr_shard_format *format, int max_rows, const fr_pack *init,
                               fr_error *err) {
@@ -105,7 +111,8 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .seed = t->args->seed,
                                       .options = t->args->settings.item};
     const fr_status st = t->method->open(&t->learner, &config, err);
-    return !st && init->gguf ? fr_pack_read(t->learner, init->gguf, err) : st;
+    t->begun = !st && init->gguf && gives_parameters(init, t->learner);
+    return t->begun ? fr_pack_read(t->learner, init->gguf, err) : st;
 }
 
 static void close_learner(fr_training *t) {
@@ -224,7 +231,7 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
                                     .checkpoint = t->checkpoint,
                                     .checkpoint_every = a->every,
                                     .resume = a->resume,
-                                    .fit = !a->init,
+                                    .fit = !t->begun,
                                     .watch = watch,
                                     .keep = keep,
                                     .user = t};

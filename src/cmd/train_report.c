@@ -26,6 +26,9 @@ void fr_training_announce(const fr_training *t) {
             "%s products\n",
             t->method->name, 1e-6 * (double)t->learner->params.n_floats, t->vocab.n,
             100 * t->vocab.coverage, t->learner->depth, fr_gemm_name(t->gemm));
+    if (t->args->init)
+        fprintf(stderr, "begins with the draft vocabulary%s of %s\n",
+                t->begun ? " and the parameters" : ", nothing else,", t->args->init);
     fprintf(stderr, "data: %d texts of %.3f M tokens, %.3f M of answers; %d texts held out\n",
             d->n_train, 1e-6 * (double)d->rows, 1e-6 * (double)d->answers, d->n_held);
     // While one is replaced, the old file and the new one are there.

@@ -86,6 +86,12 @@ fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_fac
 }
 
 // ---------------------------------------------------------------- reading
+bool fr_pack_shares(const fr_params *p, const fr_gguf *pack) {
+    for (int i = 0; i < p->n; i++)
+        if (fr_gguf_tensor_find(pack, p->item[i].name)) return true;
+    return false;
+}
+
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) {
     int found = 0;
     for (int i = 0; i < p->n; i++) {

@@ -24,6 +24,8 @@ void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
 // About what the file will take.
 size_t fr_pack_bytes(const fr_learner *l, fr_type type);
 
+// Whether a pack has a parameter of one of these names.
+bool fr_pack_shares(const fr_params *p, const fr_gguf *pack);
 // What a training begins with: by the learner's own way, or by names as below. FR_EDATA.
 fr_status fr_pack_read(fr_learner *l, const fr_gguf *pack, fr_error *err);
 // Takes the parameters that stand in a pack under the same names (an eagle's block begins a

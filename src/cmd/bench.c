@@ -1,4 +1,5 @@
-// bench.c — `bench`: every drafter on the same prompts, taking turns by passes, compared with plain decoding.
+// bench.c — `bench`: every drafter on the same prompts, taking turns by passes, compared with plain
+// decoding.
 #include "cmd/bench.h"
 #include "base/path.h"
 #include "cmd/generate.h"

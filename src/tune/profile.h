@@ -40,8 +40,8 @@ typedef struct fr_profile {
 // The key of a model in use here. `g` is read at both ends of every tensor.
 void fr_profile_key_of(fr_profile_key *key, const fr_gguf *g, const char *isa, int threads);
 
-// The file of a key in folder `dir`, another one for every key, so that machines that share the folder
-// keep theirs: 0, or FR_EARG where the path is too long.
+// The file of a key in folder `dir`, another one for every key, so that machines that share the
+// folder keep theirs: 0, or FR_EARG where the path is too long.
 fr_status fr_profile_path(const fr_profile_key *key, const char *dir, char *path, size_t room,
                           fr_error *err);
 

@@ -136,12 +136,13 @@ def table(results, temperature):
     return head, lines
 
 
-def describe(results):
-    """Where and how it was measured."""
-    unit = results.units[0]
+def describe(results, temperature=None):
+    """Where and how it was measured, at all temperatures or at one."""
+    units = [u for u in results.units if temperature in (None, u["temperature"])]
+    unit = units[0]
     return ("%s, %s, %d threads, %s; %s prompts a set, %d tokens each" %
             (unit["machine"]["cpu"], unit["machine"]["isa"], unit["machine"]["threads"],
-             span(u["date"] for u in results.units), span(u["limit"] for u in results.units), unit["tokens"]))
+             span(u["date"] for u in units), span(u["limit"] for u in units), unit["tokens"]))
 
 
 def span(values):
@@ -272,7 +273,7 @@ def summary(every):
     text = []
     for results in every:
         first = results.temperatures[0]
-        text += ["%s (%s), %s:" % (results.name, describe(results), "temperature %g" % first if first else "greedy"), "",
+        text += ["%s (%s), %s:" % (results.name, describe(results, first), "temperature %g" % first if first else "greedy"), "",
                  "| prompts | fastest besides `auto` | | within 3 % | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
             speed, name = results.winner(first, task)

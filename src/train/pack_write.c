@@ -93,7 +93,9 @@ bool fr_pack_shares(const fr_params *p, const fr_gguf *pack) {
 }
 
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) {
-    int found = 0;
+    if (!fr_pack_shares(p, pack))
+        return fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
+                       fr_gguf_path(pack), p->item[0].name);
     for (int i = 0; i < p->n; i++) {
         const fr_param *item = &p->item[i];
         const fr_gguf_tensor *t = fr_gguf_tensor_find(pack, item->name);
@@ -103,11 +105,8 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
                            fr_gguf_path(pack), item->name, item->cols, item->rows,
                            (long long)t->ne[0], (long long)t->ne[1]);
         fr_dequant_row(t->type, t->data, fr_param_w(p, i), (int64_t)item->cols * item->rows);
-        found++;
     }
-    return found ? FR_OK
-                 : fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
-                           fr_gguf_path(pack), p->item[0].name);
+    return FR_OK;
 }
 
 fr_status fr_pack_read(fr_learner *l, const fr_gguf *pack, fr_error *err) {

@@ -169,6 +169,10 @@ def the_comparison_names_the_fastest(folder):
     assert both.taken == {"gsm8k": 1, "xsum": 3} and not both.whole(0.0, "Medusa-1") and len(both.whole(0.0, "EAGLE")) == 2
     assert "1 to 3 prompts a set" in page.describe(both) and "| Medusa-1 | **1.50 (2.00)** |  |  |" in page.details([both])
     os.remove(os.path.join(out, "m", "two.json"))
+    # The short table is of one temperature, and says how many prompts that one had.
+    measure.write(os.path.join(out, "m", "sampled.json"), dict(unit, temperature=0.7, limit=9))
+    assert "; 1 to 9 prompts a set" in page.details(page.load(out)) and "; 1 prompts a set" in page.summary(page.load(out))
+    os.remove(os.path.join(out, "m", "sampled.json"))
     # What was taken again says nothing of another winner.
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)

@@ -1,24 +1,108 @@
 // save.c — write beside, then rename.
+//
+// A file that is being written is called PATH.PID.part and locked by its writer. One that nobody
+// has locked, of a process that is gone, was left by a kill: whoever writes PATH next removes it.
 #include "base/save.h"
 #include "base/path.h"
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A device or a folder must not be replaced by a file.
-static fr_status open_beside(const char *path, char part[PATH_MAX], int *fd, fr_error *err) {
+// The process whose part of `name` a file is; 0: it is none. Of "a.gguf" that is "a.gguf.12.part".
+static long part_owner(const char *file, const char *name) {
+    const size_t n = strlen(name);
+    if (strncmp(file, name, n) != 0 || file[n] != '.' || !isdigit((unsigned char)file[n + 1]))
+        return 0;
+    char *end;
+    const long pid = strtol(file + n + 1, &end, 10);
+    return pid > 0 && pid < INT_MAX && !strcmp(end, ".part") ? pid : 0;
+}
+
+static bool lives(long pid) {
+    return pid != (long)getpid() && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
+// The lock tells what numbers of processes cannot: they are used again, and those of another
+// machine or container mean nothing here. Where a file system has no locks the number decides.
+static void remove_if_left(int folder, const char *file, long pid) {
     struct stat s;
-    if (!stat(path, &s) && !S_ISREG(s.st_mode))
+    if (lives(pid)) return;
+    const int fd = openat(folder, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (!locked && !fstat(fd, &s) && S_ISREG(s.st_mode)) (void)unlinkat(folder, file, 0);
+    close(fd);
+}
+
+void fr_save_sweep(const char *path) {
+    char folder[PATH_MAX];
+    const size_t n = fr_path_folder(path);
+    if (n >= sizeof folder) return;
+    snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
+    DIR *dir = opendir(folder);
+    for (struct dirent *d = dir ? readdir(dir) : NULL; d; d = readdir(dir)) {
+        const long pid = part_owner(d->d_name, fr_path_name(path));
+        if (pid) remove_if_left(dirfd(dir), d->d_name, pid);
+    }
+    if (dir) closedir(dir);
+}
+
+// Makes the part and locks it. Between the two somebody may have taken it for one that was left.
+static bool open_part(fr_saving *s) {
+    struct stat now;
+    for (;;) {
+        s->fd = open(s->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (s->fd < 0) return false;
+        int failed;
+        do
+            failed = flock(s->fd, LOCK_EX);
+        while (failed && errno == EINTR);
+        if (!fstat(s->fd, &now) && now.st_nlink) return true;
+        close(s->fd);
+    }
+}
+
+// A device or a folder must not be replaced by a file.
+fr_status fr_save_begin(fr_saving *s, const char *path, fr_error *err) {
+    struct stat there;
+    s->path = path;
+    s->fd = -1;
+    if (!stat(path, &there) && !S_ISREG(there.st_mode))
         return fr_fail(err, FR_EIO, "%s: expected a file, found %s", path,
-                       S_ISDIR(s.st_mode) ? "a folder" : "a device");
-    const int n = snprintf(part, PATH_MAX, "%s.%ld.part", path, (long)getpid());
-    if (n < 0 || n >= PATH_MAX) return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
-    *fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (*fd < 0) return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+                       S_ISDIR(there.st_mode) ? "a folder" : "a device");
+    const int n = snprintf(s->part, sizeof s->part, "%s.%ld.part", path, (long)getpid());
+    if (n < 0 || n >= (int)sizeof s->part)
+        return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
+    fr_save_sweep(path);
+    return open_part(s) ? FR_OK : fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+}
+
+void fr_save_drop(fr_saving *s) {
+    if (s->fd < 0) return;
+    (void)unlink(s->part);
+    close(s->fd);
+    s->fd = -1;
+}
+
+// Closed last: its lock must not end before its name does.
+fr_status fr_save_finish(fr_saving *s, fr_error *err) {
+    if (fsync(s->fd) || rename(s->part, s->path)) {
+        const int why = errno;
+        fr_save_drop(s);
+        return fr_fail(err, FR_EIO, "%s: %s", s->path, strerror(why));
+    }
+    close(s->fd);
+    s->fd = -1;
+    fr_sync_folder(s->path);
     return FR_OK;
 }
 
@@ -60,24 +144,18 @@ fr_status fr_make_folders(const char *path, fr_error *err) {
 }
 
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err) {
-    char part[PATH_MAX];
-    int fd, why = 0;
-    const fr_status st = open_beside(path, part, &fd, err);
+    fr_saving s;
+    const fr_status st = fr_save_begin(&s, path, err);
     if (st) return st;
-    if (!fr_write_all(fd, bytes, n) || fsync(fd)) why = errno;
-    if (close(fd) && !why) why = errno;
-    if (!why && rename(part, path)) why = errno;
-    if (!why) return FR_OK;
-    unlink(part);
+    if (fr_write_all(s.fd, bytes, n)) return fr_save_finish(&s, err);
+    const int why = errno;
+    fr_save_drop(&s);
     return fr_fail(err, FR_EIO, "%s: %s", path, strerror(why));
 }
 
 fr_status fr_save_check(const char *path, fr_error *err) {
-    char part[PATH_MAX];
-    int fd;
-    const fr_status st = open_beside(path, part, &fd, err);
-    if (st) return st;
-    close(fd);
-    unlink(part);
-    return FR_OK;
+    fr_saving s;
+    const fr_status st = fr_save_begin(&s, path, err);
+    if (!st) fr_save_drop(&s);
+    return st;
 }

@@ -2,6 +2,7 @@
 #ifndef FR_BASE_SAVE_H
 #define FR_BASE_SAVE_H
 #include "base/status.h"
+#include <limits.h>
 
 // Writes n bytes beside `path` and renames: a reader sees the old file or the new one. FR_EIO; then
 // nothing is left behind and an old file stays as it was.
@@ -13,7 +14,21 @@ fr_status fr_save_check(const char *path, fr_error *err);
 // Makes every folder on the way to `path` that is missing. FR_EIO.
 fr_status fr_make_folders(const char *path, fr_error *err);
 
-// For writers of their own. All bytes, in pieces that an interrupt may cut; false with errno.
+// The same for writers of their own: a file beside `path`, written to fd, that takes its place in
+// the end. Whoever begins removes what killed processes left of the same path, never what a living
+// one writes.
+typedef struct fr_saving {
+    const char *path; // borrowed
+    int fd;
+    char part[PATH_MAX];
+} fr_saving;
+fr_status fr_save_begin(fr_saving *s, const char *path, fr_error *err); // FR_EIO: nothing is open
+// To disk and in its place; FR_EIO: dropped. Either way nothing is open any more.
+fr_status fr_save_finish(fr_saving *s, fr_error *err);
+void fr_save_drop(fr_saving *s);      // as if it had never begun
+void fr_save_sweep(const char *path); // removes what was left, and no more
+
+// All bytes, in pieces that an interrupt may cut; false with errno.
 bool fr_write_all(int fd, const void *data, size_t bytes);
 // After a rename: brings the entry of `path` in its folder to disk. Best effort, as not every file
 // system can.

@@ -1,9 +1,9 @@
 // docs.c — man pages and shell completions out of the option tables.
+#include "base/save.h"
 #include "cmd/cmd.h"
-#include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void write_page(const fr_command *command, FILE *out) {
     if (command)
@@ -12,25 +12,19 @@ static void write_page(const fr_command *command, FILE *out) {
         fr_option_man_program(&fr_cmd_program, out);
 }
 
-// DIR/forerun-NAME.1, written beside and renamed, so that there is a whole page or none.
-static int save_page(const char *dir, const fr_command *command) {
-    char path[PATH_MAX], part[PATH_MAX + 8];
+// DIR/forerun-NAME.1.
+static fr_status save_page(const char *dir, const fr_command *command, fr_error *err) {
+    char path[PATH_MAX], *text = NULL;
+    size_t bytes = 0;
     const int n = snprintf(path, sizeof path, "%s/forerun%s%s.1", dir, command ? "-" : "",
                            command ? command->name : "");
-    if (n < 0 || n >= (int)sizeof path) return fr_cmd_usage("man", "--dir: too long a path");
-    snprintf(part, sizeof part, "%s.part", path);
-    errno = 0;
-    FILE *f = fopen(part, "w");
-    if (f) {
-        write_page(command, f);
-        const bool bad = ferror(f);
-        if (!(fclose(f) || bad) && !rename(part, path)) return FR_EXIT_DONE;
-        const int why = errno;
-        unlink(part);
-        errno = why;
-    }
-    fprintf(stderr, "forerun: %s: %s\n", path, strerror(errno ? errno : EIO));
-    return FR_EXIT_FAILED;
+    if (n < 0 || n >= (int)sizeof path) return fr_fail(err, FR_EARG, "--dir: too long a path");
+    FILE *f = open_memstream(&text, &bytes);
+    if (f) write_page(command, f);
+    const fr_status st = f && !fclose(f) ? fr_save(path, text, bytes, err)
+                                         : fr_fail(err, FR_ENOMEM, "%s: no memory", path);
+    free(text);
+    return st;
 }
 
 static int run_man(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -44,10 +38,11 @@ static int run_man(const fr_cmd_args *args, const fr_parsed *parsed) {
         write_page(command, stdout);
         return FR_EXIT_DONE;
     }
-    int code = save_page(args->man_dir, NULL);
-    for (const fr_command *const *c = fr_cmd_program.commands; *c && !code; c++)
-        if (!(*c)->hidden) code = save_page(args->man_dir, *c);
-    return code;
+    fr_error err = {0};
+    fr_status st = save_page(args->man_dir, NULL, &err);
+    for (const fr_command *const *c = fr_cmd_program.commands; *c && !st; c++)
+        if (!(*c)->hidden) st = save_page(args->man_dir, *c, &err);
+    return st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
 }
 
 static int run_completion(const fr_cmd_args *args, const fr_parsed *parsed) {

@@ -1,4 +1,5 @@
 #include "draft/spec.h"
+#include "base/file_id.h"
 #include "draft/registry.h"
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,15 @@ static bool stands_alone(const fr_spec_part *p) {
     return !strcmp(fr_drafter_info_at(p->drafter)->name, "none");
 }
 
+// Files by what they are: one pack may be given by two paths.
+static bool same_driver(const char *a, const char *b) {
+    fr_spec_part x, y;
+    fr_error unsaid;
+    if (!strcmp(a, b)) return true;
+    return *a && *b && !parse_named(&x, &a, &unsaid) && !parse_named(&y, &b, &unsaid) &&
+           x.drafter == y.drafter && fr_same_file(x.file, y.file);
+}
+
 static fr_status check_together(const fr_spec *s, fr_error *err) {
     for (int i = 0; i < s->n && s->n > 1; i++) {
         const char *name = fr_drafter_info_at(s->part[i].drafter)->name;
@@ -91,8 +101,8 @@ static fr_status check_together(const fr_spec *s, fr_error *err) {
             return fr_fail(err, FR_EARG, "drafter none: stands alone, nothing can be joined to it");
         for (int k = 0; k < i; k++)
             if (s->part[k].drafter == s->part[i].drafter &&
-                !strcmp(s->part[k].file, s->part[i].file) &&
-                !strcmp(s->part[k].driver, s->part[i].driver))
+                fr_same_file(s->part[k].file, s->part[i].file) &&
+                same_driver(s->part[k].driver, s->part[i].driver))
                 return fr_fail(err, FR_EARG, "drafter %s: given twice", name);
     }
     return FR_OK;

@@ -2,12 +2,9 @@
 #define _GNU_SOURCE
 #include "base/save.h"
 #include "gguf/writer_internal.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensor data is written as it lies in memory");
@@ -132,45 +129,14 @@ static fr_status check(const fr_gguf_writer *w, fr_error *err) {
     return st;
 }
 
-// A new file beside `path`; `temporary` has room for its name. Not mkstemp: that one hides the file
-// from other users, whatever the umask says.
-static fr_status create_beside(const char *path, char *temporary, size_t room, int *fd,
-                               fr_error *err) {
-    for (int i = 0; i < 1000; i++) {
-        snprintf(temporary, room, "%s.tmp-%ld-%d", path, (long)getpid(), i);
-        *fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (*fd >= 0) return FR_OK;
-        if (errno != EEXIST) break;
-    }
-    return fr_fail(err, FR_EIO, "%s: creating: %m", temporary);
-}
-
-static fr_status write_and_rename(const fr_gguf_writer *w, const char *path, const char *temporary,
-                                  int fd, fr_error *err) {
-    sink s = {.fd = fd, .path = path, .err = err};
-    fr_status st = put_all(w, &s);
-    if (!st && fsync(fd)) st = fr_fail(err, FR_EIO, "%s: writing: %m", path);
-    if (close(fd) && !st) st = fr_fail(err, FR_EIO, "%s: writing: %m", path);
-    if (!st && rename(temporary, path))
-        st = fr_fail(err, FR_EIO, "%s: renaming %s to it: %m", path, temporary);
-    return st;
-}
-
 fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *err) {
-    int fd;
+    fr_saving saving;
     fr_status st = check(w, err);
+    if (!st) st = fr_save_begin(&saving, path, err);
     if (st) return st;
-    const size_t room = strlen(path) + 64;
-    char *temporary = fr_alloc_zero(room);
-    if (!temporary) return fr_fail(err, FR_ENOMEM, "%s: no memory to write it", path);
-    if (!(st = create_beside(path, temporary, room, &fd, err))) {
-        st = write_and_rename(w, path, temporary, fd, err);
-        if (st)
-            (void)unlink(temporary);
-        else
-            fr_sync_folder(path);
-    }
-    fr_free(temporary);
+    sink s = {.fd = saving.fd, .path = path, .err = err};
+    if (!(st = put_all(w, &s))) return fr_save_finish(&saving, err);
+    fr_save_drop(&saving);
     return st;
 }
 

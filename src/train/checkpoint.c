@@ -2,11 +2,7 @@
 #include "base/save.h"
 #include "gguf/hash.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 // The head of a file, little endian as all of it; sections follow in the order named here, each
 // filled with zeros to a multiple of 64 bytes, then the XXH64 of everything before it.
@@ -59,25 +55,18 @@ static bool put_all(sink *s, const fr_checkpoint *c) {
     for (int i = 0; i < c->n_blocks; i++)
         ok = ok && put(s, c->block[i], c->n_floats * sizeof(float));
     const uint64_t sum = fr_hash_value(&s->hash);
-    return ok && fr_write_all(s->fd, &sum, sizeof sum) && !fsync(s->fd);
+    return ok && fr_write_all(s->fd, &sum, sizeof sum);
 }
 
 fr_status fr_checkpoint_write(const fr_checkpoint *c, const char *path, fr_error *err) {
-    char part[PATH_MAX];
-    const int n = snprintf(part, sizeof part, "%s.part", path);
-    if (n < 0 || n >= (int)sizeof part)
-        return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
-    sink s = {.fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (s.fd < 0) return fr_fail(err, FR_EIO, "%s: %s", part, strerror(errno));
-    int why = put_all(&s, c) ? 0 : errno;
-    if (close(s.fd) && !why) why = errno;
-    if (!why && rename(part, path)) why = errno;
-    if (why) {
-        unlink(part);
-        return fr_fail(err, FR_EIO, "%s: %s", path, strerror(why));
-    }
-    fr_sync_folder(path);
-    return FR_OK;
+    fr_saving saving;
+    const fr_status st = fr_save_begin(&saving, path, err);
+    if (st) return st;
+    sink s = {.fd = saving.fd};
+    if (put_all(&s, c)) return fr_save_finish(&saving, err);
+    const int why = errno;
+    fr_save_drop(&saving);
+    return fr_fail(err, FR_EIO, "%s: %s", path, strerror(why));
 }
 
 // ---------------------------------------------------------------- reading

@@ -19,7 +19,7 @@ typedef struct fr_checkpoint { // everything is borrowed: from a mapping when re
     const float *block[FR_CHECKPOINT_BLOCKS];
 } fr_checkpoint;
 
-// FR_EIO; nothing is left half-written but PATH.part, which the next write replaces.
+// FR_EIO; then the old file stays as it was. (base/save.h)
 fr_status fr_checkpoint_write(const fr_checkpoint *c, const char *path, fr_error *err);
 size_t fr_checkpoint_bytes(const fr_checkpoint *c); // of the file
 

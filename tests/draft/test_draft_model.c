@@ -529,6 +529,8 @@ static void a_spec_is_checked_before_anything_is_loaded(void **state) {
         {"none+prompt-lookup", "stands alone"},
         {"prompt-lookup+prompt-lookup", "given twice"},
         {"draft-model:a+draft-model:a", "given twice"},
+        {"eagle:a+eagle:./a", "given twice"},
+        {"draft-model:a@ppd:b+draft-model:.//a@ppd:./b", "given twice"},
         {"medusa:a@prompt-lookup", "no model of its own"},
         {"prompt-lookup@ppd", "no model of its own"},
         {"draft-model:a@none", "expected one drafter"},
@@ -541,6 +543,7 @@ static void a_spec_is_checked_before_anything_is_loaded(void **state) {
                                         "draft-model:me@home/x:y.gguf",
                                         "draft-model:a@nobody",
                                         "draft-model:a@ppd:b+prompt-lookup",
+                                        "draft-model:a@ppd:b+draft-model:a@ppd:c",
                                         "draft-model:a+b+prompt-lookup",
                                         "prompt-lookup+draft-model:a+draft-model:b"};
     fr_error err;

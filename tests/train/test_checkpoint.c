@@ -97,7 +97,8 @@ static void a_file_that_cannot_be_written_leaves_the_old_one(void **state) {
     fr_error err;
     char folder[80];
     write_one(blocks);
-    snprintf(folder, sizeof folder, "%s.part", path); // where the new one would be written
+    // Where the new one would be written.
+    snprintf(folder, sizeof folder, "%s.%ld.part", path, (long)getpid());
     assert_int_equal(mkdir(folder, 0777), 0);
     const fr_checkpoint next = make(blocks);
     assert_int_equal(fr_checkpoint_write(&next, path, &err), FR_EIO);

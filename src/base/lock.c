@@ -1,0 +1,82 @@
+#include "base/lock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_MOST = 32 }; // "forerun 12345\n"
+
+// PATH.lock beside the file itself, so that all its names lead to one lock.
+static fr_status name_lock(char file[PATH_MAX], const char *path, fr_error *err) {
+    char *real = realpath(path, NULL);
+    const char *name = real ? real : path;
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    const int bytes = snprintf(file, PATH_MAX, "%.*s.lock", (int)n, name);
+    free(real);
+    return n < PATH_MAX && bytes > 0 && bytes < PATH_MAX
+               ? FR_OK
+               : fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
+}
+
+// Whose lock a file is; 0: empty, -1: no lock of ours.
+static long read_owner(int fd) {
+    char text[TEXT_MOST + 1] = "", *end = text;
+    const ssize_t n = pread(fd, text, TEXT_MOST, 0);
+    if (n == 0) return 0;
+    if (n < 0 || strncmp(text, "forerun ", 8) != 0) return -1;
+    const long pid = strtol(text + 8, &end, 10);
+    return pid > 0 && !strcmp(end, "\n") ? pid : -1;
+}
+
+static fr_status tell_owner(const char *path, long pid, fr_error *err) {
+    if (!pid) return fr_fail(err, FR_EIO, "%s: another process is writing it", path);
+    return fr_fail(err, FR_EIO, "%s: process %ld is writing it", path, pid);
+}
+
+// *again: its last owner removed the file meanwhile.
+static fr_status try_lock(fr_lock *l, const char *path, bool *again, fr_error *err) {
+    struct stat s;
+    char text[TEXT_MOST];
+    *again = false;
+    l->fd = open(l->file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (l->fd < 0) return fr_fail(err, FR_EIO, "%s: %s", l->file, strerror(errno));
+    const bool taken = flock(l->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    const long owner = read_owner(l->fd);
+    if (owner < 0)
+        return fr_fail(err, FR_EIO, "%s: expected the lock of %s, found another file", l->file,
+                       path);
+    if (taken) return tell_owner(path, owner, err);
+    *again = fstat(l->fd, &s) || !s.st_nlink;
+    if (*again) return FR_OK;
+    const int n = snprintf(text, sizeof text, "forerun %ld\n", (long)getpid());
+    if (ftruncate(l->fd, 0) || pwrite(l->fd, text, (size_t)n, 0) != n)
+        return fr_fail(err, FR_EIO, "%s: %s", l->file, strerror(errno));
+    return FR_OK;
+}
+
+fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err) {
+    bool again;
+    l->held = false;
+    fr_status st = name_lock(l->file, path, err);
+    if (st) return st;
+    do {
+        st = try_lock(l, path, &again, err);
+        if ((st || again) && l->fd >= 0) close(l->fd);
+    } while (!st && again);
+    l->held = !st;
+    return st;
+}
+
+// Removed before it is given up: nobody else can have taken it by then.
+void fr_lock_drop(fr_lock *l) {
+    if (!l->held) return;
+    (void)unlink(l->file);
+    close(l->fd);
+    l->held = false;
+}

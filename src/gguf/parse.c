@@ -258,6 +258,36 @@ static fr_status place_tensors(cursor *c) {
     return FR_OK;
 }
 
+static int compare_places(const void *a, const void *b) {
+    const fr_gguf_tensor *const *x = a, *const *y = b;
+    const uintptr_t i = (uintptr_t)(*x)->data, j = (uintptr_t)(*y)->data;
+    return (i > j) - (i < j);
+}
+
+// No byte belongs to two tensors: where a damaged offset points into another's data, the shapes of
+// both are still right and nothing else would tell.
+static fr_status check_overlaps(cursor *c) {
+    const fr_gguf *g = c->g;
+    const fr_gguf_tensor **by_place = fr_alloc_array(g->n_tensors, sizeof *by_place);
+    if (!by_place) return no_memory(c, "tensor table");
+    for (size_t i = 0; i < g->n_tensors; i++)
+        by_place[i] = &g->tensors[i];
+    qsort(by_place, g->n_tensors, sizeof *by_place, compare_places);
+    fr_status st = FR_OK;
+    for (size_t i = 1; i < g->n_tensors && !st; i++) {
+        const fr_gguf_tensor *a = by_place[i - 1], *b = by_place[i];
+        const size_t end = (size_t)((const uint8_t *)a->data - g->data) + a->bytes;
+        const size_t begin = (size_t)((const uint8_t *)b->data - g->data);
+        if (begin < end)
+            st = fr_fail(c->err, FR_EDATA,
+                         "%s: %s and %s overlap: the first has bytes %zu to %zu of the file, so "
+                         "the second was expected at %zu or later, found at %zu",
+                         g->path, a->name, b->name, end - a->bytes, end - 1, end, begin);
+    }
+    fr_free(by_place);
+    return st;
+}
+
 static fr_status parse_tensors(cursor *c, uint64_t count) {
     fr_gguf *g = c->g;
     if (count > left(c) / MIN_TENSOR)
@@ -329,5 +359,6 @@ fr_status fr_gguf_parse(fr_gguf *g, fr_error *err) {
     if ((st = take_u64(&c, "the number of metadata entries", &n_kvs))) return st;
     if ((st = parse_kvs(&c, n_kvs)) || (st = parse_alignment(&c))) return st;
     if ((st = parse_tensors(&c, n_tensors))) return st;
-    return fr_gguf_index_tensors(g, err);
+    if ((st = fr_gguf_index_tensors(g, err)) || !n_tensors) return st;
+    return check_overlaps(&c);
 }

@@ -331,10 +331,42 @@ static void reader_says_what_is_wrong_in_a_tensor(void **state) {
     header(&b, 3, 2, 0), tensor(&b, "t", 0, 1, 1, 0), tensor(&b, "t", 0, 1, 1, 0), pad(&b, 32),
         u64(&b, 0);
     refuse(&b, FR_EDATA, "the tensor t stands twice");
-    // Two names for the same bytes are allowed.
-    header(&b, 3, 2, 0), tensor(&b, "t", 0, 1, 1, 0), tensor(&b, "u", 0, 1, 1, 0), pad(&b, 32),
-        u64(&b, 0);
+}
+
+// Three tensors of 64, 32 and 40 bytes; the data begins at byte 160 and ends at 320.
+static void three(bytes *b, uint64_t first, uint64_t second, uint64_t third) {
+    header(b, 3, 3, 0);
+    tensor(b, "big", FR_TYPE_F32, 16, 1, first);
+    tensor(b, "mid", FR_TYPE_F32, 8, 1, second);
+    tensor(b, "odd", FR_TYPE_F32, 10, 1, third);
+    pad(b, 32);
+    assert_int_equal(b->n, 160);
+    for (int i = 0; i < 160 / 8; i++)
+        u64(b, 0);
+}
+
+// A flipped bit of an offset leaves every shape right and the text wrong.
+static void reader_refuses_tensors_that_overlap(void **state) {
+    (void)state;
+    bytes b;
+    three(&b, 0, 64, 96);
     fr_gguf_close(opened(&b));
+    three(&b, 96, 64, 0); // in any order, and with room between them
+    fr_gguf_close(opened(&b));
+    three(&b, 0, 32, 96);
+    refuse(&b, FR_EDATA,
+           "sample: big and mid overlap: the first has bytes 160 to 223 of the file, so the second "
+           "was expected at 224 or later, found at 192");
+    three(&b, 32, 0, 64);
+    refuse(&b, FR_EDATA,
+           "big and odd overlap: the first has bytes 192 to 255 of the file, so the "
+           "second was expected at 256 or later, found at 224");
+    three(&b, 0, 64, 64);
+    refuse(&b, FR_EDATA, "overlap: the first has bytes 224 to 2");
+    three(&b, 0, 128, 96); // the rest of an odd size's block is nobody's, its last byte is
+    refuse(&b, FR_EDATA,
+           "odd and mid overlap: the first has bytes 256 to 295 of the file, so the "
+           "second was expected at 296 or later, found at 288");
 }
 
 static void reader_refuses_every_cut(void **state) {
@@ -439,6 +471,7 @@ int main(void) {
         cmocka_unit_test(reader_says_what_is_wrong_in_the_header),
         cmocka_unit_test(reader_says_what_is_wrong_in_an_entry),
         cmocka_unit_test(reader_says_what_is_wrong_in_a_tensor),
+        cmocka_unit_test(reader_refuses_tensors_that_overlap),
         cmocka_unit_test(reader_refuses_every_cut),
         cmocka_unit_test(reader_stands_every_byte_changed),
         cmocka_unit_test(reader_opens_only_regular_files),

@@ -77,13 +77,25 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
 fi
 echo "install-packages: installing $missing" >&2
-root_apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y "$@" </dev/null; }
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
+
+# Another apt, as of a machine's own updates, is waited for, 300 s at most: apt-get itself waits for
+# one lock of the three that it takes.
+waited=0
+root_apt() {
+    while ! $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq -y "$@" \
+        </dev/null >"$log" 2>&1; do
+        grep -q 'Could not get lock' "$log" && [ $waited -lt 300 ] || return 1
+        [ $waited -gt 0 ] || echo "install-packages: waiting for another apt to end" >&2
+        sleep 5
+        waited=$((waited + 5))
+    done
+}
 # Fresh machines have no package lists; an update that fails may still leave lists that do.
-root_apt update >"$log" 2>&1 || cat "$log" >&2
+root_apt update || cat "$log" >&2
 # shellcheck disable=SC2086 # a list of words
-if ! root_apt install --no-install-recommends $missing >"$log" 2>&1; then
+if ! root_apt install --no-install-recommends $missing; then
     tail -n 20 "$log" >&2
     echo "install-packages: apt-get could not install them; the line was: $line" >&2
     exit 1

@@ -87,8 +87,11 @@ bool fr_cmd_progress(void *user, const char *what, uint64_t done,
                      uint64_t total); // user: fr_progress
 
 // ---------------------------------------------------------------- signal.c
-void fr_cmd_catch_interrupts(
-    void); // Ctrl-C from now on sets the flag; a second one ends the program
+// First of all in main: descriptors 0 to 2 that are closed become /dev/null.
+void fr_cmd_open_standard(void);
+// Ctrl-C from now on sets the flag; a second one ends the program at once, and takes away what is
+// half written. Writes beyond a limit of file sizes fail with EFBIG, into a closed pipe with EPIPE.
+void fr_cmd_catch_interrupts(void);
 void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them ends the program
 bool fr_cmd_interrupted(void);
 

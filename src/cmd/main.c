@@ -67,6 +67,7 @@ static bool asks_for_help(const char *word) {
 }
 
 int main(int argc, char **argv) {
+    fr_cmd_open_standard();
     fr_cmd_catch_interrupts();
     int code = FR_EXIT_DONE;
     char *about_command[] = {argv[0], argc > 2 ? argv[2] : NULL, "--help"};

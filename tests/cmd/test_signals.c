@@ -1,0 +1,168 @@
+// What the program is started with and what is sent to it: closed descriptors, files that may not
+// grow, a signal after a signal.
+#define _GNU_SOURCE
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static char folder[64], model[96], line[2048];
+
+static void write_file(const char *name, const char *content) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(content, f);
+    fclose(f);
+}
+
+// The whole of a file, which is short.
+static const char *read_file(const char *name, char *to, size_t room) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "r");
+    if (!f) fail_msg("%s: %s", path, strerror(errno));
+    to[fread(to, 1, room - 1, f)] = 0;
+    fclose(f);
+    return to;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    snprintf(folder, sizeof folder, "signals_XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(model, sizeof model, "%s/tiny.gguf", folder);
+    write_file("prompts.jsonl", "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]"
+                                "}\n{\"id\":\"c\",\"messages\":[{\"role\":\"user\",\"content\":"
+                                "\"the\"}]}\n");
+    return fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 1 << 17}, model, &err);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "rm -rf %s", folder);
+    return system(line);
+}
+
+// Exit code of a line for the shell in which $forerun is the program and $d the folder.
+static int shell(const char *format, ...) {
+    char rest[1024], all[3072];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(rest, sizeof rest, format, args);
+    va_end(args);
+    snprintf(all, sizeof all, "forerun=%s; d=%s; %s", FR_PROGRAM, folder, rest);
+    const int status = system(all);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+// ---------------------------------------------------------------- descriptors
+
+// The answers are the file's alone, whatever was closed when the program began.
+static void nothing_that_is_said_goes_into_a_file(void **state) {
+    static const char *const closed[] = {"2>&-", ">&-", "<&-", "<&- >&- 2>&-"};
+    static const char *const order = "$forerun distill -m $d/tiny.gguf -t 1 --prompts "
+                                     "$d/prompts.jsonl -n 8 -c 200 -o $d/";
+    static char open[8192], other[8192];
+    (void)state;
+    assert_int_equal(shell("%sopen.jsonl </dev/null 2>&1", order), 0);
+    read_file("open.jsonl", open, sizeof open);
+    assert_int_equal(lines_in(open), 2);
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+        assert_int_equal(shell("%s%zu.jsonl %s", order, i, closed[i]), 0);
+        char name[16];
+        snprintf(name, sizeof name, "%zu.jsonl", i);
+        assert_string_equal(read_file(name, other, sizeof other), open);
+    }
+}
+
+static void a_result_without_an_output_is_an_error(void **state) {
+    static char text[1024];
+    (void)state;
+    assert_int_equal(shell("$forerun inspect $d/tiny.gguf >&- 2>$d/said"), 1);
+    assert_non_null(strstr(read_file("said", text, sizeof text), "standard output: Bad file"));
+}
+
+// ---------------------------------------------------------------- limits
+
+static int parts_left(void) {
+    int n = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        n += strstr(e->d_name, ".part") != NULL;
+    closedir(dir);
+    return n;
+}
+
+static void a_file_that_may_not_grow_is_an_error(void **state) {
+    static char text[1024];
+    (void)state;
+    snprintf(line, sizeof line, "%s/long.txt", folder);
+    FILE *f = fopen(line, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 4000; i++)
+        fprintf(f, "%d the ", i);
+    fclose(f);
+    assert_int_equal(shell("ulimit -f 8; $forerun datastore -m $d/tiny.gguf --data $d/long.txt -o "
+                           "$d/long.frd 2>$d/said"),
+                     1);
+    assert_non_null(strstr(read_file("said", text, sizeof text), "long.frd: File too large"));
+    assert_int_equal(parts_left(), 0);
+}
+
+// ---------------------------------------------------------------- signals
+
+static bool is_there(const char *path) {
+    return !access(path, F_OK);
+}
+
+// Both signals wait when the process goes on, so the second comes before the first was looked at.
+static void a_second_signal_takes_away_what_is_half_written(void **state) {
+    char part[128], other[128];
+    int status;
+    (void)state;
+    const pid_t child = fork();
+    if (!child) {
+        // As if the program were writing two files of its own, and reading somebody else's.
+        snprintf(part, sizeof part, "%s/half.%ld.part", folder, (long)getpid());
+        snprintf(other, sizeof other, "%s/other.1.part", folder);
+        if (open(part, O_WRONLY | O_CREAT, 0666) < 0 || open(other, O_RDWR | O_CREAT, 0666) < 0)
+            _exit(126);
+        if (dup2(open("/dev/null", O_RDWR), 1) < 0) _exit(126);
+        execl(FR_PROGRAM, "forerun", "run", "-m", model, "-p", "x", "-n", "-1", "--ignore-eos",
+              "-q", (char *)NULL);
+        _exit(127);
+    }
+    let_run(child, 300);
+    snprintf(part, sizeof part, "%s/half.%ld.part", folder, (long)child);
+    snprintf(other, sizeof other, "%s/other.1.part", folder);
+    assert_true(is_there(part) && is_there(other));
+    kill(child, SIGSTOP);
+    kill(child, SIGINT);
+    kill(child, SIGTERM);
+    kill(child, SIGCONT);
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
+    assert_false(is_there(part));
+    assert_true(is_there(other));
+    unlink(other);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_that_is_said_goes_into_a_file),
+        cmocka_unit_test(a_result_without_an_output_is_an_error),
+        cmocka_unit_test(a_file_that_may_not_grow_is_an_error),
+        cmocka_unit_test(a_second_signal_takes_away_what_is_half_written)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

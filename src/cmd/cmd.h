@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/option.h"
 #include "base/progress.h"
+#include "kern/kern.h"
 #include <jansson.h>
 
 enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
@@ -56,6 +57,7 @@ extern const fr_option_group fr_cmd_output_options;  // --json --quiet
 extern const fr_option_group fr_cmd_quiet_options;   // --quiet
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
 const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16" or "q8_0"
+fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it
 
 // ---------------------------------------------------------------- report.c
 // Prints `forerun: SENTENCE` to stderr and returns the exit code that belongs to the error.

@@ -35,6 +35,7 @@ typedef struct distill {
     double started, synced;
     fr_progress bar;
     fr_lanes *engine_lanes;
+    fr_lanes_size size;
     fr_distill_stats *stats;
     fr_status status; // of a callback
     fr_error *err;
@@ -161,7 +162,7 @@ static bool next_text(void *user, int lane, fr_lane_text *text) {
         fr_talk_drop(&t->talk, 0);
         t->ids.n = 0;
         if (fail(d, t->job->given ? start_given(d, t, text) : start_own(d, t, text))) return false;
-        if (text->n > 1 && text->n + text->n_predict <= d->plan->most) return true;
+        if (text->n > 1 && text->n + text->n_predict <= d->size.n_ctx) return true;
         d->stats->too_long++;
     }
     return false;
@@ -196,17 +197,13 @@ static fr_status sync_all(distill *d) {
     return d->writer ? fr_shard_writer_flush(d->writer, d->err) : FR_OK;
 }
 
-// The answer as `run` prints it: without control tokens.
+// The answer as `run` prints it.
 static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_prompt) {
-    fr_buffer bytes = {0};
-    fr_status st = FR_OK;
-    t->ids.n = 0;
-    for (int i = n_prompt; i <= s->n && !st; i++)
-        if (!fr_token_is_control(d->text.tokenizer, s->ids[i]))
-            st = fr_ids_push(&t->ids, s->ids[i], d->err);
-    if (!st) st = fr_tokenizer_decode(d->text.tokenizer, t->ids.data, t->ids.n, &bytes, d->err);
-    if (!st) st = fr_talk_add(&t->talk, "assistant", bytes.data ? bytes.data : "", bytes.n, d->err);
-    fr_buffer_free(&bytes);
+    fr_buffer text = {0};
+    fr_status st = fr_tokenizer_answer(d->text.tokenizer, s->ids + n_prompt,
+                                       (size_t)(s->n + 1 - n_prompt), &text, d->err);
+    if (!st) st = fr_talk_add(&t->talk, "assistant", text.data ? text.data : "", text.n, d->err);
+    fr_buffer_free(&text);
     return st;
 }
 
@@ -217,7 +214,7 @@ static bool go_on(distill *d, lane_talk *t, const fr_sample *s, fr_lane_text *mo
     if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
     const int n = t->talk.n;
     if (fail(d, open_turn(d, t, more))) return false;
-    if (more->n + more->n_predict <= d->plan->most) return true;
+    if (more->n + more->n_predict <= d->size.n_ctx) return true;
     fr_talk_drop(&t->talk, n);
     return false;
 }
@@ -284,7 +281,7 @@ static fr_shard_format format_of(const distill *d) {
 static void tell_plan(const distill *d, const fr_shard_format *f) {
     const fr_distill_plan *p = d->plan;
     if (d->args->quiet) return;
-    const double memory = (double)fr_lanes_bytes(&d->engine->model, f, p->width, p->most) +
+    const double memory = (double)fr_lanes_bytes(&d->engine->model, f, &d->size) +
                           (p->capture ? 128e6 : 0); // and a shard that is being collected
     fprintf(
         stderr,
@@ -299,6 +296,14 @@ static void tell_plan(const distill *d, const fr_shard_format *f) {
 static fr_status open_all(distill *d, fr_error *err) {
     const fr_distill_plan *p = d->plan;
     const fr_shard_format f = format_of(d);
+    const int most = d->engine->model.config.n_ctx_train;
+    d->size = (fr_lanes_size){.n_lanes = p->width,
+                              .n_ctx = p->most < most ? p->most : most,
+                              .kv_type = fr_cmd_kv_kind(d->args)};
+    if (d->size.n_ctx <= p->n_predict)
+        return fr_fail(err, FR_EARG,
+                       "n-predict: expected less than the %d tokens of a whole text, found %d",
+                       d->size.n_ctx, p->n_predict);
     fr_cmd_text_lend(&d->text, d->engine);
     fr_status st = fr_cmd_text_template(&d->text, d->args->chat_template, err);
     if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
@@ -314,8 +319,8 @@ static fr_status open_all(distill *d, fr_error *err) {
     if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
-    return fr_lanes_open(&d->engine_lanes, &d->engine->model, d->engine->tokenizer, &f, p->width,
-                         p->most, err);
+    return fr_lanes_open(&d->engine_lanes, &d->engine->model, d->engine->tokenizer, &f, &d->size,
+                         err);
 }
 
 static void close_all(distill *d) {

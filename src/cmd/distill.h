@@ -19,7 +19,8 @@ typedef struct fr_distill_plan {
     int width;      // texts at once
     int n_predict;  // most tokens of an answer
     int turns;      // most of the user's turns of a conversation
-    int most;       // tokens of a whole text; longer ones are left out
+    int most;       // tokens of a whole text, and never more than the model's context; longer
+                    // ones are left out
     double sampled; // share of OWN answers drawn at random; the others are greedy
     double temp;    // of those
     uint64_t seed;

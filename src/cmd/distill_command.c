@@ -55,6 +55,7 @@ static int run(const char *command, const fr_cmd_args *args, fr_distill_plan *pl
         fr_engine_close(engine);
         return fr_cmd_usage(command, "%s", err.text);
     }
+    if (!st && args->ctx) st = fr_config_check_context(&engine->model.config, args->ctx, &err);
     if (!st) st = fr_distill_run(engine, args, plan, &stats, &err);
     fr_engine_close(engine);
     const int code = !st || st == FR_EINTR ? print(args, plan, &stats) : FR_EXIT_DONE;
@@ -119,7 +120,7 @@ static const fr_option distill_options[] = {
     {"capture",   0,   FR_OPT_FILE,  AT(capture),   "DIR", NULL, NULL, "keep what the model computes for them, for 'train'", 0, 0, NULL},
     TAPS,
     {"n-predict", 'n', FR_OPT_INT,   AT(n_predict), "N", "256", NULL, "tokens of an answer at most", 1, 1 << 20, NULL},
-    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict", "tokens of a text at most; longer ones are left out", 2, 1 << 20, NULL},
+    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH,
     {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are drawn at random; the others are greedy", 0, 1, NULL},
     {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, 100, NULL},
@@ -129,7 +130,7 @@ static const fr_option capture_options[] = {
     {"data",      0,   FR_OPT_FILE,  AT(data),      "FILE,...", NULL, NULL, "conversations with their answers: JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
     {"output",    'o', FR_OPT_FILE,  AT(output),    "DIR", NULL, NULL, "the folder of shards; what it holds already is not computed again", 0, 0, NULL},
     TAPS,
-    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", "1024", NULL, "tokens of a text at most; longer ones are left out", 2, 1 << 20, NULL},
+    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH, TEMPLATE, {.name = NULL}};
 // clang-format on
 static const fr_option_group distill_group = {"What is asked", distill_options};
@@ -138,12 +139,14 @@ static const fr_option_group capture_group = {"What is read", capture_options};
 const fr_cmd fr_cmd_distill = {
     {.name = "distill",
      .summary = "have a model answer many prompts at once, as training text of its own",
-     .about = "Answers the user's turns of many conversations in shared passes, which on one "
-              "machine gives several times the tokens of answering them one after the other. "
-              "Greedy answers are the bytes that 'run' gives.\n\n"
-              "Answers stream to a file, and with --capture what the model computed for them goes "
-              "to a folder of shards that 'train' reads. Both can be gone on with after an "
-              "interruption: the same line again does the rest.",
+     .about =
+         "Answers the user's turns of many conversations in shared passes, which on one "
+         "machine gives several times the tokens of answering them one after the other. "
+         "Answers are the bytes that 'run' gives, greedy ones and drawn ones, whose seed follows "
+         "from the conversation's id.\n\n"
+         "Answers stream to a file, and with --capture what the model computed for them goes "
+         "to a folder of shards that 'train' reads. Both can be gone on with after an "
+         "interruption: the same line again does the rest.",
      .example = "forerun distill -m models/smollm2-135m.gguf --prompts prompts.jsonl -o "
                 "answers.jsonl --capture states",
      .groups = {&distill_group, &fr_cmd_engine_options, &fr_cmd_output_options}},

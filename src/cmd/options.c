@@ -67,3 +67,7 @@ const char *fr_cmd_isa(const fr_cmd_args *args) {
 const char *fr_cmd_kv_type(const fr_cmd_args *args) {
     return args->kv_type ? "q8_0" : "f16";
 }
+
+fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args) {
+    return args->kv_type ? FR_KV_Q8_0 : FR_KV_F16;
+}

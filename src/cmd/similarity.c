@@ -44,7 +44,8 @@ static fr_status open_rider(job *j, const fr_cmd_args *args, fr_error *err) {
                        "--drafter: expected one whose guesses ride in the pass, ppd or "
                        "hidden-transfer, found %s",
                        used);
-    return fr_similarity_open(&j->similarity, m, (fr_attached *)(void *)j->drafter, err);
+    return fr_similarity_open(&j->similarity, m, (fr_attached *)(void *)j->drafter,
+                              fr_cmd_kv_kind(args), err);
 }
 
 static fr_status measure(job *j, const fr_cmd_args *args, fr_error *err) {

@@ -6,7 +6,7 @@
 enum { CHUNK = 64 };
 
 fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *rider,
-                             fr_error *err) {
+                             fr_kv_type kv_type, fr_error *err) {
     const int layers = m->config.n_layer;
     *s = (fr_similarity){.model = m, .rider = rider, .layers = layers, .steps = rider->steps};
     const fr_forward_limits limits = {.max_rows = CHUNK + FR_RIDER_STEPS * FR_PACK_ENSEMBLE,
@@ -17,7 +17,7 @@ fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attac
     fr_status st;
     for (int l = 0; l <= layers; l++)
         s->taps[l] = l;
-    if ((st = fr_kv_open(&s->kv, &m->config, FR_SIMILARITY_TEXT, FR_KV_F16, err))) goto fail;
+    if ((st = fr_kv_open(&s->kv, &m->config, FR_SIMILARITY_TEXT, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&s->forward, m, &limits, err))) goto fail;
     s->real = fr_alloc_array(FR_SIMILARITY_TEXT, row);
     s->rides = fr_alloc_zero(sizeof *s->rides * (size_t)s->steps);

@@ -23,9 +23,9 @@ typedef struct fr_similarity {
     int taps[FR_MAX_LAYERS + 1];
 } fr_similarity;
 
-// `rider` is a drafter whose guesses ride (attached.h). FR_ENOMEM.
+// `rider` is a drafter whose guesses ride (attached.h). FR_ENOMEM; FR_EUNSUP as fr_kv_open.
 fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *rider,
-                             fr_error *err);
+                             fr_kv_type kv_type, fr_error *err);
 void fr_similarity_close(fr_similarity *s); // a zeroed one is fine
 
 // A text ids[0..n), of which the target wrote ids[first..n). Looks at every `every`-th row whose

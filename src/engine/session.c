@@ -65,13 +65,11 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
                           fr_error *err) {
     static const fr_session_options defaults = {0};
     const fr_session_options *o = options ? options : &defaults;
-    int train = e->model.config.n_ctx_train, n_ctx = o->n_ctx ? o->n_ctx : train;
+    const int n_ctx = o->n_ctx ? o->n_ctx : e->model.config.n_ctx_train;
     fr_tree_size size;
     fr_status st;
     *out = NULL;
-    if (n_ctx < 1 || n_ctx > train)
-        return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
-                       train, n_ctx);
+    if ((st = fr_config_check_context(&e->model.config, n_ctx, err))) return st;
     if ((st = fr_tree_size_read(&size, o->tree, err))) return st;
     fr_acceptance accept;
     if ((st = fr_acceptance_read(&accept, o->accept, err))) return st;
@@ -160,9 +158,9 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
         r->stats.finish = FR_FINISH_STOP;
         return false;
     }
-    size_t n = 0, passed = 0;
-    const char *bytes = fr_token_is_control(t, token) ? "" : fr_token_bytes(t, token, &n);
-    bool stopped = bytes && n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
+    size_t n, passed = 0;
+    const char *bytes = fr_token_shown(t, token, &n);
+    bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
     size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
     bool go_on = clean ? deliver_text(g, clean) : keep_going((void *)(uintptr_t)g->request);
     if (stopped)

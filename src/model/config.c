@@ -170,6 +170,12 @@ static fr_status read_vocab(fr_config *c, const fr_gguf *g, fr_error *err) {
     return FR_OK;
 }
 
+fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err) {
+    if (n_ctx >= 1 && n_ctx <= c->n_ctx_train) return FR_OK;
+    return fr_fail(err, FR_EARG, "ctx-size: expected 1 to %d, the model's context, found %d",
+                   c->n_ctx_train, n_ctx);
+}
+
 fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
     *c = (fr_config){0};
     fr_status st = read_name(c, g, err);

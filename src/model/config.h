@@ -53,6 +53,9 @@ typedef struct fr_config {
 // model.
 fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err);
 
+// Whether a context may hold n_ctx tokens: FR_EARG below 1 or above what the model has.
+fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err);
+
 // The window of a layer (0: sees everything).
 static inline int fr_config_window(const fr_config *c, int layer) {
     if (!c->window) return 0;

@@ -312,6 +312,25 @@ fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t 
     return st;
 }
 
+fr_status fr_tokenizer_answer(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
+                              fr_error *err) {
+    fr_buffer raw = {0};
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < n && !st && !fr_token_is_end(t, ids[i]); i++) {
+        size_t bytes;
+        const char *shown = fr_token_shown(t, ids[i], &bytes);
+        st = fr_buffer_add(&raw, shown, bytes, err);
+    }
+    char *clean = st || !raw.n ? NULL : fr_alloc_array(raw.n, 3);
+    if (clean)
+        st = fr_buffer_add(text, clean, fr_utf8_repair(raw.data, raw.n, clean), err);
+    else if (!st && raw.n)
+        st = fr_fail(err, FR_ENOMEM, "text: no memory for a copy of %zu bytes", raw.n);
+    fr_free(clean);
+    fr_buffer_free(&raw);
+    return st;
+}
+
 // ---- asking
 
 static bool in_vocab(const fr_tokenizer *t, int32_t id) {
@@ -321,6 +340,12 @@ static bool in_vocab(const fr_tokenizer *t, int32_t id) {
 const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes) {
     *bytes = in_vocab(t, id) ? fr_vocab_bytes(&t->vocab, id) : 0;
     return in_vocab(t, id) ? fr_vocab_text(&t->vocab, id) : NULL;
+}
+
+const char *fr_token_shown(const fr_tokenizer *t, int32_t id, size_t *bytes) {
+    const char *text = fr_token_is_control(t, id) ? NULL : fr_token_bytes(t, id, bytes);
+    if (!text) *bytes = 0;
+    return text ? text : "";
 }
 
 size_t fr_token_longest(const fr_tokenizer *t) {

@@ -54,10 +54,19 @@ fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t by
 fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err);
 
+// Appends the text of ids that a model generated, as a session hands it out: the bytes of each
+// (fr_token_shown), so that a space in front of the first stays, up to the first token that ends an
+// answer, as whole UTF-8 with U+FFFD for what is none. Ids may lie outside the vocabulary.
+// FR_ENOMEM leaves *text as it was.
+fr_status fr_tokenizer_answer(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
+                              fr_error *err);
+
 // The bytes of one token, control tokens as they are written; *bytes is their number. Lives as long
-// as the tokenizer, NUL-terminated. Outside the vocabulary: NULL and 0. Generated text leaves
-// out tokens that are fr_token_is_control.
+// as the tokenizer, NUL-terminated. Outside the vocabulary: NULL and 0.
 const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes);
+// The bytes that a token adds to generated text: none where it is control, unknown, or one of the
+// rows that pad a model's matrices beyond its vocabulary. Never NULL.
+const char *fr_token_shown(const fr_tokenizer *t, int32_t id, size_t *bytes);
 size_t fr_token_longest(const fr_tokenizer *t); // the most bytes any token has
 fr_token_type fr_token_type_of(const fr_tokenizer *t,
                                int32_t id); // FR_TOKEN_UNUSED outside the vocabulary

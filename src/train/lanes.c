@@ -66,13 +66,13 @@ static fr_forward_limits limits_of(const fr_shard_format *f, int n_lanes, int n_
         .max_rows = rows, .max_logits = rows, .max_taps = f->n_taps, .n_ctx = n_ctx};
 }
 
-size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, int n_lanes, int n_ctx) {
-    const fr_forward_limits limits = limits_of(keep, n_lanes, n_ctx);
-    return arena_bytes(keep, n_lanes, n_ctx) + fr_forward_bytes(m, &limits) +
-           (size_t)n_lanes * fr_kv_bytes(&m->config, n_ctx, FR_KV_F16);
+size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, const fr_lanes_size *size) {
+    const fr_forward_limits limits = limits_of(keep, size->n_lanes, size->n_ctx);
+    return arena_bytes(keep, size->n_lanes, size->n_ctx) + fr_forward_bytes(m, &limits) +
+           (size_t)size->n_lanes * fr_kv_bytes(&m->config, size->n_ctx, size->kv_type);
 }
 
-static fr_status place_lane(fr_lanes *l, lane *at, fr_error *err) {
+static fr_status place_lane(fr_lanes *l, lane *at, fr_kv_type kv_type, fr_error *err) {
     const fr_shard_format *f = &l->keep;
     const size_t rows = (size_t)l->n_ctx, d = (size_t)f->d;
     at->ids = fr_arena_take(&l->arena, (rows + 1) * sizeof *at->ids);
@@ -81,7 +81,7 @@ static fr_status place_lane(fr_lanes *l, lane *at, fr_error *err) {
     at->tap = fr_arena_take(&l->arena, (size_t)f->n_taps * rows * d * 2);
     at->law_id = fr_arena_take(&l->arena, rows * (size_t)f->top * 4);
     at->law_lp = fr_arena_take(&l->arena, rows * (size_t)f->top * 2);
-    return fr_kv_open(&at->kv, &l->m->config, l->n_ctx, FR_KV_F16, err);
+    return fr_kv_open(&at->kv, &l->m->config, l->n_ctx, kv_type, err);
 }
 
 static fr_status open_samplers(fr_lanes *l, fr_error *err) {
@@ -95,7 +95,8 @@ static fr_status open_samplers(fr_lanes *l, fr_error *err) {
 }
 
 fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *tokenizer,
-                        const fr_shard_format *keep, int n_lanes, int n_ctx, fr_error *err) {
+                        const fr_shard_format *keep, const fr_lanes_size *size, fr_error *err) {
+    const int n_lanes = size->n_lanes, n_ctx = size->n_ctx;
     assert(n_lanes > 0 && n_lanes <= FR_LANES_MAX && keep->top <= FR_SHARD_TOP);
     *out = NULL;
     fr_lanes *l = fr_alloc_zero(sizeof *l);
@@ -112,7 +113,7 @@ fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *t
     l->tap_scratch =
         fr_arena_take(&l->arena, (size_t)keep->n_taps * (size_t)n_ctx * (size_t)keep->d * 2);
     for (; l->n_lanes < n_lanes; l->n_lanes++) {
-        if ((st = place_lane(l, &l->lanes[l->n_lanes], err))) goto fail;
+        if ((st = place_lane(l, &l->lanes[l->n_lanes], size->kv_type, err))) goto fail;
         l->kv[l->n_lanes] = &l->lanes[l->n_lanes].kv;
     }
     if ((st = fr_forward_open(&l->forward, m, &limits, err))) goto fail;

@@ -44,12 +44,17 @@ typedef struct fr_lanes_stats {
 } fr_lanes_stats;
 
 typedef struct fr_lanes fr_lanes;
-// n_lanes 1..FR_LANES_MAX texts of at most n_ctx tokens each. `tokenizer` says which tokens end an
-// answer. FR_ENOMEM.
+typedef struct fr_lanes_size {
+    int n_lanes;        // texts at once, 1..FR_LANES_MAX
+    int n_ctx;          // tokens of a text at most
+    fr_kv_type kv_type; // how their keys and values are kept
+} fr_lanes_size;
+// `tokenizer` says which tokens end an answer. FR_ENOMEM; FR_EUNSUP: heads that kv_type cannot
+// keep.
 fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *tokenizer,
-                        const fr_shard_format *keep, int n_lanes, int n_ctx, fr_error *err);
+                        const fr_shard_format *keep, const fr_lanes_size *size, fr_error *err);
 void fr_lanes_close(fr_lanes *l); // NULL is fine
-size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, int n_lanes, int n_ctx);
+size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, const fr_lanes_size *size);
 // Runs until no lane has a text. FR_EINTR when keep_going says no.
 fr_status fr_lanes_run(fr_lanes *l, const fr_lanes_user *user, fr_error *err);
 fr_lanes_stats fr_lanes_report(const fr_lanes *l);

@@ -227,6 +227,13 @@ static void bad_requests_say_why(void **state) {
         {"capture -m %s --data none.jsonl -o states --taps 2,1", "ascending", 2},
         {"capture -m %s --data none.jsonl -o states --taps 77", "--taps", 2},
         {"capture -m %s --data none.jsonl", "-o", 2},
+        {"run -m %s -p hello -c 513", "ctx-size: expected 1 to 512, the model's context, found 513",
+         2},
+        {"distill -m %s --prompts none.jsonl -o none.out -n 9 -c 513",
+         "ctx-size: expected 1 to 512, the model's context, found 513", 2},
+        {"capture -m %s --data none.jsonl -o states -c 513",
+         "ctx-size: expected 1 to 512, the model's context, found 513", 2},
+        {"distill -m %s --prompts none.jsonl -o none.out -n 512", "n-predict", 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

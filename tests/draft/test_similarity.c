@@ -31,7 +31,7 @@ static void measure(const pair *p, const char *kind, const int32_t *ids, fr_simi
     fr_error err;
     snprintf(spec, sizeof spec, "%s:%s", kind, p->path);
     fr_drafter *d = open_drafter(p, spec, false, NULL);
-    if (fr_similarity_open(s, &p->target.model, (fr_attached *)(void *)d, &err))
+    if (fr_similarity_open(s, &p->target.model, (fr_attached *)(void *)d, FR_KV_F16, &err))
         fail_msg("%s", err.text);
     fr_similarity_add(s, ids, N, FIRST, 1);
     // Rows whose three riders stand for tokens of the answer.

@@ -320,6 +320,37 @@ static void spm_puts_a_space_in_front_and_takes_it_away(void **state) {
     fr_tokenizer_close(t);
 }
 
+// What a model generated goes on where its prompt ended: nothing was put in front of it.
+static void an_answer_is_what_its_tokens_show(void **state) {
+    (void)state;
+    made_vocab v = spm_vocab();
+    fr_tokenizer *t = open_made(&v);
+    const int32_t outside = v.n + 7, end = 2, control = 1, cut = 3 + 0xE2;
+    const struct {
+        const char *text;
+        int32_t ids[6];
+        size_t n;
+    } answers[] = {
+        {" ab ab", {SP_AB, SP_AB}, 2},
+        {"a b", {A, control, SPACE, 0, B}, 5},
+        {"ab", {A, outside, B, end, C}, 5},
+        {"a\xEF\xBF\xBD", {A, cut, end}, 3},
+        {"\xEF\xBF\xBD"
+         "b",
+         {cut, outside, B},
+         3},
+        {"", {end, A}, 2},
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        fr_buffer text = {0};
+        assert_int_equal(fr_tokenizer_answer(t, answers[i].ids, answers[i].n, &text, NULL), FR_OK);
+        assert_int_equal(text.n, strlen(answers[i].text));
+        if (text.n) assert_memory_equal(text.data, answers[i].text, text.n);
+        fr_buffer_free(&text);
+    }
+    fr_tokenizer_close(t);
+}
+
 static void spm_falls_back_to_bytes(void **state) {
     (void)state;
     made_vocab v = spm_vocab();
@@ -401,6 +432,7 @@ int main(void) {
         cmocka_unit_test(an_id_of_minus_one_means_none),
         cmocka_unit_test(spm_merges_the_highest_score_first),
         cmocka_unit_test(spm_puts_a_space_in_front_and_takes_it_away),
+        cmocka_unit_test(an_answer_is_what_its_tokens_show),
         cmocka_unit_test(spm_falls_back_to_bytes),
         cmocka_unit_test(spm_without_byte_tokens_gives_unknown),
         cmocka_unit_test(spm_takes_user_defined_tokens_first),

@@ -147,7 +147,8 @@ static void company_changes_nothing(void **state) {
         int turns = 0;
         for (int i = 0; i < TEXTS; i++)
             turns += 1 + w->texts[i].turns;
-        assert_int_equal(fr_lanes_open(&l, &w->o.model, w->tokenizer, &w->keep, n_lanes, CTX, NULL),
+        assert_int_equal(fr_lanes_open(&l, &w->o.model, w->tokenizer, &w->keep,
+                                       &(fr_lanes_size){.n_lanes = n_lanes, .n_ctx = CTX}, NULL),
                          FR_OK);
         const fr_lanes_user user = {.user = w, .next = next, .done = done};
         assert_int_equal(fr_lanes_run(l, &user, NULL), FR_OK);

@@ -107,7 +107,8 @@ typedef struct fr_piece {
     int32_t token;
     int depth, drafter;
 } fr_piece;
-// false: stop here; what a stop string or half a character held back is still handed out. While the
+// false: stop behind this piece, which is part of the text like those before it; what a stop string
+// or half a character held back is still handed out. While the
 // prompt is read, and after a token without text, it is asked with an empty piece, token -1,
 // whether to go on.
 typedef bool fr_stream_fn(void *user, const fr_piece *piece);

@@ -104,13 +104,13 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     static const char *const colors[] = {"\033[32m", "\033[36m", "\033[35m", "\033[33m",
                                          "\033[34m"};
     const fr_printer *p = user;
-    if (fr_cmd_interrupted()) return false;
-    if (p->silent) return true;
+    if (p->silent) return !fr_cmd_interrupted();
     const bool drafted = p->colored && piece->depth > 0 && piece->bytes;
     if (drafted) fputs(colors[(unsigned)piece->drafter % 5], stdout);
     fwrite(piece->text, 1, piece->bytes, stdout);
     if (drafted) fputs("\033[0m", stdout);
-    return fr_cmd_flush();
+    // What is handed out counts as said, so an interrupt is looked at when it is shown.
+    return fr_cmd_flush() && !fr_cmd_interrupted();
 }
 
 double fr_cmd_rate(double count, double seconds) {

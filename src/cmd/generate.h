@@ -25,8 +25,8 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err);
 
-// A stream callback that prints to stdout at once; false after Ctrl-C or a write error. user:
-// fr_printer.
+// A stream callback that prints to stdout at once, also after Ctrl-C, and is false then or after a
+// write error. user: fr_printer.
 typedef struct fr_printer {
     bool colored; // drafted tokens in the colour of who drafted them
     bool silent;

@@ -15,6 +15,7 @@ static char model_path[64], out_path[64];
 
 static int set_up(void **state) {
     (void)state;
+    fr_cmd_catch_interrupts();
     snprintf(model_path, sizeof model_path, "printed-test-%d.gguf", (int)getpid());
     snprintf(out_path, sizeof out_path, "printed-test-%d.txt", (int)getpid());
     return fr_tiny_write(&(fr_tiny_options){.n_ctx = 128}, model_path, NULL);

@@ -23,6 +23,10 @@ static json_t *item_json(const fr_gguf_kv *kv, uint64_t i) {
         const fr_gguf_str s = fr_gguf_item_str(kv, i);
         return fr_cmd_json_text(s.data, s.bytes);
     }
+    case FR_GGUF_U64:
+        if (fr_gguf_item_u64(kv, i) > INT64_MAX) // more than the library's integers hold
+            return json_sprintf("%" PRIu64, fr_gguf_item_u64(kv, i));
+        return json_integer(fr_gguf_item_i64(kv, i));
     default:
         return json_integer(fr_gguf_item_i64(kv, i));
     }
@@ -168,6 +172,8 @@ static void print_item(const fr_gguf_kv *kv, uint64_t i) {
         fputs(fr_gguf_item_bool(kv, i) ? "true" : "false", stdout);
     } else if (kv->item == FR_GGUF_F32 || kv->item == FR_GGUF_F64) {
         printf("%.9g", fr_gguf_item_f64(kv, i));
+    } else if (kv->item == FR_GGUF_U64) {
+        printf("%" PRIu64, fr_gguf_item_u64(kv, i));
     } else {
         printf("%" PRId64, fr_gguf_item_i64(kv, i));
     }

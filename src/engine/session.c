@@ -50,9 +50,9 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
     if (!any) return fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err);
     const char *spec = fr_auto_spec(s->engine, &s->reason);
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
-    // A pack, draft model or datastore may be gone since. But settings ask for what they are of.
-    while ((st == FR_EIO || st == FR_EDATA || st == FR_EUNSUP) && !o->draft_opts &&
-           strcmp(spec, FR_DRAFTER_AUTO)) {
+    // A pack, draft model or datastore may be gone since; nor is it the caller's fault where what
+    // was kept cannot even be read. But settings ask for what they are of.
+    while (st && st != FR_ENOMEM && !o->draft_opts && strcmp(spec, FR_DRAFTER_AUTO)) {
         const bool known = fr_auto_forget(s->engine, spec);
         spec = known ? fr_auto_spec(s->engine, &s->reason) : FR_DRAFTER_AUTO;
         s->reason = "what is predicted to be fastest cannot be opened";

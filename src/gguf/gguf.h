@@ -126,6 +126,7 @@ fr_status fr_gguf_opt_array(const fr_gguf *g, const char *key, fr_gguf_class ite
 // Item i (0..count-1, asserted) of an entry whose items are of that class (asserted). O(1). An
 // unsigned value above INT64_MAX, which fr_gguf_get_array never lets through, reads as INT64_MAX.
 int64_t fr_gguf_item_i64(const fr_gguf_kv *kv, uint64_t i);
+uint64_t fr_gguf_item_u64(const fr_gguf_kv *kv, uint64_t i); // an FR_GGUF_U64, whole
 double fr_gguf_item_f64(const fr_gguf_kv *kv, uint64_t i);
 bool fr_gguf_item_bool(const fr_gguf_kv *kv, uint64_t i);
 fr_gguf_str fr_gguf_item_str(const fr_gguf_kv *kv, uint64_t i);
@@ -143,6 +144,10 @@ const fr_gguf_tensor *fr_gguf_tensor_find(const fr_gguf *g, const char *name);
 void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t, size_t offset, size_t bytes);
 void fr_gguf_release_all(const fr_gguf *g);                       // of all files, metadata too
 void fr_gguf_prefetch(const fr_gguf *g, const fr_gguf_tensor *t); // will soon be read in order
+
+// Whether a file of one part is, in every byte, the one that was written: `key` says its checksum
+// (fr_hash_around of all of it, which is read here). FR_EDATA: it is not, or says none.
+fr_status fr_gguf_check_sum(const fr_gguf *g, const char *key, fr_error *err);
 
 // What names this model: 32 hex digits and a NUL. A hash of all metadata, of the tensor table
 // (names, types, dimensions) and of the first and last 64 KB of every tensor. Does not depend on

@@ -104,6 +104,11 @@ int64_t fr_gguf_item_i64(const fr_gguf_kv *kv, uint64_t i) {
     return (int64_t)v.bits;
 }
 
+uint64_t fr_gguf_item_u64(const fr_gguf_kv *kv, uint64_t i) {
+    assert(i < kv->count && kv->item == FR_GGUF_U64);
+    return fr_gguf_load_u64(kv->data + i * 8);
+}
+
 double fr_gguf_item_f64(const fr_gguf_kv *kv, uint64_t i) {
     assert(i < kv->count && is_class(kv->item, FR_GGUF_FLOATS));
     if (kv->item == FR_GGUF_F32) {

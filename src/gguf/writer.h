@@ -70,6 +70,11 @@ fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *e
 fr_status fr_gguf_writer_finish_memory(fr_gguf_writer *w, void **data, size_t *bytes,
                                        fr_error *err);
 
+// fr_gguf_writer_finish of a file that says its own checksum: under `key`, a u64 that is added
+// here; fr_gguf_check_sum looks at it. All of the file is in memory for a moment. Once a writer.
+fr_status fr_gguf_writer_finish_summed(fr_gguf_writer *w, const char *key, const char *path,
+                                       fr_error *err);
+
 // f32 to q8_0, n a multiple of 32: per block d = max|x| / 127 rounded to f16 (nearest, saturated),
 // then x / d rounded to nearest even and clamped to ±127, d = 0 giving zeros. Non-finite input is
 // the caller's error (asserted).

@@ -1,12 +1,14 @@
 #include "tune/profile.h"
 #include "base/cpus.h"
 #include "base/save.h"
+#include "draft/registry.h"
 #include "gguf/hash.h"
 #include "gguf/writer.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { THREADS_MOST = 1 << 20 };
+static const char CHECKSUM[] = "profile.checksum";
 
 // ---------------------------------------------------------------- whose it is
 
@@ -112,20 +114,26 @@ fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err)
     fr_gguf_writer_i32(w, "profile.drafters", p->n_drafters);
     for (int i = 0; i < p->n_drafters; i++)
         write_drafter(w, i, &p->drafter[i]);
-    st = fr_gguf_writer_finish(w, path, err);
+    st = fr_gguf_writer_finish_summed(w, CHECKSUM, path, err);
     fr_gguf_writer_close(w);
     return st;
 }
 
 // ---------------------------------------------------------------- reading
 
+static bool has_controls(fr_gguf_str text) {
+    for (size_t i = 0; i < text.bytes; i++)
+        if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f) return true;
+    return false;
+}
+
 static fr_status read_text(const fr_gguf *g, const char *key, char *to, size_t room,
                            fr_error *err) {
     fr_gguf_str text;
     const fr_status st = fr_gguf_get_str(g, key, &text, err);
     if (st) return st;
-    if (!text.bytes || text.bytes >= room || memchr(text.data, 0, text.bytes))
-        return fr_fail(err, FR_EDATA, "%s: expected a text below %zu bytes", key, room);
+    if (!text.bytes || text.bytes >= room || has_controls(text))
+        return fr_fail(err, FR_EDATA, "%s: expected a line of text below %zu bytes", key, room);
     memcpy(to, text.data, text.bytes);
     to[text.bytes] = 0;
     return FR_OK;
@@ -189,9 +197,12 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
 static fr_status read_drafter(fr_profile_drafter *d, const fr_gguf *g, int i, fr_error *err) {
     char key[64];
     double predicted[3];
+    fr_error unknown;
     fr_status st;
     snprintf(key, sizeof key, "profile.drafter.%d.spec", i);
     if ((st = read_text(g, key, d->spec, sizeof d->spec, err))) return st;
+    if (fr_drafter_check(d->spec, &unknown))
+        return fr_fail(err, FR_EDATA, "%s: %s", key, unknown.text);
     snprintf(key, sizeof key, "profile.drafter.%d.predicted", i);
     if ((st = read_f64s(g, key, 0, 1e9, 3, predicted, err))) return st;
     d->tok_s = predicted[0];
@@ -222,6 +233,7 @@ static fr_status read_key(fr_profile_key *key, const fr_gguf *g, fr_error *err) 
     if (version != FR_PROFILE_VERSION)
         return fr_fail(err, FR_EUNSUP, "profile.version: expected %d, found %u", FR_PROFILE_VERSION,
                        version);
+    if ((st = fr_gguf_check_sum(g, CHECKSUM, err))) return st;
     if ((st = read_text(g, "profile.model", key->model, sizeof key->model, err))) return st;
     if ((st = read_text(g, "profile.cpu", key->cpu, sizeof key->cpu, err))) return st;
     if ((st = read_text(g, "profile.isa", key->isa, sizeof key->isa, err))) return st;

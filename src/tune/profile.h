@@ -3,7 +3,8 @@
 // A profile holds the cost of passes and, for each drafter that was tuned, the speed that this cost
 // and the acceptance seen on tuning's prompts predict. It is good for one model file, processor,
 // instruction set and number of threads, and for this version of the format; any other is refused
-// with the difference named, and then measured anew. The file is a GGUF of metadata alone
+// with the difference named, and then measured anew; so is one that is damaged in any byte or names
+// a drafter that this program does not have. The file is a GGUF of metadata alone with a checksum
 // (`forerun inspect` shows it), written whole or not at all.
 #ifndef FR_TUNE_PROFILE_H
 #define FR_TUNE_PROFILE_H
@@ -12,7 +13,7 @@
 #include "tree/cost.h"
 
 enum {
-    FR_PROFILE_VERSION = 3,
+    FR_PROFILE_VERSION = 4,
     FR_PROFILE_DRAFTERS = 16, // tuned drafters at most
     FR_PROFILE_SPEC = 512,
 };

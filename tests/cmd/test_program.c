@@ -456,6 +456,19 @@ static void bench_compares_with_plain_decoding(void **state) {
     json_decref(root);
 }
 
+// One letter of a drafter's name in a profile.
+static void misspell(const char *profile) {
+    static char file[1 << 16];
+    FILE *f = fopen(profile, "r+b");
+    assert_non_null(f);
+    const size_t n = fread(file, 1, sizeof file, f);
+    const char *name = memmem(file, n, "prompt-lookup", 13);
+    assert_non_null(name);
+    fseek(f, name + 11 - file, SEEK_SET);
+    fputc('o', f);
+    fclose(f);
+}
+
 // What tuning keeps is what auto then uses; a profile that is not this machine's or is broken is
 // measured anew with a sentence.
 static void tune_keeps_a_profile_that_auto_reads(void **state) {
@@ -485,6 +498,12 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
     root = parse(&s);
     assert_string_equal(json_string_value(json_object_get(root, "used")), chosen);
     json_decref(root);
+
+    misspell(profile);
+    run_line(&s, with_model("run", "-p hello -n 8"));
+    assert_int_equal(s.code, 0);
+    assert_non_null(strstr(s.err, "damaged"));
+    assert_non_null(strstr(s.err, "; measured anew\n"));
 
     FILE *f = fopen(profile, "r+b");
     fputs("NOPE", f);
@@ -775,6 +794,7 @@ static void inspect_tells_what_a_profile_found(void **state) {
     assert_int_equal(run_line(&s, inspect_profile("drafter", "")), 0);
     assert_non_null(strstr(s.out, "A pass of one row takes 11.0 ms, 9% of it the head; of 4 rows"));
     assert_non_null(strstr(s.out, "fastest of these: prompt-lookup"));
+    assert_non_null(strstr(s.out, "profile.checksum = 9426823523491512543\n"));
     // Costs alone: nothing was tuned, so nothing is the fastest.
     assert_int_equal(run_line(&s, inspect_profile("cost", "--json")), 0);
     root = parse(&s);

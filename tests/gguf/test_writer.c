@@ -96,6 +96,7 @@ static void check_every_kind(const fr_gguf *g) {
     uint64_t big = 0;
     assert_int_equal(fr_gguf_get_u64(g, "u64", &big, NULL), FR_OK);
     assert_true(big == 1ull << 63);
+    assert_true(fr_gguf_item_u64(fr_gguf_find(g, "u64"), 0) == 1ull << 63);
     assert_int_equal(fr_gguf_item_i64(fr_gguf_find(g, "i64"), 0), INT64_MIN);
     assert_true(fr_gguf_item_f64(fr_gguf_find(g, "f32"), 0) == 0.1f);
     assert_true(fr_gguf_item_f64(fr_gguf_find(g, "f64"), 0) == 0.1);
@@ -447,6 +448,39 @@ static void a_hole_counts_as_zeros(void **state) {
     }
 }
 
+// Metadata, padding and tensors: one changed bit anywhere is a file that does not open or whose
+// checksum is another.
+static void a_file_that_says_its_checksum_shows_every_change(void **state) {
+    (void)state;
+    static uint8_t file[4096] __attribute__((aligned(64)));
+    const float data[3] = {1, 2, 3};
+    fr_error err = {0};
+    fr_gguf_writer *w = new_writer();
+    add_every_kind(w);
+    fr_gguf_writer_tensor(w, "t", FR_TYPE_F32, 1, (int64_t[]){3}, data);
+    assert_int_equal(fr_gguf_writer_finish_summed(w, "sum", in_folder("summed.gguf"), &err), FR_OK);
+    fr_gguf_writer_close(w);
+    fr_gguf *g = opened(in_folder("summed.gguf"));
+    const size_t n = fr_gguf_file_bytes(g);
+    assert_int_equal(fr_gguf_check_sum(g, "sum", &err), FR_OK);
+    assert_int_equal(fr_gguf_check_sum(g, "none", &err), FR_EDATA);
+    assert_int_equal(fr_gguf_check_sum(g, "str", &err), FR_EDATA);
+    check_every_kind(g);
+    fr_gguf_close(g);
+    FILE *f = fopen(in_folder("summed.gguf"), "rb");
+    assert_non_null(f);
+    assert_true(n <= sizeof file && fread(file, 1, n, f) == n);
+    fclose(f);
+    for (size_t bit = 0; bit < 8 * n; bit++) {
+        file[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (!fr_gguf_open_memory(&g, file, n, "memory", &err)) {
+            if (!fr_gguf_check_sum(g, "sum", &err)) fail_msg("bit %zu", bit);
+            fr_gguf_close(g);
+        }
+        file[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writer_keeps_every_kind_of_value),
@@ -458,6 +492,7 @@ int main(void) {
         cmocka_unit_test(fingerprint_sees_what_it_promises),
         cmocka_unit_test(hash_is_xxh64),
         cmocka_unit_test(a_hole_counts_as_zeros),
+        cmocka_unit_test(a_file_that_says_its_checksum_shows_every_change),
         cmocka_unit_test(q8_0_is_nearest),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,9 +1,9 @@
 # A short front for CMake, so that one word does. `make help` lists the words.
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
-# FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build build-all packages run test sanitize asan ubsan tsan fuzz bench get-model install \
-        levels format clean help
+# HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
+.PHONY: all build build-all packages run test sanitize asan ubsan tsan fuzz endurance bench get-model \
+        install levels format clean help
 
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
@@ -52,6 +52,12 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 	@tools/install-packages.sh clang
 	@$(call build_preset,fuzz,build-fuzz)
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+endurance: packages ## sabotage and random command lines, 15 minutes or HOURS
+	@$(call build_preset,release,build,forerun $(if $(wildcard tests/endurance/tiny_models.c),tiny_models))
+	@test ! -x build/tests/bin/tiny_models || build/tests/bin/tiny_models build/tests/tiny
+	@tests/endurance/endurance.py --minutes $$(awk 'BEGIN { print 60 * $(or $(HOURS),0.25) }') \
+		--models "$(MODELS)" $(if $(SEED),--seed $(SEED))
 
 bench: build-all ## time the kernels, and passes of 1 to 64 rows
 	@build/tests/bin/checkkern --bench

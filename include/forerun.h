@@ -71,12 +71,14 @@ typedef struct fr_engine_info {
 } fr_engine_info;
 fr_engine_info fr_engine_describe(const fr_engine *engine);
 
+// A 0 is the default, which is to leave a rule out. What a 0 could mean besides is said otherwise:
+// the best token alone by top_k 1, a penalty that looks back on nothing by repeat_penalty 1.
 typedef struct fr_sampling { // {0}: greedy
-    float temperature;       // 0: greedy
-    int top_k;               // 0: off
+    float temperature;       // 0: greedy; at most 100
+    int top_k;               // 0: off; 1: the best token
     float top_p;             // 0 or 1: off
     float min_p;             // 0: off
-    float repeat_penalty;    // 0 or 1: off
+    float repeat_penalty;    // 0 or 1: off; at most 100
     int repeat_last_n;       // 0: 64; tokens that the penalty looks back on; -1: the whole context
     uint64_t seed;
 } fr_sampling;

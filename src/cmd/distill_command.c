@@ -123,7 +123,7 @@ static const fr_option distill_options[] = {
     {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH,
     {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are drawn at random; the others are greedy", 0, 1, NULL},
-    {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, 100, NULL},
+    {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, FR_TEMPERATURE_MAX, NULL},
     {"seed",      's', FR_OPT_U64,   AT(seed),      "N", "0", NULL, "seed of the order and of which answers are drawn", 0, 0, NULL},
     TEMPLATE, {.name = NULL}};
 static const fr_option capture_options[] = {

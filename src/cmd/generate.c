@@ -41,11 +41,13 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
             drawn = (uint32_t)(fr_seconds() * 1e9);
         seed = drawn;
     }
+    // A 0 of fr_sampling is the default and not what these two say.
+    const float top_p = (float)args->top_p;
     return (fr_sampling){.temperature = (float)args->temp,
-                         .top_k = args->top_k,
-                         .top_p = (float)args->top_p,
+                         .top_k = top_p > 0 ? args->top_k : 1,
+                         .top_p = top_p,
                          .min_p = (float)args->min_p,
-                         .repeat_penalty = (float)args->repeat_penalty,
+                         .repeat_penalty = args->repeat_last_n ? (float)args->repeat_penalty : 1,
                          .repeat_last_n = args->repeat_last_n,
                          .seed = seed};
 }

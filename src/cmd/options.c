@@ -1,6 +1,7 @@
 // options.c — the options that several commands share.
 #include "base/pool.h"
 #include "cmd/cmd.h"
+#include "decode/sampler.h"
 #include <limits.h>
 #include <string.h>
 
@@ -30,12 +31,12 @@ static const fr_option draft[] = {
     {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
     END};
 #define SAMPLING(temperature) \
-    {"temp",           0,   FR_OPT_FLOAT, AT(temp),           "T", temperature, NULL, "temperature; 0 is greedy", 0, 1000, NULL}, \
+    {"temp",           0,   FR_OPT_FLOAT, AT(temp),           "T", temperature, NULL, "temperature; 0 is greedy", 0, FR_TEMPERATURE_MAX, NULL}, \
     {"top-k",          0,   FR_OPT_INT,   AT(top_k),          "N", "40",   NULL, "draw from the N best tokens; 0 is off", 0, INT_MAX, NULL}, \
-    {"top-p",          0,   FR_OPT_FLOAT, AT(top_p),          "P", "0.95", NULL, "draw from the best tokens that hold probability P; 1 is off", 0, 1, NULL}, \
+    {"top-p",          0,   FR_OPT_FLOAT, AT(top_p),          "P", "0.95", NULL, "draw from the best tokens that hold probability P; 1 is off, 0 the best token alone", 0, 1, NULL}, \
     {"min-p",          0,   FR_OPT_FLOAT, AT(min_p),          "P", "0.05", NULL, "drop tokens below P times the best one's probability; 0 is off", 0, 1, NULL}, \
-    {"repeat-penalty", 0,   FR_OPT_FLOAT, AT(repeat_penalty), "R", "1",    NULL, "make tokens of the last text less likely; 1 is off", 0.01, 100, NULL}, \
-    {"repeat-last-n",  0,   FR_OPT_INT,   AT(repeat_last_n),  "N", "64",   NULL, "tokens that the penalty looks back on; -1 is the whole context", -1, INT_MAX, NULL}, \
+    {"repeat-penalty", 0,   FR_OPT_FLOAT, AT(repeat_penalty), "R", "1",    NULL, "make tokens of the last text less likely; 1 is off", 0.01, FR_REPEAT_PENALTY_MAX, NULL}, \
+    {"repeat-last-n",  0,   FR_OPT_INT,   AT(repeat_last_n),  "N", "64",   NULL, "tokens that the penalty looks back on; -1 is the whole context, 0 none", -1, INT_MAX, NULL}, \
     {"seed",           's', FR_OPT_U64,   AT(seed),           "N", NULL, "random, and printed", "seed of the draws: the same seed gives the same bytes", 0, 0, NULL}, \
     END
 static const fr_option sampling[] = {SAMPLING("0")};

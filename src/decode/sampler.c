@@ -10,16 +10,17 @@ typedef struct fr_candidate {
 } fr_candidate;
 
 fr_status fr_sampler_check(const fr_sampling *s, fr_error *err) {
-    if (!(s->temperature >= 0 && s->temperature <= 100))
-        return fr_fail(err, FR_EARG, "temperature: expected 0 to 100, found %g", s->temperature);
+    if (!(s->temperature >= 0 && s->temperature <= FR_TEMPERATURE_MAX))
+        return fr_fail(err, FR_EARG, "temperature: expected 0 to %d, found %g", FR_TEMPERATURE_MAX,
+                       s->temperature);
     if (s->top_k < 0) return fr_fail(err, FR_EARG, "top-k: expected 0 or more, found %d", s->top_k);
     if (!(s->top_p >= 0 && s->top_p <= 1))
         return fr_fail(err, FR_EARG, "top-p: expected 0 to 1, found %g", s->top_p);
     if (!(s->min_p >= 0 && s->min_p <= 1))
         return fr_fail(err, FR_EARG, "min-p: expected 0 to 1, found %g", s->min_p);
-    if (!(s->repeat_penalty >= 0 && s->repeat_penalty <= 100))
-        return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to 100, found %g",
-                       s->repeat_penalty);
+    if (!(s->repeat_penalty >= 0 && s->repeat_penalty <= FR_REPEAT_PENALTY_MAX))
+        return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to %d, found %g",
+                       FR_REPEAT_PENALTY_MAX, s->repeat_penalty);
     if (s->repeat_last_n < -1)
         return fr_fail(err, FR_EARG, "repeat-last-n: expected -1 or more, found %d",
                        s->repeat_last_n);

@@ -8,6 +8,8 @@
 #define FR_DECODE_SAMPLER_H
 #include "kern/kern.h"
 
+enum { FR_TEMPERATURE_MAX = 100, FR_REPEAT_PENALTY_MAX = 100 };
+
 typedef struct fr_chance {
     int32_t id;
     float p;

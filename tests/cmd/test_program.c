@@ -336,6 +336,31 @@ static void a_seed_is_drawn_and_printed(void **state) {
     assert_non_null(strstr(s.err, "seed "));
 }
 
+// At temperature 1.2 with a penalty that counts, unless told otherwise behind it.
+static void expect_same(const char *one, const char *other, bool same) {
+    static const char drawn[] = "-p hello -n 30 -q --drafter none --temp 1.2 --min-p 0 -s 4";
+    char rest[256];
+    snprintf(rest, sizeof rest, "%s %s", drawn, one);
+    assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+    snprintf(rest, sizeof rest, "%s %s", drawn, other);
+    assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+    if (!strcmp(s.out, t.out) != same) fail_msg("%s, %s: '%s', '%s'", one, other, s.out, t.out);
+}
+
+static void a_zero_means_what_it_says(void **state) {
+    (void)state;
+    expect_same("--repeat-penalty 1.5 --repeat-last-n 0", "--repeat-penalty 1", true);
+    expect_same("--repeat-penalty 1.5", "--repeat-penalty 1", false);
+    expect_same("--repeat-penalty 1.5", "--repeat-penalty 1.5 --repeat-last-n 64", true);
+    expect_same("--top-p 0", "--top-p 0.0001", true);
+    expect_same("--top-p 1e-60", "--temp 0", true);
+    expect_same("--top-p 0", "--top-p 1", false);
+    expect_same("--top-k 0", "--top-k 100000", true);
+    expect(with_model("run", "-p x --temp 101"), 2, "--temp 101: expected a number from 0 to 100");
+    expect(with_model("distill", "--temp 101"), 2, "--temp 101: expected a number from 0 to 100");
+    assert_int_equal(run_line(&s, with_model("run", "-p x -n 2 -q --temp 100")), 0);
+}
+
 static void a_full_disk_is_a_sentence(void **state) {
     (void)state;
     static const char *const rests[] = {"run", "inspect", "logits"};
@@ -836,6 +861,7 @@ int main(void) {
         cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(all_ways_to_give_a_prompt_agree),
         cmocka_unit_test(a_seed_is_drawn_and_printed),
+        cmocka_unit_test(a_zero_means_what_it_says),
         cmocka_unit_test(a_full_disk_is_a_sentence),
         cmocka_unit_test(an_interrupt_keeps_the_text_so_far),
         cmocka_unit_test(color_is_for_terminals_or_on_demand),

@@ -150,6 +150,10 @@ static void absurd_settings_are_refused(void **state) {
     assert_int_equal(fr_sampler_check(&(fr_sampling){.top_p = 1.5f}, &err), FR_EARG);
     assert_int_equal(fr_sampler_check(&(fr_sampling){.top_k = -3}, &err), FR_EARG);
     assert_non_null(strstr(err.text, "top-k"));
+    fr_sampling s = {.temperature = FR_TEMPERATURE_MAX, .repeat_penalty = FR_REPEAT_PENALTY_MAX};
+    assert_int_equal(fr_sampler_check(&s, &err), FR_OK);
+    s.temperature *= 1.001f;
+    assert_int_equal(fr_sampler_check(&s, &err), FR_EARG);
     assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = 0.8f, .top_k = 40}, &err),
                      FR_OK);
 }

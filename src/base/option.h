@@ -18,6 +18,7 @@ typedef enum fr_opt_kind { // the type behind `offset`
     FR_OPT_STRING,         // const char *
     FR_OPT_TEXT,           // const char *: a separate argument is taken even if it begins with '-'
     FR_OPT_FILE,           // const char *, completed as a file
+    FR_OPT_SPEC,           // const char *, completed as words of the program's, NAME:FILE, a+b, a,b
     FR_OPT_ENUM,           // int: index into the words of `values`
     FR_OPT_SWITCH,         // the same, but the value only as --opt=value; bare: the second word
     FR_OPT_LIST,           // fr_strings: may be given many times; separate arguments as TEXT
@@ -47,6 +48,14 @@ typedef struct fr_option_group {
     const fr_option *options; // ends with a name of NULL
 } fr_option_group;
 
+// One of a table's words that a value can be: what it is in half a sentence; whether NAME:FILE is
+// wanted (of FR_OPT_SPEC).
+typedef struct fr_word {
+    const char *name, *what;
+    bool with_file;
+} fr_word;
+typedef bool fr_word_at(int index, fr_word *word); // false past the last
+
 enum { FR_OPT_GROUPS_MAX = 6, FR_OPT_MAX = 64 };
 typedef struct fr_command {
     const char *name;    // "run"
@@ -54,15 +63,16 @@ typedef struct fr_command {
     const char *about;   // paragraphs, separated by an empty line
     const char *args;    // what comes besides options: "FILE", or NULL
     int min_args, max_args;
-    const char *words;   // values of the first argument, for completion: "bash|zsh", or NULL
-    const char *example; // one line that works as typed
-    bool hidden;         // not in lists
+    fr_word_at *words;                                    // values of the first argument, or NULL
+    const char *example;                                  // one line that works as typed
+    bool hidden;                                          // not in lists
     const fr_option_group *groups[FR_OPT_GROUPS_MAX + 1]; // ends with NULL
 } fr_command;
 
 typedef struct fr_program {
     const char *name, *version, *summary, *about;
     const fr_command *const *commands; // ends with NULL
+    fr_word_at *specs;                 // words of FR_OPT_SPEC, or NULL
 } fr_program;
 
 typedef struct fr_parsed {

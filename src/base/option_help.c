@@ -2,7 +2,7 @@
 #include "base/option.h"
 #include <string.h>
 
-enum { WIDTH = 80, COLUMN = 30 };
+enum { WIDTH = 80, COLUMN = 30, WORD_COLUMN = 20 };
 
 // Words of `text` from column `at` on, wrapped, following lines indented by `indent`.
 static void wrap(FILE *out, const char *text, int at, int indent) {
@@ -64,6 +64,17 @@ static void help_option(const fr_option *o, FILE *out) {
     wrap(out, text, COLUMN, COLUMN);
 }
 
+static void help_words(const fr_command *c, FILE *out) {
+    fr_word word;
+    if (!c->words) return;
+    fprintf(out, "\n%s:\n", c->args);
+    for (int i = 0; c->words(i, &word); i++) {
+        const int n = fprintf(out, "  %s", word.name);
+        fprintf(out, "%*s", n < WORD_COLUMN ? WORD_COLUMN - n : 1, "");
+        wrap(out, word.what, WORD_COLUMN, WORD_COLUMN);
+    }
+}
+
 static const fr_option help_self = {
     .name = "help", .short_name = 'h', .kind = FR_OPT_FLAG, .help = "show this text"};
 
@@ -71,6 +82,7 @@ void fr_option_help(const fr_program *p, const fr_command *c, FILE *out) {
     fprintf(out, "%s %s: %s\n\nUsage: %s %s [options]%s%s\n\n", p->name, c->name, c->summary,
             p->name, c->name, c->args ? " " : "", c->args ? c->args : "");
     wrap(out, c->about, 0, 0);
+    help_words(c, out);
     for (int g = 0; c->groups[g]; g++) {
         fprintf(out, "\n%s:\n", c->groups[g]->title);
         for (const fr_option *o = c->groups[g]->options; o->name; o++)
@@ -133,6 +145,17 @@ static void man_option(const fr_option *o, FILE *out) {
     roff(out, text);
 }
 
+static void man_words(const fr_command *c, FILE *out) {
+    fr_word word;
+    if (!c->words) return;
+    fprintf(out, ".SH \"%s\"\n", c->args);
+    for (int i = 0; c->words(i, &word); i++) {
+        fputs(".TP\n.B ", out);
+        roff(out, word.name);
+        roff(out, word.what);
+    }
+}
+
 static void man_title(const fr_program *p, const char *name, FILE *out) {
     fputs(".TH ", out);
     for (const char *s = name; *s; s++)
@@ -156,6 +179,7 @@ void fr_option_man(const fr_program *p, const fr_command *c, FILE *out) {
     fprintf(out, ".SH SYNOPSIS\n\\fB%s %s\\fR [\\fIoptions\\fR]%s%s\n.SH DESCRIPTION\n", p->name,
             c->name, c->args ? " " : "", c->args ? c->args : "");
     roff(out, c->about);
+    man_words(c, out);
     for (int g = 0; c->groups[g]; g++) {
         fprintf(out, ".SH \"%s\"\n", c->groups[g]->title);
         for (const fr_option *o = c->groups[g]->options; o->name; o++)

@@ -262,7 +262,7 @@ static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC,SPEC...", "auto", NULL, "whose guesses", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC,SPEC...", "auto", NULL, "whose guesses", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "50", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},

@@ -201,7 +201,7 @@ static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the user's turns are played; results by file and over all", 0, 0, NULL},
-    {"drafters",      0,   FR_OPT_STRING, AT(drafters),  "SPEC,SPEC...", "auto", NULL, "who drafts; 'none' is always run too", 0, 0, NULL},
+    {"drafters",      0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", "auto", NULL, "who drafts; 'none' is always run too", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each turn", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "take the first K prompts of every file", 0, 1 << 30, NULL},
     {"repeat",        0,   FR_OPT_INT,    AT(repeat),    "R", "1", NULL, "times that every prompt is run, in new sessions", 1, 1000, NULL},

@@ -77,13 +77,23 @@ const fr_cmd fr_cmd_man = {{.name = "man",
                             .groups = {&man_group}},
                            run_man};
 
+static bool shell_word(int index, fr_word *word) {
+    static const fr_word shells[] = {
+        {"bash", "source it, or put it where bash-completion looks", false},
+        {"zsh", "_forerun in a folder of $fpath", false},
+        {"fish", "forerun.fish in ~/.config/fish/completions", false}};
+    if (index < 0 || index >= (int)(sizeof shells / sizeof *shells)) return false;
+    *word = shells[index];
+    return true;
+}
+
 const fr_cmd fr_cmd_completion = {{.name = "completion",
                                    .summary = "print a script that completes command lines",
                                    .about = "Prints a completion script for bash, zsh or fish.",
                                    .args = "SHELL",
                                    .min_args = 1,
                                    .max_args = 1,
-                                   .words = "bash|zsh|fish",
+                                   .words = shell_word,
                                    .example = "source <(forerun completion bash)",
                                    .groups = {NULL}},
                                   run_completion};

@@ -1,5 +1,6 @@
 // main.c — finds the command, reads its options by its table, runs it.
 #include "cmd/cmd.h"
+#include "draft/registry.h"
 #include <string.h>
 
 static const fr_cmd *const commands[] = {
@@ -28,6 +29,14 @@ static const fr_command *const tables[] = {&fr_cmd_run.table,
                                            &fr_cmd_completion.table,
                                            NULL};
 
+static bool spec_word(int index, fr_word *word) {
+    static const fr_word any = {"auto", "what is predicted to be fastest here", false};
+    const fr_drafter_info *info = index ? fr_drafter_info_at(index - 1) : NULL;
+    *word = any;
+    if (info) *word = (fr_word){info->name, info->what, *info->file && !info->found};
+    return !index || info;
+}
+
 const fr_program fr_cmd_program = {
     .name = "forerun",
     .version = FR_VERSION,
@@ -36,6 +45,7 @@ const fr_program fr_cmd_program = {
              "the model checks all guesses, and what is printed is exactly what decoding one token "
              "at a time would have printed.",
     .commands = tables,
+    .specs = spec_word,
 };
 
 static int unknown_command(const char *name, const char *near) {

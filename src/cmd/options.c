@@ -24,7 +24,7 @@ static const fr_option file[] = {
     {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file; its weights are not read", 0, 0, NULL},
     END};
 static const fr_option draft[] = {
-    {"drafter",   0, FR_OPT_STRING, AT(drafter),  "SPEC", "auto", NULL, "who drafts: NAME, NAME:FILE, or several joined with '+'", 0, 0, NULL},
+    {"drafter",   0, FR_OPT_SPEC,   AT(drafter),  "SPEC", "auto", NULL, "who drafts: NAME, NAME:FILE, several joined with '+', or auto alone", 0, 0, NULL},
     {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding (for comparisons)", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times ('forerun run --help-drafters' lists them)", 0, 0, NULL},

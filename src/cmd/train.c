@@ -1,7 +1,10 @@
 // train.c — `train`: a drafter for a model, from what the model computed on texts.
 #include "cmd/train.h"
 #include "base/pool.h"
+#include "draft/registry.h"
+#include "train/learners.h"
 #include <stdlib.h>
+#include <string.h>
 
 static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method, fr_error *err) {
     fr_status st = fr_training_open(t, args, method, err);
@@ -62,6 +65,14 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
     return code;
 }
 
+static bool method_word(int index, fr_word *word) {
+    const char *name = fr_learner_methods[index].name;
+    if (!name) return false;
+    const fr_drafter_info *info = fr_drafter_info_at(fr_drafter_find(name, strlen(name)));
+    *word = (fr_word){name, info ? info->what : "", false};
+    return true;
+}
+
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option model_options[] = {
@@ -101,10 +112,8 @@ const fr_cmd fr_cmd_train = {
      .about =
          "Trains the parameters of a drafter on what its target computed for texts (shards), while "
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
-         "this one target. DRAFTER is medusa (heads on one hidden state), eagle, hidden-state or "
-         "chimera (a block of its own), ppd or hidden-transfer (rows that ride in the target's "
-         "passes); or layer-skip, where nothing is learned and a search finds which sublayers of "
-         "the target a draft may leave out. A wrong --set says which settings there are.\n\n"
+         "this one target. Of layer-skip nothing is learned: a search finds which sublayers of the "
+         "target a draft may leave out. A wrong --set says which settings a drafter has.\n\n"
          "A few texts are held out and judged on the way; the pack holds the parameters that were "
          "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
          "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "
@@ -112,7 +121,7 @@ const fr_cmd fr_cmd_train = {
      .args = "DRAFTER",
      .min_args = 1,
      .max_args = 1,
-     .words = "medusa",
+     .words = method_word,
      .example = "forerun train medusa -m models/smollm2-135m.gguf --data prompts.jsonl -o "
                 "medusa.gguf --time 60m",
      .groups = {&group, &learning_group, &model_group, &fr_cmd_output_options}},

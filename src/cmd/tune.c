@@ -172,7 +172,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_STRING, AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model; then the fastest with a datastore (.frd) beside it", "the drafter to tune", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model; then the fastest with a datastore (.frd) beside it", "the drafter to tune", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},

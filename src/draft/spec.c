@@ -4,9 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_auto(const char *name, size_t bytes) {
+    return bytes == 4 && !memcmp(name, "auto", 4);
+}
+
 // Whether a part can begin here: a drafter's name stands at s.
 static bool name_follows(const char *s) {
-    return fr_drafter_find(s, strcspn(s, ":+@")) >= 0;
+    const size_t n = strcspn(s, ":+@");
+    return fr_drafter_find(s, n) >= 0 || is_auto(s, n);
 }
 
 // Where the FILE that begins at s ends.
@@ -51,6 +56,11 @@ static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
     const size_t n = strcspn(*at, ":+@");
     p->drafter = fr_drafter_find(*at, n);
     p->driver[0] = 0;
+    if (is_auto(*at, n))
+        return fr_fail(
+            err, FR_EARG,
+            "drafter auto: chooses by itself and stands alone, without a FILE and joined "
+            "with nothing; to join drafters, name each of them");
     if (p->drafter < 0) return fail_unknown(*at, n, err);
     *at += n;
     return parse_file(p, at, err);

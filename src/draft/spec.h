@@ -1,5 +1,5 @@
 // spec.h — reads a drafter SPEC: NAME, NAME:FILE, or several joined with '+'; NAME:FILE@NAME where
-// the draft model of FILE is itself driven by a drafter (NAME or NAME:FILE).
+// the draft model of FILE is itself driven by a drafter (NAME or NAME:FILE); or "auto", alone.
 //
 // A '+' or '@' inside a FILE belongs to its name unless a drafter's name follows.
 #ifndef FR_DRAFT_SPEC_H

@@ -14,7 +14,7 @@ typedef struct values {
     double temp;
     uint64_t seed;
     bool json;
-    const char *model, *prompt;
+    const char *model, *prompt, *who;
     fr_strings stop;
 } values;
 
@@ -30,22 +30,38 @@ static const fr_option options[] = {
     {"prompt", 'p', FR_OPT_TEXT, offsetof(values, prompt), "TEXT", NULL, NULL, "text", 0, 0, NULL},
     {"color", 0, FR_OPT_SWITCH, offsetof(values, color), "WHEN]", "never", NULL, "paint", 0, 0,
      "never|auto|always"},
+    {"who", 0, FR_OPT_SPEC, offsetof(values, who), "SPEC", NULL, NULL, "who does", 0, 0, NULL},
     {"stop", 0, FR_OPT_LIST, offsetof(values, stop), "TEXT", NULL, NULL, "stops", 0, 0, NULL},
     {.name = NULL},
 };
 static const fr_option_group group = {"Options", options};
+// Those with a file are of the second table alone.
+static bool word_of(int index, fr_word *word, bool with_file) {
+    static const fr_word words[] = {{"one", "it's the first", false},
+                                    {"two", "the other: no third", false},
+                                    {"filed", "with a file", true}};
+    if (index >= (with_file ? 3 : 2)) return false;
+    *word = words[index];
+    return true;
+}
+static bool first_word(int index, fr_word *word) {
+    return word_of(index, word, false);
+}
+static bool spec_word(int index, fr_word *word) {
+    return word_of(index, word, true);
+}
 static const fr_command command = {
     .name = "run",
     .summary = "do it",
     .about = "First paragraph.\n\nSecond one.",
     .args = "FILE",
     .max_args = 1,
-    .words = "one|two",
+    .words = first_word,
     .example = "prog run -n 3 x",
     .groups = {&group},
 };
 static const fr_command *const commands[] = {&command, NULL};
-static const fr_program program = {"prog", "1.0", "does things", "About it.", commands};
+static const fr_program program = {"prog", "1.0", "does things", "About it.", commands, spec_word};
 
 static values v;
 static fr_parsed parsed;
@@ -193,6 +209,8 @@ static void all_texts_name_all_options(void **state) {
         fclose(f);
         for (const fr_option *o = options; o->name; o++)
             assert_non_null(strstr(text, o->name));
+        assert_non_null(strstr(text, "two"));
+        if (kind >= 2) assert_non_null(strstr(text, kind == 3 ? "filed\\:" : "filed:"));
         if (kind == 0) {
             assert_non_null(strstr(text, "tokens (default: 256)"));
             assert_non_null(strstr(text, "noise (default: random)"));

@@ -31,12 +31,62 @@ for shell in bash zsh fish; do
         echo "skip: $shell is not installed"
     fi
 done
+
+# The drafters, as the program lists them, and those that it trains, as it says.
+drafters=$("$FORERUN" run --help-drafters | sed -n 's/^  \([a-z][a-z-]*\)[^a-z-].*/\1/p')
+trained=$("$FORERUN" train nobody -m x --data x -o x --steps 1 2>&1 | sed -n 's/.*is trained: //p' | tr -d ,)
+echo "$drafters" | grep -qx early-exit || complain "run --help-drafters lists: $drafters"
+case " $trained " in *" early-exit "*) ;; *) complain "train nobody says: $trained" ;; esac
+"$FORERUN" train --help >"$work/train"
+for name in $trained; do
+    grep -q "^  $name " "$work/train" || complain "train --help does not list $name"
+    roff=$(echo "$name" | sed 's/-/\\\\-/g')
+    grep -q "^.B $roff\$" "$work/forerun-train.1" || complain "train's page does not list $name"
+    grep -q "seen_subcommand_from train' .* $name " "$work/fish" || complain "fish: train $name"
+    sed -n '/^_forerun_train_words/,/^}/p' "$work/zsh" | grep -q "'$name:" || complain "zsh: train $name"
+done
+for name in $drafters; do
+    sed -n '/^function __forerun_spec/,/^end/p' "$work/fish" | grep -q "$name" || complain "fish: --drafter $name"
+    sed -n '/^_forerun_spec/,/^}/p' "$work/zsh" | grep -q "'$name[:\\]" || complain "zsh: --drafter $name"
+done
+
+# What bash makes of a line as it cuts it: at spaces, and at ':' and '=' apart.
+completed() {
+    bash -c '. "$1"; cd "$2"; shift 2; compopt() { :; }
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _forerun; echo "${COMPREPLY[*]}"' - "$work/bash" "$work/in" forerun "$@"
+}
+expect() { # WANTED WORD...
+    wanted=$1
+    shift
+    found=$(completed "$@")
+    [ "$found" = "$wanted" ] || complain "bash completes '$*' as '$found', not as '$wanted'"
+}
+mkdir "$work/in"
+: >"$work/in/a.gguf"
+: >"$work/in/a+b.gguf"
 if command -v bash >/dev/null; then
-    words=$(bash -c '. "$1"; COMP_WORDS=(forerun run --dra); COMP_CWORD=2; _forerun; echo "${COMPREPLY[*]}"' \
-        - "$work/bash")
-    [ "$words" = "--drafter --draft-opt" ] || complain "bash completes --dra as: $words"
-    words=$(bash -c '. "$1"; COMP_WORDS=(forerun tok); COMP_CWORD=1; _forerun; echo "${COMPREPLY[*]}"' \
-        - "$work/bash")
-    [ "$words" = "tokenize" ] || complain "bash completes tok as: $words"
+    expect "--drafter --draft-opt" run --dra
+    expect tokenize tok
+    expect early-exit train early
+    expect bash completion b
+    expect scalar run --isa sc
+    expect scalar run --isa = sc
+    expect "$(echo $drafters | sed 's/rest/rest:/; s/draft-model/draft-model:/')" run --drafter ''
+    expect "eagle early-exit" tune --drafter = e
+    expect rest: run --drafter re
+    expect prompt-lookup+medusa run --drafter prompt-lookup+me
+    expect none,eagle bench --drafters none,eag
+    expect "a+b.gguf a.gguf" run --drafter rest :
+    expect a.gguf run --drafter rest : a.
+    expect a+b.gguf run --drafter rest : a+b
+    expect a.gguf+medusa run --drafter rest : a.gguf+me
+    for name in $trained; do
+        case " $(completed train '') " in *" $name "*) ;; *) complain "bash: train $name" ;; esac
+    done
+fi
+if command -v fish >/dev/null; then
+    found=$(fish -c 'source $argv[1]; complete -C "forerun run --drafter prompt-lookup+me"' "$work/fish")
+    case $found in prompt-lookup+medusa*) ;; *) complain "fish completes prompt-lookup+me as: $found" ;; esac
 fi
 exit $bad

@@ -13,6 +13,7 @@ import importlib
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,6 +42,14 @@ def find_models(folder, tiny):
             if name.endswith(".gguf"):
                 models[name[:-5]] = os.path.join(where, name)
     return models
+
+
+def make_tiny(folder):
+    """Makes the tiny models where they are missing and the program that makes them is built."""
+    maker = os.path.join(ROOT, "build", "tests", "bin", "tiny_models")
+    if not os.path.isdir(folder) and os.path.exists(maker):
+        os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+        subprocess.run([maker, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def one(kind, function, seed, args, models):
@@ -73,6 +82,7 @@ def main():
     kinds = all_kinds()
     if args.only:
         kinds = {k: v for k, v in kinds.items() if any(k.startswith(w) for w in args.only.split(","))}
+    make_tiny(args.tiny)
     models = find_models(args.models, args.tiny)
     if not kinds or not os.path.exists(args.forerun):
         print("endurance: no such kind, or no program at %s (make build)" % args.forerun, file=sys.stderr)

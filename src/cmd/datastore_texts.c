@@ -131,7 +131,7 @@ static fr_status add_shards(fr_datastore_texts *t, const char *dir, bool *any, f
     char target[FR_GGUF_FINGERPRINT];
     fr_shards *shards;
     fr_gguf_fingerprint(t->text.gguf, target);
-    fr_status st = fr_shards_open(&shards, dir, target, err);
+    fr_status st = fr_shards_open(&shards, dir, target, fr_cmd_progress, NULL, err);
     if (st) return st;
     *any = fr_shards_count(shards) > 0;
     for (int i = 0; i < fr_shards_count(shards) && !st; i++) {

@@ -309,7 +309,8 @@ static fr_status open_all(distill *d, fr_error *err) {
     if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
     if (!st) st = open_output(d, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
-    if (!st && p->capture) st = fr_shards_open(&d->present, p->capture, f.target, err);
+    if (!st && p->capture)
+        st = fr_shards_open(&d->present, p->capture, f.target, fr_cmd_progress, NULL, err);
     if (!st && p->capture)
         st = fr_sources_add(p->capture, p->answers == FR_ANSWERS_OWN ? "own" : "given", p->files,
                             err);

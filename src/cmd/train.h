@@ -36,10 +36,11 @@ typedef struct fr_training {
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
     int batch_rows;
-    double rate;     // --lr; negative on opening: the learner's own
-    double seconds;  // --time; 0: --steps
-    double prepared; // ... of which answers took
-    fr_progress bar;
+    double rate;            // --lr; negative on opening: the learner's own
+    double seconds;         // --time; 0: --steps
+    double prepared;        // ... of which answers took
+    fr_progress bar, phase; // of steps; of what takes long besides
+    const char *phase_told; // what
     size_t points_told;
     fr_training_found found;
 } fr_training;
@@ -72,6 +73,8 @@ void fr_training_print_found(const fr_training *t);
 // ---------------------------------------------------------------- train_report.c
 void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr
 void fr_training_tell(fr_training *t);           // progress, and new points of the curve
+void fr_training_tell_phase(fr_training *t);     // how far the loop's phase has come
+void fr_training_open_phase(fr_training *t, const char *unit); // a new one, silent for 2 s
 json_t *fr_training_json(const fr_training *t);
 void fr_training_print(const fr_training *t);
 

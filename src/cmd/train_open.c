@@ -74,8 +74,8 @@ static fr_status open_target(fr_training *t, fr_error *err) {
     if ((st = fr_pool_open(&t->pool, t->method->passes ? all : 1, err))) return st;
     // Where only rows of it are read they stay in the file.
     return fr_model_open(&t->target, t->gguf, kern, t->pool,
-                         t->method->passes ? FR_WEIGHTS_PACKED : FR_WEIGHTS_IN_PLACE, NULL, NULL,
-                         err);
+                         t->method->passes ? FR_WEIGHTS_PACKED : FR_WEIGHTS_IN_PLACE,
+                         fr_cmd_progress, NULL, err);
 }
 
 // ---------------------------------------------------------------- vocabulary and learner
@@ -90,13 +90,19 @@ static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
 static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) {
     if (init->gguf)
         return fr_draft_vocab_of(&t->vocab, &t->target, &t->data, init->ids, init->n_draft, err);
-    return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab, err);
+    return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab,
+                               fr_cmd_progress, &t->phase, err);
 }
 
 // One of another drafter may have nothing in common but the draft vocabulary.
 static bool gives_parameters(const fr_pack *init, const fr_learner *l) {
     return !strcmp(fr_pack_kind_name(init->kind), l->name) ||
            fr_pack_shares(&l->params, init->gguf);
+}
+
+// Taking gigabytes of memory takes its time.
+static fr_status heard(fr_error *err) {
+    return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
 }
 
 static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
@@ -110,7 +116,9 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .max_rows = max_rows,
                                       .seed = t->args->seed,
                                       .options = t->args->settings.item};
-    const fr_status st = t->method->open(&t->learner, &config, err);
+    fr_status st = heard(err);
+    if (!st) st = t->method->open(&t->learner, &config, err);
+    if (!st) st = heard(err);
     t->begun = !st && init->gguf && gives_parameters(init, t->learner);
     return t->begun ? fr_pack_read(t->learner, init->gguf, err) : st;
 }
@@ -188,8 +196,10 @@ static void name_command(fr_training *t) {
 }
 
 static bool watch(void *user, const fr_train *train) {
-    (void)train;
-    fr_training_tell(user);
+    if (train->phase.what)
+        fr_training_tell_phase(user);
+    else
+        fr_training_tell(user);
     return !fr_cmd_interrupted();
 }
 
@@ -269,10 +279,13 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     st = open_init(t, &init, err);
     if (!st) st = t->method->open ? try_settings(t, &init, err) : fr_training_check_search(t, err);
     if (!st) st = open_data(t, err);
+    fr_training_open_phase(t, "texts");
     if (!st)
-        st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
-                             t->fingerprint, t->batch_rows, args->limit_rows, err);
+        st =
+            fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders, t->fingerprint,
+                            t->batch_rows, args->limit_rows, fr_cmd_progress, &t->phase, err);
     if (!st) st = t->method->open ? open_learner(t, &init, err) : open_vocab(t, &init, err);
+    fr_progress_clear(&t->phase);
     fr_pack_close(&init);
     if (st) return st;
     if (!t->method->open) {

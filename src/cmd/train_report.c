@@ -64,10 +64,15 @@ void fr_training_tell(fr_training *t) {
     const fr_train *train = &t->train;
     const fr_tally *recent = &train->state.recent;
     if (!t->bar.out) return;
+    fr_progress_clear(&t->phase);
+    t->phase_told = NULL;
     if (t->points_told < train->n_points) fr_progress_clear(&t->bar);
     while (t->points_told < train->n_points)
         tell_point(t, &train->curve[t->points_told++]);
-    if (!(recent->tried[0] > 0)) return;
+    if (!(recent->tried[0] > 0)) {
+        fr_progress_show(&t->bar, "learning", train->state.step, t->args->steps);
+        return;
+    }
     double share[FR_DEPTHS];
     char right[64], what[160];
     for (int k = 0; k < t->learner->depth; k++)
@@ -77,6 +82,20 @@ void fr_training_tell(fr_training *t) {
              fr_tally_tokens_per_pass(recent, t->learner->depth));
     const double done = fr_train_done(train), steps = (double)train->state.step;
     fr_progress_show(&t->bar, what, train->state.step, done > 0 ? (uint64_t)(steps / done) : 0);
+}
+
+void fr_training_open_phase(fr_training *t, const char *unit) {
+    const bool told = !t->args->quiet && !t->comm.rank;
+    fr_progress_clear(&t->phase);
+    fr_progress_open(&t->phase, told ? stderr : NULL, unit, 1);
+}
+
+void fr_training_tell_phase(fr_training *t) {
+    const fr_train_phase *p = &t->train.phase;
+    fr_progress_clear(&t->bar);
+    if (t->phase_told != p->what) fr_training_open_phase(t, p->unit);
+    t->phase_told = p->what;
+    fr_progress_show(&t->phase, p->what, p->done, p->total);
 }
 
 static json_t *reals(const double *x, int n) {

@@ -170,7 +170,7 @@ static void fit_heads(fr_chimera_learner *m) {
 void fr_chimera_fit_end(fr_chimera_learner *m) {
     enum { STEPS = 60 };
     const float ridge = 1e-3f;
-    fr_linear_fit_solve(&m->fit, ridge, STEPS);
+    if (!fr_linear_fit_solve(&m->fit, ridge, STEPS, m->learner.watch)) return;
     fr_fit_take_columns(&m->fit, &m->learner.params, fr_encoder_linear(&m->ngram), 0);
     if (m->options.residual && !m->options.own_heads) fit_heads(m);
     fr_unrolled_quieten(&m->chain);

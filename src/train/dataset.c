@@ -35,12 +35,12 @@ static int compare_places(const void *a, const void *b) {
 }
 
 static fr_status open_folders(fr_dataset *d, const char *const *folders, int n, const char *target,
-                              fr_error *err) {
+                              fr_progress_fn *progress, void *user, fr_error *err) {
     if (n > FR_DATASET_FOLDERS)
         return fr_fail(err, FR_EARG, "--data: expected at most %d folders, found %d",
                        FR_DATASET_FOLDERS, n);
     for (int i = 0; i < n; i++) {
-        const fr_status st = fr_shards_open(&d->shards[i], folders[i], target, err);
+        const fr_status st = fr_shards_open(&d->shards[i], folders[i], target, progress, user, err);
         if (st) return st;
         d->n_shards++;
         if (!fr_shards_count(d->shards[i]))
@@ -56,12 +56,14 @@ static fr_status open_folders(fr_dataset *d, const char *const *folders, int n, 
     return FR_OK;
 }
 
-// All samples with an answer, in order, each key once. Returns how many.
-static int list_places(fr_dataset *d) {
+// All samples with an answer, in order, each key once. Returns how many; -1: interrupted.
+static int list_places(fr_dataset *d, fr_progress_fn *progress, void *user) {
     int n = 0, kept = 0;
     for (int f = 0; f < d->n_shards; f++)
         for (int i = 0; i < fr_shards_count(d->shards[f]); i++) {
+            const uint64_t of = (uint64_t)fr_shards_count(d->shards[f]);
             fr_sample s;
+            if (progress && !progress(user, "reading texts", (uint64_t)i, of)) return -1;
             fr_shards_sample(d->shards[f], i, &s);
             cut(&s, d->max_rows);
             const int answers = count_answers(&s);
@@ -105,17 +107,20 @@ static void split(fr_dataset *d, int n, uint64_t limit_rows) {
 }
 
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
-                          int max_rows, uint64_t limit_rows, fr_error *err) {
+                          int max_rows, uint64_t limit_rows, fr_progress_fn *progress, void *user,
+                          fr_error *err) {
     *d = (fr_dataset){.max_rows = max_rows};
     size_t count = 0;
-    fr_status st = open_folders(d, folders, n, target, err);
+    fr_status st = open_folders(d, folders, n, target, progress, user, err);
     for (int i = 0; i < d->n_shards; i++)
         count += (size_t)fr_shards_count(d->shards[i]);
     if (!st && !(d->place = fr_alloc_array(count, sizeof *d->place)))
         st = fr_fail(err, FR_ENOMEM, "data: no memory for %zu samples", count);
     if (!st) {
-        const int found = list_places(d);
-        if (found <= FR_HELD_OUT_LEAST)
+        const int found = list_places(d, progress, user);
+        if (found < 0)
+            st = fr_fail(err, FR_EINTR, "interrupted");
+        else if (found <= FR_HELD_OUT_LEAST)
             st = fr_fail(err, FR_EDATA, "%s: expected more than %d samples with answers, found %d",
                          folders[0], FR_HELD_OUT_LEAST, found);
         else

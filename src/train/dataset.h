@@ -29,9 +29,10 @@ typedef struct fr_dataset {
 
 // Opens `n` folders. limit_rows: trains on so many rows at most, but on one sample at least; 0: on
 // all. FR_EDATA: folders of different targets or forms, too few samples, and what fr_shards_open
-// says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM.
+// says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL; FR_EINTR: it ended it.
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
-                          int max_rows, uint64_t limit_rows, fr_error *err);
+                          int max_rows, uint64_t limit_rows, fr_progress_fn *progress, void *user,
+                          fr_error *err);
 void fr_dataset_close(fr_dataset *d); // {0} is fine
 // Sample i in that order: 0..n_held-1 are held out, then come those to train on.
 void fr_dataset_sample(const fr_dataset *d, int i, fr_sample *out);

@@ -4,15 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How often each token stands in the answers of samples [first, first + n).
-static void count_tokens(const fr_dataset *d, int first, int n, int n_vocab, uint64_t *count) {
+// How often each token stands in the answers of samples [first, first + n). False: interrupted.
+static bool count_tokens(const fr_dataset *d, int first, int n, int n_vocab, uint64_t *count,
+                         fr_progress_fn *progress, void *user) {
     for (int i = 0; i < n; i++) {
         fr_sample s;
+        if (progress && !progress(user, "counting tokens", (uint64_t)i, (uint64_t)n)) return false;
         fr_dataset_sample(d, first + i, &s);
         for (int row = 0; row < s.n; row++)
             if (s.flags[row] & FR_ROW_ANSWER && s.ids[row + 1] >= 0 && s.ids[row + 1] < n_vocab)
                 count[s.ids[row + 1]]++;
     }
+    return true;
 }
 
 static bool always_in(const fr_tokenizer *t, int32_t id) {
@@ -67,7 +70,7 @@ static double coverage(const fr_draft_vocab *v, const uint64_t *count, int n_voc
 
 fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
                               const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
-                              fr_error *err) {
+                              fr_progress_fn *progress, void *user, fr_error *err) {
     const int n_vocab = target->config.n_vocab, wanted = n < n_vocab ? n : n_vocab;
     fr_status st;
     uint64_t *count = fr_alloc_array((size_t)n_vocab, sizeof *count);
@@ -78,7 +81,10 @@ fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
         st = fr_fail(err, FR_ENOMEM, "draft vocabulary: no memory for %d tokens", n_vocab);
         goto done;
     }
-    count_tokens(data, data->n_held, data->n_train, n_vocab, count);
+    if (!count_tokens(data, data->n_held, data->n_train, n_vocab, count, progress, user)) {
+        st = fr_fail(err, FR_EINTR, "interrupted");
+        goto done;
+    }
     for (int i = 0; i < n_vocab; i++)
         r[i] = (ranked){count[i], i, always_in(tokenizer, i)};
     if ((st = choose(ids, r, n_vocab, wanted, err))) goto done;
@@ -121,7 +127,7 @@ fr_status fr_draft_vocab_of(fr_draft_vocab *v, const fr_model *target, const fr_
         st = fill(v, target, err);
     }
     if (!st) {
-        count_tokens(data, 0, data->n_held, n_vocab, count);
+        count_tokens(data, 0, data->n_held, n_vocab, count, NULL, NULL);
         v->coverage = coverage(v, count, n_vocab);
     }
     fr_free(count);

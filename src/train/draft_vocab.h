@@ -10,10 +10,11 @@
 #include "train/learner.h"
 
 // n: tokens wanted (fewer where the target has fewer). Ties go to the lower id. Coverage is
-// measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than what is always in.
+// measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than what is always in. progress
+// may be NULL; FR_EINTR: it ended it.
 fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
                               const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
-                              fr_error *err);
+                              fr_progress_fn *progress, void *user, fr_error *err);
 // The same of given ids, none twice (FR_EDATA).
 fr_status fr_draft_vocab_of(fr_draft_vocab *v, const fr_model *target, const fr_dataset *data,
                             const int32_t *ids, int n, fr_error *err);

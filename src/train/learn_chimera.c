@@ -106,7 +106,7 @@ static void forward(fr_chimera_learner *m, const fr_batch *batch) {
     fr_chimera_read_ngrams(m, batch);
     fr_encoder_forward(&m->ngram, c->given, c->rows);
     fr_unrolled_context(c);
-    for (int k = 2; k <= c->shape.depth; k++)
+    for (int k = 2; k <= c->shape.depth && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
 }
 
@@ -126,10 +126,11 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     if (m->options.feature > 0)
         fr_channel_spread(m->std, c->state, c->position, c->rows, c->shape.d);
     fr_unrolled_begin_back(c);
-    for (int k = l->depth; k >= 1; k--) {
+    for (int k = l->depth; k >= 1 && fr_go_on(l->watch); k--) {
         guess_loss(m, k, true);
         fr_unrolled_step_back(c, k + 1);
     }
+    if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
     float *dt = m->options.layer == FR_CHIMERA_TUNED ? c->x0 : NULL; // which given rows leave free
     fr_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
@@ -140,8 +141,9 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
 static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     fr_chimera_learner *m = self(l);
     forward(m, batch);
-    for (int k = 1; k <= l->depth; k++)
+    for (int k = 1; k <= l->depth && fr_go_on(l->watch); k++)
         guess_loss(m, k, false);
+    if (!fr_go_on(l->watch)) return;
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 

@@ -147,7 +147,7 @@ static void run(medusa *m, const fr_batch *batch, bool learns, fr_tally *tally) 
     const int n = list_rows(m, batch);
     read_rows(m, n);
     memset(m->alive, 1, (size_t)n * sizeof *m->alive);
-    for (int k = 0; k < m->learner.depth && n; k++)
+    for (int k = 0; k < m->learner.depth && n && fr_go_on(m->learner.watch); k++)
         run_head(m, k, n, learns, tally);
 }
 

@@ -91,7 +91,7 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
             if (st) return st;
         }
     c->rows = 0;
-    for (int s = 0; s < batch->n; s++) {
+    for (int s = 0; s < batch->n && fr_go_on(l->watch); s++) {
         const int first = c->rows, n = batch->sample[s].n;
         fr_trunk_context_add_taps(c, batch->sample[s].ids, n);
         for (int i = 0; i < l->depth; i++)
@@ -104,7 +104,7 @@ static void fit_end(fr_learner *l) {
     transfer *t = self(l);
     const size_t d = (size_t)l->target->config.d;
     for (int i = 0; i < l->depth; i++) {
-        fr_linear_fit_solve(&t->fit[i], ridge, FIT_STEPS);
+        if (!fr_linear_fit_solve(&t->fit[i], ridge, FIT_STEPS, l->watch)) return;
         memcpy(fr_param_w(&l->params, t->maps[i]), t->fit[i].w, d * d * sizeof(float));
         fr_linear_fit_close(&t->fit[i]);
     }

@@ -79,7 +79,7 @@ static void forward(chain_learner *m, const fr_batch *batch, float feed, uint64_
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch_set(&m->batch, batch, feed, noise);
     fr_unrolled_context(c);
-    for (int k = 1; k <= c->shape.depth; k++)
+    for (int k = 1; k <= c->shape.depth && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
     if (m->options.rank) fr_injection_tokens(&m->injection, c->embedding, c->rows);
 }
@@ -91,10 +91,11 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     if (m->options.feature > 0)
         fr_channel_spread(m->std, c->state, c->position, c->rows, c->shape.d);
     fr_unrolled_begin_back(c);
-    for (int k = c->shape.depth; k >= 1; k--) {
+    for (int k = c->shape.depth; k >= 1 && fr_go_on(l->watch); k--) {
         step_loss(m, k, true);
         fr_unrolled_step_back(c, k);
     }
+    if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
     if (m->options.rank) fr_injection_tokens_backward(&m->injection, c->embedding, c->rows);
     fr_unrolled_batch_tally(&m->batch, tally);
@@ -103,8 +104,9 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
 static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     chain_learner *m = self(l);
     forward(m, batch, m->options.kind == FR_UNROLLED_EAGLE ? 1 : 0, 0);
-    for (int k = 1; k <= m->chain.shape.depth; k++)
+    for (int k = 1; k <= m->chain.shape.depth && fr_go_on(l->watch); k++)
         step_loss(m, k, false);
+    if (!fr_go_on(l->watch)) return;
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
@@ -114,7 +116,7 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
 }
 
 static void fit_end(fr_learner *l) {
-    fr_unrolled_fit_end(&self(l)->fit, &self(l)->chain);
+    fr_unrolled_fit_end(&self(l)->fit, &self(l)->chain, l->watch);
 }
 
 static void write_chain(const fr_learner *l, fr_gguf_writer *w, fr_type type) {

@@ -56,6 +56,6 @@ typedef void fr_fit_inputs(const void *user, const fr_unrolled *c, int row, floa
 void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_inputs *inputs_of,
                           const void *user);
 void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first);
-void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c);
+void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
 
 #endif

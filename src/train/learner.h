@@ -3,9 +3,11 @@
 // The loop (train.h) owns data, optimizer, schedule and checkpoints; a *learner* owns a method's
 // parameters and mathematics, one file a method. Most read the frozen target only for embeddings
 // and head rows: everything else about the target is in the samples. Those whose rows ride through
-// the target (riding.h) also run its passes. Opening may fail; learn and judge cannot.
+// the target (riding.h) also run its passes. Opening may fail; learn and judge cannot, but once
+// `watch` says that nobody wants the work any more they may leave it half done.
 #ifndef FR_TRAIN_LEARNER_H
 #define FR_TRAIN_LEARNER_H
+#include "base/watch.h"
 #include "gguf/writer.h"
 #include "model/model.h"
 #include "train/gemm.h"
@@ -48,7 +50,7 @@ typedef struct fr_learner_ops {
     void (*learn)(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally);
     void (*judge)(fr_learner *l, const fr_batch *batch, fr_tally *tally); // held-out: counts alone
     // First values from data, for learners that ask for `fit_rows`: all batches, then the end.
-    // Absent: none.
+    // Absent: none. What is left half done here (see above) may leave parameters half set.
     fr_status (*fit_add)(fr_learner *l, const fr_batch *batch, fr_error *err); // FR_ENOMEM
     void (*fit_end)(fr_learner *l);
     // Adds the method's own metadata and tensors (matrices as `type`: F32 or Q8_0, or `halves`).
@@ -67,6 +69,7 @@ struct fr_learner { // embedded first in a method's own struct
     const fr_model *target;      // borrowed
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
+    const fr_watch *watch;       // borrowed, set by the loop; NULL: all is wanted
     int depth;                   // tokens that it learns to draft
     bool halves;                 // matrices of its pack are F16 where others are Q8_0
     double rate;                 // highest learning rate where nobody says another

@@ -70,7 +70,7 @@ static void weigh_diagonal(fr_linear_fit *f, float *inverse, float ridge) {
     }
 }
 
-void fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps) {
+bool fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps, const fr_watch *watch) {
     const size_t k = (size_t)f->k, size = (size_t)f->m * k;
     float *const r = f->yx, *const p = r + size, *const q = p + size;
     double *const now = (double *)(void *)f->numbers;
@@ -84,6 +84,7 @@ void fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps) {
         now[i] = dot(ri, ri, inverse, f->k);
     }
     for (int s = 0; s < steps; s++) {
+        if (!fr_go_on(watch)) return false;
         fr_gemm_forward(f->gemm, q, f->k, p, f->k, f->xx, f->m, f->k, f->k, false);
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < f->m; i++) {
@@ -91,4 +92,5 @@ void fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps) {
             now[i] = advance(f->w + at, r + at, p + at, q + at, inverse, f->k, now[i]);
         }
     }
+    return true;
 }

@@ -7,6 +7,7 @@
 // 1952].
 #ifndef FR_TRAIN_LINEAR_FIT_H
 #define FR_TRAIN_LINEAR_FIT_H
+#include "base/watch.h"
 #include "train/gemm.h"
 
 enum { FR_LINEAR_FIT_ROWS = 512 }; // of a piece
@@ -27,6 +28,7 @@ fr_status fr_linear_fit_open(fr_linear_fit *f, int k, int m, int threads, fr_err
 void fr_linear_fit_close(fr_linear_fit *f);      // {0} is fine
 void fr_linear_fit_add(fr_linear_fit *f, int n); // the first n rows of x and y
 // w, after `steps` steps of conjugate gradients from zero; the sums are gone then. ridge > 0.
-void fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps);
+// False: it was left before the end.
+bool fr_linear_fit_solve(fr_linear_fit *f, float ridge, int steps, const fr_watch *watch);
 
 #endif

@@ -49,7 +49,7 @@ static void choose_bases(fr_riding *a, int sample, const uint64_t *noise) {
 static void set_batch(fr_riding *a, const fr_batch *batch, const uint64_t *noise) {
     a->batch = batch;
     a->n_bases = a->context.rows = 0;
-    for (int s = 0; s < batch->n; s++) {
+    for (int s = 0; s < batch->n && fr_go_on(a->learner.watch); s++) {
         const int before = a->n_bases;
         a->first[s] = a->context.rows;
         choose_bases(a, s, noise);
@@ -147,6 +147,7 @@ static void run_piece(fr_riding *a, bool learns, fr_tally *tally) {
     list_wanted(a);
     a->enter(a);
     fr_trunk_forward(&a->trunk);
+    if (!fr_go_on(a->trunk.watch)) return;
     average(a);
     const fr_loss_term term = {.x = a->state,
                                .ldx = d,
@@ -159,12 +160,13 @@ static void run_piece(fr_riding *a, bool learns, fr_tally *tally) {
     if (!learns) return;
     average_back(a);
     fr_trunk_backward(&a->trunk);
-    a->leave(a);
+    if (fr_go_on(a->trunk.watch)) a->leave(a);
 }
 
 static void run(fr_riding *a, const fr_batch *batch, const uint64_t *noise, fr_tally *tally) {
+    a->trunk.watch = a->learner.watch;
     set_batch(a, batch, noise);
-    for (a->at = 0; a->at < a->n_bases; a->at += a->n) {
+    for (a->at = 0; a->at < a->n_bases && fr_go_on(a->trunk.watch); a->at += a->n) {
         a->n = least(a->n_bases - a->at, a->max_piece);
         run_piece(a, noise != NULL, tally);
     }

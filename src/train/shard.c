@@ -214,7 +214,8 @@ static fr_status list_folder(names *list, const char *dir, fr_error *err) {
     return st;
 }
 
-fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target, fr_error *err) {
+fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target,
+                         fr_progress_fn *progress, void *user, fr_error *err) {
     char path[PATH_ROOM];
     names list;
     *out = NULL;
@@ -223,7 +224,10 @@ fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target, f
     fr_status st = list_folder(&list, dir, err);
     for (size_t i = 0; i < list.n && !st; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, list.item[i]);
-        st = add_file(s, path, target, err);
+        if (progress && !progress(user, "reading shards", i, list.n))
+            st = fr_fail(err, FR_EINTR, "interrupted");
+        else
+            st = add_file(s, path, target, err);
     }
     free_names(&list);
     if (!st && s->n_samples) qsort(s->samples, (size_t)s->n_samples, sizeof *s->samples, by_key);

@@ -43,9 +43,11 @@ typedef struct fr_sample {
 // ---------------------------------------------------------------- reading
 typedef struct fr_shards fr_shards;
 // All shards of a folder, checked; samples in the order of their keys. FR_EIO, FR_ENOMEM; FR_EDATA:
-// a damaged file (named), files that differ in format, or another target than `target` (NULL: any).
+// a damaged file (named), files that differ in format, or another target than `target` (NULL: any);
+// FR_EINTR: `progress` (NULL: none), which counts files, ended it.
 // A folder without shards is fine if `format` says so by being... empty data sets have count 0.
-fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target, fr_error *err);
+fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target,
+                         fr_progress_fn *progress, void *user, fr_error *err);
 void fr_shards_close(fr_shards *s); // NULL is fine
 const fr_shard_format *fr_shards_format(const fr_shards *s);
 int fr_shards_count(const fr_shards *s);

@@ -68,10 +68,31 @@ static fr_status keep_best(fr_train *t, fr_error *err) {
 static fr_status save(fr_train *t, fr_error *err) {
     if (t->comm->rank) return FR_OK;
     const fr_checkpoint c = checkpoint_of(t);
-    fr_status st = fr_checkpoint_write(&c, t->config.checkpoint, err);
-    if (!st) st = keep_best(t, err);
+    fr_error unsaid;
+    const fr_status st = keep_best(t, err);
+    const fr_status saved = fr_checkpoint_write(&c, t->config.checkpoint, st ? &unsaid : err);
     t->saved = fr_seconds();
-    return st;
+    return st ? st : saved;
+}
+
+// ---------------------------------------------------------------- interrupts
+static bool ask(void *user) {
+    fr_train *t = user;
+    if (!t->interrupted && !t->comm->rank && t->config.watch)
+        t->interrupted = !t->config.watch(t->config.user, t);
+    return !t->interrupted;
+}
+
+// Process 0's answer, for everybody: all leave at the same place.
+static bool all_go_on(fr_train *t) {
+    int32_t stops = !ask(t);
+    fr_comm_share(t->comm, &stops, sizeof stops);
+    t->interrupted = stops;
+    return !stops;
+}
+
+static fr_status leave(fr_error *err) {
+    return fr_fail(err, FR_EINTR, "interrupted");
 }
 
 // ---------------------------------------------------------------- judging
@@ -83,14 +104,20 @@ static void add_tallies(fr_tally *to, const fr_tally *from) {
         x[i] += y[i];
 }
 
-static void judge_held_out(fr_train *t, fr_tally *out) {
+// False: interrupted.
+static bool judge_held_out(fr_train *t, fr_tally *out) {
     *out = (fr_tally){0};
+    t->phase = (fr_train_phase){"judging", "texts", 0, (uint64_t)t->held.n};
     fr_batches_seek(&t->held, 0, 0);
-    for (int i = 0; t->held.at < t->held.n; i++) {
+    for (int i = 0; t->held.at < t->held.n && ask(t); i++) {
         fr_batches_next(&t->held, t->batch);
         if (i % t->comm->n == t->comm->rank) t->learner->ops->judge(t->learner, t->batch, out);
+        t->phase.done = (uint64_t)t->held.at;
     }
-    fr_comm_sum_doubles(t->comm, (double *)out, sizeof *out / sizeof(double));
+    const bool whole = all_go_on(t);
+    t->phase = (fr_train_phase){0};
+    if (whole) fr_comm_sum_doubles(t->comm, (double *)out, sizeof *out / sizeof(double));
+    return whole;
 }
 
 static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
@@ -124,7 +151,7 @@ static fr_status judge(fr_train *t, fr_error *err) {
     fr_tally held;
     fr_train_state *s = &t->state;
     const double start = fr_seconds();
-    judge_held_out(t, &held);
+    if (!judge_held_out(t, &held)) return leave(err);
     t->judging = fr_seconds() - start;
     const fr_status st = add_point(t, &held, err);
     if (st) return st;
@@ -153,29 +180,33 @@ static uint64_t noise_of(const fr_train *t, uint64_t batch) {
     return fr_hash_value(&h);
 }
 
-// All processes walk through all batches and learn every n-th of them.
-static void learn_batches(fr_train *t, fr_tally *tally) {
+// All processes walk through all batches and learn every n-th of them. False: interrupted.
+static bool learn_batches(fr_train *t, uint64_t *rows, fr_tally *tally) {
     const int n = t->config.accumulate * t->comm->n;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && ask(t); i++) {
         fr_batches_next(&t->batches, t->batch);
-        t->state.rows += (uint64_t)t->batch->rows;
+        *rows += (uint64_t)t->batch->rows;
         if (i % t->comm->n == t->comm->rank)
             t->learner->ops->learn(t->learner, t->batch, noise_of(t, (uint64_t)i), tally);
     }
+    if (!all_go_on(t)) return false;
     fr_comm_sum_floats(t->comm, t->learner->params.grad, t->learner->params.n_floats);
     fr_comm_sum_doubles(t->comm, (double *)tally, sizeof *tally / sizeof(double));
+    return true;
 }
 
 static fr_status step(fr_train *t, double done, fr_error *err) {
     fr_tally tally = {0};
     fr_params *p = &t->learner->params;
-    learn_batches(t, &tally);
+    uint64_t rows = 0;
+    if (!learn_batches(t, &rows, &tally)) return leave(err);
     const double norm = fr_grad_norm(p);
     if (!isfinite(norm) || !isfinite(tally.loss))
         return fr_fail(err, FR_EDATA,
                        "train: the loss is no number any more at step %llu; a lower --lr may help",
                        (unsigned long long)t->state.step + 1);
     t->state.step++;
+    t->state.rows += rows;
     if (tally.weight > 0)
         fr_adamw_step(p, fr_schedule_rate(t->config.rate, done),
                       fr_grad_scale(norm, tally.weight, norm_most), t->state.step);
@@ -191,7 +222,7 @@ typedef struct plan { // process 0's decisions, for everybody
     int32_t over, judges, interrupted, saves;
 } plan;
 
-static plan make_plan(const fr_train *t) {
+static plan make_plan(fr_train *t) {
     const fr_train_state *s = &t->state;
     plan p = {.seconds = seconds_so_far(t)};
     // The step that is about to be made is the one that the rate is of.
@@ -200,38 +231,43 @@ static plan make_plan(const fr_train *t) {
     p.over = s->stopped || (t->config.steps ? s->step >= t->config.steps : p.done >= 1);
     p.judges = t->config.steps ? s->step >= s->next_judgement : p.seconds >= s->next_seconds;
     p.judges = p.judges || (p.over && s->recent.weight > 0);
-    p.interrupted = s->step && t->config.watch && !t->config.watch(t->config.user, t);
+    p.interrupted = !ask(t);
     p.saves = fr_seconds() - t->saved >= t->config.checkpoint_every;
     fr_comm_share(t->comm, &p, sizeof p);
     return p;
 }
 
+static bool wants_fit(const fr_train *t, const fr_train_state *s) {
+    return t->config.fit && t->learner->fit_rows && !s->step && !s->fitted;
+}
+
 // Every process sees all of it, so that all begin with the same values.
 static fr_status fit(fr_train *t, fr_error *err) {
     fr_learner *l = t->learner;
-    uint64_t rows = 0;
+    fr_train_phase *phase = &t->phase;
+    const uint64_t all = t->data->rows < l->fit_rows ? t->data->rows : l->fit_rows;
     fr_status st = FR_OK;
-    while (!st && rows < l->fit_rows && !t->batches.epoch) {
+    *phase = (fr_train_phase){"fitting first values", "tokens", 0, all};
+    while (!st && phase->done < l->fit_rows && !t->batches.epoch && ask(t)) {
         fr_batches_next(&t->batches, t->batch);
-        rows += (uint64_t)t->batch->rows;
         st = l->ops->fit_add(l, t->batch, err);
+        phase->done += (uint64_t)t->batch->rows;
     }
-    if (!st) l->ops->fit_end(l);
+    if (!st && ask(t)) l->ops->fit_end(l);
+    *phase = (fr_train_phase){0};
+    if (st) return st;
+    if (!all_go_on(t)) return leave(err);
     fr_batches_seek(&t->batches, 0, 0);
-    return st;
+    t->state.fitted = true;
+    return FR_OK;
 }
 
-fr_status fr_train_run(fr_train *t, fr_error *err) {
-    t->started = t->saved = fr_seconds();
-    fr_status st = FR_OK;
-    if (!t->state.step && t->config.fit && t->learner->fit_rows) st = fit(t, err);
+static fr_status run(fr_train *t, fr_error *err) {
+    fr_status st = wants_fit(t, &t->state) ? fit(t, err) : FR_OK;
     while (!st) {
         const plan p = make_plan(t);
         t->state.seconds = p.seconds;
-        if (p.interrupted) {
-            st = save(t, err);
-            return st ? st : fr_fail(err, FR_EINTR, "interrupted");
-        }
+        if (p.interrupted) return leave(err);
         if (p.judges) {
             st = judge(t, err);
             if (st || !p.over) continue;
@@ -241,6 +277,19 @@ fr_status fr_train_run(fr_train *t, fr_error *err) {
         if (!st) st = step(t, p.done, err);
     }
     return st;
+}
+
+fr_status fr_train_run(fr_train *t, fr_error *err) {
+    t->started = t->saved = fr_seconds();
+    t->interrupted = false;
+    t->watch = (fr_watch){ask, t};
+    t->learner->watch = &t->watch;
+    const fr_status st = run(t, err);
+    t->learner->watch = NULL;
+    if (st != FR_EINTR) return st;
+    t->state.seconds = seconds_so_far(t);
+    const fr_status saved = save(t, err);
+    return saved ? saved : leave(err);
 }
 
 // ---------------------------------------------------------------- opening
@@ -288,6 +337,8 @@ static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *
     t->state = s;
     t->n_points = points;
     if (points) memcpy(t->curve, c->curve, c->curve_bytes);
+    // An interrupted fit may have left half of its values there; it begins with those of opening.
+    if (wants_fit(t, &s)) return FR_OK;
     float *const to[] = {p->w, p->m, p->v, t->best};
     for (int i = 0; i < 4; i++)
         memcpy(to[i], c->block[i], p->n_floats * sizeof(float));

@@ -6,7 +6,8 @@
 // samples are judged; the parameters of the least held-out loss are kept, and a training that does
 // not improve on them over `patience` judgements ends early. With a number of steps every decision
 // depends on steps alone, so an interrupted training that was resumed ends with the same bits as
-// one that was not; with a time, on the clock of process 0.
+// one that was not; with a time, on the clock of process 0. What an interrupt leaves half done (a
+// step, a judgement, the fit of first values) is as if it had not been begun, and is done again.
 #ifndef FR_TRAIN_TRAIN_H
 #define FR_TRAIN_TRAIN_H
 #include "train/batches.h"
@@ -33,10 +34,16 @@ typedef struct fr_train_state { // where a training stands; a checkpoint keeps i
     uint64_t best_step, best_rows;
     double best_seconds;
     int32_t judgements, since_best; // judgements: 0: nothing is best yet
-    int32_t stopped, unused;        // stopped: early, nothing got better
+    int32_t stopped;                // early, nothing got better
+    int32_t fitted;                 // first values are, where they are wanted so
     fr_tally recent;                // of the steps since the last point
     fr_tally best;                  // of what was held out
 } fr_train_state;
+
+typedef struct fr_train_phase { // what takes long besides steps
+    const char *what, *unit;    // what NULL: steps are made
+    uint64_t done, total;       // units
+} fr_train_phase;
 
 typedef struct fr_train fr_train;
 typedef struct fr_train_config {
@@ -52,9 +59,10 @@ typedef struct fr_train_config {
     double checkpoint_every; // seconds
     bool resume;             // from the checkpoint
     bool fit;                // first values are fitted where the learner can
-    // After every step, on process 0: false ends the run with FR_EINTR.
+    // After every step and many times in it and in every phase, on process 0: false ends the run
+    // with FR_EINTR.
     bool (*watch)(void *user, const fr_train *t);
-    // After a checkpoint, on process 0, when the best parameters are other ones than at the last
+    // Before a checkpoint, on process 0, when the best parameters are other ones than at the last
     // call; they stand in the learner meanwhile. FR_OK goes on.
     fr_status (*keep)(void *user, const fr_train *t, fr_error *err);
     void *user;
@@ -66,6 +74,7 @@ struct fr_train { // read-only for others
     const fr_dataset *data;
     const fr_comm *comm;
     fr_train_state state;
+    fr_train_phase phase;
     fr_train_point *curve;
     size_t n_points, curve_room;
     fr_batches batches, held;
@@ -74,6 +83,8 @@ struct fr_train { // read-only for others
     double before, started, saved, judging; // seconds: of earlier runs; clock at the start of this
                                             // one, at the last checkpoint; a judgement's length
     uint64_t kept_step;                     // best_step at the last keep, plus 1
+    fr_watch watch;                         // the learner's, while it runs
+    bool interrupted;                       // `watch` has said so, to process 0
 };
 
 // FR_ENOMEM; with resume FR_EIO, FR_EDATA: the checkpoint is missing, damaged or of another
@@ -82,7 +93,8 @@ fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *
                         const fr_dataset *data, const fr_comm *comm, fr_error *err);
 void fr_train_close(fr_train *t); // {0} is fine
 // Runs to the end. FR_EINTR: interrupted, FR_EDATA: the loss is no number any more, FR_EIO, and
-// what `keep` gives. In all cases but FR_EDATA a checkpoint has been tried.
+// what `keep` gives. In all cases but FR_EDATA the best parameters were kept and a checkpoint was
+// tried, in this order: where one does not fit the disk any more the other may.
 fr_status fr_train_run(fr_train *t, fr_error *err);
 double fr_train_done(const fr_train *t); // share of the way, 0..1
 size_t

@@ -228,7 +228,7 @@ static void take_mean(const fr_trunk *t) {
 
 void fr_trunk_forward(fr_trunk *t) {
     place_rows(t);
-    for (int l = t->shape.entry[0]; l < t->m->config.n_layer; l++) {
+    for (int l = t->shape.entry[0]; l < t->m->config.n_layer && fr_go_on(t->watch); l++) {
         enter(t, l);
         layer_forward(t, l);
     }
@@ -288,7 +288,7 @@ void fr_trunk_backward(fr_trunk *t) {
     fr_rows_scale(t->dx, 1 / (float)t->shape.exits, n, c->d);
     memcpy(t->mean, t->dx, (size_t)n * (size_t)c->d * sizeof *t->mean);
     // Below a row's entry its part of dx is left as it is: the gradient into its input.
-    for (int l = c->n_layer - 1; l >= t->shape.entry[0]; l--) {
+    for (int l = c->n_layer - 1; l >= t->shape.entry[0] && fr_go_on(t->watch); l--) {
         const fr_trunk_weights *w = weights_of(t, l);
         ffn_back(t, w, l);
         attention_back(t, w, l);

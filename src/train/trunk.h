@@ -21,6 +21,7 @@
 // all in floats, and what a few rows' width takes (`bytes` counts all).
 #ifndef FR_TRAIN_TRUNK_H
 #define FR_TRAIN_TRUNK_H
+#include "base/watch.h"
 #include "train/attention.h"
 #include "train/trunk_context.h"
 
@@ -58,6 +59,7 @@ typedef struct fr_trunk {
     const fr_model *m;               // borrowed
     const fr_trunk_context *context; // borrowed
     fr_gemm *gemm;                   // borrowed
+    const fr_watch *watch;           // borrowed, the caller's; asked between layers, as learner.h
     fr_trunk_shape shape;
     fr_attention attention;
 

@@ -66,9 +66,9 @@ void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, in
         memcpy(fr_param_w(p, i) + r * n, fit->w + r * (size_t)fit->k + first, n * sizeof(float));
 }
 
-void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c) {
+void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch) {
     const fr_params *p = c->params;
-    fr_linear_fit_solve(fit, ridge, STEPS);
+    if (!fr_linear_fit_solve(fit, ridge, STEPS, watch)) return;
     fr_fit_take_columns(fit, p, c->at.fc_state, 0);
     if (c->shape.token) fr_fit_take_columns(fit, p, c->at.fc_token, c->shape.d);
     for (int r = 0; r < fit->m; r++)

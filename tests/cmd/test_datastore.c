@@ -177,7 +177,7 @@ static void shards_give_their_conversations(void **state) {
     if (run_line(&got, line)) fail_msg("%s", got.err);
     if (build(in_dir("states"), "states.frd")) fail_msg("%s", got.err);
     assert_int_equal(told("texts"), 2);
-    assert_int_equal(fr_shards_open(&shards, in_dir("states"), NULL, &err), 0);
+    assert_int_equal(fr_shards_open(&shards, in_dir("states"), NULL, NULL, NULL, &err), 0);
     for (int i = 0; i < 2; i++) {
         fr_sample s;
         fr_shards_sample(shards, i, &s);

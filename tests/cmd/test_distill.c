@@ -89,7 +89,7 @@ static int read_answers(const char *path, char answer[PROMPTS][4096]) {
 static int captured(const char *folder) {
     fr_shards *s;
     fr_error err = {0};
-    if (fr_shards_open(&s, folder, NULL, &err)) fail_msg("%s", err.text);
+    if (fr_shards_open(&s, folder, NULL, NULL, NULL, &err)) fail_msg("%s", err.text);
     const int n = fr_shards_count(s);
     fr_shards_close(s);
     return n;
@@ -196,7 +196,7 @@ static void given_answers_are_read(void **state) {
     run_with(&got, line, "", 0, 0, NULL);
     if (got.code) fail_msg("%s", got.err);
     fr_shards *s;
-    assert_int_equal(fr_shards_open(&s, in_dir("given"), NULL, NULL), FR_OK);
+    assert_int_equal(fr_shards_open(&s, in_dir("given"), NULL, NULL, NULL, NULL), FR_OK);
     assert_int_equal(fr_shards_count(s), PROMPTS);
     assert_int_equal(fr_shards_format(s)->n_taps, 2);
     for (int i = 0; i < PROMPTS; i++) { // the last token of an answer is its end

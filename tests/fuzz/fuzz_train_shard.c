@@ -38,7 +38,7 @@ static void try_to_read(const char *dir, const char *path, const uint8_t *data, 
     if (!f) return;
     if (size) fwrite(data, 1, size, f);
     fclose(f);
-    if (fr_shards_open(&s, dir, NULL, &err)) {
+    if (fr_shards_open(&s, dir, NULL, NULL, NULL, &err)) {
         if (!err.text[0]) abort();
         return;
     }

@@ -47,7 +47,7 @@ static int tear_down(void **state) {
 static void open_set(fr_dataset *d, int n, int max_rows, uint64_t limit) {
     fr_error err;
     const char *const folders[] = {folder, more};
-    if (fr_dataset_open(d, folders, n, form.target, max_rows, limit, &err))
+    if (fr_dataset_open(d, folders, n, form.target, max_rows, limit, NULL, NULL, &err))
         fail_msg("%s", err.text);
 }
 
@@ -122,11 +122,12 @@ static void other_forms_and_targets_are_refused(void **state) {
     fr_dataset d;
     fr_error err;
     const char *const mixed[] = {folder, other};
-    assert_int_equal(fr_dataset_open(&d, mixed, 2, form.target, 64, 0, &err), FR_EDATA);
+    assert_int_equal(fr_dataset_open(&d, mixed, 2, form.target, 64, 0, NULL, NULL, &err), FR_EDATA);
     assert_non_null(strstr(err.text, "another form"));
     const char *const one[] = {folder};
-    assert_int_equal(fr_dataset_open(&d, one, 1, "ffffffffffffffffffffffffffffffff", 64, 0, &err),
-                     FR_EDATA);
+    assert_int_equal(
+        fr_dataset_open(&d, one, 1, "ffffffffffffffffffffffffffffffff", 64, 0, NULL, NULL, &err),
+        FR_EDATA);
 }
 
 static void every_epoch_has_every_sample_once(void **state) {

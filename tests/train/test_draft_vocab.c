@@ -41,7 +41,8 @@ static void open_job(job *j) {
     fr_gguf_fingerprint(j->target.gguf, f.target);
     assert_int_equal(make_shards(j->folder, &f, 1, 100, &err), FR_OK);
     const char *const folders[] = {j->folder};
-    if (fr_dataset_open(&j->data, folders, 1, f.target, 64, 0, &err)) fail_msg("%s", err.text);
+    if (fr_dataset_open(&j->data, folders, 1, f.target, 64, 0, NULL, NULL, &err))
+        fail_msg("%s", err.text);
 }
 
 static void close_job(job *j) {
@@ -70,7 +71,7 @@ static void the_most_used_come_first(void **state) {
     fr_error err;
     open_job(&j);
     const int held = j.data.n_held, n_vocab = j.target.model.config.n_vocab;
-    if (fr_draft_vocab_open(&v, &j.target.model, j.tokenizer, &j.data, N, &err))
+    if (fr_draft_vocab_open(&v, &j.target.model, j.tokenizer, &j.data, N, NULL, NULL, &err))
         fail_msg("%s", err.text);
     assert_int_equal(v.n, N);
     int in = 0;

@@ -78,7 +78,7 @@ static void check_least(void **state) {
     (void)state;
     world *w = fr_alloc_zero(sizeof *w);
     open_world(w, 0.3);
-    fr_linear_fit_solve(&w->fit, ridge, 40);
+    fr_linear_fit_solve(&w->fit, ridge, 40, NULL);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < K; j++)
             if (!(fabs(slope(w, i, j)) < 2e-5)) fail_msg("%d, %d: %g", i, j, slope(w, i, j));
@@ -90,7 +90,7 @@ static void check_known(void **state) {
     (void)state;
     world *w = fr_alloc_zero(sizeof *w);
     open_world(w, 0);
-    fr_linear_fit_solve(&w->fit, 1e-6f, 40);
+    fr_linear_fit_solve(&w->fit, 1e-6f, 40, NULL);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < K; j++)
             assert_true(fabs((double)w->fit.w[i * K + j] - w->map[i][j]) < 1e-4);
@@ -107,7 +107,7 @@ static void check_dead_input(void **state) {
     for (int n = 0; n < N; n++)
         w->x[n][2] = 0;
     add_all(w);
-    fr_linear_fit_solve(&w->fit, ridge, 40);
+    fr_linear_fit_solve(&w->fit, ridge, 40, NULL);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < K; j++) {
             assert_true(isfinite(w->fit.w[i * K + j]));

@@ -97,7 +97,7 @@ static void add(fr_shard_writer *w, int from, int to) {
 static fr_shards *reader(void) {
     fr_shards *s = NULL;
     fr_error err = {0};
-    if (fr_shards_open(&s, dir, FORMAT.target, &err)) fail_msg("%s", err.text);
+    if (fr_shards_open(&s, dir, FORMAT.target, NULL, NULL, &err)) fail_msg("%s", err.text);
     return s;
 }
 
@@ -193,13 +193,13 @@ static void damage_is_found(void **state) {
         const int mask = 1 << rand() % 8;
         fr_error err = {0};
         turn(path, at, mask);
-        assert_int_equal(fr_shards_open(&s, dir, NULL, &err), FR_EDATA);
+        assert_int_equal(fr_shards_open(&s, dir, NULL, NULL, NULL, &err), FR_EDATA);
         assert_non_null(strstr(err.text, path));
         turn(path, at, mask);
     }
     fr_shards_close(reader()); // whole again
     assert_int_equal(truncate(path, info.st_size - 1), 0);
-    assert_int_equal(fr_shards_open(&s, dir, NULL, NULL), FR_EDATA);
+    assert_int_equal(fr_shards_open(&s, dir, NULL, NULL, NULL, NULL), FR_EDATA);
 }
 
 static void other_targets_and_formats_are_refused(void **state) {
@@ -211,7 +211,7 @@ static void other_targets_and_formats_are_refused(void **state) {
     add(w, 0, 2);
     assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
     fr_shard_writer_close(w);
-    assert_int_equal(fr_shards_open(&s, dir, "another", &err), FR_EDATA);
+    assert_int_equal(fr_shards_open(&s, dir, "another", NULL, NULL, &err), FR_EDATA);
     assert_non_null(strstr(err.text, "expected another, found 0123"));
     other.taps[1] = 2;
     assert_int_equal(fr_shard_writer_open(&w, dir, &other, &err), FR_EDATA);

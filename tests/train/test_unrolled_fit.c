@@ -116,7 +116,7 @@ static void check(fr_unrolled_kind kind, const char *const *words) {
     const size_t held = fr_unrolled_fit_bytes(&w->chain.shape);
     assert_true(held > 0);
     assert_int_equal(fr_unrolled_fit_add(&fit, &w->chain, &err), FR_OK);
-    fr_unrolled_fit_end(&fit, &w->chain);
+    fr_unrolled_fit_end(&fit, &w->chain, NULL);
     fr_unrolled_context(&w->chain);
     fr_unrolled_step_forward(&w->chain, 1);
     const double with = distance(w);

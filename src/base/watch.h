@@ -1,0 +1,17 @@
+// watch.h — whether long work is still wanted, asked wherever it may be left.
+#ifndef FR_BASE_WATCH_H
+#define FR_BASE_WATCH_H
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct fr_watch {
+    bool (*go_on)(void *user); // cheap; false once, false from then on
+    void *user;
+} fr_watch;
+
+// Nobody watching (NULL) wants all of it.
+static inline bool fr_go_on(const fr_watch *w) {
+    return !w || w->go_on(w->user);
+}
+
+#endif

@@ -1,0 +1,210 @@
+// A training that is interrupted anywhere, in a fit, a judgement or a step, and gone on with ends
+// with the bits of one that is not; and where the disk is full the best parameters come first.
+#define _GNU_SOURCE
+#include "base/alloc.h"
+#include "support/open_model.h"
+#include "train/checkpoint.h"
+#include "train/draft_vocab.h"
+#include "train/learners.h"
+#include "train/made_data.h"
+#include "train/train.h"
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 12, VOCAB = 270, ROWS = 64 };
+
+typedef struct world {
+    fr_opened target;
+    fr_tokenizer *tokenizer;
+    fr_dataset data;
+    fr_draft_vocab vocab;
+    fr_gemm *gemm;
+    fr_comm comm;
+    char folder[64], checkpoint[96];
+} world;
+
+static world w;
+
+static int drop(const char *path, const struct stat *s, int type, struct FTW *f) {
+    (void)s, (void)type, (void)f;
+    return remove(path);
+}
+
+static int open_world(void **state) {
+    (void)state;
+    fr_error err;
+    const fr_kern *kern;
+    w = (world){.folder = "interrupts_XXXXXX", .comm = {.n = 1}};
+    if (!mkdtemp(w.folder) || fr_kern_pick(&kern, "auto", &err)) return -1;
+    snprintf(w.checkpoint, sizeof w.checkpoint, "%s/ckpt", w.folder);
+    fr_opened_open(&w.target, &(fr_tiny_options){.n_layer = 3}, kern, 1);
+    fr_shard_format f = {.d = 64, .n_vocab = w.target.model.config.n_vocab, .top = 4};
+    fr_gguf_fingerprint(w.target.gguf, f.target);
+    const char *const folders[] = {w.folder};
+    return fr_tokenizer_open(&w.tokenizer, w.target.gguf, &err) ||
+           make_shards(w.folder, &f, 1, 40, &err) ||
+           fr_dataset_open(&w.data, folders, 1, f.target, ROWS, 0, NULL, NULL, &err) ||
+           fr_draft_vocab_open(&w.vocab, &w.target.model, w.tokenizer, &w.data, VOCAB, NULL, NULL,
+                               &err) ||
+           fr_gemm_open(&w.gemm, 1, FR_GEMM_F32, &err);
+}
+
+static int close_world(void **state) {
+    (void)state;
+    fr_gemm_close(w.gemm);
+    fr_draft_vocab_close(&w.vocab);
+    fr_dataset_close(&w.data);
+    fr_tokenizer_close(w.tokenizer);
+    fr_opened_close(&w.target);
+    return nftw(w.folder, drop, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+// ---------------------------------------------------------------- a training
+typedef struct caller {  // what the loop asks and tells
+    int asked, patience; // how often; false from then on; 0: never
+    int phases;          // interrupted in a fit or a judgement
+    uint64_t kept;       // best_step at the last keep, plus 1
+} caller;
+
+static bool watch(void *user, const fr_train *t) {
+    caller *c = user;
+    if (!c->patience || c->asked++ < c->patience) return true;
+    c->phases += t->phase.what != NULL;
+    return false;
+}
+
+static fr_status keep(void *user, const fr_train *t, fr_error *err) {
+    (void)err;
+    ((caller *)user)->kept = t->state.best_step + 1;
+    return FR_OK;
+}
+
+// Runs from the beginning or from the checkpoint; `end` gets the state that stands there then.
+static fr_status train(const char *method, caller *c, bool resume, fr_train_state *end,
+                       fr_error *err) {
+    const fr_learner_method *found;
+    fr_learner *learner;
+    fr_train t;
+    if (fr_learner_find(&found, method, err)) fail_msg("%s", err->text);
+    const char *const none[] = {NULL};
+    const fr_learner_config lc = {.target = &w.target.model,
+                                  .vocab = &w.vocab,
+                                  .format = &w.data.format,
+                                  .gemm = w.gemm,
+                                  .depth = 2,
+                                  .max_rows = ROWS,
+                                  .seed = 3,
+                                  .options = none};
+    if (found->open(&learner, &lc, err)) fail_msg("%s: %s", method, err->text);
+    const fr_train_config config = {.steps = STEPS,
+                                    .rate = 0.01,
+                                    .batch_rows = ROWS,
+                                    .accumulate = 2,
+                                    .patience = 6,
+                                    .seed = 3,
+                                    .identity = method,
+                                    .checkpoint = w.checkpoint,
+                                    .checkpoint_every = 1e9,
+                                    .resume = resume,
+                                    .fit = true,
+                                    .watch = watch,
+                                    .keep = keep,
+                                    .user = c};
+    if (fr_train_open(&t, &config, learner, &w.data, &w.comm, err)) fail_msg("%s", err->text);
+    const fr_status st = fr_train_run(&t, err);
+    if (end) *end = t.state;
+    fr_train_close(&t);
+    learner->ops->close(learner);
+    return st;
+}
+
+// ---------------------------------------------------------------- promises
+
+// Each run comes a question further than the one before, and is interrupted there.
+static void ends_with_the_same_bits(const char *method) {
+    fr_checkpoint a, b;
+    fr_map whole, pieces;
+    fr_error err;
+    char first[112];
+    caller c = {0};
+    unlink(w.checkpoint);
+    if (train(method, &c, false, NULL, &err)) fail_msg("%s: %s", method, err.text);
+    snprintf(first, sizeof first, "%s/whole", w.folder);
+    assert_int_equal(rename(w.checkpoint, first), 0);
+    int interrupts = 0, phases = 0;
+    fr_status st;
+    do {
+        c = (caller){.patience = ++interrupts};
+        st = train(method, &c, interrupts > 1, NULL, &err);
+        if (st && st != FR_EINTR) fail_msg("%s: %s", method, err.text);
+        phases += c.phases;
+    } while (st);
+    print_message("%s: %d interrupts, %d of them not between steps\n", method, interrupts, phases);
+    assert_true(interrupts > 3 && phases > 1);
+    if (fr_checkpoint_read(&a, &whole, first, &err)) fail_msg("%s", err.text);
+    if (fr_checkpoint_read(&b, &pieces, w.checkpoint, &err)) fail_msg("%s", err.text);
+    assert_int_equal(a.n_floats, b.n_floats);
+    for (int i = 0; i < a.n_blocks; i++)
+        assert_memory_equal(a.block[i], b.block[i], a.n_floats * sizeof(float));
+    const fr_train_state *x = a.state, *y = b.state;
+    assert_int_equal(x->rows, y->rows);
+    assert_int_equal(x->best_step, y->best_step);
+    assert_memory_equal(&x->best_loss, &y->best_loss, sizeof x->best_loss);
+    assert_int_equal(a.curve_bytes, b.curve_bytes);
+    fr_map_close(&whole);
+    fr_map_close(&pieces);
+}
+
+static void interrupts_change_no_bit(void **state) {
+    static const char *const methods[] = {"medusa",  "eagle", "hidden-state",
+                                          "chimera", "ppd",   "hidden-transfer"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        ends_with_the_same_bits(methods[i]);
+}
+
+// Before the first step, where trainings are longest without one.
+static void an_interrupt_is_heard_before_the_first_step(void **state) {
+    fr_train_state s;
+    fr_error err;
+    (void)state;
+    caller c = {.patience = 1};
+    unlink(w.checkpoint);
+    assert_int_equal(train("eagle", &c, false, &s, &err), FR_EINTR);
+    assert_int_equal(c.asked, 2); // and not once more
+    assert_int_equal(s.step, 0);
+    assert_int_equal(s.fitted, 0);
+    assert_int_equal(c.kept, 0); // nothing is best yet
+}
+
+static void the_best_comes_before_the_checkpoint(void **state) {
+    struct stat st;
+    fr_error err;
+    char part[128];
+    (void)state;
+    caller c = {0};
+    unlink(w.checkpoint);
+    // A folder in its place: no checkpoint can be written.
+    assert_int_equal(mkdir(w.checkpoint, 0777), 0);
+    assert_int_equal(train("medusa", &c, false, NULL, &err), FR_EIO);
+    assert_true(c.kept > 0);
+    assert_int_equal(stat(w.checkpoint, &st), 0);
+    snprintf(part, sizeof part, "%s.%ld.part", w.checkpoint, (long)getpid());
+    assert_int_not_equal(stat(part, &st), 0);
+    rmdir(w.checkpoint);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interrupts_change_no_bit),
+        cmocka_unit_test(an_interrupt_is_heard_before_the_first_step),
+        cmocka_unit_test(the_best_comes_before_the_checkpoint)};
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}

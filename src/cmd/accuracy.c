@@ -269,6 +269,7 @@ static const fr_option options[] = {
     {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
     {"no-adapt",      0,   FR_OPT_FLAG,   AT(no_adapt),  NULL, NULL, NULL, "guess at every step, whether or not it pays: to compare methods", 0, 0, NULL},
     {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the shares by distance into this file", 0, 0, NULL},
+    FR_CMD_FORCE,
     {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on

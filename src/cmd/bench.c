@@ -216,6 +216,7 @@ static const fr_option shape[] = {
     {.name = NULL}};
 static const fr_option output[] = {
     {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures into this folder: DIR/index.html", 0, 0, NULL},
+    FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is run", options}, shape_group = {"Drafting", shape},

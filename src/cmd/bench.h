@@ -63,6 +63,8 @@ typedef struct fr_bench_picture {
     fr_buffer svg;              // empty: there is nothing to draw
 } fr_bench_picture;
 
+const char *fr_bench_picture_file(int i); // 0..FR_BENCH_PICTURES - 1
+
 // Draws all of them; whatever the result, the caller frees every svg. FR_ENOMEM.
 fr_status fr_bench_draw(const fr_bench *b, fr_bench_picture pictures[FR_BENCH_PICTURES],
                         fr_error *err);

@@ -14,6 +14,7 @@
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+    "<meta name=\"generator\" content=\"forerun " FR_VERSION "\"/>\n" // output_kind.c asks
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
     "<meta name=\"color-scheme\" content=\"light dark\"/>\n<style>\n"
     ":root{--paper:#fff;--ink:#1c2126;--soft:#59636e;--rule:#d5dae0;--best:#1d7f46;--bad:#b3283d}\n"

@@ -265,6 +265,10 @@ static const picture list[FR_BENCH_PICTURES] = {
      draw_speed_by_size},
 };
 
+const char *fr_bench_picture_file(int i) {
+    return list[i].file;
+}
+
 fr_status fr_bench_draw(const fr_bench *b, fr_bench_picture pictures[FR_BENCH_PICTURES],
                         fr_error *err) {
     fr_status st = FR_OK;

@@ -29,7 +29,7 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     int pack_type, depth, vocab, batch_rows, accumulate;
     double lr, every;
     uint64_t steps, limit_rows;
-    bool resume, given;
+    bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
     bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
@@ -53,8 +53,15 @@ extern const fr_option_group fr_cmd_engine_options; // the same without -c
 extern const fr_option_group fr_cmd_file_options;   // -m alone: no weights are read
 extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,
     fr_cmd_chat_sampling_options;
-extern const fr_option_group fr_cmd_output_options;  // --json --quiet
-extern const fr_option_group fr_cmd_quiet_options;   // --quiet
+extern const fr_option_group fr_cmd_output_options; // --json --quiet
+extern const fr_option_group fr_cmd_quiet_options;  // --quiet
+// --force, a row for the table of a command that writes files (outputs.h).
+#define FR_CMD_FORCE                                                                               \
+    {                                                                                              \
+        .name = "force", .kind = FR_OPT_FLAG, .offset = offsetof(fr_cmd_args, force),              \
+        .help = "write over what is there though it is of another kind; never over what the same " \
+                "line reads"                                                                       \
+    }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
 const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16" or "q8_0"
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it

@@ -243,6 +243,7 @@ static const fr_option options[] = {
     {"rows",    0, FR_OPT_STRING, AT(rows),     "N,N...", "1,2,4,8,16,32,64", NULL, "rows of a pass, 1 to 64 each", 0, 0, NULL},
     {"context", 0, FR_OPT_STRING, AT(contexts), "N,N...", "512", NULL, "tokens that every row sees; up to 6 numbers make a table of rows and contexts", 0, 0, NULL},
     {"plot",    0, FR_OPT_FILE,   AT(plot),     "FILE.svg", NULL, NULL, "draw the curves and the limit into this file", 0, 0, NULL},
+    FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is measured", options};

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/save.h"
 #include "cmd/datastore_texts.h"
+#include "cmd/outputs.h"
 #include <string.h>
 
 static bool told(void *user, const char *what, uint64_t done, uint64_t total) {
@@ -50,7 +51,10 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     fr_error err = {0};
     const double start = fr_seconds();
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "tokens", 1);
-    const fr_status st = build(&texts, args, &err);
+    fr_output_locks locks = {0};
+    fr_status st = fr_outputs_lock(&locks, "datastore", args, &err);
+    if (!st) st = build(&texts, args, &err);
+    fr_outputs_unlock(&locks);
     const int code = st ? fr_cmd_fail(&err) : print(args, &texts, fr_seconds() - start);
     fr_datastore_texts_close(&texts);
     fr_datastore_writer_close(&writer);
@@ -62,6 +66,7 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
 static const fr_option options[] = {
     {"data",   0,   FR_OPT_FILE, AT(data),   "FILE|DIR,...", NULL, NULL, "texts: folders of shards ('distill --capture'), other folders with all files below them, *.jsonl of {\"messages\":[...]} or {\"text\":\"...\"}, plain text; files plain or packed by gzip", 0, 0, NULL},
     {"output", 'o', FR_OPT_FILE, AT(output), "STORE", NULL, NULL, "the datastore, 8 bytes a token", 0, 0, NULL},
+    FR_CMD_FORCE,
     {"chat-template", 0, FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on

@@ -1,6 +1,7 @@
 #include "cmd/distill.h"
 #include "base/clock.h"
 #include "base/save.h"
+#include "cmd/answers_file.h"
 #include "cmd/distill_jobs.h"
 #include "cmd/talk.h"
 #include "train/sources.h"
@@ -11,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SYNC_SECONDS = 60 };
+// What a power cut may cost: answers of so long, and the states of so long, which can be computed
+// again. A pass may take a second or two, and 5 are promised.
+enum { ANSWERS_SECONDS = 3, SHARDS_SECONDS = 60 };
 
 typedef struct lane_talk { // a lane's conversation so far
     const fr_distill_job *job;
@@ -32,7 +35,8 @@ typedef struct distill {
     fr_shards *present; // captured before
     fr_shard_writer *writer;
     FILE *out;
-    double started, synced;
+    bool unsynced; // there are answers that may not be on the disk
+    double started, synced, answers_synced;
     fr_progress bar;
     fr_lanes *engine_lanes;
     fr_lanes_size size;
@@ -184,17 +188,34 @@ static fr_status write_line(distill *d, const lane_talk *t) {
     char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
     json_decref(out);
     if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
-    const bool bad = fprintf(d->out, "%s\n", text) < 0;
+    const bool bad = fprintf(d->out, "%s\n", text) < 0 || fflush(d->out);
+    d->unsynced = true;
     free(text);
     return bad ? fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno)) : FR_OK;
 }
 
+static fr_status sync_answers(distill *d) {
+    d->answers_synced = fr_seconds();
+    if (!d->unsynced) return FR_OK;
+    d->unsynced = false;
+    return fsync(fileno(d->out))
+               ? fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno))
+               : FR_OK;
+}
+
 // Answers first: what is written and not captured can be read again.
 static fr_status sync_all(distill *d) {
+    const fr_status st = sync_answers(d);
     d->synced = fr_seconds();
-    if (d->out && (fflush(d->out) || fsync(fileno(d->out))))
-        return fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno));
-    return d->writer ? fr_shard_writer_flush(d->writer, d->err) : FR_OK;
+    return st || !d->writer ? st : fr_shard_writer_flush(d->writer, d->err);
+}
+
+static void sync_when_due(distill *d) {
+    const double now = fr_seconds();
+    if (now - d->synced > SHARDS_SECONDS)
+        fail(d, sync_all(d));
+    else if (now - d->answers_synced > ANSWERS_SECONDS)
+        fail(d, sync_answers(d));
 }
 
 // The answer as `run` prints it.
@@ -229,8 +250,9 @@ static bool done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane
         if (d->out && fail(d, write_line(d, t))) return false;
     }
     d->stats->texts++;
-    if (d->writer && fail(d, fr_shard_writer_add(d->writer, s, d->err))) return false;
-    if (fr_seconds() - d->synced > SYNC_SECONDS) fail(d, sync_all(d));
+    // A power cut may have taken the answer and left its states.
+    const bool captured = d->present && fr_shards_has(d->present, t->job->key);
+    if (d->writer && !captured) fail(d, fr_shard_writer_add(d->writer, s, d->err));
     return false;
 }
 
@@ -245,26 +267,26 @@ static bool keep_going(void *user) {
         snprintf(what, sizeof what, "texts, %.0f tokens/s",
                  fr_cmd_rate((double)now.rows, now.seconds));
     fr_progress_show(&d->bar, what, (uint64_t)d->jobs.next, texts_in_all(d));
+    if (!d->status) sync_when_due(d);
     return !d->status && !fr_cmd_interrupted();
 }
 
 // ---------------------------------------------------------------- all of it
 
-// A run that was killed may have left half a line, which is dropped.
+// A run that was killed may have left half a line, which is dropped. Of a file that holds no
+// answers at all nothing is kept: --force was given.
 static fr_status open_output(distill *d, fr_error *err) {
     const char *path = d->plan->output;
-    const fr_status st = path ? fr_save_check(path, err) : FR_OK;
+    fr_answers_file there;
+    fr_error why = {0};
+    fr_status st = path ? fr_save_check(path, err) : FR_OK;
     if (st || !path) return st;
-    if (!(d->out = fopen(path, "ab+")))
-        return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
-    long end = 0;
-    int c;
-    rewind(d->out);
-    for (long at = 0; (c = getc_unlocked(d->out)) != EOF;) {
-        at++;
-        if (c == '\n') end = at;
-    }
-    if (ferror(d->out) || ftruncate(fileno(d->out), end) || fseek(d->out, 0, SEEK_END))
+    st = fr_answers_file_look(&there, path, &why);
+    if (st && (st != FR_EDATA || there.lines || !d->args->force))
+        return fr_fail(err, st, "%s", why.text);
+    if (!there.lines) there.end = 0;
+    if (!(d->out = fopen(path, "ab")) || ftruncate(fileno(d->out), (off_t)there.end) ||
+        (there.unended && there.end && fputc('\n', d->out) == EOF))
         return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
     return FR_OK;
 }
@@ -349,7 +371,7 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
         const fr_lanes_user user = {d, next_text, done, keep_going};
         fr_error why = {0};
         fr_progress_open(&d->bar, args->quiet ? NULL : stderr, "answers", 1);
-        d->started = d->synced = fr_seconds();
+        d->started = d->synced = d->answers_synced = fr_seconds();
         st = fr_lanes_run(d->engine_lanes, &user, &why);
         fr_progress_clear(&d->bar);
         if (d->status)

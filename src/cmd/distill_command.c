@@ -1,6 +1,7 @@
 // distill_command.c — `distill` and `capture`: training text of the target's own, and its states.
 #include "base/pool.h"
 #include "cmd/distill.h"
+#include "cmd/outputs.h"
 #include <string.h>
 
 static fr_status read_taps(fr_distill_plan *plan, const char *text, const fr_engine *e,
@@ -36,6 +37,9 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
             s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
             own ? "tokens of answers" : "rows", l->seconds, rate);
+    if (s->too_long)
+        fprintf(stderr, "%d texts would be longer than %d tokens: --ctx-size gives them room\n",
+                s->too_long, plan->most);
     if (s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
@@ -45,21 +49,41 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     return FR_EXIT_DONE;
 }
 
+// There is nothing where something was asked for.
+static fr_status check_result(const fr_distill_plan *plan, const fr_distill_stats *s,
+                              fr_error *err) {
+    if (s->texts || s->known || !s->too_long) return FR_OK;
+    return fr_fail(err, FR_EDATA,
+                   "%s: nothing was written: all %d texts would be longer than %d tokens "
+                   "(--ctx-size)",
+                   plan->output ? plan->output : plan->capture, s->too_long, plan->most);
+}
+
 static int run(const char *command, const fr_cmd_args *args, fr_distill_plan *plan) {
+    fr_output_locks locks = {0};
     fr_engine *engine = NULL;
     fr_distill_stats stats = {0};
     fr_error err = {0};
-    fr_status st = fr_cmd_engine_open(&engine, args, &err);
+    fr_status st = fr_outputs_lock(&locks, command, args, &err);
+    if (!st) st = fr_cmd_engine_open(&engine, args, &err);
     if (!st) fr_pool_adapt(engine->pool, false); // all threads, also beside other programs
     if (!st && plan->capture && (st = read_taps(plan, args->taps, engine, &err)) == FR_EARG) {
         fr_engine_close(engine);
+        fr_outputs_unlock(&locks);
         return fr_cmd_usage(command, "%s", err.text);
     }
     if (!st && args->ctx) st = fr_config_check_context(&engine->model.config, args->ctx, &err);
     if (!st) st = fr_distill_run(engine, args, plan, &stats, &err);
     fr_engine_close(engine);
+    fr_outputs_unlock(&locks);
     const int code = !st || st == FR_EINTR ? print(args, plan, &stats) : FR_EXIT_DONE;
+    if (!st) st = check_result(plan, &stats, &err);
     return st ? fr_cmd_fail(&err) : code;
+}
+
+// The question and the template around it need room whatever the answer does.
+static int text_limit(int n_predict) {
+    return n_predict + (n_predict > 256 ? 2 * n_predict : 512);
 }
 
 static int run_distill(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -70,7 +94,7 @@ static int run_distill(const fr_cmd_args *args, const fr_parsed *parsed) {
                             .width = args->width,
                             .n_predict = args->n_predict,
                             .turns = args->turns,
-                            .most = args->ctx ? args->ctx : 3 * args->n_predict,
+                            .most = args->ctx ? args->ctx : text_limit(args->n_predict),
                             .sampled = args->sampled,
                             .temp = args->temp,
                             .seed = args->seed,
@@ -116,11 +140,12 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define TEMPLATE {"chat-template", 0, FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL}
 static const fr_option distill_options[] = {
     {"prompts",   0,   FR_OPT_FILE,  AT(prompts),   "FILE,...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
-    {"output",    'o', FR_OPT_FILE,  AT(output),    "FILE", NULL, NULL, "the answers, JSON lines; what it holds already is not asked again", 0, 0, NULL},
+    {"output",    'o', FR_OPT_FILE,  AT(output),    "FILE", NULL, NULL, "the answers, JSON lines; what it holds already is not asked again; on the disk within 5 seconds", 0, 0, NULL},
     {"capture",   0,   FR_OPT_FILE,  AT(capture),   "DIR", NULL, NULL, "keep what the model computes for them, for 'train'", 0, 0, NULL},
+    FR_CMD_FORCE,
     TAPS,
     {"n-predict", 'n', FR_OPT_INT,   AT(n_predict), "N", "256", NULL, "tokens of an answer at most", 1, 1 << 20, NULL},
-    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
+    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, with room for 512 tokens besides the answer, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH,
     {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are drawn at random; the others are greedy", 0, 1, NULL},
     {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, FR_TEMPERATURE_MAX, NULL},
@@ -129,6 +154,7 @@ static const fr_option distill_options[] = {
 static const fr_option capture_options[] = {
     {"data",      0,   FR_OPT_FILE,  AT(data),      "FILE,...", NULL, NULL, "conversations with their answers: JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
     {"output",    'o', FR_OPT_FILE,  AT(output),    "DIR", NULL, NULL, "the folder of shards; what it holds already is not computed again", 0, 0, NULL},
+    FR_CMD_FORCE,
     TAPS,
     {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH, TEMPLATE, {.name = NULL}};

@@ -2,7 +2,7 @@
 #include "gguf/hash.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 static uint64_t hash_text(const char *a, size_t n, uint64_t seed) {
     fr_hash h;
@@ -44,10 +44,10 @@ static fr_status read_known(fr_distill_jobs *d, const char *output, uint64_t **k
                             fr_error *err) {
     *keys = NULL;
     *n = 0;
-    if (!output || access(output, F_OK)) return FR_OK;
+    struct stat s;
+    if (!output || stat(output, &s) || !s.st_size) return FR_OK;
     fr_prompts *p = &d->set[d->n_sets];
     const fr_status st = fr_prompts_read(p, output, 0, err);
-    if (st == FR_EDATA && !p->n && !json_array_size(p->lines)) return FR_OK; // an empty file
     if (st) return st;
     if (!(*keys = malloc((size_t)p->n * sizeof **keys)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory for %d answers", p->n);

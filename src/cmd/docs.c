@@ -62,6 +62,7 @@ static int run_completion(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 static const fr_option man_options[] = {
     {"dir", 0, FR_OPT_FILE, offsetof(fr_cmd_args, man_dir), "DIR", NULL, NULL, "write the pages of all commands into this folder", 0, 0, NULL},
+    FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group man_group = {"Writing", man_options};

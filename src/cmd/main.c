@@ -1,5 +1,6 @@
 // main.c — finds the command, reads its options by its table, runs it.
 #include "cmd/cmd.h"
+#include "cmd/outputs.h"
 #include "draft/registry.h"
 #include <string.h>
 
@@ -62,13 +63,14 @@ static int run_command(int argc, char **argv) {
         if (&commands[i]->table == table) cmd = commands[i];
     fr_cmd_args args = {0};
     fr_parsed parsed;
-    fr_error err;
+    fr_error err = {0};
     if (fr_option_parse(table, argc - 2, argv + 2, &args, &parsed, &err))
         return fr_cmd_usage(table->name, "%s", err.text);
     if (parsed.help) {
         fr_option_help(&fr_cmd_program, table, stdout);
         return FR_EXIT_DONE;
     }
+    if (fr_outputs_check(table->name, &args, &err)) return fr_cmd_fail(&err);
     return cmd->run(&args, &parsed);
 }
 

@@ -310,6 +310,7 @@ fr_status fr_plot_svg(const fr_plot *plot, fr_buffer *out, fr_error *err) {
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
                   "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"13\">\n",
                   WIDTH, height, WIDTH, height);
+    fr_markup_raw(&p.m, "<metadata>forerun " FR_VERSION "</metadata>\n"); // output_kind.c asks
     fr_markup_raw(&p.m, style);
     fr_markup_put(&p.m, "<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n", WIDTH, height);
     put_text(&p, "class=\"ink\" font-size=\"17\" font-weight=\"bold\"", LEFT, 28, plot->title);

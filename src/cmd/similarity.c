@@ -179,6 +179,7 @@ static const fr_option options[] = {
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "10", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
     {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the cosines over the layers into this file", 0, 0, NULL},
+    FR_CMD_FORCE,
     {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on

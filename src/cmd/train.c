@@ -84,6 +84,7 @@ static const fr_option options[] = {
     {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "learn from the answers that stand in the files, instead of the model's own", 0, 0, NULL},
     {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
     {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
+    FR_CMD_FORCE,
     {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "all of it in so long: 90s, 60m, 2h; answers take four tenths of it", 0, 0, NULL},
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint", 0, 0, NULL},

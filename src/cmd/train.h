@@ -1,7 +1,7 @@
 // train.h — a training as the command line describes it: everything opened, in the order needed.
 #ifndef FR_CMD_TRAIN_H
 #define FR_CMD_TRAIN_H
-#include "cmd/cmd.h"
+#include "cmd/outputs.h"
 #include "train/draft_vocab.h"
 #include "train/learners.h"
 #include "train/pack_write.h"
@@ -20,6 +20,7 @@ typedef struct fr_training {
     const fr_cmd_args *args;
     const fr_learner_method *method;
     fr_comm comm;
+    fr_output_locks locks;
     fr_gguf *gguf;
     fr_pool *pool;
     fr_tokenizer *tokenizer;

@@ -251,6 +251,10 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
 // A checkpoint that is there is only replaced when somebody said what to do with it.
 static fr_status check_outputs(fr_training *t, fr_error *err) {
     struct stat s;
+    if (!t->comm.rank) {
+        const fr_status st = fr_outputs_lock(&t->locks, "train", t->args, err);
+        if (st) return st;
+    }
     const int n = snprintf(t->checkpoint, sizeof t->checkpoint, "%s.ckpt", t->args->output);
     if (n < 0 || n >= (int)sizeof t->checkpoint - 8)
         return fr_fail(err, FR_EARG, "-o: too long a path");
@@ -311,4 +315,5 @@ void fr_training_close(fr_training *t) {
     fr_pool_close(t->pool);
     fr_tokenizer_close(t->tokenizer);
     fr_gguf_close(t->gguf);
+    fr_outputs_unlock(&t->locks);
 }

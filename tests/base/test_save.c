@@ -183,24 +183,22 @@ static void one_file_has_one_identity(void **state) {
     assert_int_equal(link("file", "hard"), 0);
     assert_int_equal(symlink("file", "soft"), 0);
     assert_int_equal(mkdir("dir", 0777), 0);
-    static const char *const same[][2] = {{"file", "./file"}, {"file", "hard"},
-                                          {"soft", "hard"},   {"dir", "dir/"},
-                                          {"none", "./none"}, {"none", "dir/../none"},
-                                          {"none/", "none"},  {"no/where", "no/where"}};
-    static const char *const not[][2] = {
+    static const char *const same[][2] = {
+        {"file", "./file"}, {"file", "hard"},        {"soft", "hard"},  {"dir", "dir/"},
+        {"none", "./none"}, {"none", "dir/../none"}, {"none/", "none"}, {"no/where", "no/where"}};
+    static const char *const not [][2] = {
         {"file", "twin"}, {"file", "dir"}, {"none", "dir/none"}, {"none", "nine"}, {"dir", "."}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (!fr_same_file(same[i][0], same[i][1])) fail_msg("%s, %s", same[i][0], same[i][1]);
     for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
-        if (fr_same_file(not[i][0], not[i][1])) fail_msg("%s, %s", not[i][0], not[i][1]);
+        if (fr_same_file(not [i][0], not [i][1])) fail_msg("%s, %s", not [i][0], not [i][1]);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_writer_leaves_nothing_for_long),
-        cmocka_unit_test(only_parts_of_dead_processes_are_removed),
-        cmocka_unit_test(a_lock_names_its_process_and_ends_with_it),
-        cmocka_unit_test(somebody_elses_lock_file_is_not_touched),
-        cmocka_unit_test(one_file_has_one_identity)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_killed_writer_leaves_nothing_for_long),
+                                       cmocka_unit_test(only_parts_of_dead_processes_are_removed),
+                                       cmocka_unit_test(a_lock_names_its_process_and_ends_with_it),
+                                       cmocka_unit_test(somebody_elses_lock_file_is_not_touched),
+                                       cmocka_unit_test(one_file_has_one_identity)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

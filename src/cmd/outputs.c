@@ -1,0 +1,102 @@
+#include "cmd/outputs.h"
+#include "cmd/output_list.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool same(const fr_named_file *a, const fr_named_file *b) {
+    return a->known && b->known && fr_file_id_same(&a->id, &b->id);
+}
+
+// The pack that a training begins with is read before it is replaced, so it may be the same.
+static fr_status check_apart(const fr_named_file *out, const fr_named_file *in, bool force,
+                             fr_error *err) {
+    if (!same(out, in)) return FR_OK;
+    const bool begun = !strcmp(in->option, "--init") && out->kind == FR_OUTPUT_PACK;
+    if (begun && force) return FR_OK;
+    return fr_fail(err, FR_EARG, "%s %s: would write over %s %s, which is read%s", out->option,
+                   out->path, in->option, in->path, begun ? " (--force allows it)" : "");
+}
+
+// Whether it lies in a folder that is read, at whatever depth.
+static bool lies_below(const char *path, const char *folder) {
+    char *inner = realpath(path, NULL), *outer = realpath(folder, NULL);
+    struct stat s;
+    const size_t n = outer ? strlen(outer) : 0;
+    const bool below = inner && outer && !stat(outer, &s) && S_ISDIR(s.st_mode) &&
+                       !strncmp(inner, outer, n) && (inner[n] == '/' || n == 1);
+    free(inner);
+    free(outer);
+    return below;
+}
+
+static fr_status check_kind(const fr_named_files *outs, size_t i, const fr_named_files *ins,
+                            bool force, fr_error *err) {
+    const fr_named_file *out = &outs->item[i];
+    fr_file_id *own = malloc(outs->n * sizeof *own);
+    if (!own) return fr_fail(err, FR_ENOMEM, "no memory for the names of files");
+    for (size_t k = 0; k < outs->n; k++)
+        own[k] = outs->item[k].id;
+    const fr_status st = fr_output_check(out->path, out->kind, own, outs->n, err);
+    free(own);
+    if (st != FR_EIO || !force) return st;
+    for (size_t k = 0; k < ins->n; k++)
+        if (lies_below(out->path, ins->item[k].path))
+            return fr_fail(err, FR_EARG, "%s %s: would write over a file in %s %s, which is read",
+                           out->option, out->path, ins->item[k].option, ins->item[k].path);
+    return FR_OK;
+}
+
+static fr_status check(const fr_named_files *outs, const fr_named_files *ins, bool force,
+                       fr_error *err) {
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < outs->n && !st; i++) {
+        const fr_named_file *out = &outs->item[i];
+        for (size_t k = 0; k < ins->n && !st; k++)
+            st = check_apart(out, &ins->item[k], force, err);
+        for (size_t k = 0; k < i && !st; k++)
+            if (same(out, &outs->item[k]))
+                st = fr_fail(err, FR_EARG, "%s %s: is also %s %s", out->option, out->path,
+                             outs->item[k].option, outs->item[k].path);
+    }
+    for (size_t i = 0; i < outs->n && !st; i++)
+        st = check_kind(outs, i, ins, force, err);
+    return st;
+}
+
+fr_status fr_outputs_check(const char *command, const fr_cmd_args *args, fr_error *err) {
+    fr_named_files outs = {0}, ins = {0};
+    fr_status st = fr_list_outputs(&outs, command, args, err);
+    if (!st && outs.n) st = fr_list_inputs(&ins, args, err);
+    if (!st) st = check(&outs, &ins, args->force, err);
+    fr_named_files_free(&outs);
+    fr_named_files_free(&ins);
+    return st;
+}
+
+// Pictures and pages are whole whoever writes them, and nothing is added to them.
+static bool is_locked(const fr_named_file *f) {
+    struct stat s;
+    const bool device = !stat(f->path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
+    return !device && (f->kind == FR_OUTPUT_PACK || f->kind == FR_OUTPUT_STORE ||
+                       f->kind == FR_OUTPUT_ANSWERS || f->kind == FR_OUTPUT_SHARDS);
+}
+
+fr_status fr_outputs_lock(fr_output_locks *l, const char *command, const fr_cmd_args *args,
+                          fr_error *err) {
+    fr_named_files outs = {0};
+    l->n = 0;
+    fr_status st = fr_list_outputs(&outs, command, args, err);
+    for (size_t i = 0; i < outs.n && !st; i++)
+        if (is_locked(&outs.item[i]) && l->n < FR_OUTPUT_LOCKS &&
+            !(st = fr_lock_take(&l->lock[l->n], outs.item[i].path, err)))
+            l->n++;
+    fr_named_files_free(&outs);
+    if (st) fr_outputs_unlock(l);
+    return st;
+}
+
+void fr_outputs_unlock(fr_output_locks *l) {
+    while (l->n > 0)
+        fr_lock_drop(&l->lock[--l->n]);
+}

@@ -322,6 +322,7 @@ static fr_status open_all(distill *d, fr_error *err) {
     d->size = (fr_lanes_size){.n_lanes = p->width,
                               .n_ctx = p->most < most ? p->most : most,
                               .kv_type = fr_cmd_kv_kind(d->args)};
+    d->stats->most = d->size.n_ctx;
     if (d->size.n_ctx <= p->n_predict)
         return fr_fail(err, FR_EARG,
                        "n-predict: expected less than the %d tokens of a whole text, found %d",

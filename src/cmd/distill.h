@@ -34,6 +34,7 @@ typedef struct fr_distill_plan {
 typedef struct fr_distill_stats {
     fr_lanes_stats lanes;
     int texts, known, too_long; // done now; there before; left out
+    int most;                   // tokens of a text
     double pass_seconds;        // of a pass of one row in each lane
     double seconds_one;         // of a pass of one row
 } fr_distill_stats;

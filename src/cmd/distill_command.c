@@ -38,8 +38,8 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
             s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
             own ? "tokens of answers" : "rows", l->seconds, rate);
     if (s->too_long)
-        fprintf(stderr, "%d texts would be longer than %d tokens: --ctx-size gives them room\n",
-                s->too_long, plan->most);
+        fprintf(stderr, "%d texts would be longer than the %d tokens of --ctx-size\n", s->too_long,
+                s->most);
     if (s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
@@ -54,9 +54,9 @@ static fr_status check_result(const fr_distill_plan *plan, const fr_distill_stat
                               fr_error *err) {
     if (s->texts || s->known || !s->too_long) return FR_OK;
     return fr_fail(err, FR_EDATA,
-                   "%s: nothing was written: all %d texts would be longer than %d tokens "
-                   "(--ctx-size)",
-                   plan->output ? plan->output : plan->capture, s->too_long, plan->most);
+                   "%s: nothing was written: all %d texts would be longer than the %d tokens of "
+                   "--ctx-size",
+                   plan->output ? plan->output : plan->capture, s->too_long, s->most);
 }
 
 static int run(const char *command, const fr_cmd_args *args, fr_distill_plan *plan) {

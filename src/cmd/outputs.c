@@ -1,5 +1,6 @@
 #include "cmd/outputs.h"
 #include "cmd/output_list.h"
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,16 +19,34 @@ static fr_status check_apart(const fr_named_file *out, const fr_named_file *in, 
                    out->path, in->option, in->path, begun ? " (--force allows it)" : "");
 }
 
-// Whether it lies in a folder that is read, at whatever depth.
-static bool lies_below(const char *path, const char *folder) {
-    char *inner = realpath(path, NULL), *outer = realpath(folder, NULL);
-    struct stat s;
-    const size_t n = outer ? strlen(outer) : 0;
-    const bool below = inner && outer && !stat(outer, &s) && S_ISDIR(s.st_mode) &&
-                       !strncmp(inner, outer, n) && (inner[n] == '/' || n == 1);
-    free(inner);
-    free(outer);
-    return below;
+// The path of a file somewhere below a folder, links to folders aside; false: it is not there.
+static bool find_below(char path[PATH_MAX], const char *folder, const fr_file_id *id, int depth) {
+    DIR *dir = depth < 32 ? opendir(folder) : NULL;
+    bool found = false;
+    for (struct dirent *d = dir ? readdir(dir) : NULL; d && !found; d = readdir(dir)) {
+        char at[PATH_MAX];
+        fr_file_id other;
+        struct stat s;
+        const int n = snprintf(at, sizeof at, "%s/%s", folder, d->d_name);
+        if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || n >= (int)sizeof at) continue;
+        found = fr_file_id_of(&other, at) && fr_file_id_same(&other, id);
+        if (found)
+            strcpy(path, at);
+        else if (!lstat(at, &s) && S_ISDIR(s.st_mode))
+            found = find_below(path, at, id, depth + 1);
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+// Nor is a file in a folder that is read written over.
+static fr_status check_below(const fr_named_file *out, const fr_named_files *ins, fr_error *err) {
+    char path[PATH_MAX];
+    for (size_t k = 0; k < ins->n && out->known; k++)
+        if (find_below(path, ins->item[k].path, &out->id, 0))
+            return fr_fail(err, FR_EARG, "%s %s: would write over %s, which %s reads", out->option,
+                           out->path, path, ins->item[k].option);
+    return FR_OK;
 }
 
 static fr_status check_kind(const fr_named_files *outs, size_t i, const fr_named_files *ins,
@@ -37,14 +56,13 @@ static fr_status check_kind(const fr_named_files *outs, size_t i, const fr_named
     if (!own) return fr_fail(err, FR_ENOMEM, "no memory for the names of files");
     for (size_t k = 0; k < outs->n; k++)
         own[k] = outs->item[k].id;
-    const fr_status st = fr_output_check(out->path, out->kind, own, outs->n, err);
+    fr_error why = {0};
+    fr_status st = fr_output_check(out->path, out->kind, own, outs->n, &why);
     free(own);
-    if (st != FR_EIO || !force) return st;
-    for (size_t k = 0; k < ins->n; k++)
-        if (lies_below(out->path, ins->item[k].path))
-            return fr_fail(err, FR_EARG, "%s %s: would write over a file in %s %s, which is read",
-                           out->option, out->path, ins->item[k].option, ins->item[k].path);
-    return FR_OK;
+    if (!st) return FR_OK;
+    const bool foreign = st == FR_EIO;
+    if (foreign && (st = check_below(out, ins, err))) return st;
+    return foreign && force ? FR_OK : fr_fail(err, why.code, "%s", why.text);
 }
 
 static fr_status check(const fr_named_files *outs, const fr_named_files *ins, bool force,

@@ -1,5 +1,6 @@
 #include "cmd/distill.h"
 #include "base/clock.h"
+#include "base/room.h"
 #include "base/save.h"
 #include "cmd/answers_file.h"
 #include "cmd/distill_jobs.h"
@@ -137,12 +138,19 @@ static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
     return st;
 }
 
+// Tokens of answers that an earlier run captured.
+static uint64_t answered_before(const distill *d) {
+    return d->present ? fr_shards_answers(d->present) : 0;
+}
+
 // 0 to 1 and beyond: how near the limit of tokens or of seconds is; 0: no such limit.
 static double share_of_limit(const distill *d) {
     const fr_distill_plan *p = d->plan;
     const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
     double share = 0;
-    if (p->tokens) share = (double)(now.written + now.given) / (double)p->tokens;
+    if (p->tokens)
+        share =
+            (double)(answered_before(d) + (uint64_t)(now.written + now.given)) / (double)p->tokens;
     if (p->seconds > 0) share = fmax(share, (fr_seconds() - d->started) / p->seconds);
     return share;
 }
@@ -315,6 +323,18 @@ static void tell_plan(const distill *d, const fr_shard_format *f) {
     fputc('\n', stderr);
 }
 
+// About what will be captured: an answer is half as long as it may be, and a question half as long
+// as its answer.
+static fr_status check_room(const distill *d, const fr_shard_format *f, fr_error *err) {
+    const fr_distill_plan *p = d->plan;
+    const uint64_t before = answered_before(d), limit = p->tokens > before ? p->tokens - before : 0;
+    uint64_t answers = (uint64_t)d->jobs.n * (uint64_t)(p->n_predict * p->turns) / 2;
+    if (p->tokens && limit < answers) answers = limit;
+    const uint64_t bytes = fr_shard_bytes(f, answers + answers / 2, answers);
+    const uint64_t file = bytes < FR_SHARD_BYTES ? bytes : FR_SHARD_BYTES;
+    return fr_room_check(p->capture, bytes + p->besides, file, err);
+}
+
 static fr_status open_all(distill *d, fr_error *err) {
     const fr_distill_plan *p = d->plan;
     const fr_shard_format f = format_of(d);
@@ -343,6 +363,7 @@ static fr_status open_all(distill *d, fr_error *err) {
     if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
+    if (p->besides && (st = check_room(d, &f, err))) return st;
     return fr_lanes_open(&d->engine_lanes, &d->engine->model, d->engine->tokenizer, &f, &d->size,
                          err);
 }

@@ -24,11 +24,14 @@ typedef struct fr_distill_plan {
     double sampled; // share of OWN answers drawn at random; the others are greedy
     double temp;    // of those
     uint64_t seed;
-    uint64_t tokens;     // enough: stop after about so many tokens of answers; 0: no such end
+    uint64_t tokens;     // enough: stop when about so many tokens of answers are there, those
+                         // captured before among them; 0: no such end
     double seconds;      // ... or so long; 0: no such end
     const char *output;  // JSON lines; NULL: none
     const char *capture; // a folder; NULL: none
     int taps[FR_SHARD_TAPS], n_taps; // layers whose residual is captured
+    uint64_t besides; // bytes of disk that what follows needs beside the captured; 0: no room is
+                      // asked for
 } fr_distill_plan;
 
 typedef struct fr_distill_stats {

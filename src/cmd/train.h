@@ -33,7 +33,9 @@ typedef struct fr_training {
     fr_draft_vocab vocab;
     fr_gemm *gemm;
     fr_learner *learner;
-    bool begun; // with the parameters of another pack
+    bool begun;    // with the parameters of another pack
+    bool resumed;  // from a checkpoint
+    uint64_t room; // bytes of disk that pack and checkpoint take
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
     int batch_rows;
@@ -59,10 +61,15 @@ enum { FR_TRAIN_MOST_LAYERS = 512 };
 // Layers whose residuals the settings ask for.
 fr_status fr_training_taps(const fr_cmd_args *args, int32_t *taps, int *n_taps, fr_error *err);
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
-// the part of `seconds` that is right for it (0: by tokens), or as they stand there (--given).
-// *took: seconds. What an earlier run left is gone on with.
-fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const char *folder,
-                              double seconds, double *took, fr_error *err);
+// the part of t->seconds that is right for it (0: by tokens), or as they stand there (--given).
+// Sets t->prepared. What an earlier run left is gone on with.
+fr_status fr_training_answers(fr_training *t, const char *files, const char *folder, fr_error *err);
+
+// ---------------------------------------------------------------- train_room.c
+// Bytes of disk that checkpoint and pack of a learner will take, beyond what is there.
+uint64_t fr_training_room(const fr_training *t, const fr_learner *l);
+// Whether they are free. FR_EIO.
+fr_status fr_training_check_room(const fr_training *t, const fr_learner *l, fr_error *err);
 
 // ---------------------------------------------------------------- train_skip.c
 // Of a method that is searched for: checks its settings; searches and writes the pack; tells.

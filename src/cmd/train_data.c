@@ -34,8 +34,9 @@ fr_status fr_training_taps(const fr_cmd_args *a, int32_t *taps, int *n_taps, fr_
     return FR_OK;
 }
 
-fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const char *folder,
-                              double seconds, double *took, fr_error *err) {
+fr_status fr_training_answers(fr_training *t, const char *files, const char *folder,
+                              fr_error *err) {
+    const fr_cmd_args *args = t->args;
     const double start = fr_seconds();
     fr_engine *engine = NULL;
     fr_distill_stats stats;
@@ -46,9 +47,10 @@ fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const 
                             .most = 1024,
                             .tokens = args->enough,
                             .seed = args->seed,
-                            .capture = folder};
-    if (!args->enough && seconds > 0) plan.seconds = ANSWERS_SHARE * seconds;
-    if (!args->given) own_plan(&plan, args, seconds);
+                            .capture = folder,
+                            .besides = t->room};
+    if (!args->enough && t->seconds > 0) plan.seconds = ANSWERS_SHARE * t->seconds;
+    if (!args->given) own_plan(&plan, args, t->seconds);
     fr_status st = fr_training_taps(args, plan.taps, &plan.n_taps, err);
     if (!st) st = fr_cmd_engine_open(&engine, args, err);
     if (!st) {
@@ -56,6 +58,6 @@ fr_status fr_training_answers(const fr_cmd_args *args, const char *files, const 
         st = fr_distill_run(engine, args, &plan, &stats, err);
     }
     fr_engine_close(engine);
-    *took = fr_seconds() - start;
+    t->prepared = fr_seconds() - start;
     return st;
 }

@@ -36,7 +36,12 @@ static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
     return st;
 }
 
-// Files become a folder beside the pack. Process 0 does it; a training that is gone on with has it.
+static fr_status nothing_to_resume(const fr_training *t, fr_error *err) {
+    return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
+}
+
+// Files become a folder beside the pack. Process 0 does it; a training that came to a checkpoint
+// has it, one that was interrupted before goes on with it.
 static fr_status open_data(fr_training *t, fr_error *err) {
     fr_buffer files = {0};
     char folder[4096];
@@ -45,10 +50,10 @@ static fr_status open_data(fr_training *t, fr_error *err) {
         st = fr_fail(err, FR_EARG,
                      "--given: expected files of conversations in --data, found "
                      "folders alone: their answers are those captured");
+    if (!st && !files.n && t->args->resume && !t->resumed) st = nothing_to_resume(t, err);
     if (!st && files.n) {
         snprintf(folder, sizeof folder, "%s.data", t->args->output);
-        if (!t->args->resume && !t->comm.rank)
-            st = fr_training_answers(t->args, files.data, folder, t->seconds, &t->prepared, err);
+        if (!t->resumed && !t->comm.rank) st = fr_training_answers(t, files.data, folder, err);
         if (!st) st = add_folder(t, folder, err);
     }
     const fr_status own = st;
@@ -141,6 +146,8 @@ static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err
     st = any.ids && any.index && any.head
              ? make_learner(t, &any, &format, 1, init, err)
              : fr_fail(err, FR_ENOMEM, "train: no memory for a vocabulary of %d", any.n);
+    if (!st) st = fr_training_check_room(t, t->learner, err);
+    if (!st) t->room = fr_training_room(t, t->learner);
     close_learner(t);
     fr_draft_vocab_close(&any);
     return st;
@@ -240,12 +247,21 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
                                     .identity = t->identity,
                                     .checkpoint = t->checkpoint,
                                     .checkpoint_every = a->every,
-                                    .resume = a->resume,
+                                    .resume = t->resumed,
                                     .fit = !t->begun,
                                     .watch = watch,
                                     .keep = keep,
                                     .user = t};
-    return fr_train_open(&t->train, &config, t->learner, &t->data, &t->comm, err);
+    const fr_status st = fr_training_check_room(t, t->learner, err);
+    return st ? st : fr_train_open(&t->train, &config, t->learner, &t->data, &t->comm, err);
+}
+
+// Whether answers stand there that an interrupted run has begun.
+static bool has_answers(const fr_training *t) {
+    char folder[4096];
+    struct stat s;
+    snprintf(folder, sizeof folder, "%s.data", t->args->output);
+    return !stat(folder, &s) && S_ISDIR(s.st_mode);
 }
 
 // A checkpoint that is there is only replaced when somebody said what to do with it.
@@ -259,8 +275,8 @@ static fr_status check_outputs(fr_training *t, fr_error *err) {
     if (n < 0 || n >= (int)sizeof t->checkpoint - 8)
         return fr_fail(err, FR_EARG, "-o: too long a path");
     const bool there = !stat(t->checkpoint, &s);
-    if (t->args->resume && !there)
-        return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
+    t->resumed = t->args->resume && there;
+    if (t->args->resume && !there && !has_answers(t)) return nothing_to_resume(t, err);
     if (!t->args->resume && there)
         return fr_fail(err, FR_EIO,
                        "%s: a training is kept there: go on with --resume, or remove it",

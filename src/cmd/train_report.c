@@ -37,7 +37,7 @@ void fr_training_announce(const fr_training *t) {
         mb * (double)memory_of(t),
         mb * 2 *
             (double)(fr_train_checkpoint_bytes(&t->train) + fr_pack_bytes(t->learner, type_of(t))));
-    if (t->args->resume)
+    if (t->resumed)
         fprintf(stderr, "goes on after step %llu, %.0f s\n",
                 (unsigned long long)t->train.state.step, t->train.state.seconds);
 }

@@ -16,7 +16,7 @@
 // A file is a header and samples, little-endian, every part 8-byte aligned. The checksum is XXH64
 // of the whole file with that field zero.
 static const char MAGIC[8] = {'F', 'R', 'S', 'H', 'A', 'R', 'D', '1'};
-enum { SHARD_BYTES = 64 << 20, PATH_ROOM = 4096, MAX_ROWS = 1 << 24 };
+enum { PATH_ROOM = 4096, MAX_ROWS = 1 << 24 };
 
 typedef struct file_header {
     char magic[8], target[40];
@@ -353,7 +353,7 @@ fr_status fr_shard_writer_add(fr_shard_writer *w, const fr_sample *s, fr_error *
     if (f->n_taps) memcpy(at + l.tap, s->tap, (size_t)f->n_taps * n * d * 2);
     w->bytes.n += l.end;
     w->n_samples++;
-    return w->bytes.n >= SHARD_BYTES ? fr_shard_writer_flush(w, err) : FR_OK;
+    return w->bytes.n >= FR_SHARD_BYTES ? fr_shard_writer_flush(w, err) : FR_OK;
 }
 
 fr_status fr_shard_writer_flush(fr_shard_writer *w, fr_error *err) {

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 
-enum { FR_SHARD_TAPS = 8, FR_SHARD_TOP = 64 };
+enum { FR_SHARD_TAPS = 8, FR_SHARD_TOP = 64, FR_SHARD_BYTES = 64 << 20 }; // of a file, about
 
 typedef struct fr_shard_format {
     char target[FR_GGUF_FINGERPRINT]; // fingerprint of the model that the states are of

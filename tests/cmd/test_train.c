@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -278,6 +279,90 @@ static void an_interrupt_leaves_pack_and_checkpoint(void **state) {
     json_decref(o);
 }
 
+// The tiny model's pack takes less than this, its checkpoint more.
+enum { LIMIT = 100000 };
+
+static pid_t start(const char *command) {
+    char text[2048], *argv[64] = {(char *)FR_PROGRAM};
+    snprintf(text, sizeof text, "%s", command);
+    int n = 1;
+    for (char *word = strtok(text, " "); word && n < 63; word = strtok(NULL, " "))
+        argv[n++] = word;
+    const pid_t child = fork();
+    if (!child) {
+        execv(FR_PROGRAM, argv);
+        _exit(127);
+    }
+    return child;
+}
+
+// A limit on the size of files is what a test can set; a full disk gives the same errors.
+static void room_is_asked_for_before_the_work(void **state) {
+    struct rlimit before, less;
+    struct stat st;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    less = before;
+    less.rlim_cur = LIMIT;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+    run_line(s, train("roomless.gguf", "--steps 1"));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(s->code, 1);
+    assert_non_null(strstr(s->err, "roomless.gguf: expected to write a file of"));
+    assert_int_equal(lines_in(s->err), 1);
+    assert_int_not_equal(stat(path_of("roomless.gguf.ckpt"), &st), 0);
+}
+
+static void a_checkpoint_that_does_not_fit_takes_nothing_with_it(void **state) {
+    struct rlimit less = {LIMIT, LIMIT};
+    struct stat pack, first, last;
+    fr_checkpoint c;
+    fr_map map;
+    fr_gguf *g;
+    fr_error err;
+    int status;
+    (void)state;
+    const pid_t child = start(train("filled.gguf", "--time 1h --checkpoint-every 0 -q --lr 0.01"));
+    while (stat(path_of("filled.gguf.ckpt"), &first)) // the first of both is there
+        usleep(10000);
+    assert_int_equal(prlimit(child, RLIMIT_FSIZE, &less, NULL), 0);
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_int_equal(stat(path_of("filled.gguf"), &pack), 0);
+    assert_true(pack.st_size < LIMIT);
+    assert_int_equal(stat(path_of("filled.gguf.ckpt"), &last), 0);
+    assert_true(last.st_size > LIMIT);
+    assert_int_equal(fr_gguf_open(&g, path_of("filled.gguf"), &err), FR_OK);
+    fr_gguf_close(g);
+    assert_int_equal(fr_checkpoint_read(&c, &map, path_of("filled.gguf.ckpt"), &err), FR_OK);
+    fr_map_close(&map);
+}
+
+// Ctrl-C while the model answers: there is no checkpoint yet, and the answers are gone on with.
+static void interrupted_answers_are_gone_on_with(void **state) {
+    struct stat st;
+    char command[512];
+    (void)state;
+    FILE *f = fopen(path_of("many.jsonl"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 20000; i++)
+        fprintf(f, "{\"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n", i);
+    fclose(f);
+    const char *format = "train medusa -m %s --data %s/many.jsonl --tokens %d --steps 3 -o "
+                         "%s/many.gguf -t 1 --vocab 320 --batch-rows 256 --depth 2 -q%s";
+    snprintf(command, sizeof command, format, model, folder, 100000000, folder, "");
+    run_with(s, command, "", 0, 1500, NULL);
+    assert_int_equal(s->code, 130);
+    assert_int_equal(stat(path_of("many.gguf.data"), &st), 0);
+    assert_int_not_equal(stat(path_of("many.gguf.ckpt"), &st), 0);
+    // As many as are there are enough now.
+    snprintf(command, sizeof command, format, model, folder, 1, folder, " --resume");
+    if (run_line(s, command)) fail_msg("%s", s->err);
+    assert_int_equal(stat(path_of("many.gguf.ckpt"), &st), 0);
+    assert_int_equal(stat(path_of("many.gguf"), &st), 0);
+}
+
 static void a_pack_is_what_another_training_begins_with(void **state) {
     (void)state;
     if (run_line(s, train("first.gguf", "--steps 100 --type f32 --json -q --lr 0.01 --vocab 270")))
@@ -364,6 +449,9 @@ int main(void) {
         cmocka_unit_test(what_it_takes_is_said_and_kept),
         cmocka_unit_test(kills_change_nothing),
         cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
+        cmocka_unit_test(room_is_asked_for_before_the_work),
+        cmocka_unit_test(a_checkpoint_that_does_not_fit_takes_nothing_with_it),
+        cmocka_unit_test(interrupted_answers_are_gone_on_with),
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft)};

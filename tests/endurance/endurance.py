@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import tally
 from trial import Failed, Skipped, Trial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -120,6 +121,7 @@ def many(args, kinds, models):
         print("%6d %s" % (tried[kind], kind))
     for why in sorted(skipped):
         print("%6d skipped: %s" % (skipped[why], why))
+    tally.show()
     print("seed %d: %d passed, %d failed" % (args.seed, sum(tried.values()) - len(failures), len(failures)))
     return 1 if failures else 0
 

@@ -1,14 +1,16 @@
 #include "base/lock.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TEXT_MOST = 32 }; // "forerun 12345\n"
+enum { TEXT_MOST = 32, PATIENCE = 200 }; // "forerun 12345\n"; milliseconds
 
 // PATH.lock beside the file itself, so that all its names lead to one lock.
 static fr_status name_lock(char file[PATH_MAX], const char *path, fr_error *err) {
@@ -34,13 +36,18 @@ static long read_owner(int fd) {
     return pid > 0 && !strcmp(end, "\n") ? pid : -1;
 }
 
+// Its owner may not have written its number yet, or over that of a killed one.
+static bool is_settled(long pid) {
+    return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
 static fr_status tell_owner(const char *path, long pid, fr_error *err) {
     if (!pid) return fr_fail(err, FR_EIO, "%s: another process is writing it", path);
     return fr_fail(err, FR_EIO, "%s: process %ld is writing it", path, pid);
 }
 
-// *again: its last owner removed the file meanwhile.
-static fr_status try_lock(fr_lock *l, const char *path, bool *again, fr_error *err) {
+// *again: its last owner removed the file meanwhile, or (patient) the next one is not known yet.
+static fr_status try_lock(fr_lock *l, const char *path, bool patient, bool *again, fr_error *err) {
     struct stat s;
     char text[TEXT_MOST];
     *again = false;
@@ -51,13 +58,16 @@ static fr_status try_lock(fr_lock *l, const char *path, bool *again, fr_error *e
     if (owner < 0)
         return fr_fail(err, FR_EIO, "%s: expected the lock of %s, found another file", l->file,
                        path);
+    *again = taken && patient && !is_settled(owner);
+    if (*again) return FR_OK;
     if (taken) return tell_owner(path, owner, err);
     *again = fstat(l->fd, &s) || !s.st_nlink;
     if (*again) return FR_OK;
     const int n = snprintf(text, sizeof text, "forerun %ld\n", (long)getpid());
-    if (ftruncate(l->fd, 0) || pwrite(l->fd, text, (size_t)n, 0) != n)
-        return fr_fail(err, FR_EIO, "%s: %s", l->file, strerror(errno));
-    return FR_OK;
+    if (!ftruncate(l->fd, 0) && pwrite(l->fd, text, (size_t)n, 0) == n) return FR_OK;
+    const int why = errno;
+    (void)unlink(l->file);
+    return fr_fail(err, FR_EIO, "%s: %s", l->file, strerror(why));
 }
 
 fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err) {
@@ -65,10 +75,12 @@ fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err) {
     l->held = false;
     fr_status st = name_lock(l->file, path, err);
     if (st) return st;
-    do {
-        st = try_lock(l, path, &again, err);
+    for (int i = 0; !st; i++) {
+        st = try_lock(l, path, i < PATIENCE, &again, err);
         if ((st || again) && l->fd >= 0) close(l->fd);
-    } while (!st && again);
+        if (!again) break;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
     l->held = !st;
     return st;
 }

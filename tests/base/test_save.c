@@ -161,6 +161,29 @@ static void a_lock_names_its_process_and_ends_with_it(void **state) {
     fr_lock_drop(&l);
 }
 
+// Takes the lock as a program does that is stopped before it has written its number.
+static void take_slowly(void) {
+    const int fd = open("slow.lock", O_RDWR | O_CREAT, 0666);
+    if (fd < 0 || flock(fd, LOCK_EX)) _exit(1);
+    if (!fork()) { // it is the child's lock as well; what it says is the parent's
+        usleep(50000);
+        if (dprintf(fd, "forerun %ld\n", (long)getppid()) < 0) _exit(1);
+        _exit(0);
+    }
+}
+
+static void an_owner_that_has_just_come_is_named(void **state) {
+    fr_lock l = {0};
+    fr_error err;
+    char named[32];
+    (void)state;
+    const pid_t pid = other(take_slowly);
+    snprintf(named, sizeof named, "process %ld ", (long)pid);
+    assert_int_equal(fr_lock_take(&l, "slow", &err), FR_EIO);
+    assert_non_null(strstr(err.text, named));
+    end(pid);
+}
+
 static void somebody_elses_lock_file_is_not_touched(void **state) {
     fr_lock l = {0};
     fr_error err;
@@ -198,6 +221,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_killed_writer_leaves_nothing_for_long),
                                        cmocka_unit_test(only_parts_of_dead_processes_are_removed),
                                        cmocka_unit_test(a_lock_names_its_process_and_ends_with_it),
+                                       cmocka_unit_test(an_owner_that_has_just_come_is_named),
                                        cmocka_unit_test(somebody_elses_lock_file_is_not_touched),
                                        cmocka_unit_test(one_file_has_one_identity)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

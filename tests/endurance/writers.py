@@ -26,12 +26,20 @@ def start(trial, line, at):
     return trial.start(line, cwd=at, env=env_of(trial, os.path.basename(at)), stdout=out, stderr=err), out, err
 
 
+def is_held(at):
+    """Whether a lock names its process, which it does once it has it."""
+    return any(name.endswith(".lock") and os.path.getsize(os.path.join(at, name)) for name in os.listdir(at))
+
+
 def stopped_with_lock(child, at):
     """Stops the child once it holds a lock; False: it ended before."""
     while child.poll() is None:
-        if any(name.endswith(".lock") for name in os.listdir(at)):
-            child.send_signal(signal.SIGSTOP)
-            return any(name.endswith(".lock") for name in os.listdir(at))
+        try:
+            if is_held(at):
+                child.send_signal(signal.SIGSTOP)
+                return is_held(at)
+        except FileNotFoundError: # it went meanwhile
+            pass
         time.sleep(0.0005)
     return False
 

@@ -61,6 +61,10 @@ static bool open_editor(fr_lines *l) {
     find_history(l);
     if (l->path[0]) history(l->history, &event, H_LOAD, l->path);
     el_source(l->editor, NULL); // the user's ~/.editrc
+    // What is typed or pasted between two lines waits for the next one. The terminal's own line
+    // editing would drop all but 4095 bytes of it, the end of the line too, and show it amid an
+    // answer. libedit leaves it only after the prompt is shown.
+    el_set(l->editor, EL_SETTY, "-x", "-icanon", "-echo", NULL);
     return true;
 }
 

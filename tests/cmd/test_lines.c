@@ -1,0 +1,194 @@
+// The chat at a terminal: long lines are read whole, also those that come while an answer is
+// printed; the history has them, and the terminal is left as it was.
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include <poll.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <utmp.h>
+
+#include <cmocka.h>
+
+enum { LONG = 20000, PATIENCE = 60 }; // characters; seconds, far more than it takes
+
+static char folder[] = "/tmp/fr-lines-XXXXXX", model[64], history[96];
+
+typedef struct terminal {
+    int master, slave;
+    pid_t chat;
+    struct termios before;
+    char said[SAID_MOST];
+    size_t n;
+} terminal;
+static terminal t;
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(model, sizeof model, "%s/tiny.gguf", folder);
+    snprintf(history, sizeof history, "%s/forerun/chat_history", folder);
+    setenv("XDG_STATE_HOME", folder, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("TERM", "xterm", 1);
+    // Of this seed the answer to "hello" does not end.
+    return fr_tiny_write(&(fr_tiny_options){.n_ctx = 1 << 17, .seed = 1}, model, &err);
+}
+
+static int tear_down(void **state) {
+    char drop[64];
+    (void)state;
+    snprintf(drop, sizeof drop, "rm -rf %s", folder);
+    return system(drop);
+}
+
+// Keeps what the program says; false after a tenth of a second of silence.
+static bool hear(void) {
+    struct pollfd p = {.fd = t.master, .events = POLLIN};
+    if (poll(&p, 1, 100) < 1) return false;
+    if (t.n > sizeof t.said / 2) t.n = 0; // of what is long ago nothing is asked
+    const ssize_t n = read(t.master, t.said + t.n, sizeof t.said - 1 - t.n);
+    if (n > 0) t.n += (size_t)n;
+    t.said[t.n] = 0;
+    return n > 0;
+}
+
+static void wait_for(const char *text) {
+    for (const double end = fr_seconds() + PATIENCE; !memmem(t.said, t.n, text, strlen(text));) {
+        hear();
+        if (fr_seconds() > end) {
+            kill(t.chat, SIGKILL);
+            fail_msg("'%s' never came, but: %.300s", text, t.said);
+        }
+    }
+}
+
+// As a terminal does: in pieces, while it shows what comes back.
+static size_t type(const char *text, size_t n, double seconds) {
+    size_t done = 0;
+    for (const double end = fr_seconds() + seconds; done < n && fr_seconds() < end;) {
+        const ssize_t k = write(t.master, text + done, n - done < 512 ? n - done : 512);
+        if (k > 0) done += (size_t)k;
+        struct pollfd p = {.fd = t.master, .events = POLLIN};
+        if (k < 0 || poll(&p, 1, 0) > 0) hear();
+    }
+    return done;
+}
+
+static void open_chat(void) {
+    const struct winsize size = {.ws_row = 24, .ws_col = 80};
+    memset(&t, 0, sizeof t);
+    assert_int_equal(openpty(&t.master, &t.slave, NULL, NULL, &size), 0);
+    assert_int_equal(tcgetattr(t.slave, &t.before), 0);
+    t.chat = fork();
+    if (!t.chat) {
+        close(t.master);
+        login_tty(t.slave);
+        execl(FR_PROGRAM, FR_PROGRAM, "chat", "-m", model, "-t", "1", "-n", "100000", "--temp", "0",
+              "--drafter", "none", NULL);
+        _exit(127);
+    }
+    fcntl(t.master, F_SETFL, O_NONBLOCK);
+    wait_for("> ");
+    t.n = 0;
+}
+
+static void close_chat(void) {
+    int status;
+    struct termios after;
+    type("\004", 1, PATIENCE);
+    for (const double end = fr_seconds() + PATIENCE; !waitpid(t.chat, &status, WNOHANG);) {
+        hear();
+        if (fr_seconds() > end) kill(t.chat, SIGKILL);
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(tcgetattr(t.slave, &after), 0);
+    assert_int_equal(after.c_lflag, t.before.c_lflag);
+    assert_int_equal(after.c_iflag, t.before.c_iflag);
+    assert_int_equal(after.c_oflag, t.before.c_oflag);
+    close(t.master);
+    close(t.slave);
+}
+
+// A command that nobody knows, so that no model has to read it.
+static const char *long_line(void) {
+    static char line[LONG + 2];
+    memset(line, 'a', LONG);
+    line[0] = '/';
+    line[LONG] = '\r';
+    return line;
+}
+
+static void expect_in_history(void) {
+    static char text[4 * LONG];
+    FILE *f = fopen(history, "r");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    const char *at = strstr(text, "/aaa");
+    assert_non_null(at);
+    assert_int_equal(strspn(at + 1, "a"), LONG - 1);
+}
+
+static void a_long_line_is_read_whole(void **state) {
+    (void)state;
+    unlink(history);
+    open_chat();
+    assert_int_equal(type(long_line(), LONG + 1, PATIENCE), LONG + 1);
+    wait_for("unknown. ");
+    close_chat();
+    expect_in_history();
+}
+
+static void a_line_that_comes_during_an_answer_is_read_whole(void **state) {
+    (void)state;
+    unlink(history);
+    open_chat();
+    type("hello\r", 6, PATIENCE);
+    wait_for("hello");
+    wait_for("\n");
+    const size_t echo = t.n;
+    for (int i = 0; i < 100 && t.n == echo; i++)
+        hear(); // the answer has begun
+    const size_t done =
+        type(long_line(), LONG + 1, 0.5); // what it does not take now, it takes later
+    kill(t.chat, SIGINT);
+    assert_int_equal(type(long_line() + done, LONG + 1 - done, PATIENCE), LONG + 1 - done);
+    wait_for("unknown. ");
+    close_chat();
+    expect_in_history();
+}
+
+static void a_history_that_is_none_is_no_error(void **state) {
+    (void)state;
+    char noise[4000];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (char)(i * i * 7 + i / 3);
+    for (int headed = 0; headed < 2; headed++) {
+        FILE *f = fopen(history, "w");
+        assert_non_null(f);
+        if (headed) fputs("_HiStOrY_V2_\n\\04\\\n", f);
+        fwrite(noise, 1, sizeof noise, f);
+        fclose(f);
+        open_chat();
+        assert_int_equal(type(long_line(), LONG + 1, PATIENCE), LONG + 1);
+        wait_for("unknown. ");
+        close_chat();
+        expect_in_history();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_line_is_read_whole),
+        cmocka_unit_test(a_line_that_comes_during_an_answer_is_read_whole),
+        cmocka_unit_test(a_history_that_is_none_is_no_error),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -215,7 +215,7 @@ def drafting(trial, model):
     for key, (value, described) in rng.sample(keys, min(len(keys), rng.choice([0, 0, 1, 1, 2, 3]))):
         options.append(["--draft-opt", "%s=%s" % (key, setting(trial, value, described))])
     options += tree(trial)
-    if rng.random() < 0.5:
+    if rng.random() < 0.7:  # without it, drafters that guess badly are soon left out
         options.append(["--no-adapt"])
     if rng.random() < 0.1:
         options.append(["--accept", "exact"])

@@ -24,7 +24,7 @@ from trial import Failed, Skipped, Trial
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # Modules of this folder with KINDS = {name: (weight, function(trial) -> None)}.
-MODULES = ["lines", "kills", "mutations", "disk", "writers", "descriptors", "signals", "overwrites"]
+MODULES = ["lines", "conversations", "measures", "kills", "mutations", "disk", "writers", "descriptors", "signals", "overwrites"]
 
 
 def all_kinds():

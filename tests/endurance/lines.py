@@ -190,12 +190,19 @@ def prepare(trial):
         trial.env["XDG_CACHE_HOME"] = draws.shared("cache")
 
 
-def tiny_lines(trial):
+def pick(trial, real):
+    """The path of a tiny model, or with the probability `real` of a trained one."""
     tiny = [n for n in sorted(trial.models) if n.startswith("tiny-")]
+    if trial.rng.random() < real and draws.REAL in trial.models:
+        return trial.models[draws.REAL]
     if not tiny:
         raise Skipped("no tiny models")
+    return trial.model(*tiny)
+
+
+def tiny_lines(trial):
     prepare(trial)
-    lines(trial, trial.model(*tiny), 300 if trial.rng.random() < 0.3 else 80, "lines")
+    lines(trial, pick(trial, 0), 300 if trial.rng.random() < 0.3 else 80, "lines")
 
 
 def real_lines(trial):

@@ -252,9 +252,10 @@ static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (code) return code;
     fr_error err = {0};
     job j = {.args = args};
-    fr_status st = measure(&j, &err);
-    if (!st && args->plot) st = job_plot(&j, &err);
+    const fr_status st = measure(&j, &err);
     code = st ? fr_cmd_fail(&err) : show(&j);
+    // Results first: a picture that cannot be written costs nothing else.
+    if (!st && args->plot && job_plot(&j, &err)) code = fr_cmd_fail(&err);
     close_job(&j);
     return code;
 }

@@ -225,7 +225,6 @@ static int run_curve(const fr_cmd_args *args, const fr_parsed *parsed) {
     m->args = args;
     fr_status st = open_all(m, &err);
     if (!st) st = measure(m, &err);
-    if (!st && args->plot) st = fr_curve_plot(&m->curve, args->plot, &err);
     if (st)
         code = fr_cmd_fail(&err);
     else if (args->json)
@@ -233,6 +232,8 @@ static int run_curve(const fr_cmd_args *args, const fr_parsed *parsed) {
     else
         fr_curve_print(&m->curve);
     if (!st && !args->quiet) fr_curve_warn(&m->curve);
+    // Results first: a picture that cannot be written costs nothing else.
+    if (!st && args->plot && fr_curve_plot(&m->curve, args->plot, &err)) code = fr_cmd_fail(&err);
     close_all(m);
     return code;
 }

@@ -137,7 +137,23 @@ static fr_status tune(job *j, fr_error *err) {
     }
     if (!st && with_store) st = tune_with_store(j, err);
     j->engine->profile->cost = j->cost;
-    return st ? st : fr_engine_keep_profile(j->engine, err);
+    return st;
+}
+
+// A profile that cannot be kept takes nothing from what is shown, but is an error.
+static int show(const job *j) {
+    fr_error err = {0};
+    const fr_status st = fr_engine_keep_profile(j->engine, &err);
+    const fr_tune_result result = {.engine = j->engine,
+                                   .tuned = j->tuned,
+                                   .n_tuned = j->n_tuned,
+                                   .kept = st ? "" : j->engine->profile_path};
+    int code = FR_EXIT_DONE;
+    if (j->args->json)
+        code = fr_cmd_print_json(fr_tune_json(&result));
+    else
+        fr_tune_print(&result);
+    return st ? fr_cmd_fail(&err) : code;
 }
 
 static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -154,13 +170,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
     }
     j->args = args;
     const fr_status st = tune(j, &err);
-    const fr_tune_result result = {.engine = j->engine, .tuned = j->tuned, .n_tuned = j->n_tuned};
-    if (st)
-        code = fr_cmd_fail(&err);
-    else if (args->json)
-        code = fr_cmd_print_json(fr_tune_json(&result));
-    else
-        fr_tune_print(&result);
+    code = st ? fr_cmd_fail(&err) : show(j);
     fr_answers_close(&j->answers);
     fr_engine_close(j->engine);
     fr_prompts_free(&j->prompts);

@@ -19,6 +19,7 @@ typedef struct fr_tune_result {
     const fr_engine *engine;
     const fr_tuned *tuned;
     int n_tuned;
+    const char *kept; // where the profile is kept; "": it is not
 } fr_tune_result;
 void fr_tune_print(const fr_tune_result *r);
 json_t *fr_tune_json(const fr_tune_result *r);

@@ -35,7 +35,7 @@ void fr_tune_print(const fr_tune_result *r) {
             printf("With a draft model short answers may lose; to have it: forerun tune --drafter "
                    "%s\n",
                    r->tuned[i].entry.spec);
-    if (*r->engine->profile_path) printf("Kept in %s\n", r->engine->profile_path);
+    if (*r->kept) printf("Kept in %s\n", r->kept);
 }
 
 static json_t *tuned_json(const fr_tuned *t) {
@@ -53,7 +53,7 @@ static json_t *tuned_json(const fr_tuned *t) {
 json_t *fr_tune_json(const fr_tune_result *r) {
     char cpu[128];
     const fr_engine_info info = fr_engine_describe(r->engine);
-    const char *best = chosen(r), *path = r->engine->profile_path;
+    const char *best = chosen(r), *path = r->kept;
     json_t *list = json_array();
     fr_cpu_name(cpu, sizeof cpu);
     for (int i = 0; list && i < r->n_tuned; i++)

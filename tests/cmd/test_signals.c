@@ -119,6 +119,29 @@ static void a_file_that_may_not_grow_is_an_error(void **state) {
     assert_int_equal(parts_left(), 0);
 }
 
+// Regular files may not grow at all; standard output is a pipe, which may.
+static void what_was_measured_is_printed_where_its_file_has_no_room(void **state) {
+    static const struct {
+        const char *rest, *shows, *says;
+    } of[] = {
+        {"curve --rows 1 --context 16 --plot $d/c.svg", "of limit", "c.svg: File too large"},
+        {"accuracy --prompts $d/prompts.jsonl --drafter prompt-lookup -n 16 --plot $d/a.svg",
+         "distance    top-1", "a.svg: File too large"},
+        {"tune --drafter prompt-lookup --limit 1 -n 4", "'auto' uses", "profile: File too large"},
+    };
+    static char text[1 << 14];
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        shell("export XDG_CACHE_HOME=$d/cache; (ulimit -f 0; $forerun %s -m $d/tiny.gguf -t 1 -q "
+              "2>&1; echo code $?) | cat >$d/all",
+              of[i].rest);
+        read_file("all", text, sizeof text);
+        if (!strstr(text, of[i].shows) || !strstr(text, of[i].says) || !strstr(text, "code 1\n"))
+            fail_msg("%s: %s", of[i].rest, text);
+        assert_null(strstr(text, "Kept in"));
+    }
+}
+
 // ---------------------------------------------------------------- signals
 
 static bool is_there(const char *path) {
@@ -163,6 +186,7 @@ int main(void) {
         cmocka_unit_test(nothing_that_is_said_goes_into_a_file),
         cmocka_unit_test(a_result_without_an_output_is_an_error),
         cmocka_unit_test(a_file_that_may_not_grow_is_an_error),
+        cmocka_unit_test(what_was_measured_is_printed_where_its_file_has_no_room),
         cmocka_unit_test(a_second_signal_takes_away_what_is_half_written)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

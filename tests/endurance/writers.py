@@ -26,20 +26,23 @@ def start(trial, line, at):
     return trial.start(line, cwd=at, env=env_of(trial, os.path.basename(at)), stdout=out, stderr=err), out, err
 
 
-def is_held(at):
-    """Whether a lock names its process, which it does once it has it."""
-    return any(name.endswith(".lock") and os.path.getsize(os.path.join(at, name)) for name in os.listdir(at))
+def holds_lock(child, at):
+    """Whether a lock in `at` has the child's number: it is written once the lock is held."""
+    for name in os.listdir(at):
+        try:
+            if name.endswith(".lock") and str(child.pid) in open(os.path.join(at, name)).read():
+                return True
+        except OSError:
+            pass # gone since
+    return False
 
 
 def stopped_with_lock(child, at):
     """Stops the child once it holds a lock; False: it ended before."""
     while child.poll() is None:
-        try:
-            if is_held(at):
-                child.send_signal(signal.SIGSTOP)
-                return is_held(at)
-        except FileNotFoundError: # it went meanwhile
-            pass
+        if holds_lock(child, at):
+            child.send_signal(signal.SIGSTOP)
+            return holds_lock(child, at)
         time.sleep(0.0005)
     return False
 

@@ -54,8 +54,9 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 endurance: packages ## sabotage and random command lines, 15 minutes or HOURS
-	@$(call build_preset,release,build,forerun $(if $(wildcard tests/endurance/tiny_models.c),tiny_models))
-	@test ! -x build/tests/bin/tiny_models || build/tests/bin/tiny_models build/tests/tiny
+	@$(call build_preset,release,build,forerun tiny_models)
+	@build/tests/bin/tiny_models build/tests/tiny >tiny_models.log 2>&1 \
+		&& rm tiny_models.log || { cat tiny_models.log >&2; exit 1; }
 	@tests/endurance/endurance.py --minutes $$(awk 'BEGIN { print 60 * $(or $(HOURS),0.25) }') \
 		--models "$(MODELS)" $(if $(SEED),--seed $(SEED))
 

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import pty
-import re
 import resource
 import select
 import shutil
@@ -15,7 +14,7 @@ import time
 
 from kills import must
 from trial import Failed, Skipped, crash, shown
-from works import (TRAINED, content, env_of, is_tiny, pack_of, prompts, sentence, shards, small_model, text, tiny_model)
+from works import TRAINED, content, env_of, pack_of, prompts, sentence, shards, text, tiny_model
 
 MEMORY = 3 << 30 # bytes that a command on a small file may take
 SECONDS = 60
@@ -146,7 +145,8 @@ def plain(trial, line):
 def mutated_model(trial):
     """Its text may be another one; then all drafters give that one."""
     env_of(trial, "b")
-    model = copied(trial, tiny_model(trial) if trial.rng.random() < 0.95 else small_model(trial), "model.gguf")
+    tiny = [m for m in sorted(trial.models) if m.startswith("tiny-")]
+    model = copied(trial, trial.model(*(tiny if tiny and trial.rng.random() < 0.95 else ["smollm2-135m"])), "model.gguf")
     how = damage(trial, model)
     asked = prompts(trial, 3)
     line = ask(model, trial.rng)

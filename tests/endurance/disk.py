@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 
 from kills import goes_on, undisturbed
@@ -31,26 +32,36 @@ def pages(folder):
     return sum(-(-os.path.getsize(f) // PAGE) for f in files_below(folder))
 
 
+def ended(command, line, **kwargs):
+    """A command's end and what it said; after two minutes it and its children are ended."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **kwargs)
+    try:
+        out, err = child.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise Failed("did not end within 120 s: %s" % shown(line)) from None
+    return Done(child.returncode, out, err, 0)
+
+
 def in_small(trial, line, at, size):
     """Runs the line in a file system of `size` bytes that holds what is in `at`; what is there at the end comes back to `at`."""
     mount, code = trial.path("mount"), trial.path("code")
     os.makedirs(mount, exist_ok=True)
     env = {k: v.replace(at, mount) for k, v in env_of(trial, os.path.basename(at)).items()}
-    done = subprocess.run(["unshare", "-m", "sh", "-c", IN_SMALL, "sh", str(size), mount, at, code, trial.forerun] + [str(a) for a in line],
-                          env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=120)
-    if done.returncode == 99 or b"unshare" in done.stderr[:20]:
+    done = ended(["unshare", "-m", "sh", "-c", IN_SMALL, "sh", str(size), mount, at, code, trial.forerun] + [str(a) for a in line], line, env=env)
+    if done.code == 99 or b"unshare" in done.err[:20]:
         raise Skipped("no right to mount")
     if not os.path.exists(code):
         raise Skipped("what was there does not fit")
     with open(code) as f:
-        ended = int(f.read())
-    return Done(ended if ended < 128 else 128 - ended, done.stdout, done.stderr, 0)
+        number = int(f.read())
+    return Done(number if number <= 128 else 128 - number, done.out, done.err, 0) # of a signal, as the shell says it
 
 
 def limited(trial, line, at, size):
-    done = subprocess.run([trial.forerun] + [str(a) for a in line], cwd=at, env=env_of(trial, os.path.basename(at)), capture_output=True, stdin=subprocess.DEVNULL,
-                          timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
-    return Done(done.returncode, done.stdout, done.stderr, 0)
+    return ended([trial.forerun] + [str(a) for a in line], line, cwd=at, env=env_of(trial, os.path.basename(at)),
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
 
 def old_result(trial, work, at):

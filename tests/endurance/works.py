@@ -70,8 +70,8 @@ def pack_of(model, method):
 
 
 def tiny_models(trial):
-    """Names of those that the works can run with: a chat template, room for a conversation, packs beside them."""
-    unfit = re.compile("-spm|-gemma3|-phi3|-short")
+    """Names of those that the works can run with: a chat template, room for a conversation, layers that every training knows, packs."""
+    unfit = re.compile("-spm|-gemma3|-phi3|-short|-window")
     return [m for m in sorted(trial.models) if m.startswith("tiny-") and not unfit.search(m) and pack_of(trial.models[m], "medusa")]
 
 

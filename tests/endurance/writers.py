@@ -2,6 +2,7 @@
 store are shared: both work."""
 import os
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -13,7 +14,12 @@ SHARED = ("run", "tune", "bench", "curve", "accuracy") # what two may write at o
 
 
 def collect(child, out, err, line):
-    code = child.wait(120)
+    try:
+        code = child.wait(120)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        raise Failed("did not end within 120 s: %s" % shown(line)) from None
     for f in (out, err):
         f.seek(0)
     done = Done(code, out.read(), err.read(), 0)

@@ -159,7 +159,8 @@ static void close_bench(fr_bench *b) {
     free(b);
 }
 
-// Results first: a page that cannot be written costs nothing else.
+// Results first: a page that cannot be written costs nothing else. An interrupted run writes none:
+// one of a whole run may lie there.
 static int show(const fr_bench *b) {
     int code = FR_EXIT_DONE;
     if (b->args->json)
@@ -170,7 +171,8 @@ static int show(const fr_bench *b) {
     if (!b->args->quiet && b->args->temp > 0)
         fprintf(stderr, "seed %llu\n", (unsigned long long)b->sampling.seed);
     fr_error err = {0};
-    if (b->args->report && fr_bench_page(b, b->args->report, &err)) return fr_cmd_fail(&err);
+    if (b->args->report && !b->interrupted && fr_bench_page(b, b->args->report, &err))
+        return fr_cmd_fail(&err);
     return fr_bench_broken(b) ? FR_EXIT_FAILED : code;
 }
 
@@ -190,8 +192,17 @@ static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
     b->sampling = fr_cmd_sampling(args, fr_option_given(&fr_cmd_bench.table, parsed, "seed"));
     fr_status st = open_all(b, &engine, &err);
     if (!st) st = fr_bench_run_all(b, engine, &err);
-    if (!st) st = add_up(b, &err);
-    code = st ? fr_cmd_fail(&err) : show(b);
+    b->interrupted = st == FR_EINTR;
+    if (!st || b->interrupted) {
+        fr_error why;
+        const fr_status added = add_up(b, &why);
+        if (added) st = added, err = why;
+    }
+    if (!st || (b->interrupted && b->n_runs && b->runs[0].all.n_pairs)) code = show(b);
+    if (st) {
+        fr_cmd_flush();
+        code = fr_cmd_fail(&err);
+    }
     fr_engine_close(engine);
     close_bench(b);
     return code;
@@ -233,7 +244,8 @@ const fr_cmd fr_cmd_bench = {
          "equality). Rates count decoding alone. The "
          "speedup is that of all tokens together; min and max are over single answers, each "
          "paired with plain decoding's of the same moment. The median is that of the answers, "
-         "its interval by the sign test.\n\n"
+         "its interval by the sign test. Ctrl-C ends it, and what was measured until then is "
+         "shown.\n\n"
          "Every conversation has new sessions, and a prompt that stands in the files twice is run "
          "once. The acceptance is the share of candidates, given that their parent was accepted, "
          "that explains the tokens a pass; break-even is the share at which the same passes in "

@@ -36,6 +36,7 @@ typedef struct fr_bench {
     fr_bench_run *runs; // runs[0] is `none`; those from n_drafters on have trees of fixed sizes
     int n_drafters, n_runs;
     fr_cpu_others others; // meanwhile
+    bool interrupted;     // what was measured until then is there
 } fr_bench;
 
 // "lookup", or "auto (lookup)" where the SPEC stood for another.

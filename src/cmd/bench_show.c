@@ -93,13 +93,13 @@ static json_t *sets_json(const fr_bench *b) {
 json_t *fr_bench_json(const fr_bench *b) {
     char cpu[128];
     fr_cpu_name(cpu, sizeof cpu);
-    return json_pack("{s:o, s:{s:o, s:s, s:i, s:o, s:o}, s:i, s:i, s:o, s:o, s:o}", "model",
+    return json_pack("{s:o, s:{s:o, s:s, s:i, s:o, s:o}, s:i, s:i, s:b, s:o, s:o, s:o}", "model",
                      text_json(b->info.name), "machine", "cpu", text_json(cpu), "isa", b->info.isa,
                      "threads", b->info.threads, "cpus_of_others", fr_cmd_real(b->others.programs),
                      "cpus_of_host", fr_cmd_real(b->others.host), "repeat", b->args->repeat,
-                     "prompts_repeated", b->repeated, "runs", runs_json(b, -1, 0, b->n_drafters),
-                     "tree_sizes", runs_json(b, -1, b->n_drafters, b->n_runs), "sets",
-                     sets_json(b));
+                     "prompts_repeated", b->repeated, "interrupted", (int)b->interrupted, "runs",
+                     runs_json(b, -1, 0, b->n_drafters), "tree_sizes",
+                     runs_json(b, -1, b->n_drafters, b->n_runs), "sets", sets_json(b));
 }
 
 // ---------------------------------------------------------------- tables

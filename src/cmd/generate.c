@@ -61,8 +61,11 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     fr_status st = fr_engine_profile(engine, where, fr_cmd_progress, &bar, &note, err);
     if (!st && rounds) st = fr_engine_measure(engine, rounds, fr_cmd_progress, &bar, &note, err);
     fr_progress_clear(&bar);
-    if (!st && note.code && !args->quiet)
-        fprintf(stderr, "forerun: %s; measured anew\n", note.text);
+    // Who asks for rounds keeps the profile itself, once more is in it.
+    const bool unkept = note.code == FR_EIO || note.code == FR_ENOMEM;
+    if (!st && note.code && !args->quiet && !(unkept && rounds))
+        fprintf(stderr, "forerun: %s; %s\n", note.text,
+                unkept ? "passes are measured again next time" : "measured anew");
     return st;
 }
 

@@ -62,6 +62,7 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
         return FR_OK;
     }
     if (st == FR_EINTR || st == FR_ENOMEM || j->args->drafter) {
+        j->n_tuned--;
         *err = why;
         return st;
     }
@@ -140,20 +141,25 @@ static fr_status tune(job *j, fr_error *err) {
     return st;
 }
 
-// A profile that cannot be kept takes nothing from what is shown, but is an error.
-static int show(const job *j) {
+// A profile that cannot be kept takes nothing from what is shown, but is an error. What was
+// measured before an interrupt is worth as much as after one.
+static int finish(const job *j, fr_status tuned, const fr_error *why) {
     fr_error err = {0};
+    if (tuned && (tuned != FR_EINTR || !j->n_tuned)) return fr_cmd_fail(why);
     const fr_status st = fr_engine_keep_profile(j->engine, &err);
     const fr_tune_result result = {.engine = j->engine,
                                    .tuned = j->tuned,
                                    .n_tuned = j->n_tuned,
+                                   .interrupted = tuned == FR_EINTR,
                                    .kept = st ? "" : j->engine->profile_path};
     int code = FR_EXIT_DONE;
     if (j->args->json)
         code = fr_cmd_print_json(fr_tune_json(&result));
     else
         fr_tune_print(&result);
-    return st ? fr_cmd_fail(&err) : code;
+    fr_cmd_flush();
+    if (st) code = fr_cmd_fail_as(FR_EXIT_FAILED, &err);
+    return tuned ? fr_cmd_fail(why) : code;
 }
 
 static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -170,7 +176,7 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
     }
     j->args = args;
     const fr_status st = tune(j, &err);
-    code = st ? fr_cmd_fail(&err) : show(j);
+    code = finish(j, st, &err);
     fr_answers_close(&j->answers);
     fr_engine_close(j->engine);
     fr_prompts_free(&j->prompts);
@@ -205,7 +211,7 @@ const fr_cmd fr_cmd_tune = {
          "they read the prompt first, which a short answer may not bring back.\n\nPredicted is "
          "what the cost of passes and the time of "
          "drafting make of the acceptance that was seen; measured is the clock over the same "
-         "answers.",
+         "answers. Ctrl-C ends it, and what was measured until then is shown and kept.",
      .example = "forerun tune -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
     run_tune};

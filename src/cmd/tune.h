@@ -20,6 +20,7 @@ typedef struct fr_tune_result {
     const fr_tuned *tuned;
     int n_tuned;
     const char *kept; // where the profile is kept; "": it is not
+    bool interrupted; // others were not tuned any more
 } fr_tune_result;
 void fr_tune_print(const fr_tune_result *r);
 json_t *fr_tune_json(const fr_tune_result *r);

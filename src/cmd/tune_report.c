@@ -58,10 +58,11 @@ json_t *fr_tune_json(const fr_tune_result *r) {
     fr_cpu_name(cpu, sizeof cpu);
     for (int i = 0; list && i < r->n_tuned; i++)
         json_array_append_new(list, tuned_json(&r->tuned[i]));
-    return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:o, s:o}", "model",
+    return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:b, s:o, s:o}", "model",
                      fr_cmd_json_text(info.name, strlen(info.name)), "machine", "cpu",
                      fr_cmd_json_text(cpu, strlen(cpu)), "isa", info.isa, "threads", info.threads,
                      "cost", fr_cmd_cost_json(&r->engine->profile->cost), "drafters", list,
-                     "chosen", fr_cmd_json_text(best, strlen(best)), "profile",
+                     "interrupted", (int)r->interrupted, "chosen",
+                     fr_cmd_json_text(best, strlen(best)), "profile",
                      fr_cmd_json_text(path, strlen(path)));
 }

@@ -631,15 +631,65 @@ static void similarity_is_of_drafters_whose_rows_ride(void **state) {
 }
 
 // Where a rule promises no equal bytes, what was found is said all the same.
-static void bench_can_be_interrupted(void **state) {
+static void bench_interrupted_shows_what_it_has(void **state) {
+    static const char *const how[] = {"--json", ""};
     char rest[256];
     (void)state;
-    snprintf(rest, sizeof rest, "--prompts %s --drafters prompt-lookup -n 100 --repeat 1000",
+    for (int i = 0; i < 2; i++) {
+        snprintf(rest, sizeof rest,
+                 "--prompts %s --drafters prompt-lookup -n 20 --repeat 1000 --report page %s",
+                 write_file("one.jsonl", first_prompts), how[i]);
+        run_with(&s, with_model("bench", rest), "", 0, 1500, NULL);
+        assert_int_equal(s.code, 130);
+        assert_non_null(strstr(s.err, "interrupted"));
+        assert_true(s.n_out > 0);
+    }
+    assert_non_null(strstr(s.out, "prompt-lookup"));
+    assert_int_not_equal(access("page/index.html", F_OK), 0);
+    rmdir("page");
+    snprintf(rest, sizeof rest, "--prompts %s --drafters prompt-lookup -n 20 --repeat 1000 --json",
              write_file("one.jsonl", first_prompts));
     run_with(&s, with_model("bench", rest), "", 0, 1500, NULL);
-    assert_int_equal(s.code, 130);
-    assert_int_equal(s.n_out, 0);
-    assert_non_null(strstr(s.err, "interrupted"));
+    json_t *root = parse(&s);
+    assert_true(json_is_true(json_object_get(root, "interrupted")));
+    const json_t *runs = json_object_get(root, "runs");
+    assert_int_equal(json_array_size(runs), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *run = json_array_get(runs, i);
+        assert_true(json_integer_value(json_object_get(run, "tokens")) > 0);
+        assert_true(json_number_value(json_object_get(run, "tok_s")) > 0);
+        assert_true(json_is_true(json_object_get(run, "identical")));
+    }
+    json_decref(root);
+}
+
+// A folder in which nothing can be made, as on a disk that is full or may only be read.
+static void without_a_place_for_profiles_all_is_said(void **state) {
+    char before[1024];
+    (void)state;
+    snprintf(before, sizeof before, "%s", getenv("XDG_CACHE_HOME") ? getenv("XDG_CACHE_HOME") : "");
+    run_line(&t, with_model("run", "-p hello -n 8"));
+    setenv("XDG_CACHE_HOME", "/proc", 1);
+    run_line(&s, with_model("run", "-p hello -n 8"));
+    assert_int_equal(s.code, 0);
+    assert_string_equal(s.out, t.out);
+    assert_non_null(strstr(s.err, "/proc/forerun"));
+    assert_non_null(strstr(s.err, "measured again next time"));
+    run_line(&s, with_model("tune", "--limit 1 -n 8 --drafter prompt-lookup"));
+    run_line(&t, with_model("tune", "--limit 1 -n 8 --drafter prompt-lookup --json"));
+    if (*before)
+        setenv("XDG_CACHE_HOME", before, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    assert_int_equal(s.code, 1);
+    assert_non_null(strstr(s.out, "prompt-lookup"));
+    assert_null(strstr(s.out, "Kept in"));
+    assert_non_null(strstr(s.err, "forerun: /proc/forerun"));
+    assert_int_equal(lines_in(s.err), 1);
+    assert_int_equal(t.code, 1);
+    json_t *root = parse(&t);
+    assert_int_equal(json_array_size(json_object_get(root, "drafters")), 1);
+    json_decref(root);
 }
 
 static void bench_tells_promises_from_findings(void **state) {
@@ -870,7 +920,8 @@ int main(void) {
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(similarity_is_of_drafters_whose_rows_ride),
-        cmocka_unit_test(bench_can_be_interrupted),
+        cmocka_unit_test(bench_interrupted_shows_what_it_has),
+        cmocka_unit_test(without_a_place_for_profiles_all_is_said),
         cmocka_unit_test(bench_tells_promises_from_findings),
         cmocka_unit_test(repeats_do_not_help_a_drafter),
         cmocka_unit_test(bench_writes_a_page),

@@ -170,7 +170,9 @@ typedef struct fr_result {
     fr_stats stats;
 } fr_result;
 
-// The context kept from the last call is reused as far as it agrees with `prompt`.
+// The context kept from the last call is reused as far as it agrees with `prompt`. FR_EDATA where the
+// model's logits are not finite, for its file is damaged or its weights overflow: *out then holds,
+// and the stream has had, what came before.
 fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out,
                               fr_error *err);
 

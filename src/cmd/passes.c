@@ -1,6 +1,7 @@
 // passes.c — plain passes over ids.
 #include "cmd/passes.h"
 #include "engine/engine.h"
+#include "model/finite.h"
 #include <math.h>
 
 fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_rows,
@@ -50,9 +51,12 @@ fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_l
         const int rows = n - at < FR_CHUNK ? n - at : FR_CHUNK;
         if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
         run_chunk(p, ids + at, rows, from - at);
-        for (int i = from > at ? from - at : 0; i < rows; i++)
-            if (!fn(user, at + i, fr_forward_logits(p->forward, i)))
-                return fr_fail(err, FR_EINTR, "interrupted");
+        for (int i = from > at ? from - at : 0; i < rows; i++) {
+            float *logits = fr_forward_logits(p->forward, i);
+            if (!fr_are_logits(logits, n_vocab))
+                return fr_logits_refuse(logits, n_vocab, at + i + 1, err);
+            if (!fn(user, at + i, logits)) return fr_fail(err, FR_EINTR, "interrupted");
+        }
     }
     return FR_OK;
 }

@@ -21,7 +21,7 @@ void fr_passes_close(fr_passes *p);
 // Told of the logits after ids[pos], pos ascending; they may be changed. False stops.
 typedef bool fr_logits_fn(void *user, int pos, float *logits);
 // Evaluates ids[0..n) from an empty context, with logits from position `from` on. FR_EARG: an id
-// outside the vocabulary; FR_EINTR.
+// outside the vocabulary; FR_EDATA: logits that are not finite; FR_EINTR.
 fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_logits_fn *fn,
                          void *user, fr_error *err);
 // ln of the sum of exp, and the vocabulary's size.

@@ -53,8 +53,9 @@ typedef struct fr_verdict {
     const fr_row *rows; // candidate rows first (row i is node i), then the attached ones
     int n_rows;
     int path[FR_TREE_MAX_DEPTH + 1]; // nodes that were committed, the root first
-    int n_path;
-    int32_t next; // the token after the path: the next root
+    int n_path;                      // 0 is for the step alone: no drafter is told
+    int broken;                      // where n_path is 0: the node whose logits are no numbers
+    int32_t next;                    // the token after the path: the next root
 } fr_verdict;
 
 typedef struct fr_drafter_ops {

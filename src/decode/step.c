@@ -1,6 +1,7 @@
 #include "decode/step.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "model/finite.h"
 #include <assert.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
     fr_kv_truncate(&d->kv, kept);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
+    d->broken = false;
     const fr_rule rule = d->drafter ? d->rule : FR_RULE_EXACT;
     d->stats = (fr_stats){.lossless = rule == FR_RULE_EXACT,
                           .exact_law = rule != FR_RULE_TYPICAL,
@@ -297,10 +299,14 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     v->rows = d->rows;
     v->n_rows = n_rows;
     verify(d, v);
+    d->stats.seconds_verify += fr_seconds() - t1; // the pass and the walk
     count_depths(d);
     count_pass(d, n_rows, t2 - t1);
-    double t3 = fr_seconds();
-
+    if (!v->n_path) {
+        fr_kv_drop_scratch(&d->kv);
+        d->broken = true;
+        return false;
+    }
     bool go_on;
     int taken = emit_path(d, max_tokens, emit, user, &go_on);
     v->n_path = taken; // the rows of the tokens before the last one, and the root's
@@ -318,10 +324,16 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     }
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
-    d->stats.seconds_verify += t3 - t1; // the pass and the walk
     const fr_late attached = attached_rows(d, n_rows);
     count_predictions(d, &attached, taken);
     fr_pace_learn(&d->pace, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
                   (t1 - t0) + (fr_seconds() - t4) - invested(d));
     return go_on;
+}
+
+fr_status fr_decoder_fault(fr_decoder *d, fr_error *err) {
+    if (!d->broken) return FR_OK;
+    const int node = d->verdict.broken;
+    return fr_logits_refuse(fr_forward_logits(d->forward, node), d->model->config.n_vocab,
+                            d->n_ids + d->tree.node[node].depth, err);
 }

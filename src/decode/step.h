@@ -1,7 +1,8 @@
 // step.h — the loop that plain decoding and every method run through.
 //
 // A decoder is one sequence's context on one model. Its tokens are ids[0..n_ids); all but the last
-// are committed, the last is the root of the next step. Opening may fail; a step cannot.
+// are committed, the last is the root of the next step. Opening may fail; a step cannot, but it
+// ends a text where the model gives no numbers to go on from.
 #ifndef FR_DECODE_STEP_H
 #define FR_DECODE_STEP_H
 #include "decode/accept.h"
@@ -29,6 +30,7 @@ typedef struct fr_decoder {
     fr_tree proposed, tree; // all candidates; those that ride in the pass
     fr_row rows[FR_MAX_ROWS];
     fr_verdict verdict;
+    bool broken;        // the last step found no numbers (fr_decoder_fault)
     fr_watch_fn *watch; // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
@@ -53,8 +55,12 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 // type, as far as it has room.
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
 
-// One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one.
-// Returns whether to go on.
+// One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one
+// unless the model is broken. Returns whether to go on.
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);
+
+// FR_OK, or FR_EDATA where the last step ended because the model's logits were not finite: the text
+// stands as it was before that step. Until the next pass.
+fr_status fr_decoder_fault(fr_decoder *d, fr_error *err);
 
 #endif

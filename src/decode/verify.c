@@ -1,13 +1,15 @@
 #include "decode/verify.h"
 #include "kern/math.h"
+#include "model/finite.h"
 
 // rejection NULL: the target's own draws.
 static void walk(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
                  fr_rejection *rejection, int32_t *ids, int n_ids) {
     int node = 0;
-    v->n_path = 0;
+    v->n_path = v->broken = 0;
     for (;;) {
         float *logits = fr_forward_logits(forward, node);
+        if (!fr_are_logits(logits, sampler->n_vocab)) return; // the next step begins there
         v->path[v->n_path++] = node;
         if (rejection) {
             const fr_chance *law;
@@ -72,8 +74,12 @@ void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, 
         if (!reached[i].yes) continue;
         const fr_chance *law;
         const int known = n_ids + tree->node[i].depth;
+        float *logits = fr_forward_logits(forward, i);
+        v->broken = i;
+        v->n_path = 0;
+        if (!fr_are_logits(logits, sampler->n_vocab)) return;
         append_path(tree, i, ids, n_ids);
-        const int n = fr_sampler_law(sampler, fr_forward_logits(forward, i), ids, known, &law);
+        const int n = fr_sampler_law(sampler, logits, ids, known, &law);
         reached[i].next =
             fr_chance_draw(law, n, fr_uniform(sampler->sampling.seed, (uint64_t)known));
         judge_children(reached, tree, i, typical, law, n);

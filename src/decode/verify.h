@@ -4,6 +4,11 @@
 // last and has room for a path: the walk appends the tokens of the path behind them (v->n_path of
 // them, the last being v->next), so that a repeat penalty sees at each node the text before it.
 // Logits of the nodes walked are changed.
+//
+// Nothing is drawn from logits that are no numbers (finite.h): v->n_path is then 0 and v->broken
+// the node that they stand at, for typical any that it looks at. The other rules end the path
+// before such a node, so that what comes before it is what plain decoding gives before it fails
+// there; only the root's leave no path.
 #ifndef FR_DECODE_VERIFY_H
 #define FR_DECODE_VERIFY_H
 #include "decode/drafter.h"

@@ -83,6 +83,7 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
     const double start = fr_seconds();
     d->n_tokens = 0;
     fr_decoder_step(inner, most, take_token, d);
+    if (!d->n_tokens) return -1; // its logits are no numbers
     for (int i = 0; i < d->n_tokens && node >= 0; i++) {
         float *logits = fr_forward_logits(inner->forward, inner->verdict.path[i]);
         if (d->token[i] >= d->small.n_common) return -1;

@@ -18,7 +18,7 @@ typedef struct generation {
     fr_stream utf8;
     fr_piece piece;
     fr_result *result;
-    fr_status status;       // of handing text out,
+    fr_status status;       // of handing text out, or what is wrong with the model's numbers,
     fr_error err;           // ... and its sentence
     bool over;              // no step is left
     double seconds;         // of the steps so far
@@ -246,6 +246,7 @@ bool fr_session_step(fr_session *s) {
     const double start = fr_seconds();
     g->over = left < 1 || !fr_decoder_step(d, left, emit, g);
     if (g->over && !g->status) finish_text(g);
+    if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out
     g->seconds += fr_seconds() - start;
     return !g->over;
 }

@@ -1,4 +1,5 @@
 #include "model/forward.h"
+#include "model/finite.h"
 #include "model/product.h"
 #include "model/workspace.h"
 #include <assert.h>
@@ -102,12 +103,10 @@ static void add_rows(fr_forward *f, const float *bias, const float *post_norm, i
 // ---------------------------------------------------------------- attention
 
 // A weight of 0 times a NaN is a NaN, so kernels that pass over hidden values would carry it to
-// rows that do not see them. The key tells it instead: whoever sees this row gets a NaN score.
-static void move_nan_to_key(float *k, float *v, int n) {
-    bool broken = false;
-    for (int i = 0; i < n; i++)
-        broken |= v[i] != v[i];
-    if (!broken) return;
+// rows that do not see them. The key tells it instead: whoever sees this row gets a NaN score. An
+// infinity would be stored as the largest value and pass for a number.
+static void tell_by_key(float *k, float *v, int n) {
+    if (fr_are_finite(k, n) && fr_are_finite(v, n)) return;
     memset(v, 0, sizeof *v * (size_t)n);
     k[0] = NAN;
 }
@@ -132,7 +131,7 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     if (l->v_bias) kern->add(v, l->v_bias + head * hd, hd);
     if (l->k_norm) kern->rmsnorm(k, k, l->k_norm, hd, c->eps);
     kern->rope(k, cs, c->n_rot, c->neox);
-    move_nan_to_key(k, v, hd);
+    tell_by_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
     kern->kv_store[kv->type](fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
                              kv->n_committed + f->slot[row], hd, k, v);

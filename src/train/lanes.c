@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "kern/half.h"
+#include "model/finite.h"
 #include "train/law.h"
 #include <assert.h>
 #include <string.h>
@@ -31,11 +32,12 @@ struct fr_lanes {
     fr_forward *forward;
     fr_sampler *samplers; // one a thread
     int n_samplers;
-    fr_kv **kv;            // [n_lanes]
-    fr_row *rows;          // [max_rows]
-    int *row_lane;         // [max_rows]
-    int n_rows;            // of the pass at hand
-    uint16_t *tap_scratch; // [n_taps][n_ctx][d]: a sample's taps without gaps
+    fr_kv **kv;                    // [n_lanes]
+    fr_row *rows;                  // [max_rows]
+    int *row_lane;                 // [max_rows]
+    int n_rows;                    // of the pass at hand
+    bool broken[2 * FR_LANES_MAX]; // of these: no numbers came of it
+    uint16_t *tap_scratch;         // [n_taps][n_ctx][d]: a sample's taps without gaps
     fr_lanes_stats stats;
 };
 
@@ -270,12 +272,16 @@ static void keep_rows(void *arg, int thread, int n_threads) {
     for (int r = thread; r < l->n_rows; r += n_threads) {
         lane *at = &l->lanes[l->row_lane[r]];
         const size_t row = (size_t)(at->kv.n_committed + r - at->first);
-        to_half(at->final + row * (size_t)d, fr_forward_final(l->forward, r), d);
+        const float *final = fr_forward_final(l->forward, r);
+        l->broken[r] = !fr_are_finite(final, d);
+        to_half(at->final + row * (size_t)d, final, d);
         for (int t = 0; t < l->keep.n_taps; t++)
             to_half(at->tap + ((size_t)t * (size_t)l->n_ctx + row) * (size_t)d,
                     fr_forward_tap(l->forward, t, r), d);
         if (!(l->rows[r].wants & FR_WANT_LOGITS)) continue;
         float *logits = fr_forward_logits(l->forward, r);
+        l->broken[r] |= !fr_are_logits(logits, l->keep.n_vocab);
+        if (l->broken[r]) continue;
         fr_law_of(logits, l->keep.n_vocab, top, at->law_id + row * (size_t)top,
                   at->law_lp + row * (size_t)top);
         if (is_last(at, (int)row)) at->next = draw(&l->samplers[thread], at, logits);
@@ -295,7 +301,22 @@ static void finish_lane(fr_lanes *l, lane *at) {
     l->stats.written++;
 }
 
-static void run_pass(fr_lanes *l) {
+// Nothing of a pass that gave no numbers is kept.
+static fr_status check_rows(fr_lanes *l, fr_error *err) {
+    for (int r = 0; r < l->n_rows; r++) {
+        if (!l->broken[r]) continue;
+        const lane *at = &l->lanes[l->row_lane[r]];
+        const int known = at->kv.n_committed + r - at->first + 1;
+        const float *logits =
+            l->rows[r].wants & FR_WANT_LOGITS ? fr_forward_logits(l->forward, r) : NULL;
+        for (int i = 0; i < l->n_lanes; i++)
+            fr_kv_drop_scratch(l->kv[i]);
+        return fr_logits_refuse(logits, l->keep.n_vocab, known, err);
+    }
+    return FR_OK;
+}
+
+static fr_status run_pass(fr_lanes *l, fr_error *err) {
     const double start = fr_seconds();
     const fr_pass pass = {.rows = l->rows,
                           .n_rows = l->n_rows,
@@ -308,8 +329,10 @@ static void run_pass(fr_lanes *l) {
     l->stats.passes++;
     l->stats.rows += (uint64_t)l->n_rows;
     fr_pool_run(l->m->pool, keep_rows, l);
-    for (int i = 0; i < l->n_lanes; i++)
+    const fr_status st = check_rows(l, err);
+    for (int i = 0; i < l->n_lanes && !st; i++)
         if (l->lanes[i].n_rows) finish_lane(l, &l->lanes[i]);
+    return st;
 }
 
 fr_status fr_lanes_run(fr_lanes *l, const fr_lanes_user *user, fr_error *err) {
@@ -322,7 +345,8 @@ fr_status fr_lanes_run(fr_lanes *l, const fr_lanes_user *user, fr_error *err) {
         if (!l->n_rows) return FR_OK;
         if (user->keep_going && !user->keep_going(user->user))
             return fr_fail(err, FR_EINTR, "interrupted");
-        run_pass(l);
+        const fr_status st = run_pass(l, err);
+        if (st) return st;
     }
 }
 

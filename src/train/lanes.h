@@ -55,7 +55,8 @@ fr_status fr_lanes_open(fr_lanes **out, const fr_model *m, const fr_tokenizer *t
                         const fr_shard_format *keep, const fr_lanes_size *size, fr_error *err);
 void fr_lanes_close(fr_lanes *l); // NULL is fine
 size_t fr_lanes_bytes(const fr_model *m, const fr_shard_format *keep, const fr_lanes_size *size);
-// Runs until no lane has a text. FR_EINTR when keep_going says no.
+// Runs until no lane has a text. FR_EINTR when keep_going says no; FR_EDATA where the model's
+// logits or final states are not finite, which ends all texts.
 fr_status fr_lanes_run(fr_lanes *l, const fr_lanes_user *user, fr_error *err);
 fr_lanes_stats fr_lanes_report(const fr_lanes *l);
 // Seconds of a pass with one row in each of the first `rows` lanes (at most n_lanes), behind the

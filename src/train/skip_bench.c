@@ -4,6 +4,7 @@
 #include "draft/head.h"
 #include "draft/laws.h"
 #include "draft/skip_set.h"
+#include "model/finite.h"
 #include "train/pack_write.h"
 #include "train/tally.h"
 #include <math.h>
@@ -91,8 +92,13 @@ static fr_status open_place(fr_skip_bench *b, const fr_sample *s, int at, fr_err
         b->forward,
         &(fr_pass){.rows = rows, .n_rows = FR_DEPTHS, .kv = (fr_kv *[]){&p->kv}, .n_seq = 1});
     fr_kv_drop_scratch(&p->kv);
-    for (int k = 0; k < FR_DEPTHS; k++)
-        keep_law(b, fr_forward_logits(b->forward, k), &p->row[k]);
+    for (int k = 0; k < FR_DEPTHS; k++) {
+        const float *logits = fr_forward_logits(b->forward, k);
+        const int n_vocab = b->target->config.n_vocab;
+        if (!fr_are_logits(logits, n_vocab))
+            return fr_logits_refuse(logits, n_vocab, at + k + 1, err);
+        keep_law(b, logits, &p->row[k]);
+    }
     return FR_OK;
 }
 

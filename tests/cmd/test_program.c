@@ -898,6 +898,40 @@ static void chat_keeps_the_conversation(void **state) {
     assert_memory_equal(s.out + s.n_out - t.n_out, t.out, t.n_out);
 }
 
+// A damaged scale: all commands that read the model's numbers say so, and none goes on as if.
+static void a_broken_model_is_a_sentence_everywhere(void **state) {
+    (void)state;
+    static const char *const commands[] = {
+        "run -p hello -n 8",
+        "run -p hello -n 8 --drafter prompt-lookup --temp 1 --accept typical",
+        "run -p hello -n 8 --drafter prompt-lookup --temp 1 --accept rejection --json",
+        "bench --prompts %s --drafters prompt-lookup -n 8 --json --quiet",
+        "accuracy --prompts %s --drafter prompt-lookup -n 8 --quiet",
+        "tune --prompts %s --drafter prompt-lookup -n 8 --quiet",
+        "logits -p hello",
+        "logits -p hello --all --json",
+        "perplexity -f %s -c 16 --quiet",
+        "distill --prompts %s -o %s.out -n 24 -c 200 --quiet",
+        "distill --prompts %s -o %s.out -n 24 -c 200 --quiet --capture %s.shards"};
+    char broken[128], prompts[128], command[512];
+    fr_error err;
+    snprintf(broken, sizeof broken, "%s/broken.gguf", folder);
+    snprintf(prompts, sizeof prompts, "%s",
+             write_file("said.jsonl", "{\"id\":\"a\",\"messages\":[{"
+                                      "\"role\":\"user\",\"content\":\"how are you\"}]}\n"));
+    if (fr_tiny_write_broken(&(fr_tiny_options){.n_ctx = 1 << 12}, broken, "blk.1.ffn_norm.weight",
+                             7, INFINITY, &err))
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        snprintf(command, sizeof command, commands[i], prompts, prompts, prompts);
+        snprintf(line, sizeof line, "%s -m %s -t 1", command, broken);
+        expect(line, 1, "are not finite (expected numbers, found ");
+    }
+    snprintf(line, sizeof line, "chat -m %s -t 1 -n 8 --temp 0", broken);
+    assert_int_equal(run_input(&s, line, "hello\nmore\n"), 1);
+    assert_non_null(strstr(s.err, "are not finite"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_command_lines_exit_2_with_one_line),
@@ -913,6 +947,7 @@ int main(void) {
         cmocka_unit_test(a_seed_is_drawn_and_printed),
         cmocka_unit_test(a_zero_means_what_it_says),
         cmocka_unit_test(a_full_disk_is_a_sentence),
+        cmocka_unit_test(a_broken_model_is_a_sentence_everywhere),
         cmocka_unit_test(an_interrupt_keeps_the_text_so_far),
         cmocka_unit_test(color_is_for_terminals_or_on_demand),
         cmocka_unit_test(bench_compares_with_plain_decoding),

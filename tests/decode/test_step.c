@@ -1,9 +1,11 @@
 // The promise of the step: whatever a drafter proposes, the tokens are those of plain decoding.
 #include "decode/step.h"
 #include "support/open_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,12 +237,98 @@ static void passes_are_counted_by_their_rows(void **state) {
     fr_opened_close(&o);
 }
 
+// Decodes until the model gives no numbers, or to the context's end; the sentence of it.
+static output decode_to_fault(fr_model *m, fr_drafter *drafter, fr_rule rule,
+                              const fr_sampling *sampling, const int32_t *prompt, int n,
+                              fr_error *fault) {
+    fr_decoder d;
+    fr_error err;
+    output o = {0};
+    assert_int_equal(
+        fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &(fr_needs){0}, &err),
+        FR_OK);
+    d.drafter = drafter;
+    d.rule = rule;
+    assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
+    while (d.n_ids < CTX && fr_decoder_step(&d, CTX - d.n_ids, emit, &o))
+        assert_int_equal(fr_decoder_fault(&d, &err), FR_OK);
+    *fault = (fr_error){0};
+    const int passes = (int)d.stats.passes;
+    if (fr_decoder_fault(&d, fault)) {
+        // Nothing of the last pass stays, and another finds the same.
+        assert_true(!d.kv.n_scratch && d.kv.n_committed == d.n_ids - 1);
+        const int before = o.n;
+        assert_false(fr_decoder_step(&d, CTX - d.n_ids, emit, &o));
+        assert_true(o.n == before && fr_decoder_fault(&d, &err) == FR_EDATA);
+        assert_int_equal(d.stats.passes, passes + 1);
+        assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
+        assert_int_equal(fr_decoder_fault(&d, &err), FR_OK); // of the text before
+    }
+    assert_memory_equal(d.ids + n, o.token, sizeof *o.token * (size_t)(d.n_ids - n));
+    fr_decoder_close(&d);
+    return o;
+}
+
+static test_drafter truthful(style s, const int32_t *text) {
+    return (test_drafter){.base = {.ops = &OPS, .default_nodes = 12, .needs = {.max_attached = 3}},
+                          .style = s,
+                          .truth = text,
+                          .n_truth = CTX};
+}
+
+// Where a text comes to a token that spoils all behind it, every drafter stops where plain decoding
+// does, and says so.
+static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
+    (void)state;
+    fr_opened o;
+    int32_t text[CTX];
+    fr_opened_open(&o, &(fr_tiny_options){.untied = true}, fr_kern_of(FR_ISA_SCALAR), 1);
+    const int d_model = o.model.config.d;
+    float *embed = (float *)(uintptr_t)fr_gguf_tensor_find(o.gguf, "token_embd.weight")->data;
+    for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
+        fr_test_ids(text, PROMPT, o.model.config.n_vocab, 47);
+        output whole = decode(&o.model, NULL, &LAWS[law], text, 1000, 0);
+        memcpy(text + PROMPT, whole.token, sizeof *text * (size_t)whole.n);
+        int at = 0; // the first place of a token of the text
+        while (text[at] != text[PROMPT + 9])
+            at++;
+        float *broken = &embed[(size_t)text[at] * (size_t)d_model + 5];
+        const float was = *broken;
+        *broken = law % 2 ? INFINITY : NAN;
+        const int n = at < PROMPT ? at + 1 : PROMPT; // it may be a token of the prompt
+        char sentence[64];
+        snprintf(sentence, sizeof sentence, "behind %d tokens are not finite (", at + 1);
+        for (int s = -1; s <= MIXED; s++) {
+            test_drafter d = truthful((style)s, text);
+            fr_error fault;
+            output got = decode_to_fault(&o.model, s < 0 ? NULL : &d.base, FR_RULE_EXACT,
+                                         &LAWS[law], text, n, &fault);
+            if (!strstr(fault.text, sentence)) fail_msg("%s: %s", sentence, fault.text);
+            assert_int_equal(got.n, at + 1 - n);
+            assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);
+        }
+        // What other rules draw at a temperature may not come to that token; greedily it does.
+        for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++) {
+            if (LAWS[law].temperature > 0) continue;
+            test_drafter d = truthful(TRUTH, text);
+            fr_error fault;
+            output got = decode_to_fault(&o.model, &d.base, rule, &LAWS[law], text, n, &fault);
+            assert_int_equal(fault.code, FR_EDATA);
+            assert_true(got.n <= at + 1 - n); // typical drops the tokens of the pass
+            assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);
+        }
+        *broken = was;
+    }
+    fr_opened_close(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_drafter_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(limits_cut_inside_an_accepted_path),
         cmocka_unit_test(prefix_reuse_keeps_the_bits),
         cmocka_unit_test(passes_are_counted_by_their_rows),
+        cmocka_unit_test(a_broken_model_ends_the_text_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

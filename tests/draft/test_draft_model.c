@@ -153,6 +153,38 @@ static void a_driven_draft_model_gives_them_too(void **state) {
     }
 }
 
+// A second model that gives no numbers behind a token of the text drafts nothing from there on.
+static void a_broken_draft_model_only_drafts_less(void **state) {
+    (void)state;
+    static const fr_tiny_options whole = {.n_layer = 2, .untied = true};
+    static const char *const tails[] = {"", "@prompt-lookup"};
+    static const char *const deep[] = {"depth=6", NULL};
+    pair p;
+    int32_t prompt[PROMPT];
+    fr_error err;
+    open_pair(&p, &whole, &whole);
+    fr_test_ids(prompt, PROMPT, 256, 35);
+    const output plain =
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], 40, NULL);
+    const size_t at = (size_t)p.target.model.config.d * (size_t)plain.token[3] + 1;
+    if (fr_tiny_write_broken(&whole, p.path, "token_embd.weight", at, NAN, &err))
+        fail_msg("%s", err.text);
+    for (size_t t = 0; t < sizeof tails / sizeof *tails; t++)
+        for (int law = 0; law < N_LAWS; law++)
+            for (int adapt = 0; adapt < 2; adapt++) {
+                char spec[120];
+                snprintf(spec, sizeof spec, "%s%s", p.spec, tails[t]);
+                fr_drafter *d = open_drafter(&p, spec, !adapt, deep);
+                const output same = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                                &LAWS[law], 40, NULL);
+                const output got =
+                    decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT, &LAWS[law], 40, NULL);
+                expect_same(&got, &same);
+                fr_drafter_close(d);
+            }
+    close_pair(&p);
+}
+
 // The same model draws the same tokens for the same random numbers: all is accepted at every
 // temperature, and every pass of the target gives the four guesses and its own token.
 static void a_draft_equal_to_the_target_is_always_right(void **state) {
@@ -600,6 +632,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_draft_model_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_driven_draft_model_gives_them_too),
+        cmocka_unit_test(a_broken_draft_model_only_drafts_less),
         cmocka_unit_test(a_draft_equal_to_the_target_is_always_right),
         cmocka_unit_test(second_guesses_ride_as_leaves),
         cmocka_unit_test(a_draft_that_is_wrong_falls_silent),

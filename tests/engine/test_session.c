@@ -3,6 +3,7 @@
 #include "decode/step.h"
 #include "engine/engine.h"
 #include "support/tiny_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -259,6 +260,51 @@ static void sessions_take_turns(void **state) {
     fr_engine_close(e);
 }
 
+// Token 250 spoils its row. What came before it is handed out; nothing after.
+static void a_broken_model_ends_the_answer_with_a_sentence(void **state) {
+    (void)state;
+    static const char *const drafters[] = {"none", "prompt-lookup", "lookahead"};
+    static const char *const accepts[] = {"exact", "rejection", "typical"};
+    const fr_tiny_options tiny = {.untied = true, .n_ctx = 128};
+    char path[80];
+    fr_engine *e;
+    fr_session *s;
+    fr_error err;
+    int32_t prompt[] = {'t', 'h', 'e', ' ', 'c', 't', 'h', 'e', ' '};
+    enum { N = sizeof prompt / sizeof *prompt };
+    snprintf(path, sizeof path, "%s.broken", model_path);
+    const size_t at = 64 * 250 + 7;
+    if (fr_tiny_write_broken(&tiny, path, "token_embd.weight", at, NAN, &err))
+        fail_msg("%s", err.text);
+    if (fr_engine_open(&e, path, &(fr_engine_options){.threads = 1}, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 9; i++) {
+        const fr_session_options o = {.drafter = drafters[i / 3], .accept = accepts[i % 3]};
+        fr_result r;
+        heard h = {.bytes = 0};
+        fr_request q = {.prompt = prompt,
+                        .n_prompt = N,
+                        .n_predict = 20,
+                        .ignore_eos = true,
+                        .stream = hear,
+                        .user = &h};
+        if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
+        prompt[N - 1] = ' ';
+        assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // never comes to it
+        assert_int_equal(r.n_tokens, 20);
+        prompt[N - 1] = 250;
+        h.bytes = 0;
+        assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EDATA);
+        assert_non_null(strstr(err.text, "behind 9 tokens are not finite"));
+        assert_true(!r.n_tokens && !r.text_bytes && !h.bytes && !r.stats.completion_tokens);
+        prompt[N - 1] = ' ';
+        assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // nor does it last
+        fr_session_close(s);
+    }
+    fr_engine_close(e);
+    remove(path);
+}
+
 // A context may come from a session that is at work, is longer than there is room for, or differs
 // from the session's own.
 static void a_session_may_adopt_the_context_of_another(void **state) {
@@ -462,6 +508,7 @@ int main(void) {
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(sessions_take_turns),
+        cmocka_unit_test(a_broken_model_ends_the_answer_with_a_sentence),
         cmocka_unit_test(a_session_may_adopt_the_context_of_another),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
         cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),

@@ -44,12 +44,17 @@ typedef struct bench {
     fr_forward *f;
 } bench;
 
-static void open_bench(bench *b, const fr_tiny_options *options, const fr_kern *kern, int threads) {
+static void open_bench_as(bench *b, const fr_tiny_options *options, const fr_kern *kern,
+                          int threads, fr_kv_type type) {
     fr_error err;
     fr_opened_open(&b->o, options, kern, threads);
-    assert_int_equal(fr_kv_open(&b->kv, &b->o.model.config, 128, FR_KV_F16, &err), FR_OK);
+    assert_int_equal(fr_kv_open(&b->kv, &b->o.model.config, 128, type, &err), FR_OK);
     fr_forward_limits limits = {.max_logits = MAX_NODES, .max_taps = 4, .n_ctx = 128};
     assert_int_equal(fr_forward_open(&b->f, &b->o.model, &limits, &err), FR_OK);
+}
+
+static void open_bench(bench *b, const fr_tiny_options *options, const fr_kern *kern, int threads) {
+    open_bench_as(b, options, kern, threads, FR_KV_F16);
 }
 
 static void close_bench(bench *b) {
@@ -675,6 +680,30 @@ static void a_broken_row_spoils_its_descendants_only(void **state) {
     }
 }
 
+// An infinity in K would be stored as the largest value and pass for a number. Not at position 0,
+// where RoPE makes a NaN of it.
+static void an_infinite_key_spoils_whoever_sees_it(void **state) {
+    (void)state;
+    for (int isa = 0; isa < FR_ISA_COUNT; isa++)
+        for (int type = 0; type < FR_KV_TYPES; type++) {
+            if (!fr_isa_available((fr_isa)isa)) continue;
+            bench b;
+            open_bench_as(&b, &(fr_tiny_options){.arch = "qwen2", .head_dim = 32},
+                          fr_kern_of((fr_isa)isa), 1, (fr_kv_type)type);
+            fr_row rows[2] = {fr_row_token(3, -1, FR_WANT_LOGITS),
+                              fr_row_token(7, 0, FR_WANT_LOGITS)};
+            rows[0].pos = 1;
+            run_rows(&b, rows, 2);
+            assert_false(isnan(fr_forward_logits(b.f, 1)[0]));
+            fr_kv_drop_scratch(&b.kv);
+            *(float *)(uintptr_t)b.o.model.layers[1].k_bias = INFINITY;
+            run_rows(&b, rows, 2);
+            assert_true(isnan(fr_forward_logits(b.f, 0)[0]));
+            assert_true(isnan(fr_forward_logits(b.f, 1)[0]));
+            close_bench(&b);
+        }
+}
+
 // A tiny Phi-3; with `factors`, tables that leave short contexts alone and stretch long ones.
 static float *longrope_logits(bool factors, int n_ctx) {
     fr_gguf_writer *w;
@@ -728,6 +757,7 @@ static void longrope_stretches_long_contexts_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_row_spoils_its_descendants_only),
+        cmocka_unit_test(an_infinite_key_spoils_whoever_sees_it),
         cmocka_unit_test(tree_rows_equal_plain_decoding_everywhere),
         cmocka_unit_test(committing_a_path_equals_a_fresh_prompt),
         cmocka_unit_test(any_split_of_the_prompt_gives_the_same_bits),

@@ -189,3 +189,27 @@ fr_status fr_tiny_memory(const fr_tiny_options *o, void **data, size_t *bytes, f
     fr_gguf_writer_close(w);
     return st;
 }
+
+fr_status fr_tiny_write_broken(const fr_tiny_options *o, const char *path, const char *tensor,
+                               size_t at, float value, fr_error *err) {
+    void *data;
+    size_t bytes;
+    fr_gguf *g;
+    fr_status st = fr_tiny_memory(o, &data, &bytes, err);
+    if (st) return st;
+    st = fr_gguf_open_memory(&g, data, bytes, path, err);
+    const fr_gguf_tensor *t = st ? NULL : fr_gguf_tensor_find(g, tensor);
+    if (!st && (!t || t->type != FR_TYPE_F32 || at >= t->bytes / sizeof value))
+        st = fr_fail(err, FR_EARG, "%s: %s: expected a tensor of f32 that has number %zu", path,
+                     tensor, at);
+    if (!st)
+        memcpy((uint8_t *)data + ((const uint8_t *)t->data - (uint8_t *)data) + at * sizeof value,
+               &value, sizeof value);
+    fr_gguf_close(g);
+    FILE *f = st ? NULL : fopen(path, "wb");
+    if (!st && (!f || fwrite(data, 1, bytes, f) != bytes))
+        st = fr_fail(err, FR_EIO, "%s: cannot be written", path);
+    if (f) fclose(f);
+    fr_free(data);
+    return st;
+}

@@ -35,6 +35,10 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *o);
 fr_status fr_tiny_write(const fr_tiny_options *o, const char *path, fr_error *err);
 fr_status fr_tiny_memory(const fr_tiny_options *o, void **data, size_t *bytes, fr_error *err);
 
+// Writes the model with `value` in the place of number `at` of a tensor of type f32.
+fr_status fr_tiny_write_broken(const fr_tiny_options *o, const char *path, const char *tensor,
+                               size_t at, float value, fr_error *err);
+
 // Adds the tokenizer alone; returns the number of tokens.
 // Byte-level: ids 0..255 are the bytes, then merges, then <|endoftext|> <|im_start|> <|im_end|>.
 // SentencePiece: <unk> <s> </s>, the 256 bytes, pieces, then the turn marks.

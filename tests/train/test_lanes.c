@@ -5,6 +5,7 @@
 #include "support/open_model.h"
 #include "train/lanes.h"
 #include "train/law.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -31,7 +32,7 @@ typedef struct world {
 } world;
 
 static void open_world(world *w) {
-    const fr_tiny_options options = {.n_layer = 3};
+    const fr_tiny_options options = {.n_layer = 3, .untied = true};
     memset(w, 0, sizeof *w);
     fr_opened_open(&w->o, &options, &fr_kern_scalar, 2);
     assert_int_equal(fr_tokenizer_open(&w->tokenizer, w->o.gguf, NULL), FR_OK);
@@ -161,7 +162,50 @@ static void company_changes_nothing(void **state) {
     free(w);
 }
 
+static bool count_done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane_text *more) {
+    world *w = user;
+    (void)lane, (void)s, (void)n_prompt, (void)more;
+    w->done++;
+    return false;
+}
+
+// Token 9 spoils its row: whether it is read or written, whether a law is wanted there or not.
+static void a_broken_model_ends_all_texts_with_a_sentence(void **state) {
+    world *w = malloc(sizeof *w);
+    (void)state;
+    for (int n_predict = 0; n_predict < 2; n_predict++) {
+        fr_lanes *l;
+        fr_error err = {0};
+        open_world(w);
+        const fr_gguf_tensor *t = fr_gguf_tensor_find(w->o.gguf, "token_embd.weight");
+        ((float *)(uintptr_t)t->data)[9 * w->keep.d + 2] = NAN;
+        text *broken = &w->texts[4];
+        broken->n = 20;
+        broken->n_predict = n_predict;
+        fr_test_ids(broken->ids, broken->n, 9, 3);
+        broken->ids[15] = 9;
+        assert_int_equal(fr_lanes_open(&l, &w->o.model, w->tokenizer, &w->keep,
+                                       &(fr_lanes_size){.n_lanes = 1, .n_ctx = CTX}, NULL),
+                         FR_OK);
+        const fr_lanes_user user = {.user = w, .next = next, .done = count_done};
+        for (int i = 0; i < 4; i++) // the texts before
+            for (int k = 0; k < w->texts[i].n; k++)
+                w->texts[i].ids[k] %= 9;
+        w->texts[0].n_predict = w->texts[1].n_predict = w->texts[2].n_predict = 0;
+        assert_int_equal(fr_lanes_run(l, &user, &err), FR_EDATA);
+        assert_non_null(strstr(err.text, "behind 16 tokens are not finite (expected numbers, "
+                                         "found infinities or NaN in its last hidden state)"));
+        assert_int_equal(w->done, 4);
+        fr_lanes_close(l);
+        close_world(w);
+    }
+    free(w);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(company_changes_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(company_changes_nothing),
+        cmocka_unit_test(a_broken_model_ends_all_texts_with_a_sentence),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ def sampling(rng):
     at_times(0.3, "top-k", [0, 1, 2, 5, 40, 100, 100000])
     at_times(0.3, "top-p", [0, 0.1, 0.5, 0.9, 0.95, 1])
     at_times(0.3, "min-p", [0, 0.01, 0.05, 0.3, 1])
-    at_times(0.3, "repeat-penalty", [0.7, 1, 1.05, 1.3, 2])
+    at_times(0.4, "repeat-penalty", [0.5, 0.7, 1, 1.05, 1.3, 2])
     at_times(0.25, "repeat-last-n", [-1, 0, 1, 2, 16, 64, 1000])
     return given
 

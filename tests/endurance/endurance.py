@@ -46,10 +46,10 @@ def find_models(folder, tiny):
 
 
 def make_tiny(folder):
-    """Makes the tiny models where they are missing and the program that makes them is built."""
-    maker = os.path.join(ROOT, "build", "tests", "bin", "tiny_models")
-    if not os.path.isdir(folder) and os.path.exists(maker):
-        os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+    """Makes the tiny models where they are missing or older than the program that makes them, if that is built."""
+    maker, made = os.path.join(ROOT, "build", "tests", "bin", "tiny_models"), os.path.join(folder, "packs")
+    if os.path.exists(maker) and (not os.path.isdir(made) or os.path.getmtime(made) < os.path.getmtime(maker)):
+        os.makedirs(folder, exist_ok=True)
         subprocess.run([maker, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

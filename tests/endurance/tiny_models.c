@@ -40,6 +40,19 @@ static const struct made {
     {"tiny-phi3-q4_1-untied", {.arch = "phi3", .type = FR_TYPE_Q4_1, .seed = 12, .untied = true}},
     {"tiny-phi3-q5_k-window", {.arch = "phi3", .type = FR_TYPE_Q5_K, .seed = 13, .window = 20}},
     {"tiny-phi3-iq4_xs", {.arch = "phi3", .type = FR_TYPE_IQ4_XS, .seed = 14, .n_kv = 4}},
+    // They say about a dozen tokens, so drafters that learnt nothing are often right.
+    {"tiny-llama-loud", {.seed = 15, .untied = true, .loud_every = 24, .pre = "smollm"}},
+    {"tiny-qwen3-loud-q8_0",
+     {.arch = "qwen3", .type = FR_TYPE_Q8_0, .seed = 16, .untied = true, .loud_every = 30}},
+    {"tiny-gemma3-loud-q4_k",
+     {.arch = "gemma3", .type = FR_TYPE_Q4_K, .seed = 17, .untied = true, .loud_every = 30}},
+    {"tiny-phi3-loud-q5_0",
+     {.arch = "phi3",
+      .type = FR_TYPE_Q5_0,
+      .seed = 18,
+      .untied = true,
+      .loud_every = 24,
+      .window = 12}},
 };
 
 static const int32_t ONE_LAYER[] = {1, 1, 1};

@@ -12,6 +12,7 @@ typedef struct maker {
     fr_tiny_options o; // defaults filled in
     uint64_t state;
     int n_vocab;
+    int loud_every; // of the rows of the tensor that is being made; 0: all are loud
 } maker;
 
 // splitmix64: the next of a fixed sequence of uniform 64-bit numbers.
@@ -38,6 +39,8 @@ static void add_tensor(maker *m, const char *name, fr_type type, int n_dims, int
     if (!x || !data) abort(); // a test's own memory
     for (int64_t i = 0; i < n; i++)
         x[i] = mean + spread * next_normal(m);
+    for (int64_t i = 0; m->loud_every && i < n; i++)
+        if (i / k % m->loud_every) x[i] *= 0.1f;
     fr_test_quantize(type, x, data, n);
     fr_gguf_writer_tensor_copy(m->w, name, type, n_dims, ne, data);
     fr_free(data);
@@ -167,6 +170,7 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
         add_ffn(&m, i);
     }
     add_norm(&m, "output_norm.weight", o->d);
+    m.loud_every = o->loud_every;
     if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);
 }
 

@@ -15,13 +15,15 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int n_layer; // [3]
     int d;       // residual width, a multiple of the type's block [64, or 256 for blocks of 256]
     int d_ff;    // the same [2 d]
-    int n_head, n_kv;  // [4, 2]; n_head * head_dim is a multiple of the type's block too
-    int head_dim;      // [d / n_head]
-    int n_ctx;         // context_length [512]
-    int window;        // sliding window [gemma3: 24; phi3 and llama: none]
-    int global_every;  // gemma3: every such layer sees everything [2]
-    int n_padding;     // rows of the embedding beyond the tokens [0]
-    bool untied;       // with an output.weight of its own
+    int n_head, n_kv; // [4, 2]; n_head * head_dim is a multiple of the type's block too
+    int head_dim;     // [d / n_head]
+    int n_ctx;        // context_length [512]
+    int window;       // sliding window [gemma3: 24; phi3 and llama: none]
+    int global_every; // gemma3: every such layer sees everything [2]
+    int n_padding;    // rows of the embedding beyond the tokens [0]
+    bool untied;      // with an output.weight of its own
+    int loud_every;   // untied: one row of so many of output.weight is loud, so few tokens are said
+                      // [1]
     uint32_t identity; // bit 2 l: layer l's attention adds nothing; 2 l + 1: its feed-forward
     bool spm;          // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
     const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]

@@ -1,4 +1,5 @@
 """What every trial of the endurance test has: the program, models, a folder of its own, and the ways to run and to fail."""
+import functools
 import os
 import shlex
 import signal
@@ -25,6 +26,14 @@ class Done:
         """The last line on stderr."""
         lines = self.err.decode(errors="replace").strip().split("\n")
         return lines[-1] if lines else ""
+
+
+@functools.lru_cache(maxsize=None)
+def slowness(forerun):
+    """How many times the time a program may take that a sanitizer slows down."""
+    with open(forerun, "rb") as f:
+        built = f.read()
+    return 10 if b"__asan_init" in built or b"__tsan_init" in built else 1
 
 
 class Trial:
@@ -59,7 +68,8 @@ class Trial:
         return child
 
     def run(self, args, timeout=300, **kwargs):
-        """Runs the program to its end. Failed where a signal of its own ends it (a crash) or where it takes longer than `timeout` seconds."""
+        """Runs the program to its end. Failed where a signal of its own ends it (a crash) or where it takes longer than `timeout` seconds (sanitized: ten times that)."""
+        timeout *= slowness(self.forerun)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             begun = time.monotonic()
             child = self.start(args, stdout=out, stderr=err, **kwargs)

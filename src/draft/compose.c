@@ -22,12 +22,16 @@ static void begin(fr_drafter *base, const fr_context *c) {
         if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
 }
 
+// Only rows of one part go on in the target's pass, the first that drafted some (`resume`): the
+// scratch slots of all others are free again, for the next part and for the tree's own rows.
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     base->invested = 0;
     base->riding = (fr_late){0};
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
+        const int scratch = c->kv->n_scratch;
         if (d->ops->propose) d->ops->propose(d, c, tree);
+        if (scratch || !d->needs.resumes) fr_kv_keep_scratch(c->kv, scratch);
         base->invested += d->invested;
         base->riding.rows += d->riding.rows;
         base->riding.trunk += d->riding.trunk;

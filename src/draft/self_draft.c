@@ -2,6 +2,10 @@
 #include "base/clock.h"
 #include <string.h>
 
+_Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_MAX_SCRATCH &&
+                   2 * (int)FR_SELF_ROWS <= (int)FR_MAX_SCRATCH,
+               "behind the rows that go on there is room for a tree, and for another part's rows");
+
 // ---------------------------------------------------------------- open
 
 fr_status fr_self_option(void *drafter, const char *option, fr_error *err) {

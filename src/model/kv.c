@@ -119,6 +119,11 @@ void fr_kv_drop_scratch(fr_kv *kv) {
     kv->n_scratch = 0;
 }
 
+void fr_kv_keep_scratch(fr_kv *kv, int n) {
+    assert(n >= 0 && n <= kv->n_scratch);
+    kv->n_scratch = n;
+}
+
 void fr_kv_truncate(fr_kv *kv, int n_committed) {
     assert(n_committed >= 0 && n_committed <= kv->n_committed);
     kv->n_committed = n_committed;

@@ -106,6 +106,63 @@ static void a_draft_without_what_adds_nothing_is_always_right(void **state) {
     close_pair(&p);
 }
 
+// ---------------------------------------------------------------- joined
+
+typedef struct scratch {
+    const fr_decoder *d;
+    int most;
+} scratch;
+
+static void note_scratch(void *user, const fr_tree *proposed, int n_ids) {
+    scratch *s = user;
+    (void)proposed, (void)n_ids;
+    if (s->d->kv.n_scratch > s->most) s->most = s->d->kv.n_scratch;
+}
+
+// Every part drafts as many rows as it may, and the largest tree comes on top: only the rows of one
+// that go on in the target's pass stay in its scratch slots.
+static void joined_parts_leave_room_for_the_largest_tree(void **state) {
+    (void)state;
+    static const char *const wide[] = {"depth=16", "width=16", NULL};
+    static const char *const orders[] = {
+        "layer-skip+layer-skip:%1$s+early-exit:%2$s", "early-exit:%2$s+layer-skip:%1$s+layer-skip",
+        "early-exit:%2$s+early-exit:%3$s+layer-skip+layer-skip:%1$s"};
+    static const fr_tiny_pack packs[] = {{.kind = FR_PACK_LAYER_SKIP, .n_draft = 200, .skip = 0x5a},
+                                         {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200},
+                                         {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200, .exit = 2}};
+    pair p;
+    int32_t prompt[PROMPT];
+    char path[3][32];
+    open_target(&p, &TARGET, 1, CTX);
+    for (int i = 0; i < 3; i++) {
+        strcpy(path[i], "pack-XXXXXX");
+        fr_tiny_pack_write(path[i], &packs[i], &p.target.model);
+    }
+    fr_test_ids(prompt, PROMPT, 256, 35);
+    const output plain =
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], TOKENS, NULL);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        char spec[200];
+        fr_decoder decoder;
+        scratch s = {&decoder, 0};
+        snprintf(spec, sizeof spec, orders[i], path[0], path[1], path[2]);
+        fr_drafter *d = open_drafter(&p, spec, true, wide);
+        open_decoder(&decoder, &p, d, false);
+        decoder.size.nodes = FR_TREE_MAX;
+        decoder.watch = note_scratch;
+        decoder.watch_user = &s;
+        const output got = decode(&decoder, prompt, PROMPT, &LAWS[0], TOKENS);
+        expect_same(&got, &plain);
+        assert_true(s.most > 0 && s.most <= FR_SELF_ROWS);
+        assert_true(decoder.stats.rows > 100 * decoder.stats.passes / 2); // trees are large
+        fr_decoder_close(&decoder);
+        fr_drafter_close(d);
+    }
+    for (int i = 0; i < 3; i++)
+        unlink(path[i]);
+    close_target(&p);
+}
+
 // ---------------------------------------------------------------- early exit
 
 static void look(void *user, const fr_tree *proposed, int n_ids) {
@@ -287,6 +344,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_of_them_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_draft_without_what_adds_nothing_is_always_right),
+        cmocka_unit_test(joined_parts_leave_room_for_the_largest_tree),
         cmocka_unit_test(the_first_guess_is_what_the_exit_says),
         cmocka_unit_test(what_was_drafted_behind_goes_on),
         cmocka_unit_test(an_exit_is_not_joined_to_what_reads_below_it),

@@ -149,7 +149,10 @@ static fr_status share(shared **out, const fr_ngram_store_options *o, fr_error *
     if (is->n == o->kind.n && is->d == o->kind.d &&
         !memcmp(is->identity, o->kind.identity, sizeof is->identity))
         return FR_OK;
-    return fr_fail(err, FR_EIO, "n-gram store %s: in use by this process for other vectors",
+    return fr_fail(err, FR_EIO,
+                   "n-gram store %s: expected a folder of its own for each pack, found it open for "
+                   "the vectors of another pack or model; give one of them no store, or run them "
+                   "one after the other",
                    o->folder);
 }
 

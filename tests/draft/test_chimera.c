@@ -228,11 +228,47 @@ static void a_store_without_a_table_is_refused(void **state) {
     close_pair(&p);
 }
 
+// A store is of one encoder: two packs joined in a SPEC have two. Refused when the SPEC is opened,
+// with what to do; a pack that is two files is one encoder.
+static void two_packs_on_one_store_are_refused_when_opened(void **state) {
+    (void)state;
+    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    fr_tiny_pack other = tiny;
+    other.seed = 9;
+    char folder[] = "grams-XXXXXX", path[2][32] = {"pack-XXXXXX", "pack-XXXXXX"}, store[64];
+    pair p;
+    fr_error err = {0};
+    open_pair(&p, &tiny);
+    assert_non_null(mkdtemp(folder));
+    fr_tiny_pack_write(path[0], &other, &p.target.model);
+    fr_tiny_pack_write(path[1], &tiny, &p.target.model);
+    snprintf(store, sizeof store, "store=%s", folder);
+    const char *const options[] = {"depth=3", "cache=5", store, NULL};
+    for (int i = 0; i < 2; i++) {
+        char spec[100], folder_said[64];
+        fr_drafter *d = NULL;
+        snprintf(spec, sizeof spec, "chimera:%s+chimera:%s", p.path, path[i]);
+        const fr_status st = try_drafter(&d, &p, spec, false, options, &err);
+        assert_int_equal(st, i ? FR_OK : FR_EIO);
+        assert_true(i ? d != NULL : !d);
+        fr_drafter_close(d);
+        if (i) continue;
+        snprintf(folder_said, sizeof folder_said, "n-gram store %s: expected", folder);
+        assert_non_null(strstr(err.text, folder_said));
+        assert_non_null(strstr(err.text, "a folder of its own for each pack"));
+    }
+    remove_folder(folder);
+    unlink(path[0]);
+    unlink(path[1]);
+    close_pair(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_those_of_the_formula),
         cmocka_unit_test(what_is_remembered_is_what_is_computed),
         cmocka_unit_test(a_store_serves_the_next_run),
+        cmocka_unit_test(two_packs_on_one_store_are_refused_when_opened),
         cmocka_unit_test(a_store_without_a_table_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

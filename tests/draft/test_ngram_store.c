@@ -115,7 +115,7 @@ static void handles_of_one_process_share_a_store(void **state) {
     same.folder = other;
     wrong.kind.identity[0] ^= 1;
     fr_ngram_store *a = open_store(&o), *b = open_store(&same);
-    expect_error(&wrong, FR_EIO, "other vectors");
+    expect_error(&wrong, FR_EIO, "a folder of its own for each pack");
     add(a, 0, 50, D);
     assert_int_equal(there(b, 0, 50, D), 50);
     add(b, 50, 100, D);

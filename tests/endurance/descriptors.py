@@ -74,7 +74,7 @@ def strange(trial, work):
     try:
         check(work, name, line, done, codes, given, out)
         whole(trial, at)
-        only_named(work, at, False)
+        only_named(work, at)
         untouched(before)
         goes_on(trial, work, at, out, value)
     except Failed as why:

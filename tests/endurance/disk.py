@@ -12,7 +12,8 @@ from trial import Done, Failed, Skipped, crash
 from works import content, env_of, files_below, inputs_of, kinds, only_named, sentence, shown, touched, untouched, whole
 
 PAGE = 4096
-FULL = re.compile(r"No space left on device|File too large")
+# As the system says it, or told before the work.
+FULL = re.compile(r"No space left on device|File too large|MB of free disk, found|found a limit of")
 MEASURED = ("tune", "bench", "curve", "accuracy") # what was measured is printed, whether or not its file can be written
 
 # $1: bytes, $2: folder, $3: a copy of it before and after, $4: file of the exit code; then the line.
@@ -109,7 +110,7 @@ def look(trial, work, at, line, done, out, old):
         raise Failed("what was measured is not printed: %s: %s" % (shown(line), said))
     # Answers are a file that grows: its last line may not have fitted.
     whole(trial, at, cut=done.code == 1)
-    only_named(work, at, False)
+    only_named(work, at)
 
 
 KINDS = kinds("disk", full)

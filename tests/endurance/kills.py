@@ -3,7 +3,7 @@ import os
 import time
 
 from trial import Failed
-from works import env_of, inputs_of, kinds, must, only_named, sentence, shown, touched, untouched, whole
+from works import UNFINISHED, env_of, inputs_of, kinds, must, only_named, sentence, shown, touched, untouched, whole
 
 
 def wait_for_moment(trial, child, folder, seconds):
@@ -35,7 +35,7 @@ def names(folder):
 def undisturbed(trial, work):
     """(seconds, output, value) of the work in a folder of its own."""
     done = must(trial.run(work.line, cwd=trial.path("a"), env=env_of(trial, "a")), work.name)
-    only_named(work, trial.path("a"), False)
+    only_named(work, trial.path("a"))
     whole(trial, trial.path("a"))
     return done.seconds, done.out, work.value and work.value(trial, trial.path("a"))
 
@@ -44,7 +44,7 @@ def goes_on(trial, work, at, out, value):
     """The next run ends well and as the undisturbed one did, and leaves nothing unfinished."""
     line = work.again(at)
     done = sentence(trial.run(line, cwd=at, env=env_of(trial, os.path.basename(at))), line, (0,))
-    only_named(work, at, False)
+    only_named(work, at)
     whole(trial, at)
     if work.prints and done.out != out:
         raise Failed("the next run's answer is another: %s" % shown(line))
@@ -62,7 +62,7 @@ def killed(trial, work):
         wait_for_moment(trial, child, at, seconds)
         child.kill()
         child.wait()
-        only_named(work, at, True)
+        only_named(work, at, UNFINISHED)
         whole(trial, at, cut=True)
         untouched(before)
     goes_on(trial, work, at, out, value)

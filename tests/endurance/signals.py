@@ -8,7 +8,7 @@ import time
 
 from kills import goes_on, undisturbed, wait_for_moment
 from trial import Done, Failed, crash
-from works import env_of, inputs_of, kinds, only_named, sentence, shown, touched, untouched, whole
+from works import LOCK, UNFINISHED, env_of, inputs_of, kinds, only_named, sentence, shown, touched, untouched, whole
 
 # An interrupt is to end the work within a second; the machine may be shared.
 SECONDS, SECONDS_SANITIZED = 3, 10
@@ -54,14 +54,14 @@ def twice(trial, child):
     child.send_signal(signal.SIGINT)
 
 
-# name: (how it is sent, exit codes, whether the work is cut short, whether what it wrote is cleared away)
+# name: (how it is sent, exit codes, whether the work is cut short, what may be left for the next run to clear away)
 SIGNALS = {
-    "SIGINT": (once(signal.SIGINT), (130,), True, True),
-    "SIGTERM": (once(signal.SIGTERM), (130,), True, True),
-    "two": (twice, (130,), True, True),
-    "SIGHUP": (once(signal.SIGHUP), (130, -signal.SIGHUP), True, False),
-    "SIGPIPE": (once(signal.SIGPIPE), (0,), False, True),
-    "SIGXFSZ": (once(signal.SIGXFSZ), (0,), False, True),
+    "SIGINT": (once(signal.SIGINT), (130,), True, None),
+    "SIGTERM": (once(signal.SIGTERM), (130,), True, None),
+    "two": (twice, (130,), True, LOCK),
+    "SIGHUP": (once(signal.SIGHUP), (130, -signal.SIGHUP), True, UNFINISHED),
+    "SIGPIPE": (once(signal.SIGPIPE), (0,), False, None),
+    "SIGXFSZ": (once(signal.SIGXFSZ), (0,), False, None),
 }
 WEIGHTS = [4, 4, 4, 1, 1, 1]
 
@@ -74,7 +74,7 @@ def signalled(trial, work):
     before = touched(inputs_of(trial, work.line))
     for _ in range(trial.rng.randint(1, 2)):
         name = trial.rng.choices(list(SIGNALS), WEIGHTS)[0]
-        send, codes, cut_short, clears = SIGNALS[name]
+        send, codes, cut_short, left = SIGNALS[name]
         line = work.again(at)
         ended = disturbed(trial, line, at, seconds, lambda child: send(trial, child))
         if ended:
@@ -85,9 +85,13 @@ def signalled(trial, work):
                 raise Failed("%s: does not say that it was interrupted: %s: %r" % (name, shown(line), done.err[-200:]))
             if cut_short and took > bound(trial):
                 raise Failed("%s: ended after %.1f s: %s" % (name, took, shown(line)))
-            # Two signals may come within a line of answers, and leave its beginning and the lock's file.
+            # Two signals may come within a line of answers, and leave its beginning.
             whole(trial, at, cut=name in ("two", "SIGHUP"))
-            only_named(work, at, not clears)
+            try:
+                # Ended before it took signals in hand: what the last one left is still there.
+                only_named(work, at, UNFINISHED if done.code < 0 else left)
+            except Failed as why:
+                raise Failed("%s, exit code %d: %s: %s" % (name, done.code, why, done.err[-200:])) from None
         untouched(before)
     goes_on(trial, work, at, out, value)
     untouched(before)

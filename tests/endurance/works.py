@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TRAINED = ["medusa", "eagle", "hidden-state", "chimera", "ppd", "hidden-transfer", "early-exit"]
 # What an unfinished run may leave, and a finished one not.
-UNFINISHED = re.compile(r"\.part$|\.lock$")
+LOCK, UNFINISHED = re.compile(r"\.lock$"), re.compile(r"\.part$|\.lock$")
 WORDS = "the one and other water wind sum of x for in then you went on end thing".split()
 
 
@@ -316,13 +316,13 @@ def ended(path):
         raise Failed("%s ends with %r" % (path, data[-40:]))
 
 
-def only_named(work, at, unfinished):
-    """Nothing lies in a working folder but what may; `unfinished`: parts and locks too."""
+def only_named(work, at, unfinished=None):
+    """Nothing lies in a working folder but what may; `unfinished`: names of parts, or parts and locks, that may too."""
     for path in files_below(at):
         name = os.path.relpath(path, at)
         top = name.split(os.sep)[0]
         if UNFINISHED.search(name):
-            if not unfinished:
+            if not (unfinished and unfinished.search(name)):
                 raise Failed("%s was left behind" % path)
         elif top not in work.outputs and top not in ("cache", "state"):
             raise Failed("%s was not named as an output" % path)

@@ -101,7 +101,7 @@ def two(trial, work):
                 raise Failed("an answer is another: %s" % shown(work.line))
     else:
         second_is_refused(trial, work, at)
-    only_named(work, at, False)
+    only_named(work, at)
     whole(trial, at)
     if work.value and work.value(trial, at) != value:
         raise Failed("the result is not that of one alone: %s" % shown(work.line))

@@ -214,7 +214,11 @@ def drafting(trial, model):
     keys = [(k, v) for name in names for k, v in known.get(name, {}).items()]
     for key, (value, described) in rng.sample(keys, min(len(keys), rng.choice([0, 0, 1, 1, 2, 3]))):
         options.append(["--draft-opt", "%s=%s" % (key, setting(trial, value, described))])
-    options += tree(trial)
+    if rng.random() < 0.15:  # as many rows as there can be
+        options = options[:1] + [["--draft-opt", "%s=16" % key] for key in ("depth", "width") if key in dict(keys)]
+        options.append(["--tree", str(rng.choice([64, 90, 100, 128]))])
+    else:
+        options += tree(trial)
     if rng.random() < 0.7:  # without it, drafters that guess badly are soon left out
         options.append(["--no-adapt"])
     if rng.random() < 0.1:

@@ -215,8 +215,8 @@ def drafting(trial, model):
     for key, (value, described) in rng.sample(keys, min(len(keys), rng.choice([0, 0, 1, 1, 2, 3]))):
         options.append(["--draft-opt", "%s=%s" % (key, setting(trial, value, described))])
     if rng.random() < 0.15:  # as many rows as there can be
-        options = options[:1] + [["--draft-opt", "%s=16" % key] for key in ("depth", "width") if key in dict(keys)]
-        options.append(["--tree", str(rng.choice([64, 90, 100, 128]))])
+        options = options[:1] + [["--draft-opt", "%s=%d" % given] for given in (("depth", 16), ("width", 16), ("threshold", 0)) if given[0] in dict(keys)]
+        options.append(["--tree", str(rng.choice([64, 90, 100, 127]))])
     else:
         options += tree(trial)
     if rng.random() < 0.7:  # without it, drafters that guess badly are soon left out
@@ -250,5 +250,5 @@ def tree(trial):
     if how < 0.45:
         return [["--tree", "auto"]]
     if how < 0.85:
-        return [spelled(rng, None, "tree", rng.choice([1, 2, 3, 4, 8, 16, 31, 32, 40, 64, 100, 127, 128, rng.randint(1, 128)]))]
+        return [spelled(rng, None, "tree", rng.choice([1, 2, 3, 4, 8, 16, 31, 32, 40, 64, 100, 127, 127, rng.randint(1, 128)]))]
     return [["--tree", trial.write("shape%d.txt" % rng.randrange(10 ** 6), shape(rng))]]

@@ -39,13 +39,9 @@ static void run_chunk(fr_passes *p, const int32_t *ids, int n, int from) {
     fr_kv_commit(kv, path, n);
 }
 
-fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_logits_fn *fn,
-                         void *user, fr_error *err) {
+static fr_status read_rows(fr_passes *p, const int32_t *ids, int n, int from, fr_logits_fn *fn,
+                           void *user, fr_error *err) {
     const int n_vocab = p->engine->model.config.n_vocab;
-    for (int i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= n_vocab)
-            return fr_fail(err, FR_EARG, "token id %d at %d: the vocabulary ends at %d", ids[i], i,
-                           n_vocab - 1);
     fr_kv_truncate(&p->kv, 0);
     for (int at = 0; at < n; at += FR_CHUNK) {
         const int rows = n - at < FR_CHUNK ? n - at : FR_CHUNK;
@@ -59,6 +55,23 @@ fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_l
         }
     }
     return FR_OK;
+}
+
+fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_logits_fn *fn,
+                         void *user, fr_error *err) {
+    const int n_vocab = p->engine->model.config.n_vocab;
+    for (int i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= n_vocab)
+            return fr_fail(err, FR_EARG, "token id %d at %d: the vocabulary ends at %d", ids[i], i,
+                           n_vocab - 1);
+    // Rows that LongRoPE gives other keys than those before them take a reading of their own.
+    const int at = fr_model_stretch_at(&p->engine->model), brief = n < at ? n : at;
+    fr_status st = FR_OK;
+    fr_kv_stretch(&p->kv, false);
+    if (n <= at || from < at) st = read_rows(p, ids, brief, from, fn, user, err);
+    if (st || n <= at) return st;
+    fr_kv_stretch(&p->kv, true);
+    return read_rows(p, ids, n, from > at ? from : at, fn, user, err);
 }
 
 double fr_logsumexp(const float *logits, int n) {

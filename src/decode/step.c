@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "model/finite.h"
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
@@ -69,8 +70,7 @@ static uint8_t hidden_wants(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- the prompt
 
-static void evaluate_chunk(fr_decoder *d, int n) {
-    uint8_t wants = d->drafter && d->drafter->needs.prompt_rows ? hidden_wants(d) : 0;
+static void read_rows(fr_decoder *d, int n, uint8_t wants) {
     for (int i = 0; i < n; i++)
         d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     run_pass(d, n);
@@ -78,7 +78,12 @@ static void evaluate_chunk(fr_decoder *d, int n) {
     for (int i = 0; i < n; i++)
         path[i] = i;
     fr_kv_commit(&d->kv, path, n);
-    if (d->drafter && d->drafter->ops->observe && d->drafter->needs.prompt_rows) {
+}
+
+static void evaluate_chunk(fr_decoder *d, int n) {
+    const bool shown = d->drafter && d->drafter->needs.prompt_rows;
+    read_rows(d, n, shown ? hidden_wants(d) : 0);
+    if (shown && d->drafter->ops->observe) {
         fr_verdict v = {.rows = d->rows, .n_rows = n};
         fr_context c = context_of(d);
         d->drafter->ops->observe(d->drafter, &c, &v);
@@ -107,13 +112,15 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
                             fr_error *err) {
     assert(n >= 1 && n <= d->n_ctx);
     double start = fr_seconds();
-    const int same = in_common(d, prompt, n);
+    const bool stretched = fr_model_stretches(d->model, n - 1);
+    const int same = d->kv.stretched == stretched ? in_common(d, prompt, n) : 0;
     int kept = same < d->kv.n_committed ? same : d->kv.n_committed;
     kept = kept < n - 1 ? kept : n - 1; // the last token is the root of the first step
     // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
     if (d->drafter && d->drafter->needs.prompt_rows)
         kept = d->drafter->ops->keep ? d->drafter->ops->keep(d->drafter, kept) : 0;
     fr_kv_truncate(&d->kv, kept);
+    fr_kv_stretch(&d->kv, stretched);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
     d->broken = false;
@@ -285,11 +292,26 @@ static double invested(const fr_decoder *d) {
     return d->drafter ? d->drafter->invested : 0;
 }
 
+int fr_decoder_reach(const fr_decoder *d) {
+    return d->kv.stretched ? INT_MAX : fr_model_stretch_at(d->model) - (d->n_ids - 1);
+}
+
+// The text has outgrown the table that its keys are rotated by: another part of it is read with the
+// other one. Drafters saw these rows when they were new.
+static bool reads_again(fr_decoder *d) {
+    fr_kv_stretch(&d->kv, fr_model_stretches(d->model, d->n_ids - 1));
+    const int left = d->n_ids - 1 - d->kv.n_committed;
+    if (!left) return false;
+    read_rows(d, left < FR_PREFILL_ROWS ? left : FR_PREFILL_ROWS, 0);
+    return true;
+}
+
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
-    assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx &&
-           d->kv.n_committed == d->n_ids - 1);
+    assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx);
+    if (reads_again(d)) return true;
     double t0 = fr_seconds();
-    propose(d, max_tokens - 1);
+    const int reach = fr_decoder_reach(d); // rows behind it would want other keys
+    propose(d, (max_tokens < reach ? max_tokens : reach) - 1);
     int n_rows = rows_of_tree(d);
     double t1 = fr_seconds();
     run_pass(d, n_rows);

@@ -55,8 +55,13 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 // type, as far as it has room.
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
 
+// New tokens for which the keys that are there serve; behind them, where a text of a model with
+// LongRoPE outgrows the original context, all of it has to be read again (docs/numerics.md).
+int fr_decoder_reach(const fr_decoder *d);
+
 // One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one
-// unless the model is broken. Returns whether to go on.
+// unless the model is broken; or none, where the pass read a part of the text again. Returns
+// whether to go on.
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);
 
 // FR_OK, or FR_EDATA where the last step ended because the model's logits were not finite: the text

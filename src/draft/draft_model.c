@@ -272,6 +272,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_draft_model *d = (fr_draft_model *)base;
     int node[FR_SECOND_LOGITS] = {0}, n;
     base->invested = 0;
+    fr_second_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
     d->n_root = c->n_ids;

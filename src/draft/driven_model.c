@@ -117,7 +117,9 @@ static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, i
 
 static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
     int most = d->depth ? d->depth : DEEPEST;
-    const int room = d->decoder.n_ctx - d->decoder.n_ids;
+    const int reach = fr_decoder_reach(&d->decoder);
+    int room = d->decoder.n_ctx - d->decoder.n_ids;
+    if (reach < room) room = reach;
     if (tree->max_depth < most) most = tree->max_depth;
     most -= tree->node[node].depth;
     return room < most ? room : most;

@@ -32,8 +32,13 @@ void fr_second_close(fr_second *s) {
     *s = (fr_second){0};
 }
 
+void fr_second_stretch(fr_second *s, int n) {
+    fr_kv_stretch(&s->kv, fr_model_stretches(&s->small.model, n - 1));
+}
+
 void fr_second_keep(fr_second *s, const int32_t *ids, int n) {
     int same = 0;
+    fr_second_stretch(s, n);
     while (same < s->kv.n_committed && same < n - 1 && s->ids[same] == ids[same])
         same++;
     fr_kv_truncate(&s->kv, same);

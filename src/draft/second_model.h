@@ -30,6 +30,8 @@ void fr_second_close(fr_second *s); // a zeroed one is fine
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
 // that there is a row to take logits from.
 void fr_second_keep(fr_second *s, const int32_t *ids, int n);
+// Reads nothing yet; a model with LongRoPE forgets all where a text of n tokens wants other keys.
+void fr_second_stretch(fr_second *s, int n);
 // Whether ids[0..n), whose beginning it has read, is a text that it can read.
 bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);
 // Reads what is new in ids[0..n), at least the last token, in chunks; all of it is then committed.

@@ -65,6 +65,7 @@ static void read_text(fr_similarity *s, const int32_t *ids, int n) {
     int path[CHUNK];
     const size_t d = (size_t)s->model->config.d;
     fr_kv_truncate(&s->kv, 0);
+    fr_kv_stretch(&s->kv, fr_model_stretches(s->model, n - 1));
     for (int from = 0, m; from < n; from += m) {
         m = n - from < CHUNK ? n - from : CHUNK;
         for (int i = 0; i < m; i++) {

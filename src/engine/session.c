@@ -244,7 +244,13 @@ bool fr_session_step(fr_session *s) {
     int left = d->n_ctx - d->n_ids;
     if (wanted >= 0 && wanted - g->result->n_tokens < left) left = wanted - g->result->n_tokens;
     const double start = fr_seconds();
+    const int before = g->result->n_tokens;
     g->over = left < 1 || !fr_decoder_step(d, left, emit, g);
+    if (!g->over && g->result->n_tokens == before &&
+        !keep_going((void *)(uintptr_t)g->request)) { // a part of the text was read again
+        g->result->stats.finish = FR_FINISH_INTERRUPTED;
+        g->over = true;
+    }
     if (g->over && !g->status) finish_text(g);
     if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out
     g->seconds += fr_seconds() - start;

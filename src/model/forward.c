@@ -329,12 +329,11 @@ static void deliver(fr_forward *f, int t, int nt) {
 
 static void fill_rope(fr_forward *f, int t, int nt) {
     const fr_model *m = f->m;
-    // By the context that was asked for, not by position: rotated keys stay in the cache.
-    const bool stretched = m->rope_long.freq && f->limits.n_ctx > m->config.rope_ctx_orig;
-    const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
     int r0, r1;
     fr_pool_share(f->pass->n_rows, t, nt, &r0, &r1);
     for (int r = r0; r < r1; r++) {
+        const bool stretched = m->rope_long.freq && f->pass->kv[f->pass->rows[r].seq]->stretched;
+        const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
         fr_rope_fill(rope, rope->freq, f->pos[r], f->cs + (size_t)r * rope->n_rot);
         if (f->m->config.window)
             fr_rope_fill(rope, rope->freq_local, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);

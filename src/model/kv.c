@@ -142,6 +142,13 @@ void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
     }
     kv->n_committed = n;
     kv->n_scratch = 0;
+    kv->stretched = from->stretched;
+}
+
+void fr_kv_stretch(fr_kv *kv, bool stretched) {
+    if (kv->stretched == stretched) return;
+    fr_kv_truncate(kv, 0);
+    kv->stretched = stretched;
 }
 
 bool fr_kv_check(const fr_kv *kv) {

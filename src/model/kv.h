@@ -15,6 +15,7 @@ typedef struct fr_kv {
     int n_ctx;    // most committed slots
     int capacity; // n_ctx + FR_MAX_SCRATCH, rounded up to 16
     int n_committed, n_scratch;
+    bool stretched;               // keys are rotated by the model's long table (model.h)
     uint8_t *k, *v;               // [layer][kv head][plane]
     size_t plane;                 // bytes of one head's K, or V
     size_t bytes;                 // of k and v together
@@ -43,6 +44,9 @@ void fr_kv_keep_scratch(fr_kv *kv, int n); // the first n (0..n_scratch) scratch
 // Grows the committed part to n slots by repeating it: a long context to take times in, not a text.
 void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
+// Which table the keys of this sequence are rotated by. Where that changes, all slots are dropped:
+// the text has to be read again.
+void fr_kv_stretch(fr_kv *kv, bool stretched);
 // The first n committed slots of `from`, of the same model and type, become all of kv's.
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
 bool fr_kv_check(const fr_kv *kv); // the invariant above, for asserts

@@ -3,6 +3,7 @@
 #include "kern/pack.h"
 #include "model/repack.h"
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -294,6 +295,10 @@ void fr_model_close(fr_model *m) {
     fr_free(m->layers);
     fr_arena_close(&m->arena);
     *m = (fr_model){0};
+}
+
+int fr_model_stretch_at(const fr_model *m) {
+    return m->rope_long.freq ? m->config.rope_ctx_orig : INT_MAX;
 }
 
 void fr_model_embed(const fr_model *m, int32_t id, float *x) {

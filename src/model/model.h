@@ -34,10 +34,10 @@ typedef struct fr_model {
     const float *output_norm;
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
-    fr_rope rope_long; // LongRoPE: of contexts beyond the original one; freq NULL: the same as rope
-    uint8_t *scratch;  // in place: room for a panel for each thread of the pool, whose runs take
-    size_t scratch_stride;                // turns; else NULL
-    fr_arena arena;                       // all of the above
+    fr_rope rope_long;     // LongRoPE: of texts beyond the original context; freq NULL: none
+    uint8_t *scratch;      // in place: room for a panel for each thread of the pool, whose runs
+    size_t scratch_stride; // take turns; else NULL
+    fr_arena arena;        // all of the above
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
@@ -53,6 +53,13 @@ fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *co
                               const fr_matrix *head, const fr_kern *kern, fr_pool *pool,
                               fr_error *err);
 void fr_model_close(fr_model *m);
+// LongRoPE has two tables, one for texts up to the original context and one for longer ones. Which
+// one counts follows the text alone (docs/numerics.md): a row at this position or behind it gives
+// its token with all keys rotated by the long one, any before it by the short one. INT_MAX: all.
+int fr_model_stretch_at(const fr_model *m);
+static inline bool fr_model_stretches(const fr_model *m, int pos) {
+    return pos >= fr_model_stretch_at(m);
+}
 // The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.
 void fr_model_embed(const fr_model *m, int32_t id, float *x);
 

@@ -13,6 +13,7 @@ typedef struct lane {
     uint64_t key;
     fr_sampling sampling;
     int n_prompt, n_ids, n_end; // tokens given; known; at most
+    int n_kept;                 // rows of which a sample has what it keeps
     int32_t *ids;               // [n_ctx + 1]
     uint8_t *flags;             // [n_ctx], of rows
     uint16_t *final, *tap;      // [n_ctx][d], [n_taps][n_ctx][d]
@@ -149,19 +150,33 @@ static bool counts(const fr_lane_text *t, int row) { // the token after the row 
     return t->answer && row + 1 < t->n && t->answer[row + 1];
 }
 
-// A row that was evaluated for the text before stays if all tokens up to it are the same and it
-// has the law that is wanted now.
+// A row that was kept of the text before stays if all tokens up to it are the same and it has the
+// law that is wanted now.
 static int rows_kept(const lane *at, const fr_lane_text *t) {
     int same = 0; // the last token's row gives the first new token, or is not needed
-    while (same < at->kv.n_committed && same < t->n - 1 && at->ids[same] == t->ids[same] &&
+    while (same < at->n_kept && same < t->n - 1 && at->ids[same] == t->ids[same] &&
            (!counts(t, same) || at->flags[same] & FR_ROW_LAW))
         same++;
     return same;
 }
 
-static void take_text(lane *at, const fr_lane_text *t) {
+// The first row whose law counts: the table of LongRoPE that it wants is the one to begin with.
+static int first_law(const fr_lane_text *t) {
+    int row = 0;
+    while (row < t->n - 1 && !counts(t, row))
+        row++;
+    return t->n_predict ? t->n - 1 : row;
+}
+
+// goes_on: the text is the one before and more. Another one may take from it only what does not
+// depend on how long that was.
+static void take_text(const fr_lanes *l, lane *at, const fr_lane_text *t, bool goes_on) {
+    const bool stretched = fr_model_stretches(l->m, first_law(t));
+    if (!goes_on && (stretched || at->kv.stretched)) at->n_kept = 0;
     const int same = rows_kept(at, t);
-    fr_kv_truncate(&at->kv, same);
+    if (same < at->kv.n_committed) fr_kv_truncate(&at->kv, same);
+    fr_kv_stretch(&at->kv, stretched);
+    at->n_kept = same;
     memcpy(at->ids, t->ids, sizeof *t->ids * (size_t)t->n);
     // Rows that stay keep what they are: in a conversation's next turn the answers before it.
     for (int i = 0; i < t->n; i++) {
@@ -206,22 +221,30 @@ static void refill(fr_lanes *l, int i, const fr_lanes_user *user) {
     lane *at = &l->lanes[i];
     fr_lane_text text = {0};
     while (!at->busy || is_at_end(l, at)) {
-        if (at->busy) {
+        const bool goes_on = at->busy;
+        if (goes_on) {
             const fr_sample s = sample_of(l, at);
             l->stats.texts++;
             at->busy = user->done(user->user, i, &s, at->n_prompt, &text);
         } else if (!(at->busy = user->next(user->user, i, &text))) {
             return;
         }
-        if (at->busy) take_text(at, &text);
+        if (at->busy) take_text(l, at, &text, goes_on);
     }
 }
 
 // ---------------------------------------------------------------- a pass
 
+// A text that outgrows the table that its keys are rotated by is read again with the other one, as
+// a session does it. What was kept of its rows stays.
+static void stretch_lane(const fr_lanes *l, lane *at) {
+    if (fr_model_stretches(l->m, at->kv.n_committed)) fr_kv_stretch(&at->kv, true);
+}
+
 static void add_rows(fr_lanes *l, int i, int most) {
     lane *at = &l->lanes[i];
-    const int last = writes(at) ? at->n_ids : at->n_ids - 1; // rows to evaluate end here
+    int last = writes(at) ? at->n_ids : at->n_ids - 1; // rows to evaluate end here
+    if (!at->kv.stretched && fr_model_stretches(l->m, last)) last = fr_model_stretch_at(l->m);
     int n = last - at->kv.n_committed;
     n = n < most ? n : most;
     at->first = l->n_rows;
@@ -230,7 +253,7 @@ static void add_rows(fr_lanes *l, int i, int most) {
         const int row = at->kv.n_committed + k;
         uint8_t wants = FR_WANT_FINAL | (l->keep.n_taps ? FR_WANT_TAPS : 0);
         if (writes(at) && row == at->n_ids - 1) at->flags[row] = FR_ROW_ANSWER | FR_ROW_LAW;
-        if (at->flags[row] & FR_ROW_LAW) wants |= FR_WANT_LOGITS;
+        if (row >= at->n_kept && at->flags[row] & FR_ROW_LAW) wants |= FR_WANT_LOGITS;
         const int32_t parent = k ? l->n_rows - 1 : FR_PARENT_COMMITTED;
         l->rows[l->n_rows] = fr_row_token(at->ids[row], parent, wants);
         l->rows[l->n_rows].seq = i;
@@ -244,6 +267,7 @@ static void collect_rows(fr_lanes *l) {
     for (int i = 0; i < l->n_lanes; i++) {
         lane *at = &l->lanes[i];
         at->n_rows = 0;
+        if (at->busy) stretch_lane(l, at);
         if (at->busy && writes(at) && at->n_ids - at->kv.n_committed == 1) add_rows(l, i, 1);
     }
     for (int i = 0; i < l->n_lanes && l->n_rows < l->max_rows; i++)
@@ -274,6 +298,7 @@ static void keep_rows(void *arg, int thread, int n_threads) {
         const size_t row = (size_t)(at->kv.n_committed + r - at->first);
         const float *final = fr_forward_final(l->forward, r);
         l->broken[r] = !fr_are_finite(final, d);
+        if (row < (size_t)at->n_kept) continue;
         to_half(at->final + row * (size_t)d, final, d);
         for (int t = 0; t < l->keep.n_taps; t++)
             to_half(at->tap + ((size_t)t * (size_t)l->n_ctx + row) * (size_t)d,
@@ -294,8 +319,10 @@ static void finish_lane(fr_lanes *l, lane *at) {
         path[k] = fr_forward_slot(l->forward, at->first + k);
     if (!writes(at))
         for (int k = 0; k < at->n_rows; k++)
-            l->stats.given += (at->flags[at->kv.n_committed + k] & FR_ROW_ANSWER) != 0;
+            l->stats.given += at->kv.n_committed + k >= at->n_kept &&
+                              (at->flags[at->kv.n_committed + k] & FR_ROW_ANSWER) != 0;
     fr_kv_commit(&at->kv, path, at->n_rows);
+    if (at->kv.n_committed > at->n_kept) at->n_kept = at->kv.n_committed;
     if (!writes(at) || at->kv.n_committed < at->n_ids) return;
     at->ids[at->n_ids++] = at->next;
     l->stats.written++;

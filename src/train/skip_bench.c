@@ -85,6 +85,7 @@ static fr_status open_place(fr_skip_bench *b, const fr_sample *s, int at, fr_err
     const fr_status st = fr_kv_open(&p->kv, &b->target->config, at, FR_KV_F16, err);
     if (st) return st;
     b->n++;
+    fr_kv_stretch(&p->kv, fr_model_stretches(b->target, at));
     read_text(b, p, s->ids, at);
     memcpy(p->ids, s->ids + at, sizeof p->ids);
     chain_rows(p, 0, FR_WANT_LOGITS, rows, 0);

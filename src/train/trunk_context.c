@@ -38,6 +38,7 @@ fr_status fr_trunk_context_open(fr_trunk_context *c, const fr_model *m, int from
         c->taps[i] = taps[i];
     const fr_forward_limits limits = limits_of(c);
     fr_status st = fr_kv_open(&c->kv, &m->config, max_rows, FR_KV_F16, err);
+    if (!st) fr_kv_stretch(&c->kv, fr_model_stretches(m, max_rows - 1));
     if (!st) st = fr_forward_open(&c->forward, m, &limits, err);
     if (!st) st = take_memory(c, err);
     if (st) fr_trunk_context_close(c);

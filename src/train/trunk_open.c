@@ -108,11 +108,10 @@ static size_t deal_all(fr_trunk *t) {
     return used;
 }
 
-// The angles that the engine takes for a context of this length (model/forward.c).
+// The angles of the context's keys.
 static void fill_turns(fr_trunk *t) {
     const fr_model *m = t->m;
-    const bool stretched = m->rope_long.freq && t->context->max_rows > m->config.rope_ctx_orig;
-    const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
+    const fr_rope *rope = t->context->kv.stretched ? &m->rope_long : &m->rope;
     for (int p = 0; p < positions_of(t); p++) {
         float *there = t->turns[0] + (size_t)p * (size_t)rope->n_rot;
         float *back = t->turns[1] + (size_t)p * (size_t)rope->n_rot;

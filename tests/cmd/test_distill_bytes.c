@@ -24,6 +24,7 @@ static const struct {
     {{.arch = "qwen3", .head_dim = 32, .n_padding = 40}, "chatml"},
     {{.arch = "gemma3", .head_dim = 32, .n_padding = 40}, "gemma3"},
     {{.arch = "phi3", .head_dim = 32, .n_padding = 40}, "phi3"},
+    {{.arch = "phi3", .head_dim = 32, .n_ctx_short = 60, .seed = 2}, "phi3"},
 };
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -705,7 +705,7 @@ static void an_infinite_key_spoils_whoever_sees_it(void **state) {
 }
 
 // A tiny Phi-3; with `factors`, tables that leave short contexts alone and stretch long ones.
-static float *longrope_logits(bool factors, int n_ctx) {
+static float *longrope_logits(bool factors, int n_ctx, bool stretched) {
     fr_gguf_writer *w;
     fr_error err;
     fr_opened o = {0};
@@ -731,6 +731,7 @@ static float *longrope_logits(bool factors, int n_ctx) {
     assert_int_equal(fr_kv_open(&kv, &o.model.config, n_ctx, FR_KV_F16, &err), FR_OK);
     assert_int_equal(fr_forward_open(&f, &o.model, &(fr_forward_limits){.n_ctx = n_ctx}, &err),
                      FR_OK);
+    fr_kv_stretch(&kv, stretched);
     fr_row rows[9];
     for (int i = 0; i < 9; i++)
         rows[i] = fr_row_token(3 * i, i - 1, i == 8 ? FR_WANT_LOGITS : 0);
@@ -743,14 +744,20 @@ static float *longrope_logits(bool factors, int n_ctx) {
     return logits;
 }
 
-static void longrope_stretches_long_contexts_alone(void **state) {
+// By what is said of the sequence, never by how much room there is.
+static void longrope_stretches_sequences_that_are_told_to(void **state) {
     (void)state;
-    float *plain = longrope_logits(false, 32), *brief = longrope_logits(true, 32),
-          *stretched = longrope_logits(true, 33);
+    float *plain = longrope_logits(false, 32, false), *told = longrope_logits(false, 32, true),
+          *brief = longrope_logits(true, 32, false), *room = longrope_logits(true, 64, false),
+          *stretched = longrope_logits(true, 32, true);
+    assert_memory_equal(plain, told, sizeof *plain * 64); // there is one table
     assert_memory_equal(plain, brief, sizeof *plain * 64);
+    assert_memory_equal(plain, room, sizeof *plain * 64);
     assert_memory_not_equal(plain, stretched, sizeof *plain * 64);
     free(plain);
+    free(told);
     free(brief);
+    free(room);
     free(stretched);
 }
 
@@ -769,7 +776,7 @@ int main(void) {
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
         cmocka_unit_test(rows_that_go_on_are_whole_rows),
         cmocka_unit_test(a_pass_that_skips_is_a_model_whose_sublayers_are_identity),
-        cmocka_unit_test(longrope_stretches_long_contexts_alone),
+        cmocka_unit_test(longrope_stretches_sequences_that_are_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,23 @@ static void add_config(maker *m) {
     add_f32(m, "rope.freq_base", 10000);
     if (o->window) add_u32(m, "attention.sliding_window", o->window);
     if (is(m, "gemma3")) add_u32(m, "attention.sliding_window_pattern", o->global_every);
-    if (is(m, "phi3")) add_u32(m, "rope.scaling.original_context_length", o->n_ctx);
+    if (is(m, "phi3"))
+        add_u32(m, "rope.scaling.original_context_length",
+                o->n_ctx_short ? o->n_ctx_short : o->n_ctx);
+}
+
+// Short factors near 1, long ones from 1 to 5 as the frequency falls.
+static void add_rope_factors(maker *m) {
+    const int64_t half = m->o.head_dim / 2;
+    float *x = fr_alloc_array((size_t)half, 2 * sizeof *x), *stretched = x + half;
+    if (!x) abort();
+    for (int i = 0; i < half; i++) {
+        x[i] = 1 + 0.1f * (float)i / (float)half;
+        stretched[i] = 1 + 4 * (float)i / (float)half;
+    }
+    fr_gguf_writer_tensor_copy(m->w, "rope_factors_short.weight", FR_TYPE_F32, 1, &half, x);
+    fr_gguf_writer_tensor_copy(m->w, "rope_factors_long.weight", FR_TYPE_F32, 1, &half, stretched);
+    fr_free(x);
 }
 
 static void or_default(int *value, int otherwise) {
@@ -170,6 +186,7 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
         add_ffn(&m, i);
     }
     add_norm(&m, "output_norm.weight", o->d);
+    if (o->n_ctx_short) add_rope_factors(&m);
     m.loud_every = o->loud_every;
     if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);
 }

@@ -18,6 +18,7 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int n_head, n_kv; // [4, 2]; n_head * head_dim is a multiple of the type's block too
     int head_dim;     // [d / n_head]
     int n_ctx;        // context_length [512]
+    int n_ctx_short;  // phi3: LongRoPE, whose long table counts beyond so many tokens [none]
     int window;       // sliding window [gemma3: 24; phi3 and llama: none]
     int global_every; // gemma3: every such layer sees everything [2]
     int n_padding;    // rows of the embedding beyond the tokens [0]

@@ -197,15 +197,6 @@ static fr_status check_all_bound(const fr_binder *b) {
     return FR_OK;
 }
 
-// Tensors may point at the same bytes, and a name costs few: no more is copied than the file has.
-static fr_status check_sources(const fr_binder *b) {
-    uint64_t bytes = fr_gguf_file_bytes(b->m->gguf);
-    if (b->total <= bytes) return FR_OK;
-    return fr_fail(
-        b->err, FR_EDATA, "%s: its tensors share bytes: expected at most %llu in all, found %llu",
-        fr_gguf_path(b->m->gguf), (unsigned long long)bytes, (unsigned long long)b->total);
-}
-
 static fr_status bind_first(fr_binder *b) {
     fr_status st;
     if (!(b->bound = fr_alloc_array(fr_gguf_n_tensors(b->m->gguf), sizeof *b->bound)))
@@ -213,8 +204,7 @@ static fr_status bind_first(fr_binder *b) {
                        fr_gguf_n_tensors(b->m->gguf));
     bind_all(b);
     if ((st = b->status)) return st;
-    if (!b->block && (st = check_all_bound(b))) return st;
-    return check_sources(b);
+    return b->block ? FR_OK : check_all_bound(b);
 }
 
 static fr_status check_embedding(fr_model *m, fr_error *err) {

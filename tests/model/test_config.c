@@ -372,51 +372,6 @@ static void tensors_that_nothing_reads_are_refused(void **state) {
     }
 }
 
-// Where a tensor's offset stands: behind its name, dimensions and type.
-static uint8_t *offset_of(fixture *x, const char *name) {
-    uint8_t *file = x->changed;
-    const fr_gguf_tensor *t = fr_gguf_tensor_find(x->g, name);
-    const size_t tables = (size_t)((const uint8_t *)t->data - file), n = strlen(name);
-    for (uint8_t *p = file; p + n < file + tables; p++)
-        if (!memcmp(p, name, n)) return p + n + 4 + 8 * (size_t)t->n_dims + 4;
-    fail_msg("%s has no entry", name);
-    return NULL;
-}
-
-// Names cost a few bytes and may point at the same data: what they claim together is bounded by
-// the file before any of it is copied.
-static void shared_bytes_do_not_multiply(void **state) {
-    (void)state;
-    enum { LAYERS = 8 };
-    fixture x;
-    fr_error err;
-    fr_model m;
-    open_fixture(&x, &(fr_tiny_options){.n_layer = LAYERS});
-    apply(&x, &(change){0});
-    size_t end = 0; // of what layer 0 and the embedding need
-    for (size_t i = 0; i < fr_gguf_n_tensors(x.g); i++) {
-        const fr_gguf_tensor *t = fr_gguf_tensor_at(x.g, i);
-        const size_t last = (size_t)((const uint8_t *)t->data - (uint8_t *)x.changed) + t->bytes;
-        char first[FR_GGUF_MAX_NAME + 1];
-        snprintf(first, sizeof first, "%s", t->name);
-        if (!strncmp(first, "blk.", 4)) first[4] = '0';
-        if (!strcmp(first, "output_norm.weight")) strcpy(first, "blk.0.attn_norm.weight");
-        if (strcmp(first, t->name))
-            memcpy(offset_of(&x, t->name), offset_of(&x, first), 8);
-        else if (last > end)
-            end = last;
-    }
-    assert_true(2 * end < fr_gguf_file_bytes(x.g));
-    fr_gguf_close(x.g);
-    x.g = NULL;
-    if (fr_gguf_open_memory(&x.g, x.changed, end, "shared", &err)) fail_msg("%s", err.text);
-    assert_int_equal(
-        fr_model_open(&m, x.g, &fr_kern_scalar, x.pool, FR_WEIGHTS_PACKED, NULL, NULL, &err),
-        FR_EDATA);
-    assert_non_null(strstr(err.text, "share"));
-    close_fixture(&x);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absurd_metadata_is_refused_or_runs),
@@ -425,7 +380,6 @@ int main(void) {
         cmocka_unit_test(scalings_that_the_pass_lacks_are_refused),
         cmocka_unit_test(tensors_that_do_not_fit_are_named),
         cmocka_unit_test(tensors_that_nothing_reads_are_refused),
-        cmocka_unit_test(shared_bytes_do_not_multiply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

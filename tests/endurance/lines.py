@@ -112,7 +112,7 @@ def company(line):
 def refusal_of_its_own(line, more, sentence):
     """Whether the drafter's options are refused whatever the prompt and the context: then plain decoding's
     sentence, which is about those, is not to be expected."""
-    kept = line.trial.run(["run", "-m", line.model, "-p", "hello", "-n", "2", "--json"] + [a for g in more for a in g])
+    kept = line.trial.run(["run", "-m", line.model, "--raw", "-p", "hello", "-n", "2", "--json"] + [a for g in more for a in g])
     return kept.code in (1, 2) and kept.sentence() == sentence
 
 

@@ -1,5 +1,6 @@
 """Results that must not depend on threads, instruction set and memory; and texts that must come back."""
 import json
+import os
 
 import draws
 import tally
@@ -83,7 +84,9 @@ def tokens(trial):
     texts = [unicode_text(rng) if tiny else draws.text(rng, 200) for _ in range(40)]
     blobs = [] if not tiny else [bytes(rng.randrange(256) for _ in range(rng.randint(0, 20))) for _ in range(20)]
     asked = [{"text": t} for t in texts] + [{"hex": b.hex()} for b in blobs]
-    ids = pump(trial, "tokenize", model, asked, ["--special"] if rng.random() < 0.2 else [])
+    # A SentencePiece vocabulary puts a space behind a special token that stands in the text.
+    byte_level = not any(word in os.path.basename(model) for word in ("spm", "gemma3", "phi3"))
+    ids = pump(trial, "tokenize", model, asked, ["--special"] if byte_level and rng.random() < 0.2 else [])
     back = pump(trial, "detokenize", model, [{"ids": a["ids"]} for a in ids])
     for question, answer, reply in zip(asked, ids, back):
         sent = question["text"].encode() if "text" in question else bytes.fromhex(question["hex"])

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/option.h"
 #include "base/progress.h"
+#include "base/watch.h"
 #include "kern/kern.h"
 #include <jansson.h>
 
@@ -103,6 +104,7 @@ void fr_cmd_open_standard(void);
 void fr_cmd_catch_interrupts(void);
 void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them ends the program
 bool fr_cmd_interrupted(void);
+extern const fr_watch fr_cmd_watch; // wants everything until then
 
 // ---------------------------------------------------------------- input.c
 // The whole of a file, "-" meaning stdin, unpacked where gzip packed it, of at most FR_INPUT_MAX

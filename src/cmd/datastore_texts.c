@@ -26,7 +26,8 @@ static fr_status add_ids(fr_datastore_texts *t, const int32_t *ids, size_t n, fr
 
 static fr_status add_text(fr_datastore_texts *t, const char *text, size_t bytes, fr_error *err) {
     t->ids.n = 0;
-    const fr_status st = fr_tokenizer_encode(t->text.tokenizer, text, bytes, 0, &t->ids, err);
+    const fr_status st =
+        fr_tokenizer_encode_watched(t->text.tokenizer, text, bytes, 0, &fr_cmd_watch, &t->ids, err);
     return st ? st : add_ids(t, t->ids.data, t->ids.n, err);
 }
 

@@ -88,3 +88,10 @@ void fr_cmd_clear_interrupt(void) {
 bool fr_cmd_interrupted(void) {
     return interrupted;
 }
+
+static bool wanted(void *user) {
+    (void)user;
+    return !interrupted;
+}
+
+const fr_watch fr_cmd_watch = {.go_on = wanted};

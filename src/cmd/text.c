@@ -59,7 +59,7 @@ fr_status fr_cmd_text_plain(const fr_cmd_text *t, const char *text, size_t bytes
                             bool bos, fr_ids *ids, fr_error *err) {
     const fr_status st = bos ? add_bos(t, ids, err) : FR_OK;
     if (st) return st;
-    return fr_tokenizer_encode(t->tokenizer, text, bytes, flags, ids, err);
+    return fr_tokenizer_encode_watched(t->tokenizer, text, bytes, flags, &fr_cmd_watch, ids, err);
 }
 
 json_t *fr_cmd_json_text(const char *text, size_t bytes) {

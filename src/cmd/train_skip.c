@@ -5,6 +5,7 @@
 #include "train/setting.h"
 #include "train/skip_bench.h"
 #include "train/tally.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct settings {
@@ -49,7 +50,10 @@ fr_status fr_training_check_search(const fr_training *t, fr_error *err) {
 static void judge(void *user, const uint8_t *skip, fr_skip_value *value) {
     search *s = user;
     fr_tally tally;
-    fr_skip_bench_judge(&s->bench, skip, &tally);
+    if (!fr_skip_bench_judge(&s->bench, skip, &tally)) {
+        *value = (fr_skip_value){.divergence = INFINITY};
+        return;
+    }
     const double share = s->timed ? fr_skip_bench_share(&s->bench, skip)
                                   : fr_skip_bench_bytes_share(&s->bench, skip);
     *value =
@@ -99,7 +103,10 @@ static fr_status keep(search *s, const fr_skip_search *found, fr_error *err) {
         return fr_fail(err, FR_EDATA, "train layer-skip: no set was judged in this time");
     memcpy(to->skip, found->best, (size_t)found->n);
     to->judgements = found->judgements;
-    to->share = fr_skip_bench_share(&s->held, to->skip);
+    // The pack goes to other machines, so it says what bytes say; and whoever interrupts does not
+    // wait for passes to be timed.
+    const double share = fr_skip_bench_bytes_share(&s->held, to->skip);
+    to->share = fr_cmd_interrupted() ? share : fr_skip_bench_share(&s->held, to->skip);
     fr_skip_bench_judge(&s->held, to->skip, &to->judged);
     to->speed = fr_skip_speed(&to->judged, to->share);
     to->seconds = t->prepared + (fr_seconds() - s->start);
@@ -108,8 +115,6 @@ static fr_status keep(search *s, const fr_skip_search *found, fr_error *err) {
     facts.seconds = to->seconds;
     facts.loss = fr_tally_loss(&to->judged);
     facts.judged = &to->judged;
-    // The pack goes to other machines, so it says what bytes say.
-    const double share = fr_skip_bench_bytes_share(&s->held, to->skip);
     return fr_skip_pack_write(t->args->output, &t->target, &t->vocab, to->skip, share, &facts, err);
 }
 
@@ -137,12 +142,15 @@ fr_status fr_training_search(fr_training *t, fr_error *err) {
     search s = {.t = t, .start = fr_seconds()};
     fr_status st = read_settings(t, &set, err);
     if (st) return st;
-    fr_progress_open(&t->bar, t->args->quiet ? NULL : stderr, "sets", 1);
+    fr_training_open_phase(t, "places");
     st = fr_skip_bench_open(&s.bench, &t->target, &t->vocab, &t->data, t->data.n_held,
-                            t->data.n_train, set.places, err);
+                            t->data.n_train, set.places, fr_cmd_progress, &t->phase, err);
     if (!st)
         st = fr_skip_bench_open(&s.held, &t->target, &t->vocab, &t->data, 0, t->data.n_held,
-                                set.places, err);
+                                set.places, fr_cmd_progress, &t->phase, err);
+    s.bench.watch = &fr_cmd_watch; // what is judged in the end belongs to the result
+    fr_progress_clear(&t->phase);
+    fr_progress_open(&t->bar, t->args->quiet ? NULL : stderr, "sets", 1);
     if (!st) st = run(&s, &set, err);
     fr_skip_bench_close(&s.held);
     fr_skip_bench_close(&s.bench);

@@ -15,9 +15,11 @@ typedef struct fr_binder {
     bool block; // layers and the norm behind them alone; the head is the caller's
     bool fill;
     size_t bytes;         // first run: what the arena must hold
+    size_t packed_bytes;  // first run: ... of it all panels, which lie together
     size_t panel_bytes;   // first run: of the largest panel
     uint64_t done, total; // source bytes
     fr_repack *matrices;  // second run
+    uint8_t *panels;      // second run: where the next matrix' lie
     int n_matrices;
     bool *bound;                  // by number of the tensor in the file
     const float *rope_factors[2]; // for all contexts or short ones; for long ones; NULL: none
@@ -59,7 +61,7 @@ static void place_matrix(fr_binder *b, fr_matrix *w, const fr_matrix *bound,
                          const fr_gguf_tensor *t, size_t begin) {
     const size_t bytes = bound->panel_bytes * (size_t)bound->n_panels;
     if (!b->fill) {
-        if (b->weights == FR_WEIGHTS_PACKED) b->bytes += FR_ARENA_ROUND(bytes);
+        if (b->weights == FR_WEIGHTS_PACKED) b->packed_bytes += FR_ARENA_ROUND(bytes);
         if (bound->panel_bytes > b->panel_bytes) b->panel_bytes = bound->panel_bytes;
         b->total += (uint64_t)fr_qtype_row_bytes(bound->type, bound->k) * (uint64_t)bound->m;
         b->n_matrices++;
@@ -72,9 +74,9 @@ static void place_matrix(fr_binder *b, fr_matrix *w, const fr_matrix *bound,
         w->rows = (const uint8_t *)t->data + begin;
         return;
     }
-    uint8_t *panels = fr_arena_take(&b->m->arena, bytes);
-    w->panels = panels;
-    b->matrices[b->n_matrices++] = (fr_repack){t, begin, w, panels};
+    w->panels = b->panels;
+    b->matrices[b->n_matrices++] = (fr_repack){t, begin, w, b->panels};
+    b->panels += FR_ARENA_ROUND(bytes);
 }
 
 // Rows [first, first+m) of a matrix tensor with k inputs and rows_total outputs (a fused tensor
@@ -229,7 +231,11 @@ static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
     const size_t stride = FR_ARENA_ROUND(b->panel_bytes), threads = fr_pool_threads(m->pool);
     const bool in_place = b->weights == FR_WEIGHTS_IN_PLACE;
     if (in_place) b->bytes += stride * threads;
+    b->bytes += b->packed_bytes;
     if ((st = fr_arena_open(&m->arena, b->bytes, "model weights", b->err))) return st;
+    // Vectors lie apart: written between the panels, they would have the system clear nearly all
+    // pages here, before the threads that fill them share that work and can be interrupted in it.
+    b->panels = fr_arena_take(&m->arena, b->packed_bytes);
     b->fill = true;
     b->n_matrices = 0;
     bind_all(b);

@@ -2,11 +2,14 @@
 #include "base/alloc.h"
 
 fr_status fr_merger_begin(fr_merger *m, const char *text, size_t max_symbols, fr_error *err) {
+    if (!fr_go_on(m->watch)) return fr_fail(err, FR_EINTR, "interrupted");
     if (max_symbols > m->cap) {
         size_t cap = m->cap ? m->cap : 64;
         while (cap < max_symbols)
             cap *= 2;
+        const fr_watch *const watch = m->watch;
         fr_merger_close(m);
+        m->watch = watch;
         m->symbols = fr_alloc_array(cap, sizeof *m->symbols);
         m->heap = fr_alloc_array(cap, 2 * sizeof *m->heap);
         if (!m->symbols || !m->heap) {

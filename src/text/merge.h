@@ -7,6 +7,7 @@
 #ifndef FR_TEXT_MERGE_H
 #define FR_TEXT_MERGE_H
 #include "base/status.h"
+#include "base/watch.h"
 
 enum { FR_MERGE_MAX_BYTES = 1 << 20 }; // a longer word is cut; bounds the memory to about 70 MB
 
@@ -24,6 +25,7 @@ typedef struct fr_merge_pair { // a candidate
 } fr_merge_pair;
 
 typedef struct fr_merger { // {0} is empty
+    const fr_watch *watch; // asked before every word; borrowed, NULL: all are wanted
     const char *text;
     fr_symbol *symbols;
     fr_merge_pair *heap;
@@ -35,7 +37,7 @@ typedef bool fr_merge_fn(const void *model, const char *text, const fr_symbol *l
                          const fr_symbol *right, uint32_t *rank, int32_t *id);
 
 fr_status fr_merger_begin(fr_merger *m, const char *text, size_t max_symbols,
-                          fr_error *err); // FR_ENOMEM
+                          fr_error *err); // FR_ENOMEM, FR_EINTR
 void fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model);
 void fr_merger_close(fr_merger *m);
 

@@ -269,10 +269,16 @@ static fr_status encode_all(encoding *e, const char *text, size_t bytes, bool co
 
 fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
                               fr_ids *ids, fr_error *err) {
+    return fr_tokenizer_encode_watched(t, text, bytes, flags, NULL, ids, err);
+}
+
+fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, size_t bytes,
+                                      unsigned flags, const fr_watch *watch, fr_ids *ids,
+                                      fr_error *err) {
     if (bytes > MAX_TEXT)
         return fr_fail(err, FR_EARG, "text: expected at most %d bytes, found %zu", MAX_TEXT, bytes);
     if (bytes == 0) return FR_OK;
-    encoding e = {.t = t, .ids = ids};
+    encoding e = {.t = t, .ids = ids, .merger.watch = watch};
     size_t n_before = ids->n;
     bool bpe = t->vocab.kind == FR_VOCAB_BPE;
     fr_status st = bpe ? fr_presplit_state_open(&e.state, t->presplit, err) : FR_OK;

@@ -8,6 +8,7 @@
 #ifndef FR_TEXT_TOKENIZER_H
 #define FR_TEXT_TOKENIZER_H
 #include "base/buffer.h"
+#include "base/watch.h"
 
 struct fr_gguf;
 typedef struct fr_tokenizer fr_tokenizer;
@@ -47,6 +48,10 @@ enum {
 // FR_EARG: more than 1 GiB of text; FR_ENOMEM.
 fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
                               fr_ids *ids, fr_error *err);
+// The same of a text that may be long; FR_EINTR: it is not wanted any more.
+fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, size_t bytes,
+                                      unsigned flags, const fr_watch *watch, fr_ids *ids,
+                                      fr_error *err);
 
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
 // of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.

@@ -104,7 +104,7 @@ static fr_status open_place(fr_skip_bench *b, const fr_sample *s, int at, fr_err
 }
 
 static fr_status open_places(fr_skip_bench *b, const fr_dataset *data, int first, int n, int most,
-                             fr_error *err) {
+                             fr_progress_fn *progress, void *user, fr_error *err) {
     fr_status st = FR_OK;
     int before = -1;
     for (int round = 0; b->n < most && b->n > before && !st; round++) {
@@ -113,7 +113,10 @@ static fr_status open_places(fr_skip_bench *b, const fr_dataset *data, int first
             fr_sample s;
             fr_dataset_sample(data, i, &s);
             const int at = row_of_place(&s, round);
-            if (at >= 0) st = open_place(b, &s, at, err);
+            if (progress && !progress(user, "reading places", (uint64_t)b->n, (uint64_t)most))
+                st = fr_fail(err, FR_EINTR, "interrupted");
+            else if (at >= 0)
+                st = open_place(b, &s, at, err);
         }
     }
     if (!st && !b->n)
@@ -143,13 +146,14 @@ static fr_status open_buffers(fr_skip_bench *b, fr_error *err) {
 }
 
 fr_status fr_skip_bench_open(fr_skip_bench *b, const fr_model *target, const fr_draft_vocab *vocab,
-                             const fr_dataset *data, int first, int n, int most, fr_error *err) {
+                             const fr_dataset *data, int first, int n, int most,
+                             fr_progress_fn *progress, void *user, fr_error *err) {
     *b = (fr_skip_bench){.target = target, .vocab = vocab};
     fr_status st = FR_OK;
     b->place = fr_alloc_zero((size_t)most * sizeof *b->place);
     if (!b->place) st = fr_fail(err, FR_ENOMEM, "search: no memory for %d places", most);
     if (!st) st = open_buffers(b, err);
-    if (!st) st = open_places(b, data, first, n, most, err);
+    if (!st) st = open_places(b, data, first, n, most, progress, user, err);
     if (st) fr_skip_bench_close(b);
     return st;
 }
@@ -215,9 +219,10 @@ static fr_loss_got judge_row(const fr_skip_bench *b, const float *logits, const 
     return got;
 }
 
-void fr_skip_bench_judge(fr_skip_bench *b, const uint8_t *skip, fr_tally *tally) {
+bool fr_skip_bench_judge(fr_skip_bench *b, const uint8_t *skip, fr_tally *tally) {
     *tally = (fr_tally){0};
     for (int first = 0; first < b->n; first += PASS_PLACES) {
+        if (!fr_go_on(b->watch)) return false;
         const int n = b->n - first < PASS_PLACES ? b->n - first : PASS_PLACES;
         run_places(b, skip, first, n);
         for (int i = 0; i < n; i++) {
@@ -229,6 +234,7 @@ void fr_skip_bench_judge(fr_skip_bench *b, const uint8_t *skip, fr_tally *tally)
             }
         }
     }
+    return true;
 }
 
 // ---------------------------------------------------------------- what it takes

@@ -29,6 +29,7 @@ typedef struct fr_skip_place {
 typedef struct fr_skip_bench {
     const fr_model *target;      // borrowed
     const fr_draft_vocab *vocab; // borrowed
+    const fr_watch *watch;       // borrowed, the caller's: asked while a set is judged
     fr_forward *forward;
     fr_matrix head; // of the draft vocabulary
     fr_linear linear;
@@ -40,13 +41,16 @@ typedef struct fr_skip_bench {
 } fr_skip_bench;
 
 // Opens `most` places, or as many as there are, in samples first..first+n-1 of the data: one in the
-// middle of each answer, then further ones. FR_EDATA: there is none; FR_ENOMEM.
+// middle of each answer, then further ones. FR_EDATA: there is none; FR_EINTR: `progress` (NULL:
+// none) ended it; FR_ENOMEM.
 fr_status fr_skip_bench_open(fr_skip_bench *b, const fr_model *target, const fr_draft_vocab *vocab,
-                             const fr_dataset *data, int first, int n, int most, fr_error *err);
+                             const fr_dataset *data, int first, int n, int most,
+                             fr_progress_fn *progress, void *user, fr_error *err);
 void fr_skip_bench_close(fr_skip_bench *b); // {0} is fine
 
-// Judges a set on all places: the divergence, and counts by depth (loss: divergence too).
-void fr_skip_bench_judge(fr_skip_bench *b, const uint8_t *skip, fr_tally *tally);
+// Judges a set on all places: the divergence, and counts by depth (loss: divergence too). False: it
+// was left before the end.
+bool fr_skip_bench_judge(fr_skip_bench *b, const uint8_t *skip, fr_tally *tally);
 // Seconds of a draft pass of one row and its head over those of a plain pass, both taken in turns.
 double fr_skip_bench_share(fr_skip_bench *b, const uint8_t *skip);
 // The same by bytes of weights.

@@ -18,6 +18,14 @@ static fr_skip_value judge(fr_skip_search *s, const uint8_t *skip) {
     return v;
 }
 
+// Takes the value of the best set anew, which then counts in place of the old one.
+static void judge_best_anew(fr_skip_search *s, const uint8_t *best) {
+    const fr_skip_value before = s->best_value;
+    s->best_value.speed = 0;
+    judge(s, best);
+    if (!(s->best_value.speed > 0)) s->best_value = before;
+}
+
 // ---------------------------------------------------------------- elimination
 
 typedef struct candidate {
@@ -77,8 +85,7 @@ void fr_skip_flip(fr_skip_search *s) {
     uint8_t skip[FR_SKIP_MOST];
     int unchanged = 0;
     memcpy(skip, s->best, (size_t)s->n);
-    s->best_value.speed = 0;
-    judge(s, skip);
+    judge_best_anew(s, skip);
     for (int i = 0; unchanged < s->n && !s->ended; i = (i + 1) % s->n) {
         const double before = s->best_value.speed;
         skip[i] ^= 1;

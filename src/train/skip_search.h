@@ -22,7 +22,8 @@ typedef struct fr_skip_value {
 typedef struct fr_skip_search {
     int n;                 // sublayers
     const uint64_t *bytes; // [n] that leaving one out saves
-    void (*judge)(void *user, const uint8_t *skip, fr_skip_value *value); // of a set [n]
+    // Of a set [n]; one that was left unjudged has a speed of 0.
+    void (*judge)(void *user, const uint8_t *skip, fr_skip_value *value);
     // After every judgement; false: enough.
     bool (*watch)(void *user, const struct fr_skip_search *s);
     void *user;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { N_ROWS = 10, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
+enum { FILL = 16 }; // rows of a pass that fills a context
 // A median of three is one bad moment away from a wrong one: some more pairs than rounds.
 enum { MORE_PAIRS = 2, PAIRS_MAX = ROUNDS_MAX + MORE_PAIRS };
 static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 9, 12, 16, MOST_ROWS};
@@ -40,15 +41,39 @@ static double time_head(bench *b, int n) {
     return fr_seconds() - start;
 }
 
-static void fill(bench *b, fr_kv *kv, int n) {
-    int slots[NEAR];
-    const int first = n < NEAR ? n : NEAR;
-    set_chain(b, first, 0);
-    fr_forward_run(b->forward, &(fr_pass){.rows = b->rows, .n_rows = first, .kv = &kv, .n_seq = 1});
-    for (int i = 0; i < first; i++)
-        slots[i] = fr_forward_slot(b->forward, i);
-    fr_kv_commit(kv, slots, first);
+static bool tell(bench *b) {
+    b->done++;
+    return !b->progress || b->progress(b->user, "measuring passes", b->done, b->total);
+}
+
+static fr_status interrupted(fr_error *err) {
+    return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
+}
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+static int fill_passes(int n) {
+    return (least(n, NEAR) + FILL - 1) / FILL;
+}
+
+// Any tokens, in passes short enough to be interrupted between; their keys and values repeat.
+static bool fill(bench *b, fr_kv *kv, int n) {
+    int slots[FILL];
+    const int first = least(n, NEAR);
+    for (int at = 0; at < first; at += FILL) {
+        const int rows = least(first - at, FILL);
+        set_chain(b, rows, 0);
+        fr_forward_run(b->forward,
+                       &(fr_pass){.rows = b->rows, .n_rows = rows, .kv = &kv, .n_seq = 1});
+        for (int i = 0; i < rows; i++)
+            slots[i] = fr_forward_slot(b->forward, i);
+        fr_kv_commit(kv, slots, rows);
+        if (!tell(b)) return false;
+    }
     fr_kv_repeat(kv, n);
+    return true;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -76,11 +101,6 @@ static double median(double *v, int n) {
     return v[n / 2];
 }
 
-static bool tell(bench *b) {
-    b->done++;
-    return !b->progress || b->progress(b->user, "measuring passes", b->done, b->total);
-}
-
 // Where the cost is the time of undisturbed passes, the clock of a long run sees all of them: the
 // mean pass over the typical one, the median over row counts as decoding has them.
 static double held_up(double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX], int rounds) {
@@ -102,7 +122,7 @@ static fr_status measure_keys(bench *b, fr_cost *cost, int pairs, fr_error *err)
             const double near = time_trunk(b, &b->near, KEY_ROWS[k]);
             more[k][i] = time_trunk(b, &b->far, KEY_ROWS[k]) - near;
         }
-        if (!tell(b)) return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
+        if (!tell(b)) return interrupted(err);
     }
     const int slots = b->far.n_committed - b->near.n_committed;
     fr_cost_keys(cost, median(more[0], pairs) / slots, KEY_ROWS[1], median(more[1], pairs) / slots);
@@ -116,7 +136,7 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
         for (int i = 0; i < (r < 0 ? 1 : N_ROWS); i++) {
             trunk[i][at] = time_trunk(b, &b->near, ROWS[i]);
             head[i][at] = time_head(b, ROWS[i]);
-            if (!tell(b)) return fr_fail(err, FR_EINTR, "interrupted while measuring passes");
+            if (!tell(b)) return interrupted(err);
         }
     }
     fr_cost c = {.n = N_ROWS};
@@ -145,7 +165,8 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     fr_status st;
     if (rounds < 1) rounds = 1;
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    b.total = (uint64_t)(rounds * N_ROWS + 1 + rounds + MORE_PAIRS);
+    b.total = (uint64_t)(rounds * N_ROWS + 1 + rounds + MORE_PAIRS + fill_passes(near) +
+                         fill_passes(far));
     *cost = (fr_cost){.n = 0};
     if ((st = fr_kv_open(&b.near, c, near, FR_KV_F16, err))) goto done;
     if ((st = fr_kv_open(&b.far, c, far, FR_KV_F16, err))) goto done;
@@ -158,10 +179,11 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     }
     for (int i = 0; i < MOST_ROWS * c->d; i++)
         b.hidden[i] = (float)(i % 13) - 6;
-    fill(&b, &b.near, near);
-    fill(&b, &b.far, far);
     fr_pool_adapt(m->pool, false);
-    st = measure(&b, cost, rounds, err);
+    if (fill(&b, &b.near, near) && fill(&b, &b.far, far))
+        st = measure(&b, cost, rounds, err);
+    else
+        st = interrupted(err);
     fr_pool_adapt(m->pool, true);
 done:
     fr_free(b.logits);

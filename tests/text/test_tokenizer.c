@@ -214,6 +214,41 @@ static void bpe_of_a_long_word_takes_no_quadratic_time(void **state) {
     fr_tokenizer_close(t);
 }
 
+static bool asked_less_than(void *user) {
+    return --*(int *)user > 0;
+}
+
+// Of more words than fit the first memory, so that it grows in between.
+static void a_long_text_can_be_left_between_words(void **state) {
+    (void)state;
+    enum { WORDS = 200 };
+    made_vocab v = hello_vocab();
+    fr_tokenizer *t = open_made(&v);
+    fr_ids whole = {0}, ids = {0};
+    fr_buffer text = {0};
+    fr_error err;
+    for (int i = 1; i <= WORDS; i++) {
+        fr_buffer_add(&text, " ", 1, &err);
+        for (int k = 0; k < i; k++)
+            fr_buffer_add(&text, "hello" + k % 5, 1, &err);
+    }
+    assert_int_equal(fr_tokenizer_encode(t, text.data, text.n, 0, &whole, &err), FR_OK);
+    int left = 2 * WORDS;
+    const fr_watch watch = {asked_less_than, &left};
+    assert_int_equal(fr_tokenizer_encode_watched(t, text.data, text.n, 0, &watch, &ids, &err),
+                     FR_OK);
+    assert_int_equal(ids.n, whole.n);
+    assert_memory_equal(ids.data, whole.data, ids.n * sizeof *ids.data);
+    left = WORDS / 2;
+    assert_int_equal(fr_tokenizer_encode_watched(t, text.data, text.n, 0, &watch, &ids, &err),
+                     FR_EINTR);
+    assert_int_equal(ids.n, whole.n); // what it held before
+    fr_buffer_free(&text);
+    fr_ids_free(&ids);
+    fr_ids_free(&whole);
+    fr_tokenizer_close(t);
+}
+
 static void encode_appends_and_decode_refuses_unknown_ids(void **state) {
     (void)state;
     made_vocab v = hello_vocab();
@@ -427,6 +462,7 @@ int main(void) {
         cmocka_unit_test(whole_words_are_taken_unmerged_where_the_family_says_so),
         cmocka_unit_test(a_merge_may_make_a_user_defined_token),
         cmocka_unit_test(bpe_of_a_long_word_takes_no_quadratic_time),
+        cmocka_unit_test(a_long_text_can_be_left_between_words),
         cmocka_unit_test(encode_appends_and_decode_refuses_unknown_ids),
         cmocka_unit_test(open_refuses_what_it_cannot_do_right),
         cmocka_unit_test(an_id_of_minus_one_means_none),

@@ -112,6 +112,27 @@ static void a_search_ends_when_told(void **state) {
     assert_int_equal(m.judged, 20);
 }
 
+static void judge_nothing(void *user, const uint8_t *skip, fr_skip_value *v) {
+    (void)skip;
+    ((made *)user)->judged++;
+    *v = (fr_skip_value){.divergence = INFINITY};
+}
+
+// As when it is interrupted while it judges.
+static void what_is_left_unjudged_changes_nothing(void **state) {
+    (void)state;
+    made m = {.most = 4096};
+    fr_skip_search s = search_of(&m);
+    fr_skip_eliminate(&s);
+    const fr_skip_search before = s;
+    s.judge = judge_nothing;
+    m.most = m.judged + 1;
+    fr_skip_flip(&s);
+    assert_true(s.ended);
+    assert_memory_equal(s.best, before.best, N);
+    assert_true(fabs(s.best_value.speed - before.best_value.speed) < 1e-12);
+}
+
 static void the_process_passes_through_what_it_saw(void **state) {
     (void)state;
     fr_gauss g;
@@ -144,6 +165,7 @@ int main(void) {
         cmocka_unit_test(elimination_and_flips_find_the_fastest_set),
         cmocka_unit_test(bayesian_optimisation_finds_it_in_few_judgements),
         cmocka_unit_test(a_search_ends_when_told),
+        cmocka_unit_test(what_is_left_unjudged_changes_nothing),
         cmocka_unit_test(the_process_passes_through_what_it_saw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
     tests/endurance/endurance.py [--minutes 15] [--only KIND,KIND] [--seed N]
     tests/endurance/endurance.py --again KIND:SEED          one trial again, as it was
 
+SIGUSR1 stops it after the trial at hand until SIGUSR2 (for a benchmark between), SIGTERM ends it with the counts.
+
 Every trial is drawn from its kind and seed alone. A promise that does not hold is printed with both, and the
 files of that trial stay. At the end: trials by kind, skipped ones with the reason, failures. Exit code 0: none failed.
 """
@@ -13,6 +15,7 @@ import importlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -96,7 +99,30 @@ def main():
     return many(args, kinds, models)
 
 
+class Wishes:
+    """What signals ask for between two trials: a pause, or the end."""
+
+    def __init__(self):
+        self.pause = self.end = False
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, self.hear)
+
+    def hear(self, number, frame):
+        if number in (signal.SIGUSR1, signal.SIGUSR2):
+            self.pause = number == signal.SIGUSR1
+        else:
+            self.end = True
+
+    def wait(self):
+        """Waits while a pause is wished for; the seconds of it."""
+        begun = time.monotonic()
+        while self.pause and not self.end:
+            time.sleep(0.2)
+        return time.monotonic() - begun
+
+
 def many(args, kinds, models):
+    wishes = Wishes()
     order, tried, skipped, failures = random.Random(args.seed), collections.Counter(), {}, []
     end, seed = time.monotonic() + 60 * args.minutes, args.seed
     told = time.monotonic()
@@ -114,6 +140,9 @@ def many(args, kinds, models):
         except KeyboardInterrupt:
             break
         seed += 1
+        if wishes.end:
+            break
+        end += wishes.wait()
         if time.monotonic() - told > 30:
             told = time.monotonic()
             print("%d trials, %d failed, %.0f minutes left" % (sum(tried.values()), len(failures), (end - told) / 60), file=sys.stderr, flush=True)

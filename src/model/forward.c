@@ -22,8 +22,9 @@ typedef struct fr_output { // one matrix of a group that shares its input
     float *y;
 } fr_output;
 
-// Bytes of weights that a thread takes at least: some microseconds of reading.
-enum { PIECE_BYTES = 32 << 10 };
+// Bytes of weights that a thread takes at least: some microseconds of reading. Kernels take panels
+// in pairs, so threads do.
+enum { PIECE_BYTES = 32 << 10, PAIR = 2 };
 
 // Panels [p0, p1) of all outputs laid end to end.
 static void multiply(const fr_forward *f, const fr_output *out, int n_out, const fr_act *act,
@@ -68,11 +69,11 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         panels += out[i].w->n_panels;
         if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
     }
-    fr_pool_deal(f->m->pool, t, panels);
+    fr_pool_deal(f->m->pool, t, (panels + PAIR - 1) / PAIR);
     barrier(f);
-    const int least = 1 + (int)((PIECE_BYTES - 1) / panel_bytes);
+    const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
     while (fr_pool_take(f->m->pool, t, least, &p0, &p1))
-        multiply(f, out, n_out, act, p0, p1, t);
+        multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
     barrier(f);
 }
 

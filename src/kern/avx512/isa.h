@@ -43,6 +43,28 @@ FR_INLINE __m512i fr_dword(const void *p) {
     return _mm512_set1_epi32(x);
 }
 
+// sum += w * x, in each lane four products of u8 codes and s8 activations. As assembly: gcc copies
+// the sums of an array around the intrinsic.
+FR_INLINE void fr_add_products(__m512i *sum, __m512i w, __m512i x) {
+#ifdef FR_EMULATE
+    *sum = _mm512_dpbusd_epi32(*sum, w, x);
+#else
+    __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(w), "v"(x));
+#endif
+}
+
+// Stores 16 floats, 64-byte aligned. `late`: nobody reads them soon; then as two halves, since Zen
+// 4 stops products for a store of 64 bytes. (A load of 64 bytes right behind two halves waits for
+// both to reach the cache.)
+FR_INLINE void fr_store(float *p, __m512 v, const int late) {
+    if (late) {
+        _mm256_store_ps(p, _mm512_castps512_ps256(v));
+        _mm256_store_ps(p + 8, _mm512_extractf32x8_ps(v, 1));
+    } else {
+        _mm512_store_ps(p, v);
+    }
+}
+
 // The first `n` of 16 lanes; all of them from 16 on.
 FR_INLINE __mmask16 fr_lanes(int n) {
     return (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1u);

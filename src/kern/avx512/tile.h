@@ -25,9 +25,61 @@ FR_INLINE void fr_stream_ahead(const uint8_t *p, const int bytes) {
         _mm_prefetch((const char *)(from + (uintptr_t)i), _MM_HINT_T1);
 }
 
+// ------------------------------------------------------------------ tiles of panels x rows
+enum {
+    FR_MOST_PANELS = 2,
+    FR_MOST_ROWS = 6,
+    FR_MOST_CELLS = 12, // panels * rows: 12 integer sums and 12 results leave 8 registers
+};
+
+// Panels that tiles of n rows take at once, of `left`. With so few rows that memory decides, one
+// stream is read faster than two.
+FR_INLINE int fr_panels_at_once(int n, int left) {
+    return n > 3 && left > 1 ? 2 : 1;
+}
+
+// n rows as tiles: `wide` of size + 1 rows, the others of `size`.
+typedef struct fr_rows_cut {
+    int tiles, size, wide;
+} fr_rows_cut;
+
+FR_INLINE fr_rows_cut fr_cut_rows(int n) {
+    const int tiles = (n + FR_MOST_ROWS - 1) / FR_MOST_ROWS;
+    return (fr_rows_cut){tiles, n / tiles, n % tiles};
+}
+
+// Where the memory begins that is asked for while a group of panels of `bytes` is multiplied. A
+// single panel is a stream of its own. Of several, read side by side, the whole group is there
+// before it begins, in the order of memory, which the machine's own prefetcher understands.
+FR_INLINE size_t fr_ahead_of(int panels, size_t bytes) {
+    return panels == 1 ? FR_AHEAD : bytes;
+}
+
+// Lines to ask for in each of `steps` steps, so that all of `bytes` are.
+FR_INLINE int fr_lines_a_step(size_t bytes, int steps) {
+    return (int)((bytes / 64 + (size_t)steps - 1) / (size_t)steps);
+}
+
+// ------------------------------------------------------------------ results
 // Lanes of panel p that are outputs of w.
 FR_INLINE __mmask16 fr_panel_lanes(const fr_matrix *w, int p) {
     return fr_lanes(w->m - p * FR_PANEL);
+}
+
+// The results of n rows and panel p, from[n][16], to their places in y.
+FR_INLINE void fr_panel_out(float *y, int ldy, const fr_matrix *w, int p, const float *from,
+                            int n) {
+    const __mmask16 lanes = fr_panel_lanes(w, p);
+    y += (size_t)p * FR_PANEL;
+    if (lanes == 0xffff) {
+        for (int i = 0; i < n; i++, y += ldy) {
+            _mm256_storeu_ps(y, _mm256_load_ps(from + 16 * i));
+            _mm256_storeu_ps(y + 8, _mm256_load_ps(from + 16 * i + 8));
+        }
+        return;
+    }
+    for (int i = 0; i < n; i++, y += ldy)
+        _mm512_mask_storeu_ps(y, lanes, _mm512_load_ps(from + 16 * i));
 }
 
 #endif

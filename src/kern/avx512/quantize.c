@@ -1,38 +1,75 @@
-// quantize.c — activations to int8, AVX-512. Bound by loads; the sums come from vpdpbusd with ones.
+// quantize.c — activations to int8, AVX-512.
+//
+// Sixteen groups at a time, in the order of their places in the activations, so that scales and
+// sums are vectors: largest values and sums of codes meet across lanes in one tree for all sixteen,
+// and one division serves them.
 #include "kern/avx512/avx512.h"
 #include "kern/avx512/isa.h"
+#include <math.h>
 
-// Largest of |x| as bits: the order of the numbers, NaN above all. count: a multiple of 16.
-FR_INLINE uint32_t largest_of(const float *x, const int count) {
-    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-    __m512i m = _mm512_setzero_si512();
-    for (int i = 0; i < count; i += 16)
-        m = _mm512_max_epu32(m, _mm512_and_si512(_mm512_loadu_si512(x + i), magnitude));
-    const __m256i h = _mm256_max_epu32(_mm512_castsi512_si256(m), _mm512_extracti64x4_epi64(m, 1));
-    __m128i q = _mm_max_epu32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
-    q = _mm_max_epu32(q, _mm_shuffle_epi32(q, 0x4e));
-    q = _mm_max_epu32(q, _mm_shuffle_epi32(q, 0xb1));
-    return (uint32_t)_mm_cvtsi128_si32(q);
+enum { GROUPS = 16 };
+
+FR_INLINE __m512i join(const bool largest, __m512i a, __m512i b) {
+    return largest ? _mm512_max_epu32(a, b) : _mm512_add_epi32(a, b);
 }
 
-// One group of `count` values: codes to q, the scale is returned.
-FR_INLINE float quantize_group(int8_t *q, const float *x, const int count) {
-    const uint32_t largest = largest_of(x, count);
-    float amax;
-    memcpy(&amax, &largest, sizeof amax);
-    if (largest >= 0x7f800000u || amax < 1e-30f) {
-        const uint32_t nan = 0x7fc00000u;
-        memset(q, 0, (size_t)count);
-        if (largest < 0x7f800000u) return 0.0f;
-        memcpy(&amax, &nan, sizeof amax);
-        return amax;
+// Lane i: the largest (unsigned) or the sum of the 16 lanes of v[i].
+FR_INLINE __m512i join_lanes16(const bool largest, const __m512i *v) {
+    __m512i two[8], four[4], half[2];
+    FR_UNROLL
+    for (int i = 0; i < 8; i++)
+        two[i] = join(largest, _mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
+                      _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+    FR_UNROLL
+    for (int i = 0; i < 4; i++)
+        four[i] = join(largest, _mm512_unpacklo_epi64(two[2 * i], two[2 * i + 1]),
+                       _mm512_unpackhi_epi64(two[2 * i], two[2 * i + 1]));
+    FR_UNROLL
+    for (int i = 0; i < 2; i++)
+        half[i] = join(largest, _mm512_shuffle_i32x4(four[2 * i], four[2 * i + 1], 0x88),
+                       _mm512_shuffle_i32x4(four[2 * i], four[2 * i + 1], 0xdd));
+    return join(largest, _mm512_shuffle_i32x4(half[0], half[1], 0x88),
+                _mm512_shuffle_i32x4(half[0], half[1], 0xdd));
+}
+
+// `groups` groups of `count` values (32 or 128) from x[i] on: their codes, one group after the
+// other, to q, their scales to d; returns the sum of each group's codes.
+FR_INLINE __m512i quantize_groups(const int count, int8_t *q, float *d, const float *const *x,
+                                  int groups) {
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    __m512i v[GROUPS];
+    _Alignas(64) float inverse[GROUPS];
+    for (int g = 0; g < GROUPS; g++) {
+        v[g] = _mm512_setzero_si512();
+        if (g >= groups) continue;
+        FR_UNROLL
+        for (int i = 0; i < count; i += 16) {
+            const __m512i bits = _mm512_loadu_si512((const void *)(x[g] + i));
+            v[g] = _mm512_max_epu32(v[g], _mm512_and_si512(bits, magnitude));
+        }
     }
-    const __m512 inv = _mm512_set1_ps(127.0f / amax);
-    for (int i = 0; i < count; i += 16) {
-        const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + i), inv));
-        _mm_storeu_si128((__m128i *)(void *)(q + i), _mm512_cvtepi32_epi8(code));
+    // |x| as bits has the order of the numbers, NaN above all. A group that is not finite, or next
+    // to nothing, is multiplied by 0: what is then no number becomes the code 0 too.
+    const __m512i largest = join_lanes16(true, v);
+    const __m512 amax = _mm512_castsi512_ps(largest), c127 = _mm512_set1_ps(127.0f);
+    const __mmask16 finite = _mm512_cmp_ps_mask(amax, _mm512_set1_ps(INFINITY), _CMP_LT_OQ);
+    const __mmask16 some = _mm512_cmp_ps_mask(amax, _mm512_set1_ps(1e-30f), _CMP_NLT_UQ);
+    _mm512_store_ps(inverse, _mm512_maskz_mov_ps(finite & some, _mm512_div_ps(c127, amax)));
+    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+    const __m512 scale = _mm512_maskz_mov_ps(some, _mm512_div_ps(amax, c127));
+    _mm512_mask_storeu_ps(d, fr_lanes(groups), _mm512_mask_mov_ps(nan, finite, scale));
+    for (int g = 0; g < groups; g++, q += count) {
+        const __m512 inv = _mm512_set1_ps(inverse[g]);
+        v[g] = _mm512_setzero_si512();
+        FR_UNROLL
+        for (int i = 0; i < count; i += 16) {
+            const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x[g] + i), inv));
+            const __m128i bytes = _mm512_cvtepi32_epi8(code);
+            _mm_storeu_si128((__m128i *)(void *)(q + i), bytes);
+            v[g] = _mm512_add_epi32(v[g], _mm512_cvtepi8_epi32(bytes));
+        }
     }
-    return amax / 127.0f;
+    return count == 32 ? join_lanes16(false, v) : v[0];
 }
 
 // Sums of 16 codes, in every dword of their 128-bit lane; q: 64 codes.
@@ -56,32 +93,57 @@ FR_INLINE void sums_of_256(int16_t *s16, int16_t *s32, const int8_t *q) {
     _mm_storeu_si128((__m128i *)(void *)s32, _mm256_cvtepi32_epi16(twos));
 }
 
-FR_INLINE int sum_of_32(const int8_t *q) {
-    const __m256i ones = _mm256_set1_epi8(1);
-    const __m256i twos =
-        _mm256_maddubs_epi16(ones, _mm256_loadu_si256((const __m256i *)(const void *)q));
-    const __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi16(1));
-    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
-    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-    return _mm_cvtsi128_si32(s);
+// Where the groups of the activations lie in x, in the order of their places: block, row, group.
+typedef struct walk {
+    const float *x;
+    int ldx, n, block, count; // values of a block and of a group
+    int b, r, in_block;       // the next
+} walk;
+
+FR_INLINE const float *next_group(walk *w) {
+    const float *at =
+        w->x + (size_t)w->r * (size_t)w->ldx + (size_t)w->b * (size_t)w->block + w->in_block;
+    w->in_block += w->count;
+    if (w->in_block < w->block) return at;
+    w->in_block = 0;
+    if (++w->r < w->n) return at;
+    w->r = 0;
+    w->b++;
+    return at;
+}
+
+FR_INLINE int take_groups(walk *w, const float **x, size_t left) {
+    const int groups = left < GROUPS ? (int)left : GROUPS;
+    for (int g = 0; g < groups; g++)
+        x[g] = next_group(w);
+    return groups;
+}
+
+static void quantize_32(const fr_act *a, walk w, size_t cell, size_t end) {
+    const float *x[GROUPS];
+    for (int groups; cell < end; cell += (size_t)groups) {
+        groups = take_groups(&w, x, end - cell);
+        const __m512i sum = quantize_groups(32, a->q + 32 * cell, a->d + cell, x, groups);
+        const __mmask16 lanes = fr_lanes(groups);
+        const __m512 d = _mm512_maskz_loadu_ps(lanes, a->d + cell);
+        _mm512_mask_storeu_ps((float *)(void *)(a->s + cell), lanes, _mm512_castsi512_ps(sum));
+        _mm512_mask_storeu_ps(a->ds + cell, lanes, _mm512_mul_ps(d, _mm512_cvtepi32_ps(sum)));
+    }
+}
+
+static void quantize_256(const fr_act *a, walk w, size_t cell, size_t end) {
+    const float *x[GROUPS];
+    for (int groups; cell < end; cell += (size_t)groups / 2) {
+        groups = take_groups(&w, x, 2 * (end - cell));
+        quantize_groups(FR_GROUP_K, a->q + 256 * cell, a->d + 2 * cell, x, groups);
+        for (size_t i = cell; i < cell + (size_t)groups / 2; i++)
+            sums_of_256(a->s16 + 16 * i, a->s32 + 8 * i, a->q + 256 * i);
+    }
 }
 
 void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1) {
-    const size_t block = a->kind == FR_ACT_Q32 ? 32 : 256;
-    for (int b = b0; b < b1; b++)
-        for (int r = 0; r < a->n; r++) {
-            const size_t cell = (size_t)b * (size_t)a->n + (size_t)r;
-            const float *in = x + (size_t)r * (size_t)ldx + (size_t)b * block;
-            int8_t *q = a->q + cell * block;
-            if (a->kind == FR_ACT_Q32) {
-                a->d[cell] = quantize_group(q, in, 32);
-                a->s[cell] = sum_of_32(q);
-                a->ds[cell] = a->d[cell] * (float)a->s[cell];
-                continue;
-            }
-            a->d[2 * cell] = quantize_group(q, in, FR_GROUP_K);
-            a->d[2 * cell + 1] = quantize_group(q + FR_GROUP_K, in + FR_GROUP_K, FR_GROUP_K);
-            sums_of_256(a->s16 + 16 * cell, a->s32 + 8 * cell, q);
-        }
+    const bool small = a->kind == FR_ACT_Q32;
+    const walk w = {x, ldx, a->n, small ? 32 : 256, small ? 32 : FR_GROUP_K, b0, 0, 0};
+    const size_t from = (size_t)b0 * (size_t)a->n, to = (size_t)b1 * (size_t)a->n;
+    (small ? quantize_32 : quantize_256)(a, w, from, to);
 }

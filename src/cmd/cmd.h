@@ -33,8 +33,8 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
-    bool low_memory, json, quiet, raw, no_adapt, ignore_eos, help_drafters, special, as_messages,
-        all;
+    bool low_memory, json, quiet, raw, no_adapt, phases, ignore_eos, help_drafters, special,
+        as_messages, all;
 } fr_cmd_args;
 
 typedef struct fr_cmd {

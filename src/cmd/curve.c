@@ -28,13 +28,15 @@ static int32_t some_id(const measuring *m, int i) {
     return (int32_t)(((uint32_t)i * 2654435761u >> 8) % (uint32_t)m->engine->model.config.n_vocab);
 }
 
-// Seconds of one pass of n rows in a chain behind the context, logits on all of them.
-static double time_pass(measuring *m, int n, int context) {
+// Seconds of one pass of n rows in a chain behind the context, logits on all of them; those of its
+// phases are added to `phases`, unless that is NULL.
+static double time_pass(measuring *m, int n, int context, double *phases) {
     fr_row rows[FR_CURVE_ROWS];
     fr_kv *kv = &m->passes.kv;
     kv->n_committed = context; // the slots up to the longest context hold keys
     for (int i = 0; i < n; i++)
         rows[i] = fr_row_token(some_id(m, i), i ? i - 1 : FR_PARENT_COMMITTED, FR_WANT_LOGITS);
+    fr_forward_time_phases(m->passes.forward, phases);
     const double start = fr_seconds();
     fr_forward_run(m->passes.forward, &(fr_pass){.rows = rows, .n_rows = n, .kv = &kv, .n_seq = 1});
     const double seconds = fr_seconds() - start;
@@ -57,7 +59,7 @@ static fr_status fill_context(measuring *m, fr_error *err) {
     const fr_status st = fr_passes_read(&m->passes, ids, n, 0, nothing, NULL, err);
     if (st) return st;
     fr_kv_repeat(&m->passes.kv, m->most_context);
-    time_pass(m, m->most_rows, m->most_context);
+    time_pass(m, m->most_rows, m->most_context, NULL);
     return FR_OK;
 }
 
@@ -75,7 +77,8 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
         fr_cell *cell = &c->cells[i];
         fr_sample *s = &cell->sample[cell->n];
         s->before = c->probed[c->n_passes++] = before;
-        s->seconds = last = time_pass(m, cell->rows, cell->context);
+        s->seconds = last =
+            time_pass(m, cell->rows, cell->context, c->phases ? c->phases[i] : NULL);
         cell->n++;
         i = fr_cells_next(c->cells, n_cells, fr_seconds() - start > enough_seconds);
         const double next = i >= 0 && c->cells[i].n ? c->cells[i].sample[0].seconds : 0;
@@ -132,12 +135,13 @@ static fr_status read_options(measuring *m, fr_error *err) {
     return m->args->plot ? fr_save_check(m->args->plot, err) : FR_OK;
 }
 
-static fr_status open_cells(fr_curve *c, fr_error *err) {
+static fr_status open_cells(fr_curve *c, bool phases, fr_error *err) {
     const size_t n = (size_t)c->n_rows * (size_t)c->n_contexts;
     c->cells = calloc(n, sizeof *c->cells);
     c->summaries = calloc(n, sizeof *c->summaries);
     c->probed = calloc(n * FR_SAMPLES_MOST, sizeof *c->probed);
-    if (!c->cells || !c->summaries || !c->probed)
+    if (phases) c->phases = calloc(n, sizeof *c->phases);
+    if (!c->cells || !c->summaries || !c->probed || (phases && !c->phases))
         return fr_fail(err, FR_ENOMEM, "curve: no memory for %zu points", n);
     for (int k = 0; k < c->n_contexts; k++)
         for (int i = 0; i < c->n_rows; i++)
@@ -192,7 +196,7 @@ static const uint8_t *weights_of(const fr_model *m, size_t *bytes) {
 
 static fr_status open_all(measuring *m, fr_error *err) {
     fr_status st = read_options(m, err);
-    if (!st) st = open_cells(&m->curve, err);
+    if (!st) st = open_cells(&m->curve, m->args->phases, err);
     if (!st) st = fr_cmd_engine_open(&m->engine, m->args, err);
     if (!st) st = open_context(m, err);
     if (st) return st;
@@ -207,6 +211,7 @@ static void close_all(measuring *m) {
     free(m->curve.cells);
     free(m->curve.summaries);
     free(m->curve.probed);
+    free(m->curve.phases);
     fr_passes_close(&m->passes);
     fr_engine_close(m->engine);
     free(m);
@@ -243,6 +248,7 @@ static int run_curve(const fr_cmd_args *args, const fr_parsed *parsed) {
 static const fr_option options[] = {
     {"rows",    0, FR_OPT_STRING, AT(rows),     "N,N...", "1,2,4,8,16,32,64", NULL, "rows of a pass, 1 to 64 each", 0, 0, NULL},
     {"context", 0, FR_OPT_STRING, AT(contexts), "N,N...", "512", NULL, "tokens that every row sees; up to 6 numbers make a table of rows and contexts", 0, 0, NULL},
+    {"phases",  0, FR_OPT_FLAG,   AT(phases),   NULL, NULL, NULL, "show where the time of a pass goes: norms, quantising, products, attention, waiting", 0, 0, NULL},
     {"plot",    0, FR_OPT_FILE,   AT(plot),     "FILE.svg", NULL, NULL, "draw the curves and the limit into this file", 0, 0, NULL},
     FR_CMD_FORCE,
     {.name = NULL}};

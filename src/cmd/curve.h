@@ -5,6 +5,7 @@
 #include "cmd/cpu_use.h"
 #include "cmd/plot.h"
 #include "cmd/samples.h"
+#include "model/phase.h"
 
 enum { FR_CURVE_ROWS = 64, FR_CURVE_CONTEXTS = FR_PLOT_COLORS };
 
@@ -12,12 +13,14 @@ typedef struct fr_curve {
     fr_engine_info info;
     int32_t rows[FR_CURVE_ROWS], contexts[FR_CURVE_CONTEXTS];
     int n_rows, n_contexts;
-    fr_cell *cells;         // [n_contexts][n_rows]
-    fr_summary *summaries;  // the same
-    fr_rates *probed;       // one for every pass
-    int n_passes;           // of all cells
-    fr_rates typical, best; // median and most of each rate probed
-    fr_cpu_others others;   // meanwhile
+    fr_cell *cells;              // [n_contexts][n_rows]
+    fr_summary *summaries;       // the same
+    fr_rates *probed;            // one for every pass
+    int n_passes;                // of all cells
+    double (*phases)[FR_PHASES]; // of each cell: seconds in each phase, all its passes together;
+                                 // NULL: not asked for
+    fr_rates typical, best;      // median and most of each rate probed
+    fr_cpu_others others;        // meanwhile
 } fr_curve;
 
 static inline fr_summary *fr_curve_at(const fr_curve *c, int context, int row) {

@@ -33,12 +33,34 @@ static json_t *rows_json(const fr_curve *c) {
     return all;
 }
 
+// Mean ms of a phase over the passes of a cell.
+static double phase_ms(const fr_curve *c, int cell, int phase) {
+    return 1e3 * c->phases[cell][phase] / c->cells[cell].n;
+}
+
+static json_t *phases_json(const fr_curve *c, int context) {
+    json_t *all = json_object();
+    for (int p = 0; p < FR_PHASES; p++) {
+        json_t *by_row = json_array();
+        for (int i = 0; i < c->n_rows; i++)
+            json_array_append_new(by_row, fr_cmd_real(phase_ms(c, context * c->n_rows + i, p)));
+        json_object_set_new(all, fr_phase_name((fr_phase)p), by_row);
+    }
+    return all;
+}
+
+static json_t *context_json(const fr_curve *c, int k) {
+    json_t *one =
+        json_pack("{s:i, s:o, s:o, s:o}", "context", c->contexts[k], "ms", list(c, k, least_ms),
+                  "ms_median", list(c, k, median_ms), "ratio", list(c, k, ratio));
+    if (one && c->phases) json_object_set_new(one, "phases_ms", phases_json(c, k));
+    return one;
+}
+
 static json_t *contexts_json(const fr_curve *c) {
     json_t *all = json_array();
     for (int k = 0; k < c->n_contexts; k++)
-        json_array_append_new(all, json_pack("{s:i, s:o, s:o, s:o}", "context", c->contexts[k],
-                                             "ms", list(c, k, least_ms), "ms_median",
-                                             list(c, k, median_ms), "ratio", list(c, k, ratio)));
+        json_array_append_new(all, context_json(c, k));
     return all;
 }
 
@@ -60,13 +82,15 @@ static json_t *machine_json(const fr_curve *c) {
 }
 
 json_t *fr_curve_json(const fr_curve *c) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "rows",
-                     rows_json(c), "ms", list(c, 0, least_ms), "ms_median", list(c, 0, median_ms),
-                     "ratio", list(c, 0, ratio), "context", c->contexts[0], "weights_bytes",
-                     (json_int_t)c->info.weights_bytes, "macs_per_row",
-                     (json_int_t)c->info.macs_per_row, "machine", machine_json(c),
-                     "fraction_of_limit", list(c, 0, fraction), "passes", passes_json(c, false),
-                     "passes_counted", passes_json(c, true), "contexts", contexts_json(c));
+    json_t *all = json_pack(
+        "{s:o, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "rows", rows_json(c), "ms",
+        list(c, 0, least_ms), "ms_median", list(c, 0, median_ms), "ratio", list(c, 0, ratio),
+        "context", c->contexts[0], "weights_bytes", (json_int_t)c->info.weights_bytes,
+        "macs_per_row", (json_int_t)c->info.macs_per_row, "machine", machine_json(c),
+        "fraction_of_limit", list(c, 0, fraction), "passes", passes_json(c, false),
+        "passes_counted", passes_json(c, true), "contexts", contexts_json(c));
+    if (all && c->phases) json_object_set_new(all, "phases_ms", phases_json(c, 0));
+    return all;
 }
 
 // ---------------------------------------------------------------- tables
@@ -109,6 +133,19 @@ static void print_contexts(const fr_curve *c) {
     }
 }
 
+static void print_phases(const fr_curve *c, int context) {
+    printf("\nms of the first thread by phase, context %d (means)\n%-10s", c->contexts[context],
+           "rows");
+    for (int i = 0; i < c->n_rows; i++)
+        printf(" %9d", c->rows[i]);
+    for (int p = 0; p < FR_PHASES; p++) {
+        printf("\n%-10s", fr_phase_name((fr_phase)p));
+        for (int i = 0; i < c->n_rows; i++)
+            printf(" %9.3f", phase_ms(c, context * c->n_rows + i, p));
+    }
+    putchar('\n');
+}
+
 void fr_curve_print(const fr_curve *c) {
     fr_cmd_print_clean(stdout, c->info.name, strlen(c->info.name));
     printf(", %s, %d thread%s, context %d\nThe machine reads %.1f GB/s and multiplies %.0f GMAC/s "
@@ -118,6 +155,8 @@ void fr_curve_print(const fr_curve *c) {
            c->best.products / 1e9);
     print_first(c);
     if (c->n_contexts > 1) print_contexts(c);
+    for (int k = 0; k < c->n_contexts && c->phases; k++)
+        print_phases(c, k);
 }
 
 void fr_curve_warn(const fr_curve *c) {

@@ -1,4 +1,5 @@
 #include "model/forward.h"
+#include "base/clock.h"
 #include "model/finite.h"
 #include "model/product.h"
 #include "model/workspace.h"
@@ -13,8 +14,26 @@
 
 // ---------------------------------------------------------------- shared phases
 
-static void barrier(const fr_forward *f) {
+const char *fr_phase_name(fr_phase phase) {
+    static const char *const names[FR_PHASES] = {"enter", "norm", "quantize",  "products",
+                                                 "head",  "rope", "attention", "activation",
+                                                 "add",   "wait"};
+    return names[phase];
+}
+
+// What the first thread did since the last mark belongs to `phase`.
+static void mark(fr_forward *f, int t, fr_phase phase) {
+    if (!f->phase_seconds || t) return;
+    const double now = fr_seconds();
+    f->phase_seconds[phase] += now - f->marked;
+    f->marked = now;
+}
+
+// The end of a phase, for all threads.
+static void barrier(fr_forward *f, int t, fr_phase phase) {
+    mark(f, t, phase);
     fr_pool_barrier(f->m->pool);
+    mark(f, t, FR_PHASE_WAIT);
 }
 
 typedef struct fr_output { // one matrix of a group that shares its input
@@ -70,11 +89,11 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
     }
     fr_pool_deal(f->m->pool, t, (panels + PAIR - 1) / PAIR);
-    barrier(f);
+    barrier(f, t, FR_PHASE_QUANTIZE);
     const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
     while (fr_pool_take(f->m->pool, t, least, &p0, &p1))
         multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
-    barrier(f);
+    barrier(f, t, out[0].w == &f->m->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
 }
 
 static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
@@ -84,7 +103,7 @@ static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
     for (int i = i0; i < i1; i++)
         f->m->kern->rmsnorm(f->xn + (size_t)i * c->d, f->x + (size_t)f->active[i] * c->d, weight,
                             c->d, c->eps);
-    barrier(f);
+    barrier(f, t, FR_PHASE_NORM);
 }
 
 // x += post-norm(y + bias), by rows: the next phase that is by rows needs no barrier.
@@ -99,6 +118,7 @@ static void add_rows(fr_forward *f, const float *bias, const float *post_norm, i
         if (post_norm) kern->rmsnorm(y, y, post_norm, c->d, c->eps);
         kern->add(f->x + (size_t)f->active[i] * c->d, y, c->d);
     }
+    mark(f, t, FR_PHASE_ADD);
 }
 
 // ---------------------------------------------------------------- attention
@@ -197,9 +217,9 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
     for (int h = h0; h < h1; h++)
         finish_head(f, l, layer, h / heads, h % heads);
-    barrier(f);
+    barrier(f, t, FR_PHASE_ROPE);
     attend_share(f, l, layer, t, nt);
-    barrier(f);
+    barrier(f, t, FR_PHASE_ATTENTION);
     project(f, f->att, c->n_head * c->head_dim, f->n_active, &(fr_output){&l->o, f->y}, 1, t, nt);
     add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
 }
@@ -220,6 +240,7 @@ static void feed_forward(fr_forward *f, int layer, int t, int nt) {
               *up = f->up + (size_t)i * c->d_ff + begin;
         (c->gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up, end - begin);
     }
+    mark(f, t, FR_PHASE_ACTIVATION);
     project(f, f->gate, c->d_ff, f->n_active, &(fr_output){&l->down, f->y}, 1, t, nt);
     add_rows(f, NULL, l->post_ffn_norm, t, nt);
 }
@@ -265,7 +286,7 @@ static void enter_linear(fr_forward *f, int layer, int map, int t, int nt) {
         n++;
     }
     if (!n) return;
-    barrier(f);
+    barrier(f, t, FR_PHASE_ENTER);
     project(f, f->xn, d, n, &(fr_output){&p->maps[map], f->y}, 1, t, nt);
     n = 0;
     for (int r = 0; r < p->n_rows && t == 0; r++) {
@@ -273,13 +294,13 @@ static void enter_linear(fr_forward *f, int layer, int map, int t, int nt) {
         if (row->kind == FR_ROW_LINEAR && row->join == layer && row->map == map)
             memcpy(f->x + (size_t)r * d, f->y + (size_t)n++ * d, sizeof(float) * d);
     }
-    barrier(f);
+    barrier(f, t, FR_PHASE_ENTER);
 }
 
 static void enter(fr_forward *f, int layer, int t, int nt) {
     const fr_pass *p = f->pass;
     int d = f->m->config.d, r0, r1;
-    barrier(f); // the residuals that maps read are complete
+    barrier(f, t, FR_PHASE_ENTER); // the residuals that maps read are complete
     fr_pool_share(p->n_rows, t, nt, &r0, &r1);
     for (int r = r0; r < r1; r++) {
         const fr_row *row = &p->rows[r];
@@ -290,7 +311,7 @@ static void enter(fr_forward *f, int layer, int t, int nt) {
     for (int map = 0; map < p->n_maps; map++)
         enter_linear(f, layer, map, t, nt);
     if (t == 0) choose_active(f, layer);
-    barrier(f);
+    barrier(f, t, FR_PHASE_ENTER);
 }
 
 static void tap(fr_forward *f, int depth, int t, int nt) {
@@ -313,7 +334,7 @@ static void deliver(fr_forward *f, int t, int nt) {
     const fr_model *m = f->m;
     const fr_pass *p = f->pass;
     size_t d = (size_t)m->config.d;
-    barrier(f);
+    barrier(f, t, FR_PHASE_ENTER);
     int r0, r1;
     fr_pool_share(p->n_rows, t, nt, &r0, &r1);
     for (int r = r0; r < r1; r++) {
@@ -323,8 +344,9 @@ static void deliver(fr_forward *f, int t, int nt) {
         if (f->logit_row[r] >= 0)
             memcpy(f->xn + f->logit_row[r] * d, f->final + r * d, sizeof(float) * d);
     }
+    mark(f, t, FR_PHASE_NORM);
     if (!f->n_logits) return;
-    barrier(f);
+    barrier(f, t, FR_PHASE_NORM);
     project(f, f->xn, m->config.d, f->n_logits, &(fr_output){&m->head, f->logits}, 1, t, nt);
 }
 
@@ -402,7 +424,12 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass) {
     for (int r = 0; r < pass->n_rows; r++)
         place_row(f, r);
     assert(f->n_logits <= f->limits.max_logits);
+    if (f->phase_seconds) f->marked = fr_seconds();
     fr_pool_run(f->m->pool, run_thread, f);
+}
+
+void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]) {
+    f->phase_seconds = seconds;
 }
 
 float *fr_forward_logits(fr_forward *f, int row) {

@@ -7,6 +7,7 @@
 #define FR_MODEL_FORWARD_H
 #include "model/kv.h"
 #include "model/model.h"
+#include "model/phase.h"
 #include "model/row.h"
 
 typedef struct fr_forward fr_forward;
@@ -42,6 +43,10 @@ size_t fr_forward_bytes(const fr_model *m, const fr_forward_limits *limits); // 
 // checked that ids are in the vocabulary, that parents come before children, and that the limits
 // hold (asserted).
 void fr_forward_run(fr_forward *f, const fr_pass *pass);
+
+// From now on every pass adds to seconds[phase] what its first thread spent in each phase; NULL: no
+// more. Reading the clock costs some microseconds a pass.
+void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]);
 
 // Results of the last pass, valid until the next. Row numbers are those of pass->rows.
 float *fr_forward_logits(fr_forward *f, int row); // [n_vocab]; the caller may change them

@@ -34,7 +34,9 @@ struct fr_forward {
     // the rows that the current layer computes, grouped by sequence
     int *active, *seq_begin; // seq_begin: [n_seq + 1] places in active
     int n_active;
-    fr_view *view[2]; // by place in active: of layers without and with a window
+    double *phase_seconds; // NULL: phases are not timed
+    double marked;         // when the phase that runs began
+    fr_view *view[2];      // by place in active: of layers without and with a window
 };
 
 enum { VIEW_FULL, VIEW_WINDOW };

@@ -97,6 +97,25 @@ static void the_document_has_what_was_promised(void **state) {
     json_decref(root);
 }
 
+static void phases_are_shown_when_asked_for(void **state) {
+    (void)state;
+    static const char *const worked[] = {"norm", "quantize", "products", "head", "attention"};
+    assert_int_equal(run_line(&s, curve("--rows 1,3 --context 20,9 --phases --json -q")), 0);
+    json_t *root = parse();
+    const json_t *all = json_object_get(root, "contexts");
+    for (size_t k = 0; k < 2; k++) {
+        const json_t *phases = json_object_get(json_array_get(all, k), "phases_ms");
+        for (size_t i = 0; i < sizeof worked / sizeof *worked; i++)
+            expect_positive(phases, worked[i], 2);
+        if (k == 0) assert_true(json_equal(phases, json_object_get(root, "phases_ms")));
+    }
+    json_decref(root);
+    assert_int_equal(run_line(&s, curve("--rows 1,2 --context 16 --phases")), 0);
+    assert_non_null(strstr(s.out, "\nattention "));
+    assert_int_equal(run_line(&s, curve("--rows 1,2 --context 16 --json -q")), 0);
+    assert_null(strstr(s.out, "phases"));
+}
+
 static void tables_have_a_line_for_every_row_count(void **state) {
     (void)state;
     assert_int_equal(run_line(&s, curve("--rows 1,2 --context 16")), 0);
@@ -176,6 +195,7 @@ static void a_real_model_is_measured(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_document_has_what_was_promised),
+        cmocka_unit_test(phases_are_shown_when_asked_for),
         cmocka_unit_test(tables_have_a_line_for_every_row_count),
         cmocka_unit_test(the_picture_is_a_whole_file),
         cmocka_unit_test(what_cannot_be_measured_or_drawn_is_told_first),

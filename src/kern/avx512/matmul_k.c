@@ -27,8 +27,8 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    const uint8_t *ahead; // what to ask memory for meanwhile: so many lines in each quarter
-    int lines;
+    const uint8_t *ahead; // several panels: what to ask memory for meanwhile,
+    int lines;            // so many lines in each quarter. One panel: whether to, FR_AHEAD further
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, const k_rows *r);
@@ -119,7 +119,9 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
         for (int c = 0; c < cells; c++)
             is[c] = _mm512_setzero_si512();
         for (int pair = 0; pair < two; pair++) { // 64 k
-            for (int i = 0; i < r->lines; i++, ahead += 64)
+            if (panels == 1 && r->lines)
+                fr_stream_ahead(panel->block + step * (at.bytes / 4), at.bytes / 4);
+            for (int i = 0; i < r->lines && panels > 1; i++, ahead += 64)
                 _mm_prefetch((const char *)ahead, _MM_HINT_T1);
             FR_UNROLL
             for (int j = 0; j < 64 / sub; j += span) {
@@ -206,8 +208,8 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     _Alignas(64) int32_t start[FR_CHUNK * 16];
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
-    k_rows r = {.ahead = from + fr_ahead_of(panels, group),
-                .lines = r0 ? 0 : fr_lines_a_step(group, 4 * cut.tiles * n_blocks)};
+    const int lines = r0 ? 0 : fr_lines_a_step(group, 4 * cut.tiles * n_blocks);
+    k_rows r = {.ahead = from + group};
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;
         for (int p = 0; p < panels; p++) {
@@ -224,12 +226,14 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
         r.start = start;
         r.y = y;
         r.begun = (__mmask16)(b ? 0xffff : 0);
+        r.lines = lines;
         for (int t = 0; t < cut.tiles; t++) {
             const int width = cut.size + (t < cut.wide);
             tiles[width - 1](panel, &r);
             r.q += 256 * width, r.d += 2 * width, r.sums += n_sums * width;
             r.start += n_sums * width, r.y += 16 * width;
             r.ahead += 256 * r.lines;
+            if (panels == 1) r.lines = 0; // the first tile asks for all
         }
     }
 }

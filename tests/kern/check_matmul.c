@@ -161,14 +161,17 @@ static void other_panels_untouched(check *c, const fixture *f) {
                f->k, p0, p1);
 }
 
+// Row counts: some, or every one up to 66 and those of passes of many users and of training texts.
 static void one_shape(check *c, fr_type type, int m, int k, int mode, bool every_count) {
     static const int some[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 31, 33, 64, 65, 130};
-    const int counts = sizeof some / sizeof *some, rows = 130;
+    static const int large[] = {96, 128, 130, 256};
+    enum { SOME = sizeof some / sizeof *some, LARGE = sizeof large / sizeof *large, EVERY = 66 };
+    const int rows = every_count ? 256 : 130;
     fixture f = make_fixture(c, type, m, k, rows, mode);
     if (c->kern == c->ref) definition_is_near_the_product(c, &f);
     other_panels_untouched(c, &f);
-    for (int i = 0; i < (every_count ? 66 : counts); i++) {
-        const int n = !every_count ? some[i] : i < 65 ? i + 1 : 130;
+    for (int i = 0; i < (every_count ? EVERY + LARGE : SOME); i++) {
+        const int n = !every_count ? some[i] : i < EVERY ? i + 1 : large[i - EVERY];
         rows_equal(c, &f, check_below(c, rows - n + 1), n, check_below(c, 3));
     }
     check_release();

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ROWS = 10, MOST_ROWS = 32, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
+enum { N_ROWS = 12, MOST_ROWS = 64, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
 enum { FILL = 16 }; // rows of a pass that fills a context
 // A median of three is one bad moment away from a wrong one: some more pairs than rounds.
 enum { MORE_PAIRS = 2, PAIRS_MAX = ROUNDS_MAX + MORE_PAIRS };
-static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 9, 12, 16, MOST_ROWS};
+static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, MOST_ROWS};
 static const int KEY_ROWS[2] = {1, 8}; // what context adds is taken at these
 
 typedef struct bench { // everything that a measurement holds

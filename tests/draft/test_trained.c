@@ -225,6 +225,39 @@ static void planned_trees_share_a_pass(void **state) {
     }
 }
 
+// Weights may be no numbers, as a damaged file has them: then nothing is likely.
+static void a_broken_pack_gives_them_too(void **state) {
+    (void)state;
+    static const fr_tiny_pack more[] = {{.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .gate = true},
+                                        {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
+                                        {.kind = FR_PACK_EARLY_EXIT}};
+    static const char *const iterative[] = {"iterative=1", "depth=6", NULL};
+    for (int i = 0; i < N_PACKS + 3; i++) {
+        fr_tiny_pack pack = i < N_PACKS ? PACKS[i] : more[i - N_PACKS];
+        pair p;
+        int32_t prompt[PROMPT];
+        char spec[40];
+        pack.broken = true;
+        open_pair(&p, &pack, 1);
+        fr_test_ids(prompt, PROMPT, 256, 31);
+        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(pack.kind), p.path);
+        for (int law = 0; law < N_LAWS; law++) {
+            const output plain =
+                decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+            for (int way = 0; way < 3; way++) {
+                const bool states = pack.kind == FR_PACK_HIDDEN_STATE;
+                if (way == 2 && !states) continue;
+                fr_drafter *d = open_drafter(&p, spec, way > 0, way == 2 ? iterative : NULL);
+                const output got =
+                    decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+                assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
+                fr_drafter_close(d);
+            }
+        }
+        close_pair(&p);
+    }
+}
+
 static void under_other_rules_every_pack_drafts_as_well(void **state) {
     (void)state;
     for (int i = 0; i < N_PACKS; i++) {
@@ -529,6 +562,7 @@ int main(void) {
         cmocka_unit_test(laws_by_level_give_them_too),
         cmocka_unit_test(planned_trees_give_them_too_and_their_rows),
         cmocka_unit_test(planned_trees_share_a_pass),
+        cmocka_unit_test(a_broken_pack_gives_them_too),
         cmocka_unit_test(under_other_rules_every_pack_drafts_as_well),
         cmocka_unit_test(heads_say_what_their_formulas_say),
         cmocka_unit_test(the_first_guess_is_the_likeliest_of_the_first_head),

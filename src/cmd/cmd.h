@@ -85,6 +85,8 @@ int fr_cmd_print_json(json_t *value);
 json_t *fr_cmd_real(double x); // null where x is not finite
 // Brings out what was printed to stdout; false, also later, when it cannot be written.
 bool fr_cmd_flush(void);
+// The same with this text at its end, which a reader that is slow gets whole, interrupted or not.
+bool fr_cmd_write(const char *text, size_t bytes);
 // Ends all output: flushes stdout. The exit code is `code`, or 1 with a sentence if writing failed.
 int fr_cmd_end_output(int code);
 

@@ -27,7 +27,7 @@ from trial import Failed, Skipped, Trial
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # Modules of this folder with KINDS = {name: (weight, function(trial) -> None)}.
-MODULES = ["lines", "conversations", "measures", "kills", "mutations", "disk", "writers", "descriptors", "signals", "overwrites"]
+MODULES = ["lines", "conversations", "measures", "kills", "mutations", "disk", "writers", "descriptors", "signals", "chats", "overwrites"]
 
 
 def all_kinds():

@@ -58,8 +58,7 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
                                     .user = &c->printer};
         fr_cmd_clear_interrupt();
         st = fr_session_generate(c->session, &request, &result, err);
-        putchar('\n');
-        fr_cmd_flush();
+        fr_cmd_write("\n", 1);
     }
     if (!st) st = fr_talk_add(&c->talk, "assistant", result.text, result.text_bytes, err);
     if (st)
@@ -93,17 +92,18 @@ static fr_status converse(chat *c, fr_error *err) {
     for (;;) {
         const char *line = "";
         size_t n = 0;
+        if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted"); // by SIGTERM
         switch (fr_lines_read(c->lines, &line, &n, err)) {
         case FR_LINE_FAILED:
             return err->code;
         case FR_LINE_END:
-            if (isatty(STDIN_FILENO)) putchar('\n');
+            if (isatty(STDIN_FILENO)) fr_cmd_write("\n", 1);
             return FR_OK;
         case FR_LINE_INTERRUPTED: // the line is dropped, the program stays
             if (!isatty(STDIN_FILENO)) return fr_fail(err, FR_EINTR, "interrupted");
-            putchar('\n');
+            fr_cmd_write("\n", 1);
             fr_cmd_clear_interrupt();
-            continue;
+            continue; // ... but for SIGTERM
         case FR_LINE_TEXT:
             break;
         }

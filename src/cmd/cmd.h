@@ -85,6 +85,8 @@ int fr_cmd_print_json(json_t *value);
 json_t *fr_cmd_real(double x); // null where x is not finite
 // Brings out what was printed to stdout; false, also later, when it cannot be written.
 bool fr_cmd_flush(void);
+// The same with this text at its end, which a reader that is slow gets whole, interrupted or not.
+bool fr_cmd_write(const char *text, size_t bytes);
 // Ends all output: flushes stdout. The exit code is `code`, or 1 with a sentence if writing failed.
 int fr_cmd_end_output(int code);
 
@@ -102,7 +104,8 @@ void fr_cmd_open_standard(void);
 // Ctrl-C from now on sets the flag; a second one ends the program at once, and takes away what is
 // half written. Writes beyond a limit of file sizes fail with EFBIG, into a closed pipe with EPIPE.
 void fr_cmd_catch_interrupts(void);
-void fr_cmd_clear_interrupt(void); // forgets it; from now on no number of them ends the program
+// Forgets Ctrl-C, and from now on no number of them ends the program; a SIGTERM stays.
+void fr_cmd_clear_interrupt(void);
 bool fr_cmd_interrupted(void);
 extern const fr_watch fr_cmd_watch; // wants everything until then
 

@@ -111,11 +111,11 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     const fr_printer *p = user;
     if (p->silent) return !fr_cmd_interrupted();
     const bool drafted = p->colored && piece->depth > 0 && piece->bytes;
-    if (drafted) fputs(colors[(unsigned)piece->drafter % 5], stdout);
-    fwrite(piece->text, 1, piece->bytes, stdout);
-    if (drafted) fputs("\033[0m", stdout);
+    bool shown = !drafted || fr_cmd_write(colors[(unsigned)piece->drafter % 5], 5);
+    shown = shown && fr_cmd_write(piece->text, piece->bytes);
+    shown = shown && (!drafted || fr_cmd_write("\033[0m", 4));
     // What is handed out counts as said, so an interrupt is looked at when it is shown.
-    return fr_cmd_flush() && !fr_cmd_interrupted();
+    return shown && !fr_cmd_interrupted();
 }
 
 double fr_cmd_rate(double count, double seconds) {

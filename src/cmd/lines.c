@@ -1,11 +1,15 @@
 // lines.c — libedit where there is a terminal.
 #define _GNU_SOURCE
 #include "cmd/lines.h"
+#include "base/path.h"
+#include "base/save.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <histedit.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,18 +50,25 @@ static void find_history(fr_lines *l) {
     strcat(l->path, "/chat_history");
 }
 
+static History *new_history(void) {
+    HistEvent event;
+    History *h = history_init();
+    if (!h) return NULL;
+    history(h, &event, H_SETSIZE, HISTORY_LINES);
+    history(h, &event, H_SETUNIQUE, 1);
+    return h;
+}
+
 static bool open_editor(fr_lines *l) {
     HistEvent event;
     l->editor = el_init("forerun", stdin, stdout, stderr);
-    l->history = history_init();
+    l->history = new_history();
     if (!l->editor || !l->history) return false;
     el_set(l->editor, EL_CLIENTDATA, l);
     el_set(l->editor, EL_PROMPT, show_prompt);
     el_set(l->editor, EL_EDITOR, "emacs");
     el_set(l->editor, EL_SIGNAL, 0);
     el_set(l->editor, EL_HIST, history, l->history);
-    history(l->history, &event, H_SETSIZE, HISTORY_LINES);
-    history(l->history, &event, H_SETUNIQUE, 1);
     find_history(l);
     if (l->path[0]) history(l->history, &event, H_LOAD, l->path);
     el_source(l->editor, NULL); // the user's ~/.editrc
@@ -79,19 +90,52 @@ fr_status fr_lines_open(fr_lines **out, const char *prompt, fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "line editing: no memory");
 }
 
-// Written beside and renamed, so that a full disk costs no history.
-static void save_history(const fr_lines *l) {
-    char part[PATH_MAX + 8];
+// ---------------------------------------------------------------- the history file
+
+// Chats that share the file take turns; the system ends the lock with the process.
+static int take_turn(const fr_lines *l) {
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%.*s", (int)fr_path_folder(l->path), l->path);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) (void)flock(fd, LOCK_EX);
+    return fd;
+}
+
+// All of it, or errors where the disk is full. libedit looks at none of those of the last write.
+static bool write_lines(History *lines, int fd) {
     HistEvent event;
-    snprintf(part, sizeof part, "%s.part", l->path);
+    const int own = dup(fd);
+    FILE *f = own < 0 ? NULL : fdopen(own, "w");
+    if (!f && own >= 0) close(own);
+    if (!f) return false;
+    const bool wrote = history(lines, &event, H_SAVE_FP, f) >= 0 && !ferror(f);
+    return !fclose(f) && wrote;
+}
+
+// The file with one more line: those of other chats that came since stay in it. A history that
+// cannot be kept is no error, and a full disk or a kill costs nothing of it.
+static void keep_line(const fr_lines *l, const char *line) {
+    HistEvent event;
+    fr_saving saving;
+    fr_error unsaid;
     const mode_t before = umask(077);
-    if (history(l->history, &event, H_SAVE, part) < 0 || rename(part, l->path)) unlink(part);
+    const int turn = take_turn(l);
+    History *lines = new_history();
+    if (lines && !fr_save_begin(&saving, l->path, &unsaid)) {
+        history(lines, &event, H_LOAD, l->path);
+        history(lines, &event, H_ENTER, line);
+        if (write_lines(lines, saving.fd))
+            fr_save_finish(&saving, &unsaid);
+        else
+            fr_save_drop(&saving);
+    }
+    if (lines) history_end(lines);
+    if (turn >= 0) close(turn);
     umask(before);
 }
 
 void fr_lines_close(fr_lines *l) {
     if (!l) return;
-    if (l->history && l->path[0]) save_history(l);
     if (l->history) history_end(l->history);
     if (l->editor) el_end(l->editor);
     fr_buffer_free(&l->line);
@@ -103,11 +147,13 @@ static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
     int n = 0;
     errno = 0;
     const char *line = el_gets(l->editor, &n);
+    clearerr(stdout); // an interrupt may have cut a prompt short
     if (fr_cmd_interrupted()) return FR_LINE_INTERRUPTED;
     if (!line || n <= 0) return FR_LINE_END;
     *text = line;
     *bytes = (size_t)n - (line[n - 1] == '\n');
     if (*bytes) history(l->history, &event, H_ENTER, line);
+    if (*bytes && l->path[0]) keep_line(l, line);
     return FR_LINE_TEXT;
 }
 

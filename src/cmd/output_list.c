@@ -29,12 +29,13 @@ static fr_status add(fr_named_files *to, const char *option, const char *head, c
 }
 
 // ---------------------------------------------------------------- outputs
-// Whether a training makes a folder of data: where --data names files, and not again.
+// Whether a training makes a folder of data: where --data names files. With --resume it goes on
+// with that folder or reads it, which are the same locks.
 static bool makes_data(const fr_cmd_args *a) {
     char path[PATH_MAX];
     struct stat s;
     bool files = false;
-    for (const char *at = a->data; at && *at && !a->resume; at += *at == ',') {
+    for (const char *at = a->data; at && *at; at += *at == ',') {
         const size_t n = strcspn(at, ",");
         snprintf(path, sizeof path, "%.*s", (int)n, at);
         files |= !stat(path, &s) && !S_ISDIR(s.st_mode);

@@ -1,4 +1,5 @@
 // report.c — sentences, JSON and colours; what the commands ask the system.
+#include "base/save.h"
 #include "cmd/cmd.h"
 #include "kern/kern.h"
 #include <errno.h>
@@ -72,6 +73,13 @@ bool fr_cmd_flush(void) {
     if (!fflush(stdout) && !ferror(stdout)) return true;
     output_error = errno ? errno : EIO;
     return false;
+}
+
+// Not by the stream, which drops what it holds when a signal cuts its write short.
+bool fr_cmd_write(const char *text, size_t bytes) {
+    if (!fr_cmd_flush()) return false;
+    if (!fr_write_all(STDOUT_FILENO, text, bytes)) output_error = errno ? errno : EIO;
+    return !output_error;
 }
 
 int fr_cmd_end_output(int code) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 // A handler can reach nothing else.
-static volatile sig_atomic_t interrupted, second_ends;
+static volatile sig_atomic_t interrupted, ended, second_ends;
 
 // ---------------------------------------------------------------- the start
 
@@ -58,12 +58,19 @@ static void drop_parts(void) {
 }
 
 static void note(int number) {
-    (void)number;
-    if (interrupted && second_ends) {
+    if (interrupted && (second_ends || ended)) {
         drop_parts();
         _exit(FR_EXIT_INTERRUPTED);
     }
+    if (number == SIGTERM) ended = 1;
     interrupted = 1;
+    alarm(1);
+}
+
+// A signal may come just before a read that waits for input, and not end it. So another one follows
+// a second later.
+static void come_again(int number) {
+    (void)number;
 }
 
 // ---------------------------------------------------------------- the flag
@@ -75,6 +82,8 @@ void fr_cmd_catch_interrupts(void) {
     second_ends = 1;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = come_again;
+    sigaction(SIGALRM, &action, NULL);
     // A closed pipe and a file that may not grow are errors of a write, seen where they happen.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
@@ -86,12 +95,12 @@ void fr_cmd_clear_interrupt(void) {
 }
 
 bool fr_cmd_interrupted(void) {
-    return interrupted;
+    return interrupted || ended;
 }
 
 static bool wanted(void *user) {
     (void)user;
-    return !interrupted;
+    return !fr_cmd_interrupted();
 }
 
 const fr_watch fr_cmd_watch = {.go_on = wanted};

@@ -83,6 +83,17 @@ static fr_status open_target(fr_training *t, fr_error *err) {
                          fr_cmd_progress, NULL, err);
 }
 
+// States that say they are of this target, and are not of its form.
+static fr_status check_format(const fr_training *t, fr_error *err) {
+    const fr_config *c = &t->target.config;
+    const fr_shard_format *f = &t->data.format;
+    if (f->d == c->d && f->n_vocab == c->n_vocab) return FR_OK;
+    return fr_fail(err, FR_EDATA,
+                   "%s: expected states of %d values and %d tokens, as the model has, found %d and "
+                   "%d",
+                   t->folders[0], c->d, c->n_vocab, f->d, f->n_vocab);
+}
+
 // ---------------------------------------------------------------- vocabulary and learner
 // The pack that a training begins with, if there is one: of any drafter, for this target.
 static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
@@ -304,6 +315,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
         st =
             fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders, t->fingerprint,
                             t->batch_rows, args->limit_rows, fr_cmd_progress, &t->phase, err);
+    if (!st) st = check_format(t, err);
     if (!st) st = t->method->open ? open_learner(t, &init, err) : open_vocab(t, &init, err);
     fr_progress_clear(&t->phase);
     fr_pack_close(&init);

@@ -165,7 +165,7 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
     if (a->planned.kind) {
         fr_planned_make(&a->planned, &a->riders, &a->base.pack.accuracy, &c->pace->cost,
                         c->n_ids - 1);
-        fr_planned_carry(&a->planned, a->n_laws, a->base.base.part, tree, a->carry);
+        fr_planned_carry(&a->planned, a->n_laws, a->base.base.part, tree, most, a->carry);
         return;
     }
     for (int i = 0; i < tree->n; i++) { // as many as there is room for

@@ -125,7 +125,7 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
     fr_drawn *own = &d->drawn[d->n_drawn++];
     const int m = fr_drawn_take(own, law, n, wanted, s->seed, FR_NOISE_DRAFT + d->base.part,
                                 d->n_root, &d->n_noise, ids);
-    d->best[node] = ids[0];
+    d->best[node] = m ? ids[0] : -1; // none where its logits are no numbers
     for (int r = 0; r < m; r++) {
         const uint8_t kind = fr_guesser_drawn_kind(chance_in(&own->law, ids[r]));
         const int before = d->tree.n;
@@ -166,10 +166,11 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
 
 // ---------------------------------------------------------------- which nodes to guess behind
 
+// What others guessed may be no token of the draft model.
 static bool can_go_on(const fr_draft_model *d, int node) {
     const fr_node *n = &d->tree.node[node];
-    return d->slot[node] < 0 && n->depth < d->tree.max_depth && n->depth < DEEPEST &&
-           (n->parent == 0 || d->slot[n->parent] >= 0);
+    return d->slot[node] < 0 && n->id < d->second.small.n_common && n->depth < d->tree.max_depth &&
+           n->depth < DEEPEST && (n->parent == 0 || d->slot[n->parent] >= 0);
 }
 
 // The best nodes by score that can be guessed behind, descending; `parent` >= 0: of its children

@@ -84,17 +84,24 @@ void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree
     fr_shape_fill(&p->trees.state[guesses->depths].shape, guesses, part, tree);
 }
 
-void fr_planned_carry(fr_planned *p, int state, int part, const fr_tree *tree,
+// What is planned, as far as there is room.
+static uint8_t take(int planned, int *most) {
+    const int n = planned < *most ? planned : *most;
+    *most -= n;
+    return (uint8_t)n;
+}
+
+void fr_planned_carry(fr_planned *p, int state, int part, const fr_tree *tree, int most,
                       uint8_t carry[FR_TREE_MAX]) {
     const fr_ppd_state *s = &p->trees.state[state];
     p->node[0] = 0;
-    carry[0] = p->trees.limits.prompts; // whatever the state: without them it would last
+    carry[0] = take(p->trees.limits.prompts, &most); // whatever the state: else it would last
     for (int i = 1; i < tree->n; i++) {
         const fr_node *n = &tree->node[i];
         const int above = p->node[n->parent];
         p->node[i] = n->drafter == part && above >= 0
                          ? (int16_t)fr_shape_child(&s->shape, above, n->rank)
                          : -1;
-        carry[i] = p->node[i] >= 0 ? s->prompts[p->node[i]] : 0;
+        carry[i] = p->node[i] >= 0 ? take(s->prompts[p->node[i]], &most) : 0;
     }
 }

@@ -31,8 +31,9 @@ void fr_planned_make(fr_planned *p, const fr_riders *r, const fr_accuracy *a, co
                      int context);
 // Fills the tree of the state `guesses->depths` with these guesses.
 void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree *tree);
-// Who carries how many in a tree that was filled so, `state` guesses deep.
-void fr_planned_carry(fr_planned *p, int state, int part, const fr_tree *tree,
+// Who carries how many in a tree that was filled so, `state` guesses deep: `most` in all, as other
+// drafters' rows may ride in the pass too.
+void fr_planned_carry(fr_planned *p, int state, int part, const fr_tree *tree, int most,
                       uint8_t carry[FR_TREE_MAX]);
 
 #endif

@@ -19,6 +19,8 @@ static fr_status open_weights(fr_small_model *s, const fr_model *target, fr_erro
     if (st) return st;
     const fr_config *c = &s->model.config;
     if (s->n_common > c->n_vocab) s->n_common = c->n_vocab;
+    // A target that is itself a draft model may have fewer rows than its tokenizer has tokens.
+    if (s->n_common > target->config.n_vocab) s->n_common = target->config.n_vocab;
     if (s->n_ctx > c->n_ctx_train) s->n_ctx = c->n_ctx_train;
     return FR_OK;
 }

@@ -42,19 +42,21 @@ static void keep(fr_states *s, fr_kept_chain *c, int k) {
     open_gate(s, c, k);
 }
 
-// The likeliest token of depth k + 1 behind `before`.
+// The likeliest token of depth k + 1 behind `before`; the null token where no logit is a number,
+// and nothing is injected behind that.
 static int32_t best_token(fr_states *s, const fr_kept_chain *c, int k, int32_t before) {
     float injected[FR_SHORTLIST_MOST];
     const float *score = s->list.z;
     fr_shortlist_take(&s->list, fr_states_logits(s, c, k), s->pack->n_draft, FR_SHORTLIST_MOST);
-    if (s->injects) {
+    if (!s->list.n) return FR_CHAIN_NULL;
+    if (s->injects && before != FR_CHAIN_NULL) {
         fr_injector_score(&s->injection, &s->list, fr_states_gate(s, c, k), before, injected);
         score = injected;
     }
     int best = 0;
     for (int i = 1; i < s->list.n; i++)
         if (score[i] > score[best]) best = i;
-    return s->list.n ? s->pack->ids[s->list.index[best]] : FR_CHAIN_NULL;
+    return s->pack->ids[s->list.index[best]];
 }
 
 static uint8_t wants(const fr_states *s) {

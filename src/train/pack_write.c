@@ -93,6 +93,7 @@ bool fr_pack_shares(const fr_params *p, const fr_gguf *pack) {
 }
 
 fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) {
+    fr_error why = {0};
     if (!fr_pack_shares(p, pack))
         return fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
                        fr_gguf_path(pack), p->item[0].name);
@@ -106,7 +107,8 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
                            (long long)t->ne[0], (long long)t->ne[1]);
         fr_dequant_row(t->type, t->data, fr_param_w(p, i), (int64_t)item->cols * item->rows);
     }
-    return FR_OK;
+    const fr_status st = fr_params_check(p, &why);
+    return st ? fr_fail(err, st, "%s: %s", fr_gguf_path(pack), why.text) : FR_OK;
 }
 
 fr_status fr_pack_read(fr_learner *l, const fr_gguf *pack, fr_error *err) {

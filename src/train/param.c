@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "gguf/hash.h"
+#include "model/finite.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,6 +40,22 @@ int fr_params_find(const fr_params *p, const char *name) {
     for (int i = 0; i < p->n; i++)
         if (!strcmp(p->item[i].name, name)) return i;
     return -1;
+}
+
+static bool is_finite(const fr_params *p, int i) {
+    const fr_param *item = &p->item[i];
+    for (int r = 0; r < item->rows; r++)
+        if (!fr_are_finite(fr_param_w(p, i) + (size_t)r * (size_t)item->cols, item->cols))
+            return false;
+    return true;
+}
+
+fr_status fr_params_check(const fr_params *p, fr_error *err) {
+    for (int i = 0; i < p->n; i++)
+        if (!is_finite(p, i))
+            return fr_fail(err, FR_EDATA, "%s: expected numbers, found some that are not finite",
+                           p->item[i].name);
+    return FR_OK;
 }
 
 void fr_param_random(const fr_params *p, int i, float std, uint64_t seed) {

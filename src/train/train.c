@@ -146,11 +146,15 @@ static void plan_judgement(fr_train *t) {
     s->next_seconds = s->seconds + (share > least ? share : least);
 }
 
-// Judges, adds a point to the curve, keeps the parameters if they are the best so far.
+// Judges, adds a point to the curve, keeps the parameters if they are the best so far. Those
+// that are no numbers have no loss, which would be the least of all.
 static fr_status judge(fr_train *t, fr_error *err) {
     fr_tally held;
+    fr_error why = {0};
     fr_train_state *s = &t->state;
     const double start = fr_seconds();
+    if (fr_params_check(&t->learner->params, &why))
+        return fr_fail(err, why.code, "train: %s", why.text);
     if (!judge_held_out(t, &held)) return leave(err);
     t->judging = fr_seconds() - start;
     const fr_status st = add_point(t, &held, err);

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <utmp.h>
@@ -27,6 +28,7 @@ typedef struct terminal {
     size_t n;
 } terminal;
 static terminal t;
+static bool disk_is_full; // for the next chat
 
 static int set_up(void **state) {
     (void)state;
@@ -90,6 +92,7 @@ static void open_chat(void) {
     if (!t.chat) {
         close(t.master);
         login_tty(t.slave);
+        if (disk_is_full) setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});
         execl(FR_PROGRAM, FR_PROGRAM, "chat", "-m", model, "-t", "1", "-n", "100000", "--temp", "0",
               "--drafter", "none", NULL);
         _exit(127);
@@ -99,21 +102,28 @@ static void open_chat(void) {
     t.n = 0;
 }
 
-static void close_chat(void) {
+// How it ended, which it does now. Where it was not killed, the terminal is as it was.
+static int ended(void) {
     int status;
     struct termios after;
-    type("\004", 1, PATIENCE);
     for (const double end = fr_seconds() + PATIENCE; !waitpid(t.chat, &status, WNOHANG);) {
         hear();
         if (fr_seconds() > end) kill(t.chat, SIGKILL);
     }
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    const bool killed = WIFSIGNALED(status);
     assert_int_equal(tcgetattr(t.slave, &after), 0);
+    if (killed) after = t.before;
     assert_int_equal(after.c_lflag, t.before.c_lflag);
     assert_int_equal(after.c_iflag, t.before.c_iflag);
     assert_int_equal(after.c_oflag, t.before.c_oflag);
     close(t.master);
     close(t.slave);
+    return killed ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void close_chat(void) {
+    type("\004", 1, PATIENCE);
+    assert_int_equal(ended(), 0);
 }
 
 // A command that nobody knows, so that no model has to read it.
@@ -125,13 +135,17 @@ static const char *long_line(void) {
     return line;
 }
 
-static void expect_in_history(void) {
+static const char *history_text(void) {
     static char text[4 * LONG];
     FILE *f = fopen(history, "r");
     assert_non_null(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
-    const char *at = strstr(text, "/aaa");
+    return text;
+}
+
+static void expect_in_history(void) {
+    const char *at = strstr(history_text(), "/aaa");
     assert_non_null(at);
     assert_int_equal(strspn(at + 1, "a"), LONG - 1);
 }
@@ -184,11 +198,73 @@ static void a_history_that_is_none_is_no_error(void **state) {
     }
 }
 
+// One that nobody knows either, answered.
+static void type_command(const char *line) {
+    t.n = 0;
+    type(line, strlen(line), PATIENCE);
+    wait_for("unknown. ");
+}
+
+static void write_history(const char *how, const char *text) {
+    FILE *f = fopen(history, how);
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void lines_are_kept_as_they_come(void **state) {
+    (void)state;
+    unlink(history);
+    open_chat();
+    type_command("/one\r");
+    assert_string_equal(history_text(), "_HiStOrY_V2_\n/one\\012\n");
+    write_history("a", "/other\\012\n"); // a chat in another window
+    type_command("/two\r");
+    kill(t.chat, SIGKILL);
+    ended();
+    assert_string_equal(history_text(), "_HiStOrY_V2_\n/one\\012\n/other\\012\n/two\\012\n");
+}
+
+static void a_full_disk_costs_no_history(void **state) {
+    (void)state;
+    write_history("w", "_HiStOrY_V2_\n/one\\012\n");
+    disk_is_full = true;
+    open_chat();
+    disk_is_full = false;
+    type_command("/two\r");
+    close_chat();
+    assert_string_equal(history_text(), "_HiStOrY_V2_\n/one\\012\n");
+    char part[128];
+    snprintf(part, sizeof part, "%s.%ld.part", history, (long)t.chat);
+    assert_int_not_equal(access(part, F_OK), 0);
+}
+
+// Ctrl-C stops an answer; who ends the program means all of it.
+static void a_sigterm_ends_the_chat(void **state) {
+    (void)state;
+    unlink(history);
+    open_chat();
+    kill(t.chat, SIGTERM);
+    assert_int_equal(ended(), 130);
+    open_chat();
+    type("hello\r", 6, PATIENCE);
+    wait_for("hello\r\n");
+    const size_t echo = t.n;
+    for (int i = 0; i < 100 && t.n == echo; i++)
+        hear(); // the answer has begun
+    kill(t.chat, SIGTERM);
+    assert_int_equal(ended(), 130);
+    assert_non_null(strstr(history_text(), "hello"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_line_is_read_whole),
         cmocka_unit_test(a_line_that_comes_during_an_answer_is_read_whole),
         cmocka_unit_test(a_history_that_is_none_is_no_error),
+        cmocka_unit_test(lines_are_kept_as_they_come),
+        cmocka_unit_test(a_full_disk_costs_no_history),
+        cmocka_unit_test(a_sigterm_ends_the_chat),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -315,6 +315,26 @@ static void two_processes_never_write_one_output(void **state) {
     assert_false(there("states.lock"));
 }
 
+// A training that goes on may write to its folder of answers still, and nobody else may.
+static void a_training_that_goes_on_has_the_same_outputs(void **state) {
+    (void)state;
+#define LEARN "train medusa -m model.gguf -t 1 --vocab 300 --batch-rows 64 -q --data prompts.jsonl "
+    const pid_t first = start(LEARN "-o p --tokens 100 --checkpoint-every 0 --time 600s");
+    wait_for("p.ckpt", first);
+    assert_int_equal(kill(first, SIGKILL), 0);
+    waitpid(first, NULL, 0);
+    assert_true(there("p.lock") && there("p.data.lock"));
+    works(LEARN "-o p --tokens 100 --steps 1 --resume");
+    assert_false(there("p.lock") || there("p.data.lock"));
+    // Its answers had only begun, or were never its own.
+    assert_int_equal(mkdir("t.data", 0777), 0);
+    a_second_writer_is_refused(LEARN "-o t --time 600s --resume", "t.data.lock");
+    assert_int_equal(mkdir("q.data", 0777), 0);
+    put("q.data/list", "x");
+    refused(LEARN "-o q --steps 1 --resume", 1, "q.data: expected a folder of shards",
+            "q.data/list");
+}
+
 static void answers_are_in_the_file_when_they_are_given(void **state) {
     struct stat s;
     (void)state;
@@ -370,6 +390,7 @@ int main(void) {
                                        IN_A_FOLDER(a_damaged_file_of_answers_is_not_asked_again),
                                        IN_A_FOLDER(a_folder_of_other_things_is_no_capture),
                                        IN_A_FOLDER(two_processes_never_write_one_output),
+                                       IN_A_FOLDER(a_training_that_goes_on_has_the_same_outputs),
                                        IN_A_FOLDER(answers_are_in_the_file_when_they_are_given),
                                        IN_A_FOLDER(short_answers_have_room_for_their_question),
                                        IN_A_FOLDER(what_a_killed_run_left_is_removed)};

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -181,12 +182,51 @@ static void a_second_signal_takes_away_what_is_half_written(void **state) {
     unlink(other);
 }
 
+// Ctrl-C while nobody reads the answer: what was said comes out whole, and it ends as interrupted.
+static void an_interrupt_finds_a_write_that_waits(void **state) {
+    static char text[1 << 16];
+    int to[2], held = 0, status;
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s/said", folder);
+    assert_int_equal(pipe(to), 0);
+    const int room = fcntl(to[1], F_SETPIPE_SZ, 4096);
+    assert_true(room > 0);
+    const pid_t child = fork();
+    if (!child) {
+        dup2(to[1], 1);
+        dup2(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), 2);
+        close(to[0]);
+        close(to[1]);
+        execl(FR_PROGRAM, "forerun", "run", "-m", model, "-p", "x", "-n", "-1", "--ignore-eos",
+              "--drafter", "none", (char *)NULL);
+        _exit(127);
+    }
+    close(to[1]);
+    while (!ioctl(to[0], FIONREAD, &held) && held < room - 64 && !waitpid(child, NULL, WNOHANG))
+        usleep(1000);
+    let_run(child, 300); // into the write that waits
+    kill(child, SIGINT);
+    usleep(100000);
+    size_t n = 0;
+    for (ssize_t k; (k = read(to[0], text + n, sizeof text - 1 - n)) > 0; n += (size_t)k) {
+    }
+    waitpid(child, &status, 0);
+    close(to[0]);
+    assert_true(n >= (size_t)room - 64);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
+    assert_non_null(strstr(read_file("said", text, sizeof text), "interrupted"));
+    assert_null(strstr(text, "standard output"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_that_is_said_goes_into_a_file),
         cmocka_unit_test(a_result_without_an_output_is_an_error),
         cmocka_unit_test(a_file_that_may_not_grow_is_an_error),
         cmocka_unit_test(what_was_measured_is_printed_where_its_file_has_no_room),
+        cmocka_unit_test(an_interrupt_finds_a_write_that_waits),
         cmocka_unit_test(a_second_signal_takes_away_what_is_half_written)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

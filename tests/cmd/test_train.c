@@ -44,6 +44,14 @@ static int set_up(void **state) {
     if (make_shards(path, &f, 1, 200, &err)) return 1;
     snprintf(path, sizeof path, "%s/few", folder);
     if (make_shards(path, &f, 1, 4, &err)) return 1;
+    f.d = 32;
+    snprintf(path, sizeof path, "%s/narrow", folder);
+    if (make_shards(path, &f, 1, 20, &err)) return 1;
+    f.d = 64;
+    f.n_vocab++;
+    snprintf(path, sizeof path, "%s/wordy", folder);
+    if (make_shards(path, &f, 1, 20, &err)) return 1;
+    f.n_vocab--;
     strcpy(f.target, "ffffffffffffffffffffffffffffffff");
     snprintf(path, sizeof path, "%s/another", folder);
     return make_shards(path, &f, 1, 20, &err);
@@ -91,6 +99,8 @@ static void what_is_wrong_is_said(void **state) {
          "tiny.gguf, line 1: JSON"},
         {"train medusa -m %s/tiny.gguf --data %s/few -o p --steps 1", 1, "more than 4 samples"},
         {"train medusa -m %s/tiny.gguf --data %s/another -o p --steps 1", 1, "ffffffff"},
+        {"train medusa -m %s/tiny.gguf --data %s/narrow -o p --steps 1", 1, "states of 64 values"},
+        {"train medusa -m %s/tiny.gguf --data %s/wordy -o p --steps 1", 1, "states of 64 values"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --resume", 1,
          "nothing to resume"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o /nowhere/p --steps 1", 1, "/nowhere/p"},

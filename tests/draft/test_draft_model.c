@@ -527,6 +527,62 @@ static void a_token_unknown_to_the_draft_silences_it(void **state) {
     close_pair(&p);
 }
 
+// ... nor does it go on behind one that another drafter guessed.
+static void a_guess_unknown_to_the_draft_is_a_leaf(void **state) {
+    (void)state;
+    static const char *const trees[] = {"tree=chain", "tree=beam", "tree=sequoia"};
+    const fr_tiny_pack heads = {.kind = FR_PACK_MEDUSA, .n_draft = 250};
+    fr_tiny_options padded = TARGET;
+    padded.n_padding = 25;
+    pair p;
+    char pack[32] = "pack-XXXXXX", spec[120];
+    int32_t prompt[PROMPT];
+    open_pair(&p, &padded, &TARGET);
+    fr_tiny_pack_write(pack, &heads, &p.target.model);
+    fr_test_ids(prompt, PROMPT, 256, 49);
+    snprintf(spec, sizeof spec, "medusa:%s+%s", pack, p.spec);
+    for (int t = 0; t < 3; t++)
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            const fr_sampling law = {.temperature = 1, .seed = seed};
+            fr_drafter *d = open_drafter(&p, spec, true, (const char *[]){trees[t], NULL});
+            const output got =
+                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+            const output plain =
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+            expect_same(&got, &plain);
+            fr_drafter_close(d);
+        }
+    unlink(pack);
+    close_pair(&p);
+}
+
+// A small model with fewer rows than tokens, driven by another one: what it has no row for is not
+// drafted to it.
+static void a_driven_model_is_drafted_what_it_knows(void **state) {
+    (void)state;
+    enum { MISSING = 30 };
+    fr_tiny_options cut = TARGET;
+    cut.n_padding = -MISSING;
+    pair p;
+    char driver[32], spec[120];
+    int32_t prompt[PROMPT];
+    open_pair(&p, &TARGET, &cut);
+    write_model(driver, &OTHER);
+    fr_test_ids(prompt, PROMPT, 200, 50);
+    snprintf(spec, sizeof spec, "%s@draft-model:%s", p.spec, driver);
+    fr_drafter *d = open_drafter(&p, spec, true, NULL);
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        const fr_sampling law = {.temperature = 1.5f, .seed = seed};
+        const output got = decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+        const output plain =
+            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+        expect_same(&got, &plain);
+    }
+    fr_drafter_close(d);
+    unlink(driver);
+    close_pair(&p);
+}
+
 static void another_vocabulary_is_refused(void **state) {
     (void)state;
     fr_error err;
@@ -642,6 +698,8 @@ int main(void) {
         cmocka_unit_test(it_catches_up_after_plain_steps),
         cmocka_unit_test(padding_rows_do_not_matter),
         cmocka_unit_test(a_token_unknown_to_the_draft_silences_it),
+        cmocka_unit_test(a_guess_unknown_to_the_draft_is_a_leaf),
+        cmocka_unit_test(a_driven_model_is_drafted_what_it_knows),
         cmocka_unit_test(another_vocabulary_is_refused),
         cmocka_unit_test(a_spec_is_checked_before_anything_is_loaded),
         cmocka_unit_test(files_and_options_at_fault_are_named),

@@ -78,7 +78,7 @@ static void riders_follow_the_paths_of_the_plan(void **state) {
         const int other = fr_tree_add(&t, 0, 7, 0.5f, 1);
         fr_planned_fill(&p, &(fr_guesses){id, k, 10}, 0, &t);
         assert_int_equal(t.n, s->shape.n + 1);
-        fr_planned_carry(&p, k, 0, &t, carry);
+        fr_planned_carry(&p, k, 0, &t, FR_TREE_MAX, carry);
         assert_int_equal(carry[other], 0);
         assert_int_equal(carry[0], STEPS);
         for (int i = 2; i < t.n; i++) // shapes are filled in their own order
@@ -86,10 +86,37 @@ static void riders_follow_the_paths_of_the_plan(void **state) {
     }
     fr_tree_begin(&t, 1, FR_TREE_MAX, 1); // near the end: one level
     fr_planned_fill(&p, &(fr_guesses){id, STEPS, 10}, 0, &t);
-    fr_planned_carry(&p, STEPS, 0, &t, carry);
+    fr_planned_carry(&p, STEPS, 0, &t, FR_TREE_MAX, carry);
     const fr_ppd_state *s = &p.trees.state[STEPS];
     for (int i = 1; i < t.n; i++)
         assert_int_equal(carry[i], s->prompts[fr_shape_child(&s->shape, 0, t.node[i].rank)]);
+}
+
+static void no_more_ride_than_there_is_room_for(void **state) {
+    (void)state;
+    fr_accuracy a;
+    fr_planned p;
+    fr_tree t;
+    uint8_t all[FR_TREE_MAX], carry[FR_TREE_MAX];
+    int32_t id[STEPS * 10];
+    dice_begin(6);
+    dice_accuracy(&a, STEPS);
+    make(&p, FR_PLAN_STATIC, 60, &a);
+    for (int i = 0; i < STEPS * 10; i++)
+        id[i] = 1000 + i;
+    fr_tree_begin(&t, 1, FR_TREE_MAX, 8);
+    fr_planned_fill(&p, &(fr_guesses){id, STEPS, 10}, 0, &t);
+    fr_planned_carry(&p, STEPS, 0, &t, FR_TREE_MAX, all);
+    const int wanted = riders_of(&p.trees.state[STEPS]);
+    for (int most = 0; most <= wanted; most++) {
+        int sum = 0;
+        fr_planned_carry(&p, STEPS, 0, &t, most, carry);
+        for (int i = 0; i < t.n; i++) {
+            assert_true(carry[i] <= all[i]);
+            sum += carry[i];
+        }
+        assert_int_equal(sum, most); // nobody who can ride stays behind
+    }
 }
 
 int main(void) {
@@ -97,6 +124,7 @@ int main(void) {
         cmocka_unit_test(every_plan_keeps_to_its_rows),
         cmocka_unit_test(without_a_number_of_rows_the_fastest_is_taken),
         cmocka_unit_test(riders_follow_the_paths_of_the_plan),
+        cmocka_unit_test(no_more_ride_than_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ from trial import Failed, Skipped, Trial
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # Modules of this folder with KINDS = {name: (weight, function(trial) -> None)}.
-MODULES = ["lines", "conversations", "measures", "kills", "mutations", "disk", "writers", "descriptors", "signals", "overwrites"]
+MODULES = ["lines", "conversations", "measures", "kills", "mutations", "disk", "writers", "descriptors", "signals", "chats", "overwrites"]
 
 
 def all_kinds():
@@ -83,6 +83,7 @@ def main():
     add("--tiny", default=os.path.join(ROOT, "build", "tests", "tiny"), metavar="DIR", help="tiny random models, made by build/tests/bin/tiny_models")
     add("--folder", metavar="DIR", help="where trials have their files (default: the system's)")
     args = parser.parse_args()
+    args.models, args.tiny = os.path.abspath(args.models), os.path.abspath(args.tiny) # trials run in folders of their own
     kinds = all_kinds()
     if args.only:
         kinds = {k: v for k, v in kinds.items() if any(k.startswith(w) for w in args.only.split(","))}

@@ -109,9 +109,10 @@ def company(line):
     return options
 
 
-def refusal_of_its_own(line, more, sentence):
-    """Whether the drafter's options are refused whatever the prompt and the context: then plain decoding's
-    sentence, which is about those, is not to be expected."""
+def refusal_of_its_own(line, more, args, sentence):
+    """Whether the drafter's options, as they stand in `args`, are refused whatever the prompt and the context: then
+    plain decoding's sentence, which is about those, is not to be expected."""
+    more = sorted(more, key=lambda g: [args[i:i + len(g)] for i in range(len(args))].index(g))
     kept = line.trial.run(["run", "-m", line.model, "--raw", "-p", "hello", "-n", "2", "--json"] + [a for g in more for a in g])
     return kept.code in (1, 2) and kept.sentence() == sentence
 
@@ -124,7 +125,7 @@ def compare(line, plain, plain_done, plain_args, names, more):
     if plain is None:
         if found is not None:
             raise Failed("plain decoding refuses (%s), this does not: %s" % (plain_done.sentence(), against))
-        if (done.sentence(), done.code) != (plain_done.sentence(), plain_done.code) and not refusal_of_its_own(line, more, done.sentence()):
+        if (done.sentence(), done.code) != (plain_done.sentence(), plain_done.code) and not refusal_of_its_own(line, more, args, done.sentence()):
             raise Failed("refuses with '%s' (%d), plain decoding with '%s' (%d): %s" % (done.sentence(), done.code, plain_done.sentence(), plain_done.code, against))
         tally.said_no(done.sentence())
         return

@@ -1,17 +1,13 @@
 """Files of every kind that is read, with bytes flipped, cut, added, doubled, zeroed or swapped, and a command that reads them: an exit
 code and one sentence, no crash, no hang, no memory that a file merely claims; never an answer that `--drafter none` does not give."""
-import fcntl
 import json
 import os
-import pty
 import resource
-import select
 import shutil
 import struct
-import subprocess
-import termios
 import time
 
+from chats import Terminal
 from kills import must
 from trial import Failed, Skipped, crash, shown
 from works import TRAINED, content, env_of, pack_of, prompts, sentence, shards, text, tiny_model
@@ -327,35 +323,11 @@ def mutated_history(trial):
 
 
 def on_terminal(trial, line):
-    """A conversation of one question, on a terminal of its own."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen([trial.forerun] + [str(a) for a in line], stdin=theirs, stdout=theirs, stderr=theirs, cwd=trial.path("b"),
-                             env=dict(env_of(trial, "b"), TERM="xterm"), start_new_session=True,
-                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-    os.close(theirs)
-    said, end, asked = b"", time.monotonic() + SECONDS, False
-    while time.monotonic() < end:
-        ready, _, _ = select.select([ours], [], [], 0.1)
-        try:
-            said += os.read(ours, 65536) if ready else b""
-        except OSError:
-            break
-        if not asked and not ready and said:
-            os.write(ours, b"\x1b[A\x1b[A\r/exit\r")
-            asked = True
-        if child.poll() is not None and not ready:
-            break
-    code = child.poll()
-    if code is None:
-        try:
-            code = child.wait(5)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-            raise Failed("did not end within %d s: %s: %r" % (SECONDS, shown(line), said[-200:])) from None
-    os.close(ours)
-    if code:
-        raise Failed("exit code %d: %s: %r" % (code, shown(line), said[-300:]))
+    """A conversation of one question, the last but one of those before."""
+    chat = Terminal(trial, line, "b")
+    chat.talk([b"\x1b[A\x1b[A", b"/exit"], time.monotonic() + SECONDS)
+    if chat.wait(SECONDS):
+        raise Failed("exit code %d: %s: %r" % (chat.child.returncode, shown(line), chat.said[-300:]))
 
 
 KINDS = {"mutate-model": (8, mutated_model), "mutate-pack": (6, mutated_pack), "mutate-store": (4, mutated_store), "mutate-profile": (4, mutated_profile),

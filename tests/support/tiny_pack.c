@@ -49,6 +49,8 @@ static void add_tensor(maker *m, const char *name, int k, int rows, float middle
         if (!left_out(m, name)) fr_gguf_writer_tensor_copy(m->w, name, FR_TYPE_Q8_0, 2, ne, q);
         free(q);
     } else if (!left_out(m, name)) {
+        for (int64_t i = 0; i < n && m->o->broken; i++)
+            x[i] = NAN;
         fr_gguf_writer_tensor_copy(m->w, name, FR_TYPE_F32, rows ? 2 : 1, ne, x);
     }
     free(x);

@@ -24,6 +24,7 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     int exit;                // of early-exit [1]
     const char *leave_out;   // a key or a tensor that is not written, for the test to add its own
     const char *print;       // another fingerprint than the target's
+    bool broken;             // of its weights, those that are f32 are NaN
 } fr_tiny_pack;
 
 void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *target);

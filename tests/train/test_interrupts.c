@@ -71,6 +71,7 @@ typedef struct caller {  // what the loop asks and tells
     int asked, patience; // how often; false from then on; 0: never
     int phases;          // interrupted in a fit or a judgement
     uint64_t kept;       // best_step at the last keep, plus 1
+    bool broken;         // what it begins with are no numbers
 } caller;
 
 static bool watch(void *user, const fr_train *t) {
@@ -118,6 +119,7 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                     .keep = keep,
                                     .user = c};
     if (fr_train_open(&t, &config, learner, &w.data, &w.comm, err)) fail_msg("%s", err->text);
+    if (c->broken) learner->params.w[0] = NAN;
     const fr_status st = fr_train_run(&t, err);
     if (end) *end = t.state;
     fr_train_close(&t);
@@ -184,6 +186,17 @@ static void an_interrupt_is_heard_before_the_first_step(void **state) {
     assert_int_equal(c.kept, 0); // nothing is best yet
 }
 
+static void what_is_no_number_is_never_kept(void **state) {
+    fr_error err;
+    (void)state;
+    caller c = {.broken = true};
+    unlink(w.checkpoint);
+    assert_int_equal(train("medusa", &c, false, NULL, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "medusa.1.weight: expected numbers"));
+    assert_int_equal(c.kept, 0);
+    assert_int_not_equal(access(w.checkpoint, F_OK), 0);
+}
+
 static void the_best_comes_before_the_checkpoint(void **state) {
     struct stat st;
     fr_error err;
@@ -205,6 +218,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupts_change_no_bit),
         cmocka_unit_test(an_interrupt_is_heard_before_the_first_step),
+        cmocka_unit_test(what_is_no_number_is_never_kept),
         cmocka_unit_test(the_best_comes_before_the_checkpoint)};
     return cmocka_run_group_tests(tests, open_world, close_world);
 }

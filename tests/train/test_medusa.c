@@ -155,6 +155,37 @@ static void a_pack_gives_the_parameters_back(void **state) {
         }
 }
 
+static void parameters_that_are_no_numbers_are_refused(void **state) {
+    (void)state;
+    static const float broken[] = {NAN, INFINITY, -INFINITY};
+    job *j = open_job(0);
+    fr_params *p = &j->learner->params;
+    for (int i = 0; i < p->n; i++)
+        for (int b = 0; b < 3; b++) {
+            void *data;
+            size_t bytes;
+            fr_gguf *g;
+            fr_gguf_writer *w;
+            fr_error err;
+            const fr_param *item = &p->item[i];
+            float *last = fr_param_w(p, i) + (size_t)item->rows * (size_t)item->cols - 1;
+            const float was = *last;
+            *last = broken[b];
+            assert_int_equal(fr_gguf_writer_open(&w, &err), FR_OK);
+            fr_pack_params(w, p, FR_TYPE_F32);
+            assert_int_equal(fr_gguf_writer_finish_memory(w, &data, &bytes, &err), FR_OK);
+            assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "pack", &err), FR_OK);
+            assert_int_equal(fr_pack_read_params(p, g, &err), FR_EDATA);
+            assert_non_null(strstr(err.text, item->name));
+            fr_gguf_close(g);
+            fr_gguf_writer_close(w);
+            fr_free(data);
+            *last = was;
+            assert_int_equal(fr_params_check(p, &err), FR_OK);
+        }
+    close_job(j);
+}
+
 static void wrong_settings_are_named(void **state) {
     (void)state;
     static const char *const wrong[][3] = {
@@ -184,6 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(slopes_are_those_of_the_loss),
                                        cmocka_unit_test(an_untrained_head_says_what_the_state_says),
                                        cmocka_unit_test(a_pack_gives_the_parameters_back),
+                                       cmocka_unit_test(parameters_that_are_no_numbers_are_refused),
                                        cmocka_unit_test(wrong_settings_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
 #include "kern/kern.h"
 
-// For each row its weights and what a kernel makes of the query and the output; for all rows 32 KB
-// or two blocks of K or V as floats.
+// For each row its weights and what a kernel makes of the query and the output; for all rows 128
+// values as floats, with room between columns.
 size_t fr_attend_work_floats(int slots, int head_dim) {
     const size_t weights = (((size_t)slots + 15) & ~(size_t)15) + 32;
     const size_t head = ((size_t)head_dim + 15) & ~(size_t)15;
-    const size_t shared = 2 * FR_KEY_BLOCK * head > 8192 ? 2 * FR_KEY_BLOCK * head : 8192;
-    return FR_ATTEND_ROWS * (weights + 2 * head + 16) + shared + 64;
+    return FR_ATTEND_ROWS * (weights + 2 * head) + (128 + 1) * head + 64;
 }

@@ -1,40 +1,38 @@
-// K and V as f16: both become floats, whose conversion the rows of a call share.
+// K and V as f16, made floats in the tile.
 #include "kern/avx2/attend.h"
 
-FR_INLINE void store16(float *y, const uint16_t *x) {
-    _mm256_store_ps(y, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
-    _mm256_store_ps(y + 8, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + 8))));
-}
-
-static void scores(fr_band *w) {
+FR_INLINE void score(const int rows, const int blocks, const fr_band *w, int row, int t) {
     const int head_dim = w->job->head_dim;
-    w->ahead_step = 32;
-    for (int t = w->begin, blocks; t < w->end; t += blocks * FR_KEY_BLOCK) {
-        blocks = w->job->n_q <= 3 && t + FR_KEY_BLOCK < w->end ? 2 : 1;
-        const uint16_t *k = (const uint16_t *)w->job->k + (size_t)t * (size_t)head_dim;
-        for (int i = 0; i < blocks * head_dim; i++)
-            store16(w->y + 16 * i, k + 16 * i);
-        w->ahead = (const char *)(k + blocks * FR_KEY_BLOCK * head_dim);
-        fr_band_score_floats(w, t, blocks);
+    const uint16_t *k = (const uint16_t *)w->job->k + (size_t)t * (size_t)head_dim;
+    const float *q[FR_BAND_TILE];
+    __m256 s[FR_BAND_TILE][8];
+    FR_UNROLL for (int r = 0; r < rows; r++) {
+        q[r] = w->job->q[row + r];
+        FR_UNROLL for (int j = 0; j < 2 * blocks; j++) s[r][j] = _mm256_setzero_ps();
+    }
+    fr_band_products(s, rows, blocks, FR_BAND_F16, w, q, head_dim, (const char *)k,
+                     2 * FR_KEY_BLOCK, (size_t)(2 * FR_KEY_BLOCK * head_dim), 0);
+    const __m256 scale = _mm256_set1_ps(w->job->scale);
+    FR_UNROLL for (int r = 0; r < rows; r++) {
+        float *p = fr_band_weights(w, row + r, t);
+        FR_UNROLL for (int j = 0; j < 2 * blocks; j++)
+            _mm256_storeu_ps(p + 8 * j, _mm256_mul_ps(s[r][j], scale));
     }
 }
 
-static void values(fr_band *w, int t, int n) {
-    const int head_dim = w->job->head_dim;
-    const uint16_t *v = (const uint16_t *)w->job->v + (size_t)t * (size_t)head_dim;
-    for (int i = 0; i < n; i++, v += head_dim) {
-        int c = 0;
-        for (; c + 16 <= head_dim; c += 16)
-            store16(w->y + (size_t)c * (size_t)n + 16 * i, v + c);
-        if (c == head_dim) continue;
-        uint16_t rest[16] = {0};
-        memcpy(rest, v + c, (size_t)(head_dim - c) * sizeof *v);
-        store16(w->y + (size_t)c * (size_t)n + 16 * i, rest);
-    }
-    w->ahead = (const char *)v;
-    w->ahead_step = 32;
+FR_INLINE void value(const int rows, const int pairs, const fr_band *w, int row, int t, int n,
+                     int d) {
+    const int head_dim = w->job->head_dim, left = head_dim - d;
+    const size_t step = 2 * (size_t)head_dim;
+    const char *v = (const char *)w->job->v + (size_t)t * step + 2 * (size_t)d;
+    if (pairs == 1 && left < 16)
+        fr_band_sum(rows, pairs, FR_BAND_F16_CUT, w, row, t, n, d, v, step, 32, left);
+    else
+        fr_band_sum(rows, pairs, FR_BAND_F16, w, row, t, n, d, v, step, 32, left);
 }
 
-void fr_attend_f16_avx2(const fr_attend *job) {
-    fr_attend_band(job, &(fr_band_reader){.scores = scores, .values = values});
-}
+FR_BAND_SIZES(FR_BAND_SCORE, score)
+FR_BAND_SIZES(FR_BAND_VALUE, value)
+
+const fr_band_keys fr_keys_f16_avx2 = {.type = FR_KV_F16, .score = FR_BAND_TABLE(score)};
+const fr_band_values fr_values_f16_avx2 = {.type = FR_KV_F16, .value = FR_BAND_TABLE(value)};

@@ -30,9 +30,10 @@ static void prepare(const fr_band *w) {
     }
 }
 
-// Scores of the rows from r0 on and eight keys; k: their codes, d: their scales.
+// Scores of the rows from r0 on and eight keys; k: their codes, d: their scales, next: what to ask
+// for meanwhile.
 FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, const uint16_t *d,
-                           const int rows) {
+                           const char *next, const int rows) {
     query q[FR_BAND_TILE];
     __m256 s[FR_BAND_TILE];
     FR_UNROLL for (int r = 0; r < rows; r++) {
@@ -43,6 +44,8 @@ FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, con
         __m256i sum[FR_BAND_TILE];
         FR_UNROLL for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_si256();
         FR_UNROLL for (int g = 0; g < 8; g++, k += 4 * FR_KEY_BLOCK) {
+            if (rows > 1) _mm_prefetch(next, _MM_HINT_T0);
+            next += 2 * w->next_step;
             const __m256i key = _mm256_loadu_si256((const __m256i *)(const void *)k);
             const __m256i size = _mm256_abs_epi8(key);
             FR_UNROLL for (int r = 0; r < rows; r++) {
@@ -62,64 +65,98 @@ FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, con
         _mm256_storeu_ps(fr_band_weights(w, r0 + r, t), _mm256_mul_ps(s[r], scale));
 }
 
-FR_INLINE void score_block(const fr_band *w, int r0, int t, const int rows) {
+FR_INLINE void score(const int rows, const fr_band *w, int row, int t) {
     const int head_dim = w->job->head_dim;
-    const int8_t *k = (const int8_t *)w->job->k +
-                      (size_t)(t / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
+    const int8_t *k = (const int8_t *)fr_band_slot(w->job->k, FR_KV_Q8_0, head_dim, t);
     const uint16_t *d = (const uint16_t *)(const void *)(k + FR_KEY_BLOCK * head_dim);
-    score_eight(w, r0, t, k, d, rows);
-    score_eight(w, r0, t + 8, k + 32, d + 8, rows);
+    score_eight(w, row, t, k, d, w->next, rows);
+    score_eight(w, row, t + 8, k + 32, d + 8, w->next + w->next_step * head_dim / 2, rows);
 }
 
-#define ROWS(rows)                                                                                 \
-    static void score##rows(const fr_band *w, int r0, int t) {                                     \
-        score_block(w, r0, t, rows);                                                               \
+// ---------------------------------------------------------------- values
+// 16 codes times the scale of their group.
+FR_INLINE void load_pair(__m256 *x, const int8_t *code, const uint16_t *scale) {
+    const __m256 d = _mm256_cvtph_ps(_mm_set1_epi16((short)*scale));
+    FR_UNROLL for (int j = 0; j < 2; j++) {
+        const __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)(code + 8 * j));
+        x[j] = _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(c)));
     }
-ROWS(1)
-ROWS(2)
-ROWS(3)
-ROWS(4)
-ROWS(5)
-ROWS(6)
-
-static void scores(fr_band *w) {
-    static void (*const score[])(const fr_band *, int, int) = {score1, score2, score3,
-                                                               score4, score5, score6};
-    for (int t = w->begin; t < w->end; t += FR_KEY_BLOCK)
-        for (int r = 0, n; r < w->job->n_q; r += n) {
-            n = fr_band_tile(w, r);
-            score[n - 1](w, r, t);
-        }
 }
 
-FR_INLINE void store8(float *y, const int8_t *code, __m256 d) {
-    const __m256i c = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)code));
-    _mm256_store_ps(y, _mm256_mul_ps(d, _mm256_cvtepi32_ps(c)));
+static const int8_t *values_at(const fr_band *w, int t) {
+    return (const int8_t *)fr_band_slot(w->job->v, FR_KV_Q8_0, w->job->head_dim, t);
 }
 
-static void values(fr_band *w, int t, int n) {
-    const int head_dim = w->job->head_dim, scales = head_dim / 32;
-    const size_t block_bytes = fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
-    for (int i = 0; i < n; i++) {
-        const int lane = (t + i) % FR_KEY_BLOCK;
-        const int8_t *block =
-            (const int8_t *)w->job->v + (size_t)((t + i) / FR_KEY_BLOCK) * block_bytes;
-        const int8_t *v = block + lane * head_dim;
-        const uint16_t *d =
-            (const uint16_t *)(const void *)(block + FR_KEY_BLOCK * head_dim) + lane * scales;
-        float *y = w->y + 16 * i;
-        for (int b = 0; b < scales; b++, v += 32, y += (size_t)(32 * n)) {
-            const __m256 scale = _mm256_cvtph_ps(_mm_set1_epi16((short)d[b]));
-            store8(y, v, scale);
-            store8(y + 8, v + 8, scale);
-            store8(y + 16 * n, v + 16, scale);
-            store8(y + 16 * n + 8, v + 24, scale);
+// One tile makes floats of what it reads, several share them.
+FR_INLINE void value(const int rows, const int pairs, const fr_band *w, int row, int t, int n,
+                     int d) {
+    const int head_dim = w->job->head_dim;
+    const float *p[FR_BAND_TILE];
+    const char *next = w->next;
+    __m256 o[FR_BAND_TILE][8];
+    fr_band_begin(o, p, rows, pairs, w, row, t, d);
+    for (int i = 0; i < n;) {
+        const int8_t *v = values_at(w, t + i), *code = v + d;
+        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KEY_BLOCK * head_dim);
+        for (const int end = n - i < FR_KEY_BLOCK ? n : i + FR_KEY_BLOCK; i < end; i++) {
+            _mm_prefetch(next, _MM_HINT_T0);
+            FR_UNROLL for (int j = 0; j < pairs; j++) {
+                __m256 x[2];
+                load_pair(x, code + 16 * j, scale + (d + 16 * j) / 32);
+                FR_UNROLL for (int r = 0; r < rows; r++) {
+                    const __m256 weight = _mm256_broadcast_ss(p[r] + i);
+                    o[r][2 * j] = _mm256_fmadd_ps(weight, x[0], o[r][2 * j]);
+                    o[r][2 * j + 1] = _mm256_fmadd_ps(weight, x[1], o[r][2 * j + 1]);
+                }
+            }
+            code += head_dim;
+            scale += head_dim / 32;
+            next += w->next_step;
         }
     }
-    w->ahead = (const char *)w->job->v + (size_t)((t + n) / FR_KEY_BLOCK) * block_bytes;
-    w->ahead_step = 17;
+    fr_band_end(o, rows, pairs, w, row, d);
 }
 
-void fr_attend_q8_0_avx2(const fr_attend *job) {
-    fr_attend_band(job, &(fr_band_reader){.prepare = prepare, .scores = scores, .values = values});
+static void convert(const fr_band *w, int t, int n) {
+    const int head_dim = w->job->head_dim;
+    for (int i = t; i < t + n; i++) {
+        const int8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
+        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KEY_BLOCK * head_dim) +
+                                i % FR_KEY_BLOCK * (head_dim / 32);
+        float *y = w->y + 16 * (i - t);
+        for (int d = 0; d < head_dim; d += 16, y += w->y_vector) {
+            __m256 x[2];
+            load_pair(x, code + d, scale + d / 32);
+            _mm256_store_ps(y, x[0]);
+            _mm256_store_ps(y + 8, x[1]);
+        }
+    }
 }
+
+FR_INLINE void shared(const int rows, const int pairs, const fr_band *w, int row, int t, int n,
+                      int d) {
+    fr_band_sum(rows, pairs, FR_BAND_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
+                64, w->y_vector * sizeof(float), 0);
+}
+
+#define SCORE(rows)                                                                                \
+    static void score##rows(const fr_band *w, int row, int t) {                                    \
+        score(rows, w, row, t);                                                                    \
+    }
+SCORE(1)
+SCORE(2)
+SCORE(3)
+SCORE(4)
+SCORE(5)
+SCORE(6)
+FR_BAND_SIZES(FR_BAND_VALUE, value)
+FR_BAND_SIZES(FR_BAND_VALUE, shared)
+
+const fr_band_keys fr_keys_q8_0_avx2 = {
+    .type = FR_KV_Q8_0,
+    .prepare = prepare,
+    .score = {{score1}, {score2}, {score3}, {score4}, {score5}, {score6}}};
+const fr_band_values fr_values_q8_0_avx2 = {.type = FR_KV_Q8_0,
+                                            .value = FR_BAND_TABLE(value),
+                                            .convert = convert,
+                                            .shared = FR_BAND_TABLE(shared)};

@@ -1,110 +1,95 @@
-// attend.c — attention of one KV head by tiles of up to 8 query rows, AVX-512.
+// attend.c — attention of one KV head, in four phases that each run over the keys in order: scores,
+// largest, weights and denominator, weighted sum of V. AVX-512.
 //
-// Scores: lanes are keys. Output: lanes are d, one chain over keys each.
+// Bound by the FMA units; beside few rows, by the memory that K and V come from. All tiles of rows
+// pass over some blocks of keys (some values) before the next ones are read.
 #include "kern/avx512/attend.h"
 #include "kern/avx512/lanes.h"
-#include "kern/avx512/tile.h"
 #include <math.h>
 
-// ------------------------------------------------------------------ weights
-// Which of the slots base..base+15 a row sees: bit i = slot base + i.
-static __mmask16 visible(const fr_view *view, int committed, int base) {
-    const int low = view->first > base ? view->first - base : 0;
-    const int high = committed - base < 16 ? committed - base : 16;
-    uint32_t bits = 0;
-    if (high > low) bits = (1u << high) - (1u << low);
-    const int i = base - committed; // of the first slot among the scratch slots
-    if (i <= -16) return (__mmask16)bits;
-    if (i < 0) return (__mmask16)(bits | (uint32_t)(view->scratch[0] << -i));
-    uint64_t word = view->scratch[i / 64] >> (i % 64);
-    if (i % 64 > 48 && i / 64 + 1 < FR_MAX_SCRATCH / 64)
-        word |= view->scratch[i / 64 + 1] << (64 - i % 64);
-    return (__mmask16)(bits | (uint32_t)word);
+// ------------------------------------------------------------------ masks and weights
+// -inf for every slot that the row does not see, up to the end of the last key block.
+static void hide(const fr_band *w, const fr_view *view, float *p) {
+    const __m512 nothing = _mm512_set1_ps(-INFINITY);
+    const int committed = w->job->committed;
+    const int unseen = (view->first < committed ? view->first : committed) - w->begin;
+    for (int i = 0; i < unseen; i += 16)
+        _mm512_mask_storeu_ps(p + i, fr_lanes(unseen - i), nothing);
+    float *s = p + (committed - w->begin);
+    for (int i = 0; i < w->end - committed; i += 16) {
+        const __mmask16 seen = (__mmask16)(view->scratch[i / 64] >> (i % 64));
+        _mm512_mask_storeu_ps(s + i, (__mmask16)~seen, nothing);
+    }
+    _mm512_storeu_ps(p + (w->end - w->begin), nothing);
 }
 
-FR_INLINE float largest(__m512 m) {
+FR_INLINE float largest_of(__m512 m) {
     const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(m), _mm512_extractf32x8_ps(m, 1));
     __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     q = _mm_max_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
 }
 
-// Row r's scores become weights, exactly +0 where it sees nothing; returns 1 / denominator.
-static float weigh(const fr_attend_tile *t, int r) {
-    const fr_attend *job = t->job;
-    const fr_view *view = job->view[t->row0 + r];
-    float *p = t->p + (size_t)r * t->stride;
-    __m512 m = _mm512_set1_ps(-INFINITY);
-    for (int slot = t->start; slot < t->end; slot += 16)
-        m = _mm512_mask_max_ps(m, visible(view, job->committed, slot), _mm512_loadu_ps(p + slot),
-                               m);
-    const __m512 top = _mm512_set1_ps(largest(m));
-    __m512 sum = _mm512_setzero_ps(); // lane = slot % 16 = position % 16, committed slots only
-    for (int slot = t->start; slot < t->end; slot += 16) {
-        const __m512 e = fr_exp16(_mm512_sub_ps(_mm512_loadu_ps(p + slot), top));
-        const __m512 weight = _mm512_maskz_mov_ps(visible(view, job->committed, slot), e);
-        _mm512_storeu_ps(p + slot, weight);
-        const int left = job->committed - slot;
-        if (left > 0) sum = _mm512_add_ps(sum, _mm512_maskz_mov_ps(fr_lanes(left), weight));
+static float largest(const float *p, int n) {
+    __m512 a = _mm512_set1_ps(-INFINITY), b = a;
+    int i = 0;
+    for (; i + 16 < n; i += 32) { // the second operand stays where the first is NaN
+        a = _mm512_max_ps(_mm512_loadu_ps(p + i), a);
+        b = _mm512_max_ps(_mm512_loadu_ps(p + i + 16), b);
     }
+    if (i < n) a = _mm512_max_ps(_mm512_loadu_ps(p + i), a);
+    return largest_of(_mm512_max_ps(a, b));
+}
+
+// A score to its weight.
+FR_INLINE __m512 weight_of(float *p, __m512 top) {
+    const __m512 weight = fr_exp16(_mm512_sub_ps(_mm512_loadu_ps(p), top));
+    _mm512_storeu_ps(p, weight);
+    return weight;
+}
+
+// Scores to weights, exactly +0 where the row sees nothing; returns 1 / denominator.
+static float weigh(const fr_band *w, const fr_view *view, float *p) {
+    const int n = w->end - w->begin, in_line = w->in_line - w->begin;
+    const __m512 top = _mm512_set1_ps(largest(p, n));
+    __m512 sum = _mm512_setzero_ps(); // lane = slot % 16 = position % 16
+    int i = 0;
+    for (; i + 16 <= in_line; i += 16)
+        sum = _mm512_add_ps(sum, weight_of(p + i, top));
+    for (; i < n; i += 16) {
+        const __mmask16 lanes = fr_lanes(in_line > i ? in_line - i : 0);
+        sum = _mm512_mask_add_ps(sum, lanes, sum, weight_of(p + i, top));
+    }
+    if (w->in_line >= w->end) return 1.0f / fr_join_lanes(sum);
     _Alignas(64) float lanes[16];
     _mm512_store_ps(lanes, sum);
-    for (int word = 0; word < FR_MAX_SCRATCH / 64; word++)
-        for (uint64_t bits = view->scratch[word]; bits; bits &= bits - 1) {
-            const int i = 64 * word + __builtin_ctzll(bits);
-            lanes[job->pos[i] % 16] += p[job->committed + i];
-        }
+    fr_band_rest(w, view, p, lanes);
     return 1.0f / fr_join_lanes(_mm512_load_ps(lanes));
 }
 
-// ------------------------------------------------------------------ the whole
-// The slots that some row of the tile sees lie in [start, end).
-static void find_range(fr_attend_tile *t) {
-    const fr_attend *job = t->job;
-    uint64_t seen[FR_MAX_SCRATCH / 64] = {0};
-    int first = job->committed, end = 0;
-    for (int r = t->row0; r < t->row0 + t->rows; r++) {
-        if (job->view[r]->first < first) first = job->view[r]->first;
-        for (int i = 0; i < FR_MAX_SCRATCH / 64; i++)
-            seen[i] |= job->view[r]->scratch[i];
+// ---------------------------------------------------------------- the whole
+static void attend(const fr_attend *job, const fr_band_keys *keys, const fr_band_values *values) {
+    fr_band w = fr_band_open(job);
+    float inverse[FR_ATTEND_ROWS];
+    fr_band_scores(&w, keys, fr_band_slot(job->v, values->type, job->head_dim, w.begin));
+    for (int r = 0; r < job->n_q; r++) {
+        float *p = fr_band_weights(&w, r, w.begin);
+        hide(&w, job->view[r], p);
+        inverse[r] = weigh(&w, job->view[r], p);
     }
-    for (int i = 0; i < FR_MAX_SCRATCH / 64; i++)
-        if (seen[i]) end = 64 * i + 64 - __builtin_clzll(seen[i]);
-    t->start = first / 16 * 16;
-    t->end = job->committed + end;
-}
-
-static void attend_tile(fr_attend_tile *t, const fr_attend_reader *read) {
-    const int i = t->rows - 1, head_dim = t->job->head_dim;
-    int slot = t->start;
-    if (read->prepare) read->prepare(t);
-    for (const int many = 16 * read->scores[i].blocks; slot + many <= t->end; slot += many)
-        read->scores[i].many(t, slot);
-    for (; slot < t->end; slot += 16)
-        read->scores[i].one(t, slot);
-    float inverse[FR_ATTEND_TILE];
-    for (int r = 0; r < t->rows; r++)
-        inverse[r] = weigh(t, r);
-    for (int d = 0, parts; d < head_dim; d += 16 * parts) {
-        int size = 3;
-        while (size && (!read->values[i][size] || head_dim - d < 16 << size))
-            size--;
-        parts = 1 << size;
-        read->values[i][size](t, d, fr_lanes(head_dim - d), inverse);
+    fr_band_sums(&w, values);
+    for (int r = 0; r < job->n_q; r++) {
+        const float *o = w.o + (size_t)r * w.width;
+        for (int d = 0; d < job->head_dim; d += 16)
+            _mm512_mask_storeu_ps(job->o[r] + d, fr_lanes(job->head_dim - d),
+                                  _mm512_mul_ps(_mm512_load_ps(o + d), _mm512_set1_ps(inverse[r])));
     }
 }
 
-void fr_attend_tiles(const fr_attend *job, const fr_attend_reader *read) {
-    const size_t stride = ((size_t)(job->committed + job->scratch) + 15) / 16 * 16;
-    for (int row = 0; row < job->n_q;) {
-        fr_attend_tile t = {.job = job,
-                            .row0 = row,
-                            .rows = fr_tile_width(row, job->n_q),
-                            .stride = stride,
-                            .p = job->work,
-                            .query = job->work + FR_ATTEND_TILE * stride};
-        find_range(&t);
-        attend_tile(&t, read);
-        row += t.rows;
-    }
+void fr_attend_f16_avx512(const fr_attend *job) {
+    attend(job, &fr_keys_f16_avx512, &fr_values_f16_avx512);
+}
+
+void fr_attend_q8_0_avx512(const fr_attend *job) {
+    attend(job, &fr_keys_q8_0_avx512, &fr_values_q8_0_avx512);
 }

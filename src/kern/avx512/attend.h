@@ -1,68 +1,128 @@
-// attend.h — what the two kinds of K and V share.
+// attend.h — what the kinds of K and V share, each an attend_*.c.
 #ifndef FR_KERN_AVX512_ATTEND_H
 #define FR_KERN_AVX512_ATTEND_H
 #include "kern/avx512/avx512.h"
 #include "kern/avx512/isa.h"
+#include "kern/band.h"
 
-enum { FR_ATTEND_TILE = 8 }; // query rows that are handled together
+extern const fr_band_keys fr_keys_f16_avx512, fr_keys_q8_0_avx512;
+extern const fr_band_values fr_values_f16_avx512, fr_values_q8_0_avx512;
 
-// One tile of query rows: p points to rows of `stride` weights, slots [start, end) count.
-typedef struct fr_attend_tile {
-    const fr_attend *job;
-    int row0, rows;
-    int start, end; // start: a multiple of 16
-    size_t stride;
-    float *p;
-    float *query; // room for the queries in another form, 2 * head_dim floats each
-} fr_attend_tile;
-
-// Scores of the tile's rows and 16 keys, or several blocks of them, from `slot` on.
-typedef void fr_attend_score_fn(const fr_attend_tile *t, int slot);
-// Some vectors of the output from d on, times `inverse`; `lanes` cuts a single one.
-typedef void fr_attend_value_fn(const fr_attend_tile *t, int d, __mmask16 lanes,
-                                const float *inverse);
-
-typedef struct fr_attend_reader {             // what depends on the type of K and V, by rows - 1
-    void (*prepare)(const fr_attend_tile *t); // the queries; or NULL
-    struct {
-        fr_attend_score_fn *one, *many;
-        int blocks; // of `many`: as many as fill the registers
-    } scores[FR_ATTEND_TILE];
-    fr_attend_value_fn *values[FR_ATTEND_TILE][4]; // by log2 of the vectors; NULL: too many
-} fr_attend_reader;
-
-void fr_attend_tiles(const fr_attend *job, const fr_attend_reader *read);
-
-// The functions of constant size, from a file's own `score` and `value`, and their table.
-#define FR_ATTEND_SCORE(rows, blocks)                                                              \
-    static void score_##rows##_##blocks(const fr_attend_tile *t, int slot) {                       \
-        score(rows, blocks, t, slot);                                                              \
+// Step i of a tile asks for its part of what comes next. One row has nothing to hide the asking
+// behind; what many vectors of few rows come from fills the first cache alone.
+FR_INLINE void fr_band_ask(const int rows, const int vectors, const fr_band *w, int i) {
+    const char *p = w->next + i * w->next_step;
+    if (rows == 1) return;
+    if (vectors > 4) {
+        _mm_prefetch(p, _MM_HINT_T1);
+        _mm_prefetch(p + 64, _MM_HINT_T1);
+    } else {
+        _mm_prefetch(p, _MM_HINT_T0);
+        _mm_prefetch(p + 64, _MM_HINT_T0);
     }
-#define FR_ATTEND_VALUE(rows, parts)                                                               \
-    static void value_##rows##_##parts(const fr_attend_tile *t, int d, __mmask16 lanes,            \
-                                       const float *inverse) {                                     \
-        value(rows, parts, t, d, lanes, inverse);                                                  \
+}
+
+// What 16 numbers are stored as.
+typedef enum fr_band_form { FR_BAND_F16, FR_BAND_F32, FR_BAND_F16_CUT } fr_band_form;
+
+FR_INLINE __m512 fr_band_load(const fr_band_form form, const char *y, __mmask16 lanes) {
+    return form == FR_BAND_F32   ? _mm512_loadu_ps(y)
+           : form == FR_BAND_F16 ? fr_load_f16(y)
+                                 : _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, y));
+}
+
+// acc[r][j] += x[r][i] * vector j of y at step i, i ascending: n steps of `step` bytes, vectors
+// `apart` bytes from one another. Up to four vectors stay in registers while the factors pass; else
+// the factors stay.
+FR_INLINE void fr_band_products(__m512 (*acc)[8], const int rows, const int vectors,
+                                const fr_band_form form, const fr_band *w, const float *const *x,
+                                int n, const char *y, size_t step, size_t apart, __mmask16 lanes) {
+    for (int i = 0; i < n; i++, y += step) {
+        fr_band_ask(rows, vectors, w, i);
+        __m512 kept[4], one;
+        if (vectors <= 4) {
+            FR_UNROLL
+            for (int j = 0; j < vectors; j++)
+                kept[j] = fr_band_load(form, y + (size_t)j * apart, lanes);
+            FR_UNROLL
+            for (int r = 0; r < rows; r++) {
+                one = _mm512_set1_ps(x[r][i]);
+                FR_PIN(one);
+                FR_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    acc[r][j] = _mm512_fmadd_ps(one, kept[j], acc[r][j]);
+            }
+            continue;
+        }
+        FR_UNROLL
+        for (int r = 0; r < rows; r++) {
+            kept[r] = _mm512_set1_ps(x[r][i]);
+            FR_PIN(kept[r]);
+        }
+        FR_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            one = fr_band_load(form, y + (size_t)j * apart, lanes);
+            FR_UNROLL
+            for (int r = 0; r < rows; r++)
+                acc[r][j] = _mm512_fmadd_ps(kept[r], one, acc[r][j]);
+        }
+    }
+}
+
+// The outputs so far of some rows, and their weights from slot t on.
+FR_INLINE void fr_band_begin(__m512 (*o)[8], const float **p, const int rows, const int parts,
+                             const fr_band *w, int row, int t, int d) {
+    const float *from = w->o + (size_t)row * w->width + d, *weights = fr_band_weights(w, row, t);
+    FR_UNROLL
+    for (int r = 0; r < rows; r++, from += w->width, weights += w->stride) {
+        p[r] = weights;
+        FR_UNROLL
+        for (int j = 0; j < parts; j++)
+            o[r][j] = _mm512_loadu_ps(from + 16 * j);
+    }
+}
+
+FR_INLINE void fr_band_end(__m512 (*o)[8], const int rows, const int parts, const fr_band *w,
+                           int row, int d) {
+    float *to = w->o + (size_t)row * w->width + d;
+    FR_UNROLL
+    for (int r = 0; r < rows; r++, to += w->width) {
+        FR_UNROLL
+        for (int j = 0; j < parts; j++)
+            _mm512_storeu_ps(to + 16 * j, o[r][j]);
+    }
+}
+
+// Adds n values from slot t on: from y on, in steps of `step` bytes, vectors `apart` bytes from one
+// another.
+FR_INLINE void fr_band_sum(const int rows, const int parts, const fr_band_form form,
+                           const fr_band *w, int row, int t, int n, int d, const void *y,
+                           size_t step, size_t apart) {
+    const float *p[FR_BAND_TILE];
+    __m512 o[FR_BAND_TILE][8];
+    fr_band_begin(o, p, rows, parts, w, row, t, d);
+    fr_band_products(o, rows, parts, form, w, p, n, y, step, apart, fr_lanes(w->job->head_dim - d));
+    fr_band_end(o, rows, parts, w, row, d);
+}
+
+// The functions of constant size, from a file's own `name`, and their table.
+#define FR_BAND_SCORE(name, rows, blocks)                                                          \
+    static void name##_##rows##_##blocks(const fr_band *w, int row, int t) {                       \
+        name(rows, blocks, w, row, t);                                                             \
+    }
+#define FR_BAND_VALUE(name, rows, parts)                                                           \
+    static void name##_##rows##_##parts(const fr_band *w, int row, int t, int n, int d) {          \
+        name(rows, parts, w, row, t, n, d);                                                        \
     }
 // clang-format off
-#define FR_ATTEND_FUNCTIONS \
-    FR_ATTEND_SCORE(1, 1) FR_ATTEND_SCORE(2, 1) FR_ATTEND_SCORE(3, 1) FR_ATTEND_SCORE(4, 1) \
-    FR_ATTEND_SCORE(5, 1) FR_ATTEND_SCORE(6, 1) FR_ATTEND_SCORE(7, 1) FR_ATTEND_SCORE(8, 1) \
-    FR_ATTEND_SCORE(1, 8) FR_ATTEND_SCORE(2, 4) FR_ATTEND_SCORE(3, 4) FR_ATTEND_SCORE(4, 2) \
-    FR_ATTEND_SCORE(5, 2) FR_ATTEND_SCORE(6, 2) FR_ATTEND_SCORE(7, 2) FR_ATTEND_SCORE(8, 2) \
-    FR_ATTEND_VALUE(1, 1) FR_ATTEND_VALUE(2, 1) FR_ATTEND_VALUE(3, 1) FR_ATTEND_VALUE(4, 1) \
-    FR_ATTEND_VALUE(5, 1) FR_ATTEND_VALUE(6, 1) FR_ATTEND_VALUE(7, 1) FR_ATTEND_VALUE(8, 1) \
-    FR_ATTEND_VALUE(1, 2) FR_ATTEND_VALUE(2, 2) FR_ATTEND_VALUE(3, 2) FR_ATTEND_VALUE(4, 2) \
-    FR_ATTEND_VALUE(5, 2) FR_ATTEND_VALUE(6, 2) FR_ATTEND_VALUE(7, 2) FR_ATTEND_VALUE(8, 2) \
-    FR_ATTEND_VALUE(1, 4) FR_ATTEND_VALUE(2, 4) FR_ATTEND_VALUE(3, 4) FR_ATTEND_VALUE(4, 4) \
-    FR_ATTEND_VALUE(1, 8) FR_ATTEND_VALUE(2, 8)
-#define FR_ATTEND_SCORES { \
-    {score_1_1, score_1_8, 8}, {score_2_1, score_2_4, 4}, {score_3_1, score_3_4, 4}, {score_4_1, score_4_2, 2}, \
-    {score_5_1, score_5_2, 2}, {score_6_1, score_6_2, 2}, {score_7_1, score_7_2, 2}, {score_8_1, score_8_2, 2}}
-#define FR_ATTEND_VALUES { \
-    {value_1_1, value_1_2, value_1_4, value_1_8}, {value_2_1, value_2_2, value_2_4, value_2_8}, \
-    {value_3_1, value_3_2, value_3_4, NULL},      {value_4_1, value_4_2, value_4_4, NULL}, \
-    {value_5_1, value_5_2, NULL, NULL},           {value_6_1, value_6_2, NULL, NULL}, \
-    {value_7_1, value_7_2, NULL, NULL},           {value_8_1, value_8_2, NULL, NULL}}
+#define FR_BAND_SIZES(F, name) \
+    F(name, 1, 1) F(name, 2, 1) F(name, 3, 1) F(name, 4, 1) F(name, 5, 1) F(name, 6, 1) \
+    F(name, 1, 2) F(name, 2, 2) F(name, 3, 2) F(name, 4, 2) F(name, 5, 2) F(name, 6, 2) \
+    F(name, 1, 4) F(name, 2, 4) F(name, 3, 4) F(name, 4, 4) F(name, 5, 4) F(name, 6, 4) \
+    F(name, 1, 8) F(name, 2, 8) F(name, 3, 8)
+#define FR_BAND_TABLE(f) { \
+    {f##_1_1, f##_1_2, f##_1_4, f##_1_8}, {f##_2_1, f##_2_2, f##_2_4, f##_2_8}, {f##_3_1, f##_3_2, f##_3_4, f##_3_8}, \
+    {f##_4_1, f##_4_2, f##_4_4}, {f##_5_1, f##_5_2, f##_5_4}, {f##_6_1, f##_6_2, f##_6_4}}
 // clang-format on
 
 #endif

@@ -1,24 +1,25 @@
 // K and V as int8 with a scale for 32. vpdpbusd wants one side unsigned: the keys' codes plus 128,
-// and -128 times the sum of the query's codes to begin with.
+// and -128 times the sum of the query's codes to begin with. Values become floats once for all
+// rows.
 #include "kern/avx512/attend.h"
 
-typedef struct query { // of one row, in its place of t->query
+typedef struct query { // of one row, in its place of w->query
     float *d;
     int32_t *sum; // of 32 codes
     int8_t *code;
 } query;
 
-static query query_of(const fr_attend_tile *t, int row) {
-    const int head_dim = t->job->head_dim, blocks = head_dim / 32;
-    float *d = t->query + (size_t)row * (size_t)head_dim;
+static query query_of(const fr_band *w, int row) {
+    const int blocks = w->job->head_dim / 32;
+    float *d = w->query + (size_t)row * w->width;
     int32_t *sum = (int32_t *)(void *)(d + 2 * blocks);
     return (query){d, sum, (int8_t *)(sum + blocks)};
 }
 
-static void prepare(const fr_attend_tile *t) {
-    const int head_dim = t->job->head_dim, blocks = head_dim / 32;
-    for (int r = 0; r < t->rows; r++) {
-        const query q = query_of(t, r);
+static void prepare(const fr_band *w) {
+    const int head_dim = w->job->head_dim, blocks = head_dim / 32;
+    for (int r = 0; r < w->job->n_q; r++) {
+        const query q = query_of(w, r);
         const fr_act act = {.kind = FR_ACT_Q32,
                             .n = 1,
                             .k = head_dim,
@@ -26,37 +27,41 @@ static void prepare(const fr_attend_tile *t) {
                             .d = q.d,
                             .ds = q.d + blocks,
                             .s = q.sum};
-        fr_quantize_avx512(&act, t->job->q[t->row0 + r], head_dim, 0, blocks);
+        fr_quantize_avx512(&act, w->job->q[r], head_dim, 0, blocks);
     }
 }
 
-// Scores of `rows` rows and `blocks` blocks of 16 keys from `slot` on. The chains lie in memory:
-// the integer sums of a group take the registers.
-FR_INLINE void score(const int rows, const int blocks, const fr_attend_tile *t, int slot) {
-    const int head_dim = t->job->head_dim;
+// The chains lie in memory: the integer sums of a group take the registers.
+FR_INLINE void score(const int rows, const int blocks, const fr_band *w, int row, int t) {
+    const int head_dim = w->job->head_dim;
     const size_t block = fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
-    const uint8_t *k = (const uint8_t *)t->job->k + (size_t)(slot / FR_KEY_BLOCK) * block;
+    const uint8_t *k = (const uint8_t *)fr_band_slot(w->job->k, FR_KV_Q8_0, head_dim, t);
     const uint8_t *d = k + FR_KEY_BLOCK * head_dim;
-    float *s = t->p + slot;
-    query q[FR_ATTEND_TILE];
+    float *s = fr_band_weights(w, row, t);
+    query q[FR_BAND_TILE];
     FR_UNROLL
     for (int r = 0; r < rows; r++)
-        q[r] = query_of(t, r);
+        q[r] = query_of(w, row + r);
     for (int part = 0; part < head_dim / 32; part++, d += 2 * FR_KEY_BLOCK) {
-        __m512i sum[16];
+        __m512i sum[FR_BAND_TILE][8];
         FR_UNROLL
-        for (int i = 0; i < rows * blocks; i++)
-            sum[i] = _mm512_set1_epi32(-128 * q[i % rows].sum[part]);
+        for (int r = 0; r < rows; r++) {
+            FR_UNROLL
+            for (int b = 0; b < blocks; b++)
+                sum[r][b] = _mm512_set1_epi32(-128 * q[r].sum[part]);
+        }
         for (int g = 8 * part; g < 8 * part + 8; g++, k += 4 * FR_KEY_BLOCK) {
+            FR_UNROLL
+            for (int j = 0; j < 4; j++)
+                fr_band_ask(rows, blocks, w, 4 * g + j);
             FR_UNROLL
             for (int b = 0; b < blocks; b++) {
                 const __m512i code = _mm512_loadu_si512((const void *)(k + (size_t)b * block));
                 const __m512i key = _mm512_xor_si512(code, _mm512_set1_epi8((char)0x80));
                 FR_UNROLL
                 for (int r = 0; r < rows; r++) {
-                    sum[b * rows + r] =
-                        _mm512_dpbusd_epi32(sum[b * rows + r], key, fr_dword(q[r].code + 4 * g));
-                    FR_PIN(sum[b * rows + r]);
+                    sum[r][b] = _mm512_dpbusd_epi32(sum[r][b], key, fr_dword(q[r].code + 4 * g));
+                    FR_PIN(sum[r][b]);
                 }
             }
         }
@@ -66,72 +71,101 @@ FR_INLINE void score(const int rows, const int blocks, const fr_attend_tile *t, 
             const __m512 scale = fr_load_f16(d + (size_t)b * block);
             FR_UNROLL
             for (int r = 0; r < rows; r++) {
-                float *chain = s + (size_t)r * t->stride + 16 * b;
+                float *chain = s + (size_t)r * w->stride + 16 * b;
                 const __m512 factor = _mm512_mul_ps(_mm512_set1_ps(q[r].d[part]), scale);
-                _mm512_storeu_ps(chain,
-                                 _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sum[b * rows + r]),
-                                                 _mm512_maskz_loadu_ps(later, chain)));
+                _mm512_storeu_ps(chain, _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sum[r][b]),
+                                                        _mm512_maskz_loadu_ps(later, chain)));
             }
         }
     }
-    const __m512 scale = _mm512_set1_ps(t->job->scale);
+    const __m512 scale = _mm512_set1_ps(w->job->scale);
     FR_UNROLL
     for (int r = 0; r < rows; r++) {
         FR_UNROLL
         for (int b = 0; b < blocks; b++) {
-            float *chain = s + (size_t)r * t->stride + 16 * b;
+            float *chain = s + (size_t)r * w->stride + 16 * b;
             _mm512_storeu_ps(chain, _mm512_mul_ps(_mm512_loadu_ps(chain), scale));
         }
     }
 }
 
-// `parts` vectors of the output from d on. head_dim is a multiple of 32, so no lane is cut.
-FR_INLINE void value(const int rows, const int parts, const fr_attend_tile *t, int d,
-                     __mmask16 lanes, const float *inverse) {
-    const int head_dim = t->job->head_dim;
-    const size_t block = fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
-    const float *p = t->p + t->start;
-    __m512 o[16];
-    (void)lanes;
+// `parts` vectors of the value whose codes and scales begin there; head_dim is a multiple of 32, so
+// no lane is cut, and from two vectors on they begin with a group.
+FR_INLINE void load_value(__m512 *x, const int parts, const uint8_t *code, const uint8_t *scale) {
+    __m512 d = _mm512_setzero_ps();
     FR_UNROLL
-    for (int i = 0; i < rows * parts; i++)
-        o[i] = _mm512_setzero_ps();
-    for (int slot = t->start; slot < t->end; slot++, p++) {
-        const uint8_t *v = (const uint8_t *)t->job->v + (size_t)(slot / FR_KEY_BLOCK) * block;
-        const uint8_t *code = v + slot % FR_KEY_BLOCK * head_dim + d;
-        const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + slot % FR_KEY_BLOCK * (head_dim / 16);
-        __m512 x[8];
-        FR_UNROLL
-        for (int i = 0; i < parts; i++) {
+    for (int i = 0; i < parts; i++) {
+        if (i % 2 == 0) {
             uint16_t h;
-            memcpy(&h, scale + (d + 16 * i) / 32 * 2, sizeof h);
-            const __m512i c = _mm512_cvtepi8_epi32(
-                _mm_loadu_si128((const __m128i *)(const void *)(code + 16 * i)));
-            x[i] =
-                _mm512_mul_ps(_mm512_cvtph_ps(_mm256_set1_epi16((short)h)), _mm512_cvtepi32_ps(c));
+            memcpy(&h, scale + i, sizeof h);
+            d = _mm512_cvtph_ps(_mm256_set1_epi16((short)h));
         }
-        FR_UNROLL
-        for (int r = 0; r < rows; r++) {
-            const __m512 weight = _mm512_set1_ps(p[(size_t)r * t->stride]);
+        const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(code + 16 * i));
+        x[i] = _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(c)));
+    }
+}
+
+static const uint8_t *values_at(const fr_band *w, int t) {
+    return (const uint8_t *)fr_band_slot(w->job->v, FR_KV_Q8_0, w->job->head_dim, t);
+}
+
+// One tile makes floats of what it reads, several share them.
+FR_INLINE void value(const int rows, const int parts, const fr_band *w, int row, int t, int n,
+                     int d) {
+    const int head_dim = w->job->head_dim;
+    const float *p[FR_BAND_TILE];
+    __m512 o[FR_BAND_TILE][8];
+    fr_band_begin(o, p, rows, parts, w, row, t, d);
+    for (int i = 0; i < n;) {
+        const uint8_t *v = values_at(w, t + i), *code = v + d;
+        const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + d / 32 * 2;
+        for (const int end = n - i < FR_KEY_BLOCK ? n : i + FR_KEY_BLOCK; i < end; i++) {
+            __m512 x[8];
+            fr_band_ask(rows, parts, w, i);
+            load_value(x, parts, code, scale);
             FR_UNROLL
-            for (int i = 0; i < parts; i++)
-                o[r * parts + i] = _mm512_fmadd_ps(weight, x[i], o[r * parts + i]);
+            for (int r = 0; r < rows; r++) {
+                __m512 weight = _mm512_set1_ps(p[r][i]);
+                FR_PIN(weight);
+                FR_UNROLL
+                for (int j = 0; j < parts; j++)
+                    o[r][j] = _mm512_fmadd_ps(weight, x[j], o[r][j]);
+            }
+            code += head_dim;
+            scale += head_dim / 16;
         }
     }
-    FR_UNROLL
-    for (int r = 0; r < rows; r++) {
-        float *out = t->job->o[t->row0 + r] + d;
-        FR_UNROLL
-        for (int i = 0; i < parts; i++)
-            _mm512_storeu_ps(out + 16 * i,
-                             _mm512_mul_ps(o[r * parts + i], _mm512_set1_ps(inverse[r])));
+    fr_band_end(o, rows, parts, w, row, d);
+}
+
+static void convert(const fr_band *w, int t, int n) {
+    const int head_dim = w->job->head_dim;
+    for (int i = t; i < t + n; i++) {
+        const uint8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
+        const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + i % FR_KEY_BLOCK * (head_dim / 16);
+        float *y = w->y + 16 * (i - t);
+        for (int d = 0; d < head_dim; d += 32, y += 2 * w->y_vector) {
+            __m512 x[2];
+            load_value(x, 2, code + d, scale + d / 16);
+            _mm512_store_ps(y, x[0]);
+            _mm512_store_ps(y + w->y_vector, x[1]);
+        }
     }
 }
 
-FR_ATTEND_FUNCTIONS
-
-void fr_attend_q8_0_avx512(const fr_attend *job) {
-    static const fr_attend_reader read = {
-        .prepare = prepare, .scores = FR_ATTEND_SCORES, .values = FR_ATTEND_VALUES};
-    fr_attend_tiles(job, &read);
+FR_INLINE void shared(const int rows, const int parts, const fr_band *w, int row, int t, int n,
+                      int d) {
+    fr_band_sum(rows, parts, FR_BAND_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
+                64, w->y_vector * sizeof(float));
 }
+
+FR_BAND_SIZES(FR_BAND_SCORE, score)
+FR_BAND_SIZES(FR_BAND_VALUE, value)
+FR_BAND_SIZES(FR_BAND_VALUE, shared)
+
+const fr_band_keys fr_keys_q8_0_avx512 = {
+    .type = FR_KV_Q8_0, .prepare = prepare, .score = FR_BAND_TABLE(score)};
+const fr_band_values fr_values_q8_0_avx512 = {.type = FR_KV_Q8_0,
+                                              .value = FR_BAND_TABLE(value),
+                                              .convert = convert,
+                                              .shared = FR_BAND_TABLE(shared)};

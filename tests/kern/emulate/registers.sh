@@ -9,7 +9,7 @@ objdump -d --no-show-raw-insn "$1" | awk '
     name = $2
     gsub(/[<>:]/, "", name)
     vnni = name ~ /^vnni_.*_tile_[1-4]$/
-    tile = vnni || name ~ /_tile_[1-8]$|_tile_[12]_[1-6]$|^score_[1-8]_[1-8]$|^value_[1-8]_[1-8]$/
+    tile = vnni || name ~ /_tile_[1-8]$|_tile_[12]_[1-6]$|^(score|value|shared)_[1-8]_[1-8]$/
     vector = vnni ? "%ymm" : "%zmm"
     wide[name] += 0
 }

@@ -4,9 +4,12 @@
 #include "cmd/program.h"
 #include "support/tiny_model.h"
 #include <dirent.h>
+#include <limits.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -182,6 +185,60 @@ static void a_second_signal_takes_away_what_is_half_written(void **state) {
     unlink(other);
 }
 
+// Until a file has been opened so often; false where the program ended before.
+static bool wait_for_opens(int watch, int times, pid_t child) {
+    struct pollfd p = {.fd = watch, .events = POLLIN};
+    char events[4096] __attribute__((aligned(8)));
+    while (times > 0) {
+        if (poll(&p, 1, 100) < 1) {
+            if (waitpid(child, NULL, WNOHANG)) return false;
+            continue;
+        }
+        const ssize_t n = read(watch, events, sizeof events);
+        for (ssize_t at = 0; at < n; times--)
+            at += (ssize_t)sizeof(struct inotify_event) +
+                  (ssize_t)((struct inotify_event *)(void *)(events + at))->len;
+    }
+    return true;
+}
+
+// The datastore beside the model is looked at in the beginning and opened for the last drafter:
+// then the one before it has been measured.
+static void an_interrupted_tune_shows_what_it_has(void **state) {
+    static char text[1 << 14];
+    char out[128], store[128], cache[PATH_MAX];
+    int status;
+    (void)state;
+    assert_int_equal(shell("for i in 1 2 3 4 5 6 7 8 9; do echo the wind and the water; done >$d/t"
+                           "; $forerun datastore -m $d/tiny.gguf --data $d/t -o $d/tiny.frd -q"),
+                     0);
+    snprintf(store, sizeof store, "%s/tiny.frd", folder);
+    snprintf(out, sizeof out, "%s/said", folder);
+    assert_non_null(realpath(folder, cache));
+    const int watch = inotify_init1(IN_CLOEXEC);
+    assert_true(watch >= 0 && inotify_add_watch(watch, store, IN_OPEN) >= 0);
+    const pid_t child = fork();
+    if (!child) {
+        setenv("XDG_CACHE_HOME", cache, 1);
+        dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666), 1);
+        dup2(1, 2);
+        execl(FR_PROGRAM, "forerun", "tune", "-m", model, "-t", "1", "-n", "300", "--limit", "8",
+              "-q", (char *)NULL);
+        _exit(127);
+    }
+    assert_true(wait_for_opens(watch, 2, child));
+    kill(child, SIGINT);
+    waitpid(child, &status, 0);
+    close(watch);
+    read_file("said", text, sizeof text);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 130) fail_msg("%d: %s", status, text);
+    assert_non_null(strstr(text, "  prompt-lookup\n"));
+    assert_null(strstr(text, "rest:"));
+    assert_non_null(strstr(text, "'auto' uses"));
+    assert_non_null(strstr(text, "Kept in "));
+    assert_non_null(strstr(text, "\nforerun: interrupted\n"));
+}
+
 // Ctrl-C while nobody reads the answer: what was said comes out whole, and it ends as interrupted.
 static void an_interrupt_finds_a_write_that_waits(void **state) {
     static char text[1 << 16];
@@ -205,7 +262,7 @@ static void an_interrupt_finds_a_write_that_waits(void **state) {
     close(to[1]);
     while (!ioctl(to[0], FIONREAD, &held) && held < room - 64 && !waitpid(child, NULL, WNOHANG))
         usleep(1000);
-    let_run(child, 300); // into the write that waits
+    usleep(100000); // into the write that waits
     kill(child, SIGINT);
     usleep(100000);
     size_t n = 0;
@@ -226,6 +283,7 @@ int main(void) {
         cmocka_unit_test(a_result_without_an_output_is_an_error),
         cmocka_unit_test(a_file_that_may_not_grow_is_an_error),
         cmocka_unit_test(what_was_measured_is_printed_where_its_file_has_no_room),
+        cmocka_unit_test(an_interrupted_tune_shows_what_it_has),
         cmocka_unit_test(an_interrupt_finds_a_write_that_waits),
         cmocka_unit_test(a_second_signal_takes_away_what_is_half_written)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,7 +1,7 @@
 // matmul_float.c — products with F32, F16 and BF16 weights: one fma chain per output, k ascending.
 //
-// A chain waits four cycles for each fma, so a tile holds eight: one panel (two ymm) times 4 input
-// rows, two panels times 2, or four panels times 1.
+// A chain waits four cycles for each fma, so a tile holds eight or more: one panel (two ymm) times
+// 4 to 6 input rows, two panels times 2, or four panels times 1.
 #include "kern/avx2/tile.h"
 
 void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int outputs) {
@@ -66,6 +66,10 @@ FR_INLINE void matmul(fr_type t, float *y, int ldy, const fr_act *a, const fr_ma
                 tile(t, 4, 1, panel, w->panel_bytes, x, a->ldx, w->k, out);
             else if (step == 2)
                 tile(t, 2, 2, panel, w->panel_bytes, x, a->ldx, w->k, out);
+            else if (columns == 6)
+                tile(t, 1, 6, panel, w->panel_bytes, x, a->ldx, w->k, out);
+            else if (columns == 5)
+                tile(t, 1, 5, panel, w->panel_bytes, x, a->ldx, w->k, out);
             else if (columns == 4)
                 tile(t, 1, 4, panel, w->panel_bytes, x, a->ldx, w->k, out);
             else if (columns == 3)

@@ -7,15 +7,16 @@
 
 typedef struct job {
     const uint8_t *codes; // the packed block behind its scales, or unpacked codes [8 parts][8
-                          // groups][64 bytes]
+                          // groups][64 or, masked, 128 bytes]
     const uint8_t *bits;  // the codes' upper bits, where they lie apart
     const scales *s;
-    const int8_t *q;       // column 0 of the tile; columns lie 256 apart
-    const float *dx;       // [column][2]
-    const int16_t *sums;   // [column][16 or 8]
-    const int32_t *starts; // Q6_K: [column][16], see prepare_starts
-    float *y;              // [column][16]
-    const uint8_t *ahead;  // what to prefetch, NULL for nothing
+    const int8_t *q;        // column 0 of the tile; columns lie 256 apart
+    const float *dx;        // [column][2]
+    const int16_t *sums;    // [column][16 or 8]
+    const int32_t *starts;  // types with starts: [column][16], see prepare_starts
+    float *y;               // [column][16]
+    __m256i (*is)[TILE][2]; // [2 groups] scaled sums of 128 k: memory of the tile's
+    const uint8_t *ahead;   // what to prefetch, NULL for nothing
 } job;
 typedef void tile_fn(const job *j);
 
@@ -28,11 +29,18 @@ typedef struct cursor {
     const __m256i (*sc)[2];
 } cursor;
 
+// Whether the scaled sums lie in memory. For three columns and more there are not enough registers
+// for them, and gcc does worse than to leave them there; wide codes have no other sums. (Measured.)
+FR_INLINE bool in_memory(fr_type t, int columns) {
+    if (is_wide(t)) return false;
+    return columns > 3 || t == FR_TYPE_Q4_K || (columns == 3 && t != FR_TYPE_Q6_K);
+}
+
 // is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
 FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int odd, int r,
-                       __m256i is[DIRECT][2]) {
+                       __m256i is[TILE][2]) {
     const int run = run_of(t);
-    __m256i acc[DIRECT][2];
+    __m256i acc[TILE][2];
     if (has_starts(t)) {
         FR_UNROLL
         for (int c = 0; c < columns; c++)
@@ -48,19 +56,30 @@ FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int 
         mul_group(acc, is_wide(t), i == 0 && !has_starts(t), columns, w0, w1,
                   at->q + 32 * odd + 4 * g, 256);
     }
-    const __m256i *sc = at->sc[subs_of(t) == 16 ? r * run / 4 : odd];
+    __m256i sc[2] = {at->sc[subs_of(t) == 16 ? r * run / 4 : odd][0],
+                     at->sc[subs_of(t) == 16 ? r * run / 4 : odd][1]};
+    if (columns > 2) {
+        FR_PIN(sc[0]);
+        FR_PIN(sc[1]);
+    }
     FR_UNROLL
     for (int i = 0; i < 2 * columns; i++) {
         const __m256i scaled = _mm256_madd_epi16(acc[i / 2][i % 2], sc[i % 2]);
         is[i / 2][i % 2] = _mm256_add_epi32(is[i / 2][i % 2], scaled);
-        FR_PIN(is[i / 2][i % 2]);
+        if (!in_memory(t, columns)) FR_PIN(is[i / 2][i % 2]);
     }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int odd,
-                        __m256i is[DIRECT][2]) {
+                        __m256i is[TILE][2]) {
     const int runs = 8 / run_of(t);
+    if (flat && is_wide(t)) {
+        FR_UNROLL
+        for (int g = 0; g < 8; g++)
+            mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
+        return;
+    }
     add_run(t, flat, columns, at, odd, 0, is);
     if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is);
     if (runs >= 4) {
@@ -75,77 +94,140 @@ FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int
     }
 }
 
-// The step of the chain after 128 k, see docs/numerics.md. `pair`: of this group's sub-blocks.
-FR_INLINE void finish_group(fr_type t, int columns, const scales *s, const __m256i (*pair)[2],
-                            const float *dx, const int16_t *sums, float *y, __m256i is[DIRECT][2]) {
-    const int pairs = has_pair(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in this group
-    FR_UNROLL
-    for (int c = 0; c < columns; c++) {
-        const __m256 d = _mm256_broadcast_ss(dx + 2 * c);
+// One step of the chain, see docs/numerics.md: y after 128 k more.
+FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, const int16_t *sums,
+                            __m256i is, const float *dx, __m256 y) {
+    const __m256 sum = _mm256_cvtepi32_ps(is);
+    __m256 u;
+    if (has_min(t)) {
+        __m256i ms = _mm256_setzero_si256();
         FR_UNROLL
-        for (int h = 0; h < 2; h++) {
-            __m256i ms = _mm256_setzero_si256();
-            FR_UNROLL
-            for (int i = 0; i < pairs; i++) {
-                const __m256i sum = spread(sums + subs_of(t) * c + 2 * i);
-                const __m256i product = _mm256_madd_epi16(pair[i][h], sum);
-                ms = i ? _mm256_add_epi32(ms, product) : product;
-            }
-            float *out = y + 16 * c + 8 * h;
-            __m256 u;
-            if (has_min(t)) {
-                const __m256 min = _mm256_mul_ps(s->m[h], _mm256_cvtepi32_ps(ms));
-                u = _mm256_fmsub_ps(s->d[h], _mm256_cvtepi32_ps(is[c][h]), min);
-            } else {
-                __m256i sum = is[c][h];
-                if (offset_shift(t) >= 0)
-                    sum = _mm256_sub_epi32(sum, _mm256_slli_epi32(ms, offset_shift(t) & 31));
-                u = _mm256_mul_ps(s->d[h], _mm256_cvtepi32_ps(sum));
-            }
-            _mm256_store_ps(out, _mm256_fmadd_ps(u, d, _mm256_load_ps(out)));
+        for (int i = 0; i < subs_of(t) / 4; i++) {
+            const __m256i product = _mm256_madd_epi16(pair[i], spread(sums + 2 * i));
+            ms = i ? _mm256_add_epi32(ms, product) : product;
+        }
+        u = _mm256_fmsub_ps(d, sum, _mm256_mul_ps(m, _mm256_cvtepi32_ps(ms)));
+    } else {
+        u = _mm256_mul_ps(d, sum);
+    }
+    return _mm256_fmadd_ps(u, _mm256_broadcast_ss(dx), y);
+}
+
+// The two steps of a superblock, sums in memory. What the columns share is pinned to registers: gcc
+// would load it again for each, and loads are what bounds this part.
+FR_INLINE void finish_superblock(fr_type t, int columns, const job *j) {
+    const int pairs = has_min(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in a group
+    const scales *s = j->s;
+    for (int h = 0; h < 2; h++) {
+        __m256i pair[8];
+        FR_UNROLL
+        for (int i = 0; i < 2 * pairs; i++) {
+            pair[i] = s->pair[i][h];
+            FR_PIN(pair[i]);
+        }
+        __m256 d = s->d[h], m = d;
+        FR_PIN(d);
+        if (has_min(t)) {
+            m = s->m[h];
+            FR_PIN(m);
+        }
+        FR_UNROLL
+        for (int c = 0; c < columns; c++) {
+            const int16_t *sums = j->sums + subs_of(t) * c;
+            const float *dx = j->dx + 2 * c;
+            float *y = j->y + 16 * c + 8 * h;
+            const __m256 half =
+                step_chain(t, pair, d, m, sums, j->is[0][c][h], dx, _mm256_load_ps(y));
+            _mm256_store_ps(y, step_chain(t, pair + pairs, d, m, sums + 2 * pairs, j->is[1][c][h],
+                                          dx + 1, half));
         }
     }
+}
+
+// One step, sums in registers.
+FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
+                            __m256i is[TILE][2]) {
+    const int subs = subs_of(t);
+    const scales *s = j->s;
+    const __m256i(*pairs)[2] = s->pair + (size_t)(subs / 4) * group;
+    const int16_t *sums = j->sums + (size_t)(subs / 2) * group;
+    const float *dx = j->dx + group;
+    float *y = j->y;
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        FR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            __m256i pair[4];
+            FR_UNROLL
+            for (int i = 0; i < 4; i++)
+                if (has_min(t) && i < subs / 4) pair[i] = pairs[i][h];
+            float *out = y + 16 * c + 8 * h;
+            const __m256 m = has_min(t) ? s->m[h] : s->d[h];
+            _mm256_store_ps(out, step_chain(t, pair, s->d[h], m, sums + subs * c, is[c][h],
+                                            dx + 2 * c, _mm256_load_ps(out)));
+        }
+    }
+}
+
+// is += the sums of `step` parts, and on to the next ones.
+FR_INLINE void take_turn(fr_type t, bool flat, int columns, int step, cursor *at,
+                         __m256i is[TILE][2]) {
+    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
+    if (!flat && at->ahead) {
+        prefetch_lines(at->ahead, lines);
+        at->ahead += 64 * lines;
+    }
+    add_part(t, flat, columns, at, 0, is);
+    if (step == 2) add_part(t, flat, columns, at, 1, is);
+    at->codes += flat ? flat_bytes_of(t) : step * part_bytes_of(t);
+    at->bits += 64 * step;
+    at->q += 32 * step;
+    at->starts++;
+    at->sc += subs_of(t) / 8 * step;
 }
 
 // The loops must stay loops (FR_HIDE): a superblock written out is more code than the core keeps
 // decoded.
 FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
     const int step = !flat && has_pairs(t) ? 2 : 1; // parts of one turn
-    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
-    const scales *s = j->s;
     cursor at = {.codes = j->codes,
                  .bits = j->bits,
                  .ahead = j->ahead,
                  .q = j->q,
                  .starts = j->starts,
-                 .sc = s->sc};
-    for (size_t group = 0; group < 2; group++) {
-        __m256i is[DIRECT][2];
+                 .sc = j->s->sc};
+    if (in_memory(t, columns)) {
+        __m256i(*is)[TILE][2] = j->is;
         FR_UNROLL
         for (int i = 0; i < 2 * columns; i++)
-            is[i / 2][i % 2] = _mm256_setzero_si256();
-        int turns = 4 / step;
+            is[0][i / 2][i % 2] = is[1][i / 2][i % 2] = _mm256_setzero_si256();
+        int turns = 8 / step;
         FR_HIDE(turns);
         do {
-            if (!flat && at.ahead) {
-                prefetch_lines(at.ahead, lines);
-                at.ahead += 64 * lines;
-            }
-            add_part(t, flat, columns, &at, 0, is);
-            if (step == 2) add_part(t, flat, columns, &at, 1, is);
-            at.codes += flat ? 512 : step * part_bytes_of(t);
-            at.bits += 64 * step;
-            at.q += 32 * step;
-            at.starts++;
-            at.sc += subs_of(t) / 8 * step;
+            take_turn(t, flat, columns, step, &at, *is);
+            if (turns == 4 / step + 1) is++, at.starts += 4;
         } while (--turns);
+        finish_superblock(t, columns, j);
+        return;
+    }
+    for (size_t group = 0; group < 2; group++) {
+        __m256i is[TILE][2];
+        FR_UNROLL
+        for (int i = 0; i < 2 * columns; i++)
+            is[i / 2][i % 2] =
+                flat && is_wide(t) ? j->s->lack[group][i % 2] : _mm256_setzero_si256();
+        int turns = 4 / step;
+        FR_HIDE(turns);
+        do
+            take_turn(t, flat, columns, step, &at, is);
+        while (--turns);
         at.starts += 4;
         FR_HIDE(group);
-        finish_group(t, columns, s, s->pair + (size_t)(subs_of(t) / 4) * group, j->dx + group,
-                     j->sums + (size_t)(subs_of(t) / 2) * group, j->y, is);
+        finish_group(t, columns, j, group, is);
     }
 }
 
+// ---------------------------------------------------------------- codes into L1
 FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uint8_t *bits,
                        const uint8_t *ahead) {
     const int step = has_pairs(t) ? 2 : 1;
@@ -162,26 +244,51 @@ FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uin
             _mm256_store_si256((__m256i *)(flat + 64 * i + 32), high);
         }
         ahead += 64 * lines;
-        flat += 512 * step;
+        flat += flat_bytes_of(t) * step;
         codes += step * part_bytes_of(t);
         bits += 64 * step;
     } while (--turns);
 }
 
-// ---------------------------------------------------------------- starts of Q6_K
-// Eight products of a code (0..63) and an x can leave int16, those of (code - 32) cannot: at most
-// 8 * 32 * 127. Sums of codes that start at -32 times the sum of their x wrap around to just that,
-// so that a whole sub-block stays in int16 and the offset needs no step of its own.
+// The same for IQ4_XS, masked; what the products lack goes to s->lack.
+static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const uint8_t *ahead) {
+    const fr_type t = FR_TYPE_IQ4_XS;
+    const int lines = (block_bytes_of(t) / 64 + 7) / 8;
+    s->lack[0][0] = s->lack[0][1] = s->lack[1][0] = s->lack[1][1] = _mm256_setzero_si256();
+    for (int part = 0; part < 8; part++) {
+        __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        prefetch_lines(ahead, lines);
+        FR_UNROLL
+        for (int i = 0; i < 16; i++) {
+            const int g = i / 2, h = i % 2;
+            store_masked(flat + 128 * g + 32 * h, codes_of(t, codes + 32 * h, NULL, 0, g),
+                         &pairs[h]);
+        }
+        for (int h = 0; h < 2; h++) {
+            __m256i *lack = &s->lack[part / 4][h];
+            *lack = _mm256_add_epi32(*lack, _mm256_madd_epi16(pairs[h], s->sc[part][h]));
+        }
+        ahead += 64 * lines;
+        flat += flat_bytes_of(t);
+        codes += part_bytes_of(t);
+    }
+}
+
+// ---------------------------------------------------------------- starts of Q3_K and Q6_K
+// Sums of codes that start at -offset times the sum of their x are sums of (code - offset) * x: the
+// offset needs no step of its own. Eight products of a six-bit code and an x can leave int16, those
+// of (code - 32) cannot (at most 8 * 32 * 127), and what wraps around comes back: so a whole
+// sub-block stays in int16.
 enum { START_CELLS = 1024 }; // of a superblock and column, 64 bytes each
 
 // out[column][16] for n columns of one superblock: the starts of a dword's two int16 sums, those of
 // sub-block 8i + 2j + odd at 8i + 4 * odd + j.
-static void prepare_starts(int32_t *out, const int8_t *q, int n) {
+FR_INLINE void prepare_starts(fr_type t, int32_t *out, const int8_t *q, int n) {
     for (int i = 0; i < 2 * n; i++, out += 8, q += 128) {
         __m256i v[4], sum[2];
         FR_UNROLL
         for (int j = 0; j < 4; j++) // 16 k in each half
-            v[j] = _mm256_maddubs_epi16(_mm256_set1_epi8(32),
+            v[j] = _mm256_maddubs_epi16(_mm256_set1_epi8((char)offset_of(t)),
                                         _mm256_load_si256((const __m256i *)(q + 32 * j)));
         FR_UNROLL
         for (int j = 0; j < 2; j++)
@@ -195,19 +302,20 @@ static void prepare_starts(int32_t *out, const int8_t *q, int n) {
 
 // ---------------------------------------------------------------- panels
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
-// codes, then for 3 to 5 columns with unpacked ones: 5 and more divide into such.
-FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, int ldy,
+// codes, then for 3 and more with unpacked ones: 4 and more divide into such.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 256, subs = subs_of(t);
     const bool flat = n > direct_max(t);
-    const int most = flat ? FLAT : DIRECT, n_tiles = (n + most - 1) / most;
+    const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
-    _Alignas(64) uint8_t codes[4096];
+    _Alignas(64) uint8_t codes[8192];
     // Starts of the first superblocks stay, those of the rest are made again for every panel.
     _Alignas(64) int32_t starts[16 * START_CELLS];
     const int slots = START_CELLS / n;
+    __m256i is[2][TILE][2];
     scales s;
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
@@ -217,10 +325,13 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, 
             const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
             unpack_scales(t, &s, panel + 32 * (size_t)b, block);
-            if (flat) flatten(t, codes, block + codes_at(t), block + bits_at(t), block + AHEAD);
+            if (flat && is_wide(t))
+                flatten_masked(codes, block + codes_at(t), &s, block + AHEAD);
+            else if (flat)
+                flatten(t, codes, block + codes_at(t), block + bits_at(t), block + AHEAD);
             int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
             if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
-                prepare_starts(start, a->q + 256 * cell, n);
+                prepare_starts(t, start, a->q + 256 * cell, n);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 const job j = {.codes = flat ? codes : block + codes_at(t),
@@ -231,6 +342,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, 
                                .sums = sums + (size_t)subs * (cell + (size_t)c),
                                .starts = start + 16 * c,
                                .y = out + 16 * c,
+                               .is = is,
                                .ahead = i ? NULL : block + AHEAD};
                 tiles[flat][width - 1](&j);
                 c = next;
@@ -247,5 +359,5 @@ FR_MATMUL(q3_k, FR_TYPE_Q3_K)
 FR_MATMUL(q4_k, FR_TYPE_Q4_K)
 FR_MATMUL(q5_k, FR_TYPE_Q5_K)
 FR_MATMUL(q6_k, FR_TYPE_Q6_K)
-FR_MATMUL(iq4_xs, FR_TYPE_IQ4_XS)
+FR_MATMUL_WIDE(iq4_xs, FR_TYPE_IQ4_XS)
 // clang-format on

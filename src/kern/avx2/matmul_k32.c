@@ -10,12 +10,13 @@ typedef struct job {
         stride; // blocks in this chunk; rows between one block of an activation array and the next
     const uint8_t *head;  // f16 of the chunk's first block, when they stand in front of the panel
     const uint8_t *block; // the chunk's first packed block
-    const uint8_t *codes; // or its unpacked codes [block][8 groups][64 bytes]
-    const int8_t *q;      // [block][stride][32], from the tile's first column
-    const float *dx, *ds; // [block][stride]
-    const int32_t *s;     // [block][stride]
-    float *y;             // [column][16]
-    bool ahead;           // prefetch
+    const uint8_t *codes; // or its unpacked codes [block][8 groups][64 or, masked, 128 bytes]
+    const __m256i (*lack)[2]; // masked: [block][half], what their products lack
+    const int8_t *q;          // [block][stride][32], from the tile's first column
+    const float *dx, *ds;     // [block][stride]
+    const int32_t *s;         // [block][stride]
+    float *y;                 // [column][16]
+    bool ahead;               // prefetch
 } job;
 typedef void tile_fn(const job *j);
 
@@ -60,10 +61,10 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
 // ---------------------------------------------------------------- tile
 // sum[c][h] = or += the sums of run r of a block. `flat`: codes come unpacked from L1.
 FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                       int r, __m256i sum[DIRECT][2]) {
+                       int r, __m256i sum[TILE][2]) {
     const int run = run_of(t);
     const __m256i ones = _mm256_set1_epi16(1);
-    __m256i acc[DIRECT][2];
+    __m256i acc[TILE][2];
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
@@ -79,9 +80,20 @@ FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, 
     }
 }
 
+FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q, const __m256i lack[2],
+                          __m256i sum[TILE][2]) {
+    const __m256i ones = _mm256_set1_epi16(1), both[2] = {ones, ones};
+    FR_UNROLL
+    for (int c = 0; c < columns; c++)
+        sum[c][0] = lack[0], sum[c][1] = lack[1];
+    FR_UNROLL
+    for (int g = 0; g < 8; g++)
+        mul_masked(sum, columns, codes + 128 * g, both, q + 4 * g, 32);
+}
+
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                         __m256i sum[DIRECT][2]) {
+                         __m256i sum[TILE][2]) {
     const int runs = 8 / run_of(t);
     sum_run(t, flat, columns, codes, q, 0, sum);
     if (runs >= 2) sum_run(t, flat, columns, codes, q, 1, sum);
@@ -98,6 +110,7 @@ FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes
 // What a tile reads of one block; moves on by constant steps.
 typedef struct cursor {
     const uint8_t *head, *block, *codes;
+    const __m256i (*lack)[2];
     const int8_t *q;
     const float *dx, *ds;
     const int32_t *s;
@@ -105,7 +118,7 @@ typedef struct cursor {
 
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
-                            __m256i sum[DIRECT][2]) {
+                            __m256i sum[TILE][2]) {
     const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
     if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
@@ -135,18 +148,24 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
     cursor at = {.head = has_min(t) ? j->block : j->head,
                  .block = j->block,
                  .codes = flat ? j->codes : j->block + codes_at(t),
+                 .lack = j->lack,
                  .q = j->q,
                  .dx = j->dx,
                  .ds = j->ds,
                  .s = j->s};
     for (int turns = j->blocks; turns; turns--) {
-        __m256i sum[DIRECT][2];
+        __m256i sum[TILE][2];
         if (!flat && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
-        sum_block(t, flat, columns, at.codes, at.q, sum);
+        if (flat && is_wide(t))
+            sum_masked(columns, at.codes, at.q, *at.lack, sum);
+        else
+            sum_block(t, flat, columns, at.codes, at.q, sum);
+        if (columns > 2) FR_HIDE(y); // stays in memory: gcc would keep a copy on the stack
         finish_block(t, columns, &at, y, sum);
         at.head += has_min(t) ? block_bytes_of(t) : 32;
         at.block += block_bytes_of(t);
-        at.codes += flat ? 512 : block_bytes_of(t);
+        at.codes += flat ? flat_bytes_of(t) : block_bytes_of(t);
+        at.lack++;
         at.q += 32 * stride;
         at.dx += stride;
         at.ds += stride;
@@ -154,29 +173,37 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
     }
 }
 
-FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *block, int blocks) {
-    for (int b = 0; b < blocks; b++, block += block_bytes_of(t)) {
+FR_INLINE void flatten(fr_type t, uint8_t *flat, __m256i (*lack)[2], const uint8_t *block,
+                       int blocks) {
+    for (int b = 0; b < blocks; b++, block += block_bytes_of(t), flat += flat_bytes_of(t)) {
+        __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
         FR_UNROLL
-        for (int g = 0; g < 8; g++)
-            FR_UNROLL
+        for (int i = 0; i < 16; i++) {
+            const int g = i / 2, h = i % 2;
+            const __m256i w = codes_of(t, block + codes_at(t) + 32 * h, g);
+            if (is_wide(t))
+                store_masked(flat + 128 * g + 32 * h, w, &pairs[h]);
+            else
+                _mm256_store_si256((__m256i *)(flat + 64 * g + 32 * h), w);
+        }
         for (int h = 0; h < 2; h++)
-            _mm256_store_si256((__m256i *)(flat + 512 * b + 64 * g + 32 * h),
-                               codes_of(t, block + codes_at(t) + 32 * h, g));
+            lack[b][h] = _mm256_madd_epi16(pairs[h], _mm256_set1_epi16(1));
     }
 }
 
 // ---------------------------------------------------------------- panels
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
-// codes, then for 3 to 5 columns with unpacked ones: 5 and more divide into such.
-FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, int ldy,
+// codes, then for 3 and more with unpacked ones: 4 and more divide into such.
+FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 32;
     const bool flat = n > direct_max(t);
-    const int most = flat ? FLAT : DIRECT, n_tiles = (n + most - 1) / most;
+    const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
-    _Alignas(64) uint8_t codes[CHUNK * 512];
+    _Alignas(64) uint8_t codes[CHUNK * 1024];
+    __m256i lack[CHUNK][2];
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         for (int i = 0; i < 16 * n; i += 8)
@@ -188,8 +215,9 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][DIRECT], float *y, 
                      .stride = a->n,
                      .head = panel + 32 * (size_t)b,
                      .block = block,
-                     .codes = codes};
-            if (flat) flatten(t, codes, block, j.blocks);
+                     .codes = codes,
+                     .lack = lack};
+            if (flat) flatten(t, codes, lack, block, j.blocks);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 j.q = a->q + 32 * (cell + (size_t)c);
@@ -212,6 +240,6 @@ FR_MATMUL(q4_0, FR_TYPE_Q4_0)
 FR_MATMUL(q4_1, FR_TYPE_Q4_1)
 FR_MATMUL(q5_0, FR_TYPE_Q5_0)
 FR_MATMUL(q5_1, FR_TYPE_Q5_1)
-FR_MATMUL(q8_0, FR_TYPE_Q8_0)
-FR_MATMUL(iq4_nl, FR_TYPE_IQ4_NL)
+FR_MATMUL_WIDE(q8_0, FR_TYPE_Q8_0)
+FR_MATMUL_WIDE(iq4_nl, FR_TYPE_IQ4_NL)
 // clang-format on

@@ -4,8 +4,12 @@
 // ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so up to 12
 // accumulators of int16 stay in registers. They hold as many groups as cannot overflow (a *run*: 8
 // for 4-bit codes, 4 for 5-bit and 6-bit), then vpmaddwd widens to int32. Codes of 8 bits (Q8_0,
-// IQ4) go one group at a time: vpmaddubsw of |w| with x carrying w's sign. What bounds it on Zen 3:
-// four vector pipes, two operations for 32 products at best.
+// IQ4) go one group at a time, for few columns as vpmaddubsw of |w| with x carrying w's sign, for
+// more of |w| with x ^ (w < 0), see mul_masked.
+//
+// What bounds it (Zen 3 and 4): products of all kinds issue on two of four vector pipes, additions
+// on any of the four, but those that wait for a product take half of what they save from the two:
+// vpmaddubsw and vpaddw from registers give 3.2 operations a cycle, not 4, in whatever order.
 #ifndef FR_KERN_AVX2_TILE_H
 #define FR_KERN_AVX2_TILE_H
 #include "kern/avx2/avx2.h"
@@ -40,9 +44,7 @@
 #define FR_HIDE(count) __asm__("" : "+r"(count))
 
 enum {
-    TILE = 4,     // columns of a tile of float weights
-    DIRECT = 6,   // most columns of one that unpacks codes: 12 sums and 4 registers to work with
-    FLAT = 5,     // most columns of one whose codes lie unpacked in L1; 6 are slower
+    TILE = 6,     // most columns of a tile: 12 sums and 4 registers to work with
     COLUMNS = 64, // columns that share one walk over a panel
     AHEAD = 8192, // bytes that the prefetch runs ahead, past the panel's end on purpose
 };
@@ -83,8 +85,8 @@ FR_INLINE __m256i iq4_values(__m256i nibbles) {
     return _mm256_shuffle_epi8(table, nibbles);
 }
 
-// Scales (sc[0]: sub-blocks 0-3, sc[1]: 4-7) and mins of half h, a byte each, from the 12 packed bytes
-// of a lane of Q4_K and Q5_K: three vectors.
+// Scales (sc[0]: sub-blocks 0-3, sc[1]: 4-7) and mins of half h, a byte each, from the 12 packed
+// bytes of a lane of Q4_K and Q5_K: three vectors.
 FR_INLINE void six_bits(const uint8_t *vec, int h, __m256i sc[2], __m256i mn[2]) {
     const __m256i low6 = _mm256_set1_epi8(63), low4 = _mm256_set1_epi8(15),
                   mid2 = _mm256_set1_epi8(48);
@@ -125,30 +127,43 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     }
 }
 
-// Up to so many columns codes are unpacked in the tile, else once into L1 (40 ns a superblock for
-// the stores alone). Measured, see docs/speed-log.md.
+// Up to so many columns codes are unpacked in the tile, else once into L1 (a store a cycle).
+// Measured, see docs/speed-log.md.
 FR_INLINE int direct_max(fr_type t) {
     switch (t) {
-    case FR_TYPE_Q4_K:
-        return 12;
-    case FR_TYPE_Q2_K:
     case FR_TYPE_Q4_0:
     case FR_TYPE_Q4_1:
-    case FR_TYPE_Q8_0:
-        return 8;
-    case FR_TYPE_Q3_K:
+        return 24;
+    case FR_TYPE_Q2_K:
+        return 20;
+    case FR_TYPE_Q4_K:
+        return 16;
     case FR_TYPE_Q5_K:
+    case FR_TYPE_Q8_0:
+        return 5;
+    case FR_TYPE_Q3_K:
+    case FR_TYPE_IQ4_NL:
         return 4;
     case FR_TYPE_IQ4_XS:
-        return 5;
+        return 3;
     default:
         return 6;
     }
 }
 
+// Most columns of a tile whose codes lie unpacked.
+FR_INLINE int flat_max(fr_type t) {
+    return is_wide(t) ? 5 : TILE;
+}
+
+// Bytes of 32 k unpacked.
+FR_INLINE int flat_bytes_of(fr_type t) {
+    return is_wide(t) ? 1024 : 512;
+}
+
 // One k-group: acc[c][h] (+)= codes * x. `x`: the group's four bytes of column 0; columns are
 // `stride` bytes apart.
-FR_INLINE void mul_group(__m256i acc[DIRECT][2], bool wide, bool first, int columns, __m256i w0,
+FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int columns, __m256i w0,
                          __m256i w1, const int8_t *x, int stride) {
     __m256i u0 = w0, u1 = w1;
     if (wide) u0 = _mm256_abs_epi8(w0), u1 = _mm256_abs_epi8(w1);
@@ -164,6 +179,35 @@ FR_INLINE void mul_group(__m256i acc[DIRECT][2], bool wide, bool first, int colu
     }
 }
 
+// ---------------------------------------------------------------- codes of 8 bits, unpacked
+// |w| and the mask w < 0, 64 bytes behind, of one half of a k-group. |w| * (x ^ mask) is w * x,
+// less |w| where w < 0: what is lacking is the same for every x, its int16 pairs are added to
+// *lack. Two such products are -32768 at least.
+FR_INLINE void store_masked(uint8_t *flat, __m256i w, __m256i *lack) {
+    const __m256i u = _mm256_abs_epi8(w), mask = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
+    _mm256_store_si256((__m256i *)flat, u);
+    _mm256_store_si256((__m256i *)(flat + 64), mask);
+    const __m256i below = _mm256_maddubs_epi16(_mm256_and_si256(u, mask), _mm256_set1_epi8(1));
+    *lack = _mm256_add_epi16(*lack, below);
+}
+
+// One k-group of such codes: sum[c][h] += codes * x * sc[h], less what is lacking.
+FR_INLINE void mul_masked(__m256i sum[TILE][2], int columns, const uint8_t *flat,
+                          const __m256i sc[2], const int8_t *x, int stride) {
+    const __m256i u0 = load(flat), u1 = load(flat + 32), mask0 = load(flat + 64),
+                  mask1 = load(flat + 96);
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        const __m256i b = spread(x + c * stride);
+        const __m256i t0 = _mm256_maddubs_epi16(u0, _mm256_xor_si256(b, mask0));
+        const __m256i t1 = _mm256_maddubs_epi16(u1, _mm256_xor_si256(b, mask1));
+        sum[c][0] = _mm256_add_epi32(sum[c][0], _mm256_madd_epi16(t0, sc[0]));
+        sum[c][1] = _mm256_add_epi32(sum[c][1], _mm256_madd_epi16(t1, sc[1]));
+        FR_PIN(sum[c][0]);
+        FR_PIN(sum[c][1]);
+    }
+}
+
 // y[c][16] of a panel, c < n, to the caller's rows; the last panel may have fewer than 16 outputs.
 void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int outputs);
 
@@ -173,7 +217,7 @@ void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int output
     static void tile_##name##_##flat##_##columns(const job *j) {                                   \
         tile(type, flat, columns, j);                                                              \
     }
-#define FR_MATMUL(name, type)                                                                      \
+#define FR_KERNEL(name, type, ...)                                                                 \
     FR_TILE_FN(name, type, 0, 1)                                                                   \
     FR_TILE_FN(name, type, 0, 2)                                                                   \
     FR_TILE_FN(name, type, 0, 3)                                                                   \
@@ -185,13 +229,17 @@ void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int output
     FR_TILE_FN(name, type, 1, 5)                                                                   \
     void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
                                  int p1) {                                                         \
-        static tile_fn *const tiles[2][DIRECT] = {                                                 \
+        static tile_fn *const tiles[2][TILE] = {                                                   \
             {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4,           \
              tile_##name##_0_5, tile_##name##_0_6},                                                \
-            {NULL, NULL, tile_##name##_1_3, tile_##name##_1_4, tile_##name##_1_5}};                \
+            {NULL, NULL, tile_##name##_1_3, tile_##name##_1_4, tile_##name##_1_5, __VA_ARGS__}};   \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
                        a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
     }
+#define FR_MATMUL_WIDE(name, type) FR_KERNEL(name, type, NULL)
+#define FR_MATMUL(name, type)                                                                      \
+    FR_TILE_FN(name, type, 1, 6)                                                                   \
+    FR_KERNEL(name, type, tile_##name##_1_6)
 
 #endif

@@ -20,16 +20,12 @@ FR_INLINE int part_bytes_of(fr_type t) { // without the bits that lie elsewhere
     return t == FR_TYPE_Q6_K ? 384 : t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K ? 128 : 256;
 }
 
-FR_INLINE bool has_pair(fr_type t) { // uses scales.pair
-    return t != FR_TYPE_Q6_K && t != FR_TYPE_IQ4_XS;
-}
-
 FR_INLINE bool has_starts(fr_type t) { // sums that start below zero, see prepare_starts
-    return t == FR_TYPE_Q6_K;
+    return t == FR_TYPE_Q6_K || t == FR_TYPE_Q3_K;
 }
 
-FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none left
-    return t == FR_TYPE_Q3_K ? 2 : -1;
+FR_INLINE int offset_of(fr_type t) { // what is to be subtracted from the codes, types with starts
+    return t == FR_TYPE_Q6_K ? 32 : 4;
 }
 
 FR_INLINE int block_bytes_of(fr_type t) {
@@ -110,10 +106,10 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
 // ---------------------------------------------------------------- scales
 // Scales of one superblock, 16 lanes each.
 typedef struct scales {
-    __m256i sc[16][2]; // of sub-block j, twice in each dword: for vpmaddwd with int16 sums
-    __m256i pair[8]
-                [2]; // min codes (or, for types with an offset, scales) of sub-blocks 2i and 2i+1
+    __m256i sc[16][2];  // of sub-block j, twice in each dword: for vpmaddwd with int16 sums
+    __m256i pair[8][2]; // min codes of sub-blocks 2i and 2i+1
     __m256 d[2], m[2];
+    __m256i lack[2][2]; // IQ4_XS unpacked: what the products of 128 k lack, scaled; see mul_masked
 } scales;
 
 FR_INLINE __m256i widen_scale(fr_type t, const uint8_t *p, bool min) { // 8 bytes to 8 dwords
@@ -134,7 +130,7 @@ FR_INLINE void byte_scales(fr_type t, scales *s, const uint8_t *bytes) {
             const uint8_t *a = bytes + 32 * i + 8 * h, *b = a + 16;
             s->sc[2 * i][h] = _mm256_shuffle_epi8(widen_scale(t, a, false), both);
             s->sc[2 * i + 1][h] = _mm256_shuffle_epi8(widen_scale(t, b, false), both);
-            if (has_pair(t))
+            if (has_min(t))
                 s->pair[i][h] = _mm256_blend_epi16(
                     widen_scale(t, a, true), _mm256_slli_epi32(widen_scale(t, b, true), 16), 0xaa);
         }

@@ -101,9 +101,16 @@ static void add_own(json_t *pack, const fr_pack *p) {
     }
 }
 
+static fr_status take(fr_pack *p, const fr_gguf *g, fr_error *err) {
+    fr_status st = fr_pack_take(p, g, err);
+    if (st || !(st = fr_pack_check_sum(p, err))) return st;
+    fr_pack_close(p);
+    return st;
+}
+
 json_t *fr_inspect_pack_json(const fr_gguf *g, fr_error *err) {
     fr_pack p;
-    if (fr_pack_take(&p, g, err)) return NULL;
+    if (take(&p, g, err)) return NULL;
     json_t *pack = json_pack(
         "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:I, s:o}", "drafter", fr_pack_kind_name(p.kind),
         "target", p.target, "target_name", fr_cmd_json_text(p.target_name, strlen(p.target_name)),
@@ -196,7 +203,7 @@ static void print_training(const fr_gguf *g) {
 void fr_inspect_pack_print(const fr_gguf *g) {
     fr_pack p;
     fr_error err = {0};
-    if (fr_pack_take(&p, g, &err)) {
+    if (take(&p, g, &err)) {
         printf("pack: not one that can be used: %s\n", err.text);
         return;
     }

@@ -98,8 +98,11 @@ static fr_status check_format(const fr_training *t, fr_error *err) {
 // The pack that a training begins with, if there is one: of any drafter, for this target.
 static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
     if (!t->args->init) return FR_OK;
-    const fr_status st = fr_pack_open(pack, t->args->init, err);
-    return st ? st : fr_pack_fits(pack, &t->target, err);
+    fr_error why = {0};
+    fr_status st = fr_pack_open(pack, t->args->init, err);
+    if (st || (st = fr_pack_fits(pack, &t->target, err))) return st;
+    st = fr_pack_check_sum(pack, &why);
+    return st ? fr_fail(err, st, "%s: %s", t->args->init, why.text) : FR_OK;
 }
 
 // The draft vocabulary is that of the pack that the training begins with, or the data's own.

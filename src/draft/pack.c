@@ -32,6 +32,11 @@ void fr_pack_close(fr_pack *p) {
     *p = (fr_pack){0};
 }
 
+fr_status fr_pack_check_sum(const fr_pack *p, fr_error *err) {
+    const bool has = p->version >= 2 || fr_gguf_find(p->gguf, FR_PACK_CHECKSUM);
+    return has ? fr_gguf_check_sum(p->gguf, FR_PACK_CHECKSUM, err) : FR_OK;
+}
+
 fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) {
     char print[FR_GGUF_FINGERPRINT];
     fr_gguf_fingerprint(target->gguf, print);
@@ -70,6 +75,7 @@ fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, cons
         st = fr_fail(&why, FR_EUNSUP, "expected a pack of %s, found one of %s",
                      fr_pack_kind_name(kind), fr_pack_kind_name(p->kind));
     if (!st) st = fr_pack_fits(p, target, &why);
+    if (!st) st = fr_pack_check_sum(p, &why);
     if (!st) return FR_OK;
     fr_pack_close(p);
     return fr_fail(err, st, "%s: %s", path, why.text);

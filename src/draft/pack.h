@@ -4,7 +4,8 @@
 // A pack belongs to one target file, whose fingerprint it names; it holds no part of the target.
 // Opening checks everything: numbers in range, every id of the draft vocabulary in the target's and
 // there once, every tensor present with its shape and a type that is read, and none besides. So who
-// binds the tensors afterwards cannot fail but for memory.
+// binds the tensors afterwards cannot fail but for memory. The checksum alone is apart: who looks
+// for a pack among many does not read all of each.
 #ifndef FR_DRAFT_PACK_H
 #define FR_DRAFT_PACK_H
 #include "model/model.h"
@@ -46,6 +47,7 @@ enum { FR_PACK_ENCODERS = FR_ENCODER_LAYERS + 1 };
 typedef struct fr_pack {
     const fr_gguf *gguf;
     fr_gguf *own; // closed with the pack; NULL: the caller's
+    int version;
     fr_pack_kind kind;
     char target[FR_GGUF_FINGERPRINT], target_name[128];
     int d, n_vocab;     // the target's
@@ -87,6 +89,10 @@ const char *fr_pack_encoder_name(fr_pack_encoder encoder);
 // Whether a file says that it is a pack, of whatever kind.
 bool fr_pack_is(const fr_gguf *g);
 
+// What the key forerun.version says; none: 1, packs without a checksum.
+enum { FR_PACK_VERSION = 2 };
+#define FR_PACK_CHECKSUM "forerun.checksum"
+
 // FR_EIO, FR_EDATA: no file, no pack, or one whose parts do not agree; FR_EUNSUP: of another kind
 // of drafter than is known; FR_ENOMEM. Nothing is left open after an error.
 fr_status fr_pack_open(fr_pack *p, const char *path, fr_error *err);
@@ -96,7 +102,10 @@ void fr_pack_close(fr_pack *p); // a zeroed one is fine
 
 // FR_EUNSUP where it was not trained for this target: the sentence names both fingerprints.
 fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err);
-// The same and the kind too, in one: what constructors of drafters call.
+// Whether every byte is as it was written, where the pack says a checksum: reads all of it.
+// FR_EDATA.
+fr_status fr_pack_check_sum(const fr_pack *p, fr_error *err);
+// Opens, and checks the sum, the target and the kind: what constructors of drafters call.
 fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, const fr_model *target,
                            fr_error *err);
 

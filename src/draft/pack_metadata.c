@@ -63,6 +63,16 @@ static fr_status take_kind(fr_pack *p, fr_error *err) {
                    arch.bytes < 40 ? (int)arch.bytes : 40, arch.data);
 }
 
+static fr_status take_version(fr_pack *p, fr_error *err) {
+    uint32_t version = 1;
+    const fr_status st = fr_gguf_opt_u32(p->gguf, "forerun.version", &version, err);
+    if (st) return st;
+    p->version = (int)version;
+    if (version >= 1 && version <= FR_PACK_VERSION) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "forerun.version: expected 1 to %d, found %u", FR_PACK_VERSION,
+                   version);
+}
+
 static fr_status take_target(fr_pack *p, fr_error *err) {
     fr_gguf_str print, name = {"", 0};
     fr_status st = fr_gguf_get_str(p->gguf, "forerun.target.fingerprint", &print, err);
@@ -298,6 +308,7 @@ static fr_status take_accuracy(fr_pack *p, fr_error *err) {
 fr_status fr_pack_metadata(fr_pack *p, fr_error *err) {
     fr_status st;
     if ((st = take_kind(p, err))) return st;
+    if ((st = take_version(p, err))) return st;
     if ((st = take_target(p, err))) return st;
     if ((st = take_ids(p, err))) return st;
     if ((st = take_u32(p->gguf, "forerun.heads", 1, FR_PACK_HEADS, &p->depth, err))) return st;

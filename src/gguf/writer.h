@@ -71,7 +71,7 @@ fr_status fr_gguf_writer_finish_memory(fr_gguf_writer *w, void **data, size_t *b
                                        fr_error *err);
 
 // fr_gguf_writer_finish of a file that says its own checksum: under `key`, a u64 that is added
-// here; fr_gguf_check_sum looks at it. All of the file is in memory for a moment. Once a writer.
+// here; fr_gguf_check_sum looks at it. Once a writer.
 fr_status fr_gguf_writer_finish_summed(fr_gguf_writer *w, const char *key, const char *path,
                                        fr_error *err);
 

@@ -1,10 +1,12 @@
 // writer_file.c — puts a collected file down: whole or not at all.
 #define _GNU_SOURCE
 #include "base/save.h"
+#include "gguf/hash.h"
 #include "gguf/writer_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensor data is written as it lies in memory");
@@ -27,17 +29,21 @@ bool fr_gguf_buffer_add(fr_gguf_buffer *b, const void *data, size_t bytes) {
     return true;
 }
 
+enum { HEAD_BYTES = 4 + 4 + 8 + 8 }; // magic, version, two counts; then the entries
+
 // Where the bytes go: a file descriptor, or (fd < 0) a buffer.
 typedef struct sink {
     int fd;
     fr_gguf_buffer buffer;
     const char *path;
     uint64_t written;
+    fr_hash *sum; // of what is written; NULL: none is taken
     fr_error *err;
 } sink;
 
 static fr_status put(sink *s, const void *data, size_t bytes) {
     s->written += bytes;
+    if (s->sum) fr_hash_add(s->sum, data, bytes);
     if (s->fd < 0) {
         if (fr_gguf_buffer_add(&s->buffer, data, bytes)) return FR_OK;
         return fr_fail(s->err, FR_ENOMEM, "GGUF writer: no memory for %zu bytes", bytes);
@@ -129,15 +135,38 @@ static fr_status check(const fr_gguf_writer *w, fr_error *err) {
     return st;
 }
 
-fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *err) {
+// The sum of what was written, in its place.
+static fr_status put_sum(const sink *s, uint64_t hole) {
+    const uint64_t sum = fr_hash_value(s->sum);
+    if (pwrite(s->fd, &sum, sizeof sum, (off_t)hole) == sizeof sum) return FR_OK;
+    return fr_fail(s->err, FR_EIO, "%s: writing: %m", s->path);
+}
+
+// hole: where the sum of everything goes; 0: no sum.
+static fr_status write_file(fr_gguf_writer *w, uint64_t hole, const char *path, fr_error *err) {
     fr_saving saving;
+    fr_hash sum;
     fr_status st = check(w, err);
     if (!st) st = fr_save_begin(&saving, path, err);
     if (st) return st;
-    sink s = {.fd = saving.fd, .path = path, .err = err};
-    if (!(st = put_all(w, &s))) return fr_save_finish(&saving, err);
+    sink s = {.fd = saving.fd, .path = path, .sum = hole ? &sum : NULL, .err = err};
+    fr_hash_open(&sum, 0);
+    st = put_all(w, &s);
+    if (!st && hole) st = put_sum(&s, hole);
+    if (!st) return fr_save_finish(&saving, err);
     fr_save_drop(&saving);
     return st;
+}
+
+fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *err) {
+    return write_file(w, 0, path, err);
+}
+
+// The entry that is added is the last one, so its value is the end of them.
+fr_status fr_gguf_writer_finish_summed(fr_gguf_writer *w, const char *key, const char *path,
+                                       fr_error *err) {
+    fr_gguf_writer_u64(w, key, 0);
+    return write_file(w, HEAD_BYTES + w->kvs.bytes - sizeof(uint64_t), path, err);
 }
 
 fr_status fr_gguf_writer_finish_memory(fr_gguf_writer *w, void **data, size_t *bytes,

@@ -1,5 +1,6 @@
 #include "train/pack_write.h"
 #include "base/alloc.h"
+#include "draft/pack.h"
 #include "kern/dequant.h"
 #include "train/tally.h"
 #include <stdio.h>
@@ -58,6 +59,7 @@ static void write_facts(fr_gguf_writer *w, const fr_learner *l, const fr_pack_fa
     snprintf(name, sizeof name, "forerun-%s", l->name);
     fr_gguf_writer_str(w, "general.architecture", name);
     fr_gguf_writer_str(w, "general.type", "forerun-pack");
+    fr_gguf_writer_u32(w, "forerun.version", FR_PACK_VERSION);
     fr_gguf_writer_str(w, "forerun.target.fingerprint", f->target);
     fr_gguf_writer_str(w, "forerun.target.name", f->target_name);
     fr_gguf_writer_u32(w, "forerun.d", (uint32_t)l->target->config.d);
@@ -80,7 +82,7 @@ fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_fac
     if (st) return st;
     write_facts(w, l, facts);
     l->ops->write(l, w, type);
-    st = fr_gguf_writer_finish(w, path, err);
+    st = fr_gguf_writer_finish_summed(w, FR_PACK_CHECKSUM, path, err);
     fr_gguf_writer_close(w);
     return st;
 }

@@ -389,6 +389,37 @@ static void a_pack_is_what_another_training_begins_with(void **state) {
     json_decref(o);
 }
 
+// One bit of a weight, after the training was done.
+static void a_damaged_pack_is_refused_by_all(void **state) {
+    static const char *const lines[] = {
+        "run -m %1$s -p x -n 4 --drafter medusa:%2$s", "inspect --json %2$s",
+        "train medusa -m %1$s --data %3$s/data -o %3$s/never.gguf -t 1 --steps 1 -q --init %2$s"};
+    char path[160];
+    (void)state;
+    if (run_line(s, train("sound.gguf", "--steps 1 -q"))) fail_msg("%s", s->err);
+    snprintf(path, sizeof path, "%s", path_of("sound.gguf"));
+    for (int damaged = 0; damaged < 2; damaged++)
+        for (size_t i = 0; i < 3; i++) {
+            snprintf(line, sizeof line, lines[i], model, path, folder);
+            run_line(s, line);
+            const bool shows = i == 1; // what a file holds, and why it is of no use
+            if (s->code != (damaged && !shows)) fail_msg("%s: %d: %s", line, s->code, s->err);
+            const char *why = strstr(shows ? s->out : s->err, "forerun.checksum: damaged");
+            if (!why != !damaged) fail_msg("%s: %s", line, s->err);
+            if (i < 2 || damaged) continue;
+            FILE *f = fopen(path, "r+b");
+            assert_non_null(f);
+            fseek(f, -1000, SEEK_END);
+            const int was = getc(f);
+            fseek(f, -1000, SEEK_END);
+            putc(was ^ 1, f);
+            fclose(f);
+            unlink(path_of("never.gguf"));
+            unlink(path_of("never.gguf.ckpt"));
+        }
+    assert_int_not_equal(access(path_of("never.gguf"), F_OK), 0);
+}
+
 // A medusa's heads mean nothing to a block: it begins as ever, but for the tokens that it drafts.
 static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
     double loss[2], vocab[2];
@@ -463,6 +494,7 @@ int main(void) {
         cmocka_unit_test(a_checkpoint_that_does_not_fit_takes_nothing_with_it),
         cmocka_unit_test(interrupted_answers_are_gone_on_with),
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
+        cmocka_unit_test(a_damaged_pack_is_refused_by_all),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

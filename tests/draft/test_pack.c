@@ -344,6 +344,97 @@ static void a_pack_for_another_model_is_refused_with_both_fingerprints(void **st
     unlink(path);
 }
 
+// The status of a file's bytes as a pack for the target, closed again.
+static fr_status try_bytes(void *data, size_t bytes, fr_error *err) {
+    fr_gguf *g;
+    fr_pack p;
+    fr_status st = fr_gguf_open_memory(&g, data, bytes, "pack", err);
+    if (st) return st;
+    if (!(st = fr_pack_take(&p, g, err))) {
+        st = fr_pack_check_sum(&p, err);
+        fr_pack_close(&p);
+    }
+    fr_gguf_close(g);
+    return st;
+}
+
+static size_t read_file(const char *path, void **data) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    const size_t n = (size_t)ftell(f);
+    rewind(f);
+    *data = fr_alloc_zero(n);
+    assert_int_equal(fread(*data, 1, n, f), n);
+    fclose(f);
+    return n;
+}
+
+// Of the header every bit, of the weights one of each byte.
+static void no_bit_of_a_pack_changes_unseen(void **state) {
+    (void)state;
+    char path[] = "pack-XXXXXX";
+    void *data;
+    fr_error err = {0};
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT}, &target.model);
+    const size_t n = read_file(path, &data);
+    uint8_t *byte = data;
+    assert_true(n > 10000);
+    assert_int_equal(try_bytes(data, n, &err), FR_OK);
+    for (size_t bit = 0; bit < 8 * n; bit += bit < 8 * 2048 ? 1 : 7) {
+        byte[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (!try_bytes(data, n, &err)) fail_msg("bit %zu", bit);
+        byte[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    fr_free(data);
+    unlink(path);
+}
+
+static void a_damaged_pack_drafts_for_nobody(void **state) {
+    (void)state;
+    char path[] = "pack-XXXXXX";
+    fr_pack p;
+    fr_error err = {0};
+    fr_tiny_pack_write(path, &(fr_tiny_pack){0}, &target.model);
+    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_OK);
+    fr_pack_close(&p);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    fseek(f, -300, SEEK_END);
+    const int was = getc(f);
+    fseek(f, -300, SEEK_END);
+    putc(was ^ 0x10, f);
+    fclose(f);
+    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "forerun.checksum: damaged"));
+    unlink(path);
+}
+
+static void packs_without_a_checksum_are_old_ones(void **state) {
+    (void)state;
+    built b;
+    fr_pack p;
+    fr_error err = {0};
+    finish(&b, begin(&(fr_tiny_pack){0}));
+    if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
+    assert_int_equal(p.version, 1);
+    assert_int_equal(fr_pack_check_sum(&p, &err), FR_OK);
+    fr_pack_close(&p);
+    drop(&b);
+    fr_gguf_writer *w = begin(&(fr_tiny_pack){0});
+    fr_gguf_writer_u32(w, "forerun.version", 2); // these have one
+    finish(&b, w);
+    assert_int_equal(fr_pack_take(&p, b.gguf, &err), FR_OK);
+    assert_int_equal(fr_pack_check_sum(&p, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "forerun.checksum: expected a u64, found none"));
+    fr_pack_close(&p);
+    drop(&b);
+    w = begin(&(fr_tiny_pack){0});
+    fr_gguf_writer_u32(w, "forerun.version", FR_PACK_VERSION + 1);
+    expect_refused(w, FR_EUNSUP, "forerun.version: expected 1 to 2, found 3");
+}
+
 static void a_pack_of_another_method_is_refused(void **state) {
     (void)state;
     char path[] = "pack-XXXXXX";
@@ -370,6 +461,9 @@ int main(void) {
         cmocka_unit_test(accuracies_that_are_none_are_refused),
         cmocka_unit_test(unknown_kinds_and_variants_are_refused),
         cmocka_unit_test(a_pack_for_another_model_is_refused_with_both_fingerprints),
+        cmocka_unit_test(no_bit_of_a_pack_changes_unseen),
+        cmocka_unit_test(a_damaged_pack_drafts_for_nobody),
+        cmocka_unit_test(packs_without_a_checksum_are_old_ones),
         cmocka_unit_test(a_pack_of_another_method_is_refused),
     };
     return cmocka_run_group_tests(tests, open_target, close_target);

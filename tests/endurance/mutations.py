@@ -166,6 +166,10 @@ def mutated_pack(trial):
     if not pack:
         raise Skipped("no pack of %s" % method)
     pack = copied(trial, pack, "pack.gguf")
+    if trial.rng.random() < 0.6: # as packs were before they had a checksum: whatever is damaged is read
+        with open(pack, "rb") as f:
+            old = f.read().replace(b"forerun.checksum", b"forerun.checksum"[::-1]).replace(b"forerun.version", b"forerun.version"[::-1])
+        trial.write("in/pack.gguf", old)
     line = ask(model, trial.rng, ["--temp", trial.rng.choice([0, 0.8]), "-s", 7])
     expected = plain(trial, line)
     how = damage(trial, pack)

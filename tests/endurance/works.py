@@ -217,14 +217,14 @@ def captured(trial, at, model):
 
 
 def content(name):
-    """The bytes of a file, but for the seconds that a training took."""
+    """The bytes of a file, but for the seconds that a training took, and the checksum of a pack, which depends on them."""
     def read(trial, at):
         with open(os.path.join(at, name), "rb") as f:
             data = f.read()
-        key = b"forerun.train.seconds"
-        found = data.find(key)
-        if found >= 0: # the key, 4 bytes of type, a double
-            data = data[:found] + data[found + len(key) + 12:]
+        for key in (b"forerun.train.seconds", b"forerun.checksum"):
+            found = data.find(key)
+            if found >= 0: # the key, 4 bytes of type, 8 of a number
+                data = data[:found] + data[found + len(key) + 12:]
         return hashlib.sha256(data).hexdigest()
     return read
 
@@ -295,9 +295,9 @@ def whole(trial, at, cut=False):
         if UNFINISHED.search(path) or path.endswith((".mdb", ".ckpt", ".txt")):
             continue
         if path.endswith((".gguf", ".frd", ".profile")):
-            done = trial.run(["inspect", path])
-            if done.code:
-                raise Failed("%s is not whole: %s" % (path, done.sentence()))
+            done = trial.run(["inspect", "--json", path])
+            if done.code or b'"not_usable":' in done.out:
+                raise Failed("%s is not whole: %s %s" % (path, done.sentence(), done.out[-300:]))
         elif path.endswith(".jsonl"):
             lines_of(path, cut)
         elif path.endswith((".svg", ".html", ".json")):

@@ -236,6 +236,7 @@ void fr_tiny_pack_write(char *path, const fr_tiny_pack *o, const fr_model *targe
     close(fd);
     if (fr_gguf_writer_open(&w, &err)) fail_msg("%s", err.text);
     fr_tiny_pack_add(w, o, target);
-    if (fr_gguf_writer_finish(w, path, &err)) fail_msg("%s", err.text);
+    fr_gguf_writer_u32(w, "forerun.version", FR_PACK_VERSION);
+    if (fr_gguf_writer_finish_summed(w, FR_PACK_CHECKSUM, path, &err)) fail_msg("%s", err.text);
     fr_gguf_writer_close(w);
 }

@@ -27,8 +27,9 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     bool broken;             // of its weights, those that are f32 are NaN
 } fr_tiny_pack;
 
+// All but version and checksum, as packs were once.
 void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *target);
-// Into a new file; fails the running test when that fails. `path` is a template as mkstemp's.
+// With both, into a new file; fails the running test when that fails. `path` is a template as mkstemp's.
 void fr_tiny_pack_write(char *path, const fr_tiny_pack *o, const fr_model *target);
 
 #endif

@@ -49,7 +49,7 @@ static fr_status put(sink *s, const void *data, size_t bytes) {
         return fr_fail(s->err, FR_ENOMEM, "GGUF writer: no memory for %zu bytes", bytes);
     }
     if (fr_write_all(s->fd, data, bytes)) return FR_OK;
-    return fr_fail(s->err, FR_EIO, "%s: writing: %m", s->path);
+    return fr_fail(s->err, FR_EIO, "%s: %m", s->path);
 }
 
 static fr_status put_padding(sink *s, uint64_t alignment) {
@@ -139,7 +139,7 @@ static fr_status check(const fr_gguf_writer *w, fr_error *err) {
 static fr_status put_sum(const sink *s, uint64_t hole) {
     const uint64_t sum = fr_hash_value(s->sum);
     if (pwrite(s->fd, &sum, sizeof sum, (off_t)hole) == sizeof sum) return FR_OK;
-    return fr_fail(s->err, FR_EIO, "%s: writing: %m", s->path);
+    return fr_fail(s->err, FR_EIO, "%s: %m", s->path);
 }
 
 // hole: where the sum of everything goes; 0: no sum.

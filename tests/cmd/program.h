@@ -27,6 +27,21 @@ static inline size_t read_back(FILE *f, char *to) {
     return n;
 }
 
+// Puts the cache of the programs that are started from now on into `folder`, until NULL brings back
+// where it was before.
+static inline void keep_cache_in(const char *folder) {
+    static char before[4096];
+    if (folder) {
+        const char *now = getenv("XDG_CACHE_HOME");
+        snprintf(before, sizeof before, "%s", now ? now : "");
+        setenv("XDG_CACHE_HOME", folder, 1);
+    } else if (*before) {
+        setenv("XDG_CACHE_HOME", before, 1);
+    } else {
+        unsetenv("XDG_CACHE_HOME");
+    }
+}
+
 // Lets a child run for `ms` by the clock and by its processors': on a busy machine it may not even
 // have begun by the clock alone. Returns before that when it has ended, and after a minute.
 static inline void let_run(pid_t child, int ms) {

@@ -243,11 +243,11 @@ static void tune_tries_the_one_beside_the_model(void **state) {
     if (run_line(&got, line)) fail_msg("%s", got.err);
     assert_non_null(realpath(dir, whole));
     snprintf(cache, sizeof cache, "%s/cache", whole);
-    setenv("XDG_CACHE_HOME", cache, 1);
+    keep_cache_in(cache);
     snprintf(line, sizeof line, "tune -m %s --limit 1 -n 8 --json --quiet",
              in_dir("beside/model.gguf"));
     const int code = run_line(&got, line);
-    unsetenv("XDG_CACHE_HOME");
+    keep_cache_in(NULL);
     if (code) fail_msg("%s", got.err);
     assert_non_null(realpath(in_dir("beside/longer.frd"), whole));
     snprintf(want, sizeof want, "rest:%s+prompt-lookup", whole);

@@ -501,7 +501,7 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
     char cache[200];
     assert_non_null(getcwd(cache, sizeof cache - 80));
     snprintf(cache + strlen(cache), 80, "/%s/cache", folder);
-    setenv("XDG_CACHE_HOME", cache, 1);
+    keep_cache_in(cache);
     run_line(&s, with_model("tune", "--limit 2 -n 24 --drafter prompt-lookup --json --quiet"));
     assert_int_equal(s.code, 0);
     json_t *root = parse(&s);
@@ -541,7 +541,7 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
 
     expect(with_model("tune", "--drafter none"), 2, "nothing to tune");
     expect(with_model("tune", "--drafter nope"), 2, "nope");
-    unsetenv("XDG_CACHE_HOME");
+    keep_cache_in(NULL);
 }
 
 static void trees_can_be_given(void **state) {
@@ -665,11 +665,9 @@ static void bench_interrupted_shows_what_it_has(void **state) {
 
 // A folder in which nothing can be made, as on a disk that is full or may only be read.
 static void without_a_place_for_profiles_all_is_said(void **state) {
-    char before[1024];
     (void)state;
-    snprintf(before, sizeof before, "%s", getenv("XDG_CACHE_HOME") ? getenv("XDG_CACHE_HOME") : "");
     run_line(&t, with_model("run", "-p hello -n 8"));
-    setenv("XDG_CACHE_HOME", "/proc", 1);
+    keep_cache_in("/proc");
     run_line(&s, with_model("run", "-p hello -n 8"));
     assert_int_equal(s.code, 0);
     assert_string_equal(s.out, t.out);
@@ -677,10 +675,7 @@ static void without_a_place_for_profiles_all_is_said(void **state) {
     assert_non_null(strstr(s.err, "measured again next time"));
     run_line(&s, with_model("tune", "--limit 1 -n 8 --drafter prompt-lookup"));
     run_line(&t, with_model("tune", "--limit 1 -n 8 --drafter prompt-lookup --json"));
-    if (*before)
-        setenv("XDG_CACHE_HOME", before, 1);
-    else
-        unsetenv("XDG_CACHE_HOME");
+    keep_cache_in(NULL);
     assert_int_equal(s.code, 1);
     assert_non_null(strstr(s.out, "prompt-lookup"));
     assert_null(strstr(s.out, "Kept in"));

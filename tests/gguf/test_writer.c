@@ -234,7 +234,7 @@ static void writer_leaves_the_old_file_when_the_disk_is_full(void **state) {
     const fr_status st = fr_gguf_writer_finish(w, in_folder("full.gguf"), &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_int_equal(st, FR_EIO);
-    assert_non_null(strstr(err.text, "full.gguf: writing: "));
+    assert_non_null(strstr(err.text, "full.gguf: File too large"));
     assert_int_equal(files_in(folder), before + 1);
     fr_gguf *g = opened(in_folder("full.gguf"));
     assert_true(fr_gguf_str_is(fr_gguf_item_str(fr_gguf_find(g, "k"), 0), "old"));

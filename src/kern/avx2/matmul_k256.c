@@ -36,9 +36,9 @@ FR_INLINE bool in_memory(fr_type t, int columns) {
     return columns > 3 || t == FR_TYPE_Q4_K || (columns == 3 && t != FR_TYPE_Q6_K);
 }
 
-// is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
+// is[c][h] = from[c][h] + the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
 FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int odd, int r,
-                       __m256i is[TILE][2]) {
+                       const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int run = run_of(t);
     __m256i acc[TILE][2];
     if (has_starts(t)) {
@@ -65,14 +65,14 @@ FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int 
     FR_UNROLL
     for (int i = 0; i < 2 * columns; i++) {
         const __m256i scaled = _mm256_madd_epi16(acc[i / 2][i % 2], sc[i % 2]);
-        is[i / 2][i % 2] = _mm256_add_epi32(is[i / 2][i % 2], scaled);
+        is[i / 2][i % 2] = _mm256_add_epi32(from[i / 2][i % 2], scaled);
         if (!in_memory(t, columns)) FR_PIN(is[i / 2][i % 2]);
     }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int odd,
-                        __m256i is[TILE][2]) {
+                        const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int runs = 8 / run_of(t);
     if (flat && is_wide(t)) {
         FR_UNROLL
@@ -80,17 +80,17 @@ FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int
             mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
         return;
     }
-    add_run(t, flat, columns, at, odd, 0, is);
-    if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is);
+    add_run(t, flat, columns, at, odd, 0, from, is);
+    if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is, is);
     if (runs >= 4) {
-        add_run(t, flat, columns, at, odd, 2, is);
-        add_run(t, flat, columns, at, odd, 3, is);
+        add_run(t, flat, columns, at, odd, 2, is, is);
+        add_run(t, flat, columns, at, odd, 3, is, is);
     }
     if (runs == 8) {
-        add_run(t, flat, columns, at, odd, 4, is);
-        add_run(t, flat, columns, at, odd, 5, is);
-        add_run(t, flat, columns, at, odd, 6, is);
-        add_run(t, flat, columns, at, odd, 7, is);
+        add_run(t, flat, columns, at, odd, 4, is, is);
+        add_run(t, flat, columns, at, odd, 5, is, is);
+        add_run(t, flat, columns, at, odd, 6, is, is);
+        add_run(t, flat, columns, at, odd, 7, is, is);
     }
 }
 
@@ -115,7 +115,49 @@ FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, 
 
 // The two steps of a superblock, sums in memory. What the columns share is pinned to registers: gcc
 // would load it again for each, and loads are what bounds this part.
-FR_INLINE void finish_superblock(fr_type t, int columns, const job *j) {
+//
+// Sub-blocks of 32 k: both halves of a column side by side, so that they share its broadcasts.
+FR_INLINE void finish_32(int columns, const job *j) {
+    const scales *s = j->s;
+    const int16_t *all_sums = j->sums;
+    const float *all_dx = j->dx;
+    float *all_y = j->y;
+    __m256i(*is)[TILE][2] = j->is;
+    __m256i pair[4][2];
+    __m256 m[2] = {s->m[0], s->m[1]};
+    FR_PIN(m[0]);
+    FR_PIN(m[1]);
+    FR_UNROLL
+    for (int i = 0; i < 8; i++) {
+        pair[i / 2][i % 2] = s->pair[i / 2][i % 2];
+        FR_PIN(pair[i / 2][i % 2]);
+    }
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        float *out = all_y + 16 * c;
+        __m256 y[2] = {_mm256_load_ps(out), _mm256_load_ps(out + 8)};
+        FR_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int g = i / 2, h = i % 2;
+            const int16_t *sums = all_sums + 8 * c + 4 * g;
+            const __m256i ms =
+                _mm256_add_epi32(_mm256_madd_epi16(pair[2 * g][h], spread(sums)),
+                                 _mm256_madd_epi16(pair[2 * g + 1][h], spread(sums + 2)));
+            const __m256 min = _mm256_mul_ps(m[h], _mm256_cvtepi32_ps(ms));
+            const __m256 u = _mm256_fmsub_ps(s->d[h], _mm256_cvtepi32_ps(is[g][c][h]), min);
+            y[h] = _mm256_fmadd_ps(u, _mm256_broadcast_ss(all_dx + 2 * c + g), y[h]);
+            if (h) {
+                FR_PIN(y[0]);
+                FR_PIN(y[1]);
+            }
+        }
+        _mm256_store_ps(out, y[0]);
+        _mm256_store_ps(out + 8, y[1]);
+    }
+}
+
+// Sub-blocks of 16 k: twice as many pairs, one half after the other.
+FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
     const int pairs = has_min(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in a group
     const scales *s = j->s;
     for (int h = 0; h < 2; h++) {
@@ -169,16 +211,16 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
     }
 }
 
-// is += the sums of `step` parts, and on to the next ones.
+// is = from + the sums of `step` parts, and on to the next ones.
 FR_INLINE void take_turn(fr_type t, bool flat, int columns, int step, cursor *at,
-                         __m256i is[TILE][2]) {
+                         const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
     if (!flat && at->ahead) {
         prefetch_lines(at->ahead, lines);
         at->ahead += 64 * lines;
     }
-    add_part(t, flat, columns, at, 0, is);
-    if (step == 2) add_part(t, flat, columns, at, 1, is);
+    add_part(t, flat, columns, at, 0, from, is);
+    if (step == 2) add_part(t, flat, columns, at, 1, is, is);
     at->codes += flat ? flat_bytes_of(t) : step * part_bytes_of(t);
     at->bits += 64 * step;
     at->q += 32 * step;
@@ -197,17 +239,21 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
                  .starts = j->starts,
                  .sc = j->s->sc};
     if (in_memory(t, columns)) {
-        __m256i(*is)[TILE][2] = j->is;
-        FR_UNROLL
-        for (int i = 0; i < 2 * columns; i++)
-            is[0][i / 2][i % 2] = is[1][i / 2][i % 2] = _mm256_setzero_si256();
+        static const __m256i zeros[TILE][2];
+        const __m256i(*from)[2] = zeros;
+        __m256i(*is)[2] = j->is[0];
         int turns = 8 / step;
         FR_HIDE(turns);
+        FR_HIDE(from);
         do {
-            take_turn(t, flat, columns, step, &at, *is);
-            if (turns == 4 / step + 1) is++, at.starts += 4;
+            take_turn(t, flat, columns, step, &at, from, is);
+            from = is;
+            if (turns == 4 / step + 1) from = zeros, is += TILE, at.starts += 4;
         } while (--turns);
-        finish_superblock(t, columns, j);
+        if (subs_of(t) == 8)
+            finish_32(columns, j);
+        else
+            finish_16(t, columns, j);
         return;
     }
     for (size_t group = 0; group < 2; group++) {
@@ -219,7 +265,7 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
         int turns = 4 / step;
         FR_HIDE(turns);
         do
-            take_turn(t, flat, columns, step, &at, is);
+            take_turn(t, flat, columns, step, &at, is, is);
         while (--turns);
         at.starts += 4;
         FR_HIDE(group);

@@ -32,6 +32,11 @@ fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err) {
     return fr_fail(err, FR_EARG, "kv-type: expected f16, q8_0 or f16+q8_0, found '%.40s'", name);
 }
 
+bool fr_kv_holds(fr_kv_type type, int head_dim) {
+    const bool any = types[type].k == FR_FORM_F16 && types[type].v == FR_FORM_F16;
+    return any || head_dim % 32 == 0;
+}
+
 static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_form form) {
     return (size_t)(capacity_of(n_ctx) / FR_KEY_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
 }
@@ -49,7 +54,7 @@ fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, 
                   .n_kv = c->n_kv,
                   .head_dim = c->head_dim,
                   .n_ctx = n_ctx};
-    if (kv->v_form == FR_FORM_Q8_0 && c->head_dim % 32) // no type has K alone in q8_0
+    if (!fr_kv_holds(type, c->head_dim))
         return fr_fail(err, FR_EUNSUP,
                        "kv-type %s: expected heads of a multiple of 32 values, found %d; f16 "
                        "takes any",

@@ -82,14 +82,14 @@ typedef struct fr_view {                   // what one row sees
                                            // and the row itself)
 } fr_view;
 
-// How K and V of one KV head lie in memory: by blocks of 16 slots.
+// How K or V of one KV head lies in memory: by blocks of 16 slots.
 //   F16:  K [head_dim][16 slots] f16; V [16 slots][head_dim] f16.
 //   Q8_0: int8 codes, one f16 scale for 32 values along head_dim (a multiple of 32).
 //         K codes [head_dim / 4][16 slots][4], then scales [head_dim / 32][16 slots];
 //         V codes [16 slots][head_dim], then scales [16 slots][head_dim / 32].
-typedef enum fr_kv_type { FR_KV_F16, FR_KV_Q8_0, FR_KV_TYPES } fr_kv_type;
-static inline size_t fr_kv_block_bytes(fr_kv_type type, int head_dim) { // of K, or of V
-    return (size_t)head_dim * (type == FR_KV_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
+typedef enum fr_kv_form { FR_FORM_F16, FR_FORM_Q8_0, FR_KV_FORMS } fr_kv_form;
+static inline size_t fr_kv_block_bytes(fr_kv_form form, int head_dim) { // of K, or of V
+    return (size_t)head_dim * (form == FR_FORM_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
 }
 
 typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows and grouped heads)
@@ -97,9 +97,10 @@ typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows 
     const float *const *q; // n_q pointers to head_dim floats
     float *const *o;       // n_q pointers to head_dim floats; overlap nothing
     const fr_view *const *view; // n_q pointers
-    const void *k, *v;          // blocks of the type that the entry of the table is for
-    int committed, scratch;     // slots in use
-    const int32_t *pos;         // logical position of scratch slot i, `scratch` of them
+    const void *k, *v;          // blocks, each of its form
+    fr_kv_form k_form, v_form;
+    int committed, scratch; // slots in use
+    const int32_t *pos;     // logical position of scratch slot i, `scratch` of them
     float scale;
     float *work; // fr_attend_work_floats(committed + scratch, head_dim) floats of this thread
 } fr_attend;
@@ -109,9 +110,7 @@ size_t fr_attend_work_floats(int slots, int head_dim);
 // ---------------------------------------------------------------- the table
 typedef void fr_matmul_fn(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1);
 
-typedef void fr_kv_store_fn(void *k, void *v, int slot, int head_dim, const float *key,
-                            const float *value);
-typedef void fr_attend_fn(const fr_attend *job);
+typedef void fr_kv_store_fn(void *plane, int slot, int head_dim, const float *x);
 
 typedef struct fr_kern {
     fr_isa isa;
@@ -134,9 +133,9 @@ typedef struct fr_kern {
     // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
     // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);
-    // By fr_kv_type. kv_store: one row's K and V of one KV head to `slot`, rounded or quantised.
-    fr_kv_store_fn *kv_store[FR_KV_TYPES];
-    fr_attend_fn *attend[FR_KV_TYPES];
+    // One row's K, or V, of one KV head to `slot`, rounded or quantised. By fr_kv_form.
+    fr_kv_store_fn *store_k[FR_KV_FORMS], *store_v[FR_KV_FORMS];
+    void (*attend)(const fr_attend *job); // any form of K with any of V
     int (*argmax)(const float *x,
                   int n); // lowest index of the largest value; NaN counts as smallest
 } fr_kern;

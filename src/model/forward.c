@@ -182,8 +182,9 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     kern->rope(k, cs, c->n_rot, c->neox);
     tell_by_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
-    kern->kv_store[kv->type](fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
-                             kv->n_committed + f->slot[row], hd, k, v);
+    const int slot = kv->n_committed + f->slot[row];
+    kern->store_k[kv->k_form](fr_kv_k(kv, layer, head), slot, hd, k);
+    kern->store_v[kv->v_form](fr_kv_v(kv, layer, head), slot, hd, v);
 }
 
 // Query rows [from, to) of one sequence and KV head: row / group counts rows of the pass, row %
@@ -203,18 +204,20 @@ static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, in
         view[j - from] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
     }
     const fr_kv *kv = f->pass->kv[seq];
-    f->m->kern->attend[kv->type](&(fr_attend){.n_q = to - from,
-                                              .head_dim = hd,
-                                              .q = q,
-                                              .o = o,
-                                              .view = view,
-                                              .k = fr_kv_k(kv, layer, head),
-                                              .v = fr_kv_v(kv, layer, head),
-                                              .committed = kv->n_committed,
-                                              .scratch = kv->n_scratch,
-                                              .pos = kv->pos,
-                                              .scale = c->attn_scale,
-                                              .work = f->work + (size_t)t * f->work_floats});
+    f->m->kern->attend(&(fr_attend){.n_q = to - from,
+                                    .head_dim = hd,
+                                    .q = q,
+                                    .o = o,
+                                    .view = view,
+                                    .k = fr_kv_k(kv, layer, head),
+                                    .v = fr_kv_v(kv, layer, head),
+                                    .k_form = kv->k_form,
+                                    .v_form = kv->v_form,
+                                    .committed = kv->n_committed,
+                                    .scratch = kv->n_scratch,
+                                    .pos = kv->pos,
+                                    .scale = c->attn_scale,
+                                    .work = f->work + (size_t)t * f->work_floats});
 }
 
 // Every thread takes the same number of query rows, however many heads and sequences they belong

@@ -103,9 +103,9 @@ static void fill_kv(check *c, float *x, int n) {
     }
 }
 
-static void kv_store(check *c, fr_kv_type type, int head_dim) {
+static void kv_store(check *c, fr_kv_form form, int head_dim) {
     const int blocks = 1 + check_below(c, 3), slots = FR_KEY_BLOCK * blocks;
-    const size_t n = (size_t)blocks * fr_kv_block_bytes(type, head_dim);
+    const size_t n = (size_t)blocks * fr_kv_block_bytes(form, head_dim);
     uint8_t *k0 = check_buffer(n), *k1 = check_buffer(n);
     uint8_t *v0 = check_buffer(n), *v1 = check_buffer(n);
     float *key = check_buffer((size_t)head_dim * sizeof(float));
@@ -114,11 +114,13 @@ static void kv_store(check *c, fr_kv_type type, int head_dim) {
         const int slot = check_below(c, slots);
         fill_kv(c, key, head_dim);
         fill_kv(c, value, head_dim);
-        c->ref->kv_store[type](k0, v0, slot, head_dim, key, value);
-        c->kern->kv_store[type](k1, v1, slot, head_dim, key, value);
+        c->ref->store_k[form](k0, slot, head_dim, key);
+        c->ref->store_v[form](v0, slot, head_dim, value);
+        c->kern->store_k[form](k1, slot, head_dim, key);
+        c->kern->store_v[form](v1, slot, head_dim, value);
     }
     check_case(c, !memcmp(k0, k1, n) && !memcmp(v0, v1, n) && check_fronts_intact(),
-               "kv_store type %d head_dim %d", type, head_dim);
+               "kv_store form %d head_dim %d", form, head_dim);
     check_release();
 }
 
@@ -161,9 +163,9 @@ void check_vector(check *c) {
         rope(c, half);
     rope(c, 128);
     for (int d = 1; d <= 70; d++)
-        kv_store(c, FR_KV_F16, d);
-    kv_store(c, FR_KV_F16, 80), kv_store(c, FR_KV_F16, 96), kv_store(c, FR_KV_F16, 128);
-    kv_store(c, FR_KV_F16, 256);
+        kv_store(c, FR_FORM_F16, d);
+    kv_store(c, FR_FORM_F16, 80), kv_store(c, FR_FORM_F16, 96), kv_store(c, FR_FORM_F16, 128);
+    kv_store(c, FR_FORM_F16, 256);
     for (int d = 32; d <= 256; d += 32)
-        kv_store(c, FR_KV_Q8_0, d);
+        kv_store(c, FR_FORM_Q8_0, d);
 }

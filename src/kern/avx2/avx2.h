@@ -16,7 +16,7 @@ void fr_rope_avx2(float *head, const float *cs, int n_rot, bool neox);
 int fr_argmax_avx2(const float *x, int n);
 
 // attend.c, kv_store.c
-fr_kv_store_fn fr_kv_store_f16_avx2, fr_kv_store_q8_0_avx2;
-fr_attend_fn fr_attend_f16_avx2, fr_attend_q8_0_avx2;
+fr_kv_store_fn fr_store_k_f16_avx2, fr_store_k_q8_0_avx2, fr_store_v_f16_avx2, fr_store_v_q8_0_avx2;
+void fr_attend_avx2(const fr_attend *job);
 
 #endif

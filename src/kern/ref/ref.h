@@ -16,7 +16,8 @@ void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox);
 int fr_argmax_scalar(const float *x, int n);
 
 // attend.c, kv_store.c
-fr_kv_store_fn fr_kv_store_f16_scalar, fr_kv_store_q8_0_scalar;
-fr_attend_fn fr_attend_f16_scalar, fr_attend_q8_0_scalar;
+fr_kv_store_fn fr_store_k_f16_scalar, fr_store_k_q8_0_scalar, fr_store_v_f16_scalar,
+    fr_store_v_q8_0_scalar;
+void fr_attend_scalar(const fr_attend *job);
 
 #endif

@@ -27,4 +27,7 @@ const fr_kern fr_kern_amx = {
     .kv_store = {fr_kv_store_f16_avx512, fr_kv_store_q8_0_avx512},
     .attend = {fr_attend_f16_avx512, fr_attend_q8_0_avx512},
     .argmax = fr_argmax_avx512,
+    .run_max = fr_run_max_avx512,
+    .weigh = fr_weigh_avx512,
+    .split = fr_split_avx512,
 };

@@ -14,4 +14,7 @@ const fr_kern fr_kern_scalar = {
     .kv_store = {fr_kv_store_f16_scalar, fr_kv_store_q8_0_scalar},
     .attend = {fr_attend_f16_scalar, fr_attend_q8_0_scalar},
     .argmax = fr_argmax_scalar,
+    .run_max = fr_run_max_scalar,
+    .weigh = fr_weigh_scalar,
+    .split = fr_split_scalar,
 };

@@ -29,6 +29,7 @@ enum {
     FR_MAX_ROWS = 256,    // rows of one pass
     FR_MAX_SCRATCH = 256, // scratch slots behind the committed ones of one sequence
     FR_KEY_BLOCK = 16,    // slots a block of the K cache
+    FR_RUN = 64,          // logits a maximum (run_max)
 };
 
 // ---------------------------------------------------------------- weights
@@ -138,6 +139,19 @@ typedef struct fr_kern {
     void (*attend)(const fr_attend *job); // any form of K with any of V
     int (*argmax)(const float *x,
                   int n); // lowest index of the largest value; NaN counts as smallest
+
+    // What draws from logits (decode/). Sums are of fixed-point weights (fr_fixed): exact.
+    // most[c] = the largest of x[FR_RUN c ..), FR_RUN values or what is left; NaN left out, -inf
+    // where there is nothing else.
+    void (*run_max)(float *most, const float *x, int n);
+    // w[i] = exp((x[i] - best) * rate), 0 where x[i] is below `low` or NaN; gives their sum. best
+    // is finite and at least every x[i]; rate is finite and above 0. w may be x.
+    uint64_t (*weigh)(float *w, const float *x, int n, float best, float rate, float low);
+    // Writes the i with low <= x[i] <= high to at[0..), ascending, and returns how many; `at` has
+    // room for n, and what follows them there is lost. *above += the weights of the x[i] > high; w
+    // NULL: each weighs 1.
+    int (*split)(int32_t *at, const float *x, const float *w, int n, float low, float high,
+                 uint64_t *above);
 } fr_kern;
 
 // The table for `isa`, or the best this CPU has for "auto"/NULL. FR_EARG: unknown name; FR_EUNSUP:

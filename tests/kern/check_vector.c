@@ -145,12 +145,64 @@ static void argmax(check *c, int n) {
     }
 }
 
+// Logits with ties, -inf and NaN.
+static float *logits_row(check *c, int n) {
+    float *x = check_buffer((size_t)n * sizeof *x);
+    const bool tied = check_below(c, 2);
+    for (int i = 0; i < n; i++) {
+        x[i] = tied ? (float)check_below(c, 9) : check_uniform(c, -60.0f, 20.0f);
+        if (!check_below(c, 30)) x[i] = -INFINITY;
+        if (!check_below(c, 60)) x[i] = NAN;
+    }
+    return x;
+}
+
+static void run_max(check *c, int n) {
+    const int runs = (n + FR_RUN - 1) / FR_RUN;
+    float *x = logits_row(c, n);
+    float *y0 = check_buffer((size_t)runs * sizeof *y0), *y1 = copy_row(y0, runs);
+    c->ref->run_max(y0, x, n);
+    c->kern->run_max(y1, x, n);
+    compare(c, y0, y1, runs, "run_max");
+}
+
+static void weigh(check *c, int n) {
+    const float low = check_below(c, 3) ? -INFINITY : check_uniform(c, -20.0f, 20.0f);
+    const float rate = check_below(c, 4) ? check_uniform(c, 0.01f, 3.0f) : 3.4e38f;
+    float *x = logits_row(c, n), *w0 = check_buffer((size_t)n * sizeof *w0), *w1 = copy_row(w0, n);
+    const uint64_t s0 = c->ref->weigh(w0, x, n, 20.0f, rate, low);
+    const uint64_t s1 = c->kern->weigh(w1, x, n, 20.0f, rate, low);
+    check_case(c, s0 == s1, "weigh: sum, n %d", n);
+    compare(c, w0, w1, n, "weigh");
+}
+
+static void split(check *c, int n) {
+    for (int weighted = 0; weighted < 2; weighted++) {
+        float *x = logits_row(c, n), *w = check_buffer((size_t)n * sizeof *w);
+        float low = check_below(c, 5) ? (float)check_below(c, 9) : -INFINITY;
+        float high = check_below(c, 5) ? low + (float)check_below(c, 9) : INFINITY;
+        uint64_t sum0 = 7, sum1 = 7;
+        for (int i = 0; i < n; i++)
+            w[i] = check_uniform(c, 0.0f, 1.0f) * (check_below(c, 2) ? 1.0f : 1e-9f);
+        int32_t *at0 = check_buffer((size_t)n * sizeof *at0);
+        int32_t *at1 = check_buffer((size_t)n * sizeof *at1);
+        const int m0 = c->ref->split(at0, x, weighted ? w : NULL, n, low, high, &sum0);
+        const int m1 = c->kern->split(at1, x, weighted ? w : NULL, n, low, high, &sum1);
+        const bool same = m0 == m1 && sum0 == sum1 && !memcmp(at0, at1, (size_t)m0 * sizeof *at0);
+        check_case(c, same && check_fronts_intact(), "split n %d weighted %d", n, weighted);
+        check_release();
+    }
+}
+
 static void one_size(check *c, int n) {
     rmsnorm_in_place_and_not(c, n);
     add_and_scale(c, n);
     gated(c, c->ref->silu_mul, c->kern->silu_mul, n, "silu_mul");
     gated(c, c->ref->gelu_mul, c->kern->gelu_mul, n, "gelu_mul");
     argmax(c, n);
+    run_max(c, n);
+    weigh(c, n);
+    split(c, n);
 }
 
 void check_vector(check *c) {

@@ -15,4 +15,7 @@ const fr_kern fr_kern_avx2 = {
     .store_v = {fr_store_v_f16_avx2, fr_store_v_q8_0_avx2},
     .attend = fr_attend_avx2,
     .argmax = fr_argmax_avx2,
+    .run_max = fr_run_max_avx2,
+    .weigh = fr_weigh_avx2,
+    .split = fr_split_avx2,
 };

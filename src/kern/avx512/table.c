@@ -17,4 +17,7 @@ const fr_kern fr_kern_avx512 = {
     .store_v = {fr_store_v_f16_avx512, fr_store_v_q8_0_avx512},
     .attend = fr_attend_avx512,
     .argmax = fr_argmax_avx512,
+    .run_max = fr_run_max_avx512,
+    .weigh = fr_weigh_avx512,
+    .split = fr_split_avx512,
 };

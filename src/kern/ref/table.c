@@ -15,4 +15,7 @@ const fr_kern fr_kern_scalar = {
     .store_v = {fr_store_v_f16_scalar, fr_store_v_q8_0_scalar},
     .attend = fr_attend_scalar,
     .argmax = fr_argmax_scalar,
+    .run_max = fr_run_max_scalar,
+    .weigh = fr_weigh_scalar,
+    .split = fr_split_scalar,
 };

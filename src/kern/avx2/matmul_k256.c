@@ -331,13 +331,30 @@ FR_INLINE void prepare_starts(fr_type t, int32_t *out, const int8_t *q, int n) {
 }
 
 // ---------------------------------------------------------------- panels
+// n columns as tiles, the first of `first` (0: as wide as the others).
+typedef struct cut {
+    int n, first, tiles;
+} cut;
+
+FR_INLINE cut cut_columns(fr_type t, int n, bool flat) {
+    const int most = flat ? flat_max(t) : TILE;
+    // A tile of five columns that unpacks and keeps codes of Q5_K needs more registers than it has.
+    const int first = flat && t == FR_TYPE_Q5_K ? 4 : 0;
+    return (cut){n, first, (first > 0) + (n - first + most - 1) / most};
+}
+
+FR_INLINE int end_of_tile(const cut *of, int i) {
+    if (!of->first) return of->n * (i + 1) / of->tiles;
+    return of->first + (of->n - of->first) * i / (of->tiles - 1);
+}
+
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
 // codes, then for 3 and more with unpacked ones: 4 and more divide into such.
 FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 256, subs = subs_of(t);
     const bool flat = n > direct_max(t);
-    const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
+    const cut columns = cut_columns(t, n, flat);
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
@@ -359,8 +376,8 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
             int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
             if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
                 prepare_starts(t, start, a->q + 256 * cell, n);
-            for (int i = 0, c = 0; i < n_tiles; i++) {
-                const int next = n * (i + 1) / n_tiles, width = next - c;
+            for (int i = 0, c = 0; i < columns.tiles; i++) {
+                const int next = end_of_tile(&columns, i), width = next - c;
                 const int kind = !flat ? DIRECT : i || is_wide(t) ? FLAT : KEEP;
                 const job j = {.codes = kind == FLAT ? codes : block + codes_at(t),
                                .bits = block + bits_at(t),

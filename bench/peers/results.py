@@ -12,7 +12,7 @@ import modes as spec
 from calls import Failure
 
 OWN = "forerun"
-MARKS = ("<!-- all peers: begin, written by bench/peers/peers.py -->", "<!-- all peers: end -->")
+MARKS = ("<!-- all peers: begin, written by bench/peers/peers.py -->", "<!-- all peers: end -->")  # in the page and in the README
 PARTS = ["plain", "prompt", "pass", "speculative"]
 MACHINE = ("cpu", "isa", "threads")
 
@@ -122,10 +122,37 @@ def table(lines):
     peers = list(dict.fromkeys(peer for line in lines for peer in line.ratios))
     text = ["| | forerun | " + " | ".join(peers) + " | over the best of them | rounds |", "| --- " * (len(peers) + 4) + "|"]
     for line in lines:
-        best = line.best()
         text.append("| %s, %s | " % (line.title, line.unit) + " | ".join(cell(line, side) for side in [OWN] + peers)
-                    + " | %s, %s | %d |" % (span(line.ratios[best]), best, max(len(ratios) for ratios in line.ratios.values())))
+                    + " | %s | %d |" % (over_best(line), max(len(ratios) for ratios in line.ratios.values())))
     return "\n".join(text)
+
+
+def summary(rounds):
+    """The table for the README: the ratio to the best of the peers, one line a model."""
+    text = []
+    for machine, of_machine in grouped(rounds, *MACHINE).items():
+        models = {model: measures(own) for (model,), own in grouped(of_machine, "model").items()}
+        titles = list(dict.fromkeys(line.title for lines in models.values() for line in lines))
+        peers = sorted({peer for lines in models.values() for line in lines for peer in line.ratios})
+        text += ["%s, %s, %s threads, %s: how many times the speed of the best of %s forerun has, medians of" % (
+                     *machine, " to ".join(date_span(of_machine)), ", ".join(peers)),
+                 "rounds with least and greatest. All peers: [docs/peers.md](docs/peers.md).", "",
+                 "| model | " + " | ".join(titles) + " |", "| --- " * (len(titles) + 1) + "|"]
+        for model, lines in models.items():
+            by = {line.title: line for line in lines}
+            text.append("| %s | " % model + " | ".join(over_best(by[title]) if title in by else "" for title in titles) + " |")
+        text.append("")
+    return "\n".join(text).rstrip()
+
+
+def date_span(rounds):
+    dates = sorted(found["date"] for found in rounds)
+    return sorted({dates[0], dates[-1]})
+
+
+def over_best(line):
+    best = line.best()
+    return "%s, %s" % (span(line.ratios[best]), best)
 
 
 def listed(values):
@@ -137,8 +164,7 @@ def details(rounds, command=""):
     text = []
     for machine, of_machine in grouped(rounds, *MACHINE).items():
         for (model,), own in grouped(of_machine, "model").items():
-            dates = sorted({found["date"] for found in own})
-            text += ["### %s: %s, %s, %s threads, %s" % (model, *machine, " to ".join(sorted({dates[0], dates[-1]}))), "",
+            text += ["### %s: %s, %s, %s threads, %s" % (model, *machine, " to ".join(date_span(own))), "",
                      table(measures(own)), ""]
     text.append("forerun: %s.%s" % (listed({found["forerun"] for found in rounds}), " Command: `%s`." % command if command else ""))
     return "\n".join(text)

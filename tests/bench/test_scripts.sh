@@ -244,6 +244,7 @@ def all_peers_are_measured_in_rounds(folder):
     assert "| 30.0 | 10.0: **3.00** (3.00 to 3.00) | 20.0: **1.50** (1.50 to 1.50) | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | 2 |" in text
     assert "| 60.0, auto | 40.0: **1.50** (1.50 to 1.50), suffix, other text in 2 of 2 |" in text
     assert "avx2, " in text and "forerun: forerun 1. Command: `the command`." in text
+    assert "| m | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | **15.00** " in results.summary(rounds)
     with open(added, "w", encoding="utf-8") as f:
         f.write("[]")
     assert "not results" in fails(results.load, added)

@@ -124,6 +124,8 @@ class Wishes:
 
 def many(args, kinds, models):
     wishes = Wishes()
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN: # of nohup: children would ignore it too, and a handler is not handed on
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
     order, tried, skipped, failures = random.Random(args.seed), collections.Counter(), {}, []
     end, seed = time.monotonic() + 60 * args.minutes, args.seed
     told = time.monotonic()

@@ -1,4 +1,4 @@
-"""The speculative modes of llama.cpp: how they are called, what they print, and what is reported of both programs' modes.
+"""The speculative modes of llama.cpp and ik_llama.cpp: how they are called, what they print, and what is reported of modes.
 
 What is found of one prompt in one mode is a tuple: (tokens, seconds, accepted, drafted, same text as plain decoding's).
 """
@@ -17,6 +17,14 @@ MODES = {
     "ngram-cache": [SIMPLE, "--spec-type", "ngram-cache"],
     "ngram-mod": [SIMPLE, "--spec-type", "ngram-mod"],
 }
+# Of ik_llama.cpp, all by its llama-spec-bench: arguments.
+IK_MODES = {
+    "draft": ["-md", "DRAFT", "--spec-type", "draft"],
+    "ngram-simple": ["--spec-type", "ngram-simple"],
+    "ngram-cache": ["--spec-type", "ngram-cache"],
+    "ngram-mod": ["--spec-type", "ngram-mod"],
+    "suffix": ["--spec-type", "suffix"],
+}
 
 
 def rate(found):
@@ -31,6 +39,11 @@ def speeds(modes):
     """Of the prompt just done."""
     return ", ".join("%s %.1f%s" % (mode, rate(runs[-1]), "" if runs[-1][4] else " (other text)")
                      for mode, runs in modes.items()) + " tokens/s"
+
+
+def best(modes):
+    """The mode that was fastest over all its prompts."""
+    return max(modes, key=lambda mode: total(modes[mode]))
 
 
 def mode_rows(own, modes):
@@ -49,7 +62,7 @@ def mode_rows(own, modes):
 
 
 def best_row(ours, theirs):
-    a, b = max(ours, key=lambda m: total(ours[m])), max(theirs, key=lambda m: total(theirs[m]))
+    a, b = best(ours), best(theirs)
     return ("speculative", "", "tokens/s", total(ours[a]), total(theirs[b]),
             [rate(x) / rate(y) for x, y in zip(ours[a], theirs[b])], "%s against %s" % (a, b))
 
@@ -62,6 +75,26 @@ def read_mode(program, out, err, text):
     if not (speed and accepted and drafted):
         raise Failure("%s: its statistics were not found in what it printed" % program)
     return int(speed.group(1)), float(speed.group(2)), int(accepted.group(1)), int(drafted.group(1))
+
+
+def read_spec_bench(out):
+    """((tokens, seconds, accepted, drafted), text) of what llama-spec-bench printed: one attempt's line among others."""
+    for line in out.decode(errors="replace").splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and found.get("row_type") == "attempt":
+            if not found["quality"]["ok"]:
+                raise Failure("llama-spec-bench: %s" % found["quality"]["error"])
+            drafts = found["speculative"]
+            return (found["tokens"]["generated"], found["timing"]["decode_s"], drafts["accepted_tokens"], drafts["draft_tokens"]), found["output"]
+    raise Failure("llama-spec-bench: no attempt in what it printed")
+
+
+def same_start(text, expected):
+    """Whether a mode's text is the plain one, past which it may go on by a pass."""
+    return text.startswith(expected)
 
 
 def same_text(out, prompt, expected, ended):

@@ -1,19 +1,27 @@
 // passes.c — what llama.cpp's own tools do not print: passes with logits on every row, and plain
 // greedy text.
 //
-//     passes curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind CONTEXT
-//     tokens, and the
+//     passes [-rtr] curve MODEL THREADS CONTEXT ROUNDS N,N,...   ms of passes of n rows behind
+//     CONTEXT tokens, and the
 //                                                         greatest difference of the first row's
 //                                                         logits to those of the first count
 //     passes plain MODEL THREADS PROMPT_FILE N            N greedy tokens, one a pass: text and
 //     speed
 //
+// With PEER_IK it is for ik_llama.cpp, whose interface is that of an earlier time; -rtr, there
+// only, repacks the weights as they are loaded.
 // Prints one JSON document. Contexts are llama.cpp's defaults but for their size and the threads.
 #include "llama.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifdef PEER_IK
+#define llama_model_free     llama_free_model
+#define llama_tokenize       llama_vocab_tokenize
+#define llama_token_to_piece llama_token_to_piece_vocab
+#endif
 
 enum { COUNTS_MAX = 32, ROWS_MAX = 512, AGAIN = 2 };
 
@@ -40,10 +48,30 @@ static void quiet(enum ggml_log_level level, const char *text, void *user) {
     if (level == GGML_LOG_LEVEL_ERROR) fputs(text, stderr);
 }
 
-static void open_model(peer *p, const char *path) {
+static struct llama_model_params model_params(int repack) {
+    struct llama_model_params m = llama_model_default_params();
+#ifdef PEER_IK
+    m.repack_tensors = repack;
+    if (repack) m.use_mmap = 0;
+#else
+    if (repack) fail("-rtr is for ik_llama.cpp");
+#endif
+    return m;
+}
+
+// Drops what the cache holds at and behind a position.
+static void forget(struct llama_context *c, int from) {
+#ifdef PEER_IK
+    llama_kv_cache_seq_rm(c, 0, from, -1);
+#else
+    llama_memory_seq_rm(llama_get_memory(c), 0, from, -1);
+#endif
+}
+
+static void open_model(peer *p, const char *path, int repack) {
     llama_log_set(quiet, NULL);
     llama_backend_init();
-    p->model = llama_model_load_from_file(path, llama_model_default_params());
+    p->model = llama_model_load_from_file(path, model_params(repack));
     if (!p->model) fail("the model cannot be loaded");
     p->vocab = llama_model_get_vocab(p->model);
     p->batch = llama_batch_init(ROWS_MAX, 0, 1);
@@ -98,7 +126,7 @@ static double time_count(peer *p, int n, int past) {
     for (int k = 0; k <= AGAIN; k++) {
         const double seconds = pass(p, ids, n, past, 1);
         if (k == 1 || (k && seconds < least)) least = seconds;
-        llama_memory_seq_rm(llama_get_memory(p->context), 0, past, -1);
+        forget(p->context, past);
     }
     return least;
 }
@@ -212,15 +240,18 @@ static void plain(peer *p, int threads, const char *path, int n_predict) {
 
 int main(int argc, char **argv) {
     peer p = {0};
+    const int repack = argc > 1 && !strcmp(argv[1], "-rtr");
+    argc -= repack;
+    argv += repack;
     if (argc == 7 && !strcmp(argv[1], "curve")) {
-        open_model(&p, argv[2]);
+        open_model(&p, argv[2], repack);
         curve(&p, atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), argv[6]);
     } else if (argc == 6 && !strcmp(argv[1], "plain")) {
-        open_model(&p, argv[2]);
+        open_model(&p, argv[2], repack);
         plain(&p, atoi(argv[3]), argv[4], atoi(argv[5]));
     } else {
-        fail("usage: passes curve MODEL THREADS CONTEXT ROUNDS N,N... | passes plain MODEL THREADS "
-             "PROMPT_FILE N");
+        fail("usage: passes [-rtr] curve MODEL THREADS CONTEXT ROUNDS N,N... | passes [-rtr] plain "
+             "MODEL THREADS PROMPT_FILE N");
     }
     close_peer(&p);
 }

@@ -6,11 +6,12 @@ import shutil
 import statistics
 import subprocess
 
-from calls import Failure, say
+from calls import Failure, between_markers, say
 
 FIELDS = ["date", "cpu", "isa", "model", "threads", "what", "rows", "unit", "ours", "theirs", "ratio", "least", "greatest", "pairs", "note"]
 MEASUREMENT = FIELDS[1:7]  # a later line with the same values takes the place of an earlier one
 MARKS = ("<!-- peers: begin, written by bench/peers/llamacpp.py -->", "<!-- peers: end -->")
+PAGE_MARKS = ("<!-- llama.cpp: begin, written by bench/peers/llamacpp.py -->", "<!-- llama.cpp: end -->")
 COLUMNS = [("pass", "1", "1 row"), ("pass", "8", "8 rows"), ("pass", "16", "16 rows"), ("prompt", "", "prompt of 512"),
            ("decode", "", "plain decoding"), ("speculative", "", "best speculative mode")]
 TITLES = {"pass": "pass, logits on all rows", "decode": "plain decoding", "prompt": "prompt of 512 tokens", "memory": "peak memory",
@@ -139,20 +140,12 @@ def details(lines):
 
 
 def page(path, lines, peer):
-    text = ["# forerun beside llama.cpp", "",
-            "Written by `bench/peers/llamacpp.py`; the numbers are those of the CSV file beside this page. The two programs ran in",
-            "turn on the same file, each ratio is one of neighbours in time, and what is shown is the median of the pairs. Above 1 it",
-            "is in forerun's favour.",
-            "llama.cpp is that of the source package %s, built with GGML_NATIVE, at its own settings." % peer, "",
-            "- *Pass*: least time over all pairs, behind 512 tokens. forerun: `forerun curve`. llama.cpp: `passes.c` on its library, which",
-            "  times the better of two passes of each size after an untimed one.",
-            "- *Plain decoding*, *prompt*: `forerun run --drafter none` and `llama-bench`.",
-            "- *A mode*: greedy, its own figures; the ratio is to the same program's plain decoding of the same prompt. *Text differs*",
-            "  counts prompts whose text is not the one that plain decoding of the same program gives.",
-            "- *Peak memory*: of the decoding runs, mapped pages of the model file included.", "",
-            details(lines), ""]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("\n".join(text))
+    """The part of the page between its markers; a page that is not there yet is made of it."""
+    text = ["llama.cpp is that of the source package %s, built with GGML_NATIVE, at its own settings." % peer, "", details(lines)]
+    if not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("# forerun beside its peers\n\n%s\n%s\n" % PAGE_MARKS)
+    between_markers(path, PAGE_MARKS, "\n".join(text))
 
 
 def picture(path, lines):

@@ -5,19 +5,26 @@ command -v python3 >/dev/null || {
     exit 0
 }
 root=$FR_SOURCE_DIR exec python3 -B - <<'END'
+import argparse
+import json
 import os
 import sys
 import tempfile
 
 root = os.environ["root"]
 sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison")]
+import build
 import calls
 import endurance
 import llamacpp
+import machine
 import measure
 import modes
 import page
+import peers
 import report
+import results
+import sides
 from systems import SYSTEMS
 from calls import Failure
 
@@ -83,7 +90,7 @@ def draft_model_is_the_smaller_of_the_family(folder):
     for i, path in enumerate(paths):
         with open(path, "wb") as f:
             f.write(b"x" * (i + 1))
-    find = llamacpp.draft_finder(paths[:1])
+    find = machine.draft_finder(paths[:1])
     assert [find(path) for path in paths] == [None, paths[0], None]
 
 
@@ -180,12 +187,94 @@ def the_comparison_names_the_fastest(folder):
     assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))
 
 
+def sides_take_turns():
+    asked = []
+    found = sides.in_turns(["a", "b", "c"], lambda side: asked.append(side) or side.upper(), 2, first=1)
+    assert asked == ["b", "c", "a", "c", "a", "b"]
+    assert found == [[("a", "A"), ("b", "B"), ("c", "C")]] * 2
+
+
+def script(path, *lines):
+    """A program that prints what the first line says whose pattern is among its arguments."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\ncase \" $* \" in\n%s\nesac\n" % "\n".join("*%s*) echo '%s' ;;" % (words.replace(" ", "\\ "), said) for words, said in lines))
+    os.chmod(path, 0o755)
+
+
+def fake_programs(folder):
+    """forerun, and ik_llama.cpp twice as fast with -rtr in plain decoding; its suffix mode drafts well and gives another text."""
+    script(os.path.join(folder, "forerun"), ("--version", "forerun 1"), ("tokenize*--messages", '{"prompt": "p", "ids": [1]}'),
+           (" tokenize ", json.dumps({"ids": list(range(600))})), (" detokenize ", '{"text": "t"}'),
+           (" curve ", '{"rows": [1, 8], "ms": [5, 10], "machine": {"isa": "avx2"}}'),
+           (" run ", '{"tok_s": 30, "prompt_tok_s": 300}'),
+           (" bench ", json.dumps({"machine": {"isa": "avx2"}, "runs": [
+               {"drafter": "none", "tokens": 8, "tok_s": 30, "tokens_per_pass": 1, "rows_per_pass": 1, "identical": True},
+               {"drafter": "auto", "tokens": 8, "tok_s": 60, "tokens_per_pass": 2, "rows_per_pass": 3, "identical": True}]})))
+    script(os.path.join(folder, "ik", "llama-bench"), (" -rtr ", '[{"avg_ts": 20}]'), ("", '[{"avg_ts": 10}]'))
+    script(os.path.join(folder, "ik", "passes"), (" -rtr ", '{"rows": [1, 8], "ms": [10, 40], "difference": [0, 0]}'),
+           ("", '{"rows": [1, 8], "ms": [10, 15], "difference": [0, 0]}'))
+
+    def attempt(seconds, text):
+        return json.dumps({"row_type": "attempt", "tokens": {"generated": 8}, "timing": {"decode_s": seconds}, "output": text,
+                           "quality": {"ok": True}, "speculative": {"accepted_tokens": 3, "draft_tokens": 4}})
+    script(os.path.join(folder, "ik", "llama-spec-bench"), ("suffix", attempt(0.2, "other")), ("", attempt(0.8, "text")))
+
+
+def all_peers_are_measured_in_rounds(folder):
+    folder = os.path.join(folder, "peers")
+    fake_programs(folder)
+    model, added = os.path.join(folder, "m.gguf"), os.path.join(folder, "results.json")
+    for path, text in ((model, "x"), (os.path.join(folder, "p.jsonl"), '{"messages": [{"content": "hello"}]}'), (os.path.join(folder, "t"), "t")):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    args = peers.arguments(["-m", model, "--rounds", "1", "--add", added, "--rows", "1,8", "--prompts", os.path.join(folder, "p.jsonl"),
+                            "--text", os.path.join(folder, "t"), "--forerun", os.path.join(folder, "forerun"), "--ik-modes", "suffix"])
+    args.messages = ["hello"]
+    places = {"ik_llama.cpp": os.path.join(folder, "ik"), "llama.cpp": os.path.join(folder, "empty")}
+    for _ in range(2):  # the second adds to the first; llama.cpp fails, OpenVINO is not there
+        assert peers.measure(args, results.load(added), places, folder) == 0
+    rounds = results.load(added)
+    assert len(rounds) == 8 and "llama.cpp" in rounds[0]["asked"] and set(rounds[0]["sides"]) == {"forerun", "ik_llama.cpp", "ik_llama.cpp -rtr"}
+    lines = {line.title: line for line in results.measures(rounds)}
+    assert list(lines) == ["plain decoding", "prompt of 512 tokens", "pass of 1 row", "pass of 8 rows", "best speculative mode"]
+    assert lines["plain decoding"].best() == "ik_llama.cpp -rtr" and lines["plain decoding"].ratios["ik_llama.cpp"] == [3, 3]
+    assert lines["pass of 8 rows"].best() == "ik_llama.cpp" and lines["pass of 8 rows"].ratios["ik_llama.cpp -rtr"] == [4, 4]
+    text = results.details(rounds, "the command")
+    assert "| 30.0 | 10.0: **3.00** (3.00 to 3.00) | 20.0: **1.50** (1.50 to 1.50) | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | 2 |" in text
+    assert "| 60.0, auto | 40.0: **1.50** (1.50 to 1.50), suffix, other text in 2 of 2 |" in text
+    assert "avx2, " in text and "forerun: forerun 1. Command: `the command`." in text
+    assert "| m | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | **15.00** " in results.summary(rounds)
+    with open(added, "w", encoding="utf-8") as f:
+        f.write("[]")
+    assert "not results" in fails(results.load, added)
+
+
+def one_peer_is_measured_in_pairs(folder):
+    folder = os.path.join(folder, "peers")
+    args = argparse.Namespace(forerun=os.path.join(folder, "forerun"), programs=os.path.join(folder, "ik"), isa="auto", threads=2, modes=[],
+                              text=os.path.join(folder, "t"), predict=8, rounds=1, pairs=3, rows=[1, 8], draft_for=lambda model: None)
+    bench = llamacpp.Bench(args, os.path.join(folder, "m.gguf"), folder)
+    assert bench.prompt() == [("prompt", "", "tokens/s", 300, 10, [30] * 3, "")]
+    assert bench.decode()[0] == ("decode", "", "tokens/s", 30, 10, [3] * 3, "")
+    assert bench.passes() == [("pass", 1, "ms", 5, 10, [2] * 3, ""), ("pass", 8, "ms", 10, 15, [1.5] * 3, "")]
+
+
+def a_peer_without_sources_is_left_out(folder):
+    assert "FR_IK_SOURCE" in fails(build.build_ik, None, folder, 1) and "not the sources" in fails(build.build_ik, folder, folder, 1)
+    assert build.prepare_all(["ik_llama.cpp"], folder, None, 1) == {}
+
+
 with tempfile.TemporaryDirectory() as folder:
     speculative_text_is_compared_behind_the_prompt()
     statistics_of_a_mode_are_read()
     a_later_line_replaces_an_earlier_one(folder)
     tables_stand_between_the_markers(folder)
     draft_model_is_the_smaller_of_the_family(folder)
+    sides_take_turns()
+    all_peers_are_measured_in_rounds(folder)
+    one_peer_is_measured_in_pairs(folder)
+    a_peer_without_sources_is_left_out(folder)
     growth_of_memory_is_seen()
     prompts_are_grouped_by_task(folder)
     all_units_have_one_seed(folder)

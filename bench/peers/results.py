@@ -15,6 +15,7 @@ OWN = "forerun"
 MARKS = ("<!-- all peers: begin, written by bench/peers/peers.py -->", "<!-- all peers: end -->")  # in the page and in the README
 PARTS = ["plain", "prompt", "pass", "speculative"]
 MACHINE = ("cpu", "isa", "threads")
+SHORT = 8  # an answer of fewer tokens gives no rate: its first token is the prompt's, and takes no time
 
 
 def load(path):
@@ -60,6 +61,13 @@ class Measure:
         return min(self.ratios, key=lambda peer: statistics.median(self.ratios[peer]))
 
 
+def long_answers(rounds):
+    """The rounds without the sides whose answer was short in a mode."""
+    kept = [dict(found, sides={side: runs for side, runs in found["sides"].items() if all(run[0] >= SHORT for run in runs.values())})
+            for found in rounds]
+    return [found for found in kept if OWN in found["sides"] and len(found["sides"]) > 1]
+
+
 def fastest_modes(rounds):
     """{side: its mode that was fastest over all rounds, among those of every round}, and the runs of it."""
     names, runs = {}, {}
@@ -94,8 +102,9 @@ def measures(rounds):
     for n in sorted({int(n) for found in by["pass"] for n in found["sides"][OWN]}):
         of_n = [found for found in by["pass"] if str(n) in found["sides"][OWN]]
         lines.append(Measure("pass of %d row%s" % (n, "s" * (n > 1)), "ms", of_n, lambda side, found, n=n: found["sides"][side][str(n)], True))
-    if by["speculative"]:
-        lines.append(speculative_measure(by["speculative"]))
+    answered = long_answers(by["speculative"])
+    if answered:
+        lines.append(speculative_measure(answered))
     return lines
 
 

@@ -244,6 +244,9 @@ def all_peers_are_measured_in_rounds(folder):
     assert "| 30.0 | 10.0: **3.00** (3.00 to 3.00) | 20.0: **1.50** (1.50 to 1.50) | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | 2 |" in text
     assert "| 60.0, auto | 40.0: **1.50** (1.50 to 1.50), suffix, other text in 2 of 2 |" in text
     assert "avx2, " in text and "forerun: forerun 1. Command: `the command`." in text
+    short = dict(rounds[3], sides=dict(rounds[3]["sides"], **{"ik_llama.cpp": {"none": [1, 1e-4, 0, 0, True]}}))
+    assert short["part"] == "speculative"
+    assert results.measures([rounds[3], short])[0].ratios == {"ik_llama.cpp": [1.5], "ik_llama.cpp -rtr": [1.5, 1.5]}
     assert "| m | **1.50** (1.50 to 1.50), ik_llama.cpp -rtr | **15.00** " in results.summary(rounds)
     with open(added, "w", encoding="utf-8") as f:
         f.write("[]")

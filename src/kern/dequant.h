@@ -5,10 +5,11 @@
 // minimum of its sub-block:
 //
 //     f32 f16 bf16            the value itself
-//     q4_0 q5_0 q8_0 iq4_nl   d · q           (q4_0: 0..15 less 8, q5_0: 0..31 less 16, iq4_nl:
-//     16-entry table) q4_1 q5_1               d · q + m q2_k q4_k q5_k          (d · s) · q − (dmin
-//     · n) q3_k q6_k iq4_xs        (d · s) · q     (q3_k: q less 4, s less 32; q6_k: q less 32;
-//     iq4_xs: s less 32, table)
+//     q4_0 q5_0 q8_0 iq4_nl   d · q        q4_0: 0..15 less 8, q5_0: 0..31 less 16, iq4_nl: table
+//     q4_1 q5_1               d · q + m
+//     q2_k q4_k q5_k          (d · s) · q − (dmin · n)
+//     q3_k q6_k iq4_xs        (d · s) · q  q3_k: q less 4, s less 32; q6_k: q less 32; iq4_xs: s
+//                                          less 32, table
 //
 // Every product is exact in f32 (at most 24 significant bits, exponents far from the ends); only
 // the addition and the subtraction round, to nearest even. So any implementation of these formulas

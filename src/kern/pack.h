@@ -6,10 +6,9 @@
 // below is 64 bytes: 16 lanes of 4 bytes; "byte b" of a lane is the b-th k of its group; g counts
 // k-groups inside a block (32 k: 8 groups; 16 k: 4 groups).
 //
-//   header  f16 d[nblk][16], padded to 64 bytes: only Q4_0 Q5_0 Q8_0 IQ4_NL (nblk = k/32) and Q3_K
-//   Q6_K IQ4_XS
-//           (nblk = k/256). The other types keep d (and m or dmin) inside the block. Then the
-//           blocks, ascending in k:
+//   header  f16 d[nblk][16], padded to 64 bytes: only Q4_0 Q5_0 Q8_0 IQ4_NL (nblk = k/32) and
+//           Q3_K Q6_K IQ4_XS (nblk = k/256). The other types keep d (and m or dmin) inside the
+//           block. Then the blocks, ascending in k:
 //
 //   Q4_0, IQ4_NL  4 vec N0..N3: low nibble of Nt = group t, high nibble = group t+4
 //   Q4_1    f16 d[16], f16 m[16], 4 vec as Q4_0
@@ -17,20 +16,19 @@
 //   Q5_1    f16 d[16], f16 m[16], 1 vec H, 4 vec
 //   Q8_0    8 vec: group g = code ^ 0x80 (u8 = code + 128)
 //   Q4_K    f16 d[16], f16 dmin[16], 3 vec U0 U1 U2 = bytes 0-3, 4-7, 8-11 of the row's packed
-//   6-bit scales, 32 vec:
-//           low nibble of vec t = sub-block 2*(t/8), group t%8; high nibble = sub-block 2*(t/8)+1,
-//           same group
+//           6-bit scales, then 32 vec: low nibble of vec t = sub-block 2*(t/8), group t%8; high
+//           nibble = sub-block 2*(t/8)+1, same group
 //   Q5_K    as Q4_K up to U2, then 8 vec H_j (sub-block j; bits as Q5_0), then 32 vec as Q4_K
-//   Q6_K    int8 sc[16][16] (sub-block, row), then per sub-block of 16 k 3 vec A B C: low 6 bits =
-//   groups 0 1 2,
-//           top 2 bits of A, B, C = bits 0-1, 2-3, 4-5 of group 3; code - 32
-//   Q3_K    int8 sc[16][16] (already minus 32), 16 vec (sub-block j: bits 2g,2g+1 of each byte =
-//   low bits of group g),
-//           8 vec (sub-blocks 2i and 2i+1: bit g, bit 4+g of each byte = third bit of group g);
-//           code - 4
-//   Q2_K    f16 d[16], f16 dmin[16], u8 sm[16][16] (low nibble scale, high nibble min), 16 vec as
-//   Q3_K's first IQ4_XS  int8 sc[8][16] (already minus 32), then per sub-block of 32 k 4 vec as
-//   IQ4_NL F32 F16 BF16  element [k][16]
+//   Q6_K    int8 sc[16][16] (sub-block, row), then per sub-block of 16 k 3 vec A B C:
+//           low 6 bits = groups 0 1 2; top 2 bits of A, B, C = bits 0-1, 2-3, 4-5 of group 3;
+//           code - 32
+//   Q3_K    int8 sc[16][16] (already minus 32), then 16 vec (sub-block j: bits 2g, 2g+1 of each
+//           byte = low bits of group g), then 8 vec (sub-blocks 2i and 2i+1: bit g, bit 4+g of
+//           each byte = third bit of group g); code - 4
+//   Q2_K    f16 d[16], f16 dmin[16], u8 sm[16][16] (low nibble scale, high nibble min), then 16 vec
+//           as Q3_K's first
+//   IQ4_XS  int8 sc[8][16] (already minus 32), then per sub-block of 32 k 4 vec as IQ4_NL
+//   F32 F16 BF16  element [k][16]
 #ifndef FR_KERN_PACK_H
 #define FR_KERN_PACK_H
 #include "kern/dequant.h"

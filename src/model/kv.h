@@ -33,7 +33,7 @@ typedef struct fr_kv {
 const char *fr_kv_type_name(fr_kv_type type); // "f16", "q8_0", "f16+q8_0"
 // NULL is f16. FR_EARG: no type has that name.
 fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err);
-bool fr_kv_holds(fr_kv_type type, int head_dim); // q8_0: groups of 32 values
+bool fr_kv_holds(fr_kv_type type, int head_dim);                    // q8_0: groups of 32 values
 size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type); // memory of K and V
 // FR_EUNSUP: `type` does not hold heads of this size; FR_ENOMEM.
 fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err);

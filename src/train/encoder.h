@@ -3,9 +3,9 @@
 // With t = [nrm(e_i); nrm(e_{i-1}); ...; nrm(e_{i-n+1})] / n the normed embeddings of the target,
 // zero before the text's first token, nrm(v) = v / sqrt(mean(v²) + 1e-6), and h = silu(W_1 t +
 // b_1):
-//     residual  g = W_2 (t + h)        [Chimera, arXiv 2402.15758, section 3.2.1, as its code has
-//     it] layers    g = W_2 h              [the same, as its text has it] wide      g = W_3 t + W_2
-//     h      the residual form with a narrower h
+//     residual  g = W_2 (t + h)     [Chimera, arXiv 2402.15758, section 3.2.1, as its code has it]
+//     layers    g = W_2 h           [the same, as its text has it]
+//     wide      g = W_3 t + W_2 h   the residual form with a narrower h
 // The embeddings are frozen, so gradients end at the weights, but where t is somebody else's.
 #ifndef FR_TRAIN_ENCODER_H
 #define FR_TRAIN_ENCODER_H

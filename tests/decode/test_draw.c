@@ -56,7 +56,8 @@ static int define(plain *c, uint64_t *w, uint64_t *total, const float *logits, i
 enum { KINDS = 7 };
 static void make_row(float *x, int n, int kind, uint64_t seed) {
     for (int i = 0; i < n; i++) {
-        const double u = fr_uniform(seed, 2 * (uint64_t)i), v = fr_uniform(seed, 2 * (uint64_t)i + 1);
+        const double u = fr_uniform(seed, 2 * (uint64_t)i),
+                     v = fr_uniform(seed, 2 * (uint64_t)i + 1);
         const double normal = sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
         x[i] = (float)(kind == 0   ? 3 * normal - 2 * log(-log(1 - v * 0.999) + 1e-9)
                        : kind == 1 ? normal

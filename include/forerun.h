@@ -85,7 +85,8 @@ typedef struct fr_sampling { // {0}: greedy
 
 typedef struct fr_session_options { // {0} means the defaults
     int n_ctx;                      // 0: the model's own
-    const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory)
+    const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory),
+                                    // "f16+q8_0" (keys in f16, values in q8_0)
     const char *drafter;            // SPEC of docs (NULL: "auto")
     const char *tree;               // NULL or "auto", a number of nodes, or the path of a shape
     const char *accept; // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
@@ -170,9 +171,9 @@ typedef struct fr_result {
     fr_stats stats;
 } fr_result;
 
-// The context kept from the last call is reused as far as it agrees with `prompt`. FR_EDATA where the
-// model's logits are not finite, for its file is damaged or its weights overflow: *out then holds,
-// and the stream has had, what came before.
+// The context kept from the last call is reused as far as it agrees with `prompt`. FR_EDATA where
+// the model's logits are not finite, for its file is damaged or its weights overflow: *out then
+// holds, and the stream has had, what came before.
 fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out,
                               fr_error *err);
 

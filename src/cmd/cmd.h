@@ -10,7 +10,7 @@
 #include "base/option.h"
 #include "base/progress.h"
 #include "base/watch.h"
-#include "kern/kern.h"
+#include "model/kv.h"
 #include <jansson.h>
 
 enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
@@ -64,7 +64,7 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
                 "line reads"                                                                       \
     }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
-const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16" or "q8_0"
+const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it
 
 // ---------------------------------------------------------------- report.c

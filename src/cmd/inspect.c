@@ -95,10 +95,16 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
     fr_config c;
     if (fr_config_read(&c, g, err)) return json_null();
     const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
-    return json_pack("{s:I, s:I, s:i, s:I}", "weights_bytes", (json_int_t)sum_tensors(g).bytes,
+    json_t *by_type = json_object();
+    for (int t = 0; t < FR_KV_TYPES; t++)
+        if (fr_kv_holds((fr_kv_type)t, c.head_dim))
+            json_object_set_new(
+                by_type, fr_kv_type_name((fr_kv_type)t),
+                json_integer((json_int_t)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t)));
+    return json_pack("{s:I, s:I, s:i, s:I, s:o}", "weights_bytes", (json_int_t)sum_tensors(g).bytes,
                      "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
-                     "kv_bytes_at_ctx_train",
-                     (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16));
+                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
+                     "kv_bytes_at_ctx_train_by_type", by_type);
 }
 
 static void print_memory(const fr_gguf *g) {
@@ -110,9 +116,14 @@ static void print_memory(const fr_gguf *g) {
     }
     const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
     printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
-           "model's whole context\n",
+           "model's whole context",
            token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
            c.n_ctx_train);
+    for (int t = FR_KV_F16 + 1; t < FR_KV_TYPES; t++)
+        if (fr_kv_holds((fr_kv_type)t, c.head_dim))
+            printf("; %.1f as %s", (double)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t) / 1048576,
+                   fr_kv_type_name((fr_kv_type)t));
+    printf("\n");
 }
 
 // What a GGUF file may be: the last is what is left.

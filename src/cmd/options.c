@@ -9,7 +9,7 @@
 #define END                                                                                        \
     { .name = NULL }
 static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
-static const char kv_types[] = "f16|q8_0";
+static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
 
 // clang-format off
 #define MODEL   {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file", 0, 0, NULL}
@@ -17,7 +17,7 @@ static const char kv_types[] = "f16|q8_0";
 #define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
 #define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
 #define LOWMEM  {"low-memory", 0, FR_OPT_FLAG, AT(low_memory), NULL, NULL, NULL, "leave the weights in the mapped file: little memory of its own and no loading, but slower; the same bytes", 0, 0, NULL}
-#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more, on some models far too much", 0, 0, kv_types}
+#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more, on some models far too much; f16+q8_0 does so with the values alone and takes three quarters", 0, 0, kv_types}
 static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option file[] = {
@@ -66,9 +66,9 @@ const char *fr_cmd_isa(const fr_cmd_args *args) {
 }
 
 const char *fr_cmd_kv_type(const fr_cmd_args *args) {
-    return args->kv_type ? "q8_0" : "f16";
+    return fr_kv_type_name((fr_kv_type)args->kv_type);
 }
 
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args) {
-    return args->kv_type ? FR_KV_Q8_0 : FR_KV_F16;
+    return (fr_kv_type)args->kv_type;
 }

@@ -1,13 +1,10 @@
 #include "decode/sampler.h"
 #include "base/alloc.h"
 #include "kern/math.h"
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
-
-typedef struct fr_candidate {
-    float logit;
-    int32_t id;
-} fr_candidate;
 
 fr_status fr_sampler_check(const fr_sampling *s, fr_error *err) {
     if (!(s->temperature >= 0 && s->temperature <= FR_TEMPERATURE_MAX))
@@ -27,20 +24,27 @@ fr_status fr_sampler_check(const fr_sampling *s, fr_error *err) {
     return FR_OK;
 }
 
+static int runs_of(int n) {
+    return (n + FR_RUN - 1) / FR_RUN;
+}
+
 fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_error *err) {
     *s = (fr_sampler){.kern = kern, .n_vocab = n_vocab};
-    s->candidate = fr_alloc_array((size_t)n_vocab, sizeof *s->candidate);
-    s->sorted = fr_alloc_array((size_t)n_vocab, sizeof *s->sorted);
+    const fr_status st = fr_pick_open(&s->pick, kern, n_vocab, err);
+    if (st) return st;
+    s->run = fr_alloc_array((size_t)runs_of(n_vocab), sizeof *s->run);
+    s->w = fr_alloc_array((size_t)n_vocab, sizeof *s->w);
     s->stamp = fr_alloc_array((size_t)n_vocab, sizeof *s->stamp);
     s->law = fr_alloc_array((size_t)n_vocab, sizeof *s->law);
-    if (s->candidate && s->sorted && s->stamp && s->law) return FR_OK;
+    if (s->run && s->w && s->stamp && s->law) return FR_OK;
     fr_sampler_close(s);
     return fr_fail(err, FR_ENOMEM, "sampler: cannot get memory for %d tokens", n_vocab);
 }
 
 void fr_sampler_close(fr_sampler *s) {
-    fr_free(s->candidate);
-    fr_free(s->sorted);
+    fr_pick_close(&s->pick);
+    fr_free(s->run);
+    fr_free(s->w);
     fr_free(s->stamp);
     fr_free(s->law);
     *s = (fr_sampler){0};
@@ -111,138 +115,222 @@ static void penalise(fr_sampler *s, float *logits, const int32_t *ids, int n_ids
     }
 }
 
-static bool worse(fr_candidate a, fr_candidate b) { // a stands behind b
-    return a.logit < b.logit || (a.logit == b.logit && a.id > b.id);
+// ---------------------------------------------------------------- the row
+
+static int32_t id_at(const fr_sampler *s, int i) {
+    return s->id ? s->id[i] : i;
 }
 
-// Heap whose top is the worst of the k kept so far.
-static void sift_down(fr_candidate *heap, int n, int i) {
-    for (;;) {
-        int child = 2 * i + 1;
-        if (child >= n) return;
-        if (child + 1 < n && worse(heap[child + 1], heap[child])) child++;
-        if (!worse(heap[child], heap[i])) return;
-        fr_candidate swap = heap[i];
-        heap[i] = heap[child];
-        heap[child] = swap;
-        i = child;
+// The tokens of the whole row with at least `low`; of those with `low` itself, none behind `last`.
+// Only runs that have one are looked at. -1: more than there is room for.
+static int gather(const fr_sampler *s, float low, int last, float *x, int32_t *id) {
+    int32_t at[FR_RUN];
+    uint64_t none = 0;
+    int m = 0;
+    for (int r = 0, first = 0; first < s->n; r++, first += FR_RUN) {
+        if (!(s->run[r] >= low)) continue;
+        const int n = s->n - first < FR_RUN ? s->n - first : FR_RUN;
+        const int found = s->kern->split(at, s->x + first, NULL, n, low, INFINITY, &none);
+        if (m + found > FR_FEW_MOST) return -1;
+        for (int i = 0; i < found; i++) {
+            const int k = first + at[i];
+            if (s->x[k] == low && k > last) continue;
+            x[m] = s->x[k];
+            id[m++] = k;
+        }
+    }
+    return m;
+}
+
+// Leaves out what stands behind place `last`, whose value is `low`. Few tokens become a row of
+// their own; of a whole row the bound is kept.
+static void bound(fr_sampler *s, float low, int last) {
+    int m = 0;
+    if (!(low > s->low || (low == s->low && last < s->last))) return; // NaN bounds nothing
+    s->low = low;
+    s->last = last;
+    if (!s->id) {
+        m = gather(s, low, last, s->few_x, s->few_id);
+        if (m < 1) return;
+    } else {
+        for (int i = 0; i < s->n; i++) {
+            if (s->x[i] < low || (s->x[i] == low && i > last)) continue;
+            s->few_x[m] = s->x[i];
+            s->few_id[m++] = s->id[i];
+        }
+    }
+    s->x = s->few_x;
+    s->id = s->few_id;
+    s->n = m;
+    s->low = -INFINITY;
+    s->last = INT32_MAX;
+}
+
+// w = exp((x - best) * rate) of the row, and its sum.
+static void weigh(fr_sampler *s, float rate) {
+    s->rate = rate;
+    s->total = s->kern->weigh(s->w, s->x, s->n, s->best, rate, s->low);
+    if (s->last >= s->n - 1) return;
+    const int behind = s->last + 1;
+    int32_t *tie = s->pick.at;
+    uint64_t none = 0;
+    const int n = s->kern->split(tie, s->x + behind, NULL, s->n - behind, s->low, s->low, &none);
+    for (int i = 0; i < n; i++) {
+        s->total -= fr_fixed(s->w[behind + tie[i]]);
+        s->w[behind + tie[i]] = 0;
     }
 }
 
-static int keep_best(fr_sampler *s, const float *logits, int k) {
-    fr_candidate *heap = s->candidate;
-    for (int i = 0; i < k; i++)
-        heap[i] = (fr_candidate){logits[i], i};
-    for (int i = k / 2 - 1; i >= 0; i--)
-        sift_down(heap, k, i);
-    float bound = heap[0].logit;
-    for (int i = k; i < s->n_vocab; i++) {
-        if (!(logits[i] > bound)) continue; // an equal logit with a higher id stands behind
-        heap[0] = (fr_candidate){logits[i], i};
-        sift_down(heap, k, 0);
-        bound = heap[0].logit;
-    }
-    for (int n = k - 1; n > 0; n--) { // heap sort: best first
-        fr_candidate worst = heap[0];
-        heap[0] = heap[n];
-        heap[n] = worst;
-        sift_down(heap, n, 0);
-    }
-    return k;
-}
-
-// Key that sorts floats descending as unsigned integers ascending.
-static uint32_t descending_key(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
-}
-
-// All tokens, best first: a stable radix sort, three digits of 11 bits, so that equal logits stay
-// in order of ids.
-static int sort_all(fr_sampler *s, const float *logits) {
-    fr_candidate *from = s->candidate, *to = s->sorted;
-    for (int i = 0; i < s->n_vocab; i++)
-        from[i] = (fr_candidate){logits[i] == 0 ? 0.0f : logits[i], i};
-    for (int shift = 0; shift < 33; shift += 11) {
-        int count[2049] = {0};
-        for (int i = 0; i < s->n_vocab; i++)
-            count[(descending_key(from[i].logit) >> shift & 2047) + 1]++;
-        for (int d = 0; d < 2048; d++)
-            count[d + 1] += count[d];
-        for (int i = 0; i < s->n_vocab; i++)
-            to[count[descending_key(from[i].logit) >> shift & 2047]++] = from[i];
-        fr_candidate *swap = from;
-        from = to;
-        to = swap;
-    }
-    s->candidate = from;
-    s->sorted = to;
-    return s->n_vocab;
-}
-
-// Keeps the shortest prefix whose probability reaches top_p, then what has at least min_p of the
-// best one's.
-static int truncate(const fr_sampling *g, const fr_candidate *c, int n) {
-    float best = c[0].logit;
-    if (g->top_p > 0 && g->top_p < 1) {
-        double total = 0, sum = 0;
+// The place where the sum of w passes `target`. Of a whole row the best are looked at first: a
+// model that knows what it wants has most of the weight there.
+static int pick(fr_sampler *s, uint64_t target) {
+    if (!s->id) {
+        const float low = s->best - 8 / s->rate;
+        const int n = gather(s, low > s->low ? low : s->low, INT32_MAX, s->head_x, s->head_id);
+        uint64_t sum = 0;
         for (int i = 0; i < n; i++)
-            total += fr_exp(c[i].logit - best);
-        for (int i = 0; i < n; i++)
-            if ((sum += fr_exp(c[i].logit - best)) >= g->top_p * total) {
-                n = i + 1;
-                break;
-            }
+            sum += fr_fixed(s->head_w[i] = s->w[s->head_id[i]]);
+        if (sum > target)
+            return s->head_id[fr_pick_at(&s->pick, s->head_x, s->head_w, n, target, sum)];
     }
-    if (g->min_p > 0)
-        for (int i = 1; i < n; i++)
-            if (fr_exp(c[i].logit - best) < g->min_p) return i;
-    return n;
+    return fr_pick_at(&s->pick, s->x, s->w, s->n, target, s->total);
+}
+
+// ---------------------------------------------------------------- settings
+
+// The k best. The k-th largest of the runs' maxima is at most the k-th largest of all, and only k
+// runs, but for ties, have what is as large.
+static void keep_best(fr_sampler *s, int k) {
+    const uint64_t before = (uint64_t)(k - 1) << FR_FIXED_BITS;
+    const int runs = runs_of(s->n);
+    if (!s->id && k <= runs) {
+        const int at =
+            fr_pick_at(&s->pick, s->run, NULL, runs, before, (uint64_t)runs << FR_FIXED_BITS);
+        bound(s, s->run[at], INT32_MAX);
+    }
+    if (k >= s->n) return;
+    const int at = fr_pick_at(&s->pick, s->x, NULL, s->n, before, (uint64_t)s->n << FR_FIXED_BITS);
+    bound(s, s->x[at], s->pick.tied ? at : INT32_MAX);
+}
+
+// The fewest tokens, likeliest first, whose probability reaches top_p.
+static void keep_mass(fr_sampler *s, float top_p) {
+    weigh(s, 1);
+    const double needed = ceil((double)top_p * (double)s->total);
+    const uint64_t target = needed < 1 ? 0 : (uint64_t)needed - 1;
+    const int at = pick(s, target < s->total ? target : s->total - 1);
+    bound(s, s->x[at], s->pick.tied ? at : INT32_MAX);
 }
 
 static bool is_greedy(const fr_sampling *g) {
     return g->temperature == 0 || g->top_k == 1;
 }
 
-// The tokens that may be drawn, best first, in s->candidate; how many.
-static int choose_candidates(fr_sampler *s, const float *logits) {
-    const fr_sampling *g = &s->sampling;
-    const int n = g->top_k > 0 && g->top_k < s->n_vocab ? keep_best(s, logits, g->top_k)
-                                                        : sort_all(s, logits);
-    return truncate(g, s->candidate, n);
+static void only(fr_sampler *s, int32_t id) {
+    s->few_x[0] = s->best = 0;
+    s->few_id[0] = id;
+    s->x = s->few_x;
+    s->id = s->few_id;
+    s->n = 1;
+    weigh(s, 1);
 }
 
-static double weight(const fr_sampler *s, int i) {
-    return fr_exp((s->candidate[i].logit - s->candidate[0].logit) / s->sampling.temperature);
+static float largest(const float *x, int n) {
+    float best = x[0];
+    for (int i = 1; i < n; i++)
+        best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids) {
+    const fr_sampling *g = &s->sampling;
+    penalise(s, logits, ids, n_ids);
+    s->x = logits;
+    s->id = NULL;
+    s->n = s->n_vocab;
+    s->low = -INFINITY;
+    s->last = INT32_MAX;
+    if (is_greedy(g)) {
+        only(s, s->kern->argmax(logits, s->n_vocab));
+        return;
+    }
+    s->kern->run_max(s->run, logits, s->n);
+    s->best = largest(s->run, runs_of(s->n));
+    if (!isfinite(s->best)) { // no logits; something must come
+        only(s, s->kern->argmax(logits, s->n_vocab));
+        return;
+    }
+    if (g->top_k > 0 && g->top_k < s->n) keep_best(s, g->top_k);
+    if (g->top_p > 0 && g->top_p < 1) keep_mass(s, g->top_p);
+    if (g->min_p > 0) bound(s, (float)(s->best + fr_log(g->min_p)), INT32_MAX);
+    const float rate = 1 / g->temperature;
+    weigh(s, rate < FLT_MAX ? rate : FLT_MAX);
+}
+
+// ---------------------------------------------------------------- answers
+
+static float chance(const fr_sampler *s, float w) {
+    return (float)(w * (double)FR_FIXED_ONE / (double)s->total);
+}
+
+fr_chance fr_sampler_draw(fr_sampler *s, int position) {
+    const double u = fr_uniform(s->sampling.seed, (uint64_t)position);
+    const uint64_t target = (uint64_t)(u * (double)s->total);
+    const int at = pick(s, target < s->total ? target : s->total - 1);
+    return (fr_chance){id_at(s, at), chance(s, s->w[at])};
 }
 
 int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
                          int position) {
-    penalise(s, logits, ids, n_ids);
-    if (is_greedy(&s->sampling)) return s->kern->argmax(logits, s->n_vocab);
-    const int n = choose_candidates(s, logits);
-    double total = 0, sum = 0, u = fr_uniform(s->sampling.seed, (uint64_t)position);
-    for (int i = 0; i < n; i++)
-        total += weight(s, i);
-    for (int i = 0; i < n; i++)
-        if ((sum += weight(s, i)) > u * total) return s->candidate[i].id;
-    return s->candidate[0].id; // only where the logits are no numbers
+    fr_sampler_read(s, logits, ids, n_ids);
+    return fr_sampler_draw(s, position).id;
 }
 
-int fr_sampler_law(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
-                   const fr_chance **law) {
+int fr_sampler_law(fr_sampler *s, const fr_chance **law) {
+    int m = 0;
     *law = s->law;
-    penalise(s, logits, ids, n_ids);
-    if (is_greedy(&s->sampling)) {
-        s->law[0] = (fr_chance){s->kern->argmax(logits, s->n_vocab), 1};
-        return 1;
+    for (int i = 0; i < s->n; i++)
+        if (fr_fixed(s->w[i])) s->law[m++] = (fr_chance){id_at(s, i), chance(s, s->w[i])};
+    return m;
+}
+
+static bool worse(const fr_chance *a, const fr_chance *b) { // a stands behind b; p: the logit
+    return a->p < b->p || (a->p == b->p && a->id > b->id);
+}
+
+static void sift_down(fr_chance *heap, int n, int i) { // the worst on top
+    for (;;) {
+        int child = 2 * i + 1;
+        if (child >= n) return;
+        if (child + 1 < n && worse(&heap[child + 1], &heap[child])) child++;
+        if (!worse(&heap[child], &heap[i])) return;
+        const fr_chance swap = heap[i];
+        heap[i] = heap[child];
+        heap[child] = swap;
+        i = child;
     }
-    const int n = choose_candidates(s, logits);
-    double total = 0;
+}
+
+static void sort_best_first(fr_chance *c, int n) {
+    for (int i = n / 2 - 1; i >= 0; i--)
+        sift_down(c, n, i);
+    for (int m = n - 1; m > 0; m--) {
+        const fr_chance worst = c[0];
+        c[0] = c[m];
+        c[m] = worst;
+        sift_down(c, m, 0);
+    }
+}
+
+int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **law) {
+    assert(most >= 1 && most <= FR_LIKELIEST_MOST);
+    *law = s->law;
+    if (most < s->n) keep_best(s, most);
+    const int n = s->n < most ? s->n : most;
     for (int i = 0; i < n; i++)
-        total += weight(s, i);
+        s->law[i] = (fr_chance){id_at(s, i), s->x[i]};
+    sort_best_first(s->law, n);
     for (int i = 0; i < n; i++)
-        s->law[i] = (fr_chance){s->candidate[i].id, (float)(weight(s, i) / total)};
+        s->law[i].p = chance(s, fr_exp((s->law[i].p - s->best) * s->rate));
     return n;
 }

@@ -4,11 +4,16 @@
 // the target gives at a place is determined by the text before it: verification draws it, and plain
 // decoding would draw the same. Order as users of other engines know it: repeat penalty, top-k,
 // top-p, min-p, temperature. Ties go to the lower id.
+//
+// The token drawn is the one at which the sum of weights, likeliest token first, passes u times
+// their total. Weights are added as integers (docs/numerics.md), so no sorting is needed to find it
+// (pick.h), and no order of work shows.
 #ifndef FR_DECODE_SAMPLER_H
 #define FR_DECODE_SAMPLER_H
-#include "kern/kern.h"
+#include "decode/pick.h"
 
 enum { FR_TEMPERATURE_MAX = 100, FR_REPEAT_PENALTY_MAX = 100 };
+enum { FR_FEW_MOST = 4096, FR_LIKELIEST_MOST = 1024 };
 
 typedef struct fr_chance {
     int32_t id;
@@ -19,10 +24,21 @@ typedef struct fr_sampler {
     fr_sampling sampling;
     const fr_kern *kern;
     int n_vocab;
-    struct fr_candidate *candidate, *sorted; // [n_vocab] each
-    fr_chance *law;                          // [n_vocab]
-    int32_t *stamp;                          // [n_vocab] marks tokens that were penalised already
+    fr_pick pick;
+    float *run;     // [n_vocab / FR_RUN, up] largest of each run of logits
+    float *w;       // [n_vocab] weights of the row's values
+    fr_chance *law; // [n_vocab]
+    int32_t *stamp; // [n_vocab] marks tokens that were penalised already
     int32_t stamp_now;
+    float few_x[FR_FEW_MOST], head_x[FR_FEW_MOST], head_w[FR_FEW_MOST];
+    int32_t few_id[FR_FEW_MOST], head_id[FR_FEW_MOST];
+    // The row at hand: what is left of the logits, in order of id. Values below `low`, and equal
+    // ones behind place `last`, are no part of it.
+    const float *x;
+    const int32_t *id; // NULL: the place is the id
+    int n, last;
+    float low, best, rate; // w = exp((x - best) * rate)
+    uint64_t total;        // of w
 } fr_sampler;
 
 fr_status fr_sampler_check(const fr_sampling *s,
@@ -31,14 +47,24 @@ fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_er
 void fr_sampler_close(fr_sampler *s);
 void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling);
 
-// The token at `position`, given the logits there and the n_ids tokens before it. Changes logits.
+// The token at `position`, given the logits there and the n_ids tokens before it: read and draw.
+// Changes logits.
 int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids, int position);
 
-// The law that fr_sampler_token draws from: the tokens that can be drawn, likeliest first, their
-// probabilities summing to 1 (greedy: one token). Returns how many; *law stays until the next call.
-// Changes logits.
-int fr_sampler_law(fr_sampler *s, float *logits, const int32_t *ids, int n_ids,
-                   const fr_chance **law);
+// The parts. Read applies the settings to logits (which it changes, and which must stay as long as
+// the row is asked about); then the others may be called in any order, and as often as wanted.
+void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids);
+
+// The token at `position`, and its probability.
+fr_chance fr_sampler_draw(fr_sampler *s, int position);
+
+// The law that is drawn from: the tokens that can be drawn, in order of id, their probabilities
+// summing to 1 (greedy: one token). Returns how many; *law stays until the next call.
+int fr_sampler_law(fr_sampler *s, const fr_chance **law);
+
+// Of that law the `most` likeliest, the best first, 1 <= most <= FR_LIKELIEST_MOST. Returns how
+// many; *law stays until the next call. Nothing but this can be asked about the row afterwards.
+int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **law);
 
 // The token at u of the cumulative law, 0 <= u < 1; p need not sum to 1, and tokens of p 0 never
 // come.

@@ -13,7 +13,8 @@ static void walk(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sam
         v->path[v->n_path++] = node;
         if (rejection) {
             const fr_chance *law;
-            const int n = fr_sampler_law(sampler, logits, ids, n_ids, &law);
+            fr_sampler_read(sampler, logits, ids, n_ids);
+            const int n = fr_sampler_law(sampler, &law);
             v->next =
                 fr_rejection_token(rejection, law, n, tree, node, sampler->sampling.seed, n_ids);
         } else {
@@ -52,7 +53,8 @@ static void judge_children(fr_reached *reached, const fr_tree *tree, int node,
                            const fr_typical *typical, const fr_chance *law, int n) {
     if (tree->node[node].first_child < 0) return;
     const double threshold = fr_typical_threshold(typical, law, n);
-    for (int i = 0; i < n && law[i].p > threshold; i++) { // likeliest first
+    for (int i = 0; i < n; i++) {
+        if (!(law[i].p > threshold)) continue;
         const int child = fr_tree_child(tree, node, law[i].id);
         if (child < 0) continue;
         reached[child].yes = true;
@@ -79,9 +81,9 @@ void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, 
         v->n_path = 0;
         if (!fr_are_logits(logits, sampler->n_vocab)) return;
         append_path(tree, i, ids, n_ids);
-        const int n = fr_sampler_law(sampler, logits, ids, known, &law);
-        reached[i].next =
-            fr_chance_draw(law, n, fr_uniform(sampler->sampling.seed, (uint64_t)known));
+        fr_sampler_read(sampler, logits, ids, known);
+        const int n = fr_sampler_law(sampler, &law);
+        reached[i].next = fr_sampler_draw(sampler, known).id;
         judge_children(reached, tree, i, typical, law, n);
         if (better(tree, reached, i, best)) best = i;
     }

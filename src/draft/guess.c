@@ -52,24 +52,17 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule) 
     fr_sampler_begin(&g->sampler, &own);
 }
 
-// The place in the law of the token that random number u draws.
-static int drawn(const fr_chance *law, int n, double u) {
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        if ((sum += law[i].p) > u) return i;
-    return 0;
-}
-
 int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                     fr_guess guess[FR_GUESSES]) {
     const fr_chance *law;
-    const int n = fr_sampler_law(&g->sampler, logits, ids, n_ids, &law);
-    const int first =
-        g->alike ? drawn(law, n, fr_uniform(g->sampler.sampling.seed, (uint64_t)n_ids)) : 0;
     int m = 0;
-    guess[m++] = (fr_guess){law[first].id, kind_of(g->alike ? ALIKE : LIKELIEST, law[first].p)};
+    fr_sampler_read(&g->sampler, logits, ids, n_ids);
+    const fr_chance drawn = g->alike ? fr_sampler_draw(&g->sampler, n_ids) : (fr_chance){-1, 0};
+    const int n = fr_sampler_likeliest(&g->sampler, FR_GUESSES, &law);
+    const fr_chance first = g->alike ? drawn : law[0];
+    guess[m++] = (fr_guess){first.id, kind_of(g->alike ? ALIKE : LIKELIEST, first.p)};
     for (int i = 0; i < n && m < FR_GUESSES; i++)
-        if (i != first) {
+        if (law[i].id != first.id) {
             guess[m] = (fr_guess){law[i].id, kind_of(m == 1 ? SECOND : LATER, law[i].p)};
             m++;
         }
@@ -78,7 +71,8 @@ int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
 
 int fr_guesser_law(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                    const fr_chance **law) {
-    return fr_sampler_law(&g->sampler, logits, ids, n_ids, law);
+    fr_sampler_read(&g->sampler, logits, ids, n_ids);
+    return fr_sampler_likeliest(&g->sampler, FR_LIKELIEST_MOST, law);
 }
 
 uint8_t fr_guesser_drawn_kind(float p) {

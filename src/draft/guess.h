@@ -39,8 +39,8 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule);
 int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                     fr_guess guess[FR_GUESSES]);
 
-// The law to draw from after ids[0..n_ids), as fr_sampler_law; and the kind of a guess of
-// probability p drawn from it.
+// The law to draw from after ids[0..n_ids), likeliest first, as far as fr_sampler_likeliest goes;
+// and the kind of a guess of probability p drawn from it.
 int fr_guesser_law(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                    const fr_chance **law);
 uint8_t fr_guesser_drawn_kind(float p);

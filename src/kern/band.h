@@ -39,12 +39,12 @@ typedef void fr_band_value_fn(const fr_band *w, int row, int t, int n, int d);
 
 // The functions by rows - 1 and by log2 of the blocks or vectors; NULL: too many for the registers.
 typedef struct fr_band_keys {
-    fr_kv_type type;
+    fr_kv_form form;
     void (*prepare)(const fr_band *w); // the queries; or NULL
     fr_band_score_fn *score[FR_BAND_TILE][4];
 } fr_band_keys;
 typedef struct fr_band_values {
-    fr_kv_type type;
+    fr_kv_form form;
     fr_band_value_fn *value[FR_BAND_TILE][4];
     // Where several tiles are to share what is costly to read: n values from slot t on into w->y,
     // and the functions that read there. Or NULL.
@@ -84,8 +84,8 @@ static inline fr_band fr_band_open(const fr_attend *job) {
     return w;
 }
 
-static inline const char *fr_band_slot(const void *plane, fr_kv_type type, int head_dim, int t) {
-    return (const char *)plane + (size_t)(t / FR_KEY_BLOCK) * fr_kv_block_bytes(type, head_dim);
+static inline const char *fr_band_slot(const void *plane, fr_kv_form form, int head_dim, int t) {
+    return (const char *)plane + (size_t)(t / FR_KEY_BLOCK) * fr_kv_block_bytes(form, head_dim);
 }
 
 // `bytes` from p on will be asked for by `calls` tiles of `steps` steps each.
@@ -105,9 +105,9 @@ static inline void fr_band_scores(fr_band *w, const fr_band_keys *keys, const ch
         while (!largest[size] || (size && t + (FR_KEY_BLOCK << size) - FR_KEY_BLOCK >= w->end))
             size--;
         const int after = t + (FR_KEY_BLOCK << size);
-        const char *k = fr_band_slot(job->k, keys->type, job->head_dim, after);
+        const char *k = fr_band_slot(job->k, keys->form, job->head_dim, after);
         fr_band_plan(w, after < w->end ? k : then,
-                     fr_kv_block_bytes(keys->type, job->head_dim) << size, w->n_tiles,
+                     fr_kv_block_bytes(keys->form, job->head_dim) << size, w->n_tiles,
                      job->head_dim);
         for (int i = 0; i < w->n_tiles; i++) {
             keys->score[w->row[i + 1] - w->row[i] - 1][size](w, w->row[i], t);
@@ -140,11 +140,11 @@ static inline void fr_band_sums(fr_band *w, const fr_band_values *values) {
         most--;
     const int parts = ((int)w->width + (16 << most) - 1) / (16 << most);
     const size_t bytes =
-        fr_kv_block_bytes(values->type, job->head_dim) * (FR_BAND_VALUES / FR_KEY_BLOCK);
+        fr_kv_block_bytes(values->form, job->head_dim) * (FR_BAND_VALUES / FR_KEY_BLOCK);
     memset(w->o, 0, (size_t)job->n_q * w->width * sizeof *w->o);
     for (int t = w->begin, n; t < w->end; t += n) {
         n = w->end - t < FR_BAND_VALUES ? w->end - t : FR_BAND_VALUES;
-        fr_band_plan(w, fr_band_slot(job->v, values->type, job->head_dim, t + n), bytes,
+        fr_band_plan(w, fr_band_slot(job->v, values->form, job->head_dim, t + n), bytes,
                      w->n_tiles * parts, n);
         if (share) values->convert(w, t, n);
         for (int d = 0, size; d < job->head_dim; d += 16 << size) {

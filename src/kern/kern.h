@@ -29,6 +29,7 @@ enum {
     FR_MAX_ROWS = 256,    // rows of one pass
     FR_MAX_SCRATCH = 256, // scratch slots behind the committed ones of one sequence
     FR_KEY_BLOCK = 16,    // slots a block of the K cache
+    FR_RUN = 64,          // logits a maximum (run_max)
 };
 
 // ---------------------------------------------------------------- weights
@@ -82,14 +83,14 @@ typedef struct fr_view {                   // what one row sees
                                            // and the row itself)
 } fr_view;
 
-// How K and V of one KV head lie in memory: by blocks of 16 slots.
+// How K or V of one KV head lies in memory: by blocks of 16 slots.
 //   F16:  K [head_dim][16 slots] f16; V [16 slots][head_dim] f16.
 //   Q8_0: int8 codes, one f16 scale for 32 values along head_dim (a multiple of 32).
 //         K codes [head_dim / 4][16 slots][4], then scales [head_dim / 32][16 slots];
 //         V codes [16 slots][head_dim], then scales [16 slots][head_dim / 32].
-typedef enum fr_kv_type { FR_KV_F16, FR_KV_Q8_0, FR_KV_TYPES } fr_kv_type;
-static inline size_t fr_kv_block_bytes(fr_kv_type type, int head_dim) { // of K, or of V
-    return (size_t)head_dim * (type == FR_KV_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
+typedef enum fr_kv_form { FR_FORM_F16, FR_FORM_Q8_0, FR_KV_FORMS } fr_kv_form;
+static inline size_t fr_kv_block_bytes(fr_kv_form form, int head_dim) { // of K, or of V
+    return (size_t)head_dim * (form == FR_FORM_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
 }
 
 typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows and grouped heads)
@@ -97,9 +98,10 @@ typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows 
     const float *const *q; // n_q pointers to head_dim floats
     float *const *o;       // n_q pointers to head_dim floats; overlap nothing
     const fr_view *const *view; // n_q pointers
-    const void *k, *v;          // blocks of the type that the entry of the table is for
-    int committed, scratch;     // slots in use
-    const int32_t *pos;         // logical position of scratch slot i, `scratch` of them
+    const void *k, *v;          // blocks, each of its form
+    fr_kv_form k_form, v_form;
+    int committed, scratch; // slots in use
+    const int32_t *pos;     // logical position of scratch slot i, `scratch` of them
     float scale;
     float *work; // fr_attend_work_floats(committed + scratch, head_dim) floats of this thread
 } fr_attend;
@@ -109,9 +111,7 @@ size_t fr_attend_work_floats(int slots, int head_dim);
 // ---------------------------------------------------------------- the table
 typedef void fr_matmul_fn(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1);
 
-typedef void fr_kv_store_fn(void *k, void *v, int slot, int head_dim, const float *key,
-                            const float *value);
-typedef void fr_attend_fn(const fr_attend *job);
+typedef void fr_kv_store_fn(void *plane, int slot, int head_dim, const float *x);
 
 typedef struct fr_kern {
     fr_isa isa;
@@ -134,11 +134,24 @@ typedef struct fr_kern {
     // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
     // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);
-    // By fr_kv_type. kv_store: one row's K and V of one KV head to `slot`, rounded or quantised.
-    fr_kv_store_fn *kv_store[FR_KV_TYPES];
-    fr_attend_fn *attend[FR_KV_TYPES];
+    // One row's K, or V, of one KV head to `slot`, rounded or quantised. By fr_kv_form.
+    fr_kv_store_fn *store_k[FR_KV_FORMS], *store_v[FR_KV_FORMS];
+    void (*attend)(const fr_attend *job); // any form of K with any of V
     int (*argmax)(const float *x,
                   int n); // lowest index of the largest value; NaN counts as smallest
+
+    // What draws from logits (decode/). Sums are of fixed-point weights (fr_fixed): exact.
+    // most[c] = the largest of x[FR_RUN c ..), FR_RUN values or what is left; NaN left out, -inf
+    // where there is nothing else.
+    void (*run_max)(float *most, const float *x, int n);
+    // w[i] = exp((x[i] - best) * rate), 0 where x[i] is below `low` or NaN; gives their sum. best
+    // is finite and at least every x[i]; rate is finite and above 0. w may be x.
+    uint64_t (*weigh)(float *w, const float *x, int n, float best, float rate, float low);
+    // Writes the i with low <= x[i] <= high to at[0..), ascending, and returns how many; `at` has
+    // room for n, and what follows them there is lost. *above += the weights of the x[i] > high; w
+    // NULL: each weighs 1.
+    int (*split)(int32_t *at, const float *x, const float *w, int n, float low, float high,
+                 uint64_t *above);
 } fr_kern;
 
 // The table for `isa`, or the best this CPU has for "auto"/NULL. FR_EARG: unknown name; FR_EUNSUP:

@@ -24,6 +24,17 @@ static inline float fr_exp(float x) {
     return p * fr_f32_from_bits((fr_f32_bits(t) - 0x4b400000u + 127u) << 23);
 }
 
+// Weights of a draw are added as integers, whose sums are the same in any order: w in 0..1 as a
+// multiple of 2^-40, nearest even. Up to 2^23 of them can be added.
+enum { FR_FIXED_BITS = 40 };
+#define FR_FIXED_ONE (UINT64_C(1) << FR_FIXED_BITS)
+static inline uint64_t fr_fixed(float w) {
+    const double shifted = (double)w * 0x1p40 + 0x1p52; // its unit is 1
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    return bits - UINT64_C(0x4330000000000000);
+}
+
 // x / (1 + e^-x)
 static inline float fr_silu(float x) {
     return x / (1.0f + fr_exp(-x));

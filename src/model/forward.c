@@ -45,28 +45,51 @@ typedef struct fr_output { // one matrix of a group that shares its input
 // in pairs, so threads do.
 enum { PIECE_BYTES = 32 << 10, PAIR = 2 };
 
+// Panels [p0, p1) of one output, as far as it has them.
+static void multiply_one(const fr_forward *f, const fr_output *out, const fr_act *act, int p0,
+                         int p1, int t) {
+    const fr_matrix *w = out->w;
+    const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
+    if (from < to) fr_product(f->m, w, out->y, w->m, &act[fr_act_kind_of(w->type)], from, to, t);
+}
+
 // Panels [p0, p1) of all outputs laid end to end.
 static void multiply(const fr_forward *f, const fr_output *out, int n_out, const fr_act *act,
                      int p0, int p1, int t) {
     for (int i = 0; i < n_out && p1 > 0; i++) {
-        const fr_matrix *w = out[i].w;
-        const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
-        if (from < to)
-            fr_product(f->m, w, out[i].y, w->m, &act[fr_act_kind_of(w->type)], from, to, t);
-        p0 -= w->n_panels;
-        p1 -= w->n_panels;
+        multiply_one(f, &out[i], act, p0, p1, t);
+        p0 -= out[i].w->n_panels;
+        p1 -= out[i].w->n_panels;
     }
+}
+
+// The same panels of the gate and of what it is for, and the activation of these columns, while
+// they are in this thread's cache: lines that two cores write in turns travel between them.
+static void multiply_gated(fr_forward *f, const fr_output *out, int n, const fr_act *act, int p0,
+                           int p1, int t) {
+    const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
+    for (int i = 0; i < 2; i++)
+        multiply_one(f, &out[i], act, p0, p1, t);
+    mark(f, t, FR_PHASE_PRODUCTS);
+    for (int i = 0; i < n; i++) {
+        float *gate = out[0].y + (size_t)i * (size_t)m + begin;
+        const float *up = out[1].y + (size_t)i * (size_t)m + begin;
+        (f->m->config.gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up,
+                                                                          end - begin);
+    }
+    mark(f, t, FR_PHASE_ACTIVATION);
 }
 
 static int block_of(fr_act_kind kind) {
     return kind == FR_ACT_Q256 ? 256 : 32;
 }
 
-// y = x · w for n rows and each output; ldx floats between rows of x. The blocks of x that a thread
-// quantises are fr_pool_share of k / block, so a caller that made exactly those columns itself
-// needs no barrier before.
+typedef enum fr_joining { FR_END_TO_END, FR_GATED } fr_joining; // how outputs belong together
+
+// y = x · w for n rows and each output, or the activation of the two outputs in the place of the
+// first; ldx floats between rows of x.
 static void project(fr_forward *f, const float *x, int ldx, int n, const fr_output *out, int n_out,
-                    int t, int nt) {
+                    fr_joining joining, int t, int nt) {
     fr_act act[FR_ACT_KINDS];
     bool have[FR_ACT_KINDS] = {false};
     int k = out[0].w->k;
@@ -88,11 +111,16 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         panels += out[i].w->n_panels;
         if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
     }
+    if (joining == FR_GATED) panels = out[0].w->n_panels;
     fr_pool_deal(f->m->pool, t, (panels + PAIR - 1) / PAIR);
     barrier(f, t, FR_PHASE_QUANTIZE);
     const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
-    while (fr_pool_take(f->m->pool, t, least, &p0, &p1))
-        multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
+    while (fr_pool_take(f->m->pool, t, least, &p0, &p1)) {
+        if (joining == FR_GATED)
+            multiply_gated(f, out, n, act, PAIR * p0, PAIR * p1, t);
+        else
+            multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
+    }
     barrier(f, t, out[0].w == &f->m->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
 }
 
@@ -154,8 +182,9 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     kern->rope(k, cs, c->n_rot, c->neox);
     tell_by_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
-    kern->kv_store[kv->type](fr_kv_k(kv, layer, head), fr_kv_v(kv, layer, head),
-                             kv->n_committed + f->slot[row], hd, k, v);
+    const int slot = kv->n_committed + f->slot[row];
+    kern->store_k[kv->k_form](fr_kv_k(kv, layer, head), slot, hd, k);
+    kern->store_v[kv->v_form](fr_kv_v(kv, layer, head), slot, hd, v);
 }
 
 // Query rows [from, to) of one sequence and KV head: row / group counts rows of the pass, row %
@@ -175,18 +204,20 @@ static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, in
         view[j - from] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
     }
     const fr_kv *kv = f->pass->kv[seq];
-    f->m->kern->attend[kv->type](&(fr_attend){.n_q = to - from,
-                                              .head_dim = hd,
-                                              .q = q,
-                                              .o = o,
-                                              .view = view,
-                                              .k = fr_kv_k(kv, layer, head),
-                                              .v = fr_kv_v(kv, layer, head),
-                                              .committed = kv->n_committed,
-                                              .scratch = kv->n_scratch,
-                                              .pos = kv->pos,
-                                              .scale = c->attn_scale,
-                                              .work = f->work + (size_t)t * f->work_floats});
+    f->m->kern->attend(&(fr_attend){.n_q = to - from,
+                                    .head_dim = hd,
+                                    .q = q,
+                                    .o = o,
+                                    .view = view,
+                                    .k = fr_kv_k(kv, layer, head),
+                                    .v = fr_kv_v(kv, layer, head),
+                                    .k_form = kv->k_form,
+                                    .v_form = kv->v_form,
+                                    .committed = kv->n_committed,
+                                    .scratch = kv->n_scratch,
+                                    .pos = kv->pos,
+                                    .scale = c->attn_scale,
+                                    .work = f->work + (size_t)t * f->work_floats});
 }
 
 // Every thread takes the same number of query rows, however many heads and sequences they belong
@@ -211,7 +242,7 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->attn_norm, t, nt);
     project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->q, f->q}, {&l->k, f->k}, {&l->v, f->v}},
-            3, t, nt);
+            3, FR_END_TO_END, t, nt);
 
     int h0, h1, heads = c->n_head + c->n_kv;
     fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
@@ -220,7 +251,8 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     barrier(f, t, FR_PHASE_ROPE);
     attend_share(f, l, layer, t, nt);
     barrier(f, t, FR_PHASE_ATTENTION);
-    project(f, f->att, c->n_head * c->head_dim, f->n_active, &(fr_output){&l->o, f->y}, 1, t, nt);
+    project(f, f->att, c->n_head * c->head_dim, f->n_active, &(fr_output){&l->o, f->y}, 1,
+            FR_END_TO_END, t, nt);
     add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
 }
 
@@ -228,20 +260,10 @@ static void feed_forward(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->ffn_norm, t, nt);
-    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->gate, f->gate}, {&l->up, f->up}}, 2, t,
+    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->gate, f->gate}, {&l->up, f->up}}, 2,
+            FR_GATED, t, nt);
+    project(f, f->gate, c->d_ff, f->n_active, &(fr_output){&l->down, f->y}, 1, FR_END_TO_END, t,
             nt);
-
-    // The same columns that this thread will quantise for the product with `down`.
-    int block = block_of(fr_act_kind_of(l->down.type)), b0, b1;
-    fr_pool_share((c->d_ff + block - 1) / block, t, nt, &b0, &b1);
-    int begin = b0 * block, end = b1 * block < c->d_ff ? b1 * block : c->d_ff;
-    for (int i = 0; i < f->n_active && begin < end; i++) {
-        float *gate = f->gate + (size_t)i * c->d_ff + begin,
-              *up = f->up + (size_t)i * c->d_ff + begin;
-        (c->gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up, end - begin);
-    }
-    mark(f, t, FR_PHASE_ACTIVATION);
-    project(f, f->gate, c->d_ff, f->n_active, &(fr_output){&l->down, f->y}, 1, t, nt);
     add_rows(f, NULL, l->post_ffn_norm, t, nt);
 }
 
@@ -287,7 +309,7 @@ static void enter_linear(fr_forward *f, int layer, int map, int t, int nt) {
     }
     if (!n) return;
     barrier(f, t, FR_PHASE_ENTER);
-    project(f, f->xn, d, n, &(fr_output){&p->maps[map], f->y}, 1, t, nt);
+    project(f, f->xn, d, n, &(fr_output){&p->maps[map], f->y}, 1, FR_END_TO_END, t, nt);
     n = 0;
     for (int r = 0; r < p->n_rows && t == 0; r++) {
         const fr_row *row = &p->rows[r];
@@ -347,7 +369,8 @@ static void deliver(fr_forward *f, int t, int nt) {
     mark(f, t, FR_PHASE_NORM);
     if (!f->n_logits) return;
     barrier(f, t, FR_PHASE_NORM);
-    project(f, f->xn, m->config.d, f->n_logits, &(fr_output){&m->head, f->logits}, 1, t, nt);
+    project(f, f->xn, m->config.d, f->n_logits, &(fr_output){&m->head, f->logits}, 1, FR_END_TO_END,
+            t, nt);
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
@@ -458,8 +481,8 @@ typedef struct fr_head_job {
 
 static void head_thread(void *arg, int t, int nt) {
     fr_head_job *j = arg;
-    project(j->f, j->hidden, j->f->m->config.d, j->n, &(fr_output){&j->f->m->head, j->logits}, 1, t,
-            nt);
+    project(j->f, j->hidden, j->f->m->config.d, j->n, &(fr_output){&j->f->m->head, j->logits}, 1,
+            FR_END_TO_END, t, nt);
 }
 
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits) {

@@ -8,41 +8,66 @@ static int capacity_of(int n_ctx) {
     return (n_ctx + FR_MAX_SCRATCH + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK * FR_KEY_BLOCK;
 }
 
-fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err) {
-    *type = FR_KV_F16;
-    if (!name || !strcmp(name, "f16")) return FR_OK;
-    *type = FR_KV_Q8_0;
-    if (!strcmp(name, "q8_0")) return FR_OK;
-    return fr_fail(err, FR_EARG, "kv-type: expected f16 or q8_0, found '%.40s'", name);
+static const struct {
+    const char *name;
+    fr_kv_form k, v;
+} types[FR_KV_TYPES] = {
+    [FR_KV_F16] = {"f16", FR_FORM_F16, FR_FORM_F16},
+    [FR_KV_Q8_0] = {"q8_0", FR_FORM_Q8_0, FR_FORM_Q8_0},
+    [FR_KV_F16_Q8_0] = {"f16+q8_0", FR_FORM_F16, FR_FORM_Q8_0},
+};
+
+const char *fr_kv_type_name(fr_kv_type type) {
+    return types[type].name;
 }
 
-static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
-    return (size_t)(capacity_of(n_ctx) / FR_KEY_BLOCK) * fr_kv_block_bytes(type, c->head_dim);
+fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err) {
+    *type = FR_KV_F16;
+    if (!name) return FR_OK;
+    for (int i = 0; i < FR_KV_TYPES; i++)
+        if (!strcmp(name, types[i].name)) {
+            *type = (fr_kv_type)i;
+            return FR_OK;
+        }
+    return fr_fail(err, FR_EARG, "kv-type: expected f16, q8_0 or f16+q8_0, found '%.40s'", name);
+}
+
+bool fr_kv_holds(fr_kv_type type, int head_dim) {
+    const bool any = types[type].k == FR_FORM_F16 && types[type].v == FR_FORM_F16;
+    return any || head_dim % 32 == 0;
+}
+
+static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_form form) {
+    return (size_t)(capacity_of(n_ctx) / FR_KEY_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
 }
 
 size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
-    return (size_t)2 * c->n_layer * c->n_kv * plane_bytes(c, n_ctx, type);
+    const size_t heads = (size_t)c->n_layer * (size_t)c->n_kv;
+    return heads * (plane_bytes(c, n_ctx, types[type].k) + plane_bytes(c, n_ctx, types[type].v));
 }
 
 fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err) {
     *kv = (fr_kv){.type = type,
+                  .k_form = types[type].k,
+                  .v_form = types[type].v,
                   .n_layer = c->n_layer,
                   .n_kv = c->n_kv,
                   .head_dim = c->head_dim,
                   .n_ctx = n_ctx};
-    if (type == FR_KV_Q8_0 && c->head_dim % 32)
+    if (!fr_kv_holds(type, c->head_dim))
         return fr_fail(err, FR_EUNSUP,
-                       "kv-type q8_0: expected heads of a multiple of 32 values, found %d; f16 "
+                       "kv-type %s: expected heads of a multiple of 32 values, found %d; f16 "
                        "takes any",
-                       c->head_dim);
+                       types[type].name, c->head_dim);
     kv->capacity = capacity_of(n_ctx);
-    kv->plane = plane_bytes(c, n_ctx, type);
+    kv->k_plane = plane_bytes(c, n_ctx, kv->k_form);
+    kv->v_plane = plane_bytes(c, n_ctx, kv->v_form);
     kv->bytes = fr_kv_bytes(c, n_ctx, type);
     if (!(kv->k = fr_pages_alloc(kv->bytes)))
         return fr_fail(err, FR_ENOMEM,
                        "KV cache for %d tokens: cannot get %zu bytes; try a smaller --ctx-size",
                        n_ctx, kv->bytes);
-    kv->v = kv->k + kv->bytes / 2;
+    kv->v = kv->k + (size_t)kv->n_layer * (size_t)kv->n_kv * kv->k_plane;
     return FR_OK;
 }
 
@@ -73,23 +98,39 @@ static inline void copy_lane(uint8_t *to, size_t j, const uint8_t *from, size_t 
         memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit, unit);
 }
 
+// Moves one slot of a head's keys: values, or codes by four, then scales.
+static void move_key(uint8_t *k, fr_kv_form form, int head_dim, int from, int to) {
+    const size_t block = fr_kv_block_bytes(form, head_dim), hd = (size_t)head_dim;
+    const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
+    const uint8_t *a = k + (size_t)(from / FR_KEY_BLOCK) * block;
+    uint8_t *b = k + (size_t)(to / FR_KEY_BLOCK) * block;
+    if (form == FR_FORM_F16) {
+        copy_lane(b, j, a, i, 2 * hd, 2);
+        return;
+    }
+    copy_lane(b, j, a, i, hd, 4);
+    copy_lane(b + FR_KEY_BLOCK * hd, j, a + FR_KEY_BLOCK * hd, i, hd / 16, 2);
+}
+
+// The same of its values, of which a slot's lie together.
+static void move_value(uint8_t *v, fr_kv_form form, int head_dim, int from, int to) {
+    const size_t block = fr_kv_block_bytes(form, head_dim), hd = (size_t)head_dim;
+    const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
+    const uint8_t *a = v + (size_t)(from / FR_KEY_BLOCK) * block;
+    uint8_t *b = v + (size_t)(to / FR_KEY_BLOCK) * block;
+    if (form == FR_FORM_F16) {
+        copy_lane(b, j, a, i, 2 * hd, 2 * hd);
+        return;
+    }
+    copy_lane(b, j, a, i, hd, hd);
+    copy_lane(b + FR_KEY_BLOCK * hd, j, a + FR_KEY_BLOCK * hd, i, hd / 16, hd / 16);
+}
+
 // Moves one slot of every layer and head.
 static void move_slot(fr_kv *kv, int from, int to) {
-    const size_t hd = (size_t)kv->head_dim, block = fr_kv_block_bytes(kv->type, kv->head_dim);
-    const size_t a = (size_t)(from / FR_KEY_BLOCK) * block, i = (size_t)from % FR_KEY_BLOCK;
-    const size_t b = (size_t)(to / FR_KEY_BLOCK) * block, j = (size_t)to % FR_KEY_BLOCK;
-    const size_t scales = FR_KEY_BLOCK * hd, scale_bytes = 2 * (hd / 32); // of q8_0
-    for (int head = 0; head < kv->n_layer * kv->n_kv; head++) {
-        uint8_t *k = kv->k + (size_t)head * kv->plane, *v = kv->v + (size_t)head * kv->plane;
-        if (kv->type == FR_KV_F16) {
-            copy_lane(k + b, j, k + a, i, 2 * hd, 2);
-            copy_lane(v + b, j, v + a, i, 2 * hd, 2 * hd);
-            continue;
-        }
-        copy_lane(k + b, j, k + a, i, hd, 4);
-        copy_lane(v + b, j, v + a, i, hd, hd);
-        copy_lane(k + b + scales, j, k + a + scales, i, scale_bytes, 2);
-        copy_lane(v + b + scales, j, v + a + scales, i, scale_bytes, scale_bytes);
+    for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
+        move_key(kv->k + head * kv->k_plane, kv->k_form, kv->head_dim, from, to);
+        move_value(kv->v + head * kv->v_plane, kv->v_form, kv->head_dim, from, to);
     }
 }
 
@@ -135,10 +176,11 @@ void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
     assert(kv->n_layer == from->n_layer && kv->n_kv == from->n_kv);
     assert(kv->head_dim == from->head_dim);
     const size_t blocks = ((size_t)n + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK;
-    const size_t bytes = blocks * fr_kv_block_bytes(kv->type, kv->head_dim);
+    const size_t k_bytes = blocks * fr_kv_block_bytes(kv->k_form, kv->head_dim);
+    const size_t v_bytes = blocks * fr_kv_block_bytes(kv->v_form, kv->head_dim);
     for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
-        memcpy(kv->k + head * kv->plane, from->k + head * from->plane, bytes);
-        memcpy(kv->v + head * kv->plane, from->v + head * from->plane, bytes);
+        memcpy(kv->k + head * kv->k_plane, from->k + head * from->k_plane, k_bytes);
+        memcpy(kv->v + head * kv->v_plane, from->v + head * from->v_plane, v_bytes);
     }
     kv->n_committed = n;
     kv->n_scratch = 0;

@@ -2,22 +2,26 @@
 //
 // Committed slot i holds position i. Behind them lie the scratch slots of the rows in flight, in
 // topological order. Committing a path moves bytes and changes nothing else (RoPE was applied with
-// the logical position). Stored as f16 or q8_0, by blocks of 16 slots (kern.h, fr_kv_type). Opening
-// may fail, nothing else does.
+// the logical position). K and V lie by blocks of 16 slots, each in its form (kern.h, fr_kv_form).
+// Opening may fail, nothing else does.
 #ifndef FR_MODEL_KV_H
 #define FR_MODEL_KV_H
 #include "kern/kern.h"
 #include "model/config.h"
 
+// What a cache keeps K and V as. f16+q8_0: K in f16, V in q8_0.
+typedef enum fr_kv_type { FR_KV_F16, FR_KV_Q8_0, FR_KV_F16_Q8_0, FR_KV_TYPES } fr_kv_type;
+
 typedef struct fr_kv {
     fr_kv_type type;
+    fr_kv_form k_form, v_form; // that the type has
     int n_layer, n_kv, head_dim;
     int n_ctx;    // most committed slots
     int capacity; // n_ctx + FR_MAX_SCRATCH, rounded up to 16
     int n_committed, n_scratch;
     bool stretched;               // keys are rotated by the model's long table (model.h)
     uint8_t *k, *v;               // [layer][kv head][plane]
-    size_t plane;                 // bytes of one head's K, or V
+    size_t k_plane, v_plane;      // bytes of one head's K, of its V
     size_t bytes;                 // of k and v together
     int32_t pos[FR_MAX_SCRATCH];  // logical position of a scratch slot
     int16_t join[FR_MAX_SCRATCH]; // first layer whose K and V the slot holds
@@ -26,10 +30,12 @@ typedef struct fr_kv {
 // Invariant: 0 <= n_committed <= n_ctx; 0 <= n_scratch <= FR_MAX_SCRATCH; a slot's ancestors have
 // lower numbers.
 
-// "f16" (also NULL) or "q8_0". FR_EARG: another name.
+const char *fr_kv_type_name(fr_kv_type type); // "f16", "q8_0", "f16+q8_0"
+// NULL is f16. FR_EARG: no type has that name.
 fr_status fr_kv_type_of(fr_kv_type *type, const char *name, fr_error *err);
+bool fr_kv_holds(fr_kv_type type, int head_dim); // q8_0: groups of 32 values
 size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type); // memory of K and V
-// FR_EUNSUP: heads of this size cannot be stored as `type`; FR_ENOMEM.
+// FR_EUNSUP: `type` does not hold heads of this size; FR_ENOMEM.
 fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err);
 void fr_kv_close(fr_kv *kv);
 
@@ -55,10 +61,10 @@ bool fr_kv_check(const fr_kv *kv); // the invariant above, for asserts
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v);
 
 static inline void *fr_kv_k(const fr_kv *kv, int layer, int head) {
-    return kv->k + ((size_t)layer * kv->n_kv + head) * kv->plane;
+    return kv->k + ((size_t)layer * kv->n_kv + head) * kv->k_plane;
 }
 static inline void *fr_kv_v(const fr_kv *kv, int layer, int head) {
-    return kv->v + ((size_t)layer * kv->n_kv + head) * kv->plane;
+    return kv->v + ((size_t)layer * kv->n_kv + head) * kv->v_plane;
 }
 
 #endif

@@ -819,6 +819,12 @@ static void inspect_tells_what_a_file_holds(void **state) {
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(root, "memory"), "kv_bytes_per_token")),
         3 * 2 * 16 * 2 * 2);
+    const json_t *by_type =
+        json_object_get(json_object_get(root, "memory"), "kv_bytes_at_ctx_train_by_type");
+    assert_int_equal(json_object_size(by_type), 1); // heads of 16 values go in f16 alone
+    assert_int_equal(json_integer_value(json_object_get(by_type, "f16")),
+                     json_integer_value(json_object_get(json_object_get(root, "memory"),
+                                                        "kv_bytes_at_ctx_train")));
     json_decref(root);
     snprintf(line, sizeof line, "inspect %s", model);
     assert_int_equal(run_line(&s, line), 0);

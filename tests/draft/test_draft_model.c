@@ -350,14 +350,14 @@ static void under_rejection_the_law_is_the_targets(void **state) {
 // Keys and values of the first n slots, as attention would see them.
 static void expect_same_kv(const fr_kv *a, const fr_kv *b, int n) {
     assert_true(a->n_committed >= n && b->n_committed >= n);
-    const size_t hd = (size_t)a->head_dim, block = fr_kv_block_bytes(a->type, a->head_dim);
+    const size_t hd = (size_t)a->head_dim, block = fr_kv_block_bytes(a->k_form, a->head_dim);
     for (int head = 0; head < a->n_layer * a->n_kv; head++)
         for (int s = 0; s < n; s++) {
             const size_t at = (size_t)(s / FR_KEY_BLOCK) * block, lane = (size_t)s % FR_KEY_BLOCK;
-            const uint8_t *ka = a->k + (size_t)head * a->plane + at;
-            const uint8_t *kb = b->k + (size_t)head * b->plane + at;
-            const uint8_t *va = a->v + (size_t)head * a->plane + at;
-            const uint8_t *vb = b->v + (size_t)head * b->plane + at;
+            const uint8_t *ka = a->k + (size_t)head * a->k_plane + at;
+            const uint8_t *kb = b->k + (size_t)head * b->k_plane + at;
+            const uint8_t *va = a->v + (size_t)head * a->v_plane + at;
+            const uint8_t *vb = b->v + (size_t)head * b->v_plane + at;
             for (size_t i = 0; i < hd; i++) // K by value, V by slot (kern.h)
                 assert_memory_equal(ka + 2 * (i * FR_KEY_BLOCK + lane),
                                     kb + 2 * (i * FR_KEY_BLOCK + lane), 2);

@@ -91,7 +91,7 @@ def distill(trial):
             q["messages"].insert(0, {"role": "system", "content": draws.text(rng, 40)})
     prompts = trial.write("prompts.jsonl", "".join(json.dumps(q) + "\n" for q in questions))
     out = trial.path("answers.jsonl")
-    shape = draws.template(trial, model) + ([["--kv-type", "q8_0"]] if rng.random() < 0.15 else [])
+    shape = draws.template(trial, model) + ([["--kv-type", rng.choice(["q8_0", "f16+q8_0"])]] if rng.random() < 0.15 else [])
     shape = [a for g in shape for a in g]
     args = ["distill", "-q", "-m", model, "--prompts", prompts, "-o", out, "--sampled", 0, "-n", n, "-c", context, "--turns", turns,
             "--width", rng.choice([1, 2, 3, 32])] + shape + [a for g in company_of(trial, model) for a in g]

@@ -44,7 +44,7 @@ class Line:
         if context:
             self.groups.append(draws.spelled(rng, "c", "ctx-size", context))
         if rng.random() < 0.12:
-            self.groups.append(["--kv-type", rng.choice(["q8_0", "q8_0", "f16"])])
+            self.groups.append(["--kv-type", rng.choice(["q8_0", "f16+q8_0", "f16"])])
         if rng.random() < 0.3:
             self.groups.append(["--ignore-eos"])
 

@@ -33,7 +33,7 @@ def logits(trial):
     model = pick(trial, 0.15)
     asked = ["-p", draws.text(rng, 100)] if rng.random() < 0.6 else ["--ids", ",".join(str(rng.randrange(300)) for _ in range(rng.randint(1, 40)))]
     args = ["logits", "--json", "-m", model, "--top", rng.choice([1, 5, 32, 1000])] + asked
-    args += (["--all"] if rng.random() < 0.5 else []) + (["--kv-type", "q8_0"] if rng.random() < 0.15 else [])
+    args += (["--all"] if rng.random() < 0.5 else []) + (["--kv-type", rng.choice(["q8_0", "f16+q8_0"])] if rng.random() < 0.15 else [])
     same(trial, args, model, "logits", "logits are")
 
 
@@ -43,7 +43,7 @@ def perplexity(trial):
     model = pick(trial, 0.15)
     text = " ".join(draws.text(rng, 100) for _ in range(rng.randint(1, 12)))
     args = ["perplexity", "--json", "-q", "-m", model, "-f", trial.write("text.txt", text), "-c", rng.choice([4, 5, 16, 64, 100])]
-    args += ["--kv-type", "q8_0"] if rng.random() < 0.15 else []
+    args += ["--kv-type", rng.choice(["q8_0", "f16+q8_0"])] if rng.random() < 0.15 else []
     same(trial, args, model, "perplexity", "perplexity is")
 
 

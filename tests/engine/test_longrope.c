@@ -112,18 +112,18 @@ static void the_table_follows_the_text(void **state) {
     const char *const drafters[] = {"none", "prompt-lookup", "lookahead", second, driven, itself};
     static const int prompts[] = {40, SHORT - 1, SHORT, SHORT + 1, LONG_PROMPT};
     (void)state;
-    const int step = getenv("FR_QUICK") ? 3 : 1; // of every prompt, sampling and KV type some
-    for (int i = 0; i < 20; i += step) {
-        const int n = prompts[i / 4];
+    const int step = getenv("FR_QUICK") ? 5 : 1; // of every prompt, sampling and KV type some
+    for (int i = 0; i < 30; i += step) {
+        const int n = prompts[i / 6];
         const fr_sampling *sampling = &samplings[i & 1];
-        const bool q8_0 = (i & 2) != 0;
+        const fr_kv_type type = (fr_kv_type)(i / 2 % FR_KV_TYPES);
         int32_t ids[MOST];
-        define(ids, n, sampling, q8_0 ? FR_KV_Q8_0 : FR_KV_F16);
+        define(ids, n, sampling, type);
         for (size_t k = 0; k < sizeof drafters / sizeof *drafters; k++) {
             for (int room = 0; room < 3; room++) { // few tokens or many, and room for more
                 const int wanted = room ? NEW : 8;
                 fr_session *s = open_session(drafters[k], room == 2 ? CONTEXT : n + wanted,
-                                             q8_0 ? "q8_0" : "f16");
+                                             fr_kv_type_name(type));
                 check(s, ids, n, wanted, sampling);
                 fr_session_close(s);
             }

@@ -313,7 +313,7 @@ static void a_session_may_adopt_the_context_of_another(void **state) {
     enum { N = 3, TOKENS = 40, READ = 20, SMALL = 32 };
     fr_engine *e = open_engine(NULL, 2), *e2 = open_engine(NULL, 1);
     fr_session *from = open_session(e, "prompt-lookup", 0), *stranger = open_session(e2, "none", 0);
-    fr_session *small = open_session(e, "none", SMALL), *q8;
+    fr_session *small = open_session(e, "none", SMALL), *q8, *mixed;
     heard h = {.bytes = 0}, unheard = {.bytes = 0};
     fr_result whole, r;
     fr_error err;
@@ -361,6 +361,10 @@ static void a_session_may_adopt_the_context_of_another(void **state) {
         FR_OK);
     assert_int_equal(fr_session_adopt(s[0], q8, &err), FR_EARG);
     assert_non_null(strstr(err.text, "kv-type"));
+    const fr_session_options mixed_too = {.drafter = "none", .kv_type = "f16+q8_0"};
+    assert_int_equal(fr_session_open(&mixed, e, &mixed_too, &err), FR_OK);
+    assert_int_equal(fr_session_adopt(mixed, q8, &err), FR_EARG);
+    fr_session_close(mixed);
     const fr_session_options q8_smaller = {
         .drafter = "prompt-lookup", .kv_type = "q8_0", .n_ctx = 100};
     fr_session *to;

@@ -8,7 +8,7 @@
 enum { MAX_Q = FR_ATTEND_ROWS, GAP = 3 }; // GAP: floats between two outputs, which nobody may touch
 
 typedef struct tree {
-    fr_kv_type type;
+    fr_kv_form k_form, v_form;
     int committed, scratch, head_dim, n_q;
     int parent[FR_MAX_SCRATCH]; // -1: hangs under the committed context
     int32_t pos[FR_MAX_SCRATCH];
@@ -22,19 +22,21 @@ typedef struct tree {
     float scale;
 } tree;
 
-static size_t plane_bytes(const tree *t) { // of K, or of V
+static size_t plane_bytes(const tree *t, fr_kv_form form) {
     const int slots = t->committed + t->scratch;
     return (size_t)((slots + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK) *
-           fr_kv_block_bytes(t->type, t->head_dim);
+           fr_kv_block_bytes(form, t->head_dim);
 }
 
 static void make_shape(check *c, tree *t) {
     static const int dims[] = {64, 64, 80, 96, 128, 256, 4, 8, 12, 20, 24, 60, 100};
     static const int wide[] = {32, 64, 64, 96, 128, 160, 256}; // multiples of 32
     static const int contexts[] = {0, 1, 15, 16, 17, 31, 32, 33, 128};
-    t->type = (fr_kv_type)check_below(c, FR_KV_TYPES);
-    t->head_dim = t->type == FR_KV_F16 ? dims[check_below(c, sizeof dims / sizeof *dims)]
-                                       : wide[check_below(c, sizeof wide / sizeof *wide)];
+    t->k_form = (fr_kv_form)check_below(c, FR_KV_FORMS);
+    t->v_form = (fr_kv_form)check_below(c, FR_KV_FORMS);
+    const bool any = t->k_form == FR_FORM_F16 && t->v_form == FR_FORM_F16;
+    t->head_dim = any ? dims[check_below(c, sizeof dims / sizeof *dims)]
+                      : wide[check_below(c, sizeof wide / sizeof *wide)];
     t->committed = check_below(c, 3) ? check_below(c, 90) : contexts[check_below(c, 9)];
     if (!check_below(c, 12)) t->committed += 500;
     t->scratch = check_below(c, 4) ? check_below(c, 40) : check_below(c, FR_MAX_SCRATCH + 1);
@@ -79,8 +81,8 @@ static float *random_floats(check *c, int n, float size) {
 
 static void make_cache(check *c, tree *t) {
     const int slots = t->committed + t->scratch;
-    t->k = check_buffer(plane_bytes(t)); // unused lanes stay NaN
-    t->v = check_buffer(plane_bytes(t));
+    t->k = check_buffer(plane_bytes(t, t->k_form)); // unused lanes stay NaN
+    t->v = check_buffer(plane_bytes(t, t->v_form));
     t->work = check_buffer(fr_attend_work_floats(slots, t->head_dim) * sizeof(float));
     float *key = random_floats(c, t->head_dim, 1), *value = random_floats(c, t->head_dim, 1);
     for (int s = 0; s < slots; s++) {
@@ -89,7 +91,8 @@ static void make_cache(check *c, tree *t) {
             key[d] = check_uniform(c, -size, size);
             value[d] = check_uniform(c, -2, 2);
         }
-        c->ref->kv_store[t->type](t->k, t->v, s, t->head_dim, key, value);
+        c->ref->store_k[t->k_form](t->k, s, t->head_dim, key);
+        c->ref->store_v[t->v_form](t->v, s, t->head_dim, value);
     }
 }
 
@@ -99,9 +102,20 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
     float *out = check_buffer(floats * sizeof *out), *o[MAX_Q], poison;
     for (int r = 0; r < t->n_q; r++)
         o[r] = out + r * stride;
-    const fr_attend job = {t->n_q, t->head_dim,  t->q,       o,      t->views, t->k,
-                           t->v,   t->committed, t->scratch, t->pos, t->scale, t->work};
-    kern->attend[t->type](&job);
+    kern->attend(&(fr_attend){.n_q = t->n_q,
+                              .head_dim = t->head_dim,
+                              .q = t->q,
+                              .o = o,
+                              .view = t->views,
+                              .k = t->k,
+                              .v = t->v,
+                              .k_form = t->k_form,
+                              .v_form = t->v_form,
+                              .committed = t->committed,
+                              .scratch = t->scratch,
+                              .pos = t->pos,
+                              .scale = t->scale,
+                              .work = t->work});
     memset(&poison, CHECK_POISON, sizeof poison);
     for (int r = 0; r + 1 < t->n_q; r++)
         for (int i = 0; i < GAP; i++)
@@ -110,7 +124,7 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
 }
 
 // Bytes of one slot, as committing moves them: `unit` of them lie together, then come those of the
-// next slot.
+// next slot. `to` and `from` are parts of blocks.
 static void move_lane(uint8_t *to, int j, const uint8_t *from, int i, int bytes, int unit) {
     for (int at = 0; at < bytes; at += unit)
         memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit,
@@ -119,18 +133,23 @@ static void move_lane(uint8_t *to, int j, const uint8_t *from, int i, int bytes,
 
 static void move_slot(const tree *plain, int to, const tree *t, int from) {
     const int b = FR_KEY_BLOCK, d = t->head_dim, i = from % b, j = to % b;
-    const size_t block = fr_kv_block_bytes(t->type, d);
-    uint8_t *k = plain->k + (size_t)(to / b) * block, *v = plain->v + (size_t)(to / b) * block;
-    const uint8_t *k0 = t->k + (size_t)(from / b) * block, *v0 = t->v + (size_t)(from / b) * block;
-    if (t->type == FR_KV_F16) {
+    const size_t k_block = fr_kv_block_bytes(t->k_form, d),
+                 v_block = fr_kv_block_bytes(t->v_form, d);
+    uint8_t *k = plain->k + (size_t)(to / b) * k_block, *v = plain->v + (size_t)(to / b) * v_block;
+    const uint8_t *k0 = t->k + (size_t)(from / b) * k_block;
+    const uint8_t *v0 = t->v + (size_t)(from / b) * v_block;
+    if (t->k_form == FR_FORM_F16) {
         move_lane(k, j, k0, i, 2 * d, 2);
-        move_lane(v, j, v0, i, 2 * d, 2 * d);
-        return;
+    } else {
+        move_lane(k, j, k0, i, d, 4);
+        move_lane(k + b * d, j, k0 + b * d, i, d / 16, 2);
     }
-    move_lane(k, j, k0, i, d, 4);
-    move_lane(v, j, v0, i, d, d);
-    move_lane(k + b * d, j, k0 + b * d, i, d / 16, 2);
-    move_lane(v + b * d, j, v0 + b * d, i, d / 16, d / 16);
+    if (t->v_form == FR_FORM_F16) {
+        move_lane(v, j, v0, i, 2 * d, 2 * d);
+    } else {
+        move_lane(v, j, v0, i, d, d);
+        move_lane(v + b * d, j, v0 + b * d, i, d / 16, d / 16);
+    }
 }
 
 // Row r alone in a plain cache that holds its path and nothing else.
@@ -139,13 +158,14 @@ static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
     int path[FR_MAX_SCRATCH], depth = 0;
     for (int i = t->node[r]; i >= 0; i = t->parent[i])
         path[depth++] = i;
-    tree plain = {.type = t->type,
+    tree plain = {.k_form = t->k_form,
+                  .v_form = t->v_form,
                   .committed = t->committed + depth,
                   .head_dim = t->head_dim,
                   .n_q = 1,
                   .scale = t->scale};
-    plain.k = check_buffer(plane_bytes(&plain));
-    plain.v = check_buffer(plane_bytes(&plain));
+    plain.k = check_buffer(plane_bytes(&plain, t->k_form));
+    plain.v = check_buffer(plane_bytes(&plain, t->v_form));
     plain.work = check_buffer(fr_attend_work_floats(plain.committed, t->head_dim) * sizeof(float));
     plain.view[0].first = t->view[r].first;
     plain.views[0] = &plain.view[0];
@@ -157,6 +177,34 @@ static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
     bool intact = true;
     const float *found = attend(kern, &plain, &intact);
     return intact && !memcmp(expected, found, (size_t)t->head_dim * sizeof(float));
+}
+
+// Values that f16 and q8_0 both hold exactly: 2^-8 times whole numbers up to 127, which every group
+// reaches. What V is kept as then changes nothing, whatever K is kept as.
+static void forms_of_v_agree(check *c, tree *t, int number) {
+    if (t->head_dim % 32) return;
+    const int slots = t->committed + t->scratch;
+    uint8_t *v[FR_KV_FORMS];
+    for (int form = 0; form < FR_KV_FORMS; form++)
+        v[form] = check_buffer(plane_bytes(t, (fr_kv_form)form));
+    float *value = random_floats(c, t->head_dim, 1);
+    for (int s = 0; s < slots; s++) {
+        for (int d = 0; d < t->head_dim; d++)
+            value[d] = 0x1p-8f * (float)(d % 32 ? check_below(c, 255) - 127 : 127);
+        for (int form = 0; form < FR_KV_FORMS; form++)
+            c->kern->store_v[form](v[form], s, t->head_dim, value);
+    }
+    const float *o[FR_KV_FORMS];
+    bool intact = true;
+    for (int form = 0; form < FR_KV_FORMS; form++) {
+        tree other = *t;
+        other.v = v[form], other.v_form = (fr_kv_form)form;
+        o[form] = attend(c->kern, &other, &intact);
+    }
+    const size_t bytes = (size_t)(t->n_q * (t->head_dim + GAP) - GAP) * sizeof(float);
+    check_case(c, intact && !memcmp(o[FR_FORM_F16], o[FR_FORM_Q8_0], bytes),
+               "attend tree %d: values as f16 and as q8_0 differ, head_dim %d rows %d", number,
+               t->head_dim, t->n_q);
 }
 
 static void one_tree(check *c, tree *t, int number) {
@@ -174,14 +222,15 @@ static void one_tree(check *c, tree *t, int number) {
             if (!(found[r * stride + d] > -3 && found[r * stride + d] < 3))
                 finite = false; // of V's size
     check_case(c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
-               "attend tree %d: type %d committed %d scratch %d head_dim %d rows %d", number,
-               t->type, t->committed, t->scratch, t->head_dim, t->n_q);
+               "attend tree %d: forms %d %d committed %d scratch %d head_dim %d rows %d", number,
+               t->k_form, t->v_form, t->committed, t->scratch, t->head_dim, t->n_q);
     for (int i = 0; i < 3; i++) {
         const int r = check_below(c, t->n_q);
         check_case(c, equals_plain_decoding(c->kern, t, r, found + r * stride),
                    "attend tree %d row %d (node %d) differs from plain decoding", number, r,
                    t->node[r]);
     }
+    forms_of_v_agree(c, t, number);
     check_release();
 }
 

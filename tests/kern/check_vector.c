@@ -103,9 +103,9 @@ static void fill_kv(check *c, float *x, int n) {
     }
 }
 
-static void kv_store(check *c, fr_kv_type type, int head_dim) {
+static void kv_store(check *c, fr_kv_form form, int head_dim) {
     const int blocks = 1 + check_below(c, 3), slots = FR_KEY_BLOCK * blocks;
-    const size_t n = (size_t)blocks * fr_kv_block_bytes(type, head_dim);
+    const size_t n = (size_t)blocks * fr_kv_block_bytes(form, head_dim);
     uint8_t *k0 = check_buffer(n), *k1 = check_buffer(n);
     uint8_t *v0 = check_buffer(n), *v1 = check_buffer(n);
     float *key = check_buffer((size_t)head_dim * sizeof(float));
@@ -114,11 +114,13 @@ static void kv_store(check *c, fr_kv_type type, int head_dim) {
         const int slot = check_below(c, slots);
         fill_kv(c, key, head_dim);
         fill_kv(c, value, head_dim);
-        c->ref->kv_store[type](k0, v0, slot, head_dim, key, value);
-        c->kern->kv_store[type](k1, v1, slot, head_dim, key, value);
+        c->ref->store_k[form](k0, slot, head_dim, key);
+        c->ref->store_v[form](v0, slot, head_dim, value);
+        c->kern->store_k[form](k1, slot, head_dim, key);
+        c->kern->store_v[form](v1, slot, head_dim, value);
     }
     check_case(c, !memcmp(k0, k1, n) && !memcmp(v0, v1, n) && check_fronts_intact(),
-               "kv_store type %d head_dim %d", type, head_dim);
+               "kv_store form %d head_dim %d", form, head_dim);
     check_release();
 }
 
@@ -143,12 +145,64 @@ static void argmax(check *c, int n) {
     }
 }
 
+// Logits with ties, -inf and NaN.
+static float *logits_row(check *c, int n) {
+    float *x = check_buffer((size_t)n * sizeof *x);
+    const bool tied = check_below(c, 2);
+    for (int i = 0; i < n; i++) {
+        x[i] = tied ? (float)check_below(c, 9) : check_uniform(c, -60.0f, 20.0f);
+        if (!check_below(c, 30)) x[i] = -INFINITY;
+        if (!check_below(c, 60)) x[i] = NAN;
+    }
+    return x;
+}
+
+static void run_max(check *c, int n) {
+    const int runs = (n + FR_RUN - 1) / FR_RUN;
+    float *x = logits_row(c, n);
+    float *y0 = check_buffer((size_t)runs * sizeof *y0), *y1 = copy_row(y0, runs);
+    c->ref->run_max(y0, x, n);
+    c->kern->run_max(y1, x, n);
+    compare(c, y0, y1, runs, "run_max");
+}
+
+static void weigh(check *c, int n) {
+    const float low = check_below(c, 3) ? -INFINITY : check_uniform(c, -20.0f, 20.0f);
+    const float rate = check_below(c, 4) ? check_uniform(c, 0.01f, 3.0f) : 3.4e38f;
+    float *x = logits_row(c, n), *w0 = check_buffer((size_t)n * sizeof *w0), *w1 = copy_row(w0, n);
+    const uint64_t s0 = c->ref->weigh(w0, x, n, 20.0f, rate, low);
+    const uint64_t s1 = c->kern->weigh(w1, x, n, 20.0f, rate, low);
+    check_case(c, s0 == s1, "weigh: sum, n %d", n);
+    compare(c, w0, w1, n, "weigh");
+}
+
+static void split(check *c, int n) {
+    for (int weighted = 0; weighted < 2; weighted++) {
+        float *x = logits_row(c, n), *w = check_buffer((size_t)n * sizeof *w);
+        float low = check_below(c, 5) ? (float)check_below(c, 9) : -INFINITY;
+        float high = check_below(c, 5) ? low + (float)check_below(c, 9) : INFINITY;
+        uint64_t sum0 = 7, sum1 = 7;
+        for (int i = 0; i < n; i++)
+            w[i] = check_uniform(c, 0.0f, 1.0f) * (check_below(c, 2) ? 1.0f : 1e-9f);
+        int32_t *at0 = check_buffer((size_t)n * sizeof *at0);
+        int32_t *at1 = check_buffer((size_t)n * sizeof *at1);
+        const int m0 = c->ref->split(at0, x, weighted ? w : NULL, n, low, high, &sum0);
+        const int m1 = c->kern->split(at1, x, weighted ? w : NULL, n, low, high, &sum1);
+        const bool same = m0 == m1 && sum0 == sum1 && !memcmp(at0, at1, (size_t)m0 * sizeof *at0);
+        check_case(c, same && check_fronts_intact(), "split n %d weighted %d", n, weighted);
+        check_release();
+    }
+}
+
 static void one_size(check *c, int n) {
     rmsnorm_in_place_and_not(c, n);
     add_and_scale(c, n);
     gated(c, c->ref->silu_mul, c->kern->silu_mul, n, "silu_mul");
     gated(c, c->ref->gelu_mul, c->kern->gelu_mul, n, "gelu_mul");
     argmax(c, n);
+    run_max(c, n);
+    weigh(c, n);
+    split(c, n);
 }
 
 void check_vector(check *c) {
@@ -161,9 +215,9 @@ void check_vector(check *c) {
         rope(c, half);
     rope(c, 128);
     for (int d = 1; d <= 70; d++)
-        kv_store(c, FR_KV_F16, d);
-    kv_store(c, FR_KV_F16, 80), kv_store(c, FR_KV_F16, 96), kv_store(c, FR_KV_F16, 128);
-    kv_store(c, FR_KV_F16, 256);
+        kv_store(c, FR_FORM_F16, d);
+    kv_store(c, FR_FORM_F16, 80), kv_store(c, FR_FORM_F16, 96), kv_store(c, FR_FORM_F16, 128);
+    kv_store(c, FR_FORM_F16, 256);
     for (int d = 32; d <= 256; d += 32)
-        kv_store(c, FR_KV_Q8_0, d);
+        kv_store(c, FR_FORM_Q8_0, d);
 }

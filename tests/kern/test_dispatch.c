@@ -58,9 +58,9 @@ static void every_table_is_whole(void **state) {
         if (!k) continue;
         assert_int_equal(k->isa, isa);
         assert_true(k->quantize && k->rmsnorm && k->add && k->scale && k->silu_mul);
-        assert_true(k->gelu_mul && k->rope && k->argmax);
-        for (int type = 0; type < FR_KV_TYPES; type++)
-            assert_true(k->kv_store[type] && k->attend[type]);
+        assert_true(k->gelu_mul && k->rope && k->attend && k->argmax);
+        for (int form = 0; form < FR_KV_FORMS; form++)
+            assert_true(k->store_k[form] && k->store_v[form]);
         for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++)
             assert_int_equal(k->matmul[id] != NULL, fr_qtype_of(id) != NULL);
     }

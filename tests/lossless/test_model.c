@@ -170,9 +170,7 @@ static void assert_begins(const fr_result *whole, const fr_result *begin, int n)
                         sizeof *begin->tokens * (size_t)begin->n_tokens);
 }
 
-static void q8_0_gives_the_bytes_of_its_own_plain_decoding(void **state) {
-    (void)state;
-    need_model();
+static void decode_with(const char *kv_type) {
     const fr_sampling laws[] = {{.temperature = 0}, {.temperature = 0.8f, .seed = 3}};
     fr_engine *plain = open_engine("auto", 2);
     for (int isa = FR_ISA_SCALAR; isa < FR_ISA_COUNT; isa++) {
@@ -183,8 +181,8 @@ static void q8_0_gives_the_bytes_of_its_own_plain_decoding(void **state) {
             for (int p = slow ? N_PROMPTS - 1 : 0; p < N_PROMPTS; p++)
                 for (int law = 0; law < 2; law++) {
                     const int n = slow ? 4 : N_PREDICT;
-                    fr_session *a = open_session(plain, "q8_0", "none");
-                    fr_session *b = open_session(e, "q8_0", "prompt-lookup");
+                    fr_session *a = open_session(plain, kv_type, "none");
+                    fr_session *b = open_session(e, kv_type, "prompt-lookup");
                     const fr_result x = ask(plain, a, p, &laws[law], n);
                     fr_result r = ask(e, b, p, &laws[law], n);
                     assert_begins(&x, &r, n);
@@ -198,6 +196,13 @@ static void q8_0_gives_the_bytes_of_its_own_plain_decoding(void **state) {
         }
     }
     fr_engine_close(plain);
+}
+
+static void every_kv_type_gives_the_bytes_of_its_own_plain_decoding(void **state) {
+    (void)state;
+    need_model();
+    for (int type = FR_KV_F16 + 1; type < FR_KV_TYPES; type++) // f16: above
+        decode_with(fr_kv_type_name((fr_kv_type)type));
 }
 
 static void trees_give_the_logits_of_plain_decoding(fr_kv_type kv_type) {
@@ -264,7 +269,7 @@ int main(void) {
         cmocka_unit_test(every_mode_gives_the_bytes_of_plain_decoding),
         cmocka_unit_test(low_memory_gives_the_same_bytes),
         cmocka_unit_test(the_definition_gives_the_same_bytes),
-        cmocka_unit_test(q8_0_gives_the_bytes_of_its_own_plain_decoding),
+        cmocka_unit_test(every_kv_type_gives_the_bytes_of_its_own_plain_decoding),
         cmocka_unit_test(random_trees_give_the_logits_of_plain_decoding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,8 @@ static void fill(fr_kv *kv, int slot, int tag) {
         for (int h = 0; h < HEADS; h++) {
             row_of(k, kv->head_dim, l * HEADS + h, tag, false);
             row_of(v, kv->head_dim, l * HEADS + h, tag, true);
-            fr_kern_scalar.kv_store[kv->type](fr_kv_k(kv, l, h), fr_kv_v(kv, l, h), slot,
-                                              kv->head_dim, k, v);
+            fr_kern_scalar.store_k[kv->k_form](fr_kv_k(kv, l, h), slot, kv->head_dim, k);
+            fr_kern_scalar.store_v[kv->v_form](fr_kv_v(kv, l, h), slot, kv->head_dim, v);
         }
 }
 
@@ -89,21 +89,64 @@ static void commit_moves_the_path_and_nothing_else(void **state) {
         commit_moves_the_path((fr_kv_type)type);
 }
 
-static void q8_0_takes_17_of_32_bytes(void **state) {
+static void types_take_their_part_of_the_memory_of_f16(void **state) {
     (void)state;
     const fr_config config = config_of(FR_KV_Q8_0);
-    assert_int_equal(32 * fr_kv_bytes(&config, 1000, FR_KV_Q8_0),
-                     17 * fr_kv_bytes(&config, 1000, FR_KV_F16));
+    const size_t whole = fr_kv_bytes(&config, 1000, FR_KV_F16);
+    assert_int_equal(32 * fr_kv_bytes(&config, 1000, FR_KV_Q8_0), 17 * whole);
+    assert_int_equal(64 * fr_kv_bytes(&config, 1000, FR_KV_F16_Q8_0), 49 * whole);
 }
 
 static void q8_0_is_refused_for_heads_without_whole_groups(void **state) {
     (void)state;
-    fr_kv kv;
-    fr_error err;
     const fr_config config = config_of(FR_KV_F16);
-    assert_int_equal(fr_kv_open(&kv, &config, 16, FR_KV_Q8_0, &err), FR_EUNSUP);
-    assert_non_null(strstr(err.text, "multiple of 32"));
-    fr_kv_close(&kv);
+    for (int type = FR_KV_F16 + 1; type < FR_KV_TYPES; type++) {
+        fr_kv kv;
+        fr_error err;
+        assert_int_equal(fr_kv_open(&kv, &config, 16, (fr_kv_type)type, &err), FR_EUNSUP);
+        assert_non_null(strstr(err.text, "multiple of 32"));
+        assert_non_null(strstr(err.text, fr_kv_type_name((fr_kv_type)type)));
+        fr_kv_close(&kv);
+    }
+}
+
+// f16+q8_0 holds the bytes of f16's keys and of q8_0's values.
+static void the_mixed_type_has_the_halves_of_both(void **state) {
+    (void)state;
+    const fr_config config = config_of(FR_KV_Q8_0);
+    fr_kv kv[FR_KV_TYPES];
+    for (int type = 0; type < FR_KV_TYPES; type++) {
+        assert_int_equal(fr_kv_open(&kv[type], &config, 50, (fr_kv_type)type, NULL), FR_OK);
+        for (int s = 0; s < 50; s++)
+            fill(&kv[type], s, s + 1);
+    }
+    const fr_kv *mixed = &kv[FR_KV_F16_Q8_0], *f16 = &kv[FR_KV_F16], *q8_0 = &kv[FR_KV_Q8_0];
+    assert_memory_equal(mixed->k, f16->k, LAYERS * HEADS * f16->k_plane);
+    assert_memory_equal(mixed->v, q8_0->v, LAYERS * HEADS * q8_0->v_plane);
+    for (int type = 0; type < FR_KV_TYPES; type++)
+        fr_kv_close(&kv[type]);
+}
+
+static void copy_takes_whole_slots(void **state) {
+    (void)state;
+    for (int type = 0; type < FR_KV_TYPES; type++) {
+        const fr_config config = config_of((fr_kv_type)type);
+        fr_kv from, to;
+        int path[37];
+        assert_int_equal(fr_kv_open(&from, &config, 50, (fr_kv_type)type, NULL), FR_OK);
+        assert_int_equal(fr_kv_open(&to, &config, 300, (fr_kv_type)type, NULL), FR_OK);
+        for (int s = 0; s < 37; s++) {
+            path[s] = fr_kv_scratch(&from, s - 1, s, 0);
+            fill(&from, s, s + 1);
+        }
+        fr_kv_commit(&from, path, 37);
+        fr_kv_copy(&to, &from, 35);
+        assert_int_equal(to.n_committed, 35);
+        for (int s = 0; s < 35; s++)
+            assert_holds(&to, s, s + 1);
+        fr_kv_close(&from);
+        fr_kv_close(&to);
+    }
 }
 
 static void types_have_names(void **state) {
@@ -114,8 +157,15 @@ static void types_have_names(void **state) {
     assert_int_equal(type, FR_KV_F16);
     assert_int_equal(fr_kv_type_of(&type, "q8_0", &err), FR_OK);
     assert_int_equal(type, FR_KV_Q8_0);
+    assert_int_equal(fr_kv_type_of(&type, "f16+q8_0", &err), FR_OK);
+    assert_int_equal(type, FR_KV_F16_Q8_0);
+    for (int i = 0; i < FR_KV_TYPES; i++) {
+        assert_int_equal(fr_kv_type_of(&type, fr_kv_type_name((fr_kv_type)i), &err), FR_OK);
+        assert_int_equal(type, i);
+    }
     assert_int_equal(fr_kv_type_of(&type, "q4_0", &err), FR_EARG);
-    assert_non_null(strstr(err.text, "expected f16 or q8_0, found 'q4_0'"));
+    assert_non_null(strstr(err.text, "expected f16, q8_0 or f16+q8_0, found 'q4_0'"));
+    assert_int_equal(fr_kv_type_of(&type, "q8_0+f16", &err), FR_EARG);
 }
 
 static void a_slot_sees_itself_and_its_ancestors(void **state) {
@@ -197,8 +247,10 @@ static void reading_gives_what_was_stored(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commit_moves_the_path_and_nothing_else),
-        cmocka_unit_test(q8_0_takes_17_of_32_bytes),
+        cmocka_unit_test(types_take_their_part_of_the_memory_of_f16),
         cmocka_unit_test(q8_0_is_refused_for_heads_without_whole_groups),
+        cmocka_unit_test(the_mixed_type_has_the_halves_of_both),
+        cmocka_unit_test(copy_takes_whole_slots),
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(a_slot_sees_itself_and_its_ancestors),
         cmocka_unit_test(truncate_forgets_the_end),

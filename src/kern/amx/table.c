@@ -24,7 +24,11 @@ const fr_kern fr_kern_amx = {
     .silu_mul = fr_silu_mul_avx512,
     .gelu_mul = fr_gelu_mul_avx512,
     .rope = fr_rope_avx512,
-    .kv_store = {fr_kv_store_f16_avx512, fr_kv_store_q8_0_avx512},
-    .attend = {fr_attend_f16_avx512, fr_attend_q8_0_avx512},
+    .store_k = {fr_store_k_f16_avx512, fr_store_k_q8_0_avx512},
+    .store_v = {fr_store_v_f16_avx512, fr_store_v_q8_0_avx512},
+    .attend = fr_attend_avx512,
     .argmax = fr_argmax_avx512,
+    .run_max = fr_run_max_avx512,
+    .weigh = fr_weigh_avx512,
+    .split = fr_split_avx512,
 };

@@ -67,7 +67,7 @@ FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, con
 
 FR_INLINE void score(const int rows, const fr_band *w, int row, int t) {
     const int head_dim = w->job->head_dim;
-    const int8_t *k = (const int8_t *)fr_band_slot(w->job->k, FR_KV_Q8_0, head_dim, t);
+    const int8_t *k = (const int8_t *)fr_band_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
     const uint16_t *d = (const uint16_t *)(const void *)(k + FR_KEY_BLOCK * head_dim);
     score_eight(w, row, t, k, d, w->next, rows);
     score_eight(w, row, t + 8, k + 32, d + 8, w->next + w->next_step * head_dim / 2, rows);
@@ -84,7 +84,7 @@ FR_INLINE void load_pair(__m256 *x, const int8_t *code, const uint16_t *scale) {
 }
 
 static const int8_t *values_at(const fr_band *w, int t) {
-    return (const int8_t *)fr_band_slot(w->job->v, FR_KV_Q8_0, w->job->head_dim, t);
+    return (const int8_t *)fr_band_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
 // One tile makes floats of what it reads, several share them.
@@ -153,10 +153,10 @@ FR_BAND_SIZES(FR_BAND_VALUE, value)
 FR_BAND_SIZES(FR_BAND_VALUE, shared)
 
 const fr_band_keys fr_keys_q8_0_avx2 = {
-    .type = FR_KV_Q8_0,
+    .form = FR_FORM_Q8_0,
     .prepare = prepare,
     .score = {{score1}, {score2}, {score3}, {score4}, {score5}, {score6}}};
-const fr_band_values fr_values_q8_0_avx2 = {.type = FR_KV_Q8_0,
+const fr_band_values fr_values_q8_0_avx2 = {.form = FR_FORM_Q8_0,
                                             .value = FR_BAND_TABLE(value),
                                             .convert = convert,
                                             .shared = FR_BAND_TABLE(shared)};

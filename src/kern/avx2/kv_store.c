@@ -14,22 +14,26 @@ static __m128i half8(const float *x) {
     return _mm256_cvtps_ph(saturate(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-void fr_kv_store_f16_avx2(void *k, void *v, int slot, int head_dim, const float *key,
-                          const float *value) {
+void fr_store_k_f16_avx2(void *plane, int slot, int head_dim, const float *x) {
     const size_t block = (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
-    uint16_t *column = (uint16_t *)k + block + slot % FR_KEY_BLOCK;
-    uint16_t *row = (uint16_t *)v + block + slot % FR_KEY_BLOCK * head_dim;
+    uint16_t *column = (uint16_t *)plane + block + slot % FR_KEY_BLOCK;
     int d = 0;
     for (; d + 8 <= head_dim; d += 8) {
         _Alignas(16) uint16_t h[8];
-        _mm_store_si128((__m128i *)h, half8(key + d));
+        _mm_store_si128((__m128i *)h, half8(x + d));
         FR_UNROLL for (int i = 0; i < 8; i++) column[(d + i) * FR_KEY_BLOCK] = h[i];
-        _mm_storeu_si128((__m128i *)(row + d), half8(value + d));
     }
-    for (; d < head_dim; d++) {
-        column[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(key[d]);
-        row[d] = fr_f16_from_f32_sat(value[d]);
-    }
+    for (; d < head_dim; d++)
+        column[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(x[d]);
+}
+
+void fr_store_v_f16_avx2(void *plane, int slot, int head_dim, const float *x) {
+    uint16_t *row = (uint16_t *)plane + (size_t)slot * (size_t)head_dim;
+    int d = 0;
+    for (; d + 8 <= head_dim; d += 8)
+        _mm_storeu_si128((__m128i *)(void *)(row + d), half8(x + d));
+    for (; d < head_dim; d++)
+        row[d] = fr_f16_from_f32_sat(x[d]);
 }
 
 static uint16_t quantize_32(int8_t *code, const float *x) {
@@ -42,7 +46,10 @@ static uint16_t quantize_32(int8_t *code, const float *x) {
     return fr_f16_from_f32(d);
 }
 
-void fr_kv_store_q8_0_avx2(void *k, void *v, int slot, int head_dim, const float *key,
-                           const float *value) {
-    fr_kv_place_q8_0(k, v, slot, head_dim, key, value, quantize_32);
+void fr_store_k_q8_0_avx2(void *plane, int slot, int head_dim, const float *x) {
+    fr_kv_place_k(plane, slot, head_dim, x, quantize_32);
+}
+
+void fr_store_v_q8_0_avx2(void *plane, int slot, int head_dim, const float *x) {
+    fr_kv_place_v(plane, slot, head_dim, x, quantize_32);
 }

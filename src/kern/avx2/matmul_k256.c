@@ -1,14 +1,15 @@
 // matmul_k256.c — products with superblocks of 256: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
 //
 // Panel, then superblock, then column tile; y of the panel lives in L1. A superblock is 8 *parts*
-// of 32 k (8 k-groups); scales are unpacked once per superblock, codes in the tile or, for many
-// columns, once into L1.
+// of 32 k (8 k-groups); scales are unpacked once per superblock, codes in the tile, by
+// the first one for the others (KEEP).
 #include "kern/avx2/unpack_k256.h"
 
 typedef struct job {
     const uint8_t *codes; // the packed block behind its scales, or unpacked codes [8 parts][8
                           // groups][64 or, masked, 128 bytes]
     const uint8_t *bits;  // the codes' upper bits, where they lie apart
+    uint8_t *keep;        // KEEP: where unpacked codes go
     const scales *s;
     const int8_t *q;        // column 0 of the tile; columns lie 256 apart
     const float *dx;        // [column][2]
@@ -24,6 +25,7 @@ typedef void tile_fn(const job *j);
 // What a tile reads of one part; everything moves on by constant steps.
 typedef struct cursor {
     const uint8_t *codes, *bits, *ahead;
+    uint8_t *keep;
     const int8_t *q;
     const int32_t *starts;
     const __m256i (*sc)[2];
@@ -36,9 +38,9 @@ FR_INLINE bool in_memory(fr_type t, int columns) {
     return columns > 3 || t == FR_TYPE_Q4_K || (columns == 3 && t != FR_TYPE_Q6_K);
 }
 
-// is[c][h] += the scaled sums of run r of a part. `flat`: codes come unpacked from L1.
-FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int odd, int r,
-                       __m256i is[TILE][2]) {
+// is[c][h] = from[c][h] + the scaled sums of run r of a part.
+FR_INLINE void add_run(fr_type t, int kind, int columns, const cursor *at, int odd, int r,
+                       const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int run = run_of(t);
     __m256i acc[TILE][2];
     if (has_starts(t)) {
@@ -50,9 +52,11 @@ FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int 
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
         const uint8_t *flat_codes = at->codes + 64 * g;
-        const __m256i w0 = flat ? load(flat_codes) : codes_of(t, at->codes, at->bits, odd, g),
-                      w1 = flat ? load(flat_codes + 32)
-                                : codes_of(t, at->codes + 32, at->bits + 32, odd, g);
+        const __m256i w0 = kind == FLAT ? load(flat_codes)
+                                        : codes_of(t, at->codes, at->bits, odd, g),
+                      w1 = kind == FLAT ? load(flat_codes + 32)
+                                        : codes_of(t, at->codes + 32, at->bits + 32, odd, g);
+        if (kind == KEEP) keep_codes(at->keep + 512 * odd + 64 * g, w0, w1);
         mul_group(acc, is_wide(t), i == 0 && !has_starts(t), columns, w0, w1,
                   at->q + 32 * odd + 4 * g, 256);
     }
@@ -65,32 +69,32 @@ FR_INLINE void add_run(fr_type t, bool flat, int columns, const cursor *at, int 
     FR_UNROLL
     for (int i = 0; i < 2 * columns; i++) {
         const __m256i scaled = _mm256_madd_epi16(acc[i / 2][i % 2], sc[i % 2]);
-        is[i / 2][i % 2] = _mm256_add_epi32(is[i / 2][i % 2], scaled);
+        is[i / 2][i % 2] = _mm256_add_epi32(from[i / 2][i % 2], scaled);
         if (!in_memory(t, columns)) FR_PIN(is[i / 2][i % 2]);
     }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
-FR_INLINE void add_part(fr_type t, bool flat, int columns, const cursor *at, int odd,
-                        __m256i is[TILE][2]) {
+FR_INLINE void add_part(fr_type t, int kind, int columns, const cursor *at, int odd,
+                        const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int runs = 8 / run_of(t);
-    if (flat && is_wide(t)) {
+    if (kind == FLAT && is_wide(t)) {
         FR_UNROLL
         for (int g = 0; g < 8; g++)
             mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
         return;
     }
-    add_run(t, flat, columns, at, odd, 0, is);
-    if (runs >= 2) add_run(t, flat, columns, at, odd, 1, is);
+    add_run(t, kind, columns, at, odd, 0, from, is);
+    if (runs >= 2) add_run(t, kind, columns, at, odd, 1, is, is);
     if (runs >= 4) {
-        add_run(t, flat, columns, at, odd, 2, is);
-        add_run(t, flat, columns, at, odd, 3, is);
+        add_run(t, kind, columns, at, odd, 2, is, is);
+        add_run(t, kind, columns, at, odd, 3, is, is);
     }
     if (runs == 8) {
-        add_run(t, flat, columns, at, odd, 4, is);
-        add_run(t, flat, columns, at, odd, 5, is);
-        add_run(t, flat, columns, at, odd, 6, is);
-        add_run(t, flat, columns, at, odd, 7, is);
+        add_run(t, kind, columns, at, odd, 4, is, is);
+        add_run(t, kind, columns, at, odd, 5, is, is);
+        add_run(t, kind, columns, at, odd, 6, is, is);
+        add_run(t, kind, columns, at, odd, 7, is, is);
     }
 }
 
@@ -115,7 +119,49 @@ FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, 
 
 // The two steps of a superblock, sums in memory. What the columns share is pinned to registers: gcc
 // would load it again for each, and loads are what bounds this part.
-FR_INLINE void finish_superblock(fr_type t, int columns, const job *j) {
+//
+// Sub-blocks of 32 k: both halves of a column side by side, so that they share its broadcasts.
+FR_INLINE void finish_32(int columns, const job *j) {
+    const scales *s = j->s;
+    const int16_t *all_sums = j->sums;
+    const float *all_dx = j->dx;
+    float *all_y = j->y;
+    __m256i(*is)[TILE][2] = j->is;
+    __m256i pair[4][2];
+    __m256 m[2] = {s->m[0], s->m[1]};
+    FR_PIN(m[0]);
+    FR_PIN(m[1]);
+    FR_UNROLL
+    for (int i = 0; i < 8; i++) {
+        pair[i / 2][i % 2] = s->pair[i / 2][i % 2];
+        FR_PIN(pair[i / 2][i % 2]);
+    }
+    FR_UNROLL
+    for (int c = 0; c < columns; c++) {
+        float *out = all_y + 16 * c;
+        __m256 y[2] = {_mm256_load_ps(out), _mm256_load_ps(out + 8)};
+        FR_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int g = i / 2, h = i % 2;
+            const int16_t *sums = all_sums + 8 * c + 4 * g;
+            const __m256i ms =
+                _mm256_add_epi32(_mm256_madd_epi16(pair[2 * g][h], spread(sums)),
+                                 _mm256_madd_epi16(pair[2 * g + 1][h], spread(sums + 2)));
+            const __m256 min = _mm256_mul_ps(m[h], _mm256_cvtepi32_ps(ms));
+            const __m256 u = _mm256_fmsub_ps(s->d[h], _mm256_cvtepi32_ps(is[g][c][h]), min);
+            y[h] = _mm256_fmadd_ps(u, _mm256_broadcast_ss(all_dx + 2 * c + g), y[h]);
+            if (h) {
+                FR_PIN(y[0]);
+                FR_PIN(y[1]);
+            }
+        }
+        _mm256_store_ps(out, y[0]);
+        _mm256_store_ps(out + 8, y[1]);
+    }
+}
+
+// Sub-blocks of 16 k: twice as many pairs, one half after the other.
+FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
     const int pairs = has_min(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in a group
     const scales *s = j->s;
     for (int h = 0; h < 2; h++) {
@@ -169,18 +215,19 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
     }
 }
 
-// is += the sums of `step` parts, and on to the next ones.
-FR_INLINE void take_turn(fr_type t, bool flat, int columns, int step, cursor *at,
-                         __m256i is[TILE][2]) {
+// is = from + the sums of `step` parts, and on to the next ones.
+FR_INLINE void take_turn(fr_type t, int kind, int columns, int step, cursor *at,
+                         const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
-    if (!flat && at->ahead) {
+    if (kind != FLAT && at->ahead) {
         prefetch_lines(at->ahead, lines);
         at->ahead += 64 * lines;
     }
-    add_part(t, flat, columns, at, 0, is);
-    if (step == 2) add_part(t, flat, columns, at, 1, is);
-    at->codes += flat ? flat_bytes_of(t) : step * part_bytes_of(t);
+    add_part(t, kind, columns, at, 0, from, is);
+    if (step == 2) add_part(t, kind, columns, at, 1, is, is);
+    at->codes += kind == FLAT ? flat_bytes_of(t) : step * part_bytes_of(t);
     at->bits += 64 * step;
+    at->keep += 512 * step;
     at->q += 32 * step;
     at->starts++;
     at->sc += subs_of(t) / 8 * step;
@@ -188,26 +235,31 @@ FR_INLINE void take_turn(fr_type t, bool flat, int columns, int step, cursor *at
 
 // The loops must stay loops (FR_HIDE): a superblock written out is more code than the core keeps
 // decoded.
-FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
-    const int step = !flat && has_pairs(t) ? 2 : 1; // parts of one turn
+FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
+    const int step = kind != FLAT && has_pairs(t) ? 2 : 1; // parts of one turn
     cursor at = {.codes = j->codes,
                  .bits = j->bits,
                  .ahead = j->ahead,
+                 .keep = j->keep,
                  .q = j->q,
                  .starts = j->starts,
                  .sc = j->s->sc};
     if (in_memory(t, columns)) {
-        __m256i(*is)[TILE][2] = j->is;
-        FR_UNROLL
-        for (int i = 0; i < 2 * columns; i++)
-            is[0][i / 2][i % 2] = is[1][i / 2][i % 2] = _mm256_setzero_si256();
+        static const __m256i zeros[TILE][2];
+        const __m256i(*from)[2] = zeros;
+        __m256i(*is)[2] = j->is[0];
         int turns = 8 / step;
         FR_HIDE(turns);
+        FR_HIDE(from);
         do {
-            take_turn(t, flat, columns, step, &at, *is);
-            if (turns == 4 / step + 1) is++, at.starts += 4;
+            take_turn(t, kind, columns, step, &at, from, is);
+            from = is;
+            if (turns == 4 / step + 1) from = zeros, is += TILE, at.starts += 4;
         } while (--turns);
-        finish_superblock(t, columns, j);
+        if (subs_of(t) == 8)
+            finish_32(columns, j);
+        else
+            finish_16(t, columns, j);
         return;
     }
     for (size_t group = 0; group < 2; group++) {
@@ -215,11 +267,11 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
         FR_UNROLL
         for (int i = 0; i < 2 * columns; i++)
             is[i / 2][i % 2] =
-                flat && is_wide(t) ? j->s->lack[group][i % 2] : _mm256_setzero_si256();
+                kind == FLAT && is_wide(t) ? j->s->lack[group][i % 2] : _mm256_setzero_si256();
         int turns = 4 / step;
         FR_HIDE(turns);
         do
-            take_turn(t, flat, columns, step, &at, is);
+            take_turn(t, kind, columns, step, &at, is, is);
         while (--turns);
         at.starts += 4;
         FR_HIDE(group);
@@ -228,29 +280,7 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
 }
 
 // ---------------------------------------------------------------- codes into L1
-FR_INLINE void flatten(fr_type t, uint8_t *flat, const uint8_t *codes, const uint8_t *bits,
-                       const uint8_t *ahead) {
-    const int step = has_pairs(t) ? 2 : 1;
-    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
-    int turns = 8 / step;
-    FR_HIDE(turns);
-    do {
-        prefetch_lines(ahead, lines);
-        FR_UNROLL
-        for (int i = 0; i < 8 * step; i++) {
-            const __m256i low = codes_of(t, codes, bits, i / 8, i % 8),
-                          high = codes_of(t, codes + 32, bits + 32, i / 8, i % 8);
-            _mm256_store_si256((__m256i *)(flat + 64 * i), low);
-            _mm256_store_si256((__m256i *)(flat + 64 * i + 32), high);
-        }
-        ahead += 64 * lines;
-        flat += flat_bytes_of(t) * step;
-        codes += step * part_bytes_of(t);
-        bits += 64 * step;
-    } while (--turns);
-}
-
-// The same for IQ4_XS, masked; what the products lack goes to s->lack.
+// Those of IQ4_XS, masked; what the products lack goes to s->lack.
 static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const uint8_t *ahead) {
     const fr_type t = FR_TYPE_IQ4_XS;
     const int lines = (block_bytes_of(t) / 64 + 7) / 8;
@@ -301,13 +331,30 @@ FR_INLINE void prepare_starts(fr_type t, int32_t *out, const int8_t *q, int n) {
 }
 
 // ---------------------------------------------------------------- panels
+// n columns as tiles, the first of `first` (0: as wide as the others).
+typedef struct cut {
+    int n, first, tiles;
+} cut;
+
+FR_INLINE cut cut_columns(fr_type t, int n, bool flat) {
+    const int most = flat ? flat_max(t) : TILE;
+    // A tile of five columns that unpacks and keeps codes of Q5_K needs more registers than it has.
+    const int first = flat && t == FR_TYPE_Q5_K ? 4 : 0;
+    return (cut){n, first, (first > 0) + (n - first + most - 1) / most};
+}
+
+FR_INLINE int end_of_tile(const cut *of, int i) {
+    if (!of->first) return of->n * (i + 1) / of->tiles;
+    return of->first + (of->n - of->first) * i / (of->tiles - 1);
+}
+
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1). tiles: for 1 to 6 columns with packed
 // codes, then for 3 and more with unpacked ones: 4 and more divide into such.
 FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, int ldy,
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 256, subs = subs_of(t);
     const bool flat = n > direct_max(t);
-    const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
+    const cut columns = cut_columns(t, n, flat);
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
@@ -325,17 +372,16 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
             const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
             unpack_scales(t, &s, panel + 32 * (size_t)b, block);
-            if (flat && is_wide(t))
-                flatten_masked(codes, block + codes_at(t), &s, block + AHEAD);
-            else if (flat)
-                flatten(t, codes, block + codes_at(t), block + bits_at(t), block + AHEAD);
+            if (flat && is_wide(t)) flatten_masked(codes, block + codes_at(t), &s, block + AHEAD);
             int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
             if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
                 prepare_starts(t, start, a->q + 256 * cell, n);
-            for (int i = 0, c = 0; i < n_tiles; i++) {
-                const int next = n * (i + 1) / n_tiles, width = next - c;
-                const job j = {.codes = flat ? codes : block + codes_at(t),
+            for (int i = 0, c = 0; i < columns.tiles; i++) {
+                const int next = end_of_tile(&columns, i), width = next - c;
+                const int kind = !flat ? DIRECT : i || is_wide(t) ? FLAT : KEEP;
+                const job j = {.codes = kind == FLAT ? codes : block + codes_at(t),
                                .bits = block + bits_at(t),
+                               .keep = codes,
                                .s = &s,
                                .q = a->q + 256 * (cell + (size_t)c),
                                .dx = a->d + 2 * (cell + (size_t)c),
@@ -344,7 +390,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                                .y = out + 16 * c,
                                .is = is,
                                .ahead = i ? NULL : block + AHEAD};
-                tiles[flat][width - 1](&j);
+                tiles[kind][width - 1](&j);
                 c = next;
             }
         }

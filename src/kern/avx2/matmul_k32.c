@@ -10,7 +10,7 @@ typedef struct job {
         stride; // blocks in this chunk; rows between one block of an activation array and the next
     const uint8_t *head;  // f16 of the chunk's first block, when they stand in front of the panel
     const uint8_t *block; // the chunk's first packed block
-    const uint8_t *codes; // or its unpacked codes [block][8 groups][64 or, masked, 128 bytes]
+    uint8_t *codes;       // its unpacked codes [block][8 groups][64 or, masked, 128 bytes]
     const __m256i (*lack)[2]; // masked: [block][half], what their products lack
     const int8_t *q;          // [block][stride][32], from the tile's first column
     const float *dx, *ds;     // [block][stride]
@@ -59,17 +59,18 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
 }
 
 // ---------------------------------------------------------------- tile
-// sum[c][h] = or += the sums of run r of a block. `flat`: codes come unpacked from L1.
-FR_INLINE void sum_run(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                       int r, __m256i sum[TILE][2]) {
+// sum[c][h] = or += the sums of run r of a block.
+FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, uint8_t *keep,
+                       const int8_t *q, int r, __m256i sum[TILE][2]) {
     const int run = run_of(t);
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i acc[TILE][2];
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
-        const __m256i w0 = flat ? load(codes + 64 * g) : codes_of(t, codes, g);
-        const __m256i w1 = flat ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
+        const __m256i w0 = kind == FLAT ? load(codes + 64 * g) : codes_of(t, codes, g);
+        const __m256i w1 = kind == FLAT ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
+        if (kind == KEEP) keep_codes(keep + 64 * g, w0, w1);
         mul_group(acc, is_wide(t), i == 0, columns, w0, w1, q + 4 * g, 32);
     }
     FR_UNROLL
@@ -92,23 +93,24 @@ FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q, co
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
-FR_INLINE void sum_block(fr_type t, bool flat, int columns, const uint8_t *codes, const int8_t *q,
-                         __m256i sum[TILE][2]) {
+FR_INLINE void sum_block(fr_type t, int kind, int columns, const uint8_t *codes, uint8_t *keep,
+                         const int8_t *q, __m256i sum[TILE][2]) {
     const int runs = 8 / run_of(t);
-    sum_run(t, flat, columns, codes, q, 0, sum);
-    if (runs >= 2) sum_run(t, flat, columns, codes, q, 1, sum);
+    sum_run(t, kind, columns, codes, keep, q, 0, sum);
+    if (runs >= 2) sum_run(t, kind, columns, codes, keep, q, 1, sum);
     if (runs == 8) {
-        sum_run(t, flat, columns, codes, q, 2, sum);
-        sum_run(t, flat, columns, codes, q, 3, sum);
-        sum_run(t, flat, columns, codes, q, 4, sum);
-        sum_run(t, flat, columns, codes, q, 5, sum);
-        sum_run(t, flat, columns, codes, q, 6, sum);
-        sum_run(t, flat, columns, codes, q, 7, sum);
+        sum_run(t, kind, columns, codes, keep, q, 2, sum);
+        sum_run(t, kind, columns, codes, keep, q, 3, sum);
+        sum_run(t, kind, columns, codes, keep, q, 4, sum);
+        sum_run(t, kind, columns, codes, keep, q, 5, sum);
+        sum_run(t, kind, columns, codes, keep, q, 6, sum);
+        sum_run(t, kind, columns, codes, keep, q, 7, sum);
     }
 }
 
 // What a tile reads of one block; moves on by constant steps.
 typedef struct cursor {
+    uint8_t *keep;
     const uint8_t *head, *block, *codes;
     const __m256i (*lack)[2];
     const int8_t *q;
@@ -141,13 +143,14 @@ FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
     }
 }
 
-FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
+FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
     const size_t stride = (size_t)j->stride;
     const bool ahead = j->ahead;
     float *y = j->y;
     cursor at = {.head = has_min(t) ? j->block : j->head,
                  .block = j->block,
-                 .codes = flat ? j->codes : j->block + codes_at(t),
+                 .codes = kind == FLAT ? j->codes : j->block + codes_at(t),
+                 .keep = j->codes,
                  .lack = j->lack,
                  .q = j->q,
                  .dx = j->dx,
@@ -155,16 +158,17 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
                  .s = j->s};
     for (int turns = j->blocks; turns; turns--) {
         __m256i sum[TILE][2];
-        if (!flat && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
-        if (flat && is_wide(t))
+        if (kind != FLAT && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
+        if (kind == FLAT && is_wide(t))
             sum_masked(columns, at.codes, at.q, *at.lack, sum);
         else
-            sum_block(t, flat, columns, at.codes, at.q, sum);
+            sum_block(t, kind, columns, at.codes, at.keep, at.q, sum);
         if (columns > 2) FR_HIDE(y); // stays in memory: gcc would keep a copy on the stack
         finish_block(t, columns, &at, y, sum);
         at.head += has_min(t) ? block_bytes_of(t) : 32;
         at.block += block_bytes_of(t);
-        at.codes += flat ? flat_bytes_of(t) : block_bytes_of(t);
+        at.keep += 512;
+        at.codes += kind == FLAT ? flat_bytes_of(t) : block_bytes_of(t);
         at.lack++;
         at.q += 32 * stride;
         at.dx += stride;
@@ -173,19 +177,17 @@ FR_INLINE void tile(fr_type t, bool flat, int columns, const job *j) {
     }
 }
 
-FR_INLINE void flatten(fr_type t, uint8_t *flat, __m256i (*lack)[2], const uint8_t *block,
-                       int blocks) {
+// Codes of 8 bits into L1, masked; what their products lack goes to `lack`.
+FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*lack)[2], const uint8_t *block,
+                              int blocks) {
     for (int b = 0; b < blocks; b++, block += block_bytes_of(t), flat += flat_bytes_of(t)) {
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
-            const __m256i w = codes_of(t, block + codes_at(t) + 32 * h, g);
-            if (is_wide(t))
-                store_masked(flat + 128 * g + 32 * h, w, &pairs[h]);
-            else
-                _mm256_store_si256((__m256i *)(flat + 64 * g + 32 * h), w);
+            store_masked(flat + 128 * g + 32 * h, codes_of(t, block + codes_at(t) + 32 * h, g),
+                         &pairs[h]);
         }
         for (int h = 0; h < 2; h++)
             lack[b][h] = _mm256_madd_epi16(pairs[h], _mm256_set1_epi16(1));
@@ -217,7 +219,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                      .block = block,
                      .codes = codes,
                      .lack = lack};
-            if (flat) flatten(t, codes, lack, block, j.blocks);
+            if (flat && is_wide(t)) flatten_masked(t, codes, lack, block, j.blocks);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 j.q = a->q + 32 * (cell + (size_t)c);
@@ -226,7 +228,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                 j.s = a->s + cell + c;
                 j.y = out + 16 * c;
                 j.ahead = i == 0;
-                tiles[flat][width - 1](&j);
+                tiles[!flat ? DIRECT : i || is_wide(t) ? FLAT : KEEP][width - 1](&j);
                 c = next;
             }
         }

@@ -11,7 +11,11 @@ const fr_kern fr_kern_avx2 = {
     .silu_mul = fr_silu_mul_avx2,
     .gelu_mul = fr_gelu_mul_avx2,
     .rope = fr_rope_avx2,
-    .kv_store = {fr_kv_store_f16_avx2, fr_kv_store_q8_0_avx2},
-    .attend = {fr_attend_f16_avx2, fr_attend_q8_0_avx2},
+    .store_k = {fr_store_k_f16_avx2, fr_store_k_q8_0_avx2},
+    .store_v = {fr_store_v_f16_avx2, fr_store_v_q8_0_avx2},
+    .attend = fr_attend_avx2,
     .argmax = fr_argmax_avx2,
+    .run_max = fr_run_max_avx2,
+    .weigh = fr_weigh_avx2,
+    .split = fr_split_avx2,
 };

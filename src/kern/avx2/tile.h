@@ -43,6 +43,14 @@
 // linker puts them.
 #define FR_HIDE(count) __asm__("" : "+r"(count))
 
+// Where a tile has its codes from.
+enum {
+    DIRECT, // packed, unpacked on the way
+    FLAT,   // unpacked, from L1
+    KEEP,   // as DIRECT, and stored for the FLAT tiles of the other columns
+    KINDS
+};
+
 enum {
     TILE = 6,     // most columns of a tile: 12 sums and 4 registers to work with
     COLUMNS = 64, // columns that share one walk over a panel
@@ -127,27 +135,19 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     }
 }
 
-// Up to so many columns codes are unpacked in the tile, else once into L1 (a store a cycle).
-// Measured, see docs/speed-log.md.
+// Up to so many columns every tile unpacks codes for itself. Others: the first tile does, and
+// stores them on its way, when the units for products have more to do than those for stores; codes
+// of 8 bits are stored before the first. Measured, see docs/speed-log.md.
 FR_INLINE int direct_max(fr_type t) {
     switch (t) {
-    case FR_TYPE_Q4_0:
-    case FR_TYPE_Q4_1:
-        return 24;
-    case FR_TYPE_Q2_K:
-        return 20;
-    case FR_TYPE_Q4_K:
-        return 16;
-    case FR_TYPE_Q5_K:
     case FR_TYPE_Q8_0:
         return 5;
-    case FR_TYPE_Q3_K:
     case FR_TYPE_IQ4_NL:
         return 4;
     case FR_TYPE_IQ4_XS:
         return 3;
     default:
-        return 6;
+        return TILE;
     }
 }
 
@@ -159,6 +159,12 @@ FR_INLINE int flat_max(fr_type t) {
 // Bytes of 32 k unpacked.
 FR_INLINE int flat_bytes_of(fr_type t) {
     return is_wide(t) ? 1024 : 512;
+}
+
+// Stores the codes of both halves of a k-group.
+FR_INLINE void keep_codes(uint8_t *to, __m256i w0, __m256i w1) {
+    _mm256_store_si256((__m256i *)to, w0);
+    _mm256_store_si256((__m256i *)(to + 32), w1);
 }
 
 // One k-group: acc[c][h] (+)= codes * x. `x`: the group's four bytes of column 0; columns are
@@ -212,34 +218,47 @@ FR_INLINE void mul_masked(__m256i sum[TILE][2], int columns, const uint8_t *flat
 void fr_avx2_store_panel(float *y, int ldy, const float *tile, int n, int outputs);
 
 // One type's kernel from a file's own `tile`, `columns_of`, `job` and `tile_fn`: a function for
-// every width, with the codes unpacked on the way (0) or before, from L1 (1).
-#define FR_TILE_FN(name, type, flat, columns)                                                      \
-    static void tile_##name##_##flat##_##columns(const job *j) {                                   \
-        tile(type, flat, columns, j);                                                              \
+// every kind and width. With more columns than TILE there are no tiles of one or two.
+#define FR_TILE_FN(name, type, kind, columns)                                                      \
+    static void tile_##name##_##kind##_##columns(const job *j) {                                   \
+        tile(type, kind, columns, j);                                                              \
     }
-#define FR_KERNEL(name, type, ...)                                                                 \
-    FR_TILE_FN(name, type, 0, 1)                                                                   \
-    FR_TILE_FN(name, type, 0, 2)                                                                   \
-    FR_TILE_FN(name, type, 0, 3)                                                                   \
-    FR_TILE_FN(name, type, 0, 4)                                                                   \
-    FR_TILE_FN(name, type, 0, 5)                                                                   \
-    FR_TILE_FN(name, type, 0, 6)                                                                   \
-    FR_TILE_FN(name, type, 1, 3)                                                                   \
-    FR_TILE_FN(name, type, 1, 4)                                                                   \
-    FR_TILE_FN(name, type, 1, 5)                                                                   \
+#define FR_KERNEL(name, type, flat_6, keep)                                                        \
+    FR_TILE_FN(name, type, DIRECT, 1)                                                              \
+    FR_TILE_FN(name, type, DIRECT, 2)                                                              \
+    FR_TILE_FN(name, type, DIRECT, 3)                                                              \
+    FR_TILE_FN(name, type, DIRECT, 4)                                                              \
+    FR_TILE_FN(name, type, DIRECT, 5)                                                              \
+    FR_TILE_FN(name, type, DIRECT, 6)                                                              \
+    FR_TILE_FN(name, type, FLAT, 3)                                                                \
+    FR_TILE_FN(name, type, FLAT, 4)                                                                \
+    FR_TILE_FN(name, type, FLAT, 5)                                                                \
     void fr_matmul_##name##_avx2(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,   \
                                  int p1) {                                                         \
-        static tile_fn *const tiles[2][TILE] = {                                                   \
-            {tile_##name##_0_1, tile_##name##_0_2, tile_##name##_0_3, tile_##name##_0_4,           \
-             tile_##name##_0_5, tile_##name##_0_6},                                                \
-            {NULL, NULL, tile_##name##_1_3, tile_##name##_1_4, tile_##name##_1_5, __VA_ARGS__}};   \
+        static tile_fn *const tiles[KINDS][TILE] = {                                               \
+            [DIRECT] = {tile_##name##_DIRECT_1, tile_##name##_DIRECT_2, tile_##name##_DIRECT_3,    \
+                        tile_##name##_DIRECT_4, tile_##name##_DIRECT_5, tile_##name##_DIRECT_6},   \
+            [FLAT] = {NULL, NULL, tile_##name##_FLAT_3, tile_##name##_FLAT_4,                      \
+                      tile_##name##_FLAT_5, flat_6},                                               \
+            [KEEP] = keep};                                                                        \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
                        a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
     }
-#define FR_MATMUL_WIDE(name, type) FR_KERNEL(name, type, NULL)
+#define FR_NO_KEEP                                                                                 \
+    { NULL }
+#define FR_KEEP(name)                                                                              \
+    {                                                                                              \
+        NULL, NULL, tile_##name##_KEEP_3, tile_##name##_KEEP_4, tile_##name##_KEEP_5,              \
+            tile_##name##_KEEP_6                                                                   \
+    }
+#define FR_MATMUL_WIDE(name, type) FR_KERNEL(name, type, NULL, FR_NO_KEEP)
 #define FR_MATMUL(name, type)                                                                      \
-    FR_TILE_FN(name, type, 1, 6)                                                                   \
-    FR_KERNEL(name, type, tile_##name##_1_6)
+    FR_TILE_FN(name, type, FLAT, 6)                                                                \
+    FR_TILE_FN(name, type, KEEP, 3)                                                                \
+    FR_TILE_FN(name, type, KEEP, 4)                                                                \
+    FR_TILE_FN(name, type, KEEP, 5)                                                                \
+    FR_TILE_FN(name, type, KEEP, 6)                                                                \
+    FR_KERNEL(name, type, tile_##name##_FLAT_6, FR_KEEP(name))
 
 #endif

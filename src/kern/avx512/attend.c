@@ -68,10 +68,16 @@ static float weigh(const fr_band *w, const fr_view *view, float *p) {
 }
 
 // ---------------------------------------------------------------- the whole
-static void attend(const fr_attend *job, const fr_band_keys *keys, const fr_band_values *values) {
+static const fr_band_keys *const keys_of[FR_KV_FORMS] = {&fr_keys_f16_avx512, &fr_keys_q8_0_avx512};
+static const fr_band_values *const values_of[FR_KV_FORMS] = {&fr_values_f16_avx512,
+                                                             &fr_values_q8_0_avx512};
+
+void fr_attend_avx512(const fr_attend *job) {
+    const fr_band_keys *keys = keys_of[job->k_form];
+    const fr_band_values *values = values_of[job->v_form];
     fr_band w = fr_band_open(job);
     float inverse[FR_ATTEND_ROWS];
-    fr_band_scores(&w, keys, fr_band_slot(job->v, values->type, job->head_dim, w.begin));
+    fr_band_scores(&w, keys, fr_band_slot(job->v, job->v_form, job->head_dim, w.begin));
     for (int r = 0; r < job->n_q; r++) {
         float *p = fr_band_weights(&w, r, w.begin);
         hide(&w, job->view[r], p);
@@ -84,12 +90,4 @@ static void attend(const fr_attend *job, const fr_band_keys *keys, const fr_band
             _mm512_mask_storeu_ps(job->o[r] + d, fr_lanes(job->head_dim - d),
                                   _mm512_mul_ps(_mm512_load_ps(o + d), _mm512_set1_ps(inverse[r])));
     }
-}
-
-void fr_attend_f16_avx512(const fr_attend *job) {
-    attend(job, &fr_keys_f16_avx512, &fr_values_f16_avx512);
-}
-
-void fr_attend_q8_0_avx512(const fr_attend *job) {
-    attend(job, &fr_keys_q8_0_avx512, &fr_values_q8_0_avx512);
 }

@@ -36,5 +36,5 @@ FR_INLINE void value(const int rows, const int parts, const fr_band *w, int row,
 FR_BAND_SIZES(FR_BAND_SCORE, score)
 FR_BAND_SIZES(FR_BAND_VALUE, value)
 
-const fr_band_keys fr_keys_f16_avx512 = {.type = FR_KV_F16, .score = FR_BAND_TABLE(score)};
-const fr_band_values fr_values_f16_avx512 = {.type = FR_KV_F16, .value = FR_BAND_TABLE(value)};
+const fr_band_keys fr_keys_f16_avx512 = {.form = FR_FORM_F16, .score = FR_BAND_TABLE(score)};
+const fr_band_values fr_values_f16_avx512 = {.form = FR_FORM_F16, .value = FR_BAND_TABLE(value)};

@@ -34,8 +34,8 @@ static void prepare(const fr_band *w) {
 // The chains lie in memory: the integer sums of a group take the registers.
 FR_INLINE void score(const int rows, const int blocks, const fr_band *w, int row, int t) {
     const int head_dim = w->job->head_dim;
-    const size_t block = fr_kv_block_bytes(FR_KV_Q8_0, head_dim);
-    const uint8_t *k = (const uint8_t *)fr_band_slot(w->job->k, FR_KV_Q8_0, head_dim, t);
+    const size_t block = fr_kv_block_bytes(FR_FORM_Q8_0, head_dim);
+    const uint8_t *k = (const uint8_t *)fr_band_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
     const uint8_t *d = k + FR_KEY_BLOCK * head_dim;
     float *s = fr_band_weights(w, row, t);
     query q[FR_BAND_TILE];
@@ -106,7 +106,7 @@ FR_INLINE void load_value(__m512 *x, const int parts, const uint8_t *code, const
 }
 
 static const uint8_t *values_at(const fr_band *w, int t) {
-    return (const uint8_t *)fr_band_slot(w->job->v, FR_KV_Q8_0, w->job->head_dim, t);
+    return (const uint8_t *)fr_band_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
 // One tile makes floats of what it reads, several share them.
@@ -164,8 +164,8 @@ FR_BAND_SIZES(FR_BAND_VALUE, value)
 FR_BAND_SIZES(FR_BAND_VALUE, shared)
 
 const fr_band_keys fr_keys_q8_0_avx512 = {
-    .type = FR_KV_Q8_0, .prepare = prepare, .score = FR_BAND_TABLE(score)};
-const fr_band_values fr_values_q8_0_avx512 = {.type = FR_KV_Q8_0,
+    .form = FR_FORM_Q8_0, .prepare = prepare, .score = FR_BAND_TABLE(score)};
+const fr_band_values fr_values_q8_0_avx512 = {.form = FR_FORM_Q8_0,
                                               .value = FR_BAND_TABLE(value),
                                               .convert = convert,
                                               .shared = FR_BAND_TABLE(shared)};

@@ -14,8 +14,15 @@ void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n);
 void fr_rope_avx512(float *head, const float *cs, int n_rot, bool neox);
 int fr_argmax_avx512(const float *x, int n);
 
+// draw.c
+void fr_run_max_avx512(float *most, const float *x, int n);
+uint64_t fr_weigh_avx512(float *w, const float *x, int n, float best, float rate, float low);
+int fr_split_avx512(int32_t *at, const float *x, const float *w, int n, float low, float high,
+                    uint64_t *above);
+
 // attend.c, kv_store.c
-fr_kv_store_fn fr_kv_store_f16_avx512, fr_kv_store_q8_0_avx512;
-fr_attend_fn fr_attend_f16_avx512, fr_attend_q8_0_avx512;
+fr_kv_store_fn fr_store_k_f16_avx512, fr_store_k_q8_0_avx512, fr_store_v_f16_avx512,
+    fr_store_v_q8_0_avx512;
+void fr_attend_avx512(const fr_attend *job);
 
 #endif

@@ -14,18 +14,23 @@ FR_INLINE __m256i to_f16(__m512 x) {
     return _mm512_cvtps_ph(saturate(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-void fr_kv_store_f16_avx512(void *k, void *v, int slot, int head_dim, const float *key,
-                            const float *value) {
+void fr_store_k_f16_avx512(void *plane, int slot, int head_dim, const float *x) {
     const size_t block = (size_t)(slot / FR_KEY_BLOCK) * (size_t)head_dim * FR_KEY_BLOCK;
-    uint16_t *column = (uint16_t *)k + block + slot % FR_KEY_BLOCK;
-    uint16_t *row = (uint16_t *)v + block + slot % FR_KEY_BLOCK * head_dim;
+    uint16_t *column = (uint16_t *)plane + block + slot % FR_KEY_BLOCK;
     for (int i = 0; i < head_dim; i += 16) {
-        const __mmask16 lanes = fr_lanes(head_dim - i);
         uint16_t h[16];
-        _mm256_storeu_si256((void *)h, to_f16(_mm512_maskz_loadu_ps(lanes, key + i)));
+        _mm256_storeu_si256((void *)h,
+                            to_f16(_mm512_maskz_loadu_ps(fr_lanes(head_dim - i), x + i)));
         for (int j = 0; j < 16 && i + j < head_dim; j++)
             column[(i + j) * FR_KEY_BLOCK] = h[j];
-        _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, value + i)));
+    }
+}
+
+void fr_store_v_f16_avx512(void *plane, int slot, int head_dim, const float *x) {
+    uint16_t *row = (uint16_t *)plane + (size_t)slot * (size_t)head_dim;
+    for (int i = 0; i < head_dim; i += 16) {
+        const __mmask16 lanes = fr_lanes(head_dim - i);
+        _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, x + i)));
     }
 }
 
@@ -40,7 +45,10 @@ static uint16_t quantize_32(int8_t *code, const float *x) {
     return fr_f16_from_f32(d);
 }
 
-void fr_kv_store_q8_0_avx512(void *k, void *v, int slot, int head_dim, const float *key,
-                             const float *value) {
-    fr_kv_place_q8_0(k, v, slot, head_dim, key, value, quantize_32);
+void fr_store_k_q8_0_avx512(void *plane, int slot, int head_dim, const float *x) {
+    fr_kv_place_k(plane, slot, head_dim, x, quantize_32);
+}
+
+void fr_store_v_q8_0_avx512(void *plane, int slot, int head_dim, const float *x) {
+    fr_kv_place_v(plane, slot, head_dim, x, quantize_32);
 }

@@ -5,6 +5,7 @@
 // and one division serves them.
 #include "kern/avx512/avx512.h"
 #include "kern/avx512/isa.h"
+#include "kern/quantize_walk.h"
 #include <math.h>
 
 enum { GROUPS = 16 };
@@ -93,36 +94,10 @@ FR_INLINE void sums_of_256(int16_t *s16, int16_t *s32, const int8_t *q) {
     _mm_storeu_si128((__m128i *)(void *)s32, _mm256_cvtepi32_epi16(twos));
 }
 
-// Where the groups of the activations lie in x, in the order of their places: block, row, group.
-typedef struct walk {
-    const float *x;
-    int ldx, n, block, count; // values of a block and of a group
-    int b, r, in_block;       // the next
-} walk;
-
-FR_INLINE const float *next_group(walk *w) {
-    const float *at =
-        w->x + (size_t)w->r * (size_t)w->ldx + (size_t)w->b * (size_t)w->block + w->in_block;
-    w->in_block += w->count;
-    if (w->in_block < w->block) return at;
-    w->in_block = 0;
-    if (++w->r < w->n) return at;
-    w->r = 0;
-    w->b++;
-    return at;
-}
-
-FR_INLINE int take_groups(walk *w, const float **x, size_t left) {
-    const int groups = left < GROUPS ? (int)left : GROUPS;
-    for (int g = 0; g < groups; g++)
-        x[g] = next_group(w);
-    return groups;
-}
-
-static void quantize_32(const fr_act *a, walk w, size_t cell, size_t end) {
+static void quantize_32(const fr_act *a, fr_quantize_walk w, size_t cell, size_t end) {
     const float *x[GROUPS];
     for (int groups; cell < end; cell += (size_t)groups) {
-        groups = take_groups(&w, x, end - cell);
+        groups = fr_quantize_take(&w, x, GROUPS, end - cell);
         const __m512i sum = quantize_groups(32, a->q + 32 * cell, a->d + cell, x, groups);
         const __mmask16 lanes = fr_lanes(groups);
         const __m512 d = _mm512_maskz_loadu_ps(lanes, a->d + cell);
@@ -131,10 +106,10 @@ static void quantize_32(const fr_act *a, walk w, size_t cell, size_t end) {
     }
 }
 
-static void quantize_256(const fr_act *a, walk w, size_t cell, size_t end) {
+static void quantize_256(const fr_act *a, fr_quantize_walk w, size_t cell, size_t end) {
     const float *x[GROUPS];
     for (int groups; cell < end; cell += (size_t)groups / 2) {
-        groups = take_groups(&w, x, 2 * (end - cell));
+        groups = fr_quantize_take(&w, x, GROUPS, 2 * (end - cell));
         quantize_groups(FR_GROUP_K, a->q + 256 * cell, a->d + 2 * cell, x, groups);
         for (size_t i = cell; i < cell + (size_t)groups / 2; i++)
             sums_of_256(a->s16 + 16 * i, a->s32 + 8 * i, a->q + 256 * i);
@@ -143,7 +118,7 @@ static void quantize_256(const fr_act *a, walk w, size_t cell, size_t end) {
 
 void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1) {
     const bool small = a->kind == FR_ACT_Q32;
-    const walk w = {x, ldx, a->n, small ? 32 : 256, small ? 32 : FR_GROUP_K, b0, 0, 0};
+    const fr_quantize_walk w = fr_quantize_walk_from(a, x, ldx, b0);
     const size_t from = (size_t)b0 * (size_t)a->n, to = (size_t)b1 * (size_t)a->n;
     (small ? quantize_32 : quantize_256)(a, w, from, to);
 }

@@ -26,7 +26,7 @@ static float value_f16(const fr_attend *job, int slot, int d) {
 // ---------------------------------------------------------------- q8_0
 static const int8_t *block_q8_0(const fr_attend *job, const void *plane, int slot) {
     return (const int8_t *)plane +
-           (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_KV_Q8_0, job->head_dim);
+           (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_FORM_Q8_0, job->head_dim);
 }
 
 static float scale_q8_0(const fr_attend *job, const int8_t *block, int i) {
@@ -56,11 +56,15 @@ static float value_q8_0(const fr_attend *job, int slot, int d) {
 }
 
 // ---------------------------------------------------------------- one row
-typedef struct reader {
+typedef struct key_reader {
     fr_act_kind kind; // of the query
     float (*score)(const fr_attend *job, const fr_act *q, int slot);
-    float (*value)(const fr_attend *job, int slot, int d);
-} reader;
+} key_reader;
+typedef float value_reader(const fr_attend *job, int slot, int d);
+
+static const key_reader key_readers[FR_KV_FORMS] = {{FR_ACT_F32, score_f16},
+                                                    {FR_ACT_Q32, score_q8_0}};
+static value_reader *const value_readers[FR_KV_FORMS] = {value_f16, value_q8_0};
 
 static fr_act query_of(const fr_attend *job, fr_act_kind kind, const float *x) {
     const int slots = job->committed + job->scratch;
@@ -74,14 +78,15 @@ static fr_act query_of(const fr_attend *job, fr_act_kind kind, const float *x) {
     return q;
 }
 
-static void attend_row(const fr_attend *job, reader read, const float *x, const fr_view *view,
-                       float *o) {
+static void attend_row(const fr_attend *job, const float *x, const fr_view *view, float *o) {
     const int slots = job->committed + job->scratch, head_dim = job->head_dim;
-    const fr_act q = query_of(job, read.kind, x);
+    const key_reader keys = key_readers[job->k_form];
+    value_reader *value = value_readers[job->v_form];
+    const fr_act q = query_of(job, keys.kind, x);
     float *p = job->work, max = -__builtin_inff(), lane[16] = {0};
     for (int t = 0; t < slots; t++) {
         if (!visible(job, view, t)) continue;
-        p[t] = read.score(job, &q, t) * job->scale;
+        p[t] = keys.score(job, &q, t) * job->scale;
         if (p[t] > max) max = p[t];
     }
     for (int d = 0; d < head_dim; d++)
@@ -92,7 +97,7 @@ static void attend_row(const fr_attend *job, reader read, const float *x, const 
         const float weight = fr_exp(p[t] - max);
         lane[position % 16] += weight;
         for (int d = 0; d < head_dim; d++)
-            o[d] = __builtin_fmaf(weight, read.value(job, t, d), o[d]);
+            o[d] = __builtin_fmaf(weight, value(job, t, d), o[d]);
     }
     for (int half = 8; half; half /= 2)
         for (int l = 0; l < half; l++)
@@ -102,14 +107,7 @@ static void attend_row(const fr_attend *job, reader read, const float *x, const 
         o[d] *= factor;
 }
 
-void fr_attend_f16_scalar(const fr_attend *job) {
-    const reader read = {FR_ACT_F32, score_f16, value_f16};
+void fr_attend_scalar(const fr_attend *job) {
     for (int r = 0; r < job->n_q; r++)
-        attend_row(job, read, job->q[r], job->view[r], job->o[r]);
-}
-
-void fr_attend_q8_0_scalar(const fr_attend *job) {
-    const reader read = {FR_ACT_Q32, score_q8_0, value_q8_0};
-    for (int r = 0; r < job->n_q; r++)
-        attend_row(job, read, job->q[r], job->view[r], job->o[r]);
+        attend_row(job, job->q[r], job->view[r], job->o[r]);
 }

@@ -11,7 +11,11 @@ const fr_kern fr_kern_scalar = {
     .silu_mul = fr_silu_mul_scalar,
     .gelu_mul = fr_gelu_mul_scalar,
     .rope = fr_rope_scalar,
-    .kv_store = {fr_kv_store_f16_scalar, fr_kv_store_q8_0_scalar},
-    .attend = {fr_attend_f16_scalar, fr_attend_q8_0_scalar},
+    .store_k = {fr_store_k_f16_scalar, fr_store_k_q8_0_scalar},
+    .store_v = {fr_store_v_f16_scalar, fr_store_v_q8_0_scalar},
+    .attend = fr_attend_scalar,
     .argmax = fr_argmax_scalar,
+    .run_max = fr_run_max_scalar,
+    .weigh = fr_weigh_scalar,
+    .split = fr_split_scalar,
 };

@@ -98,6 +98,16 @@ EMULATE __m512i emulate_cvtps_epi32(__m512 a) {
         x.d[l] = (int32_t)nearbyintf(x.f[l]);
     return x.i;
 }
+EMULATE __m512i emulate_cvtps_epi64(__m256 a) {
+    float in[8];
+    int64_t out[8];
+    __m512i r;
+    memcpy(in, &a, 32);
+    for (int l = 0; l < 8; l++)
+        out[l] = (int64_t)nearbyint((double)in[l]);
+    memcpy(&r, out, 64);
+    return r;
+}
 EMULATE __m128i emulate_cvtepi32_epi8(__m512i a) {
     const emulate_512 x = {.i = a};
     uint8_t out[16];
@@ -133,6 +143,7 @@ EMULATE __m128i emulate_cvtepi32_epi16_256(__m256i a) {
 #undef _mm512_cvtepu16_epi32
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvtps_epi32
+#undef _mm512_cvtps_epi64
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_cvtepi32_epi16
 #undef _mm256_cvtepi32_epi16
@@ -143,6 +154,7 @@ EMULATE __m128i emulate_cvtepi32_epi16_256(__m256i a) {
 #define _mm512_cvtepu16_epi32        emulate_cvtepu16
 #define _mm512_cvtepi32_ps           emulate_cvtepi32_ps
 #define _mm512_cvtps_epi32           emulate_cvtps_epi32
+#define _mm512_cvtps_epi64           emulate_cvtps_epi64
 #define _mm512_cvtepi32_epi8         emulate_cvtepi32_epi8
 #define _mm512_cvtepi32_epi16        emulate_cvtepi32_epi16
 #define _mm256_cvtepi32_epi16        emulate_cvtepi32_epi16_256

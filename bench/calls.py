@@ -29,11 +29,11 @@ def name_of(path):
     return os.path.splitext(os.path.basename(path))[0]
 
 
-def peak_run(command):
-    """Output of a program and its peak resident memory in bytes."""
+def peak_run(command, folder=None):
+    """Output of a program, run in a folder, and its peak resident memory in bytes."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+            child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=folder)
         except OSError as error:
             raise Failure("%s: %s" % (command[0], error.strerror)) from error
         _, status, usage = os.wait4(child.pid, 0)

@@ -116,7 +116,7 @@ class Llama:
         self.changed = {}  # of the last passes: how far the first row's logits are from those of the first count
 
     def program(self, name):
-        return os.path.join(self.programs, name)
+        return os.path.abspath(os.path.join(self.programs, name))
 
     def bench(self, prompt, predict):
         out, _, peak = peak_run([self.program("llama-bench"), "-m", self.inputs.model, "-t", str(self.inputs.threads), "-r", "1",
@@ -176,10 +176,11 @@ class Ik(Llama):
         for mode, more in [("none", [])] + list(self.known_modes()):
             if "-md" in more:
                 more = more + ["-td", threads, "-tbd", threads]
-            # An empty --in-prefix is what turns its chat template off.
-            out, _, _ = peak_run([self.program("llama-spec-bench"), "-m", self.inputs.model, "-t", threads, "-tb", threads, "-c", "4096",
+            # An empty --in-prefix is what turns its chat template off. It writes a log where it is run.
+            out, _, _ = peak_run([self.program("llama-spec-bench"), "-m", os.path.abspath(self.inputs.model), "-t", threads, "-tb", threads, "-c", "4096",
                                   "-n", str(self.inputs.predict), "--temp", "0", "--in-prefix", "", "--prompts", path, "--output-format",
-                                  "jsonl", "--output-details"] + list(self.pass_options) + more)
+                                  "jsonl", "--output-details"] + list(self.pass_options) + [os.path.abspath(word) if word == self.draft else word for word in more],
+                                 self.inputs.folder)
             measured, text = spec.read_spec_bench(out)
             expected = text if expected is None else expected
             found[mode] = measured + (spec.same_start(text, expected),)

@@ -98,39 +98,33 @@ static inline void copy_lane(uint8_t *to, size_t j, const uint8_t *from, size_t 
         memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit, unit);
 }
 
-// Moves one slot of a head's keys: values, or codes by four, then scales.
-static void move_key(uint8_t *k, fr_kv_form form, int head_dim, int from, int to) {
-    const size_t block = fr_kv_block_bytes(form, head_dim), hd = (size_t)head_dim;
-    const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
-    const uint8_t *a = k + (size_t)(from / FR_KEY_BLOCK) * block;
-    uint8_t *b = k + (size_t)(to / FR_KEY_BLOCK) * block;
-    if (form == FR_FORM_F16) {
-        copy_lane(b, j, a, i, 2 * hd, 2);
-        return;
-    }
-    copy_lane(b, j, a, i, hd, 4);
-    copy_lane(b + FR_KEY_BLOCK * hd, j, a + FR_KEY_BLOCK * hd, i, hd / 16, 2);
-}
+// Bytes of a slot that lie together: of f16 values, of codes, of scales.
+typedef struct units {
+    size_t f16, code, scale;
+} units;
 
-// The same of its values, of which a slot's lie together.
-static void move_value(uint8_t *v, fr_kv_form form, int head_dim, int from, int to) {
-    const size_t block = fr_kv_block_bytes(form, head_dim), hd = (size_t)head_dim;
+// Moves one slot of a head's keys or values.
+static inline void move_lane(uint8_t *plane, fr_kv_form form, size_t head_dim, units unit, int from,
+                             int to) {
+    const size_t block = fr_kv_block_bytes(form, (int)head_dim), codes = FR_KEY_BLOCK * head_dim;
     const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
-    const uint8_t *a = v + (size_t)(from / FR_KEY_BLOCK) * block;
-    uint8_t *b = v + (size_t)(to / FR_KEY_BLOCK) * block;
+    const uint8_t *a = plane + (size_t)(from / FR_KEY_BLOCK) * block;
+    uint8_t *b = plane + (size_t)(to / FR_KEY_BLOCK) * block;
     if (form == FR_FORM_F16) {
-        copy_lane(b, j, a, i, 2 * hd, 2 * hd);
+        copy_lane(b, j, a, i, 2 * head_dim, unit.f16);
         return;
     }
-    copy_lane(b, j, a, i, hd, hd);
-    copy_lane(b + FR_KEY_BLOCK * hd, j, a + FR_KEY_BLOCK * hd, i, hd / 16, hd / 16);
+    copy_lane(b, j, a, i, head_dim, unit.code);
+    copy_lane(b + codes, j, a + codes, i, head_dim / 16, unit.scale);
 }
 
 // Moves one slot of every layer and head.
 static void move_slot(fr_kv *kv, int from, int to) {
+    const size_t hd = (size_t)kv->head_dim;
     for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
-        move_key(kv->k + head * kv->k_plane, kv->k_form, kv->head_dim, from, to);
-        move_value(kv->v + head * kv->v_plane, kv->v_form, kv->head_dim, from, to);
+        move_lane(kv->k + head * kv->k_plane, kv->k_form, hd, (units){2, 4, 2}, from, to);
+        move_lane(kv->v + head * kv->v_plane, kv->v_form, hd, (units){2 * hd, hd, hd / 16}, from,
+                  to);
     }
 }
 

@@ -5,8 +5,8 @@
 // PPD §4]; the answer tells afterwards which of them was right.
 #include "base/path.h"
 #include "base/save.h"
-#include "cmd/answers.h"
-#include "cmd/plot.h"
+#include "cmd/lib/answers.h"
+#include "cmd/plot/plot.h"
 #include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>

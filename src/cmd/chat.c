@@ -1,7 +1,7 @@
 // chat.c — `chat`: a conversation at the terminal.
-#include "cmd/generate.h"
+#include "cmd/lib/generate.h"
+#include "cmd/lib/talk.h"
 #include "cmd/lines.h"
-#include "cmd/talk.h"
 #include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/save.h"
 #include "cmd/datastore_texts.h"
-#include "cmd/outputs.h"
+#include "cmd/output/outputs.h"
 #include <string.h>
 
 static bool told(void *user, const char *what, uint64_t done, uint64_t total) {

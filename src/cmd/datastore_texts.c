@@ -1,6 +1,6 @@
 #include "cmd/datastore_texts.h"
 #include "base/path.h"
-#include "train/shard.h"
+#include "train/data/shard.h"
 #include "json/messages.h"
 #include <errno.h>
 #include <fts.h>

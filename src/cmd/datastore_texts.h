@@ -7,8 +7,8 @@
 // left out.
 #ifndef FR_CMD_DATASTORE_TEXTS_H
 #define FR_CMD_DATASTORE_TEXTS_H
-#include "cmd/text.h"
-#include "draft/datastore_writer.h"
+#include "cmd/lib/text.h"
+#include "draft/retrieval/datastore_writer.h"
 
 typedef struct fr_datastore_texts { // {0} but for what is marked
     fr_cmd_text text;

@@ -1,6 +1,6 @@
 // docs.c — man pages and shell completions out of the option tables.
 #include "base/save.h"
-#include "cmd/cmd.h"
+#include "cmd/lib/cmd.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // lines.h — the user's lines: with editing and history on a terminal, as they come elsewhere.
 #ifndef FR_CMD_LINES_H
 #define FR_CMD_LINES_H
-#include "cmd/cmd.h"
+#include "cmd/lib/cmd.h"
 
 typedef struct fr_lines fr_lines;
 

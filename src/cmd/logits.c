@@ -1,5 +1,5 @@
 // logits.c — `logits`: the best tokens after each position, as numbers.
-#include "cmd/passes.h"
+#include "cmd/lib/passes.h"
 #include "engine/engine.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // main.c — finds the command, reads its options by its table, runs it.
-#include "cmd/cmd.h"
-#include "cmd/outputs.h"
+#include "cmd/lib/cmd.h"
+#include "cmd/output/outputs.h"
 #include "draft/registry.h"
 #include <string.h>
 

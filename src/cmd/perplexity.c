@@ -1,5 +1,5 @@
 // perplexity.c — `perplexity`: how well a model foresees a text.
-#include "cmd/passes.h"
+#include "cmd/lib/passes.h"
 #include "engine/engine.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 // run.c — `run`: one prompt, one answer.
 #include "base/clock.h"
-#include "cmd/generate.h"
+#include "cmd/lib/generate.h"
 #include "draft/registry.h"
 #include "json/messages.h"
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // similarity.c — `similarity`: how like the true states those become that ride in a pass.
-#include "draft/similarity.h"
+#include "draft/attached/similarity.h"
 #include "base/save.h"
-#include "cmd/answers.h"
-#include "cmd/plot.h"
+#include "cmd/lib/answers.h"
+#include "cmd/plot/plot.h"
 #include "draft/registry.h"
 #include <math.h>
 #include <stdlib.h>

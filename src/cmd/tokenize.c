@@ -1,5 +1,5 @@
 // tokenize.c — `tokenize` and `detokenize`: JSON lines in, JSON lines out, one at a time.
-#include "cmd/text.h"
+#include "cmd/lib/text.h"
 #include "text/stream.h"
 #include "json/messages.h"
 #include <stdlib.h>

@@ -139,29 +139,6 @@ fr_status fr_drafter_check(const char *spec, fr_error *err) {
     return fr_spec_parse(&parsed, spec, err);
 }
 
-// ---------------------------------------------------------------- options
-fr_status fr_drafter_number(int *to, const char *option, int least, int most, fr_error *err) {
-    const char *value = strchr(option, '=') + 1;
-    char *end;
-    const long v = strtol(value, &end, 10);
-    if (end == value || *end || v < least || v > most)
-        return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
-                       (int)(value - option - 1), option, least, most, value);
-    *to = (int)v;
-    return FR_OK;
-}
-
-fr_status fr_drafter_real(float *to, const char *option, int least, int most, fr_error *err) {
-    const char *value = strchr(option, '=') + 1;
-    char *end;
-    const float v = strtof(value, &end);
-    if (end == value || *end || !(v >= (float)least && v <= (float)most))
-        return fr_fail(err, FR_EARG, "draft option %.*s: expected %d to %d, found '%.40s'",
-                       (int)(value - option - 1), option, least, most, value);
-    *to = v;
-    return FR_OK;
-}
-
 // ---------------------------------------------------------------- options of several drafters
 
 // Whether a line of the drafter's options begins with the KEY= of this one.
@@ -200,6 +177,7 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     own_options(spec, i, config->options, own);
     fr_drafter_config part = *config;
     part.options = own;
+    part.open_spec = fr_drafter_open;
     part.driver = *spec->part[i].driver ? spec->part[i].driver : NULL;
     fr_drafter_open_fn *open = DRAFTERS[spec->part[i].drafter].open;
     if (part.driver) open = fr_driven_model_open;
@@ -252,8 +230,4 @@ fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,
     for (int i = 0; st && i < n; i++)
         fr_drafter_close(part[i]);
     return st;
-}
-
-void fr_drafter_close(fr_drafter *d) {
-    if (d) d->ops->close(d);
 }

@@ -1,6 +1,6 @@
 #include "engine/auto.h"
-#include "draft/pack_find.h"
-#include "draft/pack_speed.h"
+#include "draft/pack/find.h"
+#include "draft/pack/speed.h"
 #include "draft/registry.h"
 #include <string.h>
 

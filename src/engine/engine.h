@@ -2,7 +2,7 @@
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
 #include "decode/step.h"
-#include "text/chat.h"
+#include "text/chat/chat.h"
 #include "text/tokenizer.h"
 #include "tune/profile.h"
 

@@ -1,4 +1,4 @@
-// messages.h — JSON conversations in the form of the OpenAI API ↔ the structs of text/chat.h.
+// messages.h — JSON conversations in the form of the OpenAI API ↔ the structs of text/chat/chat.h.
 //
 //   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"add_generation_prompt":true}
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}

@@ -2,7 +2,7 @@
 #ifndef FR_JSON_VALUE_H
 #define FR_JSON_VALUE_H
 #include "base/status.h"
-#include "text/chat.h"
+#include "text/chat/chat.h"
 #include <jansson.h>
 
 enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_BYTES = 64 << 20 };

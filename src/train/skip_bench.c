@@ -1,12 +1,12 @@
 #include "train/skip_bench.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "draft/head.h"
-#include "draft/laws.h"
-#include "draft/skip_set.h"
+#include "draft/kit/head.h"
+#include "draft/kit/laws.h"
+#include "draft/self/skip_set.h"
 #include "model/finite.h"
-#include "train/pack_write.h"
-#include "train/tally.h"
+#include "train/learner/pack_write.h"
+#include "train/learner/tally.h"
 #include <math.h>
 #include <string.h>
 

@@ -7,10 +7,10 @@
 // places to a pass, as layer-skip drafts: K and V of the text are the whole model's.
 #ifndef FR_TRAIN_SKIP_BENCH_H
 #define FR_TRAIN_SKIP_BENCH_H
-#include "draft/linear.h"
+#include "draft/kit/linear.h"
 #include "model/forward.h"
-#include "train/dataset.h"
-#include "train/learner.h"
+#include "train/data/dataset.h"
+#include "train/learner/learner.h"
 #include "train/skip_search.h"
 
 typedef struct fr_skip_row {     // what the whole model says behind a token of a chain

@@ -1,7 +1,7 @@
 #include "train/skip_search.h"
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "train/gauss.h"
+#include "train/math/gauss.h"
 #include <math.h>
 #include <string.h>
 

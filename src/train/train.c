@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "gguf/hash.h"
 #include "train/checkpoint.h"
-#include "train/optim.h"
-#include "train/schedule.h"
-#include "train/tally.h"
+#include "train/learner/tally.h"
+#include "train/math/optim.h"
+#include "train/math/schedule.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,9 +10,9 @@
 // step, a judgement, the fit of first values) is as if it had not been begun, and is done again.
 #ifndef FR_TRAIN_TRAIN_H
 #define FR_TRAIN_TRAIN_H
-#include "train/batches.h"
 #include "train/comm.h"
-#include "train/learner.h"
+#include "train/learner/batches.h"
+#include "train/learner/learner.h"
 
 typedef struct fr_train_point { // of the loss curve, one a judgement
     uint64_t step, rows;        // rows: learned so far, repeated ones again

@@ -1,12 +1,12 @@
 // datastore: the store holds the texts of whatever it is given, and no end of the work leaves half
 // a file.
 #include "base/alloc.h"
+#include "cmd/lib/text.h"
 #include "cmd/program.h"
-#include "cmd/text.h"
-#include "draft/datastore.h"
+#include "draft/retrieval/datastore.h"
 #include "support/folder.h"
 #include "support/tiny_model.h"
-#include "train/shard.h"
+#include "train/data/shard.h"
 #include "json/messages.h"
 #include <limits.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/xml.h"
+#include "cmd/plot/xml.h"
 
 static char folder[64], model[96], model_arg[128], line[1024], path[128];
 static said s, t;

@@ -1,7 +1,7 @@
 // naive.h — the formulas of trained drafters in doubles, straight from the tensors of a pack.
 #ifndef FR_TESTS_DRAFT_NAIVE_H
 #define FR_TESTS_DRAFT_NAIVE_H
-#include "draft/pack.h"
+#include "draft/pack/pack.h"
 #include "kern/dequant.h"
 #include <math.h>
 #include <stdlib.h>

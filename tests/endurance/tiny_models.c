@@ -1,6 +1,6 @@
 // tiny_models.c — makes a folder of small random models, a datastore for each, and packs of every
 // trained drafter in packs/ below it: `tiny_models DIR`. For tests that run the program itself.
-#include "draft/datastore_writer.h"
+#include "draft/retrieval/datastore_writer.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include <setjmp.h>

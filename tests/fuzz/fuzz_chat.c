@@ -3,7 +3,7 @@
 // The input is cut at bytes 0xff. The first piece is a template, or, where that is of no family,
 // its first byte picks one by name; the others are messages, the first byte of each choosing the
 // role.
-#include "text/chat.h"
+#include "text/chat/chat.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // fuzz_datastore.c — any bytes as a datastore: once as they are, and once with the length and the
 // checksum put right, which would turn nearly all inputs away. What is taken is looked up in.
-#include "draft/continuations.h"
-#include "draft/datastore_file.h"
+#include "draft/retrieval/continuations.h"
+#include "draft/retrieval/datastore_file.h"
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

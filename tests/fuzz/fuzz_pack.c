@@ -1,6 +1,6 @@
 // fuzz_pack.c — any bytes as a pack. What is taken keeps its promises: ids in the vocabulary, every
 // tensor where the kind has one.
-#include "draft/pack.h"
+#include "draft/pack/pack.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

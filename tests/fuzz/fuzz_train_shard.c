@@ -3,7 +3,7 @@
 // Shards are read from folders, so the bytes go to a file first: once as they are, and once with
 // the length and the checksum put right, which would turn nearly all inputs away.
 #include "gguf/hash.h"
-#include "train/shard.h"
+#include "train/data/shard.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Memory that cannot be had while a datastore is made: a status with a sentence, everything given
 // back, and no file.
-#include "draft/stores.h"
+#include "draft/chimera/stores.h"
 #include "oom/counted.h"
 
 static fr_status live(const fr_tokenizer *vocabulary, const char *path, fr_error *err) {

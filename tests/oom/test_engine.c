@@ -1,7 +1,7 @@
 // Memory or a thread that cannot be had, at every single place where one is asked for while an
 // engine and a session open and generate: a status with a sentence or the same tokens as ever,
 // never a crash, and everything given back.
-#include "draft/datastore_writer.h"
+#include "draft/retrieval/datastore_writer.h"
 #include "engine/engine.h"
 #include "oom/counted.h"
 #include "support/tiny_model.h"

@@ -1,7 +1,7 @@
 // Memory or a thread that cannot be had while a memory of n-gram vectors opens: a status with a
 // sentence, everything given back, and the store as it was.
-#include "draft/ngram_memory.h"
-#include "draft/ngrams.h"
+#include "draft/chimera/ngram_memory.h"
+#include "draft/chimera/ngrams.h"
 #include "oom/counted.h"
 
 enum { D = 300, N = 60 };

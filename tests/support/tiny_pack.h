@@ -1,7 +1,7 @@
 // tiny_pack.h — makes packs with random weights for a tiny model. What they guess means nothing.
 #ifndef FR_TESTS_SUPPORT_TINY_PACK_H
 #define FR_TESTS_SUPPORT_TINY_PACK_H
-#include "draft/pack.h"
+#include "draft/pack/pack.h"
 #include "gguf/writer.h"
 
 typedef struct fr_tiny_pack { // {0}: the defaults in brackets

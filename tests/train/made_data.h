@@ -5,7 +5,7 @@
 #ifndef FR_TESTS_TRAIN_MADE_DATA_H
 #define FR_TESTS_TRAIN_MADE_DATA_H
 #include "kern/half.h"
-#include "train/shard.h"
+#include "train/data/shard.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
 // its tokens, and a batch of made samples (made_data.h).
 #ifndef FR_TESTS_TRAIN_MADE_JOB_H
 #define FR_TESTS_TRAIN_MADE_JOB_H
+#include "train/learner/learner.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "base/alloc.h"
 #include "kern/pack.h"
 #include "support/open_model.h"
-#include "train/draft_vocab.h"
+#include "train/data/draft_vocab.h"
 #include "train/made_data.h"
 
 enum { DRAFT = 50, MADE_SAMPLES = 3 };

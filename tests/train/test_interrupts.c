@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "support/open_model.h"
 #include "train/checkpoint.h"
-#include "train/draft_vocab.h"
-#include "train/learners.h"
+#include "train/data/draft_vocab.h"
 #include "train/made_data.h"
+#include "train/method/learners.h"
 #include "train/train.h"
 #include <ftw.h>
 #include <setjmp.h>

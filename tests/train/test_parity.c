@@ -2,14 +2,14 @@
 // those of the engine's block on the same pack, at every distance.
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "draft/chain_model.h"
-#include "draft/chimera_heads.h"
-#include "draft/green.h"
+#include "draft/chimera/green.h"
+#include "draft/chimera/heads.h"
+#include "draft/kit/chain_model.h"
 #include "kern/half.h"
 #include "kern/pack.h"
 #include "support/open_model.h"
-#include "train/draft_vocab.h"
-#include "train/pack_write.h"
+#include "train/data/draft_vocab.h"
+#include "train/learner/pack_write.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

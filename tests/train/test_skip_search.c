@@ -1,5 +1,5 @@
 // Searches over sets of sublayers and their Gaussian process, on functions whose best set is known.
-#include "train/gauss.h"
+#include "train/math/gauss.h"
 #include "train/skip_search.h"
 #include <math.h>
 #include <setjmp.h>

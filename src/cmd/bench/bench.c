@@ -1,0 +1,259 @@
+// bench.c — `bench`: every drafter on the same prompts, taking turns by passes, compared with plain
+// decoding.
+#include "cmd/bench/bench.h"
+#include "base/path.h"
+#include "cmd/lib/generate.h"
+#include "draft/registry.h"
+#include "tree/tree.h"
+#include <stdlib.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- what is run
+
+static fr_status add_run(fr_bench *b, const char *spec, int tree, fr_error *err) {
+    fr_bench_run *more = realloc(b->runs, ((size_t)b->n_runs + 1) * sizeof *more);
+    if (!more) return fr_fail(err, FR_ENOMEM, "bench: no memory for %d drafters", b->n_runs + 1);
+    b->runs = more;
+    memset(&more[b->n_runs], 0, sizeof *more);
+    more[b->n_runs].spec = spec;
+    more[b->n_runs++].tree = tree;
+    return FR_OK;
+}
+
+static fr_status set_drafters(fr_bench *b, fr_error *err) {
+    if (!(b->specs = strdup(b->args->drafters))) return fr_fail(err, FR_ENOMEM, "no memory");
+    fr_status st = add_run(b, "none", 0, err);
+    char *rest;
+    for (char *s = strtok_r(b->specs, ",", &rest); s && !st; s = strtok_r(NULL, ",", &rest)) {
+        bool known = false;
+        for (int i = 0; i < b->n_runs; i++)
+            known |= !strcmp(b->runs[i].spec, s);
+        if (known) continue;
+        if ((st = fr_drafter_check(s, err))) return st;
+        if (b->n_runs == FR_BENCH_DRAFTERS)
+            return fr_fail(err, FR_EARG, "--drafters: more than %d", FR_BENCH_DRAFTERS);
+        st = add_run(b, s, 0, err);
+    }
+    b->n_drafters = b->n_runs;
+    return st;
+}
+
+// Every drafter again with trees of each size.
+static fr_status set_tree_sizes(fr_bench *b, fr_error *err) {
+    int32_t sizes[FR_BENCH_SIZES];
+    int n = 0;
+    if (!b->args->tree_sizes) return FR_OK;
+    fr_status st = fr_cmd_numbers(b->args->tree_sizes, "--tree-sizes", 1, FR_TREE_MAX - 1, sizes,
+                                  FR_BENCH_SIZES, &n, err);
+    for (int i = 1; i < b->n_drafters; i++)
+        for (int k = 0; k < n && !st; k++)
+            st = add_run(b, b->runs[i].spec, sizes[k], err);
+    return st;
+}
+
+static void name_set(fr_bench_set *s) {
+    const char *name = fr_path_name(s->path);
+    const size_t n = strlen(name);
+    snprintf(s->name, sizeof s->name, "%.*s", (int)(fr_path_ends(name, ".jsonl") ? n - 6 : n),
+             name);
+}
+
+// A drafter that has seen a prompt would not be tried by it, and one that is there twice would
+// count twice: each is taken where it stands first.
+static fr_status read_set(fr_bench *b, const char *path, int limit, fr_error *err) {
+    fr_bench_set *s = &b->sets[b->n_sets];
+    for (int i = 0; i < b->n_sets; i++)
+        if (!strcmp(b->sets[i].path, path))
+            return fr_fail(err, FR_EARG, "--prompts: %s is there twice", path);
+    *s = (fr_bench_set){.path = path};
+    name_set(s);
+    b->n_sets++;
+    const fr_status st = fr_prompts_read(&s->prompts, path, limit, err);
+    if (st) return st;
+    s->repeated = fr_prompts_drop_known(&s->prompts, &s->prompts);
+    for (int i = 0; i < b->n_sets - 1; i++)
+        s->repeated += fr_prompts_drop_known(&s->prompts, &b->sets[i].prompts);
+    b->repeated += s->repeated;
+    b->n_prompts += s->prompts.n;
+    return s->prompts.n
+               ? FR_OK
+               : fr_fail(err, FR_EDATA, "%s: every prompt stands in a file before it", path);
+}
+
+static fr_status set_prompts(fr_bench *b, fr_error *err) {
+    fr_status st = FR_OK;
+    if (!(b->paths = strdup(b->args->prompts))) return fr_fail(err, FR_ENOMEM, "no memory");
+    char *rest;
+    for (char *s = strtok_r(b->paths, ",", &rest); s && !st; s = strtok_r(NULL, ",", &rest))
+        st = b->n_sets < FR_BENCH_SETS
+                 ? read_set(b, s, b->args->limit, err)
+                 : fr_fail(err, FR_EARG, "--prompts: more than %d files", FR_BENCH_SETS);
+    if (!st && !b->n_sets) st = fr_fail(err, FR_EARG, "--prompts: a FILE is needed");
+    for (int i = 0, answers = 0; i < b->n_sets; i++) {
+        b->sets[i].first_answer = answers;
+        for (int k = 0; k < b->sets[i].prompts.n; k++)
+            answers += b->sets[i].prompts.item[k].n_turns;
+    }
+    return st;
+}
+
+// ---------------------------------------------------------------- what came of it
+
+static fr_status add_up(fr_bench *b, fr_error *err) {
+    fr_status st = FR_OK;
+    for (int i = 0; i < b->n_runs; i++) {
+        fr_bench_run *run = &b->runs[i];
+        for (int set = 0; set < b->n_sets && !st; set++) {
+            st = fr_tally_merge(&run->all, &run->by_set[set], err);
+            if (!st) st = fr_tally_finish(&run->by_set[set], &b->runs[0].by_set[set], err);
+        }
+        if (!st) st = fr_tally_finish(&run->all, &b->runs[0].all, err);
+    }
+    return st;
+}
+
+void fr_bench_name(const fr_bench_run *run, char *name, size_t room) {
+    const bool other = *run->used && strcmp(run->used, run->spec);
+    snprintf(name, room, other ? "%s (%s)" : "%s", run->spec, run->used);
+}
+
+const fr_tally *fr_bench_tally(const fr_bench_run *run, int set) {
+    return set < 0 ? &run->all : &run->by_set[set];
+}
+
+double fr_bench_speedup(const fr_bench *b, const fr_bench_run *run, int set) {
+    const fr_tally *t = fr_bench_tally(run, set), *plain = fr_bench_tally(&b->runs[0], set);
+    return fr_cmd_rate(fr_cmd_rate((double)t->tokens, t->decode),
+                       fr_cmd_rate((double)plain->tokens, plain->decode));
+}
+
+bool fr_bench_broken(const fr_bench *b) {
+    for (int i = 0; i < b->n_runs; i++)
+        if (b->runs[i].all.broken) return true;
+    return false;
+}
+
+// ---------------------------------------------------------------- the command
+
+static fr_status open_all(fr_bench *b, fr_engine **engine, fr_error *err) {
+    fr_status st = set_drafters(b, err);
+    if (!st) st = set_tree_sizes(b, err);
+    if (!st) st = set_prompts(b, err);
+    if (!st && b->args->report) st = fr_bench_page_check(b->args->report, err);
+    if (!st) st = fr_cmd_engine_open(engine, b->args, err);
+    if (!st) b->info = fr_engine_describe(*engine);
+    return st;
+}
+
+static void close_bench(fr_bench *b) {
+    for (int i = 0; i < b->n_runs; i++) {
+        for (int set = 0; set < b->n_sets; set++)
+            fr_tally_free(&b->runs[i].by_set[set]);
+        fr_tally_free(&b->runs[i].all);
+    }
+    for (int i = 0; i < b->n_sets; i++)
+        fr_prompts_free(&b->sets[i].prompts);
+    free(b->runs);
+    free(b->specs);
+    free(b->paths);
+    free(b);
+}
+
+// Results first: a page that cannot be written costs nothing else. An interrupted run writes none:
+// one of a whole run may lie there.
+static int show(const fr_bench *b) {
+    int code = FR_EXIT_DONE;
+    if (b->args->json)
+        code = fr_cmd_print_json(fr_bench_json(b));
+    else
+        fr_bench_print(b);
+    fr_bench_warn(b);
+    if (!b->args->quiet && b->args->temp > 0)
+        fprintf(stderr, "seed %llu\n", (unsigned long long)b->sampling.seed);
+    fr_error err = {0};
+    if (b->args->report && !b->interrupted && fr_bench_page(b, b->args->report, &err))
+        return fr_cmd_fail(&err);
+    return fr_bench_broken(b) ? FR_EXIT_FAILED : code;
+}
+
+static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
+    int code = fr_cmd_check("bench", args);
+    if (!code) code = fr_cmd_check_drafting("bench", args);
+    if (!code && !args->prompts) code = fr_cmd_usage("bench", "--prompts: a FILE is needed");
+    if (code) return code;
+    fr_error err = {0};
+    fr_bench *b = calloc(1, sizeof *b);
+    if (!b) {
+        fr_fail(&err, FR_ENOMEM, "bench: no memory");
+        return fr_cmd_fail(&err);
+    }
+    fr_engine *engine = NULL;
+    b->args = args;
+    b->sampling = fr_cmd_sampling(args, fr_option_given(&fr_cmd_bench.table, parsed, "seed"));
+    fr_status st = open_all(b, &engine, &err);
+    if (!st) st = fr_bench_run_all(b, engine, &err);
+    b->interrupted = st == FR_EINTR;
+    if (!st || b->interrupted) {
+        fr_error why;
+        const fr_status added = add_up(b, &why);
+        if (added) st = added, err = why;
+    }
+    if (!st || (b->interrupted && b->n_runs && b->runs[0].all.n_pairs)) code = show(b);
+    if (st) {
+        fr_cmd_flush();
+        code = fr_cmd_fail(&err);
+    }
+    fr_engine_close(engine);
+    close_bench(b);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the user's turns are played; results by file and over all", 0, 0, NULL},
+    {"drafters",      0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", "auto", NULL, "who drafts; 'none' is always run too", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each turn", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "take the first K prompts of every file", 0, 1 << 30, NULL},
+    {"repeat",        0,   FR_OPT_INT,    AT(repeat),    "R", "1", NULL, "times that every prompt is run, in new sessions", 1, 1000, NULL},
+    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    {.name = NULL}};
+static const fr_option shape[] = {
+    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
+    {"tree-sizes", 0, FR_OPT_STRING, AT(tree_sizes), "N,N...", NULL, NULL, "run every drafter with trees of N nodes too: tokens a pass and speed by size", 0, 0, NULL},
+    {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
+    {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
+    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
+    {.name = NULL}};
+static const fr_option output[] = {
+    {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures into this folder: DIR/index.html", 0, 0, NULL},
+    FR_CMD_FORCE,
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"What is run", options}, shape_group = {"Drafting", shape},
+                             report_group = {"Report", output};
+
+const fr_cmd fr_cmd_bench = {
+    {.name = "bench",
+     .summary = "compare drafters on the same prompts",
+     .about =
+         "Runs every drafter on the same prompts and compares tokens and text with plain "
+         "decoding's. They take turns by passes, whoever has the fewest tokens first, so that the "
+         "machine's noise hits all alike; "
+         "exit code 1 where they differ though they must not (NO; no: --accept promised no "
+         "equality). Rates count decoding alone. The "
+         "speedup is that of all tokens together; min and max are over single answers, each "
+         "paired with plain decoding's of the same moment. The median is that of the answers, "
+         "its interval by the sign test. Ctrl-C ends it, and what was measured until then is "
+         "shown.\n\n"
+         "Every conversation has new sessions, and a prompt that stands in the files twice is run "
+         "once. The acceptance is the share of candidates, given that their parent was accepted, "
+         "that explains the tokens a pass; break-even is the share at which the same passes in "
+         "the same time would be as fast as plain decoding.\n\n"
+         "The page needs no network: speed by prompts, times and rows of the passes, acceptance by "
+         "depth, tokens a pass by size of the tree, and all numbers; bench.json lies beside it.",
+     .example = "forerun bench -m models/smollm2-135m.gguf --prompts prompts.jsonl --drafters "
+                "prompt-lookup --limit 8 --report report",
+     .groups = {&group, &fr_cmd_model_options, &shape_group, &fr_cmd_sampling_options,
+                &report_group, &fr_cmd_output_options}},
+    run_bench};

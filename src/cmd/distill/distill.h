@@ -1,0 +1,50 @@
+// distill.h — conversations through a target, many at once: its own answers, and what is captured
+// of them.
+//
+// Two ways: the target answers the user's turns itself (OWN), or the answers that stand in the
+// files are read (GIVEN). Answers go to a file of JSON lines, states to a folder of shards; either
+// may be left out. Both are there to be gone on with: what they hold is not done again, and
+// answers that were written but not captured when a run ended are read again for their states.
+#ifndef FR_CMD_DISTILL_DISTILL_H
+#define FR_CMD_DISTILL_DISTILL_H
+#include "cmd/lib/generate.h"
+#include "train/data/lanes.h"
+
+typedef enum fr_answers_kind { FR_ANSWERS_OWN, FR_ANSWERS_GIVEN } fr_answers_kind;
+
+typedef struct fr_distill_plan {
+    const char *files; // conversations, "FILE,FILE,...", each as prompts.h has them
+    int limit;         // of each file; 0: all
+    fr_answers_kind answers;
+    int width;      // texts at once
+    int n_predict;  // most tokens of an answer
+    int turns;      // most of the user's turns of a conversation
+    int most;       // tokens of a whole text, and never more than the model's context; longer
+                    // ones are left out
+    double sampled; // share of OWN answers drawn at random; the others are greedy
+    double temp;    // of those
+    uint64_t seed;
+    uint64_t tokens;     // enough: stop when about so many tokens of answers are there, those
+                         // captured before among them; 0: no such end
+    double seconds;      // ... or so long; 0: no such end
+    const char *output;  // JSON lines; NULL: none
+    const char *capture; // a folder; NULL: none
+    int taps[FR_SHARD_TAPS], n_taps; // layers whose residual is captured
+    uint64_t besides; // bytes of disk that what follows needs beside the captured; 0: no room is
+                      // asked for
+} fr_distill_plan;
+
+typedef struct fr_distill_stats {
+    fr_lanes_stats lanes;
+    int texts, known, too_long; // done now; there before; left out
+    int most;                   // tokens of a text
+    double pass_seconds;        // of a pass of one row in each lane
+    double seconds_one;         // of a pass of one row
+} fr_distill_stats;
+
+// Says on stderr what it will take (unless args->quiet) and does it. FR_EINTR: everything that was
+// done is on disk.
+fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
+                         fr_distill_stats *stats, fr_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+// jobs.h — which conversations are to be gone through, and in what order.
+//
+// A conversation is known by its id, or by its first words where it has none. Those that the output
+// or the shards hold already are left out; what was written and not captured comes again, to be
+// read for its states.
+#ifndef FR_CMD_DISTILL_JOBS_H
+#define FR_CMD_DISTILL_JOBS_H
+#include "cmd/distill/distill.h"
+#include "cmd/lib/prompts.h"
+
+enum { FR_DISTILL_FILES = 64 };
+
+typedef struct fr_distill_job { // a conversation to come
+    uint64_t key;               // the first member: jobs are sorted by it as keys are
+    uint64_t order;
+    int set, item;
+    bool given; // its answers are read, not written
+} fr_distill_job;
+
+typedef struct fr_distill_jobs {          // {0} at first
+    fr_prompts set[FR_DISTILL_FILES + 1]; // the last: answers of an earlier run
+    int n_sets;
+    fr_distill_job *job;
+    int n, next;
+    int known; // there before
+} fr_distill_jobs;
+
+// Reads the plan's files. FR_EIO, FR_EDATA, FR_ENOMEM; FR_EARG: too many.
+fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, fr_error *err);
+// Lists what is to be done, with the output of an earlier run at hand; present: what was captured,
+// or NULL.
+fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan,
+                               const fr_shards *present, fr_error *err);
+void fr_distill_jobs_close(fr_distill_jobs *d);
+
+const fr_prompt *fr_distill_prompt(const fr_distill_jobs *d, const fr_distill_job *job);
+const json_t *fr_distill_line(const fr_distill_jobs *d, const fr_distill_job *job); // as it stands
+
+#endif

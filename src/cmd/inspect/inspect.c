@@ -1,0 +1,269 @@
+// inspect.c — `inspect`: what a model, a pack, a profile or a datastore holds.
+#include "cmd/inspect/pack.h"
+#include "cmd/inspect/profile.h"
+#include "cmd/inspect/store.h"
+#include "cmd/lib/text.h"
+#include "draft/pack/pack.h"
+#include "model/kv.h"
+#include "tune/profile.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_WHOLE = 64, LIST_START = 8, TEXT_SHOWN = 60 };
+
+static json_t *item_json(const fr_gguf_kv *kv, uint64_t i) {
+    switch (kv->item) {
+    case FR_GGUF_F32:
+    case FR_GGUF_F64:
+        return fr_cmd_real(fr_gguf_item_f64(kv, i));
+    case FR_GGUF_BOOL:
+        return json_boolean(fr_gguf_item_bool(kv, i));
+    case FR_GGUF_STR: {
+        const fr_gguf_str s = fr_gguf_item_str(kv, i);
+        return fr_cmd_json_text(s.data, s.bytes);
+    }
+    case FR_GGUF_U64:
+        if (fr_gguf_item_u64(kv, i) > INT64_MAX) // more than the library's integers hold
+            return json_sprintf("%" PRIu64, fr_gguf_item_u64(kv, i));
+        return json_integer(fr_gguf_item_i64(kv, i));
+    default:
+        return json_integer(fr_gguf_item_i64(kv, i));
+    }
+}
+
+// Vocabularies have hundreds of thousands of items: of a long list only the beginning is given.
+static json_t *value_json(const fr_gguf_kv *kv) {
+    if (kv->type != FR_GGUF_ARRAY) return item_json(kv, 0);
+    const bool whole = kv->count <= LIST_WHOLE;
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < (whole ? kv->count : LIST_START); i++)
+        if (!list || json_array_append_new(list, item_json(kv, i))) break;
+    if (whole) return list;
+    return json_pack("{s:s, s:I, s:o}", "items", fr_gguf_type_name(kv->item), "count",
+                     (json_int_t)kv->count, "first", list);
+}
+
+static json_t *metadata_json(const fr_gguf *g) {
+    json_t *all = json_object();
+    for (size_t i = 0; all && i < fr_gguf_n_kv(g); i++) {
+        const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
+        json_t *key = fr_cmd_json_text(kv->key.data, kv->key.bytes);
+        if (key) json_object_set_new(all, json_string_value(key), value_json(kv));
+        json_decref(key);
+    }
+    return all;
+}
+
+static json_t *tensors_json(const fr_gguf *g) {
+    json_t *all = json_array();
+    for (size_t i = 0; all && i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        json_t *shape = json_array();
+        for (int d = 0; shape && d < t->n_dims; d++)
+            json_array_append_new(shape, json_integer(t->ne[d]));
+        json_array_append_new(all, json_pack("{s:o, s:s, s:o, s:I}", "name",
+                                             fr_cmd_json_text(t->name, strlen(t->name)), "type",
+                                             fr_qtype_name((uint32_t)t->type), "shape", shape,
+                                             "bytes", (json_int_t)t->bytes));
+    }
+    return all;
+}
+
+typedef struct totals {
+    uint64_t parameters, bytes;
+    struct {
+        size_t n;
+        uint64_t bytes;
+    } by_type[FR_TYPE_LIMIT];
+} totals;
+
+static totals sum_tensors(const fr_gguf *g) {
+    totals sum = {0};
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        sum.parameters += (uint64_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
+        sum.bytes += t->bytes;
+        sum.by_type[t->type].n++;
+        sum.by_type[t->type].bytes += t->bytes;
+    }
+    return sum;
+}
+
+// What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
+static json_t *memory_json(const fr_gguf *g, fr_error *err) {
+    fr_config c;
+    if (fr_config_read(&c, g, err)) return json_null();
+    const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
+    json_t *by_type = json_object();
+    for (int t = 0; t < FR_KV_TYPES; t++)
+        if (fr_kv_holds((fr_kv_type)t, c.head_dim))
+            json_object_set_new(
+                by_type, fr_kv_type_name((fr_kv_type)t),
+                json_integer((json_int_t)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t)));
+    return json_pack("{s:I, s:I, s:i, s:I, s:o}", "weights_bytes", (json_int_t)sum_tensors(g).bytes,
+                     "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
+                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
+                     "kv_bytes_at_ctx_train_by_type", by_type);
+}
+
+static void print_memory(const fr_gguf *g) {
+    fr_config c;
+    fr_error err;
+    if (fr_config_read(&c, g, &err)) {
+        printf("memory: not a model that this engine runs: %s\n", err.text);
+        return;
+    }
+    const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
+    printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
+           "model's whole context",
+           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
+           c.n_ctx_train);
+    for (int t = FR_KV_F16 + 1; t < FR_KV_TYPES; t++)
+        if (fr_kv_holds((fr_kv_type)t, c.head_dim))
+            printf("; %.1f as %s", (double)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t) / 1048576,
+                   fr_kv_type_name((fr_kv_type)t));
+    printf("\n");
+}
+
+// What a GGUF file may be: the last is what is left.
+typedef struct file_kind {
+    bool (*is)(const fr_gguf *g);
+    const char *name, *at_fault;                      // keys of the JSON document
+    json_t *(*json)(const fr_gguf *g, fr_error *err); // NULL, with the reason, where it is at fault
+    void (*print)(const fr_gguf *g);
+} file_kind;
+static const file_kind KINDS[] = {
+    {fr_pack_is, "pack", "not_usable", fr_inspect_pack_json, fr_inspect_pack_print},
+    {fr_profile_is, "profile", "not_usable", fr_inspect_profile_json, fr_inspect_profile_print},
+    {NULL, "memory", "not_runnable", memory_json, print_memory},
+};
+
+static const file_kind *kind_of(const fr_gguf *g) {
+    const file_kind *k = KINDS;
+    while (k->is && !k->is(g))
+        k++;
+    return k;
+}
+
+static json_t *inspect_json(const fr_gguf *g) {
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    fr_error err = {0};
+    fr_gguf_fingerprint(g, fingerprint);
+    const totals sum = sum_tensors(g);
+    const file_kind *kind = kind_of(g);
+    json_t *about = kind->json(g, &err);
+    json_t *root =
+        json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
+                  fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
+                  (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+                  (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
+                  (json_int_t)sum.parameters, kind->name, about ? about : json_null(), "metadata",
+                  metadata_json(g), "tensors", tensors_json(g));
+    if (root && err.code)
+        json_object_set_new(root, kind->at_fault, fr_cmd_json_text(err.text, strlen(err.text)));
+    return root;
+}
+
+// One value on a terminal's line: long text and lists are cut, control bytes shown as '?'.
+static void print_item(const fr_gguf_kv *kv, uint64_t i) {
+    if (kv->item == FR_GGUF_STR) {
+        const fr_gguf_str s = fr_gguf_item_str(kv, i);
+        json_t *text = fr_cmd_json_text(s.data, s.bytes);
+        const char *from = text ? json_string_value(text) : "";
+        const size_t all = text ? json_string_length(text) : 0;
+        size_t n = all < TEXT_SHOWN ? all : TEXT_SHOWN;
+        while (n < all && n && ((uint8_t)from[n] & 0xc0) == 0x80)
+            n--; // not inside a character
+        putchar('"');
+        fr_cmd_print_clean(stdout, from, n);
+        printf("\"%s", n < all ? "..." : "");
+        json_decref(text);
+    } else if (kv->item == FR_GGUF_BOOL) {
+        fputs(fr_gguf_item_bool(kv, i) ? "true" : "false", stdout);
+    } else if (kv->item == FR_GGUF_F32 || kv->item == FR_GGUF_F64) {
+        printf("%.9g", fr_gguf_item_f64(kv, i));
+    } else if (kv->item == FR_GGUF_U64) {
+        printf("%" PRIu64, fr_gguf_item_u64(kv, i));
+    } else {
+        printf("%" PRId64, fr_gguf_item_i64(kv, i));
+    }
+}
+
+static void print_metadata(const fr_gguf *g) {
+    for (size_t i = 0; i < fr_gguf_n_kv(g); i++) {
+        const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
+        const bool list = kv->type == FR_GGUF_ARRAY;
+        fputs("  ", stdout);
+        fr_cmd_print_clean(stdout, kv->key.data, kv->key.bytes);
+        fputs(" = ", stdout);
+        if (list) printf("%" PRIu64 " %s [", kv->count, fr_gguf_type_name(kv->item));
+        const uint64_t shown = kv->count < 4 ? kv->count : 4;
+        for (uint64_t k = 0; k < shown; k++) {
+            if (k) fputs(", ", stdout);
+            print_item(kv, k);
+        }
+        puts(list ? shown < kv->count ? ", ...]" : "]" : "");
+    }
+}
+
+static void inspect_print(const fr_gguf *g) {
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    fr_gguf_fingerprint(g, fingerprint);
+    const totals sum = sum_tensors(g);
+    printf("file: %s, %" PRIu64 " bytes, GGUF version %u", fr_gguf_path(g), fr_gguf_file_bytes(g),
+           fr_gguf_version(g));
+    if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
+    printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
+           (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
+    kind_of(g)->print(g);
+    for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
+        if (sum.by_type[i].n)
+            printf("  %-7s %4zu tensors %12.1f MB\n", fr_qtype_name(i), sum.by_type[i].n,
+                   (double)sum.by_type[i].bytes / 1e6);
+    printf("metadata, %zu keys:\n", fr_gguf_n_kv(g));
+    print_metadata(g);
+    printf("tensors:\n");
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        const int n = (int)strlen(t->name);
+        fputs("  ", stdout);
+        fr_cmd_print_clean(stdout, t->name, (size_t)n);
+        printf("%*s %-7s", n < 40 ? 40 - n : 0, "", fr_qtype_name((uint32_t)t->type));
+        for (int d = 0; d < t->n_dims; d++)
+            printf("%s%" PRId64, d ? " x " : " ", t->ne[d]);
+        putchar('\n');
+    }
+}
+
+static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
+    const char *path = parsed->n_args ? parsed->args[0] : args->model;
+    if (!path) return fr_cmd_usage("inspect", "a FILE is needed");
+    if (parsed->n_args && args->model) return fr_cmd_usage("inspect", "FILE and -m: give one");
+    fr_gguf *g;
+    fr_error err = {0};
+    if (fr_inspect_is_store(path)) return fr_inspect_store(args, path);
+    if (fr_gguf_open(&g, path, &err)) return fr_cmd_fail(&err);
+    int code = FR_EXIT_DONE;
+    if (args->json)
+        code = fr_cmd_print_json(inspect_json(g));
+    else
+        inspect_print(g);
+    fr_gguf_close(g);
+    return code;
+}
+
+const fr_cmd fr_cmd_inspect = {
+    {.name = "inspect",
+     .summary = "show what a model, a pack, a profile or a datastore holds",
+     .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
+              "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
+              "text and how it was trained; of a profile, what `tune` found; of a datastore, what "
+              "it is of. Of a GGUF file it reads the "
+              "header and a little of every tensor.\n\nIn the JSON "
+              "document a list of more than 64 items is given as its length and its beginning.",
+     .args = "FILE",
+     .max_args = 1,
+     .example = "forerun inspect models/smollm2-135m.gguf",
+     .groups = {&fr_cmd_file_options, &fr_cmd_output_options}},
+    run_inspect};

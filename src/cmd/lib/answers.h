@@ -1,0 +1,36 @@
+// answers.h — a drafter over a file of prompts, for commands that look at how it drafts.
+//
+// Only the first turn of a conversation is played. One session serves all prompts; every prompt
+// starts a context of its own.
+#ifndef FR_CMD_LIB_ANSWERS_H
+#define FR_CMD_LIB_ANSWERS_H
+#include "cmd/lib/generate.h"
+#include "cmd/lib/prompts.h"
+#include "cmd/lib/talk.h"
+
+typedef struct fr_answers {
+    const fr_cmd_args *args; // n_predict, sampling of the command line
+    fr_engine *engine;       // borrowed
+    fr_cmd_text text;
+    const fr_prompts *prompts; // borrowed
+    fr_sampling sampling;
+    const char *what;     // for the progress bar
+    uint64_t done, total; // answers, over all runs
+    fr_progress bar;      // of them
+    fr_talk talk;
+    fr_ids ids;
+    int64_t most; // tokens that the longest prompt and its answer need
+} fr_answers;
+
+// FR_EDATA where a prompt cannot be put through the template. The arguments must outlive *a.
+fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *engine,
+                          const fr_prompts *prompts, fr_error *err);
+void fr_answers_close(fr_answers *a);
+
+// Told of every answer: its prompt's ids, the result, and the session it came of.
+typedef void fr_answer_fn(void *user, const fr_ids *prompt, const fr_result *r);
+// Opens a session for `spec`, shows it to `opened` (or NULL), answers all prompts. FR_EINTR.
+fr_status fr_answers_run(fr_answers *a, const char *spec, void (*opened)(void *user, fr_session *s),
+                         fr_answer_fn *told, void *user, fr_error *err);
+
+#endif

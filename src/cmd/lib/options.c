@@ -1,0 +1,74 @@
+// options.c — the options that several commands share.
+#include "base/pool.h"
+#include "cmd/lib/cmd.h"
+#include "decode/sampler.h"
+#include <limits.h>
+#include <string.h>
+
+#define AT(member) offsetof(fr_cmd_args, member)
+#define END                                                                                        \
+    { .name = NULL }
+static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
+static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
+
+// clang-format off
+#define MODEL   {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file", 0, 0, NULL}
+#define THREADS {"threads",  't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL}
+#define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
+#define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
+#define LOWMEM  {"low-memory", 0, FR_OPT_FLAG, AT(low_memory), NULL, NULL, NULL, "leave the weights in the mapped file: little memory of its own and no loading, but slower; the same bytes", 0, 0, NULL}
+#define KV_TYPE {"kv-type",  0,   FR_OPT_ENUM, AT(kv_type), NULL, "f16", NULL, "how keys and values are kept: q8_0 takes half the memory and rounds more, on some models far too much; f16+q8_0 does so with the values alone and takes three quarters", 0, 0, kv_types}
+static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, KV_TYPE, END};
+static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, KV_TYPE, END};
+static const fr_option file[] = {
+    {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file; its weights are not read", 0, 0, NULL},
+    END};
+static const fr_option draft[] = {
+    {"drafter",   0, FR_OPT_SPEC,   AT(drafter),  "SPEC", "auto", NULL, "who drafts: NAME, NAME:FILE, several joined with '+', or auto alone", 0, 0, NULL},
+    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
+    {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding (for comparisons)", 0, 0, NULL},
+    {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times ('forerun run --help-drafters' lists them)", 0, 0, NULL},
+    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
+    END};
+#define SAMPLING(temperature) \
+    {"temp",           0,   FR_OPT_FLOAT, AT(temp),           "T", temperature, NULL, "temperature; 0 is greedy", 0, FR_TEMPERATURE_MAX, NULL}, \
+    {"top-k",          0,   FR_OPT_INT,   AT(top_k),          "N", "40",   NULL, "draw from the N best tokens; 0 is off", 0, INT_MAX, NULL}, \
+    {"top-p",          0,   FR_OPT_FLOAT, AT(top_p),          "P", "0.95", NULL, "draw from the best tokens that hold probability P; 1 is off, 0 the best token alone", 0, 1, NULL}, \
+    {"min-p",          0,   FR_OPT_FLOAT, AT(min_p),          "P", "0.05", NULL, "drop tokens below P times the best one's probability; 0 is off", 0, 1, NULL}, \
+    {"repeat-penalty", 0,   FR_OPT_FLOAT, AT(repeat_penalty), "R", "1",    NULL, "make tokens of the last text less likely; 1 is off", 0.01, FR_REPEAT_PENALTY_MAX, NULL}, \
+    {"repeat-last-n",  0,   FR_OPT_INT,   AT(repeat_last_n),  "N", "64",   NULL, "tokens that the penalty looks back on; -1 is the whole context, 0 none", -1, INT_MAX, NULL}, \
+    {"seed",           's', FR_OPT_U64,   AT(seed),           "N", NULL, "random, and printed", "seed of the draws: the same seed gives the same bytes", 0, 0, NULL}, \
+    END
+static const fr_option sampling[] = {SAMPLING("0")};
+static const fr_option chat_sampling[] = {SAMPLING("0.7")};
+static const fr_option output[] = {
+    {"json",  0,   FR_OPT_FLAG, AT(json),  NULL, NULL, NULL, "print one JSON document and nothing else", 0, 0, NULL},
+    {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL},
+    END};
+static const fr_option quiet[] = {
+    {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL},
+    END};
+// clang-format on
+
+const fr_option_group fr_cmd_model_options = {"Model", model};
+const fr_option_group fr_cmd_engine_options = {"Model", engine};
+const fr_option_group fr_cmd_file_options = {"Model", file};
+const fr_option_group fr_cmd_draft_options = {"Drafting", draft};
+const fr_option_group fr_cmd_sampling_options = {"Sampling", sampling};
+const fr_option_group fr_cmd_chat_sampling_options = {"Sampling", chat_sampling};
+const fr_option_group fr_cmd_output_options = {"Output", output};
+const fr_option_group fr_cmd_quiet_options = {"Output", quiet};
+
+const char *fr_cmd_isa(const fr_cmd_args *args) {
+    static const char *const names[] = {"auto",   "scalar", "avx2", "avx-vnni",
+                                        "avx512", "amx",    "neon"};
+    return names[args->isa];
+}
+
+const char *fr_cmd_kv_type(const fr_cmd_args *args) {
+    return fr_kv_type_name((fr_kv_type)args->kv_type);
+}
+
+fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args) {
+    return (fr_kv_type)args->kv_type;
+}

@@ -1,0 +1,107 @@
+// report.c — sentences, JSON and colours; what the commands ask the system.
+#include "base/save.h"
+#include "cmd/lib/cmd.h"
+#include "kern/kern.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int fr_cmd_fail_as(int exit_code, const fr_error *err) {
+    fprintf(stderr, "forerun: %s\n", err->text);
+    return exit_code;
+}
+
+int fr_cmd_fail(const fr_error *err) {
+    if (err->code == FR_EINTR || fr_cmd_interrupted()) {
+        fprintf(stderr, "forerun: interrupted\n");
+        return FR_EXIT_INTERRUPTED;
+    }
+    return fr_cmd_fail_as(err->code == FR_EARG ? FR_EXIT_USAGE : FR_EXIT_FAILED, err);
+}
+
+int fr_cmd_usage(const char *command, const char *format, ...) {
+    va_list args;
+    fputs("forerun: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, " (see 'forerun %s%s--help')\n", command, *command ? " " : "");
+    return FR_EXIT_USAGE;
+}
+
+int fr_cmd_check(const char *command, const fr_cmd_args *args) {
+    if (!args->model) return fr_cmd_usage(command, "-m: a model FILE is needed");
+    const fr_kern *kern;
+    fr_error err;
+    if (fr_kern_pick(&kern, fr_cmd_isa(args), &err)) return fr_cmd_usage(command, "--%s", err.text);
+    return FR_EXIT_DONE;
+}
+
+void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        putc((uint8_t)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
+}
+
+int fr_cmd_print_json(json_t *value) {
+    if (!value) {
+        fprintf(stderr, "forerun: output: no memory for the JSON document\n");
+        return FR_EXIT_FAILED;
+    }
+    const int bad = json_dumpf(value, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(value);
+    putchar('\n');
+    if (bad && !ferror(stdout)) {
+        fprintf(stderr, "forerun: output: no memory for the JSON document\n");
+        return FR_EXIT_FAILED;
+    }
+    return FR_EXIT_DONE;
+}
+
+json_t *fr_cmd_real(double x) {
+    return x - x == 0 ? json_real(x) : json_null();
+}
+
+// Why stdout failed first; the stream itself remembers only that it did.
+static int output_error;
+
+bool fr_cmd_flush(void) {
+    if (output_error) return false;
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout)) return true;
+    output_error = errno ? errno : EIO;
+    return false;
+}
+
+// Not by the stream, which drops what it holds when a signal cuts its write short.
+bool fr_cmd_write(const char *text, size_t bytes) {
+    if (!fr_cmd_flush()) return false;
+    if (!fr_write_all(STDOUT_FILENO, text, bytes)) output_error = errno ? errno : EIO;
+    return !output_error;
+}
+
+int fr_cmd_end_output(int code) {
+    if (fr_cmd_flush()) return code;
+    // A reader that has seen enough, as `head` does, is told nothing.
+    if (output_error != EPIPE)
+        fprintf(stderr, "forerun: standard output: %s\n", strerror(output_error));
+    return FR_EXIT_FAILED;
+}
+
+bool fr_cmd_colored(int when, FILE *out) {
+    if (when != FR_COLOR_AUTO) return when == FR_COLOR_ALWAYS;
+    const char *no = getenv("NO_COLOR");
+    return isatty(fileno(out)) && !(no && *no);
+}
+
+size_t fr_cmd_peak_bytes(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? 0 : (size_t)usage.ru_maxrss * 1024;
+}
+
+bool fr_cmd_progress(void *user, const char *what, uint64_t done, uint64_t total) {
+    if (user) fr_progress_show(user, what, done, total);
+    return !fr_cmd_interrupted();
+}

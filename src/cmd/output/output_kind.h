@@ -1,0 +1,25 @@
+// output_kind.h — whether what stands where an output will be is an earlier one of its kind.
+#ifndef FR_CMD_OUTPUT_OUTPUT_KIND_H
+#define FR_CMD_OUTPUT_OUTPUT_KIND_H
+#include "base/file_id.h"
+#include "base/status.h"
+
+typedef enum fr_output_kind {
+    FR_OUTPUT_PACK,
+    FR_OUTPUT_CHECKPOINT,
+    FR_OUTPUT_STORE,
+    FR_OUTPUT_ANSWERS,
+    FR_OUTPUT_SHARDS, // a folder
+    FR_OUTPUT_PICTURE,
+    FR_OUTPUT_PAGE,    // index.html of bench
+    FR_OUTPUT_NUMBERS, // bench.json
+    FR_OUTPUT_MANUAL,
+} fr_output_kind;
+
+// FR_OK: it is, or is empty, or nothing is there, or neither file nor folder. FR_EIO: something
+// else, which --force writes over. FR_EDATA: one of its kind that is damaged, or a thing that is
+// never written over. own: n other outputs, which may stand in a folder of shards.
+fr_status fr_output_check(const char *path, fr_output_kind kind, const fr_file_id *own, size_t n,
+                          fr_error *err);
+
+#endif

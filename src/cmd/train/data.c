@@ -1,0 +1,63 @@
+// data.c — conversations to shards, as the first part of a training.
+#include "base/clock.h"
+#include "base/pool.h"
+#include "cmd/distill/distill.h"
+#include "cmd/train/train.h"
+#include <string.h>
+
+// Of a training by time so much goes into answers: then each is learned from about twice.
+static const double ANSWERS_SHARE = 0.4;
+enum { ANSWERS_BY_STEPS = 300000 }; // tokens, where neither --time nor --tokens says how many
+
+static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds) {
+    plan->n_predict = 256;
+    plan->most = 640;
+    plan->sampled = 0.2;
+    plan->temp = 0.8;
+    if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
+}
+
+// tap=LAYER or exit=LAYER of the drafter's own settings.
+fr_status fr_training_taps(const fr_cmd_args *a, int32_t *taps, int *n_taps, fr_error *err) {
+    int32_t layer;
+    int n = 0;
+    *n_taps = 0;
+    for (int i = 0; i < a->settings.n; i++) {
+        const char *word = a->settings.item[i];
+        if (strncmp(word, "tap=", 4) != 0 && strncmp(word, "exit=", 5) != 0) continue;
+        const fr_status st = fr_cmd_numbers(strchr(word, '=') + 1, "--set tap or exit", 0,
+                                            FR_TRAIN_MOST_LAYERS, &layer, 1, &n, err);
+        if (st) return st;
+        taps[0] = layer;
+        *n_taps = 1;
+    }
+    return FR_OK;
+}
+
+fr_status fr_training_answers(fr_training *t, const char *files, const char *folder,
+                              fr_error *err) {
+    const fr_cmd_args *args = t->args;
+    const double start = fr_seconds();
+    fr_engine *engine = NULL;
+    fr_distill_stats stats;
+    fr_distill_plan plan = {.files = files,
+                            .answers = args->given ? FR_ANSWERS_GIVEN : FR_ANSWERS_OWN,
+                            .width = 32,
+                            .turns = 2,
+                            .most = 1024,
+                            .tokens = args->enough,
+                            .seed = args->seed,
+                            .capture = folder,
+                            .besides = t->room};
+    if (!args->enough && t->seconds > 0) plan.seconds = ANSWERS_SHARE * t->seconds;
+    if (!args->given) own_plan(&plan, args, t->seconds);
+    fr_status st = fr_training_taps(args, plan.taps, &plan.n_taps, err);
+    if (!st) st = fr_cmd_engine_open(&engine, args, err);
+    if (!st) {
+        fr_pool_adapt(engine->pool, false);
+        st = fr_distill_run(engine, args, &plan, &stats, err);
+    }
+    fr_engine_close(engine);
+    t->prepared = fr_seconds() - start;
+    return st;
+}

@@ -1,0 +1,350 @@
+// open.c — from the options to a training: target, data, vocabulary, learner, loop.
+#include "base/alloc.h"
+#include "base/path.h"
+#include "base/save.h"
+#include "cmd/train/train.h"
+#include "draft/pack/pack.h"
+#include <string.h>
+#include <sys/stat.h>
+
+// ---------------------------------------------------------------- data
+static fr_status add_folder(fr_training *t, const char *name, fr_error *err) {
+    if (t->n_folders == FR_DATASET_FOLDERS)
+        return fr_fail(err, FR_EARG, "--data: expected at most %d folders", FR_DATASET_FOLDERS);
+    char *copy = fr_alloc_zero(strlen(name) + 1);
+    if (!copy) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    t->folders[t->n_folders++] = strcpy(copy, name);
+    return FR_OK;
+}
+
+// Folders of --data as they are; files as "FILE,FILE,...".
+static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
+    fr_status st = FR_OK;
+    for (const char *item = t->args->data; item && !st;) {
+        const size_t n = strcspn(item, ",");
+        char name[4096];
+        struct stat s;
+        snprintf(name, sizeof name, "%.*s", (int)n, item);
+        if (stat(name, &s))
+            st = fr_fail(err, FR_EIO, "%s: %m", name);
+        else if (S_ISDIR(s.st_mode))
+            st = add_folder(t, name, err);
+        else if (!(st = fr_buffer_add(files, ",", files->n > 0, err)))
+            st = fr_buffer_add(files, name, n, err);
+        item = item[n] ? item + n + 1 : NULL;
+    }
+    return st;
+}
+
+static fr_status nothing_to_resume(const fr_training *t, fr_error *err) {
+    return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
+}
+
+// Files become a folder beside the pack. Process 0 does it; a training that came to a checkpoint
+// has it, one that was interrupted before goes on with it.
+static fr_status open_data(fr_training *t, fr_error *err) {
+    fr_buffer files = {0};
+    char folder[4096];
+    fr_status st = list_data(t, &files, err);
+    if (!st && !files.n && t->args->given)
+        st = fr_fail(err, FR_EARG,
+                     "--given: expected files of conversations in --data, found "
+                     "folders alone: their answers are those captured");
+    if (!st && !files.n && t->args->resume && !t->resumed) st = nothing_to_resume(t, err);
+    if (!st && files.n) {
+        snprintf(folder, sizeof folder, "%s.data", t->args->output);
+        if (!t->resumed && !t->comm.rank) st = fr_training_answers(t, files.data, folder, err);
+        if (!st) st = add_folder(t, folder, err);
+    }
+    const fr_status own = st;
+    fr_comm_share(&t->comm, &st, sizeof st); // the others wait for the files
+    fr_comm_share(&t->comm, &t->prepared, sizeof t->prepared);
+    if (st && !own) fr_fail(err, st, "train: process 0 could not make the data");
+    if (!st) st = fr_sources_read(&t->sources, (const char *const *)t->folders, t->n_folders, err);
+    fr_buffer_free(&files);
+    return st;
+}
+
+// ---------------------------------------------------------------- the target
+static fr_status open_target(fr_training *t, fr_error *err) {
+    const fr_kern *kern;
+    fr_status st;
+    if ((st = fr_gguf_open(&t->gguf, t->args->model, err))) return st;
+    fr_gguf_fingerprint(t->gguf, t->fingerprint);
+    if ((st = fr_tokenizer_open(&t->tokenizer, t->gguf, err))) return st;
+    if ((st = fr_kern_pick(&kern, "auto", err))) return st;
+    // A pass and a product never run at once: the pool's threads sleep while those of products
+    // work, and the other way round.
+    const int all = t->args->threads > 0 ? t->args->threads : fr_pool_default_threads();
+    if ((st = fr_pool_open(&t->pool, t->method->passes ? all : 1, err))) return st;
+    // Where only rows of it are read they stay in the file.
+    return fr_model_open(&t->target, t->gguf, kern, t->pool,
+                         t->method->passes ? FR_WEIGHTS_PACKED : FR_WEIGHTS_IN_PLACE,
+                         fr_cmd_progress, NULL, err);
+}
+
+// States that say they are of this target, and are not of its form.
+static fr_status check_format(const fr_training *t, fr_error *err) {
+    const fr_config *c = &t->target.config;
+    const fr_shard_format *f = &t->data.format;
+    if (f->d == c->d && f->n_vocab == c->n_vocab) return FR_OK;
+    return fr_fail(err, FR_EDATA,
+                   "%s: expected states of %d values and %d tokens, as the model has, found %d and "
+                   "%d",
+                   t->folders[0], c->d, c->n_vocab, f->d, f->n_vocab);
+}
+
+// ---------------------------------------------------------------- vocabulary and learner
+// The pack that a training begins with, if there is one: of any drafter, for this target.
+static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
+    if (!t->args->init) return FR_OK;
+    fr_error why = {0};
+    fr_status st = fr_pack_open(pack, t->args->init, err);
+    if (st || (st = fr_pack_fits(pack, &t->target, err))) return st;
+    st = fr_pack_check_sum(pack, &why);
+    return st ? fr_fail(err, st, "%s: %s", t->args->init, why.text) : FR_OK;
+}
+
+// The draft vocabulary is that of the pack that the training begins with, or the data's own.
+static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) {
+    if (init->gguf)
+        return fr_draft_vocab_of(&t->vocab, &t->target, &t->data, init->ids, init->n_draft, err);
+    return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab,
+                               fr_cmd_progress, &t->phase, err);
+}
+
+// One of another drafter may have nothing in common but the draft vocabulary.
+static bool gives_parameters(const fr_pack *init, const fr_learner *l) {
+    return !strcmp(fr_pack_kind_name(init->kind), l->name) ||
+           fr_pack_shares(&l->params, init->gguf);
+}
+
+// Taking gigabytes of memory takes its time.
+static fr_status heard(fr_error *err) {
+    return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
+}
+
+static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
+                              const fr_shard_format *format, int max_rows, const fr_pack *init,
+                              fr_error *err) {
+    const fr_learner_config config = {.target = &t->target,
+                                      .vocab = vocab,
+                                      .format = format,
+                                      .gemm = t->gemm,
+                                      .depth = t->args->depth,
+                                      .max_rows = max_rows,
+                                      .seed = t->args->seed,
+                                      .options = t->args->settings.item};
+    fr_status st = heard(err);
+    if (!st) st = t->method->open(&t->learner, &config, err);
+    if (!st) st = heard(err);
+    t->begun = !st && init->gguf && gives_parameters(init, t->learner);
+    return t->begun ? fr_pack_read(t->learner, init->gguf, err) : st;
+}
+
+static void close_learner(fr_training *t) {
+    if (t->learner) t->learner->ops->close(t->learner);
+    t->learner = NULL;
+}
+
+// What is wrong with the settings or with --init is said before answers are written, which may take
+// an hour: by a learner of one row and of no vocabulary in particular.
+static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err) {
+    fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
+    fr_draft_vocab any = {.n = init->gguf ? init->n_draft : t->args->vocab};
+    fr_status st = fr_training_taps(t->args, format.taps, &format.n_taps, err);
+    if (st) return st;
+    any.ids = fr_alloc_zero((size_t)any.n * sizeof *any.ids);
+    any.index = fr_alloc_zero((size_t)t->target.config.n_vocab * sizeof *any.index);
+    any.head = fr_alloc_zero((size_t)any.n * (size_t)format.d * sizeof *any.head);
+    st = any.ids && any.index && any.head
+             ? make_learner(t, &any, &format, 1, init, err)
+             : fr_fail(err, FR_ENOMEM, "train: no memory for a vocabulary of %d", any.n);
+    if (!st) st = fr_training_check_room(t, t->learner, err);
+    if (!st) t->room = fr_training_room(t, t->learner);
+    close_learner(t);
+    fr_draft_vocab_close(&any);
+    return st;
+}
+
+static fr_status open_learner(fr_training *t, const fr_pack *init, fr_error *err) {
+    const fr_status st = open_vocab(t, init, err);
+    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->batch_rows, init, err);
+}
+
+// ---------------------------------------------------------------- the loop
+// What a checkpoint must agree with.
+static void name_training(fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    char *to = t->identity;
+    const size_t room = sizeof t->identity;
+    size_t n = (size_t)snprintf(
+        to, room,
+        "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
+        "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
+        t->method->name, t->fingerprint, (unsigned long long)t->data.hash, t->batch_rows,
+        a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
+        (unsigned long long)a->seed, a->init ? a->init : "");
+    for (int i = 0; i < a->settings.n && n < room; i++)
+        n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
+}
+
+// What a learner is given and a search is not stays unsaid.
+static void name_command(fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    const size_t room = sizeof t->command;
+    char data[1024] = "";
+    for (int i = 0; i < t->sources.n; i++) // names alone: a pack goes to other machines
+        snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
+                 t->sources.name[i]);
+    size_t n = (size_t)snprintf(t->command, room,
+                                "forerun train %s -m %s --data %s -o %s --vocab %d --seed %llu",
+                                t->method->name, fr_path_name(a->model), data,
+                                fr_path_name(a->output), t->vocab.n, (unsigned long long)a->seed);
+    if (n < room && t->learner)
+        n += (size_t)snprintf(t->command + n, room - n,
+                              " --batch-rows %d --accumulate %d --lr %g --depth %d", t->batch_rows,
+                              a->accumulate, t->rate, t->learner->depth);
+    if (n < room && a->steps)
+        n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
+                              (unsigned long long)a->steps);
+    if (n < room && !a->steps)
+        n += (size_t)snprintf(t->command + n, room - n, " --time %s", a->time);
+    for (int i = 0; i < a->settings.n && n < room; i++)
+        n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
+    if (n < room && a->init)
+        snprintf(t->command + n, room - n, " --init %s", fr_path_name(a->init));
+}
+
+static bool watch(void *user, const fr_train *train) {
+    if (train->phase.what)
+        fr_training_tell_phase(user);
+    else
+        fr_training_tell(user);
+    return !fr_cmd_interrupted();
+}
+
+fr_pack_facts fr_training_facts(const fr_training *t) {
+    return (fr_pack_facts){.target_name = t->target.config.name,
+                           .target = t->fingerprint,
+                           .data = (const char *const *)t->sources.name,
+                           .n_data = t->sources.n,
+                           .answers = !t->sources.given ? "own"
+                                      : !t->sources.own ? "given"
+                                                        : "own and given",
+                           .command = t->command};
+}
+
+static fr_status keep(void *user, const fr_train *train, fr_error *err) {
+    const fr_training *t = user;
+    const fr_train_state *s = &train->state;
+    fr_pack_facts facts = fr_training_facts(t);
+    facts.rows = s->best_rows;
+    facts.steps = s->best_step;
+    facts.seconds = s->best_seconds;
+    facts.loss = s->best_loss;
+    facts.judged = &s->best;
+    return fr_pack_write(t->args->output, t->learner, &facts,
+                         t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0, err);
+}
+
+static fr_status open_loop(fr_training *t, fr_error *err) {
+    const fr_cmd_args *a = t->args;
+    const fr_train_config config = {.steps = a->steps,
+                                    .seconds = t->seconds,
+                                    .prepared = t->prepared,
+                                    .rate = t->rate,
+                                    .batch_rows = t->batch_rows,
+                                    .accumulate = a->accumulate,
+                                    .patience = 6,
+                                    .seed = a->seed,
+                                    .identity = t->identity,
+                                    .checkpoint = t->checkpoint,
+                                    .checkpoint_every = a->every,
+                                    .resume = t->resumed,
+                                    .fit = !t->begun,
+                                    .watch = watch,
+                                    .keep = keep,
+                                    .user = t};
+    const fr_status st = fr_training_check_room(t, t->learner, err);
+    return st ? st : fr_train_open(&t->train, &config, t->learner, &t->data, &t->comm, err);
+}
+
+// Whether answers stand there that an interrupted run has begun.
+static bool has_answers(const fr_training *t) {
+    char folder[4096];
+    struct stat s;
+    snprintf(folder, sizeof folder, "%s.data", t->args->output);
+    return !stat(folder, &s) && S_ISDIR(s.st_mode);
+}
+
+// A checkpoint that is there is only replaced when somebody said what to do with it.
+static fr_status check_outputs(fr_training *t, fr_error *err) {
+    struct stat s;
+    if (!t->comm.rank) {
+        const fr_status st = fr_outputs_lock(&t->locks, "train", t->args, err);
+        if (st) return st;
+    }
+    const int n = snprintf(t->checkpoint, sizeof t->checkpoint, "%s.ckpt", t->args->output);
+    if (n < 0 || n >= (int)sizeof t->checkpoint - 8)
+        return fr_fail(err, FR_EARG, "-o: too long a path");
+    const bool there = !stat(t->checkpoint, &s);
+    t->resumed = t->args->resume && there;
+    if (t->args->resume && !there && !has_answers(t)) return nothing_to_resume(t, err);
+    if (!t->args->resume && there)
+        return fr_fail(err, FR_EIO,
+                       "%s: a training is kept there: go on with --resume, or remove it",
+                       t->checkpoint);
+    return t->comm.rank ? FR_OK : fr_save_check(t->args->output, err);
+}
+
+fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
+                           fr_error *err) {
+    fr_pack init = {0};
+    fr_status st;
+    t->args = args;
+    if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
+    if ((st = fr_learner_find(&t->method, method, err))) return st;
+    t->batch_rows = args->batch_rows ? args->batch_rows : t->method->batch_rows;
+    if ((st = fr_comm_open(&t->comm, err))) return st;
+    if ((st = check_outputs(t, err))) return st;
+    if ((st = open_target(t, err))) return st;
+    if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
+    st = open_init(t, &init, err);
+    if (!st) st = t->method->open ? try_settings(t, &init, err) : fr_training_check_search(t, err);
+    if (!st) st = open_data(t, err);
+    fr_training_open_phase(t, "texts");
+    if (!st)
+        st =
+            fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders, t->fingerprint,
+                            t->batch_rows, args->limit_rows, fr_cmd_progress, &t->phase, err);
+    if (!st) st = check_format(t, err);
+    if (!st) st = t->method->open ? open_learner(t, &init, err) : open_vocab(t, &init, err);
+    fr_progress_clear(&t->phase);
+    fr_pack_close(&init);
+    if (st) return st;
+    if (!t->method->open) {
+        name_command(t);
+        return FR_OK;
+    }
+    if (t->rate < 0) t->rate = t->learner->rate;
+    name_training(t);
+    name_command(t);
+    return open_loop(t, err);
+}
+
+void fr_training_close(fr_training *t) {
+    fr_train_close(&t->train);
+    close_learner(t);
+    fr_gemm_close(t->gemm);
+    fr_draft_vocab_close(&t->vocab);
+    fr_dataset_close(&t->data);
+    for (int i = 0; i < t->n_folders; i++)
+        fr_free(t->folders[i]);
+    fr_sources_close(&t->sources);
+    fr_model_close(&t->target);
+    fr_pool_close(t->pool);
+    fr_tokenizer_close(t->tokenizer);
+    fr_gguf_close(t->gguf);
+    fr_outputs_unlock(&t->locks);
+}

@@ -1,0 +1,129 @@
+// train.c — `train`: a drafter for a model, from what the model computed on texts.
+#include "cmd/train/train.h"
+#include "base/pool.h"
+#include "draft/registry.h"
+#include "train/method/learners.h"
+#include <stdlib.h>
+#include <string.h>
+
+static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method, fr_error *err) {
+    fr_status st = fr_training_open(t, args, method, err);
+    if (st) return st;
+    const bool told = !args->quiet && !t->comm.rank;
+    if (!t->method->open) return fr_training_search(t, err);
+    fr_progress_open(&t->bar, told ? stderr : NULL, "steps", 1);
+    t->bar.start -= t->train.state.seconds;
+    t->points_told = t->train.n_points;
+    if (told) fr_training_announce(t);
+    st = fr_train_run(&t->train, err);
+    fr_training_tell(t);
+    fr_progress_clear(&t->bar);
+    return st;
+}
+
+static int report(const fr_training *t) {
+    if (t->comm.rank) return FR_EXIT_DONE;
+    if (!t->method->open) {
+        if (t->args->json) return fr_cmd_print_json(fr_training_found_json(t));
+        if (!t->args->quiet) fr_training_print_found(t);
+        return FR_EXIT_DONE;
+    }
+    if (t->args->json) return fr_cmd_print_json(fr_training_json(t));
+    if (!t->args->quiet) fr_training_print(t);
+    return FR_EXIT_DONE;
+}
+
+static int check(const fr_cmd_args *args) {
+    const int code = fr_cmd_check("train", args);
+    if (code) return code;
+    if (!args->data)
+        return fr_cmd_usage("train",
+                            "--data: a folder of shards or a file of conversations is needed");
+    if (!args->output) return fr_cmd_usage("train", "-o: a FILE for the pack is needed");
+    if (!args->time == !args->steps)
+        return fr_cmd_usage("train", "--time or --steps: how long is needed, once");
+    return FR_EXIT_DONE;
+}
+
+static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
+    int code = check(args);
+    if (code) return code;
+    fr_error err = {0};
+    fr_training *t = calloc(1, sizeof *t);
+    if (!t) {
+        fr_fail(&err, FR_ENOMEM, "train: no memory");
+        return fr_cmd_fail(&err);
+    }
+    t->rate = fr_option_given(&fr_cmd_train.table, parsed, "lr") ? args->lr : -1;
+    const fr_status st = run(t, args, parsed->args[0], &err);
+    if (!st || (st == FR_EINTR && (t->train.state.judgements || t->found.judged.tried[0] > 0)))
+        code = report(t);
+    if (st) code = fr_cmd_fail(&err);
+    fr_comm_close(&t->comm, st == FR_EINTR ? 0 : code);
+    fr_training_close(t);
+    free(t);
+    return code;
+}
+
+static bool method_word(int index, fr_word *word) {
+    const char *name = fr_learner_methods[index].name;
+    if (!name) return false;
+    const fr_drafter_info *info = fr_drafter_info_at(fr_drafter_find(name, strlen(name)));
+    *word = (fr_word){name, info ? info->what : "", false};
+    return true;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option model_options[] = {
+    {"model",   'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the target model, a GGUF file", 0, 0, NULL},
+    {"threads", 't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL},
+    {.name = NULL}};
+static const fr_option options[] = {
+    {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR|FILE,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'; or files of conversations (JSON lines, plain or packed by gzip), which the model answers first: PACK.data", 0, 0, NULL},
+    {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "learn from the answers that stand in the files, instead of the model's own", 0, 0, NULL},
+    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
+    {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
+    FR_CMD_FORCE,
+    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "all of it in so long: 90s, 60m, 2h; answers take four tenths of it", 0, 0, NULL},
+    {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
+    {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
+    {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
+    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, of whatever drafter, and with those of its parameters that have the same names", 0, 0, NULL},
+    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices", 0, 0, "q8_0|f32"},
+    {.name = NULL}};
+static const fr_option learning[] = {
+    {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},
+    {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
+    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows ride through the target", "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
+    {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches of a step", 1, 1 << 16, NULL},
+    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls to a tenth", 0, 10, NULL},
+    {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
+    {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
+    {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group model_group = {"Model", model_options};
+static const fr_option_group group = {"What is trained", options};
+static const fr_option_group learning_group = {"Learning", learning};
+
+const fr_cmd fr_cmd_train = {
+    {.name = "train",
+     .summary = "train a drafter for a model",
+     .about =
+         "Trains the parameters of a drafter on what its target computed for texts (shards), while "
+         "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
+         "this one target. Of layer-skip nothing is learned: a search finds which sublayers of the "
+         "target a draft may leave out. A wrong --set says which settings a drafter has.\n\n"
+         "A few texts are held out and judged on the way; the pack holds the parameters that were "
+         "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
+         "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "
+         "as if nothing had happened, even after a kill or a power cut.",
+     .args = "DRAFTER",
+     .min_args = 1,
+     .max_args = 1,
+     .words = method_word,
+     .example = "forerun train medusa -m models/smollm2-135m.gguf --data prompts.jsonl -o "
+                "medusa.gguf --time 60m",
+     .groups = {&group, &learning_group, &model_group, &fr_cmd_output_options}},
+    run_train};

@@ -1,0 +1,89 @@
+// train.h — a training as the command line describes it: everything opened, in the order needed.
+#ifndef FR_CMD_TRAIN_TRAIN_H
+#define FR_CMD_TRAIN_TRAIN_H
+#include "cmd/output/outputs.h"
+#include "train/data/draft_vocab.h"
+#include "train/data/sources.h"
+#include "train/learner/pack_write.h"
+#include "train/method/learners.h"
+#include "train/skip_search.h"
+#include "train/train.h"
+
+typedef struct fr_training_found { // by a search (skip.c)
+    uint8_t skip[FR_SKIP_MOST];
+    int judgements;
+    double seconds, share, speed; // share and speed: as measured, speed on what was held out
+    fr_tally judged;              // ... its counts; tried[0] 0: nothing was found
+} fr_training_found;
+
+typedef struct fr_training {
+    const fr_cmd_args *args;
+    const fr_learner_method *method;
+    fr_comm comm;
+    fr_output_locks locks;
+    fr_gguf *gguf;
+    fr_pool *pool;
+    fr_tokenizer *tokenizer;
+    fr_model target;
+    char fingerprint[FR_GGUF_FINGERPRINT];
+    char *folders[FR_DATASET_FOLDERS]; // of shards
+    int n_folders;
+    fr_sources sources; // of these
+    fr_dataset data;
+    fr_draft_vocab vocab;
+    fr_gemm *gemm;
+    fr_learner *learner;
+    bool begun;    // with the parameters of another pack
+    bool resumed;  // from a checkpoint
+    uint64_t room; // bytes of disk that pack and checkpoint take
+    fr_train train;
+    char identity[2048], command[2048], checkpoint[4096];
+    int batch_rows;
+    double rate;            // --lr; negative on opening: the learner's own
+    double seconds;         // --time; 0: --steps
+    double prepared;        // ... of which answers took
+    fr_progress bar, phase; // of steps; of what takes long besides
+    const char *phase_told; // what
+    size_t points_told;
+    fr_training_found found;
+} fr_training;
+
+// Opens all of it; `method` is the name on the command line. An error leaves what fr_training_close
+// takes away.
+fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
+                           fr_error *err);
+void fr_training_close(fr_training *t);
+// What every pack says of how it came to be.
+fr_pack_facts fr_training_facts(const fr_training *t);
+
+// ---------------------------------------------------------------- data.c
+enum { FR_TRAIN_MOST_LAYERS = 512 };
+// Layers whose residuals the settings ask for.
+fr_status fr_training_taps(const fr_cmd_args *args, int32_t *taps, int *n_taps, fr_error *err);
+// Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
+// the part of t->seconds that is right for it (0: by tokens), or as they stand there (--given).
+// Sets t->prepared. What an earlier run left is gone on with.
+fr_status fr_training_answers(fr_training *t, const char *files, const char *folder, fr_error *err);
+
+// ---------------------------------------------------------------- room.c
+// Bytes of disk that checkpoint and pack of a learner will take, beyond what is there.
+uint64_t fr_training_room(const fr_training *t, const fr_learner *l);
+// Whether they are free. FR_EIO.
+fr_status fr_training_check_room(const fr_training *t, const fr_learner *l, fr_error *err);
+
+// ---------------------------------------------------------------- skip.c
+// Of a method that is searched for: checks its settings; searches and writes the pack; tells.
+fr_status fr_training_check_search(const fr_training *t, fr_error *err);
+fr_status fr_training_search(fr_training *t, fr_error *err);
+json_t *fr_training_found_json(const fr_training *t);
+void fr_training_print_found(const fr_training *t);
+
+// ---------------------------------------------------------------- report.c
+void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr
+void fr_training_tell(fr_training *t);           // progress, and new points of the curve
+void fr_training_tell_phase(fr_training *t);     // how far the loop's phase has come
+void fr_training_open_phase(fr_training *t, const char *unit); // a new one, silent for 2 s
+json_t *fr_training_json(const fr_training *t);
+void fr_training_print(const fr_training *t);
+
+#endif

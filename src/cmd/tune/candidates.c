@@ -1,0 +1,133 @@
+// candidates.c — which drafters there are for a model.
+#include "base/path.h"
+#include "cmd/tune/tune.h"
+#include "draft/pack/find.h"
+#include "draft/registry.h"
+#include "draft/retrieval/datastore.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MODELS_MAX = 8 }; // files tried as draft models
+
+static off_t size_of(const char *path) {
+    struct stat s;
+    return !stat(path, &s) && S_ISREG(s.st_mode) ? s.st_size : -1;
+}
+
+// A SPEC cannot name files with these in their names.
+static bool can_be_named(const char *path) {
+    return strlen(path) < 400 && !strpbrk(path, "+,@");
+}
+
+// Packs may lie there too: they are no models.
+static bool is_pack(const char *path) {
+    fr_gguf *g;
+    fr_error unsaid;
+    if (fr_gguf_open(&g, path, &unsaid)) return false;
+    const bool pack = fr_pack_is(g);
+    fr_gguf_close(g);
+    return pack;
+}
+
+static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_error *err) {
+    fr_status st = fr_buffer_add(room, prefix, strlen(prefix), err);
+    if (!st) st = fr_buffer_add(room, path, strlen(path) + 1, err);
+    return st;
+}
+
+// Told of every file of an ending in the folder of `model` that a SPEC can name.
+typedef fr_status beside_fn(void *user, const char *path, off_t size, fr_error *err);
+
+static fr_status each_beside(const char *model, const char *ending, beside_fn *told, void *user,
+                             fr_error *err) {
+    char dir[4096], path[4096 + 300];
+    const int n = (int)fr_path_folder(model);
+    fr_status st = FR_OK;
+    if (n >= (int)sizeof dir) return FR_OK;
+    snprintf(dir, sizeof dir, "%.*s", n, model);
+    DIR *d = opendir(n ? dir : ".");
+    for (struct dirent *e; d && !st && (e = readdir(d));) {
+        snprintf(path, sizeof path, "%s%s", dir, e->d_name);
+        const off_t size = size_of(path);
+        if (fr_path_ends(path, ending) && can_be_named(path) && size >= 0)
+            st = told(user, path, size, err);
+    }
+    if (d) closedir(d);
+    return st;
+}
+
+typedef struct models {
+    fr_buffer *room;
+    off_t most;
+    int found;
+} models;
+
+static fr_status add_model(void *user, const char *path, off_t size, fr_error *err) {
+    models *m = user;
+    if (m->found == MODELS_MAX || size > m->most || is_pack(path)) return FR_OK;
+    m->found++;
+    return add(m->room, "prompt-lookup+draft-model:", path, err);
+}
+
+static fr_status add_models(const char *model, fr_buffer *room, fr_error *err) {
+    models m = {.room = room, .most = size_of(model) / 4 * 3};
+    return each_beside(model, ".gguf", add_model, &m, err);
+}
+
+// Packs that lie where they are found again, so that SPECs need not name them.
+static fr_status add_packs(const fr_gguf *model, fr_buffer *room, fr_error *err) {
+    char path[FR_PACK_PATH];
+    fr_error none;
+    fr_status st = FR_OK;
+    for (int kind = 0; kind < FR_PACK_KINDS && !st; kind++) {
+        const char *name = fr_pack_kind_name((fr_pack_kind)kind);
+        if (fr_drafter_check(name, &none) || fr_pack_find(path, (fr_pack_kind)kind, model, &none))
+            continue;
+        st = add(room, "prompt-lookup+", name, err);
+    }
+    return st;
+}
+
+fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *specs,
+                             fr_error *err) {
+    fr_status st = add(room, "", "prompt-lookup", err);
+    if (!st) st = add_packs(model, room, err);
+    if (!st) st = add_models(fr_gguf_path(model), room, err);
+    specs->n = 0;
+    for (size_t at = 0; !st && at < room->n; at += strlen(room->data + at) + 1)
+        specs->item[specs->n++] = room->data + at;
+    specs->item[specs->n] = NULL;
+    return st;
+}
+
+typedef struct stores {
+    char vocab[FR_VOCAB_NAME];
+    char *largest;
+    off_t size;
+} stores;
+
+static fr_status look_at_store(void *user, const char *path, off_t size, fr_error *err) {
+    stores *s = user;
+    fr_datastore store;
+    fr_error unsaid;
+    (void)err;
+    if (size <= s->size || fr_datastore_open(&store, path, &unsaid)) return FR_OK;
+    char *whole = strcmp(store.vocab, s->vocab) ? NULL : realpath(path, NULL);
+    fr_datastore_close(&store);
+    if (whole && can_be_named(whole)) {
+        snprintf(s->largest, FR_PROFILE_SPEC, "%s", whole);
+        s->size = size;
+    }
+    free(whole);
+    return FR_OK;
+}
+
+void fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]) {
+    stores s = {.largest = path};
+    fr_error unsaid;
+    *path = 0;
+    fr_vocab_name(t, s.vocab);
+    each_beside(model, ".frd", look_at_store, &s, &unsaid);
+}

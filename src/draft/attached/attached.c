@@ -1,0 +1,219 @@
+#include "draft/attached/attached.h"
+#include "base/clock.h"
+#include <string.h>
+
+static const double BELIEF = 0.1; // in one proposal's seconds
+
+// ---------------------------------------------------------------- open
+
+static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *err) {
+    const fr_pack *p = &a->base.pack;
+    a->stride = fr_linear_stride(p->d);
+    a->logit_stride = fr_linear_stride(p->n_draft);
+    const size_t state = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->stride));
+    const size_t logits = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->logit_stride));
+    fr_status st = fr_arena_open(&a->arena, state + logits, "laws", err);
+    if (st) return st;
+    a->state = fr_arena_take(&a->arena, state);
+    a->logits = fr_arena_take(&a->arena, logits);
+    st = fr_draft_head_open(&a->head, target, p->ids, p->n_draft, 0, err);
+    return st ? st
+              : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
+}
+
+static fr_status read_tree(fr_attached *a, const char *value, fr_error *err) {
+    static const char *const names[] = {"scored", "dynamic", "static", "random"};
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(value, names[i])) {
+            a->planned.kind = (fr_plan_kind)i;
+            return FR_OK;
+        }
+    return fr_fail(err, FR_EARG,
+                   "draft option tree: expected scored, dynamic, static or random, found '%.40s'",
+                   value);
+}
+
+static fr_status read_option(void *drafter, const char *option, fr_error *err) {
+    fr_attached *a = drafter;
+    if (!strncmp(option, "tree=", 5)) return read_tree(a, option + 5, err);
+    if (!strncmp(option, "rows=", 5))
+        return fr_drafter_number(&a->planned.rows, option, 2, FR_ATTACHED_MOST, err);
+    return fr_fail(err, FR_EARG,
+                   "draft option '%.60s': %s has tree=SHAPE, rows=N, depth=N and width=N", option,
+                   a->base.base.ops->name);
+}
+
+// Planned trees are kept as they are, so nothing may choose among their nodes.
+static fr_status check_options(const fr_attached *a, fr_error *err) {
+    if (a->planned.kind && a->base.adapt)
+        return fr_fail(err, FR_EARG, "draft option tree: planned trees need --no-adapt");
+    if (a->planned.rows && !a->planned.kind)
+        return fr_fail(err, FR_EARG,
+                       "draft option rows: needs tree=dynamic, tree=static or tree=random");
+    return FR_OK;
+}
+
+fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
+                           const char *file, const fr_drafter_config *config,
+                           fr_attached_row_fn *row, fr_error *err) {
+    fr_error why = {0};
+    fr_status st = fr_trained_open(&a->base, kind, ops, file, config, read_option, err);
+    if (!st) st = check_options(a, err);
+    if (st) return st;
+    if (a->planned.kind) a->base.base.default_nodes = FR_TREE_MAX;
+    const fr_pack *p = &a->base.pack;
+    const int layers = config->model->config.n_layer;
+    a->row = row;
+    a->steps = a->riders.steps = p->depth;
+    a->riders.ensemble = p->ensemble;
+    for (int i = 0; i < a->steps; i++)
+        a->riders.share[i] = (double)(layers - p->layer[i]) / layers;
+    if ((st = open_buffers(a, config->model, &why)))
+        return fr_fail(err, st, "%s: %s", ops->name, why.text);
+    fr_trained_weigh(&a->base, config->model, a->head.panel_bytes * (size_t)a->head.n_panels);
+    a->base.base.needs.max_attached = FR_ATTACHED_MOST;
+    return FR_OK;
+}
+
+void fr_attached_close(fr_attached *a) {
+    fr_matrix_close(&a->head);
+    fr_linear_close(&a->linear);
+    fr_arena_close(&a->arena);
+    fr_trained_close(&a->base);
+}
+
+// ---------------------------------------------------------------- the tree
+
+void fr_attached_begin(fr_drafter *d, const fr_context *c) {
+    fr_attached *a = (fr_attached *)d;
+    (void)c;
+    a->n_laws = 0;
+    d->riding = (fr_late){0};
+    fr_trained_begin(&a->base);
+    fr_riders_begin(&a->riders);
+}
+
+// Tokens that this drafter's guesses of depth `most` and less would bring beyond the tree without
+// them, their rows paid.
+static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
+    const int part = a->base.base.part, context = c->n_ids - 1;
+    const fr_late *riding = &a->base.base.riding;
+    bool keep[FR_TREE_MAX];
+    fr_tree chosen = *tree;
+    double tokens = 0;
+    int own = 0;
+    for (int i = 0; i < tree->n; i++)
+        keep[i] = tree->node[i].drafter != part || tree->node[i].depth <= most;
+    fr_tree_retain(&chosen, keep);
+    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, riding, context));
+    for (int i = 1; i < chosen.n; i++)
+        if (chosen.node[i].drafter == part) {
+            tokens += (double)chosen.node[i].score;
+            own++;
+        }
+    return tokens - fr_pace_rows_cost(c->pace, chosen.n, own, riding, context) -
+           a->seconds / fr_pace_price(c->pace, context);
+}
+
+static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree) {
+    double tokens[FR_RIDER_STEPS + 1];
+    for (int k = 1; k <= a->n_laws; k++)
+        tokens[k] = yield(a, c, tree, k);
+    fr_riders_learn(&a->riders, a->n_laws, tokens);
+}
+
+// The tree of this state; riders were chosen before there were guesses, so the plan is made.
+static void fill_planned(fr_attached *a, fr_tree *tree) {
+    int32_t id[FR_RIDER_STEPS * FR_TRAINED_RANKS];
+    fr_likely likely[FR_TRAINED_RANKS];
+    const fr_pack *p = &a->base.pack;
+    for (int k = 0; k < a->n_laws; k++) {
+        const int n = fr_likeliest(a->logits + (size_t)(k * a->logit_stride), p->n_draft,
+                                   FR_TRAINED_RANKS, likely);
+        for (int r = 0; r < FR_TRAINED_RANKS; r++)
+            id[k * FR_TRAINED_RANKS + r] = r < n ? p->ids[likely[r].index] : -1;
+    }
+    fr_planned_fill(&a->planned, &(fr_guesses){id, a->n_laws, FR_TRAINED_RANKS}, a->base.base.part,
+                    tree);
+}
+
+void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
+    fr_attached *a = (fr_attached *)d;
+    const double start = fr_seconds();
+    if (!a->n_laws || !fr_trained_start_free(&a->base, c, tree)) return;
+    const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
+    fr_linear_run(&a->linear, &head, 1, a->n_laws);
+    if (a->planned.kind) {
+        fill_planned(a, tree);
+        return;
+    }
+    fr_trained_grow_laws(&a->base, c, tree, a->logits, a->logit_stride, a->n_laws);
+    fr_trained_fill(&a->base, tree);
+    const double took = fr_seconds() - start;
+    a->seconds += (a->seconds > 0 ? BELIEF : 1) * (took - a->seconds);
+    if (a->base.adapt) learn_worth(a, c, tree);
+}
+
+// ---------------------------------------------------------------- the riders
+
+static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
+    if (a->base.adapt) {
+        fr_riders_expect(&a->riders, &a->base.pack.accuracy, c->pace, c->n_ids - 1);
+        fr_riders_choose(&a->riders, c->pace, tree, most, c->n_ids - 1, a->carry);
+        return;
+    }
+    if (a->planned.kind) {
+        fr_planned_make(&a->planned, &a->riders, &a->base.pack.accuracy, &c->pace->cost,
+                        c->n_ids - 1);
+        fr_planned_carry(&a->planned, a->n_laws, a->base.base.part, tree, most, a->carry);
+        return;
+    }
+    for (int i = 0; i < tree->n; i++) { // as many as there is room for
+        a->carry[i] = (uint8_t)(most < a->steps ? most : a->steps);
+        most -= a->carry[i];
+    }
+}
+
+// Of an ensemble, a chain for each member.
+int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n) {
+    for (int step = 0; step < length; step++)
+        for (int member = 0; member < a->riders.ensemble; member++) {
+            fr_row row = a->row(a, step, member, node);
+            row.parent = step ? n - a->riders.ensemble : node;
+            row.pos = FR_POS_AUTO;
+            row.wants = FR_WANT_FINAL;
+            rows[n++] = row;
+        }
+    return n;
+}
+
+int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                       int max) {
+    fr_attached *a = (fr_attached *)d;
+    choose(a, c, tree, (max - n) / a->riders.ensemble);
+    for (int node = 0; node < tree->n; node++) {
+        a->first[node] = n;
+        n = fr_attached_chain(a, node, a->carry[node], rows, n);
+    }
+    d->riding = fr_riders_rows(&a->riders, tree, a->carry);
+    return n;
+}
+
+// The mean of a step's members.
+static void take_state(fr_attached *a, const fr_context *c, int row, float *to) {
+    const int d = c->model->config.d;
+    memcpy(to, fr_forward_final(c->forward, row), sizeof *to * (size_t)d);
+    for (int member = 1; member < a->riders.ensemble; member++)
+        c->model->kern->add(to, fr_forward_final(c->forward, row + member), d);
+    if (a->riders.ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->riders.ensemble, d);
+}
+
+void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
+    fr_attached *a = (fr_attached *)d;
+    fr_trained_saw(&a->base, c, v);
+    if (!v->tree) return;
+    const int last = v->path[v->n_path - 1];
+    a->n_laws = a->carry[last];
+    for (int step = 0; step < a->n_laws; step++)
+        take_state(a, c, a->first[last] + step * a->riders.ensemble, a->state + step * a->stride);
+}

@@ -1,0 +1,67 @@
+// Hidden transfer: trained maps of a middle layer's state of a token enter the target's pass as
+// the states of the tokens after it, and the layers above refine them.  [Hidden Transfer, Wu et al.
+// 2024, §3.1]
+//
+// Step i of a node enters behind layer t_i as W_i h, h being the node's residual there; above, it
+// sees the steps before it.
+#include "base/alloc.h"
+#include "draft/attached/attached.h"
+#include <stdio.h>
+
+typedef struct fr_transfer {
+    fr_attached base;
+    fr_matrix map[FR_PACK_RIDERS];
+} fr_transfer;
+
+static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
+    (void)member;
+    return (fr_row){.kind = FR_ROW_LINEAR,
+                    .source = node,
+                    .map = step,
+                    .join = (int16_t)a->base.pack.layer[step]};
+}
+
+static void close_transfer(fr_drafter *base) {
+    fr_transfer *t = (fr_transfer *)base;
+    for (int k = 0; k < FR_PACK_RIDERS; k++)
+        fr_matrix_close(&t->map[k]);
+    fr_attached_close(&t->base);
+    fr_free(t);
+}
+
+static const fr_drafter_ops OPS = {.name = "hidden-transfer",
+                                   .begin = fr_attached_begin,
+                                   .propose = fr_attached_propose,
+                                   .attach = fr_attached_attach,
+                                   .observe = fr_attached_observe,
+                                   .close = close_transfer};
+
+static fr_status open_maps(fr_transfer *t, fr_pool *pool, fr_error *err) {
+    const fr_pack *p = &t->base.base.pack;
+    fr_status st = FR_OK;
+    for (int k = 0; k < p->depth && !st; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "transfer.%d.weight", k + 1);
+        const fr_gguf_tensor *w = fr_pack_tensor(p, name);
+        st = fr_matrix_open(&t->map[k], w->type, w->data, p->d, p->d, pool, name, err);
+    }
+    t->base.base.base.needs.maps = t->map;
+    t->base.base.base.needs.n_maps = p->depth;
+    return st;
+}
+
+fr_status fr_hidden_transfer_open(fr_drafter **out, const char *file,
+                                  const fr_drafter_config *config, fr_error *err) {
+    *out = NULL;
+    fr_transfer *t = fr_alloc_zero(sizeof *t);
+    if (!t) return fr_fail(err, FR_ENOMEM, "hidden-transfer: cannot get memory");
+    fr_status st =
+        fr_attached_open(&t->base, FR_PACK_HIDDEN_TRANSFER, &OPS, file, config, pseudo, err);
+    if (!st) st = open_maps(t, config->model->pool, err);
+    if (st) {
+        close_transfer(&t->base.base.base);
+        return st;
+    }
+    *out = &t->base.base.base;
+    return FR_OK;
+}

@@ -1,0 +1,61 @@
+// PPD: trained vectors ride in the target's pass where the next tokens will stand, and what the
+// target makes of them guesses these tokens.  [PPD, Chen et al. 2024, §3]
+//
+// Prompt i of a node is as many rows as there are vectors in its ensemble; each sees its own
+// member of the prompts before it [§3.2, the ensemble mask], and the mean of the members' final
+// states is taken before the head: the head is linear, so that is the mean of their logits.
+#include "base/alloc.h"
+#include "draft/attached/attached.h"
+#include "kern/dequant.h"
+
+typedef struct fr_ppd_drafter {
+    fr_attached base;
+    float *vectors; // [steps * ensemble][d], members of a prompt next to each other
+} fr_ppd_drafter;
+
+static fr_row prompt(const fr_attached *a, int step, int member, int node) {
+    const fr_ppd_drafter *p = (const fr_ppd_drafter *)a;
+    const size_t at = (size_t)(step * a->riders.ensemble + member) * (size_t)a->base.pack.d;
+    (void)node;
+    return (fr_row){.kind = FR_ROW_VECTOR, .vec = p->vectors + at};
+}
+
+static void close_ppd(fr_drafter *base) {
+    fr_ppd_drafter *p = (fr_ppd_drafter *)base;
+    fr_attached_close(&p->base);
+    fr_free(p->vectors);
+    fr_free(p);
+}
+
+static const fr_drafter_ops OPS = {.name = "ppd",
+                                   .begin = fr_attached_begin,
+                                   .propose = fr_attached_propose,
+                                   .attach = fr_attached_attach,
+                                   .observe = fr_attached_observe,
+                                   .close = close_ppd};
+
+static fr_status read_vectors(fr_ppd_drafter *p, fr_error *err) {
+    const fr_gguf_tensor *t = fr_pack_tensor(&p->base.base.pack, "ppd.vectors");
+    const int d = (int)t->ne[0], n = (int)t->ne[1];
+    if (!(p->vectors = fr_alloc_array((size_t)n, sizeof *p->vectors * (size_t)d)))
+        return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory for %d vectors", n);
+    for (int i = 0; i < n; i++)
+        fr_dequant_row(t->type, (const uint8_t *)t->data + t->bytes / (size_t)n * (size_t)i,
+                       p->vectors + (size_t)i * (size_t)d, d);
+    return FR_OK;
+}
+
+fr_status fr_ppd_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                      fr_error *err) {
+    *out = NULL;
+    fr_ppd_drafter *p = fr_alloc_zero(sizeof *p);
+    if (!p) return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory");
+    fr_status st = fr_attached_open(&p->base, FR_PACK_PPD, &OPS, file, config, prompt, err);
+    if (!st) st = read_vectors(p, err);
+    if (st) {
+        close_ppd(&p->base.base.base);
+        return st;
+    }
+    *out = &p->base.base.base;
+    return FR_OK;
+}

@@ -1,0 +1,359 @@
+// Chimera: a trained block on states of the last few tokens, which sees the target's own states of
+// all tokens before, and heads that read both.  [Chimera, arXiv 2402.15758, §3.2]
+//
+// A step: the target's states of the tokens that became sure ("mature") enter the block together
+// with the root's "green" state (green.h); what comes out gives the law of the token after the
+// root. Then level by level: green states of the nodes that go on, each behind those of its path.
+// Which nodes go on is decided as in eagle.c. With tree=chain one path alone goes on, that of the
+// best guesses, and its law of a level counts for all nodes there, as the paper has it; tree=static
+// is that with one shape, the best of 25 nodes by the pack's accuracies.
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "decode/counts.h"
+#include "draft/chimera/green.h"
+#include "draft/chimera/heads.h"
+#include "draft/kit/block.h"
+#include "draft/kit/fixed_tree.h"
+#include <string.h>
+
+enum {
+    DEEPEST = FR_PACK_HEADS,
+    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
+    STATIC_NODES = 26,                            // the root included [Chimera §4.3]
+    ROOM = 512,
+    MOST_ROOM = 8192,
+    CACHED = 4096,
+    MOST_CACHED = 1 << 20,
+    WAITING = FR_BLOCK_ROWS - 1, // mature states that were not read yet; a green one beside them
+    FEW = 8,                     // ... that are read in the pass of the root
+};
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_BLOCK_GUESSES, "a level is one pass");
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_GREEN_ROWS, "a level is one product");
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHIMERA_ROWS, "a level is one product");
+_Static_assert((int)EXPANDED + (int)FEW <= (int)FR_MAX_SCRATCH,
+               "all of a step lies in scratch slots at once");
+
+typedef enum tree_kind { DYNAMIC, CHAIN, STATIC, TREE_KINDS } tree_kind;
+static const char *const TREE_NAMES[TREE_KINDS] = {"dynamic", "chain", "static"};
+
+typedef struct fr_chimera {
+    fr_trained base;
+    fr_block block;
+    fr_green green;
+    fr_chimera_heads heads;
+    int room;   // for ids of the text;
+    int n_seen; // of its ids, those that the head has seen
+    tree_kind tree;
+    fr_fixed_tree fixed;          // of tree=static
+    float *waiting;               // [WAITING][stride] mature states,
+    int n_waiting, stride;        // ... of the newest tokens
+    float *x;                     // [FR_GREEN_ROWS][stride]
+    int best;                     // node of the path that goes on (tree=chain)
+    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in `slot`
+    int slot[EXPANDED];           // in the block's KV
+    int n_expanded;
+    double green_seconds;
+    int cache;   // states of n-grams in memory
+    char *store; // folder of those that fall out; NULL: none
+} fr_chimera;
+
+// ---------------------------------------------------------------- mature states
+static float *waiting_at(const fr_chimera *m, int i) {
+    return m->waiting + (size_t)i * (size_t)m->stride;
+}
+
+static int mature(const fr_chimera *m) { // tokens whose states are there, read or not
+    return m->block.kv.n_committed + m->n_waiting;
+}
+
+static int put_waiting(const fr_chimera *m, fr_row *rows) {
+    for (int i = 0; i < m->n_waiting; i++)
+        rows[i] = fr_block_row(waiting_at(m, i), i - 1, 0);
+    return m->n_waiting;
+}
+
+static void read_waiting(fr_chimera *m) {
+    fr_row rows[FR_BLOCK_ROWS];
+    const int n = put_waiting(m, rows);
+    if (!n) return;
+    fr_block_run(&m->block, rows, n, 0);
+    fr_block_commit(&m->block, n);
+    m->n_waiting = 0;
+}
+
+static void keep_first(fr_chimera *m, int tokens) {
+    const int read = m->block.kv.n_committed;
+    m->n_waiting = tokens > read ? tokens - read : 0;
+    if (tokens < read) fr_kv_truncate(&m->block.kv, tokens);
+}
+
+static int keep(fr_drafter *base, int n) {
+    fr_chimera *m = (fr_chimera *)base;
+    keep_first(m, n < mature(m) ? n : mature(m));
+    return mature(m);
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_chimera *m = (fr_chimera *)base;
+    (void)c;
+    fr_trained_begin(&m->base);
+    fr_text_head_begin(&m->block.head);
+    m->n_seen = 0;
+}
+
+// ---------------------------------------------------------------- what follows a node
+static bool by_levels(const fr_chimera *m) { // one law a level
+    return m->tree != DYNAMIC;
+}
+
+static void offer(fr_chimera *m, int node, const float *logits) {
+    fr_likely likely[FR_TRAINED_RANKS];
+    const int n = fr_likeliest(logits, m->base.n_ids, FR_TRAINED_RANKS, likely);
+    if (m->tree == STATIC)
+        fr_fixed_tree_offer(&m->fixed, &m->base, node, likely, n);
+    else
+        fr_trained_offer_likely(&m->base, node, likely, n);
+}
+
+// The best guess behind the path that goes on; -1: none was offered.
+static int best_child(const fr_chimera *m) {
+    const fr_beam *b = &m->base.beam;
+    for (int i = b->level; i < b->n; i++)
+        if (b->node[i].parent == m->best && b->node[i].rank == 0) return i;
+    return -1;
+}
+
+// The tokens that end with a node of the beam.
+static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
+    const fr_beam *b = &m->base.beam;
+    int32_t last[FR_NGRAM_MAX];
+    int n = 0, before = c->n_ids - 2; // of the root
+    for (; n < m->base.pack.ngram && node >= 0; node = b->node[node].parent)
+        last[FR_NGRAM_MAX - ++n] = b->node[node].id;
+    for (; n < m->base.pack.ngram && before >= 0; before--)
+        last[FR_NGRAM_MAX - ++n] = c->ids[before];
+    return fr_ngram_of(last + FR_NGRAM_MAX - n, n, n);
+}
+
+// ---------------------------------------------------------------- levels
+// Ids of the text that came since the last step.
+static void see_ids(fr_chimera *m, const fr_context *c) {
+    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS) return; // those heads have the pack's alone
+    fr_text_head_take(&m->block.head, c->ids + m->n_seen, c->n_ids - m->n_seen);
+    m->n_seen = c->n_ids;
+    m->base.n_ids = m->block.head.n;
+}
+
+static void green_states(fr_chimera *m, const fr_context *c, const int *node, int n) {
+    fr_ngram gram[FR_GREEN_ROWS];
+    const double start = fr_seconds();
+    for (int i = 0; i < n; i++)
+        gram[i] = gram_of(m, c, node[i]);
+    fr_green_states(&m->green, gram, n, m->x, m->stride);
+    m->green_seconds += fr_seconds() - start;
+}
+
+// Laws of depth k from the block's last pass, rows 0..n-1 being those of node[].
+static void run_heads(fr_chimera *m, const int *node, int k, int n) {
+    for (int i = 0; i < n; i++) {
+        m->place[node[i]] = (int16_t)m->n_expanded;
+        m->slot[m->n_expanded++] = fr_block_slot(&m->block, i);
+        fr_chimera_heads_put(&m->heads, i, fr_block_state(&m->block, i));
+    }
+    fr_chimera_heads_run(&m->heads, k, n);
+}
+
+// Reads what waits, the root behind it. What waited lies in the first scratch slots then.
+static void read_text(fr_chimera *m, const fr_context *c) {
+    const double start = fr_seconds();
+    const int behind = m->n_waiting, root = 0;
+    fr_row rows[FR_BLOCK_ROWS];
+    see_ids(m, c);
+    fr_chimera_heads_state(&m->heads, waiting_at(m, behind - 1));
+    if (behind > FEW) read_waiting(m);
+    m->n_expanded = 0;
+    m->best = root;
+    fr_fixed_tree_begin(&m->fixed);
+    green_states(m, c, &root, 1);
+    const int n = put_waiting(m, rows);
+    rows[n] = fr_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
+    fr_block_run(&m->block, rows, n + 1, n);
+    run_heads(m, &root, 1, 1);
+    offer(m, root, fr_chimera_heads_logits(&m->heads, 0));
+    const double seconds = fr_seconds() - start;
+    fr_trained_took(&m->base, c, behind + 1, seconds);
+    const double step = fr_draft_worth_pass(&m->base.worth, c->pace, 2, c->n_ids);
+    if (behind > 2 && seconds > step) m->base.base.invested = seconds - step;
+}
+
+// The nodes of the next level, 0 of them: that is all.
+static int next_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
+    m->best = best_child(m);
+    if (by_levels(m) && m->best < 0) return 0;
+    return m->tree == STATIC ? fr_fixed_tree_next(&m->fixed, &m->base, c, tree)
+                             : fr_trained_next(&m->base, c, tree, FR_LEVEL_PASS);
+}
+
+static void guess_behind(fr_chimera *m, const fr_context *c, int k, int n_nodes) {
+    const fr_beam *b = &m->base.beam;
+    const double start = fr_seconds();
+    fr_row rows[FR_BEAM_WIDTH];
+    int node[FR_BEAM_WIDTH] = {m->best};
+    const int n = by_levels(m) ? 1 : n_nodes;
+    for (int i = 0; i < n && !by_levels(m); i++)
+        node[i] = b->frontier[i];
+    green_states(m, c, node, n);
+    for (int i = 0; i < n; i++) {
+        const int above = m->slot[m->place[b->node[node[i]].parent]];
+        rows[i] = fr_block_row(m->x + (size_t)i * (size_t)m->stride, FR_PARENT_SLOT(above),
+                               FR_WANT_FINAL);
+    }
+    fr_block_run(&m->block, rows, n, 0);
+    run_heads(m, node, k, n);
+    for (int i = 0; i < n_nodes; i++)
+        offer(m, b->frontier[i], fr_chimera_heads_logits(&m->heads, by_levels(m) ? 0 : i));
+    fr_trained_took(&m->base, c, n, fr_seconds() - start);
+}
+
+// ---------------------------------------------------------------- verbs
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_chimera *m = (fr_chimera *)base;
+    base->invested = 0;
+    // Nothing waits behind a prompt of one token: there is no state to go on from.
+    if (!m->n_waiting || !fr_trained_start(&m->base, c, tree, m->n_waiting + 1)) return;
+    read_text(m, c);
+    for (int k = 2, n; k <= m->base.pack.depth && (n = next_level(m, c, tree)) > 0; k++)
+        guess_behind(m, c, k, n);
+    fr_block_commit(&m->block, m->n_waiting); // and the guesses are gone
+    m->n_waiting = 0;
+    fr_trained_fill(&m->base, tree);
+    fr_trained_proposed(&m->base, c, tree);
+}
+
+// Another part of the SPEC may have to see more of a prompt: states that are there come again.
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_chimera *m = (fr_chimera *)base;
+    const int n = v->tree ? v->n_path : v->n_rows;
+    keep_first(m, c->kv->n_committed - n);
+    for (int i = 0; i < n; i++) {
+        if (m->n_waiting == WAITING) read_waiting(m);
+        memcpy(waiting_at(m, m->n_waiting++),
+               fr_forward_final(c->forward, v->tree ? v->path[i] : i),
+               sizeof(float) * (size_t)m->base.pack.d);
+    }
+    if (v->tree) fr_trained_saw(&m->base, c, v);
+}
+
+static void report(const fr_drafter *base, fr_draft_counts *to) {
+    const fr_chimera *m = (const fr_chimera *)base;
+    const fr_ngram_memory_counts *n = &m->green.memory.counts;
+    const double asked = (double)(n->in_memory + n->in_store + n->missed);
+    const struct {
+        const char *name;
+        double sum;
+    } share[] = {{"ngrams_in_memory", (double)n->in_memory},
+                 {"ngrams_in_store", (double)n->in_store},
+                 {"ngrams_computed", (double)n->missed}};
+    for (size_t i = 0; i < sizeof share / sizeof *share && m->green.remembers; i++)
+        fr_counts_add(to,
+                      &(fr_draft_count){base->ops->name, share[i].name, true, share[i].sum, asked});
+    fr_counts_add(to,
+                  &(fr_draft_count){base->ops->name, "seconds_ngrams", false, m->green_seconds, 0});
+}
+
+static void close_chimera(fr_drafter *base) {
+    fr_chimera *m = (fr_chimera *)base;
+    fr_block_close(&m->block);
+    fr_green_close(&m->green);
+    fr_chimera_heads_close(&m->heads);
+    fr_free(m->waiting);
+    fr_free(m->x);
+    fr_free(m->store);
+    fr_trained_close(&m->base);
+    fr_free(m);
+}
+
+static const fr_drafter_ops OPS = {.name = "chimera",
+                                   .keep = keep,
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .report = report,
+                                   .close = close_chimera};
+
+// ---------------------------------------------------------------- open
+static fr_status read_tree(fr_chimera *m, const char *value, fr_error *err) {
+    for (int kind = 0; kind < TREE_KINDS; kind++)
+        if (!strcmp(value, TREE_NAMES[kind])) {
+            m->tree = (tree_kind)kind;
+            return FR_OK;
+        }
+    return fr_fail(err, FR_EARG,
+                   "draft option tree: expected dynamic, chain or static, found '%.40s'", value);
+}
+
+static fr_status read_store(fr_chimera *m, const char *folder, fr_error *err) {
+    const size_t bytes = strlen(folder) + 1;
+    if (bytes < 2) return fr_fail(err, FR_EARG, "draft option store: expected a folder");
+    fr_free(m->store);
+    if (!(m->store = fr_alloc_array(bytes, 1)))
+        return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
+    memcpy(m->store, folder, bytes);
+    return FR_OK;
+}
+
+static fr_status read_option(void *drafter, const char *option, fr_error *err) {
+    fr_chimera *m = drafter;
+    if (!strncmp(option, "context=", 8))
+        return fr_drafter_number(&m->room, option, 0, MOST_ROOM, err);
+    if (!strncmp(option, "cache=", 6))
+        return fr_drafter_number(&m->cache, option, 0, MOST_CACHED, err);
+    if (!strncmp(option, "store=", 6)) return read_store(m, option + 6, err);
+    if (!strncmp(option, "tree=", 5)) return read_tree(m, option + 5, err);
+    return fr_fail(err, FR_EARG,
+                   "draft option '%.60s': chimera has tree=SHAPE, context=N, cache=N, "
+                   "store=FOLDER, depth=N and width=N",
+                   option);
+}
+
+static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
+    const fr_pack *p = &m->base.pack;
+    const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
+    const fr_green_options green = {.cache = m->cache, .store = m->store};
+    if (m->store && !m->cache)
+        return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
+    fr_status st =
+        fr_block_open(&m->block, p, config->model, config->n_ctx, own ? 0 : m->room, err);
+    if (!st) st = fr_green_open(&m->green, p, config->model, &green, err);
+    if (!st) st = fr_chimera_heads_open(&m->heads, p, config->model, &m->block.head.w, err);
+    if (st) return st;
+    m->stride = fr_linear_stride(p->d);
+    m->waiting = fr_alloc_array((size_t)WAITING * (size_t)m->stride, sizeof(float));
+    m->x = fr_alloc_array((size_t)FR_GREEN_ROWS * (size_t)m->stride, sizeof(float));
+    if (!m->waiting || !m->x) return fr_fail(err, FR_ENOMEM, "cannot get memory for states");
+    if (!own) m->base.ids = m->block.head.ids;
+    return FR_OK;
+}
+
+fr_status fr_chimera_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                          fr_error *err) {
+    *out = NULL;
+    fr_error why = {0};
+    fr_chimera *m = fr_alloc_zero(sizeof *m);
+    if (!m) return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
+    m->room = ROOM;
+    m->cache = CACHED;
+    fr_status st = fr_trained_open(&m->base, FR_PACK_CHIMERA, &OPS, file, config, read_option, err);
+    if (!st && (st = open_parts(m, config, &why))) fr_fail(err, st, "chimera: %s", why.text);
+    if (st) {
+        close_chimera(&m->base.base);
+        return st;
+    }
+    const int most = m->base.pack.depth, asked = m->base.depth;
+    fr_fixed_tree_plan(&m->fixed, &m->base, STATIC_NODES, asked && asked < most ? asked : most);
+    fr_trained_weigh(&m->base, config->model,
+                     m->block.model.weights_bytes + m->green.bytes + m->heads.bytes);
+    m->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    *out = &m->base.base;
+    return FR_OK;
+}

@@ -1,9 +1,0 @@
-// draft_model.h — the draft model behind a drafter that fr_draft_model_open made, for tests.
-#ifndef FR_DRAFT_DRAFT_MODEL_H
-#define FR_DRAFT_DRAFT_MODEL_H
-#include "draft/second_model.h"
-
-struct fr_drafter;
-const fr_second *fr_draft_model_second(const struct fr_drafter *d);
-
-#endif

@@ -1,0 +1,199 @@
+// EAGLE: one trained block drafts on the target's hidden states; a row reads the state of a token
+// and the token after it, so that the guess is about one thing.  [EAGLE, Li et al. 2024, §4.1]
+//
+// A step: read the pairs that became sure with their true states, then level by level pass the
+// frontier's nodes through the block, each with the state that its parent's row gave. Which nodes
+// go on is decided by the product of probabilities on the way to them, and the best of all that
+// were guessed ride.  [EAGLE-2, Li et al. 2024, §4.1, §4.2]  With tree=static the nodes are those
+// of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "draft/kit/chain_model.h"
+#include "draft/kit/fixed_tree.h"
+#include <string.h>
+
+enum {
+    DEEPEST = FR_PACK_HEADS,
+    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
+    STATIC_NODES = 26,
+    ROOM = 512,
+    MOST_ROOM = 8192,
+};
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHAIN_GUESSES, "a level is one pass");
+_Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
+               "all guesses lie in scratch slots at once");
+
+typedef struct fr_eagle {
+    fr_trained base;
+    fr_chain chain;
+    int room;      // for ids of the text;
+    int n_seen;    // of its ids, those that the head has seen
+    bool is_fixed; // tree=static:
+    fr_fixed_tree fixed;
+    // Of the step at hand, by node of the beam.
+    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in states and slots
+    int slot[EXPANDED];           // in the block's KV; -1: committed
+    float *states;                // [EXPANDED][d]: what its row gave
+    int n_expanded;
+} fr_eagle;
+
+static int keep(fr_drafter *base, int n) {
+    return fr_chain_keep_tokens(&((fr_eagle *)base)->chain, n);
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_eagle *e = (fr_eagle *)base;
+    (void)c;
+    fr_trained_begin(&e->base);
+    fr_text_head_begin(&e->chain.block.head);
+    e->n_seen = 0;
+}
+
+// ---------------------------------------------------------------- guesses behind a node
+
+static float *state_at(const fr_eagle *e, int place) {
+    return e->states + (size_t)place * (size_t)e->base.pack.d;
+}
+
+// What row `row` of the block's last pass says of what follows a node.
+static void expand(fr_eagle *e, int node, int slot, int row) {
+    const int place = e->n_expanded++;
+    e->place[node] = (int16_t)place;
+    e->slot[place] = slot;
+    memcpy(state_at(e, place), fr_chain_state(&e->chain, row),
+           sizeof(float) * (size_t)e->base.pack.d);
+    fr_likely likely[FR_TRAINED_RANKS];
+    const int n =
+        fr_likeliest(fr_chain_logits(&e->chain, row), e->base.n_ids, FR_TRAINED_RANKS, likely);
+    if (e->is_fixed)
+        fr_fixed_tree_offer(&e->fixed, &e->base, node, likely, n);
+    else
+        fr_trained_offer_likely(&e->base, node, likely, n);
+}
+
+// ---------------------------------------------------------------- levels
+
+// Ids of the text that came since the last step.
+static void see_ids(fr_eagle *e, const fr_context *c) {
+    fr_text_head_take(&e->chain.block.head, c->ids + e->n_seen, c->n_ids - e->n_seen);
+    e->n_seen = c->n_ids;
+    e->base.n_ids = e->chain.block.head.n;
+}
+
+static void read_text(fr_eagle *e, const fr_context *c) {
+    const double start = fr_seconds();
+    const int rows = e->chain.n_waiting;
+    see_ids(e, c);
+    fr_chain_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
+    e->n_expanded = 0;
+    fr_fixed_tree_begin(&e->fixed);
+    expand(e, 0, -1, 0);
+    const double seconds = fr_seconds() - start;
+    fr_trained_took(&e->base, c, rows, seconds);
+    const double step = fr_draft_worth_pass(&e->base.worth, c->pace, 2, c->n_ids);
+    if (rows > 2 && seconds > step) e->base.base.invested = seconds - step;
+}
+
+// The nodes of the next pass, 0 of them: that is all.
+static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
+    return e->is_fixed ? fr_fixed_tree_next(&e->fixed, &e->base, c, tree)
+                       : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
+}
+
+static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
+    const fr_beam *b = &e->base.beam;
+    fr_chain_guess guess[FR_CHAIN_GUESSES];
+    int slot[FR_CHAIN_GUESSES];
+    const double start = fr_seconds();
+    for (int i = 0; i < n; i++) {
+        const fr_beam_node *node = &b->node[b->frontier[i]];
+        const int above = e->place[node->parent];
+        guess[i] = (fr_chain_guess){state_at(e, above), node->id, e->slot[above]};
+    }
+    fr_chain_guess_pass(&e->chain, guess, n, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
+    for (int i = 0; i < n; i++)
+        expand(e, b->frontier[i], slot[i], i);
+    fr_trained_took(&e->base, c, n, fr_seconds() - start);
+}
+
+// ---------------------------------------------------------------- verbs
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_eagle *e = (fr_eagle *)base;
+    base->invested = 0;
+    // Nothing waits behind a prompt of one token: the root is the first of a pair.
+    if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
+    read_text(e, c);
+    for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)
+        guess_behind(e, c, n);
+    fr_chain_drop(&e->chain);
+    fr_trained_fill(&e->base, tree);
+    fr_trained_proposed(&e->base, c, tree);
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_eagle *e = (fr_eagle *)base;
+    fr_chain_add_path(&e->chain, c, v->tree ? v->path : NULL, v->tree ? v->n_path : v->n_rows);
+    if (v->tree) fr_trained_saw(&e->base, c, v);
+}
+
+static void close_eagle(fr_drafter *base) {
+    fr_eagle *e = (fr_eagle *)base;
+    fr_free(e->states);
+    fr_chain_close(&e->chain);
+    fr_trained_close(&e->base);
+    fr_free(e);
+}
+
+static const fr_drafter_ops OPS = {.name = "eagle",
+                                   .keep = keep,
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_eagle};
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(void *drafter, const char *option, fr_error *err) {
+    fr_eagle *e = drafter;
+    if (!strncmp(option, "context=", 8))
+        return fr_drafter_number(&e->room, option, 0, MOST_ROOM, err);
+    if (strncmp(option, "tree=", 5) != 0)
+        return fr_fail(err, FR_EARG,
+                       "draft option '%.60s': eagle has tree=SHAPE, context=N, depth=N and width=N",
+                       option);
+    e->is_fixed = !strcmp(option, "tree=static");
+    if (e->is_fixed || !strcmp(option, "tree=dynamic")) return FR_OK;
+    return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
+                   option + 5);
+}
+
+static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
+    const fr_pack *p = &e->base.pack;
+    const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
+    if (st) return st;
+    e->base.ids = e->chain.block.head.ids;
+    e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
+    return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
+}
+
+fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                        fr_error *err) {
+    *out = NULL;
+    fr_error why = {0};
+    fr_eagle *e = fr_alloc_zero(sizeof *e);
+    if (!e) return fr_fail(err, FR_ENOMEM, "eagle: cannot get memory");
+    e->room = ROOM;
+    fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, read_option, err);
+    if (!st && (st = open_parts(e, config, &why))) fr_fail(err, st, "eagle: %s", why.text);
+    if (st) {
+        close_eagle(&e->base.base);
+        return st;
+    }
+    fr_fixed_tree_plan(&e->fixed, &e->base, STATIC_NODES,
+                       e->base.depth ? e->base.depth : e->base.pack.depth);
+    fr_trained_weigh(&e->base, config->model, fr_chain_bytes(&e->chain));
+    e->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    *out = &e->base.base;
+    return FR_OK;
+}

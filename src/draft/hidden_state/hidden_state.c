@@ -1,0 +1,398 @@
+// Drafts of hidden states: a block goes on from the target's states without any token of the
+// future, one product gives the laws of all depths, and tokens are put in as the tree grows. [Make
+// Every Draft Count, Chen et al. 2026]
+//
+// A step: read the pairs that became sure (chain_model.h), whose last output is the state behind
+// the root; go on from it with the null token, as many times as pays; the draft head on all states
+// at once; then a tree from the laws (state_tree.h), which takes no pass. What was drafted depends
+// on no guess, so what is left of it after a pass may serve the next step (kept.h), alone or with a
+// new chain (reuse.h).
+#include "draft/hidden_state/hidden_state.h"
+#include "base/clock.h"
+#include "decode/counts.h"
+#include "draft/hidden_state/reuse.h"
+#include "draft/hidden_state/state_tree.h"
+#include "draft/kit/trained.h"
+#include "tree/merge.h"
+#include <string.h>
+
+enum {
+    DEEPER = 2, // than it was trained for, that a chain may be
+    CANDIDATES = 64,
+};
+static const float LEAST_SCORE = 0.004f, LAMBDA = 0.3f;
+static const float USUAL = 0.6f; // how often a depth is right where nothing was counted
+
+static const char *const MODES[FR_REUSE_MODES + 1] = {"fresh", "reuse", "fused", "union", "auto"};
+
+typedef struct fr_hidden_state {
+    fr_trained base;
+    fr_states states;
+    fr_state_grower grower;
+    fr_reuse reuse;
+    // Options.
+    fr_reuse_mode mode;
+    int candidates;
+    float lambda;
+    bool iterative, inject;
+    // Learned.
+    float expected[FR_KEPT_DEPTH];   // how often depth k + 1 is in the tree, if the path to it is:
+    float right[FR_KEPT_DEPTH];      // by the pack, and of late
+    double draft_seconds, pass_rows; // of a new chain; rows of a pass; of late
+    // Of the step at hand.
+    fr_reuse_mode taken;  // FR_REUSE_AUTO: nothing was drafted
+    int left, age, depth; // of the last chain before this step; levels of the tree
+    fr_state_law law[FR_KEPT_DEPTH];
+    fr_tree fresh, rest; // of a union
+    float *fused;        // [n_draft]
+    // Counts since `begin`.
+    double prompt_seconds, tree_seconds;
+    int64_t steps[FR_REUSE_MODES], tokens[FR_REUSE_MODES], chains;
+} fr_hidden_state;
+
+static int smaller(int a, int b) {
+    return a < b ? a : b;
+}
+
+static int keep(fr_drafter *base, int n) {
+    return fr_chain_keep_tokens(&((fr_hidden_state *)base)->states.chain, n);
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    (void)c;
+    fr_trained_begin(&d->base);
+    fr_states_begin(&d->states);
+    d->taken = FR_REUSE_AUTO;
+    d->prompt_seconds = d->tree_seconds = 0;
+    memset(d->steps, 0, sizeof d->steps);
+    memset(d->tokens, 0, sizeof d->tokens);
+    d->chains = 0;
+}
+
+// ---------------------------------------------------------------- what pays
+
+// One more state is worth its pass and a row of the target's while depth k is right often enough.
+static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int most) {
+    const int context = c->n_ids - 1;
+    const double price = fr_pace_price(c->pace, context);
+    double reached = d->right[0];
+    int k = 1;
+    for (; k < most; k++) {
+        reached *= d->right[k];
+        const double cost = fr_draft_worth_pass(&d->base.worth, c->pace, 1, context) +
+                            fr_pace_pass(c->pace, k + 2, NULL, context) -
+                            fr_pace_pass(c->pace, k + 1, NULL, context);
+        if (reached * price <= cost) break;
+    }
+    return k;
+}
+
+static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
+    if (d->base.depth) return d->base.depth;
+    int most = smaller(d->base.pack.depth + DEEPER, FR_KEPT_DEPTH);
+    most = smaller(most, tree->max_depth);
+    const bool for_itself = d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH;
+    return for_itself ? length_that_pays(d, c, most) : most;
+}
+
+// Tokens that n depths from `first` on bring by what is known of fresh ones, the root's included.
+static double tokens_of(const fr_hidden_state *d, int first, int n) {
+    double reached = 1, sum = 1;
+    for (int k = first; k < first + n && k < FR_KEPT_DEPTH; k++)
+        sum += reached *= d->right[k];
+    return sum;
+}
+
+static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool chain_pays) {
+    fr_kept_chain *last = fr_kept_newest(&d->states.kept);
+    d->left = fr_kept_left(last);
+    d->age = d->states.kept.age;
+    const bool kept = fr_reuse_possible(d->left, d->age) && !d->iterative;
+    if (!chain_pays) // what is kept is there for nothing
+        return kept && (d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_KEPT) ? FR_REUSE_KEPT
+                                                                              : FR_REUSE_AUTO;
+    if (d->mode == FR_REUSE_KEPT) return kept ? FR_REUSE_KEPT : FR_REUSE_FRESH;
+    if (d->mode != FR_REUSE_AUTO) return d->left ? d->mode : FR_REUSE_FRESH;
+    if (!d->left || !d->base.adapt || d->iterative) return FR_REUSE_FRESH;
+    const int rows = d->pass_rows < 1 ? 1 : (int)(d->pass_rows + 0.5);
+    const fr_reuse_case at = {.left = d->left,
+                              .age = d->age,
+                              .fresh = tokens_of(d, 0, last->length),
+                              .kept = tokens_of(d, last->shift, d->left),
+                              .pass = fr_pace_pass(c->pace, rows, NULL, c->n_ids - 1),
+                              .draft = d->draft_seconds};
+    return fr_reuse_choose(&d->reuse, &at, c->pace, c->n_ids - 1);
+}
+
+static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
+    const int length = chain_length(d, c, tree);
+    const double seconds = fr_states_draft(&d->states, tree->node[0].id, length);
+    d->chains++;
+    fr_trained_took(&d->base, c, 1, seconds / length);
+    const double late = d->draft_seconds > 0 ? d->draft_seconds : seconds;
+    d->draft_seconds = late + 0.1 * (seconds - late);
+}
+
+// ---------------------------------------------------------------- its tree
+
+// The laws of what is left of a chain; those of the first `with_before` levels joined with those of
+// the chain before.
+static int take_laws(fr_hidden_state *d, const fr_kept_chain *chain, bool reused, int with_before) {
+    const int n = fr_kept_left(chain), n_draft = d->base.pack.n_draft;
+    for (int j = 0; j < n; j++) {
+        const float *logits = fr_states_logits(&d->states, chain, chain->shift + j);
+        if (j < with_before) {
+            fr_states_fuse(&d->states, j, d->lambda, d->fused);
+            logits = d->fused;
+        }
+        fr_shortlist_take(&d->law[j].list, logits, n_draft, d->candidates);
+        d->law[j].gate = fr_states_gate(&d->states, chain, chain->shift + j);
+        d->law[j].reused = reused;
+    }
+    return n;
+}
+
+static void add_tree_of(fr_hidden_state *d, const fr_kept_chain *chain, bool reused,
+                        int with_before, fr_tree *tree) {
+    const int n = take_laws(d, chain, reused, with_before);
+    fr_state_tree_grow(&d->grower, tree->node[0].id, d->law, smaller(n, tree->max_depth),
+                       &d->base.beam);
+    fr_trained_fill(&d->base, tree);
+}
+
+// The best of both trees and of what others have there. The beam stays that of the newest chain.
+static void unite(fr_hidden_state *d, fr_tree *tree) {
+    const fr_tree others = *tree;
+    const int32_t root = tree->node[0].id;
+    fr_kept *kept = &d->states.kept;
+    fr_kept_chain *before = fr_kept_before(kept);
+    fr_kept_reuse(kept, before, fr_kept_left(before));
+    fr_tree_begin(&d->rest, root, tree->max_nodes, tree->max_depth);
+    add_tree_of(d, before, true, 0, &d->rest);
+    fr_tree_begin(&d->fresh, root, tree->max_nodes, tree->max_depth);
+    add_tree_of(d, fr_kept_newest(kept), false, 0, &d->fresh);
+    fr_tree_begin(tree, root, tree->max_nodes, tree->max_depth);
+    fr_tree_merge(tree, (const fr_tree *const[]){&others, &d->fresh, &d->rest}, 3);
+}
+
+static void add_tree(fr_hidden_state *d, fr_tree *tree) {
+    fr_kept *kept = &d->states.kept;
+    fr_kept_chain *newest = fr_kept_newest(kept), *before = fr_kept_before(kept);
+    int with_before = 0;
+    if (d->taken == FR_REUSE_UNION && fr_kept_left(before) && !fr_tree_is_drawn(tree)) {
+        unite(d, tree);
+        return;
+    }
+    if (d->taken == FR_REUSE_KEPT) fr_kept_reuse(kept, newest, fr_kept_left(newest));
+    if (d->taken == FR_REUSE_FUSED) {
+        with_before = smaller(fr_kept_left(before), newest->length);
+        fr_kept_reuse(kept, before, with_before);
+    }
+    add_tree_of(d, newest, d->taken == FR_REUSE_KEPT, with_before, tree);
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    d->taken = FR_REUSE_AUTO;
+    if (!fr_chain_pairs(&d->states.chain)) return; // a prompt of one token has no state yet
+    d->taken = choose_mode(d, c, fr_trained_start(&d->base, c, tree, 1));
+    if (d->taken == FR_REUSE_AUTO) return;
+    if (d->taken != FR_REUSE_KEPT) draft_chain(d, c, tree);
+    const double start = fr_seconds();
+    add_tree(d, tree);
+    d->depth = smaller(fr_kept_left(fr_kept_newest(&d->states.kept)), tree->max_depth);
+    d->tree_seconds += fr_seconds() - start;
+    if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
+    d->base.best = d->base.beam.node[1].id;
+    fr_trained_proposed(&d->base, c, tree);
+    fr_draft_worth_saw(&d->base.worth, fr_hits_rate(&base->hits, d->base.beam.node[1].kind));
+}
+
+// ---------------------------------------------------------------- what came of it
+
+static int child_in_beam(const fr_beam *b, int node, int32_t id) {
+    for (int i = node + 1; i < b->n; i++)
+        if (b->node[i].parent == node && b->node[i].id == id) return i;
+    return -1;
+}
+
+static void learn_depths(fr_hidden_state *d, const int32_t *followed, int n) {
+    for (int k = 0, node = 0; k < n && k < d->depth && node >= 0; k++) {
+        node = child_in_beam(&d->base.beam, node, followed[k]);
+        d->right[k] += 0.05f * ((float)(node >= 0) - d->right[k]);
+    }
+    for (int k = d->depth; k < FR_KEPT_DEPTH; k++) // not drafted, so not seen: worth a try in time
+        d->right[k] += 0.01f * (d->expected[k] - d->right[k]);
+}
+
+static void learn(fr_hidden_state *d, const fr_context *c, const fr_verdict *v) {
+    const int n = v->n_path;
+    d->steps[d->taken]++;
+    d->tokens[d->taken] += n;
+    if (v->tree->max_depth >= d->depth) // not cut short by the answer's end
+        fr_reuse_learn(&d->reuse, d->taken, d->left, d->age, n);
+    if (d->taken != FR_REUSE_KEPT) learn_depths(d, c->ids + c->n_ids - n, n);
+    d->taken = FR_REUSE_AUTO; // the next step may have no room for a proposal
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    const double start = fr_seconds();
+    fr_trained_saw(&d->base, c, v);
+    if (!v->tree) {
+        fr_chain_add_path(&d->states.chain, c, NULL, v->n_rows);
+        d->prompt_seconds += fr_seconds() - start;
+        return;
+    }
+    fr_chain_add_path(&d->states.chain, c, v->path, v->n_path);
+    d->states.catch_up_seconds += fr_seconds() - start;
+    fr_kept_advance(&d->states.kept, v->n_path);
+    d->pass_rows += 0.1 * (v->tree->n - d->pass_rows);
+    if (d->taken != FR_REUSE_AUTO) learn(d, c, v);
+}
+
+static void report(const fr_drafter *base, fr_draft_counts *to) {
+    const fr_hidden_state *d = (const fr_hidden_state *)base;
+    static const char *const STEPS[FR_REUSE_MODES] = {"steps_fresh", "steps_reuse", "steps_fused",
+                                                      "steps_union"};
+    static const char *const TOKENS[FR_REUSE_MODES] = {
+        "tokens_per_step_fresh", "tokens_per_step_reuse", "tokens_per_step_fused",
+        "tokens_per_step_union"};
+    const struct {
+        const char *name;
+        double seconds;
+    } part[] = {{"seconds_prompt", d->prompt_seconds},
+                {"seconds_catch_up", d->states.catch_up_seconds},
+                {"seconds_chain", d->states.chain_seconds},
+                {"seconds_head", d->states.head_seconds},
+                {"seconds_tree", d->tree_seconds}};
+    const fr_kept *kept = &d->states.kept;
+    const char *name = base->ops->name;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        fr_counts_add(to, &(fr_draft_count){name, part[i].name, false, part[i].seconds, 0});
+    for (int i = 0; i < FR_REUSE_MODES; i++) {
+        const double steps = (double)d->steps[i], tokens = (double)d->tokens[i];
+        fr_counts_add(to, &(fr_draft_count){name, STEPS[i], false, steps, 0});
+        fr_counts_add(to, &(fr_draft_count){name, TOKENS[i], true, tokens, steps});
+    }
+    const double drafted = (double)kept->drafted, reused = (double)kept->reused;
+    fr_counts_add(to,
+                  &(fr_draft_count){name, "states_per_chain", true, drafted, (double)d->chains});
+    fr_counts_add(to, &(fr_draft_count){name, "states_reused", true, reused, drafted});
+}
+
+static void close_hidden_state(fr_drafter *base) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    fr_free(d->fused);
+    fr_states_close(&d->states);
+    fr_trained_close(&d->base);
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "hidden-state",
+                                   .keep = keep,
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .report = report,
+                                   .close = close_hidden_state};
+
+fr_states *fr_hidden_state_states(fr_drafter *d) {
+    return &((fr_hidden_state *)d)->states;
+}
+
+// ---------------------------------------------------------------- options
+
+static fr_status read_flag(bool *to, const char *option, fr_error *err) {
+    int v = *to;
+    const fr_status st = fr_drafter_number(&v, option, 0, 1, err);
+    *to = v;
+    return st;
+}
+
+static fr_status read_mode(fr_reuse_mode *to, const char *value, fr_error *err) {
+    for (int i = 0; i <= FR_REUSE_AUTO; i++)
+        if (!strcmp(value, MODES[i])) {
+            *to = (fr_reuse_mode)i;
+            return FR_OK;
+        }
+    return fr_fail(err, FR_EARG,
+                   "draft option mode: expected fresh, reuse, fused, union or auto, found '%.40s'",
+                   value);
+}
+
+static fr_status read_option(void *drafter, const char *option, fr_error *err) {
+    fr_hidden_state *d = drafter;
+    if (!strncmp(option, "mode=", 5)) return read_mode(&d->mode, option + 5, err);
+    if (!strncmp(option, "lambda=", 7)) return fr_drafter_real(&d->lambda, option, 0, 4, err);
+    if (!strncmp(option, "candidates=", 11))
+        return fr_drafter_number(&d->candidates, option, 1, FR_SHORTLIST_MOST, err);
+    if (!strncmp(option, "iterative=", 10)) return read_flag(&d->iterative, option, err);
+    if (!strncmp(option, "inject=", 7)) return read_flag(&d->inject, option, err);
+    return fr_fail(err, FR_EARG,
+                   "draft option '%.60s': hidden-state has mode=NAME, depth=N, width=N, lambda=X, "
+                   "candidates=N, iterative=0|1 and inject=0|1",
+                   option);
+}
+
+static fr_status check_options(const fr_hidden_state *d, fr_error *err) {
+    if (!d->iterative || d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH) return FR_OK;
+    return fr_fail(err, FR_EARG,
+                   "draft option iterative: what read guesses cannot be reused, expected "
+                   "mode=fresh, found %s",
+                   MODES[d->mode]);
+}
+
+// ---------------------------------------------------------------- open
+
+static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config, fr_error *err) {
+    const fr_pack *p = &d->base.pack;
+    fr_error why = {0};
+    fr_status st = fr_states_open(&d->states, p, config->model, config->n_ctx, d->inject, &why);
+    if (st) return fr_fail(err, st, "hidden-state: %s", why.text);
+    if (!(d->fused = fr_alloc_array((size_t)p->n_draft, sizeof *d->fused)))
+        return fr_fail(err, FR_ENOMEM, "hidden-state: no memory for %d logits", p->n_draft);
+    d->states.iterative = d->iterative;
+    d->grower = (fr_state_grower){.ids = p->ids,
+                                  .injection = d->states.injects ? &d->states.injection : NULL,
+                                  .hits = &d->base.base.hits,
+                                  .width = d->base.width,
+                                  .least = LEAST_SCORE};
+    return FR_OK;
+}
+
+static void expect_depths(fr_hidden_state *d) {
+    const fr_pack *p = &d->base.pack;
+    for (int k = 0; k < FR_KEPT_DEPTH; k++) {
+        float sum = 0;
+        for (int rank = 0; rank < 3; rank++)
+            sum += (float)fr_accuracy_rate(&p->accuracy, smaller(k + 1, p->depth), rank);
+        d->right[k] = d->expected[k] = sum > 0 ? sum : USUAL;
+    }
+    fr_state_expect(&d->base.base.hits, &p->accuracy, p->depth);
+}
+
+fr_status fr_hidden_state_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                               fr_error *err) {
+    *out = NULL;
+    fr_hidden_state *d = fr_alloc_zero(sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "hidden-state: cannot get %zu bytes", sizeof *d);
+    d->mode = d->taken = FR_REUSE_AUTO;
+    d->lambda = LAMBDA;
+    d->candidates = CANDIDATES;
+    d->inject = true;
+    fr_status st =
+        fr_trained_open(&d->base, FR_PACK_HIDDEN_STATE, &OPS, file, config, read_option, err);
+    if (!st) st = check_options(d, err);
+    if (!st) st = open_parts(d, config, err);
+    if (st) {
+        close_hidden_state(&d->base.base);
+        return st;
+    }
+    d->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    expect_depths(d);
+    fr_trained_weigh(&d->base, config->model, fr_chain_bytes(&d->states.chain));
+    *out = &d->base.base;
+    return FR_OK;
+}

@@ -1,0 +1,67 @@
+#include "draft/hidden_state/reuse.h"
+
+static const float MEMORY = 32, EXPECTED = 4; // steps; what is expected counts as so many
+enum { TRY_AFTER = 32 };
+
+bool fr_reuse_possible(int left, int age) {
+    return left >= FR_REUSE_LEAST && age < FR_REUSE_AGE;
+}
+
+static int left_group(fr_reuse_mode mode, int left) {
+    if (mode == FR_REUSE_FRESH) return 0;
+    return left < FR_REUSE_LEFT ? left : FR_REUSE_LEFT;
+}
+
+static int age_group(fr_reuse_mode mode, int age) {
+    return mode == FR_REUSE_FRESH ? 0 : age < FR_REUSE_AGE ? age : FR_REUSE_AGE - 1;
+}
+
+double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c) {
+    const int left = left_group(mode, c->left), age = age_group(mode, c->age);
+    const double expected = mode == FR_REUSE_KEPT ? c->kept : c->fresh;
+    return (EXPECTED * expected + r->seen[mode][left][age].tokens) /
+           (EXPECTED + r->seen[mode][left][age].steps);
+}
+
+void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens) {
+    float *sum = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].tokens;
+    float *steps = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].steps;
+    if (*steps > MEMORY - 1) {
+        *sum *= (MEMORY - 1) / *steps;
+        *steps = MEMORY - 1;
+    }
+    *sum += (float)tokens;
+    *steps += 1;
+}
+
+static double seconds_of(fr_reuse_mode mode, const fr_reuse_case *c) {
+    return c->pass + (mode == FR_REUSE_KEPT ? 0 : c->draft);
+}
+
+static double speed_of(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c) {
+    return fr_reuse_tokens(r, mode, c) / seconds_of(mode, c);
+}
+
+static fr_reuse_mode take(fr_reuse *r, fr_reuse_mode mode) {
+    r->waits[mode] = 0;
+    return mode;
+}
+
+fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_pace *pace,
+                              int context) {
+    const bool possible[FR_REUSE_MODES] = {[FR_REUSE_FRESH] = true,
+                                           [FR_REUSE_KEPT] = fr_reuse_possible(c->left, c->age),
+                                           [FR_REUSE_FUSED] = c->left > 0};
+    fr_reuse_mode best = FR_REUSE_FRESH, longest = FR_REUSE_FRESH;
+    for (int i = 0; i < FR_REUSE_MODES; i++) {
+        if (!possible[i]) continue;
+        r->waits[i]++;
+        if (speed_of(r, i, c) > speed_of(r, best, c)) best = i;
+        if (r->waits[i] > r->waits[longest]) longest = i;
+    }
+    const double lost =
+        seconds_of(longest, c) - fr_reuse_tokens(r, longest, c) / speed_of(r, best, c);
+    if (r->waits[longest] > TRY_AFTER && fr_pace_affords(pace, lost, context))
+        return take(r, longest);
+    return take(r, best);
+}

@@ -1,0 +1,48 @@
+// states.h — chains of hidden states: the block that drafts them, and what is kept of them.
+//
+// A chain begins with the state that the block gives of the text's last pair, behind the root, and
+// goes on from each state with the null token: no state depends on a guess. The draft head then
+// takes all of them in one product, so it is read once and not at every depth. The other way, for
+// comparison, is iterative: logits at every depth, and every state reads the guess before it; such
+// a chain cannot be reused.  [Make Every Draft Count, Chen et al. 2026, figure 4: iterative and
+// one-pass logits]
+#ifndef FR_DRAFT_HIDDEN_STATE_STATES_H
+#define FR_DRAFT_HIDDEN_STATE_STATES_H
+#include "draft/hidden_state/injector.h"
+#include "draft/hidden_state/kept.h"
+#include "draft/kit/chain_model.h"
+
+typedef struct fr_states {
+    const fr_pack *pack;
+    fr_chain chain;
+    fr_injector injection;
+    bool injects;   // the pack has an injection, and it is wanted
+    bool iterative; // tokens are fed
+    fr_kept kept;
+    fr_shortlist list; // of the depth in hand, where tokens are fed
+    double catch_up_seconds, chain_seconds, head_seconds; // since `begin`
+} fr_states;
+
+// Pack and target must outlive it. FR_ENOMEM and what fr_chain_open says.
+fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
+                         bool inject, fr_error *err);
+void fr_states_close(fr_states *s); // a zeroed one is fine
+void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
+
+// A new chain of `length` states behind the text that was added to `chain`, one pair or more, and
+// the root. Its seconds.
+double fr_states_draft(fr_states *s, int32_t root, int length);
+
+// to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
+// plus lambda times those that the chain before it has for this level: a product of experts.
+void fr_states_fuse(fr_states *s, int j, float lambda, float *to);
+
+// Row k (from 0) of a chain's arrays.
+static inline float *fr_states_logits(const fr_states *s, const fr_kept_chain *c, int k) {
+    return c->logits + (size_t)k * (size_t)s->pack->n_draft;
+}
+static inline float *fr_states_gate(const fr_states *s, const fr_kept_chain *c, int k) {
+    return c->gates + (size_t)k * (size_t)s->pack->rank;
+}
+
+#endif

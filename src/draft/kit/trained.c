@@ -1,0 +1,235 @@
+#include "draft/kit/trained.h"
+#include "draft/pack/find.h"
+#include <string.h>
+
+enum {
+    DEPTHS = 4,       // kinds: of depth 1, 2, 3, more;
+    BINS = 8,         // ... so probable;
+    FIRSTS = 2,       // ... the first of its law, or a later one
+    PLAIN_NODES = 17, // proposed without adapting
+    PLAIN_DEPTH = 4,
+    CREDIT = 2, // plain passes that a request may lose by drafting
+};
+static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a place in the beam
+static const float EDGE[BINS + 1] = {0, 0.03f, 0.08f, 0.18f, 0.35f, 0.55f, 0.75f, 0.92f, 1};
+
+// ---------------------------------------------------------------- kinds
+
+static int kind_of(int depth, int rank, float p) {
+    int b = 0;
+    while (b < BINS - 1 && p >= EDGE[b + 1])
+        b++;
+    return ((depth < DEPTHS ? depth : DEPTHS) - 1) * BINS * FIRSTS + b * FIRSTS + (rank > 0);
+}
+
+// Laws are trained to be true, so a guess is held to be right as often as it says; where the pack
+// knows how right guesses of its rank were, that counts a quarter.
+void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
+    const float own = 0.25f, weight = 6;
+    for (int depth = 1; depth <= DEPTHS; depth++)
+        for (int b = 0; b < BINS; b++)
+            for (int rank = 0; rank < FIRSTS; rank++) {
+                const float p = (EDGE[b] + EDGE[b + 1]) / 2;
+                const float seen = (float)fr_accuracy_rate(accuracy, depth, rank);
+                const bool known = fr_accuracy_rate(accuracy, depth, 0) > 0;
+                fr_hits_expect(hits, kind_of(depth, rank, p), known ? p + own * (seen - p) : p,
+                               weight);
+            }
+    hits->memory = 200;
+}
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(fr_trained *t, const char *option, fr_trained_option_fn *other,
+                             fr_error *err) {
+    if (!strncmp(option, "depth=", 6))
+        return fr_drafter_number(&t->depth, option, 1, FR_PACK_HEADS, err);
+    if (!strncmp(option, "width=", 6))
+        return fr_drafter_number(&t->width, option, 1, FR_BEAM_WIDTH, err);
+    if (other) return other(t, option, err);
+    return fr_fail(err, FR_EARG, "draft option '%.60s': %s has depth=N and width=N", option,
+                   t->base.ops->name);
+}
+
+static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
+                           const fr_model *target, fr_error *err) {
+    char found[FR_PACK_PATH];
+    if (!*file) {
+        const fr_status st = fr_pack_find(found, kind, target->gguf, err);
+        if (st) return st;
+        file = found;
+    }
+    return fr_pack_open_for(&t->pack, file, kind, target, err);
+}
+
+static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
+                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              fr_error *err) {
+    t->base = (fr_drafter){.ops = ops, .credit = CREDIT, .default_nodes = FR_TRAINED_NODES};
+    t->adapt = !config->no_adapt;
+    if (!t->width) t->width = FR_BEAM_WIDTH / 2;
+    t->best = -1;
+    if (!t->adapt) {
+        t->base.default_nodes = PLAIN_NODES;
+        t->depth = PLAIN_DEPTH;
+    }
+    fr_status st = FR_OK;
+    for (int i = 0; !st && config->options && config->options[i]; i++)
+        st = read_option(t, config->options[i], option, err);
+    return st;
+}
+
+static void take_pack(fr_trained *t) {
+    t->ids = t->pack.ids;
+    t->n_ids = t->pack.n_draft;
+    fr_trained_expect(&t->base.hits, &t->pack.accuracy);
+}
+
+fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
+                          const char *file, const fr_drafter_config *config,
+                          fr_trained_option_fn *option, fr_error *err) {
+    fr_error why = {0};
+    fr_status st = open_options(t, ops, config, option, err);
+    if (st) return st;
+    if ((st = open_pack(t, kind, file, config->model, &why)))
+        return fr_fail(err, st, "%s: %s", ops->name, why.text);
+    take_pack(t);
+    return FR_OK;
+}
+
+fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
+                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              fr_error *err) {
+    t->pack = *pack;
+    const fr_status st = open_options(t, ops, config, option, err);
+    if (!st) take_pack(t);
+    return st;
+}
+
+void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {
+    fr_draft_worth_open(&t->worth, (double)bytes / (double)target->weights_bytes);
+}
+
+void fr_trained_close(fr_trained *t) {
+    fr_pack_close(&t->pack);
+}
+
+// ---------------------------------------------------------------- a step
+
+void fr_trained_begin(fr_trained *t) {
+    fr_draft_worth_begin(&t->worth);
+    t->best = -1;
+}
+
+static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+    if (t->depth) return true;
+    if (!t->timed && !c->pace->measured) return false;
+    return fr_draft_worth_start_on(&t->worth, c->pace, behind, tree, c->n_ids);
+}
+
+bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    t->best = -1;
+    if (tree->max_depth < 1) return false;
+    fr_beam_begin(&t->beam, c->ids[c->n_ids - 1], t->width);
+    return true;
+}
+
+bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+    t->best = -1;
+    return tree->max_depth >= 1 && pays(t, c, tree, behind) && fr_trained_start_free(t, c, tree);
+}
+
+int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
+    const int kind = kind_of(t->beam.node[at].depth + 1, rank, likely->p);
+    const int32_t id = t->ids[likely->index];
+    const float rate = fr_hits_rate(&t->base.hits, kind);
+    if (rank == 0) fr_draft_worth_saw(&t->worth, rate);
+    if (rank == 0 && at == 0) t->best = id;
+    return fr_beam_offer(&t->beam, at, id, rate, kind);
+}
+
+// By what the law says: hit rates cannot tell the guesses of a kind apart.
+void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
+    for (int r = 0; r < n; r++)
+        if (r == 0 || t->beam.node[at].score * likely[r].p >= LEAST_SCORE)
+            fr_trained_offer_one(t, at, &likely[r], r);
+}
+
+void fr_trained_offer(fr_trained *t, int at, const float *logits) {
+    fr_likely likely[FR_TRAINED_RANKS];
+    const int n = fr_likeliest(logits, t->n_ids, FR_TRAINED_RANKS, likely);
+    fr_trained_offer_likely(t, at, likely, n);
+}
+
+// How many of the frontier's nodes pay for a pass of drafting.
+static int paying(const fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    float score[FR_BEAM_WIDTH];
+    fr_tree so_far = *tree;
+    fr_beam_fill(&t->beam, t->base.part, &so_far);
+    for (int i = 0; i < t->beam.n_frontier; i++)
+        score[i] = t->beam.node[t->beam.frontier[i]].score;
+    const int rows = fr_pace_choose(c->pace, &so_far, NULL, c->n_ids - 1);
+    return fr_draft_worth_rows(&t->worth, c->pace, score, t->beam.n_frontier, rows, c->n_ids - 1);
+}
+
+int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level) {
+    fr_beam *b = &t->beam;
+    if (!fr_beam_next(b)) return 0;
+    const int depth = b->node[b->frontier[0]].depth;
+    if (depth >= tree->max_depth || (t->depth && depth >= t->depth))
+        b->n_frontier = 0;
+    else if (level == FR_LEVEL_PASS && !t->depth)
+        b->n_frontier = paying(t, c, tree);
+    return b->n_frontier;
+}
+
+void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tree,
+                          const float *logits, int stride, int n) {
+    fr_likely likely[FR_TRAINED_RANKS];
+    int n_frontier = 1;
+    for (int k = 1; k <= n && n_frontier; k++) {
+        const int m = fr_likeliest(logits + (size_t)(k - 1) * (size_t)stride, t->n_ids,
+                                   FR_TRAINED_RANKS, likely);
+        for (int i = 0; i < n_frontier; i++)
+            fr_trained_offer_likely(t, t->beam.frontier[i], likely, m);
+        n_frontier = k < n ? fr_trained_next(t, c, tree, FR_LEVEL_FREE) : 0;
+    }
+}
+
+void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds) {
+    fr_draft_worth_learn(&t->worth, c->pace, rows, c->n_ids, seconds);
+}
+
+void fr_trained_fill(fr_trained *t, fr_tree *tree) {
+    fr_beam_fill(&t->beam, t->base.part, tree);
+}
+
+// What the rows of this drafter that pay for themselves are worth, in tokens, beyond the first's
+// time, which fr_draft_worth_start reckons with itself.
+static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    fr_tree chosen = *tree;
+    int rows = 0;
+    double tokens = 0;
+    const int context = c->n_ids - 1;
+    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, NULL, context));
+    for (int i = 1; i < chosen.n; i++)
+        if (chosen.node[i].drafter == t->base.part) {
+            tokens += (double)chosen.node[i].score;
+            rows++;
+        }
+    if (rows < 2) return (float)tokens;
+    return (float)(tokens - fr_pace_rows_cost(c->pace, chosen.n, rows - 1, NULL, context));
+}
+
+void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree) {
+    if (t->adapt && !fr_tree_is_drawn(tree))
+        fr_draft_worth_proposed(&t->worth, yield_of(t, c, tree));
+}
+
+void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v) {
+    t->timed = true;
+    if (!v->tree || t->best < 0) return;
+    const int32_t came = c->ids[c->n_ids - v->n_path];
+    fr_draft_worth_saw(&t->worth, t->best == came ? 1 : 0);
+    t->best = -1;
+}

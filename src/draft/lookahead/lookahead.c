@@ -1,0 +1,367 @@
+// Lookahead decoding: the target's own pass carries a window of guessed tokens; what the target
+// makes of them becomes n-grams, and those that begin with the last token of the text are the
+// candidates of a step.  [Fu et al. 2024]
+//
+// Two branches in one pass [§3.2]: rows of the window (window.h) ride beside the candidates and
+// fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into one
+// tree (voices.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0` leaves
+// those alone. With `guesses=0` the window's guesses are themselves the candidates and there is no
+// pool: Jacobi decoding (jacobi.h). What of that chain is no candidate rides behind those that are.
+//
+// Unlike the code that came with the paper, an n-gram that matches whole yields the token behind it
+// too, as any path of a tree does, and every n-gram that enters is one that stood there.
+#include "base/alloc.h"
+#include "decode/counts.h"
+#include "draft/kit/config.h"
+#include "draft/kit/voices.h"
+#include "draft/lookahead/jacobi.h"
+#include "draft/lookahead/ngram_pool.h"
+#include "draft/lookahead/window.h"
+#include "draft/lookahead/window_worth.h"
+#include <string.h>
+
+typedef struct fr_lookahead {
+    fr_drafter base;
+    fr_window window;
+    fr_jacobi jacobi;
+    fr_ngram_pool pool;
+    fr_voices voices;
+    int entry[FR_VOICES]; // of the pool, by voice
+    int width, guesses, of_text;
+    bool adapt;
+    int n_indexed; // n-grams of the text that end before this place are in the pool
+    fr_window_worth worth;
+    bool rides;                       // in this step's pass
+    int first_row;                    // ... from this row on; -1: not
+    int16_t row[FR_JACOBI_WIDTH + 1]; // of Jacobi's guess k; -1: none
+    int rode;                         // guesses of Jacobi's chain that were no candidates
+    int64_t steps, with_window, taken_of_text, taken_of_window;
+} fr_lookahead;
+
+static bool is_jacobi(const fr_lookahead *d) {
+    return d->guesses == 0;
+}
+
+// ---------------------------------------------------------------- kinds of guesses
+
+enum { DEPTHS = 4, ORIGINS = 2, JACOBI_KINDS = DEPTHS * ORIGINS * FR_VOTES };
+
+static int kind_of_guess(int depth, bool of_text, fr_vote vote) {
+    return ((depth < DEPTHS ? depth : DEPTHS - 1) * ORIGINS + of_text) * FR_VOTES + vote;
+}
+
+static int kind_of_jacobi(int k, int age) {
+    const int place = k < 3 ? k - 1 : k < 5 ? 2 : 3;
+    return JACOBI_KINDS + place * FR_JACOBI_AGES + age;
+}
+
+// Whether only the window, or Jacobi's chain, knew of a guess of this kind.
+static bool is_of_window(int kind) {
+    return kind >= JACOBI_KINDS || kind / FR_VOTES % ORIGINS == 0;
+}
+
+// Hit rates of SmolLM2's answers to prompts of five sets, as a start.
+static const float EXPECTED[DEPTHS][ORIGINS][FR_VOTES] = {
+    {{0.44f, 0.67f, 0.25f, 0.07f}, {0.59f, 0.85f, 0.32f, 0.19f}},
+    {{0.57f, 0.80f, 0.28f, 0.14f}, {0.73f, 0.85f, 0.27f, 0.30f}},
+    {{0.80f, 0.90f, 0.33f, 0.20f}, {0.87f, 0.90f, 0.32f, 0.30f}},
+    {{0.80f, 0.90f, 0.35f, 0.20f}, {0.87f, 0.92f, 0.35f, 0.30f}},
+};
+static const float EXPECTED_JACOBI[FR_JACOBI_AGES] = {0.02f, 0.07f, 0.12f, 0.4f};
+static const double EXPECTED_WORTH = 0.1;
+
+static void expect(fr_drafter *d) {
+    d->hits.memory = 64;
+    for (int k = 0; k < DEPTHS; k++)
+        for (int text = 0; text < ORIGINS; text++)
+            for (int v = 0; v < FR_VOTES; v++)
+                fr_hits_expect(&d->hits, kind_of_guess(k, text, (fr_vote)v), EXPECTED[k][text][v],
+                               8);
+    for (int k = 1; k <= 5; k++)
+        for (int age = 0; age < FR_JACOBI_AGES; age++)
+            fr_hits_expect(&d->hits, kind_of_jacobi(k, age), EXPECTED_JACOBI[age], 8);
+}
+
+// ---------------------------------------------------------------- the text
+
+static void take_text(fr_lookahead *d, const fr_context *c) {
+    const int n = d->window.n;
+    for (int end = d->n_indexed < n - 1 ? n - 1 : d->n_indexed; end < c->n_ids; end++)
+        fr_ngram_pool_add(&d->pool, c->ids[end - n + 1], c->ids + end - n + 2, true);
+    d->n_indexed = c->n_ids;
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_lookahead *d = (fr_lookahead *)base;
+    base->riding = (fr_late){0};
+    d->rides = false;
+    d->first_row = -1;
+    d->n_indexed = 0;
+    d->steps = d->with_window = d->taken_of_text = d->taken_of_window = 0;
+    fr_window_worth_begin(&d->worth);
+    if (is_jacobi(d)) {
+        d->rode = d->width;
+        fr_jacobi_begin(&d->jacobi, c->ids, c->n_ids);
+        return;
+    }
+    fr_ngram_pool_begin(&d->pool);
+    if (d->of_text) take_text(d, c);
+    if (d->width) fr_window_begin(&d->window, c->ids, c->n_ids);
+}
+
+// ---------------------------------------------------------------- candidates
+
+static int32_t word_of(const void *user, int voice, int depth) {
+    const fr_lookahead *d = user;
+    return depth < d->pool.n ? fr_ngram_pool_tail(&d->pool, d->entry[voice])[depth] : -1;
+}
+
+// Of the text if any n-gram that says so is.
+static int kind_of(const void *user, uint64_t voices, int depth, fr_vote vote) {
+    const fr_lookahead *d = user;
+    bool of_text = false;
+    for (int i = 0; i < d->voices.n; i++)
+        of_text |= (voices >> i & 1) && d->pool.entry[d->entry[i]].of_text;
+    return kind_of_guess(depth, of_text, vote);
+}
+
+static void propose_ngrams(fr_lookahead *d, fr_tree *tree) {
+    d->voices.n = 0;
+    for (int e = d->pool.newest[tree->node[0].id]; e >= 0; e = d->pool.entry[e].older)
+        d->entry[d->voices.n++] = e;
+    fr_voices_fill(&d->voices, &d->base.hits, d->base.part, tree);
+}
+
+static void propose_chain(fr_lookahead *d, fr_tree *tree) {
+    float score = 1;
+    for (int k = 1, node = 0; k <= d->width; k++) {
+        const int kind = kind_of_jacobi(k, d->jacobi.age[k]), before = tree->n;
+        score *= fr_hits_rate(&d->base.hits, kind);
+        node = fr_tree_add(tree, node, d->jacobi.id[k], score, d->base.part);
+        if (node < 0) return;
+        if (node == before) tree->node[node].kind = (uint8_t)kind;
+    }
+}
+
+// What rides if the window does; of Jacobi's chain, whose front are candidates, about what rode
+// last.
+static fr_late window_rows(const fr_lookahead *d) {
+    const int rows = is_jacobi(d) ? d->rode : fr_window_rows(&d->window);
+    const int logits = is_jacobi(d) ? d->rode : fr_window_logits(&d->window);
+    return (fr_late){.rows = rows, .trunk = rows, .logits = logits};
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_lookahead *d = (fr_lookahead *)base;
+    base->riding = (fr_late){0};
+    d->rides = d->width > 0;
+    if (d->rides) {
+        const fr_late rows = window_rows(d);
+        if (d->adapt) d->rides = fr_window_worth_rides(&d->worth, c->pace, &rows, c->n_ids - 1);
+        if (d->rides) base->riding = rows;
+    }
+    if (is_jacobi(d))
+        propose_chain(d, tree);
+    else
+        propose_ngrams(d, tree);
+}
+
+// ---------------------------------------------------------------- the window's rows
+
+// Guesses of the chain that are candidates have their rows; those behind ride.
+static int attach_chain(fr_lookahead *d, const fr_tree *tree, fr_row *rows, int n, int max) {
+    const int before = n;
+    memset(d->row, -1, sizeof d->row);
+    for (int k = 1, row = 0; k <= d->width; k++) {
+        const int child = n == before ? fr_tree_child(tree, row, d->jacobi.id[k]) : -1;
+        if (child < 0 && (!d->rides || n == max)) break;
+        if (child < 0) rows[n] = fr_row_token(d->jacobi.id[k], row, FR_WANT_LOGITS);
+        row = child < 0 ? n++ : child;
+        d->row[k] = (int16_t)row;
+    }
+    if (d->rides) d->rode = n - before;
+    return n;
+}
+
+static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max) {
+    fr_lookahead *d = (fr_lookahead *)base;
+    (void)c;
+    d->first_row = -1;
+    if (is_jacobi(d)) return attach_chain(d, tree, rows, n, max);
+    if (!d->rides || n + fr_window_rows(&d->window) > max) return n;
+    d->first_row = n;
+    return fr_window_attach(&d->window, rows, n);
+}
+
+// ---------------------------------------------------------------- what came of it
+
+static int32_t said_by(const fr_context *c, int row) {
+    return c->model->kern->argmax(fr_forward_logits(c->forward, row), c->model->config.n_vocab);
+}
+
+static void take_window(fr_lookahead *d, const fr_context *c, const fr_verdict *v) {
+    fr_window *w = &d->window;
+    int32_t next[FR_WINDOW_WIDTH + FR_WINDOW_NGRAM] = {0}, ngram[FR_WINDOW_NGRAM];
+    for (int i = fr_window_is_full(w) ? 0 : 1; i < w->columns; i++)
+        next[i] = said_by(c, fr_window_last_row(w, d->first_row, i));
+    for (int i = 0; i < w->columns && fr_window_is_full(w); i++) {
+        fr_window_ngram(w, i, v->tree->node[0].id, next[i], ngram);
+        fr_ngram_pool_add(&d->pool, ngram[0], ngram + 1, false);
+    }
+    fr_window_shift(w, next);
+}
+
+static void take_chain(fr_lookahead *d, const fr_context *c, const fr_verdict *v) {
+    int32_t next[FR_JACOBI_WIDTH + 1];
+    for (int k = 1; k <= d->width; k++)
+        next[k] = d->row[k] >= 0 ? said_by(c, d->row[k]) : -1;
+    fr_jacobi_move(&d->jacobi, v->n_path, next, c->ids, c->n_ids);
+}
+
+static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
+    return node->drafter == d->base.part && is_of_window(node->kind) == of_window;
+}
+
+// Tokens that the window's candidates were expected to bring, their rows paid.
+static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
+    double tokens = 0;
+    int own = 0;
+    for (int i = 1; i < tree->n; i++)
+        if (is_own(d, &tree->node[i], true)) {
+            tokens += (double)tree->node[i].score;
+            own++;
+        }
+    fr_window_worth_learn(&d->worth,
+                          tokens - fr_pace_rows_cost(c->pace, tree->n, own, NULL, c->n_ids - 1));
+}
+
+static void count(fr_lookahead *d, const fr_verdict *v) {
+    d->steps++;
+    d->with_window += d->rides;
+    for (int i = 1; i < v->n_path; i++) {
+        d->taken_of_text += is_own(d, &v->tree->node[v->path[i]], false);
+        d->taken_of_window += is_own(d, &v->tree->node[v->path[i]], true);
+    }
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_lookahead *d = (fr_lookahead *)base;
+    if (!v->tree) return;
+    count(d, v);
+    if (d->rides && d->adapt) learn_worth(d, c, v->tree);
+    if (is_jacobi(d)) {
+        take_chain(d, c, v);
+    } else {
+        if (d->first_row >= 0) take_window(d, c, v);
+        if (d->of_text) take_text(d, c);
+    }
+    d->rides = false; // where no more than one token is wanted nothing is proposed
+}
+
+static void report(const fr_drafter *base, fr_draft_counts *to) {
+    const fr_lookahead *d = (const fr_lookahead *)base;
+    const double steps = (double)d->steps;
+    const fr_draft_count counts[] = {
+        {base->ops->name, "passes_with_window", true, (double)d->with_window, steps},
+        {base->ops->name, "tokens_of_window", true, (double)d->taken_of_window, steps},
+        {base->ops->name, "tokens_of_text", true, (double)d->taken_of_text, steps}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        fr_counts_add(to, &counts[i]);
+}
+
+// ---------------------------------------------------------------- open and close
+
+static void close_lookahead(fr_drafter *base) {
+    fr_lookahead *d = (fr_lookahead *)base;
+    fr_ngram_pool_close(&d->pool);
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "lookahead",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .attach = attach,
+                                   .observe = observe,
+                                   .report = report,
+                                   .close = close_lookahead};
+
+static fr_status read_option(fr_lookahead *d, const char *option, fr_error *err) {
+    if (!strncmp(option, "ngram=", 6))
+        return fr_drafter_number(&d->window.n, option, 2, FR_WINDOW_NGRAM, err);
+    if (!strncmp(option, "window=", 7))
+        return fr_drafter_number(&d->width, option, 0, FR_JACOBI_WIDTH, err);
+    if (!strncmp(option, "guesses=", 8))
+        return fr_drafter_number(&d->guesses, option, 0, FR_VOICES, err);
+    if (!strncmp(option, "prompt=", 7)) return fr_drafter_number(&d->of_text, option, 0, 1, err);
+    return fr_fail(
+        err, FR_EARG,
+        "draft option '%.60s': lookahead has ngram=N, window=W, guesses=G and prompt=0|1", option);
+}
+
+static fr_status check_options(const fr_lookahead *d, fr_error *err) {
+    if (!d->width && is_jacobi(d))
+        return fr_fail(err, FR_EARG,
+                       "draft option guesses: 0 is Jacobi decoding, which needs a window");
+    if (!d->width && !d->of_text)
+        return fr_fail(err, FR_EARG,
+                       "draft option window: 0 leaves the text's n-grams alone: needs prompt=1");
+    const int rows = is_jacobi(d) ? d->width : fr_window_most_rows(d->window.n, d->width);
+    if (rows > FR_WINDOW_ROWS)
+        return fr_fail(err, FR_EARG,
+                       "draft option window: %d columns of %d-grams are %d rows of a pass; at most "
+                       "%d can be",
+                       d->width, d->window.n, rows, FR_WINDOW_ROWS);
+    return FR_OK;
+}
+
+static void set_needs(fr_lookahead *d) {
+    fr_needs *needs = &d->base.needs;
+    if (is_jacobi(d))
+        needs->max_attached = needs->attached_logits = d->width;
+    else if (d->width) {
+        needs->max_attached = fr_window_most_rows(d->window.n, d->width);
+        needs->attached_logits = fr_window_most_logits(d->window.n, d->width);
+    }
+    const int nodes = 1 + (is_jacobi(d) ? d->width : d->guesses * (d->window.n - 1));
+    d->base.default_nodes = nodes < FR_TREE_MAX ? nodes : FR_TREE_MAX;
+}
+
+static fr_status open_pool(fr_lookahead *d, const fr_drafter_config *config, fr_error *err) {
+    d->voices.word = word_of;
+    d->voices.kind = kind_of;
+    d->voices.user = d;
+    return fr_ngram_pool_open(&d->pool, config->model->config.n_vocab, d->window.n - 1, d->guesses,
+                              ((int64_t)config->n_ctx + 1) * (d->width + 1), err);
+}
+
+fr_status fr_lookahead_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                            fr_error *err) {
+    (void)file;
+    *out = NULL;
+    fr_lookahead *d = fr_alloc_zero(sizeof *d);
+    fr_status st = FR_OK;
+    if (!d) return fr_fail(err, FR_ENOMEM, "lookahead: cannot get memory");
+    d->base.ops = &OPS;
+    d->window.n = 4;
+    d->width = d->guesses = 3;
+    d->of_text = 1;
+    d->adapt = !config->no_adapt;
+    d->worth.tokens = EXPECTED_WORTH;
+    expect(&d->base);
+    for (int i = 0; config->options && config->options[i] && !st; i++)
+        st = read_option(d, config->options[i], err);
+    if (!st) st = check_options(d, err);
+    if (!st && !is_jacobi(d)) {
+        fr_error why = {0};
+        if ((st = open_pool(d, config, &why))) fr_fail(err, st, "lookahead: %s", why.text);
+    }
+    if (st) {
+        close_lookahead(&d->base);
+        return st;
+    }
+    d->window.width = d->jacobi.width = d->width;
+    set_needs(d);
+    *out = &d->base;
+    return FR_OK;
+}

@@ -1,0 +1,384 @@
+// Two-model speculation: a smaller model with the same vocabulary drafts, the target verifies.
+// [Leviathan, Kalman, Matias 2023; Chen et al. 2023]
+//
+// A step: read what became sure since the last one (one row, two after a full acceptance), take
+// guesses at the next token, then guess on behind the most promising nodes, pass by pass, as long
+// as another pass pays (draft_worth.h). A chain goes on behind its best guess and leaves the others
+// as leaves; a beam goes on behind all nodes that are worth their rows, wherever in the tree
+// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]; Sequoia's tree is planned before the first
+// guess (positional.h), and goes on level by level behind the nodes that its shape has children
+// for.
+//
+// Candidates that other parts of the SPEC put into the tree before are guessed behind like its own.
+// Under rejection at a temperature (decode/rules.h) the children of a node are drawn from the
+// draft's law: how many is settled by the shape, before they are seen, and all of them ride.
+//
+// What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
+#include "draft/model/draft_model.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "draft/kit/config.h"
+#include "draft/kit/draft_worth.h"
+#include "draft/kit/drawn.h"
+#include "draft/model/guess.h"
+#include "draft/model/positional.h"
+#include <string.h>
+
+typedef enum shape { CHAIN, BEAM, SEQUOIA } shape;
+
+enum {
+    DEEPEST = 16,
+    PLAIN_DEPTH = 4, // without adapting
+    DEFAULT_NODES = 24,
+    LAWS = 48,      // nodes whose children may be drawn in one step
+    BEAM_DRAWS = 2, // children of a node that are drawn in a beam
+    CREDIT = 2,     // plain passes that a request may lose by drafting: some misses in a row
+};
+static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
+
+typedef struct fr_draft_model {
+    fr_drafter base;
+    fr_second second;
+    fr_guesser guesser;
+    fr_draft_worth worth;
+    shape shape;
+    fr_positional *positional; // SEQUOIA; else NULL
+    int depth;                 // tokens drafted ahead; 0: as many as pay
+    bool adapt, timed; // timed: a pass of the target was seen, so that pace knows what one takes
+    // Of the step at hand.
+    fr_tree tree; // everything guessed, and what others had; the root alone between steps
+    int16_t slot[FR_TREE_MAX];    // scratch slot of a node that was guessed behind; -1: none
+    int32_t best[FR_TREE_MAX];    // its first guess then
+    int16_t planned[FR_TREE_MAX]; // SEQUOIA: its node of the shape; -1: none
+    int n_root;                   // tokens before and with the root
+    uint64_t n_noise;             // random numbers used
+    fr_drawn drawn[LAWS];         // laws of the nodes whose children were drawn
+    int n_drawn;
+} fr_draft_model;
+
+static void forget_step(fr_draft_model *d) {
+    fr_tree_begin(&d->tree, 0, 1, 0);
+    d->n_root = 0;
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    fr_second_keep(&d->second, c->ids, c->n_ids);
+    fr_guesser_begin(&d->guesser, c->sampling, c->rule);
+    fr_draft_worth_begin(&d->worth);
+    forget_step(d);
+}
+
+// ---------------------------------------------------------------- one node's guesses
+
+// Writes the path to `node` behind the text and returns the length of both.
+static int write_path(fr_draft_model *d, int node) {
+    const int n = d->n_root + d->tree.node[node].depth;
+    for (int at = n; node > 0; node = d->tree.node[node].parent)
+        d->second.ids[--at] = d->tree.node[node].id;
+    return n;
+}
+
+static void set_node(fr_draft_model *d, int node, int rank, uint8_t kind) {
+    d->tree.node[node].rank = (uint8_t)rank;
+    d->tree.node[node].kind = kind;
+    d->slot[node] = d->planned[node] = -1;
+}
+
+// SEQUOIA: how many children the shape has for a node, ranks 0 up.
+static int children_planned(const fr_draft_model *d, int node) {
+    int16_t child[FR_TREE_MAX];
+    if (d->planned[node] < 0) return 0;
+    return fr_shape_children(&d->positional->shape, d->planned[node], child);
+}
+
+static void plan_child(fr_draft_model *d, int node, int rank, int at) {
+    if (d->shape == SEQUOIA && at >= 0 && d->planned[node] >= 0 && d->planned[at] < 0)
+        d->planned[at] = (int16_t)fr_shape_child(&d->positional->shape, d->planned[node], rank);
+}
+
+static float score_of(const fr_draft_model *d, int parent, uint8_t kind) {
+    return d->tree.node[parent].score * fr_hits_rate(&d->base.hits, kind);
+}
+
+static float chance_in(const fr_law *law, int32_t id) {
+    int i = 0;
+    while (law->id[i] != id)
+        i++;
+    return law->p[i];
+}
+
+// Draws are made only where there is room for all of them, whatever they are.
+static void add_draws(fr_draft_model *d, int node, float *logits) {
+    const int wanted = d->shape == SEQUOIA ? children_planned(d, node)
+                       : d->shape == BEAM  ? BEAM_DRAWS
+                                           : 1;
+    const fr_sampling *s = &d->guesser.sampler.sampling;
+    const fr_chance *law;
+    int32_t ids[FR_DRAWN_MOST];
+    d->best[node] = -1;
+    if (!wanted || d->n_drawn == LAWS || d->tree.n + wanted > d->tree.max_nodes ||
+        d->tree.node[node].depth >= d->tree.max_depth)
+        return;
+    const int n_ids = write_path(d, node);
+    const int n = fr_guesser_law(&d->guesser, logits, d->second.ids, n_ids, &law);
+    fr_drawn *own = &d->drawn[d->n_drawn++];
+    const int m = fr_drawn_take(own, law, n, wanted, s->seed, FR_NOISE_DRAFT + d->base.part,
+                                d->n_root, &d->n_noise, ids);
+    d->best[node] = m ? ids[0] : -1; // none where its logits are no numbers
+    for (int r = 0; r < m; r++) {
+        const uint8_t kind = fr_guesser_drawn_kind(chance_in(&own->law, ids[r]));
+        const int before = d->tree.n;
+        const int at = fr_tree_add(&d->tree, node, ids[r], score_of(d, node, kind), d->base.part);
+        own->node[r] = (int16_t)at;
+        if (at == before) set_node(d, at, r, kind);
+        plan_child(d, node, r, at);
+        if (r == 0) fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, kind));
+    }
+    d->tree.law[node] = &own->law;
+}
+
+static void add_guesses(fr_draft_model *d, int node, float *logits) {
+    fr_guess guess[FR_GUESSES];
+    if (d->guesser.draws) {
+        add_draws(d, node, logits);
+        return;
+    }
+    const int n_ids = write_path(d, node);
+    int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
+    fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    if (d->shape == SEQUOIA) {
+        const int planned = children_planned(d, node);
+        n = planned < n ? planned : n;
+    } else if (!d->adapt) {
+        n = 1;
+    }
+    for (int r = 0; r < n; r++) {
+        const float score = score_of(d, node, guess[r].kind);
+        const int before = d->tree.n;
+        if (r && score < LEAST_SCORE && d->shape != SEQUOIA) continue;
+        const int at = fr_tree_add(&d->tree, node, guess[r].id, score, d->base.part);
+        if (r == 0) d->best[node] = guess[0].id;
+        if (at == before) set_node(d, at, r, guess[r].kind); // else no room, or there already
+        plan_child(d, node, r, at);
+    }
+}
+
+// ---------------------------------------------------------------- which nodes to guess behind
+
+// What others guessed may be no token of the draft model.
+static bool can_go_on(const fr_draft_model *d, int node) {
+    const fr_node *n = &d->tree.node[node];
+    return d->slot[node] < 0 && n->id < d->second.small.n_common && n->depth < d->tree.max_depth &&
+           n->depth < DEEPEST && (n->parent == 0 || d->slot[n->parent] >= 0);
+}
+
+// The best nodes by score that can be guessed behind, descending; `parent` >= 0: of its children
+// alone. Of Sequoia's tree those that have children in its shape.
+static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, float *score) {
+    int n = 0;
+    for (int i = 1; i < d->tree.n; i++) {
+        if ((parent >= 0 && d->tree.node[i].parent != parent) || !can_go_on(d, i)) continue;
+        if (d->shape == SEQUOIA && !children_planned(d, i)) continue;
+        const float s = d->tree.node[i].score;
+        if (n == most && s <= score[n - 1]) continue;
+        int k = n < most ? n++ : n - 1;
+        for (; k > 0 && score[k - 1] < s; k--) {
+            score[k] = score[k - 1];
+            node[k] = node[k - 1];
+        }
+        score[k] = s;
+        node[k] = i;
+    }
+    return n;
+}
+
+// The nodes of the next pass, 0 of them: that is all. `tip`: the node that was guessed behind last.
+static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
+    float score[FR_SECOND_LOGITS];
+    const bool chain = d->shape == CHAIN || (d->shape == BEAM && d->depth);
+    const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
+    if (d->shape == SEQUOIA) return n; // the plan has weighed it all
+    if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
+    const int rows = fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1);
+    return fr_draft_worth_rows(&d->worth, c->pace, score, n, rows, c->n_ids - 1);
+}
+
+static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node, int n) {
+    int32_t ids[FR_SECOND_LOGITS];
+    int parent[FR_SECOND_LOGITS], slot[FR_SECOND_LOGITS];
+    for (int i = 0; i < n; i++) {
+        const fr_node *at = &d->tree.node[node[i]];
+        ids[i] = at->id;
+        parent[i] = at->parent ? d->slot[at->parent] : -1;
+    }
+    const double start = fr_seconds();
+    fr_second_guess(&d->second, ids, parent, n, slot);
+    for (int i = 0; i < n; i++) {
+        d->slot[node[i]] = (int16_t)slot[i];
+        add_guesses(d, node[i], fr_second_logits(&d->second, i));
+    }
+    fr_draft_worth_learn(&d->worth, c->pace, n, c->n_ids, fr_seconds() - start);
+}
+
+// ---------------------------------------------------------------- a step
+
+static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
+    const int behind = c->n_ids - d->second.kv.n_committed;
+    if (!fr_second_can_read(&d->second, c->ids, c->n_ids)) return false;
+    if (d->guesser.draws && fr_tree_is_drawn(tree))
+        return false; // by another draft model of the SPEC
+    if (d->depth) return true;
+    if (!d->timed && !c->pace->measured) return false;
+    return fr_draft_worth_start_on(&d->worth, c->pace, behind, tree, c->n_ids);
+}
+
+// False: the tree that is planned is the root alone.
+static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
+    if (d->shape != SEQUOIA) return true;
+    fr_shape_limits limits = {
+        .nodes = tree->max_nodes, .depth = tree->max_depth, .children = FR_GUESSES};
+    if (!d->depth)
+        return fr_positional_plan(d->positional, c->pace,
+                                  fr_draft_worth_pass(&d->worth, c->pace, 1, c->n_ids), &limits,
+                                  c->n_ids - 1);
+    if (d->depth < limits.depth) limits.depth = d->depth;
+    if (3 * limits.depth < limits.nodes) limits.nodes = 3 * limits.depth;
+    fr_positional_plan_size(d->positional, &limits);
+    return true;
+}
+
+static void read_text(fr_draft_model *d, const fr_context *c) {
+    const int rows = c->n_ids - d->second.kv.n_committed;
+    const double start = fr_seconds();
+    float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
+    add_guesses(d, 0, logits);
+    const double seconds = fr_seconds() - start;
+    fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, seconds);
+    const double step = fr_draft_worth_pass(&d->worth, c->pace, 2, c->n_ids);
+    if (rows <= 2 || seconds <= step) return;
+    d->base.invested = seconds - step;
+    d->worth.spent = step;
+}
+
+// The caller's tree becomes the best nodes of all that were guessed, as many as it has room for.
+static void hand_over(const fr_draft_model *d, fr_tree *tree) {
+    const int room = tree->max_nodes;
+    *tree = d->tree;
+    tree->max_nodes = room;
+    if (!d->guesser.draws) fr_tree_keep(tree, room);
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    int node[FR_SECOND_LOGITS] = {0}, n;
+    base->invested = 0;
+    fr_second_stretch(&d->second, c->n_ids);
+    if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
+    d->tree = *tree;
+    d->n_root = c->n_ids;
+    d->n_noise = 0;
+    d->n_drawn = 0;
+    if (!d->guesser.draws)
+        d->tree.max_nodes = FR_TREE_MAX;
+    else if (d->adapt) // what was drawn may not be picked over later
+        fr_tree_keep(&d->tree, fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1));
+    for (int i = 0; i < d->tree.n; i++)
+        d->slot[i] = d->planned[i] = -1;
+    d->planned[0] = 0;
+    read_text(d, c);
+    while ((n = next_nodes(d, c, node[0], node)) > 0)
+        guess_behind(d, c, node, n);
+    hand_over(d, tree);
+}
+
+// Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    int path[FR_TREE_MAX_DEPTH + 1], n = 0, node = 0;
+    d->timed = true;
+    if (!v->tree || !d->n_root) return;
+    for (int at = d->n_root; at < c->n_ids; at++) {
+        if (d->best[node] >= 0) fr_draft_worth_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
+        node = fr_tree_child(&d->tree, node, c->ids[at]);
+        if (d->positional)
+            fr_positional_learn(d->positional, node < 0 ? -1 : d->tree.node[node].rank);
+        if (node < 0 || d->slot[node] < 0 || at + 1 == c->n_ids || at >= d->second.small.n_ctx)
+            break;
+        path[n++] = d->slot[node];
+    }
+    fr_second_commit(&d->second, c->ids + d->n_root, path, n);
+    forget_step(d);
+}
+
+static void close_draft_model(fr_drafter *base) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    fr_free(d->positional);
+    fr_guesser_close(&d->guesser);
+    fr_second_close(&d->second);
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "draft-model",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_draft_model};
+
+const fr_second *fr_draft_model_second(const fr_drafter *d) {
+    return &((const fr_draft_model *)d)->second;
+}
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(fr_draft_model *d, const char *option, fr_error *err) {
+    const char *value = strchr(option, '=');
+    value = value ? value + 1 : "";
+    if (!strncmp(option, "depth=", 6)) return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
+    if (!strncmp(option, "tree=", 5)) {
+        d->shape = !strcmp(value, "beam") ? BEAM : !strcmp(value, "sequoia") ? SEQUOIA : CHAIN;
+        if (d->shape == CHAIN && strcmp(value, "chain") != 0 && strcmp(value, "auto") != 0)
+            return fr_fail(
+                err, FR_EARG,
+                "draft option tree: expected chain, beam, sequoia or auto, found '%.40s'", value);
+        return FR_OK;
+    }
+    return fr_fail(err, FR_EARG, "draft option '%.60s': draft-model has tree=SHAPE and depth=N",
+                   option);
+}
+
+fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                              fr_error *err) {
+    fr_error why = {0};
+    *out = NULL;
+    fr_draft_model *d = fr_alloc_zero(sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .credit = CREDIT};
+    fr_guesser_expect(&d->base.hits);
+    d->adapt = !config->no_adapt;
+    d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
+    fr_status st = FR_OK;
+    for (int i = 0; config->options && config->options[i] && !st; i++)
+        st = read_option(d, config->options[i], &why);
+    if (!st && d->shape == SEQUOIA) {
+        d->positional = fr_alloc_zero(sizeof *d->positional);
+        if (!d->positional)
+            st = fr_fail(&why, FR_ENOMEM, "cannot get %zu bytes", sizeof *d->positional);
+        else
+            fr_positional_open(d->positional);
+    }
+    if (!st)
+        st =
+            fr_second_open(&d->second, file, config->model, config->tokenizer, config->n_ctx, &why);
+    if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.small.n_common, &why);
+    if (st) {
+        close_draft_model(&d->base);
+        return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
+                             : fr_fail(err, st, "draft-model: %s", why.text);
+    }
+    fr_draft_worth_open(&d->worth, (double)d->second.small.model.weights_bytes /
+                                       (double)config->model->weights_bytes);
+    forget_step(d);
+    *out = &d->base;
+    return FR_OK;
+}

@@ -1,0 +1,224 @@
+// A draft model that is itself driven: its own decoder runs with a drafter of its own, so that one
+// of its passes brings several tokens of the draft.  [PPD, Chen et al. 2024, §5.3: PPD inside the
+// draft model]
+//
+// A step: make the small model's text that of the target, which keeps what agrees, and let it
+// decode on as long as another pass pays. What it decodes is a chain; the second and later guesses
+// of every row are leaves. Its random numbers are the target's (seed, position), so at a
+// temperature equal laws still give equal tokens.
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "decode/step.h"
+#include "draft/kit/config.h"
+#include "draft/kit/draft_worth.h"
+#include "draft/model/guess.h"
+#include "draft/model/small_model.h"
+#include <string.h>
+
+enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };
+static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
+
+typedef struct fr_driven {
+    fr_drafter base;
+    fr_small_model small;
+    fr_drafter *driver;
+    fr_decoder decoder;
+    fr_guesser guesser;
+    fr_draft_worth worth;
+    int depth; // tokens drafted ahead; 0: as many as pay
+    bool adapt, timed;
+    int n_checked; // tokens of the text that the small model knows
+    // Of the step at hand.
+    int32_t token[DEEPEST]; // that one pass of the small model gave
+    int n_tokens;
+    int32_t best; // the first guess at the next token; -1: none
+} fr_driven;
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_driven *d = (fr_driven *)base;
+    fr_guesser_begin(&d->guesser, c->sampling, c->rule);
+    fr_draft_worth_begin(&d->worth);
+    d->n_checked = 0;
+    d->best = -1;
+}
+
+// ---------------------------------------------------------------- what a pass gave
+
+static bool take_token(void *user, int32_t token, const fr_node *node) {
+    fr_driven *d = user;
+    (void)node;
+    d->token[d->n_tokens++] = token;
+    return true;
+}
+
+// The child of `node` that holds id, new if need be; -1: no room.
+static int add(fr_driven *d, fr_tree *tree, int node, int32_t id, int rank, uint8_t kind) {
+    const float score = tree->node[node].score * fr_hits_rate(&d->base.hits, kind);
+    const int before = tree->n;
+    if (rank && score < LEAST_SCORE) return -1;
+    const int at = fr_tree_add(tree, node, id, score, d->base.part);
+    if (at == before) {
+        tree->node[at].rank = (uint8_t)rank;
+        tree->node[at].kind = kind;
+    }
+    return at;
+}
+
+// The token that was decoded behind `node` and, as leaves, what else its logits hold likely.
+static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int n_ids,
+                       int32_t token) {
+    fr_guess guess[FR_GUESSES];
+    const int n = fr_guesser_next(&d->guesser, logits, d->decoder.ids, n_ids, guess);
+    fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    const int at = add(d, tree, node, token, 0, guess[0].kind);
+    for (int r = 0; r < n && d->adapt; r++)
+        if (guess[r].id != token) add(d, tree, node, guess[r].id, r ? r : 1, guess[r].kind);
+    return at;
+}
+
+// One pass of the small model; the last node of the chain, or -1: there is no room for more.
+static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node, int most) {
+    fr_decoder *inner = &d->decoder;
+    const int before = inner->n_ids;
+    const double start = fr_seconds();
+    d->n_tokens = 0;
+    fr_decoder_step(inner, most, take_token, d);
+    if (!d->n_tokens) return -1; // its logits are no numbers
+    for (int i = 0; i < d->n_tokens && node >= 0; i++) {
+        float *logits = fr_forward_logits(inner->forward, inner->verdict.path[i]);
+        if (d->token[i] >= d->small.n_common) return -1;
+        node = add_guesses(d, tree, node, logits, before + i, d->token[i]);
+    }
+    fr_draft_worth_learn(&d->worth, c->pace, 1, c->n_ids, fr_seconds() - start);
+    return node;
+}
+
+// ---------------------------------------------------------------- a step
+
+// Under rejection guesses would have to be drawn from a law (draft_model.c).
+static bool worth_a_start(fr_driven *d, const fr_context *c, const fr_tree *tree) {
+    const int behind = c->n_ids - d->decoder.kv.n_committed;
+    if (d->guesser.draws || c->n_ids >= d->small.n_ctx ||
+        !fr_small_model_can_read(&d->small, c->ids, d->n_checked, c->n_ids))
+        return false;
+    d->n_checked = c->n_ids;
+    if (d->depth) return true;
+    if (!d->timed && !c->pace->measured) return false;
+    return fr_draft_worth_start_on(&d->worth, c->pace, behind > 1 ? behind : 1, tree, c->n_ids);
+}
+
+static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, int node) {
+    const int deep = tree->node[node].depth;
+    if (d->depth) return deep < d->depth;
+    const float score = tree->node[node].score;
+    const int rows = fr_pace_choose(c->pace, tree, NULL, c->n_ids - 1);
+    return fr_draft_worth_rows(&d->worth, c->pace, &score, 1, rows, c->n_ids - 1) > 0;
+}
+
+static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
+    int most = d->depth ? d->depth : DEEPEST;
+    const int reach = fr_decoder_reach(&d->decoder);
+    int room = d->decoder.n_ctx - d->decoder.n_ids;
+    if (reach < room) room = reach;
+    if (tree->max_depth < most) most = tree->max_depth;
+    most -= tree->node[node].depth;
+    return room < most ? room : most;
+}
+
+static void read_text(fr_driven *d, const fr_context *c) {
+    fr_error never;
+    const double start = fr_seconds();
+    const int before = d->decoder.kv.n_committed;
+    fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling, NULL, NULL, &never);
+    if (d->decoder.kv.n_committed > before + 2) d->base.invested = fr_seconds() - start;
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_driven *d = (fr_driven *)base;
+    int node = 0;
+    base->invested = 0;
+    d->best = -1;
+    if (tree->max_depth < 1 || !worth_a_start(d, c, tree)) return;
+    read_text(d, c);
+    do
+        node = decode_on(d, c, tree, node, most_tokens(d, tree, node));
+    while (node > 0 && most_tokens(d, tree, node) > 0 && pays(d, c, tree, node));
+    if (d->n_tokens) d->best = d->decoder.ids[c->n_ids];
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    fr_driven *d = (fr_driven *)base;
+    d->timed = true;
+    if (!v->tree || d->best < 0) return;
+    fr_draft_worth_saw(&d->worth, d->best == c->ids[c->n_ids - v->n_path] ? 1 : 0);
+    d->best = -1;
+}
+
+static void close_driven(fr_drafter *base) {
+    fr_driven *d = (fr_driven *)base;
+    fr_guesser_close(&d->guesser);
+    fr_decoder_close(&d->decoder);
+    fr_drafter_close(d->driver);
+    fr_small_model_close(&d->small);
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "draft-model",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_driven};
+
+// ---------------------------------------------------------------- open
+
+static fr_status read_option(fr_driven *d, const char *option, fr_error *err) {
+    if (strncmp(option, "depth=", 6) != 0)
+        return fr_fail(err, FR_EARG, "draft option '%.60s': a driven draft-model has depth=N",
+                       option);
+    return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
+}
+
+static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_error *err) {
+    char used[64];
+    const fr_model *m = &d->small.model;
+    const fr_drafter_config own = {.model = m,
+                                   .tokenizer = config->tokenizer,
+                                   .n_ctx = d->small.n_ctx,
+                                   .no_adapt = config->no_adapt};
+    fr_status st = config->open_spec(&d->driver, used, config->driver, &own, err);
+    if (st) return st;
+    st = fr_decoder_open(&d->decoder, m, d->small.n_ctx, FR_KV_F16, &d->driver->needs, err);
+    if (st) return st;
+    d->decoder.drafter = d->driver;
+    fr_pace_open(&d->decoder.pace, NULL, !config->no_adapt);
+    return FR_OK;
+}
+
+fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                               fr_error *err) {
+    fr_error why = {0};
+    *out = NULL;
+    fr_driven *d = fr_alloc_zero(sizeof *d);
+    if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .credit = CREDIT};
+    fr_guesser_expect(&d->base.hits);
+    d->adapt = !config->no_adapt;
+    d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
+    fr_status st = FR_OK;
+    for (int i = 0; config->options && config->options[i] && !st; i++)
+        st = read_option(d, config->options[i], &why);
+    if (!st)
+        st = fr_small_model_open(&d->small, file, config->model, config->tokenizer, config->n_ctx,
+                                 &why);
+    if (!st) st = open_decoder(d, config, &why);
+    if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->small.n_common, &why);
+    if (st) {
+        close_driven(&d->base);
+        return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
+                             : fr_fail(err, st, "draft-model: %s", why.text);
+    }
+    fr_draft_worth_open(&d->worth, (double)d->small.model.weights_bytes /
+                                       (double)config->model->weights_bytes);
+    *out = &d->base;
+    return FR_OK;
+}

@@ -1,0 +1,49 @@
+// second_model.h — a smaller model that reads the target's text and guesses ahead of it.
+//
+// A small model (small_model.h) with workspace and KV. What it
+// has read, ids[0..kv.n_committed), is always a part of some text that was sure when it was read;
+// `keep` drops what a new text does not begin with. Rows of guesses lie in scratch slots behind it
+// until `commit` or `drop`. Opening may fail, nothing else does.
+#ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
+#define FR_DRAFT_MODEL_SECOND_MODEL_H
+#include "draft/model/small_model.h"
+#include "model/forward.h"
+
+enum {
+    FR_SECOND_CHUNK = 64,  // rows of text read in one pass
+    FR_SECOND_LOGITS = 16, // rows of guesses in one pass
+};
+
+typedef struct fr_second {
+    fr_small_model small;
+    fr_forward *forward;
+    fr_kv kv;
+    int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
+} fr_second;
+
+// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. What the file
+// is at fault for: fr_gguf_open, fr_model_open, FR_EUNSUP for another vocabulary than the target's.
+fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
+                         const fr_tokenizer *tokenizer, int n_ctx, fr_error *err);
+void fr_second_close(fr_second *s); // a zeroed one is fine
+
+// The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
+// that there is a row to take logits from.
+void fr_second_keep(fr_second *s, const int32_t *ids, int n);
+// Reads nothing yet; a model with LongRoPE forgets all where a text of n tokens wants other keys.
+void fr_second_stretch(fr_second *s, int n);
+// Whether ids[0..n), whose beginning it has read, is a text that it can read.
+bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);
+// Reads what is new in ids[0..n), at least the last token, in chunks; all of it is then committed.
+// The logits after the last token.
+float *fr_second_read(fr_second *s, const int32_t *ids, int n);
+
+// One pass over guesses: ids[i] behind scratch slot parent[i] (-1: the end of what was read), n up
+// to FR_SECOND_LOGITS. slot[i] is where row i came to lie; its logits: fr_second_logits(s, i).
+void fr_second_guess(fr_second *s, const int32_t *ids, const int *parent, int n, int *slot);
+float *fr_second_logits(fr_second *s, int row);
+// n guesses in scratch slots path[], each the parent of the next one, turned out right; all others
+// are dropped.
+void fr_second_commit(fr_second *s, const int32_t *ids, const int *path, int n);
+
+#endif

@@ -1,0 +1,99 @@
+#include "draft/pack/find.h"
+#include "base/path.h"
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+double fr_pack_promise(const fr_pack *p) {
+    double path = 1, tokens = 0;
+    for (int k = 1; k <= p->depth; k++) {
+        path *= fr_accuracy_rate(&p->accuracy, k, 0);
+        tokens += path;
+    }
+    return tokens;
+}
+
+typedef struct search {
+    fr_pack_kind kind;
+    const fr_gguf *target;
+    char print[FR_GGUF_FINGERPRINT]; // of the target; "": not taken yet
+    char *path;                      // of the best so far
+    double promise;                  // ... and what it is expected to bring; below 0: none found
+} search;
+
+// It reads from every tensor of the target, so it is taken only where there is a pack to compare.
+static const char *print_of(search *s) {
+    if (!*s->print) fr_gguf_fingerprint(s->target, s->print);
+    return s->print;
+}
+
+static void look_at(search *s, const char *path) {
+    fr_error unsaid;
+    fr_pack p;
+    if (fr_pack_open(&p, path, &unsaid)) return;
+    const double promise = fr_pack_promise(&p);
+    if (p.kind == s->kind && promise > s->promise && !strcmp(p.target, print_of(s))) {
+        s->promise = promise;
+        snprintf(s->path, FR_PACK_PATH, "%s", path);
+    }
+    fr_pack_close(&p);
+}
+
+static void look_into(search *s, const char *dir) {
+    char path[FR_PACK_PATH + NAME_MAX + 2];
+    struct dirent **entry;
+    const int n = scandir(dir, &entry, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        const int bytes = snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
+        if (fr_path_ends(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH) look_at(s, path);
+        free(entry[i]);
+    }
+    if (n >= 0) free(entry);
+}
+
+// The folder of a file, with the slash; "" for one here.
+static void folder_of(char dir[FR_PACK_PATH], const char *file) {
+    snprintf(dir, FR_PACK_PATH, "%.*s", (int)fr_path_folder(file), file);
+}
+
+static void look_beside(search *s, const char *folder, const char *tail) {
+    char dir[2 * FR_PACK_PATH];
+    if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) look_into(s, dir);
+}
+
+static void look_by_program(search *s) {
+    char program[FR_PACK_PATH], folder[FR_PACK_PATH];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n < 0) return;
+    program[n] = 0;
+    folder_of(folder, program);
+    look_beside(s, folder, "../packs");
+    look_beside(s, folder, "../share/forerun/packs");
+}
+
+static void look_at_home(search *s) {
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (data && *data)
+        look_beside(s, data, "/forerun/packs");
+    else if (home && *home)
+        look_beside(s, home, "/.local/share/forerun/packs");
+}
+
+fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
+                       fr_error *err) {
+    char folder[FR_PACK_PATH];
+    search s = {.kind = kind, .target = target, .path = path, .promise = -1};
+    folder_of(folder, fr_gguf_path(target));
+    look_beside(&s, folder, "packs");
+    look_by_program(&s);
+    look_into(&s, "packs");
+    look_at_home(&s);
+    if (s.promise >= 0) return FR_OK;
+    return fr_fail(err, FR_EIO,
+                   "no pack for this model (fingerprint %s) in %spacks, in packs of this program "
+                   "or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
+                   print_of(&s), folder);
+}

@@ -1,0 +1,19 @@
+// find.h — packs that lie where they are looked for, by method and target.
+//
+// Folders, in this order: packs/ beside the model, packs/ beside the program's folder and under
+// ../share/forerun of it, packs/ here, and $XDG_DATA_HOME/forerun/packs (~/.local/share where that
+// is not set). A file counts by what its metadata says, not by its name.
+#ifndef FR_DRAFT_PACK_FIND_H
+#define FR_DRAFT_PACK_FIND_H
+#include "draft/pack/pack.h"
+
+enum { FR_PACK_PATH = 4096 };
+
+// The pack of `kind` for this target that is expected to bring most; of equal ones the first.
+// FR_EIO: there is none, the sentence names the target's fingerprint and where it was looked for.
+fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
+                       fr_error *err);
+// Tokens that the first guesses of a pack are expected to bring, by its accuracies.
+double fr_pack_promise(const fr_pack *p);
+
+#endif

@@ -1,0 +1,211 @@
+// Prompt lookup: what followed the last few tokens where they stood in the text before is proposed
+// again.  [Saxena 2023]
+//
+// An index finds the earlier places of the last 1 to 4 tokens, most recent first, in constant time
+// a token; each place is then compared further back. A place whose match is longer is a better
+// guess, and so is a token on which several places agree: how long and how agreed is the kind of a
+// guess (tree/hits.h), whose hit rate is learned from the text. The places walk on together into
+// one tree, the best estimated next node first.
+#include "base/alloc.h"
+#include "draft/kit/config.h"
+#include "draft/kit/voices.h"
+#include <string.h>
+
+enum {
+    LONGEST = 4,     // tokens that the index tells apart
+    MAX_PLACES = 16, // places looked at
+    MAX_MATCH = 32,  // tokens that a match is followed back
+    MAX_LOOKS = 64,  // entries of one bucket that are looked at
+};
+
+typedef struct fr_place { // ids[at] followed an earlier occurrence of the last `match` tokens
+    int at, match;
+} fr_place;
+
+typedef struct fr_prompt_lookup {
+    fr_drafter base;
+    int n_ctx, most_places;
+    uint32_t mask;                           // hash buckets - 1
+    int32_t *head[LONGEST], *older[LONGEST]; // newest place of a bucket; next older place of a
+                                             // place; 0: none. By length - 1
+    int n_indexed;                           // n-grams that end before this place are indexed
+    int n_places;
+    fr_place place[MAX_PLACES];
+    const int32_t *ids; // of the step's context
+    int n_ids;
+    fr_voices voices;
+} fr_prompt_lookup;
+
+// ---------------------------------------------------------------- kinds of guesses
+
+static const int LAST_LENGTH[] = {1, 2, 3, 4, 6, 8, 12, 16, 24}; // of a class; the last is open
+enum { N_LENGTHS = sizeof LAST_LENGTH / sizeof *LAST_LENGTH + 1 };
+
+static int kind_of_match(int match, fr_vote vote) {
+    int l = 0;
+    while (l < N_LENGTHS - 1 && match > LAST_LENGTH[l])
+        l++;
+    return l * FR_VOTES + vote;
+}
+
+// Hit rates on answers of small chat models to prompts of six sets, as a start.
+static const float EXPECTED[N_LENGTHS][FR_VOTES] = {
+    {0.25f, 0.42f, 0.15f, 0.07f}, {0.53f, 0.70f, 0.30f, 0.14f}, {0.68f, 0.82f, 0.41f, 0.14f},
+    {0.73f, 0.84f, 0.50f, 0.14f}, {0.78f, 0.90f, 0.62f, 0.17f}, {0.85f, 0.92f, 0.66f, 0.17f},
+    {0.88f, 0.95f, 0.72f, 0.17f}, {0.89f, 0.96f, 0.80f, 0.20f}, {0.90f, 0.96f, 0.80f, 0.20f},
+    {0.94f, 0.98f, 0.86f, 0.20f},
+};
+
+static void expect(fr_drafter *d) {
+    d->hits.memory = 64;
+    for (int l = 0; l < N_LENGTHS; l++)
+        for (int v = 0; v < FR_VOTES; v++)
+            fr_hits_expect(&d->hits, l * FR_VOTES + v, EXPECTED[l][v], 8);
+}
+
+// ---------------------------------------------------------------- the index
+
+static uint32_t hash_of(const int32_t *ids, int n) {
+    uint32_t h = 2166136261u;
+    for (int i = 0; i < n; i++)
+        h = (h ^ (uint32_t)ids[i]) * 16777619u ^ h >> 15;
+    return h;
+}
+
+// Place p is the token after an n-gram: ids[p - n .. p) with ids[p] known.
+static void index_up_to(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
+    for (int p = d->n_indexed; p < n_ids; p++)
+        for (int n = 1; n <= LONGEST && n <= p; n++) {
+            const uint32_t bucket = hash_of(ids + p - n, n) & d->mask;
+            d->older[n - 1][p] = d->head[n - 1][bucket];
+            d->head[n - 1][bucket] = p;
+        }
+    d->n_indexed = n_ids;
+}
+
+static void begin(fr_drafter *base, const fr_context *c) {
+    fr_prompt_lookup *d = (fr_prompt_lookup *)base;
+    for (int l = 0; l < LONGEST; l++)
+        memset(d->head[l], 0, ((size_t)d->mask + 1) * sizeof *d->head[l]);
+    d->n_indexed = 0;
+    index_up_to(d, c->ids, c->n_ids);
+}
+
+static bool is_known(const fr_prompt_lookup *d, int at) {
+    for (int i = 0; i < d->n_places; i++)
+        if (d->place[i].at == at) return true;
+    return false;
+}
+
+// Keeps places in order: longest match first, of equal ones the most recent.
+static void add_place(fr_prompt_lookup *d, const int32_t *ids, int n_ids, int at, int match) {
+    while (match < MAX_MATCH && at > match && ids[at - match - 1] == ids[n_ids - match - 1])
+        match++;
+    int i = d->n_places++;
+    for (; i > 0 && d->place[i - 1].match < match; i--)
+        d->place[i] = d->place[i - 1];
+    d->place[i] = (fr_place){.at = at, .match = match};
+}
+
+static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
+    d->n_places = 0;
+    for (int n = LONGEST < n_ids ? LONGEST : n_ids; n > 0; n--) {
+        // Far more places than wanted may share the bucket; a bounded look keeps a step's time
+        // constant.
+        int p = d->head[n - 1][hash_of(ids + n_ids - n, n) & d->mask];
+        for (int looked = 0; p && looked < MAX_LOOKS; looked++, p = d->older[n - 1][p]) {
+            if (d->n_places == d->most_places) return;
+            if (memcmp(ids + p - n, ids + n_ids - n, sizeof *ids * (size_t)n)) continue;
+            if (!is_known(d, p)) add_place(d, ids, n_ids, p, n);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- the tree
+
+// What place i says `depth` tokens on. Past the text's end, a text that repeats itself goes on with
+// the guesses just made.
+static int32_t word_of(const void *user, int i, int depth) {
+    const fr_prompt_lookup *d = user;
+    const int at = d->place[i].at, period = d->n_ids - at;
+    return d->ids[at + depth % period];
+}
+
+static int kind_of(const void *user, uint64_t places, int depth, fr_vote vote) {
+    const fr_prompt_lookup *d = user;
+    return kind_of_match(d->place[__builtin_ctzll(places)].match + depth, vote);
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+    fr_prompt_lookup *d = (fr_prompt_lookup *)base;
+    find_places(d, c->ids, c->n_ids);
+    d->ids = c->ids;
+    d->n_ids = c->n_ids;
+    d->voices.n = d->n_places;
+    fr_voices_fill(&d->voices, &d->base.hits, d->base.part, tree);
+}
+
+static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
+    if (v->tree) index_up_to((fr_prompt_lookup *)base, c->ids, c->n_ids);
+}
+
+// ---------------------------------------------------------------- open and close
+
+static void close_lookup(fr_drafter *base) {
+    fr_prompt_lookup *d = (fr_prompt_lookup *)base;
+    for (int l = 0; l < LONGEST; l++) {
+        fr_free(d->head[l]);
+        fr_free(d->older[l]);
+    }
+    fr_free(d);
+}
+
+static const fr_drafter_ops OPS = {.name = "prompt-lookup",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .observe = observe,
+                                   .close = close_lookup};
+
+static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *err) {
+    if (!strncmp(option, "min-score=", 10))
+        return fr_drafter_real(&d->voices.least, option, 0, 1, err);
+    if (!strncmp(option, "matches=", 8))
+        return fr_drafter_number(&d->most_places, option, 1, MAX_PLACES, err);
+    return fr_fail(err, FR_EARG,
+                   "draft option '%.60s': prompt-lookup has min-score=P and matches=N", option);
+}
+
+fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                                fr_error *err) {
+    (void)file;
+    *out = NULL;
+    fr_prompt_lookup *d = fr_alloc_zero(sizeof *d);
+    fr_status st = FR_OK;
+    if (!d) return fr_fail(err, FR_ENOMEM, "prompt-lookup: cannot get memory");
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = config->no_adapt ? 12 : 32};
+    expect(&d->base);
+    d->n_ctx = config->n_ctx;
+    d->most_places = 8;
+    d->voices.word = word_of;
+    d->voices.kind = kind_of;
+    d->voices.user = d;
+    d->voices.least = 0.01f;
+    for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
+    }
+    for (int l = 0; l < LONGEST; l++) {
+        d->head[l] = fr_alloc_array((size_t)d->mask + 1, sizeof *d->head[l]);
+        d->older[l] = fr_alloc_array((size_t)config->n_ctx + 1, sizeof *d->older[l]);
+        if (!d->head[l] || !d->older[l]) {
+            st = fr_fail(err, FR_ENOMEM, "prompt-lookup: cannot get memory for %d tokens",
+                         config->n_ctx);
+            goto fail;
+        }
+    }
+    for (int i = 0; config->options && config->options[i]; i++)
+        if ((st = read_option(d, config->options[i], err))) goto fail;
+    *out = &d->base;
+    return FR_OK;
+fail:
+    close_lookup(&d->base);
+    return st;
+}

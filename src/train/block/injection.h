@@ -1,0 +1,38 @@
+// injection.h — a score for every pair of tokens that follow each other, at a low rank.
+//
+// Beside what a state says, token v after token u scores b_v · (nrm(W_1 e_u) * sigmoid(W_g G)):
+// the token that is known last enters behind the states, which are made without it (late
+// injection). Without W_g the gate is 1: a bigram table of rank r.
+#ifndef FR_TRAIN_BLOCK_INJECTION_H
+#define FR_TRAIN_BLOCK_INJECTION_H
+#include "train/math/gemm.h"
+#include "train/math/param.h"
+
+typedef struct fr_injection {
+    int d, rank, v, max_rows;
+    int token, gate, out;            // numbers of parameters; gate -1: none
+    fr_params *params;               // borrowed
+    fr_gemm *gemm;                   // borrowed
+    float *raw, *all, *dall;         // [rows][rank]: W_1 e, its norm, the gradient into that
+    float *some, *open, *phi, *dphi; // [rows][rank], of one step
+    float *block;
+    size_t bytes;
+} fr_injection;
+
+void fr_injection_add_params(fr_injection *x, fr_params *p, int d, int rank, int v, bool gate);
+fr_status fr_injection_open(fr_injection *x, fr_gemm *gemm, int max_rows,
+                            fr_error *err);                    // FR_ENOMEM
+void fr_injection_close(fr_injection *x);                      // {0} is fine
+void fr_injection_start(const fr_injection *x, uint64_t seed); // the scores begin as zeros
+
+// Of all tokens of a batch: e [n][d].
+void fr_injection_tokens(fr_injection *x, const float *e, int n);
+// x->phi of n rows: g [n][d] their states, at their tokens' places among those of the batch.
+void fr_injection_forward(fr_injection *x, const float *g, const int *at, int n);
+// From x->dphi: adds to the gradients of tokens (no place twice) and of the gate; the gradient into
+// g is written to dg (false: there is none).
+bool fr_injection_backward(fr_injection *x, float *dg, const float *g, const int *at, int n);
+// After all steps: from tokens to W_1. fr_injection_tokens cleared their gradients.
+void fr_injection_tokens_backward(fr_injection *x, const float *e, int n);
+
+#endif

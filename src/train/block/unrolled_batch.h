@@ -1,0 +1,52 @@
+// unrolled_batch.h — conversations as the bases of a chain: what its learners share.
+//
+// A *base* is a row i of a sample from which a chain starts; guess k of it is to say the law of row
+// i + k. Rows that are an answer's and have a law count; a sample's first row is no base, its state
+// is like no other's. Guess k weighs 0.8^(k-1) [Medusa, arXiv 2401.10774].
+#ifndef FR_TRAIN_BLOCK_UNROLLED_BATCH_H
+#define FR_TRAIN_BLOCK_UNROLLED_BATCH_H
+#include "train/block/unrolled.h"
+#include "train/learner/loss.h"
+
+typedef struct fr_unrolled_batch {
+    const fr_model *target;   // borrowed
+    fr_unrolled *chain;       // borrowed
+    int depth;                // guesses
+    int ahead;                // guess k is the chain's step k + ahead
+    const fr_sample **sample; // [bases]: whose row at[base] is
+    int *at;                  // [bases]
+    bool *real;               // [bases]: its steps read real tokens
+    // Of one guess: the bases that count, and the rows whose tokens are known last.
+    int counted, *base, *last;
+    fr_loss_row *want;
+    fr_loss_got *got;                // [counted]
+    fr_loss_got *all[FR_DEPTHS + 1]; // [bases] of each guess
+    float *distance;                 // [counted]
+    double extra;                    // of the loss: what is not the guesses' cross entropy
+} fr_unrolled_batch;
+
+// For all rows of the chain. `ahead`: 1 where the chain's rows are given, else 0. FR_ENOMEM.
+fr_status fr_unrolled_batch_open(fr_unrolled_batch *b, fr_unrolled *chain, const fr_model *target,
+                                 int depth, fr_error *err);
+void fr_unrolled_batch_close(fr_unrolled_batch *b); // {0} is fine
+size_t fr_unrolled_batch_bytes(const fr_unrolled_batch *b);
+
+// States, embeddings, positions, bases and tokens of a batch into the chain. A share `feed` of the
+// bases, chosen by `noise`, reads the real tokens behind the first.
+void fr_unrolled_batch_set(fr_unrolled_batch *b, const fr_batch *batch, float feed, uint64_t noise);
+
+static inline float fr_unrolled_batch_weight(int k) { // of guess k, from 1
+    float weight = 1;
+    for (int i = 1; i < k; i++)
+        weight *= 0.8f;
+    return weight;
+}
+void fr_unrolled_batch_list(fr_unrolled_batch *b, int k); // counted, base, last, want of guess k
+void fr_unrolled_batch_keep(fr_unrolled_batch *b, int k); // got, for the tally
+// Adds by * weight * SmoothL1((G - true state) / std) of the counted rows of guess k to `extra`,
+// and its gradient to the chain's dg; rows without a loss are left out.
+void fr_unrolled_batch_feature(fr_unrolled_batch *b, int k, float by, const float *std);
+// Counts all guesses. A chain is followed as long as its guesses count and the best are right.
+void fr_unrolled_batch_tally(const fr_unrolled_batch *b, fr_tally *tally);
+
+#endif

@@ -1,0 +1,29 @@
+// batches.h — the order in which samples are learned: batches of a bounded number of rows.
+//
+// Every epoch is a permutation of its own, a function of (seed, epoch); a batch takes the next
+// samples of it as long as they fit and ends with the epoch. So (epoch, at) says all about where a
+// training stands in its data.
+#ifndef FR_TRAIN_LEARNER_BATCHES_H
+#define FR_TRAIN_LEARNER_BATCHES_H
+#include "train/data/dataset.h"
+#include "train/learner/learner.h"
+
+typedef struct fr_batches {
+    const fr_dataset *data; // borrowed
+    int first, n;           // samples of the data's order that take part
+    int rows;               // of a batch at most; no sample has more
+    bool shuffled;
+    uint64_t seed, epoch;
+    int at;         // samples of the epoch that were given out
+    int32_t *order; // [n] of the epoch
+} fr_batches;
+
+// FR_ENOMEM. shuffled false: the data's own order in every epoch.
+fr_status fr_batches_open(fr_batches *b, const fr_dataset *data, int first, int n, int rows,
+                          bool shuffled, uint64_t seed, fr_error *err);
+void fr_batches_close(fr_batches *b); // {0} is fine
+void fr_batches_seek(fr_batches *b, uint64_t epoch, int at);
+// The next batch, never an empty one; the samples point into the data's mapping.
+void fr_batches_next(fr_batches *b, fr_batch *out);
+
+#endif

@@ -1,0 +1,11 @@
+// setting.h — KEY=VALUE words of `--set`: each function says whether a word is the key's, with a
+// value in range, and then takes it.
+#ifndef FR_TRAIN_LEARNER_SETTING_H
+#define FR_TRAIN_LEARNER_SETTING_H
+#include <stdbool.h>
+
+bool fr_setting_int(const char *word, const char *key, int min, int max, int *value);
+bool fr_setting_float(const char *word, const char *key, float min, float max, float *value);
+bool fr_setting_switch(const char *word, const char *key, bool *value); // KEY=0 or 1
+
+#endif

@@ -1,0 +1,55 @@
+// learn_chimera.h — the parts of Chimera's learner: its options, what it begins with, its
+// objective.
+#ifndef FR_TRAIN_METHOD_LEARN_CHIMERA_H
+#define FR_TRAIN_METHOD_LEARN_CHIMERA_H
+#include "train/block/encoder.h"
+#include "train/block/unrolled_batch.h"
+#include "train/math/linear_fit.h"
+#include "train/method/first_layer.h"
+
+typedef enum fr_chimera_layer {
+    FR_CHIMERA_NGRAMS,
+    FR_CHIMERA_FROZEN,
+    FR_CHIMERA_TUNED
+} fr_chimera_layer;
+
+typedef struct fr_chimera_options {
+    int ngram, hidden, ffn, depth;
+    fr_pack_encoder form;
+    float feature;
+    bool residual, own_heads, fit;
+    fr_chimera_layer layer; // in place of n-grams
+} fr_chimera_options;
+
+typedef struct fr_chimera_head { // numbers of parameters; -1: absent
+    int state, chain, norm;
+} fr_chimera_head;
+
+typedef struct fr_chimera_learner {
+    fr_learner learner; // first
+    fr_chimera_options options;
+    fr_unrolled chain;
+    fr_unrolled_batch batch;
+    fr_encoder ngram;
+    fr_first_layer layer;
+    fr_chimera_head head[FR_DEPTHS];
+    fr_loss loss;
+    fr_linear_fit fit;
+    float *f, *z, *y, *dy; // [bases][d]: states of the bases; before and after the norm; gradient
+    float *std;            // [d]
+} fr_chimera_learner;
+
+// Defaults, then KEY=VALUE words. FR_EARG.
+fr_status fr_chimera_read_options(fr_chimera_options *o, const fr_learner_config *config,
+                                  fr_error *err);
+void fr_chimera_start(fr_chimera_learner *m, uint64_t seed); // of encoder and heads, without data
+// t of the encoder for the batch that stands in the chain.
+void fr_chimera_read_ngrams(fr_chimera_learner *m, const fr_batch *batch);
+
+// First values from data, as in learner.h: how many rows, of batches, then the end.
+uint64_t fr_chimera_fit_rows(const fr_chimera_learner *m);
+size_t fr_chimera_fit_bytes(const fr_chimera_learner *m);
+fr_status fr_chimera_fit_add(fr_chimera_learner *m, const fr_batch *batch, fr_error *err);
+void fr_chimera_fit_end(fr_chimera_learner *m);
+
+#endif

@@ -1,0 +1,225 @@
+// unrolled_start.c — options of a chain, its size, and the values that training begins with.
+//
+// At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
+// so that G lies where the target's states lie.
+#include "kern/pack.h"
+#include "train/learner/setting.h"
+#include "train/method/learn_unrolled.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- options
+static bool read_init(const char *word, fr_unrolled_init *out) {
+    static const char *const words[] = {"init=fit", "init=random", "init=target"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(word, words[i])) {
+            *out = (fr_unrolled_init)i;
+            return true;
+        }
+    return false;
+}
+
+typedef struct word { // KEY=VALUE
+    const char *key, *expects;
+    bool hidden; // of hidden-state alone
+} word;
+enum { FFN, DEPTH, FEATURE, INIT, RANK, GATE, INJECT, PURE, ZTAIL, FEED, N_WORDS };
+static const word words_known[N_WORDS] = {
+    [FFN] = {"ffn", "a multiple of 32, 32 to 65536", false},
+    [DEPTH] = {"depth", "1 to 8", false},
+    [FEATURE] = {"feature", "0 to 100", false},
+    [INIT] = {"init", "fit, random or target", false},
+    [RANK] = {"rank", "1 to 1024", true},
+    [GATE] = {"gate", "0 or 1", true},
+    [INJECT] = {"inject", "0 or 1", true},
+    [PURE] = {"pure", "0 or 1", true},
+    [ZTAIL] = {"ztail", "0 to 100", true},
+    [FEED] = {"feed", "0 to 1", true},
+};
+
+static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *inject) {
+    const char *key = words_known[which].key;
+    switch (which) {
+    case FFN:
+        return fr_setting_int(text, key, 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0;
+    case DEPTH:
+        return fr_setting_int(text, key, 1, FR_DEPTHS, &o->depth);
+    case FEATURE:
+        return fr_setting_float(text, key, 0, 100, &o->feature);
+    case INIT:
+        return read_init(text, &o->init);
+    case RANK:
+        return fr_setting_int(text, key, 1, 1024, &o->rank);
+    case GATE:
+        return fr_setting_switch(text, key, &o->gate);
+    case INJECT:
+        return fr_setting_switch(text, key, inject);
+    case PURE:
+        return fr_setting_switch(text, key, &o->pure);
+    case ZTAIL:
+        return fr_setting_float(text, key, 0, 100, &o->ztail);
+    default:
+        return fr_setting_float(text, key, 0, 1, &o->feed);
+    }
+}
+
+static fr_status read_word(fr_unrolled_options *o, const char *text, bool *inject, fr_error *err) {
+    const char *equals = strchr(text, '=');
+    const size_t n = equals ? (size_t)(equals - text) : strlen(text);
+    for (int i = 0; i < N_WORDS; i++) {
+        const word *w = &words_known[i];
+        if (strlen(w->key) != n || strncmp(text, w->key, n)) continue;
+        if (w->hidden && o->kind != FR_UNROLLED_HIDDEN_STATE) continue;
+        if (set_word(o, i, text, inject)) return FR_OK;
+        return fr_fail(err, FR_EARG, "--set %.64s: expected %s=VALUE, %s", text, w->key,
+                       w->expects);
+    }
+    return fr_fail(err, FR_EARG, "--set %.64s: %s knows ffn, depth, feature, init%s", text,
+                   o->kind == FR_UNROLLED_HIDDEN_STATE ? "hidden-state" : "eagle",
+                   o->kind == FR_UNROLLED_HIDDEN_STATE ? ", rank, gate, inject, pure, ztail, feed"
+                                                       : "");
+}
+
+fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
+                                   const char *const *words, fr_error *err) {
+    const bool hidden = kind == FR_UNROLLED_HIDDEN_STATE;
+    bool inject = hidden;
+    *o = (fr_unrolled_options){.kind = kind,
+                               .rank = 64,
+                               .gate = hidden,
+                               .feature = 0.1f,
+                               .ztail = 0.1f,
+                               .feed = hidden ? 0.5f : 1,
+                               .depth = depth ? depth : 4};
+    for (; words && *words; words++) {
+        const fr_status st = read_word(o, *words, &inject, err);
+        if (st) return st;
+    }
+    if (o->depth < 1 || o->depth > FR_DEPTHS)
+        return fr_fail(err, FR_EARG, "depth %d: expected 1 to %d", o->depth, FR_DEPTHS);
+    if (!inject) o->rank = 0;
+    if (o->pure) o->feed = 0;
+    return FR_OK;
+}
+
+// Small targets take a wide block, wide ones a narrow one: 4 million parameters at width 576, 20
+// million at 1536.
+static int default_ffn(int d) {
+    const int wanted = d < 1024 ? d * 8 / 3 : d * 4 / 3;
+    return wanted < 64 ? 32 : wanted / 64 * 64;
+}
+
+fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *t,
+                                       int max_rows) {
+    return (fr_unrolled_shape){.d = t->d,
+                               .n_head = t->n_head,
+                               .n_kv = t->n_kv,
+                               .head_dim = t->head_dim,
+                               .d_ff = o->ffn ? o->ffn : default_ffn(t->d),
+                               .rope_base = o->init == FR_UNROLLED_TARGET ? t->rope_base : 10000,
+                               .token = !o->pure,
+                               .null = o->kind == FR_UNROLLED_HIDDEN_STATE && !o->pure,
+                               .depth = o->depth,
+                               .max_rows = max_rows};
+}
+
+// ---------------------------------------------------------------- first values
+static void fill(const fr_params *p, int i, float value) {
+    if (i < 0) return;
+    float *w = fr_param_w(p, i);
+    for (int c = 0; c < p->item[i].rows * p->item[i].cols; c++)
+        w[c] = value;
+}
+
+// Normal numbers; an output's variance is gain² for inputs of variance 1.
+static void spread(const fr_params *p, int i, float gain, uint64_t seed) {
+    if (i >= 0) fr_param_random(p, i, gain / sqrtf((float)p->item[i].cols), seed);
+}
+
+static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) {
+    const fr_params *p = c->params;
+    const fr_unrolled_params *at = &c->at;
+    const int d = c->shape.d;
+    fill(p, at->state_norm, 1);
+    fill(p, at->token_norm, 1);
+    fill(p, at->attn_norm, 1);
+    fill(p, at->ffn_norm, 1);
+    memcpy(fr_param_w(p, at->out_norm), target->output_norm, (size_t)d * sizeof(float));
+    for (int i = 0; i < d && at->fc_state >= 0; i++)
+        fr_param_w(p, at->fc_state)[(size_t)i * (size_t)d + (size_t)i] = 1;
+    spread(p, at->fc_token, 0.5f, seed);
+    if (at->null >= 0) fr_param_random(p, at->null, 1, seed);
+    spread(p, at->q, 1, seed);
+    spread(p, at->k, 1, seed);
+    spread(p, at->v, 1, seed);
+    spread(p, at->o, 0.25f, seed);
+    spread(p, at->gate, 1, seed);
+    spread(p, at->up, 1, seed);
+    spread(p, at->down, 0.25f, seed);
+}
+
+// Heads' rows of a file that turns neighbours (2i, 2i+1) are put in the order of halves.
+static int source_row(const fr_config *t, int row) {
+    if (t->neox) return row;
+    const int half = t->head_dim / 2, head = row / t->head_dim, i = row % t->head_dim;
+    return head * t->head_dim + (i < half ? 2 * i : 2 * (i - half) + 1);
+}
+
+typedef enum row_order { AS_IT_IS, HEADS } row_order;
+static void copy_matrix(const fr_unrolled *c, int i, const fr_matrix *from, const fr_config *t,
+                        row_order order) {
+    const fr_param *item = &c->params->item[i];
+    for (int r = 0; r < item->rows; r++)
+        fr_matrix_row(from, order == HEADS ? source_row(t, r) : r,
+                      fr_param_w(c->params, i) + (size_t)r * (size_t)item->cols);
+}
+
+fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, fr_error *err) {
+    const fr_config *t = &m->config;
+    const fr_layer *from = &m->layers[layer];
+    const size_t d = (size_t)t->d;
+    if (t->n_rot != t->head_dim)
+        return fr_fail(err, FR_EARG, "init=target: the target turns %d of %d values of a head",
+                       t->n_rot, t->head_dim);
+    copy_matrix(c, c->at.q, &from->q, t, HEADS);
+    copy_matrix(c, c->at.k, &from->k, t, HEADS);
+    copy_matrix(c, c->at.v, &from->v, t, AS_IT_IS);
+    copy_matrix(c, c->at.o, &from->o, t, AS_IT_IS);
+    memcpy(fr_param_w(c->params, c->at.attn_norm), from->attn_norm, d * sizeof(float));
+    if (c->shape.d_ff != t->d_ff) return FR_OK;
+    copy_matrix(c, c->at.gate, &from->gate, t, AS_IT_IS);
+    copy_matrix(c, c->at.up, &from->up, t, AS_IT_IS);
+    copy_matrix(c, c->at.down, &from->down, t, AS_IT_IS);
+    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm, d * sizeof(float));
+    return FR_OK;
+}
+
+fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
+                            uint64_t seed, fr_error *err) {
+    start_random(c, target, seed);
+    return o->init == FR_UNROLLED_TARGET
+               ? fr_unrolled_take_layer(c, target, target->config.n_layer - 1, err)
+               : FR_OK;
+}
+
+static void scale(const fr_params *p, int i, float by) {
+    float *w = fr_param_w(p, i);
+    for (int j = 0; j < p->item[i].rows * p->item[i].cols; j++)
+        w[j] *= by;
+}
+
+void fr_unrolled_quieten(fr_unrolled *c) {
+    const float by = 0.1f;
+    scale(c->params, c->at.o, by);
+    scale(c->params, c->at.down, by);
+}
+
+void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w) {
+    const fr_unrolled_shape *s = &c->shape;
+    fr_gguf_writer_u32(w, "forerun.n_head", (uint32_t)s->n_head);
+    fr_gguf_writer_u32(w, "forerun.n_kv", (uint32_t)s->n_kv);
+    fr_gguf_writer_u32(w, "forerun.head_dim", (uint32_t)s->head_dim);
+    fr_gguf_writer_u32(w, "forerun.d_ff", (uint32_t)s->d_ff);
+    fr_gguf_writer_f32(w, "forerun.rope_base", s->rope_base);
+}

@@ -1,0 +1,255 @@
+// distill and capture: the answers are those of `run`, and no interruption loses or doubles any.
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include "train/data/shard.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+enum { PROMPTS = 24 };
+static char dir[64];
+static said got;
+
+static const char *in_dir(const char *name) {
+    static char path[4][128];
+    static int at;
+    at = (at + 1) % 4;
+    snprintf(path[at], sizeof path[at], "%s/%s", dir, name);
+    return path[at];
+}
+
+static void prompt_text(char *to, int i) {
+    snprintf(to, 64, "Question^%d:^what^is^%d?", i, i * i);
+}
+
+static void write_prompts(const char *path, bool packed) {
+    gzFile f = gzopen(path, packed ? "wb" : "wT");
+    for (int i = 0; i < PROMPTS; i++) {
+        char text[64];
+        prompt_text(text, i);
+        for (char *c = text; *c; c++)
+            if (*c == '^') *c = ' ';
+        gzprintf(f,
+                 "{\"id\": \"q-%d\", \"task\": \"made\", \"messages\": [{\"role\": \"user\", "
+                 "\"content\": \"%s\"}]}\n",
+                 i, text);
+    }
+    gzclose(f);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    strcpy(dir, "distill-XXXXXX");
+    if (!mkdtemp(dir)) return 1;
+    const fr_tiny_options options = {.n_ctx = 512};
+    write_prompts(in_dir("prompts.jsonl"), false);
+    write_prompts(in_dir("prompts.jsonl.gz"), true);
+    return fr_tiny_write(&options, in_dir("model.gguf"), NULL);
+}
+
+static int tear_down(void **state) {
+    char line[96];
+    (void)state;
+    snprintf(line, sizeof line, "rm -rf %s", dir);
+    return system(line);
+}
+
+static void command(char line[1024], const char *name, const char *rest) {
+    snprintf(line, 1024, "%s -m %s -t 1 %s", name, in_dir("model.gguf"), rest);
+}
+
+// The answers of a file by number of their prompt; fails on a double.
+static int read_answers(const char *path, char answer[PROMPTS][4096]) {
+    char text[8192];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) return 0;
+    memset(answer, 0, PROMPTS * 4096);
+    while (fgets(text, sizeof text, f)) {
+        json_t *line = json_loadb(text, strlen(text), JSON_ALLOW_NUL, NULL);
+        assert_non_null(line);
+        const int i = atoi(json_string_value(json_object_get(line, "id")) + 2);
+        const json_t *messages = json_object_get(line, "messages");
+        assert_int_equal(json_array_size(messages), 2);
+        assert_string_equal(json_string_value(json_object_get(line, "task")), "made");
+        assert_false(answer[i][0]);
+        answer[i][0] = '!'; // there, also when it is empty
+        snprintf(answer[i] + 1, 4095, "%s",
+                 json_string_value(json_object_get(json_array_get(messages, 1), "content")));
+        json_decref(line);
+        n++;
+    }
+    fclose(f);
+    return n;
+}
+
+static int captured(const char *folder) {
+    fr_shards *s;
+    fr_error err = {0};
+    if (fr_shards_open(&s, folder, NULL, NULL, NULL, &err)) fail_msg("%s", err.text);
+    const int n = fr_shards_count(s);
+    fr_shards_close(s);
+    return n;
+}
+
+static char answers[PROMPTS][4096], again[PROMPTS][4096];
+
+static void answers_are_those_of_run(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 24 --sampled 0 --width 5 --json",
+             in_dir("prompts.jsonl.gz"), in_dir("greedy.jsonl"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 0);
+    json_t *told = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);
+    assert_int_equal(json_integer_value(json_object_get(told, "texts")), PROMPTS);
+    json_decref(told);
+    assert_int_equal(read_answers(in_dir("greedy.jsonl"), answers), PROMPTS);
+    for (int i = 0; i < PROMPTS; i += 7) {
+        char text[64];
+        prompt_text(text, i);
+        snprintf(rest, sizeof rest, "-n 24 --drafter none --json -p %s", text);
+        command(line, "run", rest);
+        run_with(&got, line, "", 0, 0, NULL);
+        assert_int_equal(got.code, 0);
+        told = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);
+        assert_string_equal(answers[i] + 1, json_string_value(json_object_get(told, "text")));
+        json_decref(told);
+    }
+}
+
+static void kill_after(const char *line, int ms) {
+    char text[1024], *argv[WORDS_MOST + 2] = {(char *)FR_PROGRAM};
+    int n = 1, status;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
+        argv[n++] = w;
+    const pid_t child = fork();
+    if (!child) {
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(127);
+        execv(FR_PROGRAM, argv);
+        _exit(127);
+    }
+    usleep((useconds_t)ms * 1000);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+}
+
+// Drawn answers too come out the same, because their noise belongs to the text.
+static void killed_and_gone_on_with_is_whole(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest,
+             "--prompts %s -o %s --capture %s -n 40 --sampled 0.5 --temp 1.2 --width 3",
+             in_dir("prompts.jsonl"), in_dir("whole.jsonl"), in_dir("whole"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 0);
+    assert_int_equal(read_answers(in_dir("whole.jsonl"), answers), PROMPTS);
+    assert_int_equal(captured(in_dir("whole")), PROMPTS);
+    snprintf(rest, sizeof rest,
+             "--prompts %s -o %s --capture %s -n 40 --sampled 0.5 --temp 1.2 --width 2",
+             in_dir("prompts.jsonl"), in_dir("cut.jsonl"), in_dir("cut"));
+    command(line, "distill", rest);
+    srand((unsigned)getpid());
+    print_message("seed %d\n", (int)getpid());
+    for (int i = 0; i < 20; i++) {
+        kill_after(line, 20 + rand() % 300);
+        FILE *f = fopen(in_dir("cut.jsonl"), "a"); // half a line, as a full disk leaves it
+        if (i % 5 == 0 && f) fputs("{\"id\": \"q-", f);
+        if (f) fclose(f);
+    }
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    assert_int_equal(read_answers(in_dir("cut.jsonl"), again), PROMPTS);
+    assert_int_equal(captured(in_dir("cut")), PROMPTS);
+    for (int i = 0; i < PROMPTS; i++)
+        assert_string_equal(answers[i], again[i]);
+    run_with(&got, line, "", 0, 0, NULL); // there is nothing left to do
+    assert_int_equal(got.code, 0);
+    assert_int_equal(captured(in_dir("cut")), PROMPTS);
+}
+
+static void an_interrupt_keeps_what_is_done(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest, "--prompts %s -o %s --capture %s -n 150 --sampled 0 --width 1",
+             in_dir("prompts.jsonl"), in_dir("stopped.jsonl"), in_dir("stopped"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 400, NULL);
+    if (!got.code) return; // this machine was faster than the signal
+    assert_int_equal(got.code, 130);
+    const int n = read_answers(in_dir("stopped.jsonl"), again);
+    assert_int_equal(captured(in_dir("stopped")), n);
+}
+
+static void given_answers_are_read(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest, "--data %s -o %s --taps 1,3 --json", in_dir("greedy.jsonl"),
+             in_dir("given"));
+    command(line, "capture", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    fr_shards *s;
+    assert_int_equal(fr_shards_open(&s, in_dir("given"), NULL, NULL, NULL, NULL), FR_OK);
+    assert_int_equal(fr_shards_count(s), PROMPTS);
+    assert_int_equal(fr_shards_format(s)->n_taps, 2);
+    for (int i = 0; i < PROMPTS; i++) { // the last token of an answer is its end
+        fr_sample sample;
+        fr_shards_sample(s, i, &sample);
+        int n = 0;
+        for (int r = 0; r < sample.n; r++)
+            n += sample.flags[r] == (FR_ROW_ANSWER | FR_ROW_LAW);
+        assert_true(n > 0 && n < sample.n);
+    }
+    fr_shards_close(s);
+    snprintf(rest, sizeof rest, "--data %s -o %s --width 1 --tokens 1", in_dir("greedy.jsonl"),
+             in_dir("enough"));
+    command(line, "capture", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    assert_int_equal(captured(in_dir("enough")), 1);
+}
+
+static void bad_requests_say_why(void **state) {
+    static const struct {
+        const char *line, *why;
+        int code;
+    } bad[] = {
+        {"distill -m %s", "--prompts", 2},
+        {"distill -m %s --prompts none.jsonl", "-o", 2},
+        {"distill -m %s --prompts none.jsonl -o /dev/null", "none.jsonl", 1},
+        {"capture -m %s --data none.jsonl -o states --taps 2,1", "ascending", 2},
+        {"capture -m %s --data none.jsonl -o states --taps 77", "--taps", 2},
+        {"capture -m %s --data none.jsonl", "-o", 2},
+        {"run -m %s -p hello -c 513", "ctx-size: expected 1 to 512, the model's context, found 513",
+         2},
+        {"distill -m %s --prompts none.jsonl -o none.out -n 9 -c 513",
+         "ctx-size: expected 1 to 512, the model's context, found 513", 2},
+        {"capture -m %s --data none.jsonl -o states -c 513",
+         "ctx-size: expected 1 to 512, the model's context, found 513", 2},
+        {"distill -m %s --prompts none.jsonl -o none.out -n 512", "n-predict", 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[512];
+        snprintf(line, sizeof line, bad[i].line, in_dir("model.gguf"));
+        run_with(&got, line, "", 0, 0, NULL);
+        if (got.code != bad[i].code || !strstr(got.err, bad[i].why))
+            fail_msg("%s: exit %d, %s", line, got.code, got.err);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_run),
+                                       cmocka_unit_test(killed_and_gone_on_with_is_whole),
+                                       cmocka_unit_test(an_interrupt_keeps_what_is_done),
+                                       cmocka_unit_test(given_answers_are_read),
+                                       cmocka_unit_test(bad_requests_say_why)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

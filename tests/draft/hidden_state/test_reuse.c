@@ -1,0 +1,101 @@
+// Which chain a step drafts from: the mode of the most tokens a second by what was seen, and a look
+// at the others now and then as far as the account goes.
+#include "draft/hidden_state/reuse.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static fr_pace rich(void) {
+    fr_pace p;
+    fr_pace_open(&p, NULL, true);
+    fr_pace_begin(&p);
+    p.gained = 1e9;
+    return p;
+}
+
+static fr_pace poor(void) {
+    fr_pace p = rich();
+    p.gained = -1e9;
+    return p;
+}
+
+static void the_inequality_decides(void **state) {
+    (void)state;
+    const fr_pace p = poor();
+    // tau_reuse / L_v against tau_fresh / (L_v + L_d): with L_d / L_v = 0.2 and tau_fresh = 2.4
+    // reuse has to reach 2.
+    for (int tenths = 10; tenths < 40; tenths++) {
+        fr_reuse r = {.waits = {0}};
+        const fr_reuse_case c = {
+            .left = 3, .fresh = 2.4, .kept = tenths / 10.0, .pass = 1, .draft = 0.2};
+        const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
+        if (tenths == 20) continue; // equal but for rounding
+        assert_int_equal(got, tenths > 20 ? FR_REUSE_KEPT : FR_REUSE_FRESH);
+    }
+}
+
+static void what_steps_bring_outweighs_what_was_expected(void **state) {
+    (void)state;
+    const fr_pace p = poor();
+    fr_reuse r = {.waits = {0}};
+    const fr_reuse_case c = {.left = 3, .fresh = 2, .kept = 1, .pass = 1, .draft = 0.1};
+    assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_FRESH);
+    for (int i = 0; i < 40; i++)
+        fr_reuse_learn(&r, FR_REUSE_KEPT, 3, 0, 4);
+    assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_KEPT);
+    assert_true(fr_reuse_tokens(&r, FR_REUSE_KEPT, &c) > 3.5);
+    // Of another number of depths left, and another age, nothing was seen.
+    const fr_reuse_case shorter = {.left = 2, .fresh = 2, .kept = 1, .pass = 1, .draft = 0.1};
+    const fr_reuse_case older = {.left = 3, .age = 1, .fresh = 2, .kept = 1, .pass = 1, .draft = 1};
+    assert_true(fr_reuse_tokens(&r, FR_REUSE_KEPT, &shorter) == 1);
+    assert_true(fr_reuse_tokens(&r, FR_REUSE_KEPT, &older) == 1);
+    for (int i = 0; i < 200; i++) // and it is forgotten again
+        fr_reuse_learn(&r, FR_REUSE_KEPT, 3, 0, 1);
+    assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_FRESH);
+}
+
+static void too_old_or_too_short_is_not_reused(void **state) {
+    (void)state;
+    const fr_pace p = poor();
+    for (int left = 0; left < 12; left++)
+        for (int age = 0; age < 5; age++) {
+            fr_reuse r = {.waits = {0}};
+            const fr_reuse_case c = {
+                .left = left, .age = age, .fresh = 1, .kept = 9, .pass = 1, .draft = 1};
+            const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
+            assert_int_equal(got == FR_REUSE_KEPT, left >= 2 && age < 2);
+            assert_int_equal(fr_reuse_possible(left, age), left >= 2 && age < 2);
+            assert_true(got != FR_REUSE_UNION);
+        }
+}
+
+static int looks_in(fr_reuse *r, const fr_pace *p, fr_reuse_mode mode, int steps) {
+    const fr_reuse_case c = {.left = 4, .fresh = 3, .kept = 1, .pass = 1, .draft = 0.1};
+    int n = 0;
+    for (int i = 0; i < steps; i++)
+        n += fr_reuse_choose(r, &c, p, 10) == mode;
+    return n;
+}
+
+static void others_are_tried_where_it_can_be_afforded(void **state) {
+    (void)state;
+    const fr_pace with = rich(), without = poor();
+    fr_reuse r = {.waits = {0}}, s = {.waits = {0}};
+    assert_in_range(looks_in(&r, &with, FR_REUSE_KEPT, 340), 8, 11);
+    assert_int_equal(looks_in(&s, &without, FR_REUSE_KEPT, 340), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_inequality_decides),
+        cmocka_unit_test(what_steps_bring_outweighs_what_was_expected),
+        cmocka_unit_test(too_old_or_too_short_is_not_reused),
+        cmocka_unit_test(others_are_tried_where_it_can_be_afforded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

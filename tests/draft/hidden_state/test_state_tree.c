@@ -1,0 +1,238 @@
+// Trees from small lists against all paths, scored one by one and sorted.
+#include "draft/hidden_state/state_tree.h"
+#include "support/open_model.h"
+#include "support/tiny_pack.h"
+#include "tree/dice.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { D = 64, RANK = 16, DRAFT = 60, TOKENS = 4, DEPTHS = 3 };
+
+typedef struct path {
+    int32_t id[DEPTHS];
+    int depth;
+    double score;
+} path;
+
+typedef struct fixture {
+    fr_opened target;
+    fr_pack pack;
+    fr_injector injection;
+    fr_hits hits;
+    char file[32];
+    fr_state_law law[DEPTHS];
+    float gate[DEPTHS][RANK];
+} fixture;
+
+static void open_fixture(fixture *f) {
+    fr_error err;
+    const fr_kern *kern;
+    const fr_tiny_options tiny = {.arch = "llama", .n_layer = 1, .d = D};
+    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE, .n_draft = DRAFT, .rank = RANK};
+    *f = (fixture){.hits = {.memory = 0}};
+    assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
+    fr_opened_open(&f->target, &tiny, kern, 1);
+    strcpy(f->file, "pack-XXXXXX");
+    fr_tiny_pack_write(f->file, &o, &f->target.model);
+    if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
+        fr_injector_open(&f->injection, &f->pack, &f->target.model, &err))
+        fail_msg("%s", err.text);
+}
+
+static void close_fixture(fixture *f) {
+    fr_injector_close(&f->injection);
+    fr_pack_close(&f->pack);
+    unlink(f->file);
+    fr_opened_close(&f->target);
+}
+
+// Laws and rates by dice. All rates differ, so that no two nodes are alike in score.
+static void throw(fixture * f) {
+    for (int i = 0; i < FR_HIT_KINDS; i++)
+        fr_hits_expect(&f->hits, i, (float)(0.02 + 0.9 * dice_unit()), 1e3f);
+    for (int k = 0; k < DEPTHS; k++) {
+        fr_state_law *law = &f->law[k];
+        law->list.n = TOKENS;
+        law->reused = dice_below(2);
+        law->gate = f->gate[k];
+        for (int i = 0; i < RANK; i++)
+            f->gate[k][i] = (float)dice_unit();
+        for (int i = 0; i < TOKENS; i++) {
+            law->list.index[i] = i * (DRAFT / TOKENS) + dice_below(DRAFT / TOKENS);
+            law->list.z[i] = (float)(3 * dice_unit());
+        }
+    }
+}
+
+// How likely a law holds token i after u, and how many it holds likelier.
+static double law_of(fixture *f, int k, int32_t u, bool injected, int i, int *rank) {
+    const fr_shortlist *list = &f->law[k].list;
+    float s[FR_SHORTLIST_MOST];
+    double sum = 0;
+    if (injected)
+        fr_injector_score(&f->injection, list, f->law[k].gate, u, s);
+    else
+        memcpy(s, list->z, sizeof list->z);
+    *rank = 0;
+    for (int t = 0; t < list->n; t++) {
+        sum += exp((double)s[t]);
+        *rank += s[t] > s[i];
+    }
+    return exp((double)s[i]) / sum;
+}
+
+static int all_paths(fixture *f, int32_t root, bool injected, path *to) {
+    int n = 0;
+    to[n++] = (path){.score = 1};
+    for (int p = 0; p < n; p++) {
+        if (to[p].depth == DEPTHS) continue;
+        const int k = to[p].depth;
+        for (int i = 0; i < TOKENS; i++) {
+            int rank;
+            const double prob = law_of(f, k, k ? to[p].id[k - 1] : root, injected, i, &rank);
+            path next = to[p];
+            next.id[next.depth++] = f->pack.ids[f->law[k].list.index[i]];
+            next.score *= (double)fr_hits_rate(
+                &f->hits, fr_state_kind(f->law[k].reused, k + 1, (float)prob, rank));
+            to[n++] = next;
+        }
+    }
+    return n;
+}
+
+static int descending(const void *a, const void *b) {
+    const path *x = a, *y = b;
+    return (x->score < y->score) - (x->score > y->score);
+}
+
+static int node_of(const fr_tree *t, const path *p) {
+    int node = 0;
+    for (int i = 0; i < p->depth && node >= 0; i++)
+        node = fr_tree_child(t, node, p->id[i]);
+    return node;
+}
+
+// A beam of all nodes of a depth (1, 4 and 16) loses nothing, so the tree is the best of all paths.
+static void the_tree_is_the_best_of_all_paths(void **state) {
+    (void)state;
+    static fixture f;
+    static fr_beam beam;
+    static path all[256];
+    dice_begin(75);
+    open_fixture(&f);
+    for (int round = 0; round < 200; round++) {
+        const bool injected = round % 4;
+        const int32_t root = dice_below(200);
+        const fr_state_grower g = {.ids = f.pack.ids,
+                                   .injection = injected ? &f.injection : NULL,
+                                   .hits = &f.hits,
+                                   .width = 16};
+        fr_tree tree;
+        throw(&f);
+        fr_tree_begin(&tree, root, 2 + dice_below(60), DEPTHS);
+        fr_state_tree_grow(&g, root, f.law, DEPTHS, &beam);
+        fr_beam_fill(&beam, 3, &tree);
+        const int n = all_paths(&f, root, injected, all);
+        assert_int_equal(n, 1 + 4 + 16 + 64);
+        qsort(all, (size_t)n, sizeof *all, descending);
+        assert_int_equal(tree.n, tree.max_nodes);
+        const double least = all[tree.n - 1].score;
+        for (int i = 0; i < n; i++) {
+            const int node = node_of(&tree, &all[i]);
+            // Of nodes equal in score at the border any may be there.
+            if (all[i].score > least * (1 + 1e-5)) assert_true(node >= 0);
+            if (all[i].score < least * (1 - 1e-5)) assert_true(node < 0);
+            if (node > 0) {
+                assert_true(fabs(tree.node[node].score - all[i].score) < 1e-5);
+                assert_int_equal(tree.node[node].drafter, 3);
+            }
+        }
+    }
+    close_fixture(&f);
+}
+
+static void nodes_below_the_least_score_are_left_out(void **state) {
+    (void)state;
+    static fixture f;
+    static fr_beam beam;
+    static path all[256];
+    dice_begin(76);
+    open_fixture(&f);
+    for (int round = 0; round < 50; round++) {
+        const fr_state_grower g = {.ids = f.pack.ids, .hits = &f.hits, .width = 16, .least = 0.05f};
+        fr_tree tree;
+        throw(&f);
+        fr_tree_begin(&tree, 7, FR_TREE_MAX, DEPTHS);
+        fr_state_tree_grow(&g, 7, f.law, DEPTHS, &beam);
+        fr_beam_fill(&beam, 0, &tree);
+        const int n = all_paths(&f, 7, false, all);
+        for (int i = 0; i < n; i++) {
+            if (all[i].score > 0.0501) assert_true(node_of(&tree, &all[i]) >= 0);
+            if (all[i].score < 0.0499) assert_true(node_of(&tree, &all[i]) < 0);
+        }
+    }
+    close_fixture(&f);
+}
+
+// Of a longer list: the children of the root are the eight that it holds likeliest.
+static void the_likeliest_of_a_list_are_guessed(void **state) {
+    (void)state;
+    static fixture f;
+    static fr_beam beam;
+    dice_begin(79);
+    open_fixture(&f);
+    for (int round = 0; round < 200; round++) {
+        fr_shortlist *list = &f.law[0].list;
+        const fr_state_grower g = {.ids = f.pack.ids, .hits = &f.hits, .width = 16};
+        throw(&f);
+        list->n = 1 + dice_below(DRAFT);
+        for (int i = 0; i < list->n; i++) {
+            list->index[i] = i;
+            list->z[i] = (float)dice_unit();
+        }
+        fr_state_tree_grow(&g, 7, f.law, 1, &beam);
+        assert_int_equal(beam.n, 1 + (list->n < FR_STATE_CHILDREN ? list->n : FR_STATE_CHILDREN));
+        for (int c = 1; c < beam.n; c++) {
+            int at = 0, likelier = 0;
+            while (f.pack.ids[at] != beam.node[c].id)
+                at++;
+            for (int i = 0; i < list->n; i++)
+                likelier += list->z[i] > list->z[at];
+            assert_int_equal(likelier, c - 1);
+            assert_int_equal(beam.node[c].rank, c - 1);
+        }
+    }
+    close_fixture(&f);
+}
+
+// Every kind is one of the table's, and what is known of the pack moves what is expected of it.
+static void rates_start_from_the_packs_accuracy(void **state) {
+    (void)state;
+    fr_accuracy good = {.tried = {100, 100}, .right = {{90}, {80}}}, none = {.tried = {0}};
+    fr_hits with, without;
+    fr_state_expect(&with, &good, 2);
+    fr_state_expect(&without, &none, 2);
+    for (int reused = 0; reused < 2; reused++)
+        for (int depth = 1; depth < 9; depth++)
+            for (int i = 0; i <= 100; i++) {
+                const float p = (float)i / 100;
+                const int first = fr_state_kind(reused, depth, p, 0);
+                assert_in_range(first, 0, FR_HIT_KINDS - 1);
+                assert_in_range(fr_state_kind(reused, depth, p, 5), 0, FR_HIT_KINDS - 1);
+                const double counted = depth + reused > 1 ? 0.8 : 0.9;
+                const double expected = 0.5 * ((double)fr_hits_rate(&without, first) + counted);
+                assert_true(fabs(fr_hits_rate(&with, first) - expected) < 1e-5);
+                assert_true(fabs(fr_hits_rate(&without, first) - p) < 0.11); // half a bin
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_tree_is_the_best_of_all_paths),
+        cmocka_unit_test(nodes_below_the_least_score_are_left_out),
+        cmocka_unit_test(the_likeliest_of_a_list_are_guessed),
+        cmocka_unit_test(rates_start_from_the_packs_accuracy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -90,7 +90,8 @@ typedef struct fr_session_options { // {0} means the defaults
     const char *drafter;            // SPEC of docs (NULL: "auto")
     const char *tree;               // NULL or "auto", a number of nodes, or the path of a shape
     const char *accept; // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
-                        // "rejection" (its law), "typical" or "typical:EPSILON,DELTA" (neither)
+                        // "rejection" (its distribution), "typical" or "typical:EPSILON,DELTA"
+                        // (neither)
     bool no_adapt;
     const char *const *draft_opts; // NULL-terminated KEY=VALUE list, or NULL
 } fr_session_options;
@@ -146,7 +147,7 @@ typedef struct fr_stats {
     char used[64];  // the SPEC that drafted in the end
     char why[160];  // half a sentence: why that one, and how it went
     bool lossless;  // the rule promises the bytes of plain decoding
-    bool exact_law; // ... or at least its law
+    bool exact_law; // ... or at least its distribution
     int prompt_tokens, prompt_reused, completion_tokens;
     int64_t passes, rows, plain_passes; // plain: of the root alone
     double seconds_prompt, seconds_decode, seconds_draft, seconds_verify;

@@ -7,8 +7,8 @@ typedef struct fr_lines fr_lines;
 
 typedef enum fr_line { FR_LINE_TEXT, FR_LINE_INTERRUPTED, FR_LINE_END, FR_LINE_FAILED } fr_line;
 
-// History is read from forerun/chat_history below $XDG_STATE_HOME (or ~/.local/state) and gets every
-// line as it comes. A history that cannot be had is no error.
+// History is read from forerun/chat_history below $XDG_STATE_HOME (or ~/.local/state) and gets
+// every line as it comes. A history that cannot be had is no error.
 fr_status fr_lines_open(fr_lines **out, const char *prompt, fr_error *err);
 void fr_lines_close(fr_lines *l); // NULL is fine
 // One line without its newline, valid until the next call. FAILED fills *err.

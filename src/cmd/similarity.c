@@ -1,4 +1,4 @@
-// similarity.c — `similarity`: how like the true states those become that ride in a pass.
+// similarity.c — `similarity`: how like the true states those become that are attached to a pass.
 #include "draft/attached/similarity.h"
 #include "base/save.h"
 #include "cmd/lib/answers.h"
@@ -101,9 +101,9 @@ static void similarity_print(const fr_similarity *s, const char *spec) {
 }
 
 typedef struct drawing {
-    fr_plot_series series[2 * FR_RIDER_STEPS];
-    fr_plot_point points[2 * FR_RIDER_STEPS][FR_MAX_LAYERS + 1];
-    char labels[2 * FR_RIDER_STEPS][40];
+    fr_plot_series series[2 * FR_ATTACHED_STEPS];
+    fr_plot_point points[2 * FR_ATTACHED_STEPS][FR_MAX_LAYERS + 1];
+    char labels[2 * FR_ATTACHED_STEPS][40];
 } drawing;
 
 static void draw_step(const fr_similarity *s, drawing *d, int i, bool rides) {

@@ -6,7 +6,7 @@
 // never bytes.
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
-#include "decode/pace.h"
+#include "decode/budget.h"
 #include "decode/sampler.h"
 #include "model/forward.h"
 #include "tree/hits.h"
@@ -14,7 +14,7 @@
 typedef struct fr_drafter fr_drafter;
 
 // When a candidate counts. EXACT: the target's own draw decides, the same bytes as plain decoding.
-// REJECTION: the same law, other bytes. TYPICAL: neither.
+// REJECTION: the same distribution, other bytes. TYPICAL: neither.
 typedef enum fr_rule { FR_RULE_EXACT, FR_RULE_REJECTION, FR_RULE_TYPICAL } fr_rule;
 
 // What the target's passes must deliver for a drafter; fixed when it opens.
@@ -43,7 +43,7 @@ typedef struct fr_context {
     int n_ids;
     const fr_sampling *sampling;
     fr_rule rule;
-    const fr_pace *pace; // costs and worths of the target's passes
+    const fr_budget *budget; // costs and worths of the target's passes
 } fr_context;
 
 // What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was
@@ -68,8 +68,8 @@ typedef struct fr_drafter_ops {
     void (*begin)(fr_drafter *d,
                   const fr_context *c); // a new or changed context; before its prompt is evaluated
     // Adds candidates with honest scores; the tree knows its limits. It may hold those of other
-    // parts of the SPEC already. The step keeps the best ones (pace.h), unless they were drawn at
-    // random (fr_law): then the drafter has chosen the tree's size itself.
+    // parts of the SPEC already. The step keeps the best ones (budget.h), unless they were drawn at
+    // random (fr_dist): then the drafter has chosen the tree's size itself.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_tree *tree);
     // Rows of the tree (row i is node i) may go on where the drafter's own passes of `propose` left
     // them: in their scratch slots, from layer needs.resumes on, with the residual there. All
@@ -91,9 +91,9 @@ struct fr_drafter { // embedded first in a method's own struct
     uint8_t part;      // its number in the SPEC, written into the nodes it adds
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
     fr_hits hits;      // of its kinds of guesses: what it expects, then what the step learns
-    double credit;     // plain passes that a request may lose on it; 0: what pace.h gives
-    fr_late riding;    // the rows, about, that `attach` will add to the next pass
-    double invested;   // seconds of the last proposal that served the steps to come: not this one's
+    double allowance;  // plain passes that a request may lose on it; 0: what budget.h gives
+    fr_extra_rows extra_rows; // the rows, about, that `attach` will add to the next pass
+    double prepaid; // seconds of the last proposal that served the steps to come: not this one's
     fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
     int n_parts;
 };

@@ -33,10 +33,10 @@ static float chance_of(const fr_chance *p, int n, int32_t id) {
 }
 
 // What is left of q, which loses tokens as they are drawn.
-static double mass_of_draft(const fr_rejection *r, const fr_law *law) {
+static double mass_of_draft(const fr_rejection *r, const fr_dist *dist) {
     double sum = 0;
-    for (int i = 0; i < law->n; i++)
-        sum += r->q[law->id[i]];
+    for (int i = 0; i < dist->n; i++)
+        sum += r->q[dist->id[i]];
     return sum;
 }
 
@@ -56,44 +56,44 @@ static void subtract(fr_rejection *r, int n, double q_mass) {
 }
 
 // The node that passed, or -1; r->left then is what the other tokens are drawn from.
-static int test_draws(fr_rejection *r, int n, const fr_tree *tree, const fr_law *law, uint64_t seed,
-                      int position) {
-    double q_mass = mass_of_draft(r, law);
-    for (int k = 0; k < law->n_draws && q_mass > 0; k++) {
-        const int32_t id = tree->node[law->draw[k]].id;
+static int test_draws(fr_rejection *r, int n, const fr_tree *tree, const fr_dist *dist,
+                      uint64_t seed, int position) {
+    double q_mass = mass_of_draft(r, dist);
+    for (int k = 0; k < dist->n_draws && q_mass > 0; k++) {
+        const int32_t id = tree->node[dist->draw[k]].id;
         const double q = r->q[id] / q_mass;
-        if (q <= 0) continue; // not of this law: no draw, so it counts as chosen
+        if (q <= 0) continue; // not of this distribution: no draw, so it counts as chosen
         const double u = fr_uniform_at(seed, FR_NOISE_ACCEPT, (uint64_t)position, (uint64_t)k + 1);
-        if (u * q < chance_of(r->left, n, id)) return law->draw[k];
+        if (u * q < chance_of(r->left, n, id)) return dist->draw[k];
         subtract(r, n, q_mass);
-        if (law->replace) continue;
+        if (dist->replace) continue;
         r->q[id] = 0;
-        q_mass = mass_of_draft(r, law);
+        q_mass = mass_of_draft(r, dist);
     }
     return -1;
 }
 
-static void spread(fr_rejection *r, const fr_law *law) {
-    for (int i = 0; i < law->n; i++) {
-        assert(law->id[i] >= 0 && law->id[i] < r->n_vocab);
-        r->q[law->id[i]] = law->p[i];
+static void spread(fr_rejection *r, const fr_dist *dist) {
+    for (int i = 0; i < dist->n; i++) {
+        assert(dist->id[i] >= 0 && dist->id[i] < r->n_vocab);
+        r->q[dist->id[i]] = dist->p[i];
     }
 }
 
-static void clear(fr_rejection *r, const fr_law *law) {
-    for (int i = 0; i < law->n; i++)
-        r->q[law->id[i]] = 0;
+static void clear(fr_rejection *r, const fr_dist *dist) {
+    for (int i = 0; i < dist->n; i++)
+        r->q[dist->id[i]] = 0;
 }
 
 int32_t fr_rejection_token(fr_rejection *r, const fr_chance *p, int n, const fr_tree *tree,
                            int node, uint64_t seed, int position) {
-    const fr_law *law = tree->law[node];
+    const fr_dist *dist = tree->dist[node];
     assert(n >= 1 && n <= r->n_vocab);
     memcpy(r->left, p, sizeof *p * (size_t)n);
-    if (law) {
-        spread(r, law);
-        const int passed = test_draws(r, n, tree, law, seed, position);
-        clear(r, law);
+    if (dist) {
+        spread(r, dist);
+        const int passed = test_draws(r, n, tree, dist, seed, position);
+        clear(r, dist);
         if (passed >= 0) return tree->node[passed].id;
     }
     return fr_chance_draw(r->left, n, fr_uniform_at(seed, FR_NOISE_ACCEPT, (uint64_t)position, 0));

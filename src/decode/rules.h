@@ -1,10 +1,11 @@
 // rules.h — when a candidate counts, other than by the target's own draw: rejection sampling and
-// typical acceptance. Functions on laws; the walk that uses them is verify.h. A workspace is opened
-// with the decoder (FR_ENOMEM); nothing else here fails or allocates.
+// typical acceptance. Functions on distributions; the walk that uses them is verify.h. A workspace
+// is opened with the decoder (FR_ENOMEM); nothing else here fails or allocates.
 //
-// *Rejection* keeps the target's law p whatever the candidates are. Children that were drawn from a
-// law q are tested in the order drawn, child x passing with probability min(1, p(x)/q(x)); after a
-// rejection p becomes norm(max(p - q, 0)). What is left of p at the end is drawn from.
+// *Rejection* keeps the target's distribution p whatever the candidates are. Children that were
+// drawn from a distribution q are tested in the order drawn, child x passing with probability
+// min(1, p(x)/q(x)); after a rejection p becomes norm(max(p - q, 0)). What is left of p at the end
+// is drawn from.
 // - One draw: the chain's rule.  [Leviathan 2023, Algorithm 1; Chen 2023, Algorithm 2]
 // - With replacement q stays as it is.  [SpecInfer 2024, §4.3: multi-step speculative sampling]
 // - Without replacement q loses x and is normalised again; an empty q ends the tests.  [EAGLE 2024,
@@ -30,14 +31,14 @@ typedef struct fr_rejection { // workspace of the rule
 fr_status fr_rejection_open(fr_rejection *r, int n_vocab, fr_error *err);
 void fr_rejection_close(fr_rejection *r);
 
-// The token after `node` where the target's law is p[0..n): a child's (it is accepted) or another
-// one. Random numbers: FR_NOISE_ACCEPT at `position`, the token's own.
+// The token after `node` where the target's distribution is p[0..n): a child's (it is accepted) or
+// another one. Random numbers: FR_NOISE_ACCEPT at `position`, the token's own.
 int32_t fr_rejection_token(fr_rejection *r, const fr_chance *p, int n, const fr_tree *tree,
                            int node, uint64_t seed, int position);
 
 // *Typical* acceptance: a child counts if its probability exceeds min(epsilon, delta e^-H), H the
-// entropy of p: few tokens stand out of a law that knows what it wants, many out of one that does
-// not. Not the target's law.  [Medusa 2024, §2.3.1]
+// entropy of p: few tokens stand out of a distribution that knows what it wants, many out of one
+// that does not. Not the target's distribution.  [Medusa 2024, §2.3.1]
 typedef struct fr_typical {
     double epsilon, delta;
 } fr_typical;

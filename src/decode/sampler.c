@@ -35,8 +35,8 @@ fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_er
     s->run = fr_alloc_array((size_t)runs_of(n_vocab), sizeof *s->run);
     s->w = fr_alloc_array((size_t)n_vocab, sizeof *s->w);
     s->stamp = fr_alloc_array((size_t)n_vocab, sizeof *s->stamp);
-    s->law = fr_alloc_array((size_t)n_vocab, sizeof *s->law);
-    if (s->run && s->w && s->stamp && s->law) return FR_OK;
+    s->dist = fr_alloc_array((size_t)n_vocab, sizeof *s->dist);
+    if (s->run && s->w && s->stamp && s->dist) return FR_OK;
     fr_sampler_close(s);
     return fr_fail(err, FR_ENOMEM, "sampler: cannot get memory for %d tokens", n_vocab);
 }
@@ -46,7 +46,7 @@ void fr_sampler_close(fr_sampler *s) {
     fr_free(s->run);
     fr_free(s->w);
     fr_free(s->stamp);
-    fr_free(s->law);
+    fr_free(s->dist);
     *s = (fr_sampler){0};
 }
 
@@ -85,16 +85,16 @@ double fr_uniform_at(uint64_t seed, int stream, uint64_t position, uint64_t k) {
     return (double)(mix(key + (k + 1) * golden) >> 11) * 0x1p-53;
 }
 
-int32_t fr_chance_draw(const fr_chance *law, int n, double u) {
+int32_t fr_chance_draw(const fr_chance *dist, int n, double u) {
     double total = 0, sum = 0;
     int last = 0; // where rounding leaves nothing above u
     for (int i = 0; i < n; i++)
-        total += law[i].p;
+        total += dist[i].p;
     for (int i = 0; i < n; i++) {
-        if ((sum += law[i].p) > u * total) return law[i].id;
-        if (law[i].p > 0) last = i;
+        if ((sum += dist[i].p) > u * total) return dist[i].id;
+        if (dist[i].p > 0) last = i;
     }
-    return law[last].id;
+    return dist[last].id;
 }
 
 // Each token seen lately counts once: positive logits are divided, negative ones multiplied. [CTRL,
@@ -286,11 +286,11 @@ int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n
     return fr_sampler_draw(s, position).id;
 }
 
-int fr_sampler_law(fr_sampler *s, const fr_chance **law) {
+int fr_sampler_dist(fr_sampler *s, const fr_chance **dist) {
     int m = 0;
-    *law = s->law;
+    *dist = s->dist;
     for (int i = 0; i < s->n; i++)
-        if (fr_fixed(s->w[i])) s->law[m++] = (fr_chance){id_at(s, i), chance(s, s->w[i])};
+        if (fr_fixed(s->w[i])) s->dist[m++] = (fr_chance){id_at(s, i), chance(s, s->w[i])};
     return m;
 }
 
@@ -322,15 +322,15 @@ static void sort_best_first(fr_chance *c, int n) {
     }
 }
 
-int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **law) {
+int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **dist) {
     assert(most >= 1 && most <= FR_LIKELIEST_MOST);
-    *law = s->law;
+    *dist = s->dist;
     if (most < s->n) keep_best(s, most);
     const int n = s->n < most ? s->n : most;
     for (int i = 0; i < n; i++)
-        s->law[i] = (fr_chance){id_at(s, i), s->x[i]};
-    sort_best_first(s->law, n);
+        s->dist[i] = (fr_chance){id_at(s, i), s->x[i]};
+    sort_best_first(s->dist, n);
     for (int i = 0; i < n; i++)
-        s->law[i].p = chance(s, fr_exp((s->law[i].p - s->best) * s->rate));
+        s->dist[i].p = chance(s, fr_exp((s->dist[i].p - s->best) * s->rate));
     return n;
 }

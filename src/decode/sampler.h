@@ -25,10 +25,10 @@ typedef struct fr_sampler {
     const fr_kern *kern;
     int n_vocab;
     fr_pick pick;
-    float *run;     // [n_vocab / FR_RUN, up] largest of each run of logits
-    float *w;       // [n_vocab] weights of the row's values
-    fr_chance *law; // [n_vocab]
-    int32_t *stamp; // [n_vocab] marks tokens that were penalised already
+    float *run;      // [n_vocab / FR_RUN, up] largest of each run of logits
+    float *w;        // [n_vocab] weights of the row's values
+    fr_chance *dist; // [n_vocab]
+    int32_t *stamp;  // [n_vocab] marks tokens that were penalised already
     int32_t stamp_now;
     float few_x[FR_FEW_MOST], head_x[FR_FEW_MOST], head_w[FR_FEW_MOST];
     int32_t few_id[FR_FEW_MOST], head_id[FR_FEW_MOST];
@@ -58,17 +58,19 @@ void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids
 // The token at `position`, and its probability.
 fr_chance fr_sampler_draw(fr_sampler *s, int position);
 
-// The law that is drawn from: the tokens that can be drawn, in order of id, their probabilities
-// summing to 1 (greedy: one token). Returns how many; *law stays until the next call.
-int fr_sampler_law(fr_sampler *s, const fr_chance **law);
+// The distribution that is drawn from: the tokens that can be drawn, in order of id, their
+// probabilities summing to 1 (greedy: one token). Returns how many; *dist stays until the
+// next call.
+int fr_sampler_dist(fr_sampler *s, const fr_chance **dist);
 
-// Of that law the `most` likeliest, the best first, 1 <= most <= FR_LIKELIEST_MOST. Returns how
-// many; *law stays until the next call. Nothing but this can be asked about the row afterwards.
-int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **law);
+// Of that distribution the `most` likeliest, the best first, 1 <= most <= FR_LIKELIEST_MOST.
+// Returns how many; *dist stays until the next call. Nothing but this can be asked about
+// the row afterwards.
+int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **dist);
 
-// The token at u of the cumulative law, 0 <= u < 1; p need not sum to 1, and tokens of p 0 never
-// come.
-int32_t fr_chance_draw(const fr_chance *law, int n, double u);
+// The token at u of the cumulative distribution, 0 <= u < 1; p need not sum to 1, and tokens of p 0
+// never come.
+int32_t fr_chance_draw(const fr_chance *dist, int n, double u);
 
 // Uniform in [0, 1): the counter-based generator, 53 bits. This is the noise of the target's own
 // draws and of nothing else.

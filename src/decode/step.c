@@ -14,7 +14,7 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
                                                                             : needs->own_taps,
                                 .n_ctx = n_ctx};
     fr_status st;
-    fr_pace_open(&d->pace, NULL, false);
+    fr_budget_open(&d->budget, NULL, false);
     if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&d->forward, m, &limits, err))) goto fail;
     if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
@@ -46,7 +46,7 @@ static fr_context context_of(fr_decoder *d) {
                         .n_ids = d->n_ids,
                         .sampling = &d->sampler.sampling,
                         .rule = d->rule,
-                        .pace = &d->pace};
+                        .budget = &d->budget};
 }
 
 static void run_pass(fr_decoder *d, int n_rows) {
@@ -130,8 +130,8 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
                           .prompt_tokens = n,
                           .prompt_reused = kept};
     fr_sampler_begin(&d->sampler, sampling);
-    fr_pace_begin(&d->pace);
-    if (d->drafter && d->drafter->credit > 0) d->pace.credit = d->drafter->credit;
+    fr_budget_begin(&d->budget);
+    if (d->drafter && d->drafter->allowance > 0) d->budget.allowance = d->drafter->allowance;
     if (d->drafter && d->drafter->ops->begin) {
         fr_context c = context_of(d);
         d->drafter->ops->begin(d->drafter, &c);
@@ -167,14 +167,14 @@ static void choose_rows(fr_decoder *d) {
         fr_shape_pick(&d->size.shape, &d->tree);
     else if (d->size.nodes)
         fr_tree_keep(&d->tree, d->size.nodes);
-    else if (d->pace.adapt)
-        fr_tree_keep(&d->tree,
-                     fr_pace_choose(&d->pace, &d->tree, &d->drafter->riding, d->kv.n_committed));
+    else if (d->budget.adapt)
+        fr_tree_keep(&d->tree, fr_budget_choose(&d->budget, &d->tree, &d->drafter->extra_rows,
+                                                d->kv.n_committed));
 }
 
 static void propose(fr_decoder *d, int max_depth) {
     fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], most_nodes(d), max_depth);
-    if (d->drafter) d->drafter->invested = 0;
+    if (d->drafter) d->drafter->prepaid = 0;
     if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
         fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, &d->proposed);
@@ -206,19 +206,19 @@ static int rows_of_tree(fr_decoder *d) {
 }
 
 // Rows that do not run through all layers, and rows without logits.
-static fr_late attached_rows(const fr_decoder *d, int n_rows) {
+static fr_extra_rows attached_rows(const fr_decoder *d, int n_rows) {
     const int layers = d->model->config.n_layer;
-    fr_late late = {.rows = n_rows - d->tree.n};
+    fr_extra_rows extra = {.rows = n_rows - d->tree.n};
     for (int r = d->tree.n; r < n_rows; r++) {
-        late.trunk += (double)(layers - d->rows[r].join) / layers;
-        late.logits += (d->rows[r].wants & FR_WANT_LOGITS) != 0;
+        extra.trunk += (double)(layers - d->rows[r].join) / layers;
+        extra.logits += (d->rows[r].wants & FR_WANT_LOGITS) != 0;
     }
     for (int r = 0; r < d->tree.n; r++) {
         if (!d->rows[r].resume) continue;
-        late.resumed++;
-        late.below = (double)d->rows[r].join / layers;
+        extra.resumed++;
+        extra.below = (double)d->rows[r].join / layers;
     }
-    return late;
+    return extra;
 }
 
 // Without a drafter there is nothing to accept: the target's own draws, the bytes of `exact`. With
@@ -267,12 +267,12 @@ static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
 }
 
 // What the measured cost of passes says of this one, and of as many tokens decoded plainly.
-static void count_predictions(fr_decoder *d, const fr_late *attached, int taken) {
-    const fr_cost *c = &d->pace.cost;
+static void count_predictions(fr_decoder *d, const fr_extra_rows *attached, int taken) {
+    const fr_cost *c = &d->budget.cost;
     const int before = d->kv.n_committed - taken;
     if (d->tree.n == 1) d->stats.plain_passes++;
-    if (!d->pace.measured) return;
-    d->stats.predicted += fr_cost_late(c, d->tree.n, attached, before);
+    if (!d->budget.measured) return;
+    d->stats.predicted += fr_cost_with(c, d->tree.n, attached, before);
     for (int i = 0; i < taken; i++)
         d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
 }
@@ -289,7 +289,7 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
 // What drafting took in this step and will bring in later ones, such as a draft model's reading of
 // the prompt.
 static double invested(const fr_decoder *d) {
-    return d->drafter ? d->drafter->invested : 0;
+    return d->drafter ? d->drafter->prepaid : 0;
 }
 
 int fr_decoder_reach(const fr_decoder *d) {
@@ -346,10 +346,10 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     }
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
-    const fr_late attached = attached_rows(d, n_rows);
+    const fr_extra_rows attached = attached_rows(d, n_rows);
     count_predictions(d, &attached, taken);
-    fr_pace_learn(&d->pace, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
-                  (t1 - t0) + (fr_seconds() - t4) - invested(d));
+    fr_budget_learn(&d->budget, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
+                    (t1 - t0) + (fr_seconds() - t4) - invested(d));
     return go_on;
 }
 

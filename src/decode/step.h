@@ -26,8 +26,8 @@ typedef struct fr_decoder {
     fr_rule rule;           // without a drafter it makes no difference
     fr_typical typical;     // numbers of the rule of that name
     fr_rejection rejection; // workspace of the rule of that name
-    fr_pace pace;
-    fr_tree proposed, tree; // all candidates; those that ride in the pass
+    fr_budget budget;
+    fr_tree proposed, tree; // all candidates; those that are attached to the pass
     fr_row rows[FR_MAX_ROWS];
     fr_verdict verdict;
     bool broken;        // the last step found no numbers (fr_decoder_fault)

@@ -12,11 +12,11 @@ static void walk(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sam
         if (!fr_are_logits(logits, sampler->n_vocab)) return; // the next step begins there
         v->path[v->n_path++] = node;
         if (rejection) {
-            const fr_chance *law;
+            const fr_chance *dist;
             fr_sampler_read(sampler, logits, ids, n_ids);
-            const int n = fr_sampler_law(sampler, &law);
+            const int n = fr_sampler_dist(sampler, &dist);
             v->next =
-                fr_rejection_token(rejection, law, n, tree, node, sampler->sampling.seed, n_ids);
+                fr_rejection_token(rejection, dist, n, tree, node, sampler->sampling.seed, n_ids);
         } else {
             v->next = fr_sampler_token(sampler, logits, ids, n_ids, n_ids);
         }
@@ -50,15 +50,15 @@ static void append_path(const fr_tree *tree, int node, int32_t *ids, int n_ids) 
 }
 
 static void judge_children(fr_reached *reached, const fr_tree *tree, int node,
-                           const fr_typical *typical, const fr_chance *law, int n) {
+                           const fr_typical *typical, const fr_chance *dist, int n) {
     if (tree->node[node].first_child < 0) return;
-    const double threshold = fr_typical_threshold(typical, law, n);
+    const double threshold = fr_typical_threshold(typical, dist, n);
     for (int i = 0; i < n; i++) {
-        if (!(law[i].p > threshold)) continue;
-        const int child = fr_tree_child(tree, node, law[i].id);
+        if (!(dist[i].p > threshold)) continue;
+        const int child = fr_tree_child(tree, node, dist[i].id);
         if (child < 0) continue;
         reached[child].yes = true;
-        reached[child].log_p = reached[node].log_p + fr_log(law[i].p);
+        reached[child].log_p = reached[node].log_p + fr_log(dist[i].p);
     }
 }
 
@@ -74,7 +74,7 @@ void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, 
     int best = 0;
     for (int i = 0; i < tree->n; i++) { // parents come first
         if (!reached[i].yes) continue;
-        const fr_chance *law;
+        const fr_chance *dist;
         const int known = n_ids + tree->node[i].depth;
         float *logits = fr_forward_logits(forward, i);
         v->broken = i;
@@ -82,9 +82,9 @@ void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, 
         if (!fr_are_logits(logits, sampler->n_vocab)) return;
         append_path(tree, i, ids, n_ids);
         fr_sampler_read(sampler, logits, ids, known);
-        const int n = fr_sampler_law(sampler, &law);
+        const int n = fr_sampler_dist(sampler, &dist);
         reached[i].next = fr_sampler_draw(sampler, known).id;
-        judge_children(reached, tree, i, typical, law, n);
+        judge_children(reached, tree, i, typical, dist, n);
         if (better(tree, reached, i, best)) best = i;
     }
     append_path(tree, best, ids, n_ids);

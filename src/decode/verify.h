@@ -20,7 +20,7 @@
 void fr_verify_exact(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
                      int32_t *ids, int n_ids);
 
-// The same walk where rejection sampling says the token: the target's law, other bytes.
+// The same walk where rejection sampling says the token: the target's distribution, other bytes.
 void fr_verify_rejection(fr_verdict *v, const fr_tree *tree, fr_forward *forward,
                          fr_sampler *sampler, fr_rejection *rejection, int32_t *ids, int n_ids);
 

@@ -25,17 +25,17 @@ static void begin(fr_drafter *base, const fr_context *c) {
 // Only rows of one part go on in the target's pass, the first that drafted some (`resume`): the
 // scratch slots of all others are free again, for the next part and for the tree's own rows.
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
-    base->invested = 0;
-    base->riding = (fr_late){0};
+    base->prepaid = 0;
+    base->extra_rows = (fr_extra_rows){0};
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
         const int scratch = c->kv->n_scratch;
         if (d->ops->propose) d->ops->propose(d, c, tree);
         if (scratch || !d->needs.resumes) fr_kv_keep_scratch(c->kv, scratch);
-        base->invested += d->invested;
-        base->riding.rows += d->riding.rows;
-        base->riding.trunk += d->riding.trunk;
-        base->riding.logits += d->riding.logits;
+        base->prepaid += d->prepaid;
+        base->extra_rows.rows += d->extra_rows.rows;
+        base->extra_rows.trunk += d->extra_rows.trunk;
+        base->extra_rows.logits += d->extra_rows.logits;
     }
 }
 
@@ -117,7 +117,7 @@ fr_status fr_compose_open(fr_drafter **out, fr_drafter *const *parts, int n, fr_
     d->base = (fr_drafter){.ops = &OPS, .parts = d->part, .n_parts = n, .default_nodes = 1};
     for (int i = 0; i < n; i++) {
         d->part[i] = parts[i];
-        if (parts[i]->credit > d->base.credit) d->base.credit = parts[i]->credit;
+        if (parts[i]->allowance > d->base.allowance) d->base.allowance = parts[i]->allowance;
         d->base.default_nodes += parts[i]->default_nodes - 1; // every part has a root of its own
         if (unite(&d->base.needs, &parts[i]->needs)) continue;
         fr_free(d);

@@ -87,7 +87,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     s->decoder.size = size;
     s->decoder.rule = accept.rule;
     s->decoder.typical = accept.typical;
-    fr_pace_open(&s->decoder.pace, e->profile ? &e->profile->cost : NULL, !o->no_adapt);
+    fr_budget_open(&s->decoder.budget, e->profile ? &e->profile->cost : NULL, !o->no_adapt);
     if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
         goto fail;
@@ -108,7 +108,7 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
 static void forget_cost(fr_session *s) {
     fr_error unkept;
     fr_profile *p = s->engine->profile;
-    if (!p || !p->cost.n || !fr_pace_disagrees(&s->decoder.pace)) return;
+    if (!p || !p->cost.n || !fr_budget_disagrees(&s->decoder.budget)) return;
     p->cost.n = 0;
     fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
 }

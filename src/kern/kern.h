@@ -33,7 +33,7 @@ enum {
 };
 
 // ---------------------------------------------------------------- weights
-// A matrix w[m][k], repacked into ceil(m/16) panels (layouts: kern/pack.h). Rows past m are zero.
+// A matrix w[m][k], repacked into ceil(m/16) panels (layouts: kern/repack.h). Rows past m are zero.
 // Kernels read panels; a matrix left in its file has rows instead, and model/product.h packs a
 // panel of them at a time.
 typedef struct fr_matrix {

@@ -1,4 +1,4 @@
-// layout.h — where things lie in the blocks of a panel (kern/pack.h has the whole layout), as
+// layout.h — where things lie in the blocks of a panel (kern/repack.h has the whole layout), as
 // constants that a kernel template folds: blocks of 32 k ("b32") and superblocks of 256 ("k").
 #ifndef FR_KERN_LAYOUT_H
 #define FR_KERN_LAYOUT_H

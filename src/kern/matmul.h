@@ -1,4 +1,5 @@
-// matmul.h — the names of the product kernels: fr_matmul_<weight type>_<isa>, one of each for every type.
+// matmul.h — the names of the product kernels: fr_matmul_<weight type>_<isa>, one of each for every
+// type.
 #ifndef FR_KERN_MATMUL_H
 #define FR_KERN_MATMUL_H
 #include "kern/kern.h"

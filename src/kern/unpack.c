@@ -2,7 +2,7 @@
 //
 // What the panels mean, one code at a time: the reference kernels read weights through this.
 #include "kern/half.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "model/model.h"
 #include "kern/dequant.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "model/repack.h"
 #include <assert.h>
 #include <limits.h>
@@ -96,7 +96,7 @@ static void bind_rows(fr_binder *b, fr_matrix *w, const char *name, int first, i
                              .m = m,
                              .k = k,
                              .n_panels = (m + FR_PANEL - 1) / FR_PANEL,
-                             .panel_bytes = fr_pack_panel_bytes(t->type, k)};
+                             .panel_bytes = fr_repack_panel_bytes(t->type, k)};
     place_matrix(b, w, &bound, t, (size_t)fr_qtype_row_bytes(t->type, k) * (size_t)first);
 }
 

@@ -1,5 +1,5 @@
 #include "model/product.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 
 void fr_product(const fr_model *m, const fr_matrix *w, float *y, int ldy, const fr_act *act, int p0,
                 int p1, int thread) {
@@ -12,7 +12,7 @@ void fr_product(const fr_model *m, const fr_matrix *w, float *y, int ldy, const 
     const size_t source = FR_PANEL * (size_t)fr_qtype_row_bytes(w->type, w->k);
     for (int p = p0; p < p1; p++) {
         const int left = w->m - p * FR_PANEL, rows = left < FR_PANEL ? left : FR_PANEL;
-        fr_pack_panel(w->type, panel, w->rows + (size_t)p * source, rows, w->k);
+        fr_repack_panel(w->type, panel, w->rows + (size_t)p * source, rows, w->k);
         const fr_matrix one = {.type = w->type,
                                .m = rows,
                                .k = w->k,

@@ -1,7 +1,7 @@
 // repack.c — threads take chunks of panels as they come: a slow core delays nobody by more than one
 // chunk, and no thread waits for another before the end.
 #include "model/repack.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <stdatomic.h>
 
 enum { CHUNK = 2 << 20 }; // bytes of panels, about
@@ -28,8 +28,8 @@ static void pack_chunk(repack_job *j, const fr_repack *item, int c) {
     const int p1 = p0 + per < w->n_panels ? p0 + per : w->n_panels;
     const size_t row = (size_t)fr_qtype_row_bytes(w->type, w->k);
     const int rows = (p1 * FR_PANEL < w->m ? p1 * FR_PANEL : w->m) - p0 * FR_PANEL;
-    fr_pack_panels(w->type, item->panels, (const uint8_t *)item->tensor->data + item->begin, w->m,
-                   w->k, p0, p1);
+    fr_repack_panels(w->type, item->panels, (const uint8_t *)item->tensor->data + item->begin, w->m,
+                     w->k, p0, p1);
     const size_t bytes = row * (size_t)rows;
     fr_gguf_release(j->gguf, item->tensor, item->begin + row * (size_t)p0 * FR_PANEL, bytes);
     atomic_fetch_add(&j->done, bytes);

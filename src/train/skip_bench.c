@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/head.h"
-#include "draft/kit/laws.h"
+#include "draft/kit/likeliest.h"
 #include "draft/self/skip_set.h"
 #include "model/finite.h"
 #include "train/learner/pack_write.h"
@@ -56,7 +56,7 @@ static void read_text(fr_skip_bench *b, fr_skip_place *p, const int32_t *ids, in
     }
 }
 
-static void keep_law(const fr_skip_bench *b, const float *logits, fr_skip_row *row) {
+static void keep_dist(const fr_skip_bench *b, const float *logits, fr_skip_row *row) {
     fr_likely likely[FR_SHARD_TOP];
     double sum = 0;
     const int n = fr_likeliest(logits, b->target->config.n_vocab, FR_SHARD_TOP, likely);
@@ -98,7 +98,7 @@ static fr_status open_place(fr_skip_bench *b, const fr_sample *s, int at, fr_err
         const int n_vocab = b->target->config.n_vocab;
         if (!fr_are_logits(logits, n_vocab))
             return fr_logits_refuse(logits, n_vocab, at + k + 1, err);
-        keep_law(b, logits, &p->row[k]);
+        keep_dist(b, logits, &p->row[k]);
     }
     return FR_OK;
 }

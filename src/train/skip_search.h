@@ -15,7 +15,7 @@
 enum { FR_SKIP_MOST = 1024 }; // sublayers
 
 typedef struct fr_skip_value {
-    double divergence; // KL(whole || without) of a token's law, nats
+    double divergence; // KL(whole || without) of a token's distribution, nats
     double speed;      // expected tokens over those of plain decoding
 } fr_skip_value;
 

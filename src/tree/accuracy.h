@@ -3,7 +3,7 @@
 // A[k][r] = P(the guess of rank r for the k-th token after the root is right), counted along text
 // that the target wrote, for each depth apart from the others.  [Medusa, "Optimized Tree
 // Construction"]  A path of ranks is taken to be right with the product of its guesses' accuracies
-// (the product law).
+// (the product distribution).
 #ifndef FR_TREE_ACCURACY_H
 #define FR_TREE_ACCURACY_H
 #include "tree/shape.h"
@@ -21,7 +21,7 @@ void fr_accuracy_count(fr_accuracy *a, int depth, const int32_t *guess, int n, i
 // A[depth][rank], depth 1 or more; 0 where nothing was counted.
 double fr_accuracy_rate(const fr_accuracy *a, int depth, int rank);
 
-// Sets the probabilities of all nodes by the product law.
+// Sets the probabilities of all nodes by the product distribution.
 void fr_accuracy_weigh(const fr_accuracy *a, fr_shape *s);
 
 #endif

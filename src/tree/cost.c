@@ -18,19 +18,19 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context) {
 }
 
 // The layers below those that resumed rows go on at run only the others.
-static double saved_below(const fr_cost *c, int rows, const fr_late *late, int context) {
-    return late->below *
-           (fr_cost_pass(c, rows, 0, context) - fr_cost_pass(c, rows - late->resumed, 0, context));
+static double saved_below(const fr_cost *c, int rows, const fr_extra_rows *extra, int context) {
+    return extra->below *
+           (fr_cost_pass(c, rows, 0, context) - fr_cost_pass(c, rows - extra->resumed, 0, context));
 }
 
-double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context) {
+double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int context) {
     const double alone = fr_cost_pass(c, rows, rows, context);
-    if (!late) return alone;
-    const double saved = late->resumed ? saved_below(c, rows, late, context) : 0;
-    if (late->rows == 0) return alone - saved;
-    const double all = fr_cost_pass(c, rows + late->rows, rows, context);
-    const double heads = at(c, c->head, rows + late->logits) - at(c, c->head, rows);
-    return alone - saved + late->trunk / late->rows * (all - alone) + heads;
+    if (!extra) return alone;
+    const double saved = extra->resumed ? saved_below(c, rows, extra, context) : 0;
+    if (extra->rows == 0) return alone - saved;
+    const double all = fr_cost_pass(c, rows + extra->rows, rows, context);
+    const double heads = at(c, c->head, rows + extra->logits) - at(c, c->head, rows);
+    return alone - saved + extra->trunk / extra->rows * (all - alone) + heads;
 }
 
 void fr_cost_keys(fr_cost *c, double one, int rows, double many) {

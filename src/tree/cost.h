@@ -21,19 +21,19 @@ typedef struct fr_cost {
 // nothing is known. rows 0: nothing.
 double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 
-// Rows that ride in a pass beside the candidates; some join at a later layer, few want logits. And
-// how many of the candidates only go on where an earlier pass left them.
-typedef struct fr_late {
+// Rows that are attached to a pass beside the candidates; some join at a later layer, few want
+// logits. And how many of the candidates only go on where an earlier pass left them.
+typedef struct fr_extra_rows {
     int rows;
     double trunk; // rows of the whole trunk that would compute as many layers: at most `rows`
     int logits;   // rows that want them
     int resumed;
     double below; // the share of the layers that the resumed rows have behind them
-} fr_late;
+} fr_extra_rows;
 
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run
 // `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
-double fr_cost_late(const fr_cost *c, int rows, const fr_late *late, int context);
+double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int context);
 
 // Sets key and key_row from the seconds that one more slot adds to passes of one and of `rows` rows
 // (2 or more). Measured values that cannot be, less than nothing or less with more rows, are

@@ -9,7 +9,8 @@ enum { FR_MERGE_TREES = 8 };
 // with the same tokens on their paths are one node, which has the score, drafter, rank and kind of
 // the best scored (of equal ones, of the first tree's). A score above the parent's counts as the
 // parent's. Within out's depth, the best nodes by score are taken, as many as it holds, best first;
-// a node never without its parent. Not for trees with laws: what was drawn may not be picked over.
+// a node never without its parent. Not for trees with distributions: what was drawn may not be
+// picked over.
 void fr_tree_merge(fr_tree *out, const fr_tree *const *tree, int n);
 
 #endif

@@ -37,13 +37,13 @@ static int clamp(int v, int low, int high) {
 static void solve(fr_ppd *p) {
     const int m = p->limits.prompts;
     double term[FR_TREE_MAX];
-    p->chain = (fr_chain_law){.n = m + 1};
+    p->chain = (fr_markov){.n = m + 1};
     for (int k = 0; k <= m; k++) {
         fr_shape_terms(&p->state[k].shape, term);
         for (int c = 0; c < p->state[k].shape.n; c++)
             p->chain.move[k][p->state[k].prompts[c]] += term[c];
     }
-    fr_chain_steady(&p->chain, m, p->share); // a text begins with m prompts on its last token
+    fr_markov_steady(&p->chain, m, p->share); // a text begins with m prompts on its last token
     p->accepted = 0;
     for (int k = 0; k <= m; k++)
         p->accepted += p->share[k] * p->state[k].accepted;
@@ -55,7 +55,7 @@ static int room_of(const fr_ppd_limits *l) {
 
 // The best shapes of as many candidates as may ever fit: their beginnings are the best of fewer.
 typedef struct fr_widest {
-    fr_shape shape[FR_CHAIN_STATES];
+    fr_shape shape[FR_MARKOV_STATES];
 } fr_widest;
 
 static void widest(fr_widest *w, const fr_accuracy *a, const fr_ppd_limits *l) {
@@ -66,7 +66,7 @@ static void widest(fr_widest *w, const fr_accuracy *a, const fr_ppd_limits *l) {
 
 static void build(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const int candidates[]) {
     const int m = l->prompts, room = room_of(l);
-    double accepted[FR_CHAIN_STATES];
+    double accepted[FR_MARKOV_STATES];
     p->limits = *l;
     for (int k = 0; k <= m; k++) {
         fr_ppd_state *state = &p->state[k];
@@ -111,9 +111,9 @@ double fr_ppd_speed(const fr_ppd *p, const fr_cost *cost, double step_seconds, i
     for (int k = 0; k <= p->limits.prompts; k++) {
         const fr_ppd_state *s = &p->state[k];
         const int riders = s->rows - s->shape.n;
-        const fr_late late = {.rows = riders,
-                              .trunk = riders * (p->limits.share > 0 ? p->limits.share : 1)};
-        seconds += p->share[k] * fr_cost_late(cost, s->shape.n, &late, context);
+        const fr_extra_rows extra = {.rows = riders,
+                                     .trunk = riders * (p->limits.share > 0 ? p->limits.share : 1)};
+        seconds += p->share[k] * fr_cost_with(cost, s->shape.n, &extra, context);
     }
     return (1 + p->accepted) / seconds;
 }
@@ -164,7 +164,7 @@ static void climb(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const f
 static void search(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const fr_goal *g) {
     fr_ppd trial;
     for (int n = 1; n == 1 || n <= room_of(l); n *= 2) {
-        int candidates[FR_CHAIN_STATES];
+        int candidates[FR_MARKOV_STATES];
         for (int k = 0; k <= l->prompts; k++)
             candidates[k] = n;
         climb(&trial, w, l, g, candidates);

@@ -15,10 +15,10 @@
 #ifndef FR_TREE_PPD_H
 #define FR_TREE_PPD_H
 #include "tree/accuracy.h"
-#include "tree/chain.h"
 #include "tree/cost.h"
+#include "tree/markov.h"
 
-enum { FR_PPD_PROMPTS = FR_CHAIN_STATES - 1 };
+enum { FR_PPD_PROMPTS = FR_MARKOV_STATES - 1 };
 
 typedef struct fr_ppd_limits {
     int rows;     // of a pass, everything included: at least 1 + prompts * ensemble
@@ -37,10 +37,10 @@ typedef struct fr_ppd_state {
 
 typedef struct fr_ppd {
     fr_ppd_limits limits;
-    fr_ppd_state state[FR_CHAIN_STATES]; // T_0..T_m
-    fr_chain_law chain;                  // P(i|k) = move[k][i]
-    double share[FR_CHAIN_STATES];       // of the passes in each state
-    double accepted;                     // R
+    fr_ppd_state state[FR_MARKOV_STATES]; // T_0..T_m
+    fr_markov chain;                      // P(i|k) = move[k][i]
+    double share[FR_MARKOV_STATES];       // of the passes in each state
+    double accepted;                      // R
 } fr_ppd;
 
 // Hands out prompts to the nodes of a shape: m to the root and, of the rest, as many as `budget`

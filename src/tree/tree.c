@@ -11,7 +11,7 @@ void fr_tree_begin(fr_tree *t, int32_t root, int max_nodes, int max_depth) {
     t->max_nodes = clamp(max_nodes, 1, FR_TREE_MAX);
     t->max_depth = clamp(max_depth, 0, FR_TREE_MAX_DEPTH);
     t->node[0] = (fr_node){.id = root, .parent = -1, .first_child = -1, .next = -1, .score = 1};
-    t->law[0] = NULL;
+    t->dist[0] = NULL;
 }
 
 int fr_tree_child(const fr_tree *t, int parent, int32_t id) {
@@ -36,13 +36,13 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter) {
                               .drafter = (uint8_t)drafter,
                               .score = score};
     t->node[parent].first_child = (int16_t)t->n;
-    t->law[t->n] = NULL;
+    t->dist[t->n] = NULL;
     return t->n++;
 }
 
 bool fr_tree_is_drawn(const fr_tree *t) {
     for (int i = 0; i < t->n; i++)
-        if (t->law[i]) return true;
+        if (t->dist[i]) return true;
     return false;
 }
 

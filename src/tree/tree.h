@@ -22,25 +22,25 @@ typedef struct fr_node {
     float score;  // estimated probability that it is reached and right
 } fr_node;
 
-// The law that the children of a node were drawn from at random. Memory is the drafter's, until it
-// proposes again. p sums to 1 over the n tokens listed, which the target has too; all others have
-// probability 0. How many are drawn is settled before the first draw is seen: draws that found no
-// room for what they are would leave a law that is not this one.
-typedef struct fr_law {
+// The distribution that the children of a node were drawn from at random. Memory is the drafter's,
+// until it proposes again. p sums to 1 over the n tokens listed, which the target has too; all
+// others have probability 0. How many are drawn is settled before the first draw is seen: draws
+// that found no room for what they are would leave a distribution that is not this one.
+typedef struct fr_dist {
     const int32_t *id;
     const float *p;
     int n;
     const int16_t *draw; // nodes in the order drawn; with replacement one may stand there again
     int n_draws;
     bool replace; // drawn with replacement
-} fr_law;
+} fr_dist;
 
 typedef struct fr_tree {
     int n;
     int max_nodes; // root included; 1..FR_TREE_MAX
     int max_depth; // 0..FR_TREE_MAX_DEPTH
     fr_node node[FR_TREE_MAX];
-    const fr_law *law[FR_TREE_MAX]; // of a node's children; NULL: they were chosen, not drawn
+    const fr_dist *dist[FR_TREE_MAX]; // of a node's children; NULL: they were chosen, not drawn
 } fr_tree;
 
 // A tree of the root alone, which may grow to max_nodes nodes of depth max_depth (both clamped).
@@ -50,14 +50,14 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 // The child of `parent` that holds id: the one already there (its score becomes the larger) or a
 // new one; -1: no room.
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
-// Whether any nodes were drawn from a law.
+// Whether any nodes were drawn from a distribution.
 bool fr_tree_is_drawn(const fr_tree *t);
 // Drops all but the n best nodes by score (root included; of equal ones those added first stay), in
 // the order they have. A child scored above its parent counts as its parent. Not for trees with
-// laws: what was drawn may not be picked over.
+// distributions: what was drawn may not be picked over.
 void fr_tree_keep(fr_tree *t, int n);
 // Drops nodes i > 0 with keep[i] false, and what hangs under them; the others stay in order. Not
-// for trees with laws.
+// for trees with distributions.
 void fr_tree_retain(fr_tree *t, const bool *keep);
 
 #endif

@@ -1,4 +1,4 @@
-// chi_square.h — whether counts follow a law.
+// chi_square.h — whether counts follow a distribution.
 #ifndef FR_TESTS_DECODE_CHI_SQUARE_H
 #define FR_TESTS_DECODE_CHI_SQUARE_H
 #include <math.h>

@@ -1,5 +1,5 @@
 // The draw against its definition, written out plainly: sort everything, add, walk. Every
-// instruction set must give the same token and the same law.
+// instruction set must give the same token and the same distribution.
 #include "decode/sampler.h"
 #include "kern/math.h"
 #include <math.h>
@@ -111,8 +111,8 @@ static void check_draws(fixture *f, fr_sampler *s, int n_kept, uint64_t total, i
     }
 }
 
-static void check_laws(fixture *f, fr_sampler *s, int n_kept, uint64_t total, int n) {
-    const fr_chance *law;
+static void check_dists(fixture *f, fr_sampler *s, int n_kept, uint64_t total, int n) {
+    const fr_chance *dist;
     double sum = 0;
     int expected = 0;
     for (int i = 0; i < n; i++)
@@ -123,23 +123,23 @@ static void check_laws(fixture *f, fr_sampler *s, int n_kept, uint64_t total, in
     }
     memcpy(f->copy, f->x, sizeof(float) * (size_t)n);
     fr_sampler_read(s, f->copy, NULL, 0);
-    const int m = fr_sampler_law(s, &law);
+    const int m = fr_sampler_dist(s, &dist);
     assert_int_equal(m, expected);
     for (int i = 0; i < m; i++) {
-        assert_true(!i || law[i - 1].id < law[i].id);
-        assert_true(fabs(law[i].p - f->p[law[i].id]) < 1e-7);
-        sum += law[i].p;
+        assert_true(!i || dist[i - 1].id < dist[i].id);
+        assert_true(fabs(dist[i].p - f->p[dist[i].id]) < 1e-7);
+        sum += dist[i].p;
     }
     assert_true(fabs(sum - 1) < 1e-4);
     const int asked[] = {1, 4, FR_LIKELIEST_MOST};
     for (int k = 0; k < 3; k++) {
         memcpy(f->copy, f->x, sizeof(float) * (size_t)n);
         fr_sampler_read(s, f->copy, NULL, 0);
-        const int found = fr_sampler_likeliest(s, asked[k], &law);
+        const int found = fr_sampler_likeliest(s, asked[k], &dist);
         assert_int_equal(found, n_kept < asked[k] ? n_kept : asked[k]);
         for (int i = 0; i < found; i++) {
-            assert_int_equal(law[i].id, f->c[i].id);
-            assert_true(fabs(law[i].p - f->p[law[i].id]) < 1e-7);
+            assert_int_equal(dist[i].id, f->c[i].id);
+            assert_true(fabs(dist[i].p - f->p[dist[i].id]) < 1e-7);
         }
     }
 }
@@ -159,7 +159,7 @@ static void check_row(fixture *f, const fr_kern *kern, int n, int kind) {
         const int kept = define(f->c, f->w, &total, f->x, n, &settings[i]);
         fr_sampler_begin(s, &settings[i]);
         check_draws(f, s, kept, total, n);
-        check_laws(f, s, kept, total, n);
+        check_dists(f, s, kept, total, n);
     }
     fr_sampler_close(s);
     free(s);
@@ -193,7 +193,7 @@ static void no_numbers_give_some_token(void **state) {
         for (int kind = 0; kern && kind < 5; kind++)
             for (int i = 0; i < SETTINGS; i++) {
                 fr_sampler *s = malloc(sizeof *s);
-                const fr_chance *law;
+                const fr_chance *dist;
                 assert_int_equal(fr_sampler_open(s, kern, MOST, NULL), FR_OK);
                 fr_sampler_begin(s, &settings[i]);
                 for (int k = 0; k < MOST; k++)
@@ -205,8 +205,8 @@ static void no_numbers_give_some_token(void **state) {
                 const int32_t id = fr_sampler_token(s, x, NULL, 0, i);
                 assert_in_range(id, 0, MOST - 1);
                 if (kind == 3) assert_true(x[id] == x[id]);
-                assert_in_range(fr_sampler_law(s, &law), 1, MOST);
-                assert_in_range(fr_sampler_likeliest(s, 4, &law), 1, 4);
+                assert_in_range(fr_sampler_dist(s, &dist), 1, MOST);
+                assert_in_range(fr_sampler_likeliest(s, 4, &dist), 1, 4);
                 fr_sampler_close(s);
                 free(s);
             }

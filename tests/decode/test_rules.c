@@ -1,5 +1,5 @@
-// The promise of rejection sampling: whatever the candidates and the law that they were drawn from,
-// the token follows the target's law.
+// The promise of rejection sampling: whatever the candidates and the distribution that they were
+// drawn from, the token follows the target's distribution.
 #include "chi_square.h"
 #include "decode/rules.h"
 #include <setjmp.h>
@@ -27,8 +27,8 @@ typedef enum way {
     DRAWS_DROPPED, // k draws of which only those of the first one's token are told
 } way;
 
-typedef struct drafts { // what a law of the tree points to
-    fr_law law;
+typedef struct drafts { // what a distribution of the tree points to
+    fr_dist dist;
     int32_t id[V];
     float p[V];
     int16_t draw[MOST_DRAWS];
@@ -46,12 +46,12 @@ static int32_t draw_from(const float *q, double u) {
     return last;
 }
 
-static void list_law(drafts *d, const float *q, bool replace) {
-    d->law = (fr_law){.id = d->id, .p = d->p, .draw = d->draw, .replace = replace};
+static void list_dist(drafts *d, const float *q, bool replace) {
+    d->dist = (fr_dist){.id = d->id, .p = d->p, .draw = d->draw, .replace = replace};
     for (int i = V - 1; i >= 0; i--) // in an order of its own, and without the zeros
         if (q[i] > 0) {
-            d->id[d->law.n] = i;
-            d->p[d->law.n++] = q[i];
+            d->id[d->dist.n] = i;
+            d->p[d->dist.n++] = q[i];
         }
 }
 
@@ -62,7 +62,7 @@ static void choose(drafts *d, fr_tree *t, int node, const float *q, int k) {
         for (int j = 0; j < V; j++)
             if (!taken[j] && (best < 0 || q[j] > q[best])) best = j;
         taken[best] = true;
-        d->draw[d->law.n_draws++] = (int16_t)fr_tree_add(t, node, best, q[best], 0);
+        d->draw[d->dist.n_draws++] = (int16_t)fr_tree_add(t, node, best, q[best], 0);
     }
 }
 
@@ -74,20 +74,20 @@ static void draw(drafts *d, fr_tree *t, int node, const float *q, way how, int k
         const int32_t x = draw_from(left, u);
         if (x < 0) return; // none is left
         if (how == DRAWS_DROPPED && i && x != t->node[d->draw[0]].id) continue;
-        d->draw[d->law.n_draws++] = (int16_t)fr_tree_add(t, node, x, q[x], 0);
+        d->draw[d->dist.n_draws++] = (int16_t)fr_tree_add(t, node, x, q[x], 0);
         if (how != WITH_REPLACEMENT && how != DRAWS_DROPPED) left[x] = 0;
     }
 }
 
 static void add_children(drafts *d, fr_tree *t, int node, const float *q, way how, int k,
                          uint64_t trial) {
-    list_law(d, q, how == WITH_REPLACEMENT || how == WITHOUT_SAID_WITH || how == DRAWS_DROPPED);
+    list_dist(d, q, how == WITH_REPLACEMENT || how == WITHOUT_SAID_WITH || how == DRAWS_DROPPED);
     if (how == CHOSEN || how == CHOSEN_SAID_DRAWN)
         choose(d, t, node, q, k);
     else
         draw(d, t, node, q, how, k, trial);
-    if (how != CHOSEN) t->law[node] = &d->law;
-    for (int i = 0; how == MIXED && i < d->law.n_draws; i++)
+    if (how != CHOSEN) t->dist[node] = &d->dist;
+    for (int i = 0; how == MIXED && i < d->dist.n_draws; i++)
         fr_tree_add(t, node, (t->node[d->draw[i]].id + 1) % V, 0.1f, 1);
 }
 
@@ -104,7 +104,7 @@ static int list_target(fr_chance *list, const float *p) {
 static double statistic(const float *p, const float *q, way how, int k, int *df, double *accepted) {
     fr_rejection r;
     fr_chance list[V];
-    double law[V];
+    double dist[V];
     long count[V] = {0}, hits = 0;
     const int n = list_target(list, p);
     assert_int_equal(fr_rejection_open(&r, V, NULL), FR_OK);
@@ -119,20 +119,20 @@ static double statistic(const float *p, const float *q, way how, int k, int *df,
         hits += fr_tree_child(&t, 0, id) >= 0;
     }
     for (int i = 0; i < V; i++) {
-        law[i] = p[i];
+        dist[i] = p[i];
         assert_true(r.q[i] == 0);
     }
     fr_rejection_close(&r);
     *accepted = (double)hits / DRAWS;
-    return chi_square(count, law, V, df);
+    return chi_square(count, dist, V, df);
 }
 
-typedef struct laws {
+typedef struct dists {
     const char *name;
     float p[V], q[V];
-} laws;
+} dists;
 
-static const laws CASES[] = {
+static const dists CASES[] = {
     {"like each other",
      {0.30f, 0.20f, 0.15f, 0.12f, 0.10f, 0.06f, 0.05f, 0.02f},
      {0.20f, 0.30f, 0.10f, 0.15f, 0.05f, 0.10f, 0.02f, 0.08f}},
@@ -157,7 +157,7 @@ static const laws CASES[] = {
 };
 enum { N_CASES = sizeof CASES / sizeof *CASES };
 
-static void expect_law(const laws *c, const char *rule, way how, int k, double *accepted) {
+static void expect_dist(const dists *c, const char *rule, way how, int k, double *accepted) {
     int df;
     const double chi = statistic(c->p, c->q, how, k, &df, accepted);
     print_message("%s, %d of q, %s: chi-square %.2f, %d degrees of freedom, accepted %.4f\n", rule,
@@ -195,7 +195,7 @@ static double chance_of_passing(const double *p, const double *q, int k, bool re
     return passing;
 }
 
-static void expect_passing(const laws *c, int k, bool replace, double accepted) {
+static void expect_passing(const dists *c, int k, bool replace, double accepted) {
     double p[V], q[V];
     for (int i = 0; i < V; i++) {
         p[i] = c->p[i];
@@ -209,7 +209,7 @@ static void a_single_draw_is_the_chain_rule(void **state) {
     (void)state;
     for (int c = 0; c < N_CASES; c++) {
         double accepted;
-        expect_law(&CASES[c], "chain", WITHOUT, 1, &accepted);
+        expect_dist(&CASES[c], "chain", WITHOUT, 1, &accepted);
         expect_passing(&CASES[c], 1, false, accepted);
     }
 }
@@ -226,7 +226,7 @@ static void one_draw_is_drawn_either_way(void **state) {
         fr_tree_begin(&t, 0, 64, 1);
         add_children(&d, &t, 0, CASES[0].q, WITHOUT, 1, (uint64_t)trial);
         const int32_t id = fr_rejection_token(&r, list, n, &t, 0, SEED, trial);
-        d.law.replace = true;
+        d.dist.replace = true;
         assert_int_equal(id, fr_rejection_token(&r, list, n, &t, 0, SEED, trial));
     }
     fr_rejection_close(&r);
@@ -236,31 +236,31 @@ static void draws_with_replacement_keep_the_law(void **state) {
     (void)state;
     double accepted;
     for (int c = 0; c < N_CASES; c++) {
-        expect_law(&CASES[c], "with replacement", WITH_REPLACEMENT, 3, &accepted);
+        expect_dist(&CASES[c], "with replacement", WITH_REPLACEMENT, 3, &accepted);
         expect_passing(&CASES[c], 3, true, accepted);
     }
-    expect_law(&CASES[5], "with replacement", WITH_REPLACEMENT, 12, &accepted);
+    expect_dist(&CASES[5], "with replacement", WITH_REPLACEMENT, 12, &accepted);
 }
 
 static void draws_without_replacement_keep_the_law(void **state) {
     (void)state;
     double accepted;
     for (int c = 0; c < N_CASES; c++) {
-        expect_law(&CASES[c], "without replacement", WITHOUT, 3, &accepted);
+        expect_dist(&CASES[c], "without replacement", WITHOUT, 3, &accepted);
         expect_passing(&CASES[c], 3, false, accepted);
     }
-    expect_law(&CASES[4], "without replacement", WITHOUT, 12, &accepted);
+    expect_dist(&CASES[4], "without replacement", WITHOUT, 12, &accepted);
 }
 
 // A chosen child is accepted with its probability, all together with their sum.
 static void chosen_children_keep_the_law(void **state) {
     (void)state;
     double accepted;
-    expect_law(&CASES[0], "chosen", CHOSEN, 3, &accepted); // tokens 1, 0, 3
+    expect_dist(&CASES[0], "chosen", CHOSEN, 3, &accepted); // tokens 1, 0, 3
     expect_share(accepted, 0.30 + 0.20 + 0.12);
-    expect_law(&CASES[2], "chosen", CHOSEN, 2, &accepted); // none that p has
+    expect_dist(&CASES[2], "chosen", CHOSEN, 2, &accepted); // none that p has
     expect_share(accepted, 0);
-    expect_law(&CASES[1], "chosen", CHOSEN, 8, &accepted); // all
+    expect_dist(&CASES[1], "chosen", CHOSEN, 8, &accepted); // all
     expect_share(accepted, 1);
 }
 
@@ -268,17 +268,17 @@ static void chosen_children_beside_drawn_ones_keep_the_law(void **state) {
     (void)state;
     double accepted;
     for (int c = 0; c < N_CASES; c += 2)
-        expect_law(&CASES[c], "drawn and chosen", MIXED, 2, &accepted);
+        expect_dist(&CASES[c], "drawn and chosen", MIXED, 2, &accepted);
 }
 
 static void no_children_keep_the_law(void **state) {
     (void)state;
     double accepted;
-    expect_law(&CASES[0], "a law without draws", WITHOUT, 0, &accepted);
+    expect_dist(&CASES[0], "a law without draws", WITHOUT, 0, &accepted);
     assert_true(accepted == 0);
 }
 
-// The statistic sees what it is there for: candidates that are not what their law says.
+// The statistic sees what it is there for: candidates that are not what their distribution says.
 static void wrong_candidates_fail_the_chi_square(void **state) {
     (void)state;
     static const struct {
@@ -301,14 +301,15 @@ static void wrong_candidates_fail_the_chi_square(void **state) {
 
 // ---------------------------------------------------------------- two tokens
 
-static const float *second(const laws *c, int32_t first) { // the target's law after `first`
+static const float *second(const dists *c,
+                           int32_t first) { // the target's distribution after `first`
     static float p[V];
     for (int i = 0; i < V; i++)
         p[i] = c->p[(i + 3 * first) % V];
     return p;
 }
 
-static const float *second_draft(const laws *c, int32_t first) {
+static const float *second_draft(const dists *c, int32_t first) {
     static float q[V];
     for (int i = 0; i < V; i++)
         q[i] = c->q[(i + 2 * first) % V];
@@ -317,7 +318,7 @@ static const float *second_draft(const laws *c, int32_t first) {
 
 // A step verifies a tree of two levels; where it ends after one token another step gives the
 // second.
-static void two_tokens(fr_rejection *r, const laws *c, way how, int trial, int32_t *pair) {
+static void two_tokens(fr_rejection *r, const dists *c, way how, int trial, int32_t *pair) {
     fr_tree t;
     drafts root, below[V], next;
     fr_chance list[V];
@@ -348,11 +349,11 @@ static void two_tokens_keep_their_joint_law(void **state) {
                 {"without replacement", WITHOUT},
                 {"drawn and chosen", MIXED}};
     enum { N = 400000 };
-    const laws *c = &CASES[0];
+    const dists *c = &CASES[0];
     fr_rejection r;
     assert_int_equal(fr_rejection_open(&r, V, NULL), FR_OK);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        double law[V * V];
+        double dist[V * V];
         long count[V * V] = {0};
         for (int trial = 0; trial < N; trial++) {
             int32_t pair[2];
@@ -361,9 +362,9 @@ static void two_tokens_keep_their_joint_law(void **state) {
         }
         for (int i = 0; i < V; i++)
             for (int j = 0; j < V; j++)
-                law[i * V + j] = (double)c->p[i] * second(c, i)[j];
+                dist[i * V + j] = (double)c->p[i] * second(c, i)[j];
         int df;
-        const double chi = chi_square(count, law, V * V, &df);
+        const double chi = chi_square(count, dist, V * V, &df);
         print_message("two tokens, %s: chi-square %.2f, %d degrees of freedom\n", ways[w].name, chi,
                       df);
         assert_true(chi < chi_square_limit(df));
@@ -373,21 +374,21 @@ static void two_tokens_keep_their_joint_law(void **state) {
 
 // ---------------------------------------------------------------- laws as models give them
 
-// A large vocabulary of which both laws list a few, in orders of their own.
+// A large vocabulary of which both distributions list a few, in orders of their own.
 static void sparse_laws_meet_by_token(void **state) {
     (void)state;
     enum { LARGE = 150000, N = 200000, P = 5, Q = 4 };
     const fr_chance p[P] = {{149999, 0.4f}, {7, 0.3f}, {70000, 0.15f}, {0, 0.1f}, {31, 0.05f}};
     const int32_t q_id[Q] = {0, 123456, 149999, 7};
     const float q_p[Q] = {0.5f, 0.25f, 0.15f, 0.1f};
-    const double law[P + 1] = {0.4, 0.3, 0.15, 0.1, 0.05, 0};
+    const double dist[P + 1] = {0.4, 0.3, 0.15, 0.1, 0.05, 0};
     long count[P + 1] = {0};
     fr_rejection r;
     assert_int_equal(fr_rejection_open(&r, LARGE, NULL), FR_OK);
     for (int trial = 0; trial < N; trial++) {
         fr_tree t;
         int16_t drawn[2];
-        fr_law q = {.id = q_id, .p = q_p, .n = Q, .draw = drawn, .n_draws = 2, .replace = true};
+        fr_dist q = {.id = q_id, .p = q_p, .n = Q, .draw = drawn, .n_draws = 2, .replace = true};
         fr_tree_begin(&t, 0, 8, 1);
         for (int i = 0; i < 2; i++) {
             double u = fr_uniform_at(SEED, FR_NOISE_DRAFT, (uint64_t)trial, (uint64_t)i);
@@ -396,7 +397,7 @@ static void sparse_laws_meet_by_token(void **state) {
                 at++;
             drawn[i] = (int16_t)fr_tree_add(&t, 0, q_id[at], 0.5f, 0);
         }
-        t.law[0] = &q;
+        t.dist[0] = &q;
         const int32_t id = fr_rejection_token(&r, p, P, &t, 0, SEED, trial);
         int cell = 0;
         while (cell < P && p[cell].id != id)
@@ -404,13 +405,14 @@ static void sparse_laws_meet_by_token(void **state) {
         count[cell]++;
     }
     int df;
-    const double chi = chi_square(count, law, P + 1, &df);
+    const double chi = chi_square(count, dist, P + 1, &df);
     print_message("150000 tokens: chi-square %.2f, %d degrees of freedom\n", chi, df);
     assert_true(chi < chi_square_limit(df));
     fr_rejection_close(&r);
 }
 
-// A node in the list of draws that the law does not hold passes with its own probability only.
+// A node in the list of draws that the distribution does not hold passes with its own probability
+// only.
 static void a_child_outside_its_law_counts_as_chosen(void **state) {
     (void)state;
     enum { N = 100000 };
@@ -418,8 +420,8 @@ static void a_child_outside_its_law_counts_as_chosen(void **state) {
     const int32_t id = 1;
     const float one = 1;
     const int16_t drawn = 1;
-    const fr_law q = {.id = &id, .p = &one, .n = 1, .draw = &drawn, .n_draws = 1};
-    const double law[3] = {0.5, 0.3, 0.2};
+    const fr_dist q = {.id = &id, .p = &one, .n = 1, .draw = &drawn, .n_draws = 1};
+    const double dist[3] = {0.5, 0.3, 0.2};
     long count[3] = {0};
     fr_rejection r;
     assert_int_equal(fr_rejection_open(&r, V, NULL), FR_OK);
@@ -427,11 +429,11 @@ static void a_child_outside_its_law_counts_as_chosen(void **state) {
         fr_tree t;
         fr_tree_begin(&t, 0, 8, 1);
         assert_int_equal(fr_tree_add(&t, 0, 2, 0.5f, 0), 1);
-        t.law[0] = &q;
+        t.dist[0] = &q;
         count[fr_rejection_token(&r, p, 3, &t, 0, SEED, trial)]++;
     }
     int df;
-    assert_true(chi_square(count, law, 3, &df) < chi_square_limit(2));
+    assert_true(chi_square(count, dist, 3, &df) < chi_square_limit(2));
     fr_rejection_close(&r);
 }
 

@@ -118,8 +118,8 @@ static void any_drafter_gives_the_tokens_of_plain_decoding(void **state) {
                 .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a == 2 ? 20 : 0},
             fr_kern_of(FR_ISA_SCALAR), 1 + a % 2);
         fr_test_ids(text, PROMPT, o.model.config.n_vocab, 31);
-        for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
-            output plain = decode(&o.model, NULL, &LAWS[law], text, 1000, 0);
+        for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+            output plain = decode(&o.model, NULL, &LAWS[dist], text, 1000, 0);
             assert_int_equal(plain.n, CTX - PROMPT); // to the context's end
             memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
             for (style s = NOTHING; s <= MIXED; s++) {
@@ -128,7 +128,7 @@ static void any_drafter_gives_the_tokens_of_plain_decoding(void **state) {
                     .style = s,
                     .truth = text,
                     .n_truth = CTX};
-                output got = decode(&o.model, &d.base, &LAWS[law], text, 1000, 0);
+                output got = decode(&o.model, &d.base, &LAWS[dist], text, 1000, 0);
                 assert_int_equal(got.n, plain.n);
                 assert_memory_equal(got.token, plain.token, sizeof *got.token * (size_t)got.n);
                 assert_int_equal(d.observed_path, plain.n);
@@ -285,16 +285,16 @@ static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
     fr_opened_open(&o, &(fr_tiny_options){.untied = true}, fr_kern_of(FR_ISA_SCALAR), 1);
     const int d_model = o.model.config.d;
     float *embed = (float *)(uintptr_t)fr_gguf_tensor_find(o.gguf, "token_embd.weight")->data;
-    for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
+    for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
         fr_test_ids(text, PROMPT, o.model.config.n_vocab, 47);
-        output whole = decode(&o.model, NULL, &LAWS[law], text, 1000, 0);
+        output whole = decode(&o.model, NULL, &LAWS[dist], text, 1000, 0);
         memcpy(text + PROMPT, whole.token, sizeof *text * (size_t)whole.n);
         int at = 0; // the first place of a token of the text
         while (text[at] != text[PROMPT + 9])
             at++;
         float *broken = &embed[(size_t)text[at] * (size_t)d_model + 5];
         const float was = *broken;
-        *broken = law % 2 ? INFINITY : NAN;
+        *broken = dist % 2 ? INFINITY : NAN;
         const int n = at < PROMPT ? at + 1 : PROMPT; // it may be a token of the prompt
         char sentence[64];
         snprintf(sentence, sizeof sentence, "behind %d tokens are not finite (", at + 1);
@@ -302,17 +302,17 @@ static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
             test_drafter d = truthful((style)s, text);
             fr_error fault;
             output got = decode_to_fault(&o.model, s < 0 ? NULL : &d.base, FR_RULE_EXACT,
-                                         &LAWS[law], text, n, &fault);
+                                         &LAWS[dist], text, n, &fault);
             if (!strstr(fault.text, sentence)) fail_msg("%s: %s", sentence, fault.text);
             assert_int_equal(got.n, at + 1 - n);
             assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);
         }
         // What other rules draw at a temperature may not come to that token; greedily it does.
         for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++) {
-            if (LAWS[law].temperature > 0) continue;
+            if (LAWS[dist].temperature > 0) continue;
             test_drafter d = truthful(TRUTH, text);
             fr_error fault;
-            output got = decode_to_fault(&o.model, &d.base, rule, &LAWS[law], text, n, &fault);
+            output got = decode_to_fault(&o.model, &d.base, rule, &LAWS[dist], text, n, &fault);
             assert_int_equal(fault.code, FR_EDATA);
             assert_true(got.n <= at + 1 - n); // typical drops the tokens of the pass
             assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);

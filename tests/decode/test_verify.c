@@ -1,5 +1,5 @@
-// Rules other than `exact`, on a model: rejection gives the law of plain decoding whatever drafters
-// draw, typical takes the path that its definition says.
+// Rules other than `exact`, on a model: rejection gives the distribution of plain decoding whatever
+// drafters draw, typical takes the path that its definition says.
 #include "chi_square.h"
 #include "decode/step.h"
 #include "support/open_model.h"
@@ -16,15 +16,15 @@ enum { CTX = 48, PROMPT = 5, TOP = 4, N_Q = 6, DRAWN = 3 };
 
 // ---------------------------------------------------------------- the law, by hand
 
-typedef struct hand_law { // of one token: the TOP best, and their chances
+typedef struct hand_dist { // of one token: the TOP best, and their chances
     int32_t id[TOP];
     double p[TOP];
-} hand_law;
+} hand_dist;
 
 // Repeat penalty, top-k, temperature, as docs of samplers define them.
-static hand_law law_of(const float *logits, int n_vocab, const int32_t *ids, int n_ids,
-                       const fr_sampling *g) {
-    hand_law law;
+static hand_dist dist_of(const float *logits, int n_vocab, const int32_t *ids, int n_ids,
+                         const fr_sampling *g) {
+    hand_dist dist;
     double *z = malloc(sizeof *z * (size_t)n_vocab), total = 0;
     for (int i = 0; i < n_vocab; i++) {
         bool seen = false;
@@ -38,14 +38,14 @@ static hand_law law_of(const float *logits, int n_vocab, const int32_t *ids, int
         int best = 0;
         for (int i = 1; i < n_vocab; i++)
             if (z[i] > z[best]) best = i;
-        law.id[k] = best;
-        total += law.p[k] = exp(z[best] / g->temperature);
+        dist.id[k] = best;
+        total += dist.p[k] = exp(z[best] / g->temperature);
         z[best] = -INFINITY;
     }
     for (int k = 0; k < TOP; k++)
-        law.p[k] /= total;
+        dist.p[k] /= total;
     free(z);
-    return law;
+    return dist;
 }
 
 static bool keep_token(void *user, int32_t token, const fr_node *node) {
@@ -54,13 +54,13 @@ static bool keep_token(void *user, int32_t token, const fr_node *node) {
     return true;
 }
 
-// The law after n ids. A greedy step leaves the logits of its root as the model gave them.
-static hand_law law_after(fr_decoder *d, const int32_t *ids, int n, const fr_sampling *g) {
+// The distribution after n ids. A greedy step leaves the logits of its root as the model gave them.
+static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_sampling *g) {
     fr_error err;
     int32_t token;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &(fr_sampling){0}, NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, keep_token, &token);
-    return law_of(fr_forward_logits(d->forward, 0), d->model->config.n_vocab, ids, n, g);
+    return dist_of(fr_forward_logits(d->forward, 0), d->model->config.n_vocab, ids, n, g);
 }
 
 // ---------------------------------------------------------------- a drafter that draws
@@ -70,40 +70,40 @@ static const char *const WAY_NAMES[WAYS] = {"one draw", "with replacement", "wit
                                             "chosen", "drawn and chosen"};
 
 typedef struct drawn {
-    fr_law law;
+    fr_dist dist;
     int16_t draw[DRAWN];
 } drawn;
 
 typedef struct drawing {
     fr_drafter base;
     way how;
-    hand_law first, second[TOP]; // the target's, which the drafts resemble
+    hand_dist first, second[TOP]; // the target's, which the drafts resemble
     int32_t q_id[1 + TOP][N_Q];
     float q[1 + TOP][N_Q]; // of the root, and of the node after each token of `first`
     drawn memory[FR_TREE_MAX];
 } drawing;
 
-// Tokens of the target's law in another order, and two that it never gives.
+// Tokens of the target's distribution in another order, and two that it never gives.
 static void make_drafts(drawing *d) {
     static const float weights[N_Q] = {0.1f, 0.35f, 0.15f, 0.2f, 0.05f, 0.15f};
     for (int l = 0; l <= TOP; l++) {
-        const hand_law *law = l ? &d->second[l - 1] : &d->first;
+        const hand_dist *dist = l ? &d->second[l - 1] : &d->first;
         int n = 0;
         for (int32_t id = 0; n < N_Q - TOP; id++) {
-            bool in_law = false;
+            bool in_dist = false;
             for (int k = 0; k < TOP; k++)
-                in_law |= law->id[k] == id;
-            if (!in_law) d->q_id[l][n++] = id;
+                in_dist |= dist->id[k] == id;
+            if (!in_dist) d->q_id[l][n++] = id;
         }
-        memcpy(d->q_id[l] + n, law->id, sizeof law->id);
+        memcpy(d->q_id[l] + n, dist->id, sizeof dist->id);
         for (int k = 0; k < N_Q; k++)
             d->q[l][k] = weights[(k + l) % N_Q];
     }
 }
 
-// Which of the laws holds for a node's children; -1: the pair is complete, or not one of the
-// target's.
-static int law_index(const drawing *d, const fr_context *c, const fr_tree *tree, int node) {
+// Which of the distributions holds for a node's children; -1: the pair is complete, or not one of
+// the target's.
+static int dist_index(const drawing *d, const fr_context *c, const fr_tree *tree, int node) {
     const int n_before = c->n_ids + tree->node[node].depth;
     for (int k = 0; k < TOP && n_before == PROMPT + 1; k++)
         if (d->first.id[k] == tree->node[node].id) return 1 + k;
@@ -111,16 +111,16 @@ static int law_index(const drawing *d, const fr_context *c, const fr_tree *tree,
 }
 
 static void draw_children(drawing *d, const fr_context *c, fr_tree *tree, int node, int *k) {
-    const int l = law_index(d, c, tree, node);
+    const int l = dist_index(d, c, tree, node);
     if (l < 0) return;
     drawn *m = &d->memory[node];
     float left[N_Q];
     memcpy(left, d->q[l], sizeof left);
-    m->law = (fr_law){.id = d->q_id[l],
-                      .p = d->q[l],
-                      .n = N_Q,
-                      .draw = m->draw,
-                      .replace = d->how == WITH_REPLACEMENT};
+    m->dist = (fr_dist){.id = d->q_id[l],
+                        .p = d->q[l],
+                        .n = N_Q,
+                        .draw = m->draw,
+                        .replace = d->how == WITH_REPLACEMENT};
     for (int i = 0; i < (d->how == CHAIN ? 1 : DRAWN); i++) {
         double total = 0, u;
         int at = 0;
@@ -130,14 +130,14 @@ static void draw_children(drawing *d, const fr_context *c, fr_tree *tree, int no
             fr_uniform_at(c->sampling->seed, FR_NOISE_DRAFT, (uint64_t)c->n_ids, (uint64_t)(*k)++);
         while (at < N_Q - 1 && (u -= left[at]) >= 0)
             at++;
-        m->draw[m->law.n_draws++] = (int16_t)fr_tree_add(tree, node, d->q_id[l][at], 0.5f, 0);
+        m->draw[m->dist.n_draws++] = (int16_t)fr_tree_add(tree, node, d->q_id[l][at], 0.5f, 0);
         if (d->how != WITH_REPLACEMENT) left[at] = 0;
     }
-    tree->law[node] = &m->law;
+    tree->dist[node] = &m->dist;
 }
 
 static void choose_children(drawing *d, const fr_context *c, fr_tree *tree, int node) {
-    const int l = law_index(d, c, tree, node);
+    const int l = dist_index(d, c, tree, node);
     for (int i = 0; l >= 0 && i < 3; i++)
         fr_tree_add(tree, node, d->q_id[l][2 * i], 0.3f, 1);
 }
@@ -180,7 +180,7 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
     fr_error err;
     d->drafter = &draws->base;
     d->rule = FR_RULE_REJECTION;
-    d->pace.adapt = true; // what was drawn must be kept whole all the same
+    d->budget.adapt = true; // what was drawn must be kept whole all the same
     for (int trial = 0; trial < trials; trial++) {
         pair p = {0};
         g.seed = (uint64_t)trial;
@@ -209,20 +209,20 @@ static void rejection_gives_the_law_of_plain_decoding(void **state) {
     fr_test_ids(ids, PROMPT, o.model.config.n_vocab, 5);
     assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     drawing draws = {.base = {.ops = &DRAWS, .default_nodes = 64}};
-    draws.first = law_after(&d, ids, PROMPT, &g);
-    double law[TOP * TOP + 1] = {0};
+    draws.first = dist_after(&d, ids, PROMPT, &g);
+    double dist[TOP * TOP + 1] = {0};
     for (int i = 0; i < TOP; i++) {
         ids[PROMPT] = draws.first.id[i];
-        draws.second[i] = law_after(&d, ids, PROMPT + 1, &g);
+        draws.second[i] = dist_after(&d, ids, PROMPT + 1, &g);
         for (int j = 0; j < TOP; j++)
-            law[i * TOP + j] = draws.first.p[i] * draws.second[i].p[j];
+            dist[i * TOP + j] = draws.first.p[i] * draws.second[i].p[j];
     }
     make_drafts(&draws);
     for (draws.how = 0; draws.how < WAYS; draws.how++) {
         long count[TOP * TOP + 1] = {0};
         int df;
         count_pairs(&d, &draws, g, ids, TRIALS, count);
-        const double chi = chi_square(count, law, TOP * TOP + 1, &df);
+        const double chi = chi_square(count, dist, TOP * TOP + 1, &df);
         print_message("%s, seeds 0 to %d: chi-square %.2f, %d degrees of freedom\n",
                       WAY_NAMES[draws.how], TRIALS - 1, chi, df);
         assert_int_equal(df, TOP * TOP - 1);
@@ -333,8 +333,8 @@ static text decode(const fr_model *m, fr_drafter *drafter, fr_rule rule, const f
 
 static const fr_sampling WARM = {.temperature = 1, .top_k = 40, .repeat_penalty = 1.1f, .seed = 8};
 
-// Greedy laws leave one token at every place, so that every rule says it; without a drafter there
-// is nothing to accept at any temperature.
+// Greedy distributions leave one token at every place, so that every rule says it; without a
+// drafter there is nothing to accept at any temperature.
 static void rules_agree_where_there_is_no_choice(void **state) {
     (void)state;
     fr_opened o;

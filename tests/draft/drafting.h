@@ -73,14 +73,14 @@ static inline void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafte
                         &err))
         fail_msg("%s", err.text);
     d->drafter = drafter;
-    fr_pace_open(&d->pace, NULL, adapt);
+    fr_budget_open(&d->budget, NULL, adapt);
 }
 
 static inline output decode(fr_decoder *d, const int32_t *prompt, int n_prompt,
-                            const fr_sampling *law, int n_predict) {
+                            const fr_sampling *dist, int n_predict) {
     fr_error err;
     output o = {.n = 0};
-    assert_int_equal(fr_decoder_prompt(d, prompt, n_prompt, law, NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(d, prompt, n_prompt, dist, NULL, NULL, &err), FR_OK);
     while (o.n < n_predict && fr_decoder_step(d, n_predict - o.n, emit, &o)) {
     }
     assert_int_equal(o.n, n_predict);
@@ -88,12 +88,12 @@ static inline output decode(fr_decoder *d, const int32_t *prompt, int n_prompt,
 }
 
 static inline output decode_once(const pair *p, fr_drafter *drafter, fr_rule rule, bool adapt,
-                                 const int32_t *prompt, int n_prompt, const fr_sampling *law,
+                                 const int32_t *prompt, int n_prompt, const fr_sampling *dist,
                                  int n_predict, fr_stats *stats) {
     fr_decoder d;
     open_decoder(&d, p, drafter, adapt);
     d.rule = rule;
-    const output o = decode(&d, prompt, n_prompt, law, n_predict);
+    const output o = decode(&d, prompt, n_prompt, dist, n_predict);
     if (stats) *stats = d.stats;
     fr_decoder_close(&d);
     return o;

@@ -21,10 +21,10 @@ static uint64_t touch(const void *data, size_t bytes) {
 }
 
 static uint64_t touch_sample(const fr_shard_format *f, const fr_sample *s) {
-    const size_t n = (size_t)s->n, laws = n - (size_t)s->law_first, d = (size_t)f->d;
+    const size_t n = (size_t)s->n, dists = n - (size_t)s->dist_first, d = (size_t)f->d;
     const size_t top = (size_t)f->top;
     uint64_t sum = touch(s->ids, (n + 1) * 4) + touch(s->flags, n) + touch(s->final, n * d * 2) +
-                   touch(s->law_id, laws * top * 4) + touch(s->law_lp, laws * top * 2);
+                   touch(s->dist_id, dists * top * 4) + touch(s->dist_lp, dists * top * 2);
     if (f->n_taps) sum += touch(s->tap, (size_t)f->n_taps * n * d * 2);
     for (size_t i = 0; i <= n; i++)
         if (s->ids[i] < 0 || s->ids[i] >= f->n_vocab) abort();

@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int runs, files;
 
-// The target gets a copy of exactly `size` bytes, so that a sanitizer sees the first byte beyond it.
+// The target gets a copy of exactly `size` bytes, so that a sanitizer sees the first byte beyond
+// it.
 static int run_bytes(const uint8_t *data, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy) return 1;

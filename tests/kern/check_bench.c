@@ -6,7 +6,7 @@
 // may share the machine.
 #include "base/alloc.h"
 #include "check.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -91,7 +91,7 @@ enum { K = 2048, ROWS = 64 };
 static double time_product(const bench *b, size_t bytes, int n, double at_least, double *macs,
                            double *read) {
     const fr_act_kind kind = fr_act_kind_of(b->type);
-    const size_t panel = fr_pack_panel_bytes(b->type, K);
+    const size_t panel = fr_repack_panel_bytes(b->type, K);
     const int panels = (int)(bytes / panel) ? (int)(bytes / panel) : 1;
     const fr_matrix w = {.type = b->type,
                          .m = 16 * panels,
@@ -118,12 +118,12 @@ static double time_product(const bench *b, size_t bytes, int n, double at_least,
 }
 
 static void bench_type(bench *b, check *c, bool quick) {
-    const size_t panel = fr_pack_panel_bytes(b->type, K),
+    const size_t panel = fr_repack_panel_bytes(b->type, K),
                  row = (size_t)fr_qtype_row_bytes(b->type, K);
     uint8_t *rows = fr_alloc_zero(16 * row);
     if (!rows) return;
     check_random_rows(c, b->type, rows, 16, K, 0);
-    fr_pack_panels(b->type, b->weights, rows, 16, K, 0, 1);
+    fr_repack_panels(b->type, b->weights, rows, 16, K, 0, 1);
     for (size_t at = panel; at + panel <= b->weights_bytes; at += panel)
         memcpy(b->weights + at, b->weights, panel);
     printf("%-7s %-7s", b->kern->name, fr_qtype_name(b->type));

@@ -5,7 +5,7 @@
 // panels; nothing outside is touched.
 #include "check.h"
 #include "kern/dequant.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +57,9 @@ static fixture make_fixture(check *c, fr_type type, int m, int k, int rows, int 
     f.gguf = check_buffer((size_t)fr_qtype_row_bytes(type, k) * (size_t)m);
     check_random_rows(c, type, f.gguf, m, k, mode);
     f.w = (fr_matrix){.type = type, .m = m, .k = k, .n_panels = (m + 15) / 16};
-    f.w.panel_bytes = fr_pack_panel_bytes(type, k);
+    f.w.panel_bytes = fr_repack_panel_bytes(type, k);
     uint8_t *packed = check_buffer(f.w.panel_bytes * (size_t)f.w.n_panels);
-    fr_pack_panels(type, packed, f.gguf, m, k, 0, f.w.n_panels);
+    fr_repack_panels(type, packed, f.gguf, m, k, 0, f.w.n_panels);
     f.w.panels = packed;
     f.x = check_buffer(((size_t)(rows - 1) * (size_t)f.ldx + (size_t)k) * sizeof(float));
     fill_inputs(c, &f);

@@ -72,7 +72,7 @@ static fr_result generate(fr_engine *e, fr_session **s, const char *drafter, int
 static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
     (void)state;
     need_model();
-    const fr_sampling laws[] = {
+    const fr_sampling dists[] = {
         {.temperature = 0},
         {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 11},
         {.temperature = 1.2f, .seed = 12, .repeat_penalty = 1.1f}};
@@ -80,8 +80,8 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
     fr_session *kept[N_PROMPTS][3], *s;
     fr_engine *plain = open_engine("auto", 2);
     for (int p = 0; p < N_PROMPTS; p++)
-        for (int law = 0; law < 3; law++)
-            expected[p][law] = generate(plain, &kept[p][law], "none", p, &laws[law]);
+        for (int dist = 0; dist < 3; dist++)
+            expected[p][dist] = generate(plain, &kept[p][dist], "none", p, &dists[dist]);
     int64_t passes = 0, tokens = 0;
     for (int isa = FR_ISA_AVX2; isa < FR_ISA_COUNT; isa++) {
         if (!fr_isa_available(isa)) {
@@ -91,9 +91,9 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
         for (int threads = 1; threads <= 3; threads++) {
             fr_engine *e = open_engine(fr_isa_name(isa), threads);
             for (int p = 0; p < N_PROMPTS; p++)
-                for (int law = 0; law < 3; law++) {
-                    fr_result r = generate(e, &s, "prompt-lookup", p, &laws[law]),
-                              *x = &expected[p][law];
+                for (int dist = 0; dist < 3; dist++) {
+                    fr_result r = generate(e, &s, "prompt-lookup", p, &dists[dist]),
+                              *x = &expected[p][dist];
                     assert_int_equal(r.n_tokens, x->n_tokens);
                     assert_memory_equal(r.tokens, x->tokens, sizeof *r.tokens * (size_t)r.n_tokens);
                     assert_int_equal(r.text_bytes, x->text_bytes);
@@ -109,8 +109,8 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
     print_message("%.2f tokens a pass\n", passes ? (double)tokens / (double)passes : 0.0);
     assert_true(passes == 0 || tokens > passes); // it drafted
     for (int p = 0; p < N_PROMPTS; p++)
-        for (int law = 0; law < 3; law++)
-            fr_session_close(kept[p][law]);
+        for (int dist = 0; dist < 3; dist++)
+            fr_session_close(kept[p][dist]);
     fr_engine_close(plain);
 }
 
@@ -118,15 +118,15 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
 static void low_memory_gives_the_same_bytes(void **state) {
     (void)state;
     need_model();
-    const fr_sampling law = {.temperature = 0.8f, .top_k = 40, .seed = 21};
+    const fr_sampling dist = {.temperature = 0.8f, .top_k = 40, .seed = 21};
     fr_engine *packed = open_engine("auto", 2), *in_place;
     fr_error err;
     const fr_engine_options options = {.threads = 2, .low_memory = true};
     if (fr_engine_open(&in_place, model_path, &options, &err)) fail_msg("%s", err.text);
     for (int p = 0; p < N_PROMPTS; p++) {
         fr_session *s, *t;
-        const fr_result x = generate(packed, &s, "none", p, &law);
-        const fr_result r = generate(in_place, &t, "prompt-lookup", p, &law);
+        const fr_result x = generate(packed, &s, "none", p, &dist);
+        const fr_result r = generate(in_place, &t, "prompt-lookup", p, &dist);
         assert_int_equal(r.n_tokens, x.n_tokens);
         assert_memory_equal(r.tokens, x.tokens, sizeof *r.tokens * (size_t)r.n_tokens);
         fr_session_close(s);
@@ -171,7 +171,7 @@ static void assert_begins(const fr_result *whole, const fr_result *begin, int n)
 }
 
 static void decode_with(const char *kv_type) {
-    const fr_sampling laws[] = {{.temperature = 0}, {.temperature = 0.8f, .seed = 3}};
+    const fr_sampling dists[] = {{.temperature = 0}, {.temperature = 0.8f, .seed = 3}};
     fr_engine *plain = open_engine("auto", 2);
     for (int isa = FR_ISA_SCALAR; isa < FR_ISA_COUNT; isa++) {
         if (!fr_isa_available((fr_isa)isa)) continue;
@@ -179,14 +179,14 @@ static void decode_with(const char *kv_type) {
         for (int threads = slow ? 2 : 1; threads <= 2; threads++) {
             fr_engine *e = open_engine(fr_isa_name((fr_isa)isa), threads);
             for (int p = slow ? N_PROMPTS - 1 : 0; p < N_PROMPTS; p++)
-                for (int law = 0; law < 2; law++) {
+                for (int dist = 0; dist < 2; dist++) {
                     const int n = slow ? 4 : N_PREDICT;
                     fr_session *a = open_session(plain, kv_type, "none");
                     fr_session *b = open_session(e, kv_type, "prompt-lookup");
-                    const fr_result x = ask(plain, a, p, &laws[law], n);
-                    fr_result r = ask(e, b, p, &laws[law], n);
+                    const fr_result x = ask(plain, a, p, &dists[dist], n);
+                    fr_result r = ask(e, b, p, &dists[dist], n);
                     assert_begins(&x, &r, n);
-                    r = ask(e, b, p, &laws[law], n); // the prompt's keys are still there
+                    r = ask(e, b, p, &dists[dist], n); // the prompt's keys are still there
                     assert_int_equal(r.stats.prompt_reused, r.stats.prompt_tokens - 1);
                     assert_begins(&x, &r, n);
                     fr_session_close(a);

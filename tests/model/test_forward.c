@@ -1,6 +1,6 @@
 // The promises of the pass: a row's results depend on nothing but its ancestors, for every
 // architecture and weight type.
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -312,11 +312,11 @@ static void vector_rows_are_tokens_by_other_means(void **state) {
 
 // w [d][d] as the pass wants a map; *panels is to be freed.
 static void pack_map(fr_matrix *map, uint8_t **panels, const float *w, int d) {
-    const size_t panel = fr_pack_panel_bytes(FR_TYPE_F32, d);
+    const size_t panel = fr_repack_panel_bytes(FR_TYPE_F32, d);
     *map = (fr_matrix){
         .type = FR_TYPE_F32, .m = d, .k = d, .n_panels = (d + 15) / 16, .panel_bytes = panel};
     *panels = fr_alloc_zero(panel * (size_t)map->n_panels);
-    fr_pack_panels(FR_TYPE_F32, *panels, (const uint8_t *)w, d, d, 0, map->n_panels);
+    fr_repack_panels(FR_TYPE_F32, *panels, (const uint8_t *)w, d, d, 0, map->n_panels);
     map->panels = *panels;
 }
 

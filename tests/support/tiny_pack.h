@@ -29,7 +29,8 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
 
 // All but version and checksum, as packs were once.
 void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *target);
-// With both, into a new file; fails the running test when that fails. `path` is a template as mkstemp's.
+// With both, into a new file; fails the running test when that fails. `path` is a template as
+// mkstemp's.
 void fr_tiny_pack_write(char *path, const fr_tiny_pack *o, const fr_model *target);
 
 #endif

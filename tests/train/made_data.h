@@ -13,26 +13,26 @@ enum { MADE_ROWS = 60, MADE_WIDTH = 128, MADE_TAPS = 2, MADE_WORDS = 61 };
 
 typedef struct made_sample { // a sample with memory of its own
     fr_sample s;
-    int32_t ids[MADE_ROWS + 1], law_id[MADE_ROWS * FR_SHARD_TOP];
+    int32_t ids[MADE_ROWS + 1], dist_id[MADE_ROWS * FR_SHARD_TOP];
     uint8_t flags[MADE_ROWS];
     uint16_t final[MADE_ROWS * MADE_WIDTH], tap[MADE_TAPS * MADE_ROWS * MADE_WIDTH];
-    uint16_t law_lp[MADE_ROWS * FR_SHARD_TOP];
+    uint16_t dist_lp[MADE_ROWS * FR_SHARD_TOP];
 } made_sample;
 
 static inline float made_state(int token, int i, int layer) {
     return sinf(0.37f * (float)((token + 1) * (i + 1)) + (float)layer) * (layer ? 2.0f : 1.0f);
 }
 
-// n rows, of which those from law_first on are of an answer. The law gives the token that came 0.7
-// and top - 1 others the rest.
+// n rows, of which those from dist_first on are of an answer. The distribution gives the token that
+// came 0.7 and top - 1 others the rest.
 static inline void make_sample(made_sample *m, const fr_shard_format *f, uint64_t key, int n,
-                               int law_first) {
+                               int dist_first) {
     unsigned seed = (unsigned)key + 1;
     m->ids[0] = rand_r(&seed) % MADE_WORDS;
     for (int i = 0; i < n; i++) {
         const bool odd = rand_r(&seed) % 8 == 0;
         m->ids[i + 1] = odd ? rand_r(&seed) % MADE_WORDS : (5 * m->ids[i] + 3) % MADE_WORDS;
-        m->flags[i] = i >= law_first ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        m->flags[i] = i >= dist_first ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
         for (int k = 0; k < f->d; k++) {
             m->final[i * f->d + k] = fr_f16_from_f32(made_state(m->ids[i + 1], k, 0));
             for (int t = 0; t < f->n_taps; t++)
@@ -40,21 +40,21 @@ static inline void make_sample(made_sample *m, const fr_shard_format *f, uint64_
                     fr_f16_from_f32(made_state(m->ids[i + 1], k, t + 1));
         }
     }
-    for (int i = law_first; i < n; i++)
+    for (int i = dist_first; i < n; i++)
         for (int r = 0; r < f->top; r++) {
-            const int at = (i - law_first) * f->top + r;
-            m->law_id[at] = r ? (m->ids[i + 1] + r) % MADE_WORDS : m->ids[i + 1];
-            m->law_lp[at] = fr_f16_from_f32(logf(r ? 0.3f / (float)(f->top - 1) : 0.7f));
+            const int at = (i - dist_first) * f->top + r;
+            m->dist_id[at] = r ? (m->ids[i + 1] + r) % MADE_WORDS : m->ids[i + 1];
+            m->dist_lp[at] = fr_f16_from_f32(logf(r ? 0.3f / (float)(f->top - 1) : 0.7f));
         }
     m->s = (fr_sample){.key = key,
                        .n = n,
-                       .law_first = law_first,
+                       .dist_first = dist_first,
                        .ids = m->ids,
                        .flags = m->flags,
                        .final = m->final,
                        .tap = f->n_taps ? m->tap : NULL,
-                       .law_id = m->law_id,
-                       .law_lp = m->law_lp};
+                       .dist_id = m->dist_id,
+                       .dist_lp = m->dist_lp};
 }
 
 // A folder of samples with keys first .. first + count - 1, of 8 to 60 rows.

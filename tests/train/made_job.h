@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/data/draft_vocab.h"
 #include "train/made_data.h"
@@ -41,7 +41,7 @@ static inline void make_vocab(job *j) {
     }
 }
 
-// Of a target of n_layer layers; the samples will have these taps and so long laws.
+// Of a target of n_layer layers; the samples will have these taps and so long distributions.
 static inline job *new_job(int n_layer, const fr_shard_format *form) {
     job *j = calloc(1, sizeof *j);
     fr_opened_open(&j->target, &(fr_tiny_options){.n_layer = n_layer}, &fr_kern_scalar, 1);
@@ -53,9 +53,9 @@ static inline job *new_job(int n_layer, const fr_shard_format *form) {
     return j;
 }
 
-static inline void add_sample(job *j, int n, int law_first) {
+static inline void add_sample(job *j, int n, int dist_first) {
     made_sample *m = &j->sample[j->batch.n];
-    make_sample(m, &j->form, (uint64_t)j->batch.n, n, law_first);
+    make_sample(m, &j->form, (uint64_t)j->batch.n, n, dist_first);
     j->batch.sample[j->batch.n++] = m->s;
     j->batch.rows += n;
 }

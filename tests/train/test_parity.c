@@ -2,11 +2,11 @@
 // those of the engine's block on the same pack, at every distance.
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "draft/chimera/green.h"
 #include "draft/chimera/heads.h"
-#include "draft/kit/chain_model.h"
+#include "draft/chimera/ngram_encoder.h"
+#include "draft/kit/draft_block.h"
 #include "kern/half.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/data/draft_vocab.h"
 #include "train/learner/pack_write.h"
@@ -28,9 +28,9 @@ typedef struct world {
     fr_shard_format format;
     fr_gemm *gemm;
     fr_batch batch;
-    int32_t ids[ROWS + 1], law_id[ROWS * TOP];
+    int32_t ids[ROWS + 1], dist_id[ROWS * TOP];
     uint8_t flags[ROWS];
-    uint16_t final[ROWS * D], law_lp[ROWS * TOP];
+    uint16_t final[ROWS * D], dist_lp[ROWS * TOP];
     char path[64];
 } world;
 
@@ -61,8 +61,8 @@ static void make_batch(world *w) {
     for (int i = 0; i < ROWS; i++) {
         w->flags[i] = i > 4 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
         for (int j = 0; j < TOP; j++) {
-            w->law_id[i * TOP + j] = w->vocab.ids[(i * 7 + j * 13) % V];
-            w->law_lp[i * TOP + j] = fr_f16_from_f32((float)log(0.4 / (j + 1)));
+            w->dist_id[i * TOP + j] = w->vocab.ids[(i * 7 + j * 13) % V];
+            w->dist_lp[i * TOP + j] = fr_f16_from_f32((float)log(0.4 / (j + 1)));
         }
     }
     w->batch = (fr_batch){.n = 1, .rows = ROWS};
@@ -70,8 +70,8 @@ static void make_batch(world *w) {
                                      .ids = w->ids,
                                      .flags = w->flags,
                                      .final = w->final,
-                                     .law_id = w->law_id,
-                                     .law_lp = w->law_lp};
+                                     .dist_id = w->dist_id,
+                                     .dist_lp = w->dist_lp};
 }
 
 static int set_up(void **state) {
@@ -126,7 +126,7 @@ static fr_learner *train(world *w, fr_learner_open_fn *open, const char *const *
     return l;
 }
 
-// -sum p log softmax(z) with the law of the row.
+// -sum p log softmax(z) with the distribution of the row.
 static double loss_of_logits(const world *w, const double *z, int row) {
     double most = -INFINITY, sum = 0, expected = 0, all = 0;
     for (int v = 0; v < V; v++)
@@ -134,9 +134,9 @@ static double loss_of_logits(const world *w, const double *z, int row) {
     for (int v = 0; v < V; v++)
         sum += exp(z[v] - most);
     for (int j = 0; j < TOP; j++) {
-        const double p = exp((double)fr_f16_to_f32(w->law_lp[row * TOP + j]));
+        const double p = exp((double)fr_f16_to_f32(w->dist_lp[row * TOP + j]));
         all += p;
-        expected += p * z[w->vocab.index[w->law_id[row * TOP + j]]];
+        expected += p * z[w->vocab.index[w->dist_id[row * TOP + j]]];
     }
     return most + log(sum) - expected / all;
 }
@@ -152,71 +152,74 @@ static double loss_of(const world *w, const float *g, int row) {
 // The chain behind each row of the text, by the drafter's block.
 static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     fr_pack pack;
-    fr_chain c;
+    fr_draft_block c;
     fr_error err = {0};
     float state[D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
-    if (fr_chain_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
-    fr_chain_begin(&c);
+    if (fr_draft_block_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
+    fr_draft_block_begin(&c);
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < D; k++)
             state[k] = fr_f16_to_f32(w->final[i * D + k]);
-        fr_chain_add(&c, state, w->ids[i + 1]);
-        assert_true(fr_chain_read(&c, FR_WANT_FINAL));
+        fr_draft_block_add(&c, state, w->ids[i + 1]);
+        assert_true(fr_draft_block_read(&c, FR_WANT_FINAL));
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
             if (k > 1) {
-                const fr_chain_guess guess = {state, feeds ? w->ids[i + k] : FR_CHAIN_NULL, slot};
-                fr_chain_guess_pass(&c, &guess, 1, FR_WANT_FINAL, &slot);
+                const fr_draft_block_guess guess = {
+                    state, feeds ? w->ids[i + k] : FR_DRAFT_BLOCK_NULL, slot};
+                fr_draft_block_guess_pass(&c, &guess, 1, FR_WANT_FINAL, &slot);
             }
-            memcpy(state, fr_chain_state(&c, 0), sizeof state);
+            memcpy(state, fr_draft_block_state(&c, 0), sizeof state);
             if (i > 0 && w->flags[i + k]) part[k - 1] += loss_of(w, state, i + k);
         }
-        fr_chain_drop(&c);
+        fr_draft_block_drop(&c);
     }
-    fr_chain_close(&c);
+    fr_draft_block_close(&c);
     fr_pack_close(&pack);
 }
 
 // Chimera's guesses behind each row of the text, by the drafter's parts.
 static void run_chimera(const world *w, double part[DEPTH]) {
     fr_pack pack;
-    fr_block block;
-    fr_green green;
+    fr_decoder_block block;
+    fr_ngram_encoder green;
     fr_chimera_heads heads;
     fr_error err = {0};
     _Alignas(64) float state[D], x[D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
-    if (fr_block_open(&block, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
-    if (fr_green_open(&green, &pack, &w->opened.model, &(fr_green_options){.cache = 8}, &err))
+    if (fr_decoder_block_open(&block, &pack, &w->opened.model, 64, 0, &err))
+        fail_msg("%s", err.text);
+    if (fr_ngram_encoder_open(&green, &pack, &w->opened.model,
+                              &(fr_ngram_encoder_options){.cache = 8}, &err))
         fail_msg("%s", err.text);
     if (fr_chimera_heads_open(&heads, &pack, &w->opened.model, &block.head.w, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < D; k++)
             state[k] = fr_f16_to_f32(w->final[i * D + k]);
-        fr_row row = fr_block_row(state, FR_PARENT_COMMITTED, 0);
-        fr_block_run(&block, &row, 1, 0);
-        fr_block_commit(&block, 1);
+        fr_row row = fr_decoder_block_row(state, FR_PARENT_COMMITTED, 0);
+        fr_decoder_block_run(&block, &row, 1, 0);
+        fr_decoder_block_commit(&block, 1);
         fr_chimera_heads_state(&heads, state);
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
             double z[V];
             const fr_ngram gram = fr_ngram_of(w->ids, i + k + 1, pack.ngram);
-            fr_green_states(&green, &gram, 1, x, D);
-            row = fr_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
-                               FR_WANT_FINAL);
-            fr_block_run(&block, &row, 1, 0);
-            slot = fr_block_slot(&block, 0);
-            fr_chimera_heads_put(&heads, 0, fr_block_state(&block, 0));
+            fr_ngram_encoder_states(&green, &gram, 1, x, D);
+            row = fr_decoder_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
+                                       FR_WANT_FINAL);
+            fr_decoder_block_run(&block, &row, 1, 0);
+            slot = fr_decoder_block_slot(&block, 0);
+            fr_chimera_heads_put(&heads, 0, fr_decoder_block_state(&block, 0));
             fr_chimera_heads_run(&heads, k, 1);
             for (int v = 0; v < V; v++)
                 z[v] = (double)fr_chimera_heads_logits(&heads, 0)[v];
             if (i > 0 && w->flags[i + k]) part[k - 1] += loss_of_logits(w, z, i + k);
         }
-        fr_block_drop(&block);
+        fr_decoder_block_drop(&block);
     }
     fr_chimera_heads_close(&heads);
-    fr_green_close(&green);
-    fr_block_close(&block);
+    fr_ngram_encoder_close(&green);
+    fr_decoder_block_close(&block);
     fr_pack_close(&pack);
 }
 

@@ -37,32 +37,32 @@ static void the_context_costs_by_slots_and_rows(void **state) {
 static void rows_that_join_late_cost_only_the_layers_behind(void **state) {
     (void)state;
     const fr_cost c = {.n = 4, .rows = {1, 2, 4, 6}, .trunk = {1, 1, 1.2, 2}, .head = {1, 1, 1, 1}};
-    const fr_late half = {.rows = 4, .trunk = 2}, all = {.rows = 4, .trunk = 4}, none = {0};
-    assert_true(fabs(fr_cost_late(&c, 2, &half, 0) - (1 + (1 + 2) / 2.0)) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 2, &all, 0) - (fr_cost_pass(&c, 6, 2, 0))) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 2, &none, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 2, NULL, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
+    const fr_extra_rows half = {.rows = 4, .trunk = 2}, all = {.rows = 4, .trunk = 4}, none = {0};
+    assert_true(fabs(fr_cost_with(&c, 2, &half, 0) - (1 + (1 + 2) / 2.0)) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 2, &all, 0) - (fr_cost_pass(&c, 6, 2, 0))) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 2, &none, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 2, NULL, 0) - (fr_cost_pass(&c, 2, 2, 0))) < 1e-12);
 }
 
 static void rows_that_join_and_want_logits_cost_the_heads_too(void **state) {
     (void)state;
     const fr_cost c = {.n = 3, .rows = {1, 2, 4}, .trunk = {1, 2, 4}, .head = {1, 1.5, 3}};
-    const fr_late two = {.rows = 2, .trunk = 2, .logits = 2},
-                  one = {.rows = 2, .trunk = 2, .logits = 1};
-    assert_true(fabs(fr_cost_late(&c, 2, &two, 0) - (fr_cost_pass(&c, 4, 4, 0))) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 2, &one, 0) - (fr_cost_pass(&c, 4, 3, 0))) < 1e-12);
+    const fr_extra_rows two = {.rows = 2, .trunk = 2, .logits = 2},
+                        one = {.rows = 2, .trunk = 2, .logits = 1};
+    assert_true(fabs(fr_cost_with(&c, 2, &two, 0) - (fr_cost_pass(&c, 4, 4, 0))) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 2, &one, 0) - (fr_cost_pass(&c, 4, 3, 0))) < 1e-12);
 }
 
 // A quarter of the layers runs the rows that do not go on behind it: 1 of 4, or none.
 static void rows_that_go_on_cost_only_the_layers_behind(void **state) {
     (void)state;
     const fr_cost c = {.n = 2, .rows = {1, 4}, .trunk = {8, 11}, .head = {1, 4}, .key_row = 0.25};
-    const fr_late three = {.resumed = 3, .below = 0.25}, all = {.resumed = 4, .below = 0.25};
-    const fr_late both = {.rows = 3, .trunk = 3, .resumed = 4, .below = 0.25};
-    assert_true(fabs(fr_cost_late(&c, 4, &three, 0) - (0.25 * 8 + 0.75 * 11 + 4)) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 4, &all, 0) - (0.75 * 11 + 4)) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 4, &all, 100) - (0.75 * (11 + 100) + 4)) < 1e-12);
-    assert_true(fabs(fr_cost_late(&c, 4, &both, 0) - (0.75 * 11 + 4 + 3)) < 1e-12);
+    const fr_extra_rows three = {.resumed = 3, .below = 0.25}, all = {.resumed = 4, .below = 0.25};
+    const fr_extra_rows both = {.rows = 3, .trunk = 3, .resumed = 4, .below = 0.25};
+    assert_true(fabs(fr_cost_with(&c, 4, &three, 0) - (0.25 * 8 + 0.75 * 11 + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 4, &all, 0) - (0.75 * 11 + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 4, &all, 100) - (0.75 * (11 + 100) + 4)) < 1e-12);
+    assert_true(fabs(fr_cost_with(&c, 4, &both, 0) - (0.75 * 11 + 4 + 3)) < 1e-12);
 }
 
 static void nothing_costs_nothing(void **state) {

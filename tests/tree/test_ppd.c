@@ -183,7 +183,7 @@ static void rows_and_formulas_hold(void **state) {
         fr_ppd_limits l = {.prompts = 1 + dice_below(FR_PPD_PROMPTS),
                            .ensemble = 1 + dice_below(3),
                            .children = 1 + dice_below(10)};
-        int candidates[FR_CHAIN_STATES];
+        int candidates[FR_MARKOV_STATES];
         l.rows = 1 + l.prompts * l.ensemble + dice_below(40);
         for (int k = 0; k <= l.prompts; k++)
             candidates[k] = dice_below(50);

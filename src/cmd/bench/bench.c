@@ -104,10 +104,10 @@ static fr_status add_up(fr_bench *b, fr_error *err) {
     for (int i = 0; i < b->n_runs; i++) {
         fr_bench_run *run = &b->runs[i];
         for (int set = 0; set < b->n_sets && !st; set++) {
-            st = fr_tally_merge(&run->all, &run->by_set[set], err);
-            if (!st) st = fr_tally_finish(&run->by_set[set], &b->runs[0].by_set[set], err);
+            st = fr_bench_counts_merge(&run->all, &run->by_set[set], err);
+            if (!st) st = fr_bench_counts_finish(&run->by_set[set], &b->runs[0].by_set[set], err);
         }
-        if (!st) st = fr_tally_finish(&run->all, &b->runs[0].all, err);
+        if (!st) st = fr_bench_counts_finish(&run->all, &b->runs[0].all, err);
     }
     return st;
 }
@@ -117,12 +117,12 @@ void fr_bench_name(const fr_bench_run *run, char *name, size_t room) {
     snprintf(name, room, other ? "%s (%s)" : "%s", run->spec, run->used);
 }
 
-const fr_tally *fr_bench_tally(const fr_bench_run *run, int set) {
+const fr_bench_counts *fr_bench_tally(const fr_bench_run *run, int set) {
     return set < 0 ? &run->all : &run->by_set[set];
 }
 
 double fr_bench_speedup(const fr_bench *b, const fr_bench_run *run, int set) {
-    const fr_tally *t = fr_bench_tally(run, set), *plain = fr_bench_tally(&b->runs[0], set);
+    const fr_bench_counts *t = fr_bench_tally(run, set), *plain = fr_bench_tally(&b->runs[0], set);
     return fr_cmd_rate(fr_cmd_rate((double)t->tokens, t->decode),
                        fr_cmd_rate((double)plain->tokens, plain->decode));
 }
@@ -148,8 +148,8 @@ static fr_status open_all(fr_bench *b, fr_engine **engine, fr_error *err) {
 static void close_bench(fr_bench *b) {
     for (int i = 0; i < b->n_runs; i++) {
         for (int set = 0; set < b->n_sets; set++)
-            fr_tally_free(&b->runs[i].by_set[set]);
-        fr_tally_free(&b->runs[i].all);
+            fr_bench_counts_free(&b->runs[i].by_set[set]);
+        fr_bench_counts_free(&b->runs[i].all);
     }
     for (int i = 0; i < b->n_sets; i++)
         fr_prompts_free(&b->sets[i].prompts);

@@ -23,7 +23,7 @@ typedef struct fr_bench_run { // one way to draft
     int tree;                 // nodes, by --tree-sizes; 0: as --tree says
     fr_session *session;      // of the conversation at hand
     bool lossless, exact_law; // what its rule of acceptance promises
-    fr_tally by_set[FR_BENCH_SETS], all;
+    fr_bench_counts by_set[FR_BENCH_SETS], all;
 } fr_bench_run;
 
 typedef struct fr_bench {
@@ -42,7 +42,7 @@ typedef struct fr_bench {
 // "lookup", or "auto (lookup)" where the SPEC stood for another.
 void fr_bench_name(const fr_bench_run *run, char *name, size_t room);
 // Tokens a second over those of plain decoding, on one set or (set < 0) over all.
-const fr_tally *fr_bench_tally(const fr_bench_run *run, int set);
+const fr_bench_counts *fr_bench_tally(const fr_bench_run *run, int set);
 double fr_bench_speedup(const fr_bench *b, const fr_bench_run *run, int set);
 // Whether an output differs that had to be the same.
 bool fr_bench_broken(const fr_bench *b);

@@ -182,7 +182,7 @@ static void put_number(fr_markup *m, double number) {
 
 static void put_row(fr_markup *m, const fr_bench *b, int run, int set, bool sizes) {
     const fr_bench_run *r = &b->runs[run];
-    const fr_tally *t = fr_bench_tally(r, set);
+    const fr_bench_counts *t = fr_bench_tally(r, set);
     const double passes = (double)t->passes;
     char name[160];
     fr_bench_name(r, name, sizeof name);
@@ -243,7 +243,7 @@ static void put_extremes(fr_markup *m, const fr_bench *b) {
     fr_markup_raw(m, "<h2>Where it pays</h2>\n<div class=\"wide\"><table>\n<tr><th>drafter</th>"
                      "<th>least</th><th>prompt</th><th>most</th><th>prompt</th></tr>\n");
     for (int i = 1; i < b->n_drafters; i++) {
-        const fr_tally *t = &b->runs[i].all;
+        const fr_bench_counts *t = &b->runs[i].all;
         fr_markup_raw(m, "<tr><td>");
         fr_markup_text(m, b->runs[i].spec);
         fr_markup_put(m, "</td><td>%.2f</td><td>", t->least);

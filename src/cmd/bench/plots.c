@@ -48,7 +48,7 @@ static void add_level(drawing *d, double from, double to) {
     add_series(d, "plain decoding", FR_PLOT_LIMIT, 0, n);
 }
 
-static fr_plot_point speed_point(double x, const fr_tally *t) {
+static fr_plot_point speed_point(double x, const fr_bench_counts *t) {
     return (fr_plot_point){
         .x = x, .y = t->speedup.median, .low = t->speedup.low, .high = t->speedup.high};
 }
@@ -94,7 +94,7 @@ static void draw_passes(drawing *d) {
     if (!n) return;
     add_series(d, "mean pass", FR_PLOT_LINE, FR_PLOT_COLORS - 1, n);
     for (int i = 1; i < b->n_drafters; i++) {
-        const fr_tally *t = &b->runs[i].all;
+        const fr_bench_counts *t = &b->runs[i].all;
         char label[96];
         const double rows = fr_cmd_rate((double)t->rows, (double)t->passes);
         d->points[d->n][0] = (fr_plot_point){.x = rows};
@@ -111,7 +111,7 @@ static void draw_passes(drawing *d) {
     d->plot.y_from_zero = true;
 }
 
-static double percent_of_rows(const fr_tally *t, int rows) {
+static double percent_of_rows(const fr_bench_counts *t, int rows) {
     return 100 * fr_cmd_rate((double)t->passes_by_rows[rows], (double)t->passes);
 }
 
@@ -123,7 +123,7 @@ static void draw_rows(drawing *d) {
         for (int rows = 1; rows <= FR_COUNTED_ROWS; rows++)
             if (percent_of_rows(&b->runs[i].all, rows) >= 0.5 && rows > most) most = rows;
     for (int i = 1; i < b->n_drafters && most; i++) {
-        const fr_tally *t = &b->runs[i].all;
+        const fr_bench_counts *t = &b->runs[i].all;
         int n = 0;
         for (int rows = 1; rows <= most; rows++)
             add_point(d, &n, rows, percent_of_rows(t, rows));
@@ -142,7 +142,7 @@ static void draw_rows(drawing *d) {
 static void draw_acceptance(drawing *d) {
     const fr_bench *b = d->bench;
     for (int i = 1; i < b->n_drafters; i++) {
-        const fr_tally *t = &b->runs[i].all;
+        const fr_bench_counts *t = &b->runs[i].all;
         int n = 0;
         for (int k = 0; k < FR_MAX_DEPTH && t->offered[k] >= PASSES_LEAST; k++)
             add_point(d, &n, k + 1, 100 * (double)t->accepted[k] / (double)t->offered[k]);
@@ -176,7 +176,7 @@ static void draw_tokens_by_size(drawing *d) {
             int n_sizes, n = 0;
             const int first = first_of_sizes(b, i, &n_sizes);
             for (int k = 0; k < n_sizes; k++) {
-                const fr_tally *t = &b->runs[first + k].all;
+                const fr_bench_counts *t = &b->runs[first + k].all;
                 add_point(
                     d, &n, b->runs[first + k].tree,
                     fr_cmd_rate(expected ? t->expected : (double)t->tokens, (double)t->passes));

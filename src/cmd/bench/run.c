@@ -69,7 +69,7 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     fr_bench_run *run = &r->bench->runs[index];
     const fr_bench_set *set = &r->bench->sets[at.set];
     const char *id = set->prompts.item[at.prompt].id;
-    fr_tally *t = &run->by_set[at.set];
+    fr_bench_counts *t = &run->by_set[at.set];
     const double speed = rate_of(own), plain_speed = rate_of(plain);
     const fr_pair pair = {at.answer, speed > 0 && plain_speed > 0 ? speed / plain_speed : 1};
     const int token = compare(own, plain);
@@ -81,7 +81,7 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     }
     const bool changed = *run->used && strcmp(run->used, own->stats.used);
     snprintf(run->used, sizeof run->used, "%s", changed ? "several" : own->stats.used);
-    return fr_tally_add(t, &own->stats, own->text_bytes, pair, id, err);
+    return fr_bench_counts_add(t, &own->stats, own->text_bytes, pair, id, err);
 }
 
 // A shuffle of its own for every turn and round, the same in every run.

@@ -12,7 +12,7 @@ static json_t *text_json(const char *text) {
     return fr_cmd_json_text(text, strlen(text));
 }
 
-static json_t *passes_json(const fr_tally *t) {
+static json_t *passes_json(const fr_bench_counts *t) {
     json_t *all = json_array();
     for (int rows = 1; rows <= FR_COUNTED_ROWS; rows++)
         if (t->passes_by_rows[rows])
@@ -29,7 +29,7 @@ static json_t *difference_json(const fr_difference *d) {
 }
 
 static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
-    const fr_tally *t = fr_bench_tally(run, set);
+    const fr_bench_counts *t = fr_bench_tally(run, set);
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "drafter", text_json(run->spec),
         "tok_s", fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)), "speedup",
@@ -40,7 +40,7 @@ static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
         "speedup_confidence", fr_cmd_real(t->speedup.confidence), "pairs", t->speedup.answers);
 }
 
-static json_t *work_json(const fr_tally *t) {
+static json_t *work_json(const fr_bench_counts *t) {
     const double passes = (double)t->passes;
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tokens_per_pass",
                      fr_cmd_real(fr_cmd_rate((double)t->tokens, passes)),
@@ -55,7 +55,7 @@ static json_t *work_json(const fr_tally *t) {
 }
 
 static json_t *run_json(const fr_bench *b, const fr_bench_run *run, int set) {
-    const fr_tally *t = fr_bench_tally(run, set);
+    const fr_bench_counts *t = fr_bench_tally(run, set);
     json_t *value = speed_json(b, run, set), *work = work_json(t);
     json_object_set_new(value, "used", text_json(run->used));
     if (run->tree) json_object_set_new(value, "tree", json_integer(run->tree));
@@ -114,7 +114,7 @@ static void print_share(double share) {
 }
 
 static void print_run(const fr_bench *b, const fr_bench_run *run, int set) {
-    const fr_tally *t = fr_bench_tally(run, set);
+    const fr_bench_counts *t = fr_bench_tally(run, set);
     char name[160];
     fr_bench_name(run, name, sizeof name - 16);
     if (run->tree)
@@ -146,7 +146,7 @@ static void print_set(const fr_bench *b, int set) {
 static void print_depths(const fr_bench *b) {
     bool title = false;
     for (int i = 0; i < b->n_drafters; i++) {
-        const fr_tally *t = &b->runs[i].all;
+        const fr_bench_counts *t = &b->runs[i].all;
         if (!t->offered[0]) continue;
         if (!title) printf("\naccepted by depth, of the passes that offered it\n");
         title = true;

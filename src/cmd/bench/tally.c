@@ -3,18 +3,18 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "cmd/lib/generate.h"
-#include "cmd/lib/samples.h"
+#include "cmd/lib/timings.h"
 #include "decode/counts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void fr_tally_free(fr_tally *t) {
+void fr_bench_counts_free(fr_bench_counts *t) {
     fr_free(t->pairs);
-    *t = (fr_tally){0};
+    *t = (fr_bench_counts){0};
 }
 
-static fr_status add_pairs(fr_tally *t, const fr_pair *pairs, size_t n, fr_error *err) {
+static fr_status add_pairs(fr_bench_counts *t, const fr_pair *pairs, size_t n, fr_error *err) {
     void *data = t->pairs;
     if (!fr_list_reserve(&data, &t->cap_pairs, t->n_pairs, n, sizeof *pairs))
         return fr_fail(err, FR_ENOMEM, "bench: no memory for %zu answers", t->n_pairs + n);
@@ -24,7 +24,7 @@ static fr_status add_pairs(fr_tally *t, const fr_pair *pairs, size_t n, fr_error
     return FR_OK;
 }
 
-static void add_counts(fr_tally *t, const fr_tally *from) {
+static void add_counts(fr_bench_counts *t, const fr_bench_counts *from) {
     t->decode += from->decode;
     t->draft += from->draft;
     t->predicted += from->predicted;
@@ -45,7 +45,7 @@ static void add_counts(fr_tally *t, const fr_tally *from) {
     }
 }
 
-fr_status fr_tally_merge(fr_tally *t, const fr_tally *from, fr_error *err) {
+fr_status fr_bench_counts_merge(fr_bench_counts *t, const fr_bench_counts *from, fr_error *err) {
     const bool first = !t->n_pairs;
     const fr_status st = add_pairs(t, from->pairs, from->n_pairs, err);
     if (st || !from->n_pairs) return st;
@@ -63,29 +63,29 @@ fr_status fr_tally_merge(fr_tally *t, const fr_tally *from, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_tally_add(fr_tally *t, const fr_stats *s, size_t bytes, fr_pair pair, const char *id,
-                       fr_error *err) {
-    fr_tally one = {.decode = s->seconds_decode,
-                    .draft = s->seconds_draft,
-                    .predicted = s->predicted,
-                    .predicted_plain = s->predicted_plain,
-                    .tokens = s->completion_tokens,
-                    .bytes = (int64_t)bytes,
-                    .passes = s->passes,
-                    .rows = s->rows,
-                    .expected = s->expected,
-                    .counts = s->draft,
-                    .pairs = &pair,
-                    .n_pairs = 1,
-                    .least = pair.speedup,
-                    .most = pair.speedup,
-                    .least_id = id,
-                    .most_id = id};
+fr_status fr_bench_counts_add(fr_bench_counts *t, const fr_stats *s, size_t bytes, fr_pair pair,
+                              const char *id, fr_error *err) {
+    fr_bench_counts one = {.decode = s->seconds_decode,
+                           .draft = s->seconds_draft,
+                           .predicted = s->predicted,
+                           .predicted_plain = s->predicted_plain,
+                           .tokens = s->completion_tokens,
+                           .bytes = (int64_t)bytes,
+                           .passes = s->passes,
+                           .rows = s->rows,
+                           .expected = s->expected,
+                           .counts = s->draft,
+                           .pairs = &pair,
+                           .n_pairs = 1,
+                           .least = pair.speedup,
+                           .most = pair.speedup,
+                           .least_id = id,
+                           .most_id = id};
     memcpy(one.offered, s->offered, sizeof one.offered);
     memcpy(one.accepted, s->accepted, sizeof one.accepted);
     memcpy(one.passes_by_rows, s->passes_by_rows, sizeof one.passes_by_rows);
     memcpy(one.seconds_by_rows, s->seconds_by_rows, sizeof one.seconds_by_rows);
-    return fr_tally_merge(t, &one, err);
+    return fr_bench_counts_merge(t, &one, err);
 }
 
 int fr_first_difference(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
@@ -135,7 +135,7 @@ static int medians_of_answers(fr_pair *pairs, size_t n_pairs, double *to) {
     return n;
 }
 
-static fr_status find_speedup(fr_tally *t, fr_error *err) {
+static fr_status find_speedup(fr_bench_counts *t, fr_error *err) {
     fr_speedup *s = &t->speedup;
     *s = (fr_speedup){0};
     if (!t->n_pairs) return FR_OK;
@@ -152,7 +152,7 @@ static fr_status find_speedup(fr_tally *t, fr_error *err) {
 
 // ---------------------------------------------------------------- break-even
 
-static double tokens_at(const fr_tally *t, double acceptance) {
+static double tokens_at(const fr_bench_counts *t, double acceptance) {
     double tokens = 1, power = 1;
     for (int k = 0; k < FR_MAX_DEPTH && t->offered[k]; k++) {
         power *= acceptance;
@@ -161,7 +161,7 @@ static double tokens_at(const fr_tally *t, double acceptance) {
     return tokens;
 }
 
-static double acceptance_for(const fr_tally *t, double tokens) {
+static double acceptance_for(const fr_bench_counts *t, double tokens) {
     if (!t->passes || !t->offered[0]) return NAN;
     if (tokens <= 1) return 0;
     if (tokens > tokens_at(t, 1) * (1 + 1e-9)) return INFINITY;
@@ -176,7 +176,7 @@ static double acceptance_for(const fr_tally *t, double tokens) {
 // Of the same passes on a machine where they take what was measured. The time of drafting, drawing
 // and accepting was taken by the clock, in which other programs held it up as they did the passes
 // of plain decoding.
-static double predicted_speedup(const fr_tally *t, const fr_tally *plain) {
+static double predicted_speedup(const fr_bench_counts *t, const fr_bench_counts *plain) {
     if (!(plain->predicted > 0 && t->predicted > 0)) return NAN;
     const double passes = fr_cmd_pass_seconds(plain->seconds_by_rows),
                  held = passes / plain->predicted;
@@ -185,7 +185,7 @@ static double predicted_speedup(const fr_tally *t, const fr_tally *plain) {
            (t->predicted + (t->decode - fr_cmd_pass_seconds(t->seconds_by_rows)) / held);
 }
 
-fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err) {
+fr_status fr_bench_counts_finish(fr_bench_counts *t, const fr_bench_counts *plain, fr_error *err) {
     fr_break_even *b = &t->break_even;
     *b = (fr_break_even){.tokens_per_pass = NAN, .acceptance = NAN, .reached = NAN};
     if (t->passes && plain->tokens && plain->decode > 0) {

@@ -17,9 +17,9 @@ typedef struct fr_difference { // where an output first differs from plain decod
     int turn, token;           // from 0
 } fr_difference;
 
-// The interval runs from the k-th least to the k-th largest answer: whatever their law, their
-// median lies outside of it with 2 P(Bin(n, 1/2) < k) [Thompson 1936]. k is the largest with a
-// confidence of 95 % or more; fewer than six answers give less, at k = 1.
+// The interval runs from the k-th least to the k-th largest answer: whatever their distribution,
+// their median lies outside of it with 2 P(Bin(n, 1/2) < k) [Thompson 1936]. k is the largest with
+// a confidence of 95 % or more; fewer than six answers give less, at k = 1.
 typedef struct fr_speedup {
     int answers; // that the rest is of; 0: all else is 0
     double median, low, high, confidence;
@@ -36,8 +36,8 @@ typedef struct fr_break_even {
     double reached;         // the a that brings the tokens that there were
 } fr_break_even;
 
-typedef struct fr_tally { // {0} is empty
-    double decode, draft; // seconds
+typedef struct fr_bench_counts { // {0} is empty
+    double decode, draft;        // seconds
     double predicted,
         predicted_plain; // the same of passes by their cost, and of a plain token each
     int64_t tokens, bytes, passes, rows;
@@ -52,23 +52,23 @@ typedef struct fr_tally { // {0} is empty
     const char *least_id, *most_id; // of their prompts
     bool broken;                    // what had to be the same bytes differs
     fr_difference difference;
-    fr_speedup speedup; // these three by fr_tally_finish
+    fr_speedup speedup; // these three by fr_bench_counts_finish
     fr_break_even break_even;
     double predicted_speedup; // NAN: the cost of passes is not known
-} fr_tally;
+} fr_bench_counts;
 
-void fr_tally_free(fr_tally *t);
+void fr_bench_counts_free(fr_bench_counts *t);
 // One answer of `bytes` bytes of text to prompt `id`. FR_ENOMEM.
-fr_status fr_tally_add(fr_tally *t, const fr_stats *stats, size_t bytes, fr_pair pair,
-                       const char *id, fr_error *err);
+fr_status fr_bench_counts_add(fr_bench_counts *t, const fr_stats *stats, size_t bytes, fr_pair pair,
+                              const char *id, fr_error *err);
 // Adds all that `from` holds; its answers are others than those of *t if their numbers are. Of two
 // differences the one that is there first stays. FR_ENOMEM.
-fr_status fr_tally_merge(fr_tally *t, const fr_tally *from, fr_error *err);
+fr_status fr_bench_counts_merge(fr_bench_counts *t, const fr_bench_counts *from, fr_error *err);
 
 // The first place at which two outputs differ, the end of one of them included; -1: they are equal.
 int fr_first_difference(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b);
 
 // Fills speedup, break_even and predicted_speedup. FR_ENOMEM.
-fr_status fr_tally_finish(fr_tally *t, const fr_tally *plain, fr_error *err);
+fr_status fr_bench_counts_finish(fr_bench_counts *t, const fr_bench_counts *plain, fr_error *err);
 
 #endif

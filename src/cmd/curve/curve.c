@@ -75,7 +75,7 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
     for (int i = fr_cells_next(c->cells, n_cells, false); i >= 0;) {
         if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
         fr_cell *cell = &c->cells[i];
-        fr_sample *s = &cell->sample[cell->n];
+        fr_timing *s = &cell->sample[cell->n];
         s->before = c->probed[c->n_passes++] = before;
         s->seconds = last =
             time_pass(m, cell->rows, cell->context, c->phases ? c->phases[i] : NULL);

@@ -3,7 +3,7 @@
 #define FR_CMD_CURVE_CURVE_H
 #include "cmd/lib/cmd.h"
 #include "cmd/lib/cpu_use.h"
-#include "cmd/lib/samples.h"
+#include "cmd/lib/timings.h"
 #include "cmd/plot/plot.h"
 #include "model/phase.h"
 

@@ -9,7 +9,7 @@
 #ifndef FR_CMD_CURVE_PROBE_H
 #define FR_CMD_CURVE_PROBE_H
 #include "base/pool.h"
-#include "cmd/lib/samples.h"
+#include "cmd/lib/timings.h"
 #include "kern/kern.h"
 
 typedef struct fr_probe {

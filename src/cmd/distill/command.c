@@ -19,7 +19,7 @@ static fr_status read_taps(fr_distill_plan *plan, const char *text, const fr_eng
 }
 
 static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_distill_stats *s) {
-    const fr_lanes_stats *l = &s->lanes;
+    const fr_text_batch_stats *l = &s->members;
     const bool own = plan->answers == FR_ANSWERS_OWN;
     const double rate = fr_cmd_rate(own ? (double)l->written : (double)l->rows, l->seconds);
     // What passes of `width` rows would give if every row were an answer's next token.
@@ -132,7 +132,7 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
-#define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "texts at once", 1, FR_LANES_MAX, NULL}
+#define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "texts at once", 1, FR_TEXT_BATCH_MAX, NULL}
 #define LIMIT  {"limit",  0, FR_OPT_INT, AT(limit), "K", NULL, NULL, "take the first K conversations of each file; 0 is all", 0, 1 << 30, NULL}
 #define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "of the user's turns of a conversation take so many", 1, 64, NULL}
 #define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there; 0 is never", 0, 0, NULL}

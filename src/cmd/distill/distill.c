@@ -17,14 +17,14 @@
 // again. A pass may take a second or two, and 5 are promised.
 enum { ANSWERS_SECONDS = 3, SHARDS_SECONDS = 60 };
 
-typedef struct lane_talk { // a lane's conversation so far
+typedef struct member_talk { // a member's conversation so far
     const fr_distill_job *job;
     fr_talk talk;
     int turn;
     fr_ids ids;
     uint8_t *answer; // of ids, where answers are given
     size_t answer_cap;
-} lane_talk;
+} member_talk;
 
 typedef struct distill {
     const fr_distill_plan *plan;
@@ -32,15 +32,15 @@ typedef struct distill {
     fr_engine *engine;
     fr_cmd_text text;
     fr_distill_jobs jobs;
-    lane_talk *lanes;
+    member_talk *members;
     fr_shards *present; // captured before
     fr_shard_writer *writer;
     FILE *out;
     bool unsynced; // there are answers that may not be on the disk
     double started, synced, answers_synced;
     fr_progress bar;
-    fr_lanes *engine_lanes;
-    fr_lanes_size size;
+    fr_text_batch *engine_members;
+    fr_text_batch_size size;
     fr_distill_stats *stats;
     fr_status status; // of a callback
     fr_error *err;
@@ -64,19 +64,19 @@ static fr_sampling sampling_of(const distill *d, const fr_distill_job *j) {
     return s;
 }
 
-static fr_status open_turn(distill *d, lane_talk *t, fr_lane_text *text) {
+static fr_status open_turn(distill *d, member_talk *t, fr_batch_text *text) {
     const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     fr_status st = fr_talk_add(&t->talk, "user", p->turns[t->turn], p->turn_bytes[t->turn], d->err);
     if (!st) st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
-    *text = (fr_lane_text){.key = t->job->key,
-                           .ids = t->ids.data,
-                           .n = (int)t->ids.n,
-                           .n_predict = d->plan->n_predict,
-                           .sampling = sampling_of(d, t->job)};
+    *text = (fr_batch_text){.key = t->job->key,
+                            .ids = t->ids.data,
+                            .n = (int)t->ids.n,
+                            .n_predict = d->plan->n_predict,
+                            .sampling = sampling_of(d, t->job)};
     return st;
 }
 
-static fr_status start_own(distill *d, lane_talk *t, fr_lane_text *text) {
+static fr_status start_own(distill *d, member_talk *t, fr_batch_text *text) {
     const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     fr_status st = FR_OK;
     t->turn = 0;
@@ -84,7 +84,7 @@ static fr_status start_own(distill *d, lane_talk *t, fr_lane_text *text) {
     return st ? st : open_turn(d, t, text);
 }
 
-static fr_status mark_answer(distill *d, lane_talk *t, size_t from) {
+static fr_status mark_answer(distill *d, member_talk *t, size_t from) {
     if (t->ids.n > t->answer_cap) {
         uint8_t *more = realloc(t->answer, 2 * t->ids.n);
         if (!more) return fr_fail(d->err, FR_ENOMEM, "distill: no memory for %zu tokens", t->ids.n);
@@ -101,7 +101,7 @@ static fr_status mark_answer(distill *d, lane_talk *t, size_t from) {
 
 // The ids of the conversation with its answers, and which of them are answers: what comes behind
 // the ids of the conversation up to there, with the assistant's turn opened.
-static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
+static fr_status start_given(distill *d, member_talk *t, fr_batch_text *text) {
     const json_t *line = fr_distill_line(&d->jobs, t->job);
     const json_t *messages = json_object_get(line, "messages");
     fr_status st = FR_OK;
@@ -133,7 +133,7 @@ static fr_status start_given(distill *d, lane_talk *t, fr_lane_text *text) {
             if (!st && opened < t->ids.n) st = mark_answer(d, t, opened);
         }
     }
-    *text = (fr_lane_text){
+    *text = (fr_batch_text){
         .key = t->job->key, .ids = t->ids.data, .n = (int)t->ids.n, .answer = t->answer};
     return st;
 }
@@ -146,7 +146,7 @@ static uint64_t answered_before(const distill *d) {
 // 0 to 1 and beyond: how near the limit of tokens or of seconds is; 0: no such limit.
 static double share_of_limit(const distill *d) {
     const fr_distill_plan *p = d->plan;
-    const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
+    const fr_text_batch_stats now = fr_text_batch_report(d->engine_members);
     double share = 0;
     if (p->tokens)
         share =
@@ -166,9 +166,9 @@ static uint64_t texts_in_all(const distill *d) {
     return (uint64_t)(next < all * share ? next / share + 0.5 : all);
 }
 
-static bool next_text(void *user, int lane, fr_lane_text *text) {
+static bool next_text(void *user, int member, fr_batch_text *text) {
     distill *d = user;
-    lane_talk *t = &d->lanes[lane];
+    member_talk *t = &d->members[member];
     while (!d->status && d->jobs.next < d->jobs.n && !enough(d)) {
         t->job = &d->jobs.job[d->jobs.next++];
         fr_talk_drop(&t->talk, 0);
@@ -182,7 +182,7 @@ static bool next_text(void *user, int lane, fr_lane_text *text) {
 
 // ---------------------------------------------------------------- what is kept of it
 
-static fr_status write_line(distill *d, const lane_talk *t) {
+static fr_status write_line(distill *d, const member_talk *t) {
     const json_t *line = fr_distill_line(&d->jobs, t->job);
     json_t *messages = json_array(), *task = json_object_get(line, "task");
     for (int i = 0; i < t->talk.n && messages; i++) {
@@ -227,7 +227,7 @@ static void sync_when_due(distill *d) {
 }
 
 // The answer as `run` prints it.
-static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_prompt) {
+static fr_status add_answer(distill *d, member_talk *t, const fr_sample *s, int n_prompt) {
     fr_buffer text = {0};
     fr_status st = fr_tokenizer_answer(d->text.tokenizer, s->ids + n_prompt,
                                        (size_t)(s->n + 1 - n_prompt), &text, d->err);
@@ -237,7 +237,7 @@ static fr_status add_answer(distill *d, lane_talk *t, const fr_sample *s, int n_
 }
 
 // The user's next turn, where there is one and room for it.
-static bool go_on(distill *d, lane_talk *t, const fr_sample *s, fr_lane_text *more) {
+static bool go_on(distill *d, member_talk *t, const fr_sample *s, fr_batch_text *more) {
     const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n])) return false; // cut off
     if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
@@ -248,9 +248,9 @@ static bool go_on(distill *d, lane_talk *t, const fr_sample *s, fr_lane_text *mo
     return false;
 }
 
-static bool done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane_text *more) {
+static bool done(void *user, int member, const fr_sample *s, int n_prompt, fr_batch_text *more) {
     distill *d = user;
-    lane_talk *t = &d->lanes[lane];
+    member_talk *t = &d->members[member];
     if (d->status) return false;
     if (!t->job->given) {
         if (fail(d, add_answer(d, t, s, n_prompt))) return false;
@@ -266,7 +266,7 @@ static bool done(void *user, int lane, const fr_sample *s, int n_prompt, fr_lane
 
 static bool keep_going(void *user) {
     distill *d = user;
-    const fr_lanes_stats now = fr_lanes_report(d->engine_lanes);
+    const fr_text_batch_stats now = fr_text_batch_report(d->engine_members);
     char what[64];
     if (d->plan->answers == FR_ANSWERS_OWN)
         snprintf(what, sizeof what, "answers, %.0f tokens/s",
@@ -311,7 +311,7 @@ static fr_shard_format format_of(const distill *d) {
 static void tell_plan(const distill *d, const fr_shard_format *f) {
     const fr_distill_plan *p = d->plan;
     if (d->args->quiet) return;
-    const double memory = (double)fr_lanes_bytes(&d->engine->model, f, &d->size) +
+    const double memory = (double)fr_text_batch_bytes(&d->engine->model, f, &d->size) +
                           (p->capture ? 128e6 : 0); // and a shard that is being collected
     fprintf(
         stderr,
@@ -339,9 +339,9 @@ static fr_status open_all(distill *d, fr_error *err) {
     const fr_distill_plan *p = d->plan;
     const fr_shard_format f = format_of(d);
     const int most = d->engine->model.config.n_ctx_train;
-    d->size = (fr_lanes_size){.n_lanes = p->width,
-                              .n_ctx = p->most < most ? p->most : most,
-                              .kv_type = fr_cmd_kv_kind(d->args)};
+    d->size = (fr_text_batch_size){.n_members = p->width,
+                                   .n_ctx = p->most < most ? p->most : most,
+                                   .kv_type = fr_cmd_kv_kind(d->args)};
     d->stats->most = d->size.n_ctx;
     if (d->size.n_ctx <= p->n_predict)
         return fr_fail(err, FR_EARG,
@@ -360,22 +360,22 @@ static fr_status open_all(distill *d, fr_error *err) {
     if (!st) st = fr_distill_jobs_list(&d->jobs, p, d->present, err);
     if (st) return st;
     d->stats->known = d->jobs.known;
-    if (!(d->lanes = calloc((size_t)p->width, sizeof *d->lanes)))
+    if (!(d->members = calloc((size_t)p->width, sizeof *d->members)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
     if (p->besides && (st = check_room(d, &f, err))) return st;
-    return fr_lanes_open(&d->engine_lanes, &d->engine->model, d->engine->tokenizer, &f, &d->size,
-                         err);
+    return fr_text_batch_open(&d->engine_members, &d->engine->model, d->engine->tokenizer, &f,
+                              &d->size, err);
 }
 
 static void close_all(distill *d) {
-    for (int i = 0; i < d->plan->width && d->lanes; i++) {
-        fr_talk_free(&d->lanes[i].talk);
-        fr_ids_free(&d->lanes[i].ids);
-        free(d->lanes[i].answer);
+    for (int i = 0; i < d->plan->width && d->members; i++) {
+        fr_talk_free(&d->members[i].talk);
+        fr_ids_free(&d->members[i].ids);
+        free(d->members[i].answer);
     }
-    free(d->lanes);
-    fr_lanes_close(d->engine_lanes);
+    free(d->members);
+    fr_text_batch_close(d->engine_members);
     fr_distill_jobs_close(&d->jobs);
     fr_shards_close(d->present);
     fr_shard_writer_close(d->writer);
@@ -390,11 +390,11 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
     *stats = (fr_distill_stats){0};
     fr_status st = open_all(d, err);
     if (!st) {
-        const fr_lanes_user user = {d, next_text, done, keep_going};
+        const fr_text_batch_user user = {d, next_text, done, keep_going};
         fr_error why = {0};
         fr_progress_open(&d->bar, args->quiet ? NULL : stderr, "answers", 1);
         d->started = d->synced = d->answers_synced = fr_seconds();
-        st = fr_lanes_run(d->engine_lanes, &user, &why);
+        st = fr_text_batch_run(d->engine_members, &user, &why);
         fr_progress_clear(&d->bar);
         if (d->status)
             st = d->status; // its sentence stands in *err
@@ -402,10 +402,10 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
             *err = why;
         const fr_status end = !st || st == FR_EINTR ? sync_all(d) : FR_OK;
         if (end) st = end;
-        stats->lanes = fr_lanes_report(d->engine_lanes);
+        stats->members = fr_text_batch_report(d->engine_members);
         if (!st) {
-            stats->pass_seconds = fr_lanes_pass_seconds(d->engine_lanes, plan->width);
-            stats->seconds_one = fr_lanes_pass_seconds(d->engine_lanes, 1);
+            stats->pass_seconds = fr_text_batch_pass_seconds(d->engine_members, plan->width);
+            stats->seconds_one = fr_text_batch_pass_seconds(d->engine_members, 1);
         }
     }
     close_all(d);

@@ -8,7 +8,7 @@
 #ifndef FR_CMD_DISTILL_DISTILL_H
 #define FR_CMD_DISTILL_DISTILL_H
 #include "cmd/lib/generate.h"
-#include "train/data/lanes.h"
+#include "train/data/text_batch.h"
 
 typedef enum fr_answers_kind { FR_ANSWERS_OWN, FR_ANSWERS_GIVEN } fr_answers_kind;
 
@@ -35,10 +35,10 @@ typedef struct fr_distill_plan {
 } fr_distill_plan;
 
 typedef struct fr_distill_stats {
-    fr_lanes_stats lanes;
+    fr_text_batch_stats members;
     int texts, known, too_long; // done now; there before; left out
     int most;                   // tokens of a text
-    double pass_seconds;        // of a pass of one row in each lane
+    double pass_seconds;        // of a pass of one row in each member
     double seconds_one;         // of a pass of one row
 } fr_distill_stats;
 

@@ -64,10 +64,10 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
     const fr_pack *p = &a->base.pack;
     const int layers = config->model->config.n_layer;
     a->row = row;
-    a->steps = a->riders.steps = p->depth;
-    a->riders.ensemble = p->ensemble;
+    a->steps = a->attached.steps = p->depth;
+    a->attached.ensemble = p->ensemble;
     for (int i = 0; i < a->steps; i++)
-        a->riders.share[i] = (double)(layers - p->layer[i]) / layers;
+        a->attached.share[i] = (double)(layers - p->layer[i]) / layers;
     if ((st = open_buffers(a, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
     fr_trained_weigh(&a->base, config->model, a->head.panel_bytes * (size_t)a->head.n_panels);
@@ -87,17 +87,17 @@ void fr_attached_close(fr_attached *a) {
 void fr_attached_begin(fr_drafter *d, const fr_context *c) {
     fr_attached *a = (fr_attached *)d;
     (void)c;
-    a->n_laws = 0;
-    d->riding = (fr_late){0};
+    a->n_dists = 0;
+    d->extra_rows = (fr_extra_rows){0};
     fr_trained_begin(&a->base);
-    fr_riders_begin(&a->riders);
+    fr_attached_rows_begin(&a->attached);
 }
 
 // Tokens that this drafter's guesses of depth `most` and less would bring beyond the tree without
 // them, their rows paid.
 static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     const int part = a->base.base.part, context = c->n_ids - 1;
-    const fr_late *riding = &a->base.base.riding;
+    const fr_extra_rows *riding = &a->base.base.extra_rows;
     bool keep[FR_TREE_MAX];
     fr_tree chosen = *tree;
     double tokens = 0;
@@ -105,49 +105,49 @@ static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tr
     for (int i = 0; i < tree->n; i++)
         keep[i] = tree->node[i].drafter != part || tree->node[i].depth <= most;
     fr_tree_retain(&chosen, keep);
-    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, riding, context));
+    fr_tree_keep(&chosen, fr_budget_choose(c->budget, &chosen, riding, context));
     for (int i = 1; i < chosen.n; i++)
         if (chosen.node[i].drafter == part) {
             tokens += (double)chosen.node[i].score;
             own++;
         }
-    return tokens - fr_pace_rows_cost(c->pace, chosen.n, own, riding, context) -
-           a->seconds / fr_pace_price(c->pace, context);
+    return tokens - fr_budget_rows_cost(c->budget, chosen.n, own, riding, context) -
+           a->seconds / fr_budget_token_cost(c->budget, context);
 }
 
 static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree) {
-    double tokens[FR_RIDER_STEPS + 1];
-    for (int k = 1; k <= a->n_laws; k++)
+    double tokens[FR_ATTACHED_STEPS + 1];
+    for (int k = 1; k <= a->n_dists; k++)
         tokens[k] = yield(a, c, tree, k);
-    fr_riders_learn(&a->riders, a->n_laws, tokens);
+    fr_attached_rows_learn(&a->attached, a->n_dists, tokens);
 }
 
-// The tree of this state; riders were chosen before there were guesses, so the plan is made.
+// The tree of this state; attached rows were chosen before there were guesses, so the plan is made.
 static void fill_planned(fr_attached *a, fr_tree *tree) {
-    int32_t id[FR_RIDER_STEPS * FR_TRAINED_RANKS];
+    int32_t id[FR_ATTACHED_STEPS * FR_TRAINED_RANKS];
     fr_likely likely[FR_TRAINED_RANKS];
     const fr_pack *p = &a->base.pack;
-    for (int k = 0; k < a->n_laws; k++) {
+    for (int k = 0; k < a->n_dists; k++) {
         const int n = fr_likeliest(a->logits + (size_t)(k * a->logit_stride), p->n_draft,
                                    FR_TRAINED_RANKS, likely);
         for (int r = 0; r < FR_TRAINED_RANKS; r++)
             id[k * FR_TRAINED_RANKS + r] = r < n ? p->ids[likely[r].index] : -1;
     }
-    fr_planned_fill(&a->planned, &(fr_guesses){id, a->n_laws, FR_TRAINED_RANKS}, a->base.base.part,
+    fr_planned_fill(&a->planned, &(fr_guesses){id, a->n_dists, FR_TRAINED_RANKS}, a->base.base.part,
                     tree);
 }
 
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
     fr_attached *a = (fr_attached *)d;
     const double start = fr_seconds();
-    if (!a->n_laws || !fr_trained_start_free(&a->base, c, tree)) return;
+    if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
-    fr_linear_run(&a->linear, &head, 1, a->n_laws);
+    fr_linear_run(&a->linear, &head, 1, a->n_dists);
     if (a->planned.kind) {
         fill_planned(a, tree);
         return;
     }
-    fr_trained_grow_laws(&a->base, c, tree, a->logits, a->logit_stride, a->n_laws);
+    fr_trained_grow_dists(&a->base, c, tree, a->logits, a->logit_stride, a->n_dists);
     fr_trained_fill(&a->base, tree);
     const double took = fr_seconds() - start;
     a->seconds += (a->seconds > 0 ? BELIEF : 1) * (took - a->seconds);
@@ -158,28 +158,28 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
 
 static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     if (a->base.adapt) {
-        fr_riders_expect(&a->riders, &a->base.pack.accuracy, c->pace, c->n_ids - 1);
-        fr_riders_choose(&a->riders, c->pace, tree, most, c->n_ids - 1, a->carry);
+        fr_attached_rows_expect(&a->attached, &a->base.pack.accuracy, c->budget, c->n_ids - 1);
+        fr_attached_rows_choose(&a->attached, c->budget, tree, most, c->n_ids - 1, a->n_attached);
         return;
     }
     if (a->planned.kind) {
-        fr_planned_make(&a->planned, &a->riders, &a->base.pack.accuracy, &c->pace->cost,
+        fr_planned_make(&a->planned, &a->attached, &a->base.pack.accuracy, &c->budget->cost,
                         c->n_ids - 1);
-        fr_planned_carry(&a->planned, a->n_laws, a->base.base.part, tree, most, a->carry);
+        fr_planned_attach(&a->planned, a->n_dists, a->base.base.part, tree, most, a->n_attached);
         return;
     }
     for (int i = 0; i < tree->n; i++) { // as many as there is room for
-        a->carry[i] = (uint8_t)(most < a->steps ? most : a->steps);
-        most -= a->carry[i];
+        a->n_attached[i] = (uint8_t)(most < a->steps ? most : a->steps);
+        most -= a->n_attached[i];
     }
 }
 
 // Of an ensemble, a chain for each member.
 int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n) {
     for (int step = 0; step < length; step++)
-        for (int member = 0; member < a->riders.ensemble; member++) {
+        for (int member = 0; member < a->attached.ensemble; member++) {
             fr_row row = a->row(a, step, member, node);
-            row.parent = step ? n - a->riders.ensemble : node;
+            row.parent = step ? n - a->attached.ensemble : node;
             row.pos = FR_POS_AUTO;
             row.wants = FR_WANT_FINAL;
             rows[n++] = row;
@@ -190,12 +190,12 @@ int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, 
 int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                        int max) {
     fr_attached *a = (fr_attached *)d;
-    choose(a, c, tree, (max - n) / a->riders.ensemble);
+    choose(a, c, tree, (max - n) / a->attached.ensemble);
     for (int node = 0; node < tree->n; node++) {
         a->first[node] = n;
-        n = fr_attached_chain(a, node, a->carry[node], rows, n);
+        n = fr_attached_chain(a, node, a->n_attached[node], rows, n);
     }
-    d->riding = fr_riders_rows(&a->riders, tree, a->carry);
+    d->extra_rows = fr_attached_rows_extra(&a->attached, tree, a->n_attached);
     return n;
 }
 
@@ -203,9 +203,9 @@ int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
 static void take_state(fr_attached *a, const fr_context *c, int row, float *to) {
     const int d = c->model->config.d;
     memcpy(to, fr_forward_final(c->forward, row), sizeof *to * (size_t)d);
-    for (int member = 1; member < a->riders.ensemble; member++)
+    for (int member = 1; member < a->attached.ensemble; member++)
         c->model->kern->add(to, fr_forward_final(c->forward, row + member), d);
-    if (a->riders.ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->riders.ensemble, d);
+    if (a->attached.ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->attached.ensemble, d);
 }
 
 void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
@@ -213,7 +213,7 @@ void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v
     fr_trained_saw(&a->base, c, v);
     if (!v->tree) return;
     const int last = v->path[v->n_path - 1];
-    a->n_laws = a->carry[last];
-    for (int step = 0; step < a->n_laws; step++)
-        take_state(a, c, a->first[last] + step * a->riders.ensemble, a->state + step * a->stride);
+    a->n_dists = a->n_attached[last];
+    for (int step = 0; step < a->n_dists; step++)
+        take_state(a, c, a->first[last] + step * a->attached.ensemble, a->state + step * a->stride);
 }

@@ -1,18 +1,19 @@
-// attached.h — what the drafters have in common whose guesses ride in the target's own pass.
+// attached.h — what the drafters have in common whose guesses run in the target's own pass.
 //
-// Chosen nodes of the tree carry chains of rows (riders.h) that go through the target's layers with
-// the candidates and are never committed. What the chain of the last accepted node gave, after the
-// final norm and averaged over an ensemble, is read through the draft head after the pass: as many
-// laws as the chain is long, each of a distance ahead, from which the next tree grows. A method
-// says how a row of a chain enters.
+// Chosen nodes of the tree carry chains of rows (attached_rows.h) that go through the target's
+// layers with the candidates and are never committed. What the chain of the last accepted node
+// gave, after the final norm and averaged over an ensemble, is read through the draft head after
+// the pass: as many distributions as the chain is long, each of a distance ahead, from which the
+// next tree grows. A method says how a row of a chain enters.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
-#include "draft/attached/planned.h"
+#include "draft/attached/planned_trees.h"
 #include "draft/kit/head.h"
 #include "draft/kit/trained.h"
 
 enum { FR_ATTACHED_MOST = 128 }; // rows of a pass
-_Static_assert((int)FR_PACK_RIDERS <= (int)FR_RIDER_STEPS, "every pack's chains can be carried");
+_Static_assert((int)FR_PACK_ATTACHED <= (int)FR_ATTACHED_STEPS,
+               "every pack's chains can be carried");
 
 typedef struct fr_attached fr_attached;
 // Row of step `step` (from 0), member `member`, under node `node` of the pass; parent and wants are
@@ -23,17 +24,17 @@ struct fr_attached { // embedded first in a method's own struct
     fr_trained base;
     fr_attached_row_fn *row;
     int steps;
-    fr_riders riders;
+    fr_attached_rows attached;
     fr_planned planned; // --draft-opt tree=: in place of scores
     fr_matrix head;
     fr_linear linear;
     float *state;  // [steps][stride]: of the last accepted node's chain
     float *logits; // [steps][logit_stride]
     int stride, logit_stride;
-    int n_laws;                 // distances that the states guess; 0: none
-    double seconds;             // that a proposal takes, of late
-    uint8_t carry[FR_TREE_MAX]; // riders of each node of the pass
-    int first[FR_TREE_MAX];     // ... and the row of the first one
+    int n_dists;                     // distances that the states guess; 0: none
+    double seconds;                  // that a proposal takes, of late
+    uint8_t n_attached[FR_TREE_MAX]; // attached rows of each node of the pass
+    int first[FR_TREE_MAX];          // ... and the row of the first one
     fr_arena arena;
 };
 

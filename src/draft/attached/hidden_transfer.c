@@ -10,7 +10,7 @@
 
 typedef struct fr_transfer {
     fr_attached base;
-    fr_matrix map[FR_PACK_RIDERS];
+    fr_matrix map[FR_PACK_ATTACHED];
 } fr_transfer;
 
 static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
@@ -23,7 +23,7 @@ static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
 
 static void close_transfer(fr_drafter *base) {
     fr_transfer *t = (fr_transfer *)base;
-    for (int k = 0; k < FR_PACK_RIDERS; k++)
+    for (int k = 0; k < FR_PACK_ATTACHED; k++)
         fr_matrix_close(&t->map[k]);
     fr_attached_close(&t->base);
     fr_free(t);

@@ -1,4 +1,4 @@
-// PPD: trained vectors ride in the target's pass where the next tokens will stand, and what the
+// PPD: trained vectors run in the target's pass where the next tokens will stand, and what the
 // target makes of them guesses these tokens.  [PPD, Chen et al. 2024, §3]
 //
 // Prompt i of a node is as many rows as there are vectors in its ensemble; each sees its own
@@ -15,7 +15,7 @@ typedef struct fr_ppd_drafter {
 
 static fr_row prompt(const fr_attached *a, int step, int member, int node) {
     const fr_ppd_drafter *p = (const fr_ppd_drafter *)a;
-    const size_t at = (size_t)(step * a->riders.ensemble + member) * (size_t)a->base.pack.d;
+    const size_t at = (size_t)(step * a->attached.ensemble + member) * (size_t)a->base.pack.d;
     (void)node;
     return (fr_row){.kind = FR_ROW_VECTOR, .vec = p->vectors + at};
 }

@@ -9,7 +9,7 @@ fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attac
                              fr_kv_type kv_type, fr_error *err) {
     const int layers = m->config.n_layer;
     *s = (fr_similarity){.model = m, .rider = rider, .layers = layers, .steps = rider->steps};
-    const fr_forward_limits limits = {.max_rows = CHUNK + FR_RIDER_STEPS * FR_PACK_ENSEMBLE,
+    const fr_forward_limits limits = {.max_rows = CHUNK + FR_ATTACHED_STEPS * FR_PACK_ENSEMBLE,
                                       .max_logits = 1,
                                       .max_taps = layers + 1,
                                       .n_ctx = FR_SIMILARITY_TEXT};
@@ -93,15 +93,15 @@ static double cosine(const float *a, const float *b, int d) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
-// The riders of row q, the text before it being committed.
+// The attached rows of row q, the text before it being committed.
 static void add_row(fr_similarity *s, const int32_t *ids, int q) {
-    fr_row rows[1 + FR_RIDER_STEPS * FR_PACK_ENSEMBLE];
+    fr_row rows[1 + FR_ATTACHED_STEPS * FR_PACK_ENSEMBLE];
     const int d = s->model->config.d;
     fr_kv_truncate(&s->kv, q);
     rows[0] = fr_row_token(ids[q], FR_PARENT_COMMITTED, 0);
     run(s, rows, fr_attached_chain(s->rider, 0, s->steps, rows, 1));
     for (int i = 0; i < s->steps; i++) {
-        const int row = 1 + i * s->rider->riders.ensemble; // the first member of an ensemble
+        const int row = 1 + i * s->rider->attached.ensemble; // the first member of an ensemble
         for (int l = rows[row].join; l <= s->layers; l++) {
             const float *true_one = real_at(s, q + 1 + i, l);
             s->rides[i][l] += cosine(fr_forward_tap(s->forward, l, row), true_one, d);

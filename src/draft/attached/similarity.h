@@ -1,9 +1,9 @@
-// similarity.h — how like the true states the rows become that ride in a pass.
+// similarity.h — how like the true states the rows become that are attached to a pass.
 //
-// In a text of the target's own, the state of rider i under row q behind layer l is compared with
-// that of row q + i, the token that it stands for: their cosine, averaged over many q.  [Hidden
-// Transfer §5.2, figure 4]  Beside it the cosine of row q itself, which a rider would have that
-// changed nothing.
+// In a text of the target's own, the state of attached row i under row q behind layer l is compared
+// with that of row q + i, the token that it stands for: their cosine, averaged over many q.
+// [Hidden Transfer §5.2, figure 4]  Beside it the cosine of row q itself, which an attached row
+// would have that changed nothing.
 #ifndef FR_DRAFT_ATTACHED_SIMILARITY_H
 #define FR_DRAFT_ATTACHED_SIMILARITY_H
 #include "draft/attached/attached.h"
@@ -23,13 +23,14 @@ typedef struct fr_similarity {
     int taps[FR_MAX_LAYERS + 1];
 } fr_similarity;
 
-// `rider` is a drafter whose guesses ride (attached.h). FR_ENOMEM; FR_EUNSUP as fr_kv_open.
+// `drafter` is a drafter whose guesses are attached (attached.h). FR_ENOMEM; FR_EUNSUP as
+// fr_kv_open.
 fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *rider,
                              fr_kv_type kv_type, fr_error *err);
 void fr_similarity_close(fr_similarity *s); // a zeroed one is fine
 
 // A text ids[0..n), of which the target wrote ids[first..n). Looks at every `every`-th row whose
-// riders stand for tokens that it wrote.
+// attached rows stand for tokens that it wrote.
 void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, int every);
 // Mean cosine behind layer l (0: the embedding) of step i (from 0); NaN where nothing was seen or
 // the step has not entered yet.

@@ -2,17 +2,18 @@
 // all tokens before, and heads that read both.  [Chimera, arXiv 2402.15758, §3.2]
 //
 // A step: the target's states of the tokens that became sure ("mature") enter the block together
-// with the root's "green" state (green.h); what comes out gives the law of the token after the
-// root. Then level by level: green states of the nodes that go on, each behind those of its path.
-// Which nodes go on is decided as in eagle.c. With tree=chain one path alone goes on, that of the
-// best guesses, and its law of a level counts for all nodes there, as the paper has it; tree=static
-// is that with one shape, the best of 25 nodes by the pack's accuracies.
+// with the root's n-gram state (ngram_encoder.h); what comes out gives the distribution of the
+// token after the root. Then level by level: n-gram states of the nodes that go on, each behind
+// those of its path. Which nodes go on is decided as in eagle.c. With tree=chain one path alone
+// goes on, that of the best guesses, and its distribution of a level counts for all nodes there, as
+// the paper has it; tree=static is that with one shape, the best of 25 nodes by the pack's
+// accuracies.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"
-#include "draft/chimera/green.h"
 #include "draft/chimera/heads.h"
-#include "draft/kit/block.h"
+#include "draft/chimera/ngram_encoder.h"
+#include "draft/kit/decoder_block.h"
 #include "draft/kit/fixed_tree.h"
 #include <string.h>
 
@@ -24,11 +25,12 @@ enum {
     MOST_ROOM = 8192,
     CACHED = 4096,
     MOST_CACHED = 1 << 20,
-    WAITING = FR_BLOCK_ROWS - 1, // mature states that were not read yet; a green one beside them
-    FEW = 8,                     // ... that are read in the pass of the root
+    WAITING = FR_DECODER_BLOCK_ROWS -
+              1, // mature states that were not read yet; an n-gram state beside them
+    FEW = 8,     // ... that are read in the pass of the root
 };
-_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_BLOCK_GUESSES, "a level is one pass");
-_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_GREEN_ROWS, "a level is one product");
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_DECODER_BLOCK_GUESSES, "a level is one pass");
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_NGRAM_ENCODER_ROWS, "a level is one product");
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHIMERA_ROWS, "a level is one product");
 _Static_assert((int)EXPANDED + (int)FEW <= (int)FR_MAX_SCRATCH,
                "all of a step lies in scratch slots at once");
@@ -38,8 +40,8 @@ static const char *const TREE_NAMES[TREE_KINDS] = {"dynamic", "chain", "static"}
 
 typedef struct fr_chimera {
     fr_trained base;
-    fr_block block;
-    fr_green green;
+    fr_decoder_block block;
+    fr_ngram_encoder green;
     fr_chimera_heads heads;
     int room;   // for ids of the text;
     int n_seen; // of its ids, those that the head has seen
@@ -47,12 +49,12 @@ typedef struct fr_chimera {
     fr_fixed_tree fixed;          // of tree=static
     float *waiting;               // [WAITING][stride] mature states,
     int n_waiting, stride;        // ... of the newest tokens
-    float *x;                     // [FR_GREEN_ROWS][stride]
+    float *x;                     // [FR_NGRAM_ENCODER_ROWS][stride]
     int best;                     // node of the path that goes on (tree=chain)
     int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in `slot`
     int slot[EXPANDED];           // in the block's KV
     int n_expanded;
-    double green_seconds;
+    double encoder_seconds;
     int cache;   // states of n-grams in memory
     char *store; // folder of those that fall out; NULL: none
 } fr_chimera;
@@ -68,16 +70,16 @@ static int mature(const fr_chimera *m) { // tokens whose states are there, read 
 
 static int put_waiting(const fr_chimera *m, fr_row *rows) {
     for (int i = 0; i < m->n_waiting; i++)
-        rows[i] = fr_block_row(waiting_at(m, i), i - 1, 0);
+        rows[i] = fr_decoder_block_row(waiting_at(m, i), i - 1, 0);
     return m->n_waiting;
 }
 
 static void read_waiting(fr_chimera *m) {
-    fr_row rows[FR_BLOCK_ROWS];
+    fr_row rows[FR_DECODER_BLOCK_ROWS];
     const int n = put_waiting(m, rows);
     if (!n) return;
-    fr_block_run(&m->block, rows, n, 0);
-    fr_block_commit(&m->block, n);
+    fr_decoder_block_run(&m->block, rows, n, 0);
+    fr_decoder_block_commit(&m->block, n);
     m->n_waiting = 0;
 }
 
@@ -102,7 +104,7 @@ static void begin(fr_drafter *base, const fr_context *c) {
 }
 
 // ---------------------------------------------------------------- what follows a node
-static bool by_levels(const fr_chimera *m) { // one law a level
+static bool by_levels(const fr_chimera *m) { // one distribution a level
     return m->tree != DYNAMIC;
 }
 
@@ -144,21 +146,21 @@ static void see_ids(fr_chimera *m, const fr_context *c) {
     m->base.n_ids = m->block.head.n;
 }
 
-static void green_states(fr_chimera *m, const fr_context *c, const int *node, int n) {
-    fr_ngram gram[FR_GREEN_ROWS];
+static void encoder_states(fr_chimera *m, const fr_context *c, const int *node, int n) {
+    fr_ngram gram[FR_NGRAM_ENCODER_ROWS];
     const double start = fr_seconds();
     for (int i = 0; i < n; i++)
         gram[i] = gram_of(m, c, node[i]);
-    fr_green_states(&m->green, gram, n, m->x, m->stride);
-    m->green_seconds += fr_seconds() - start;
+    fr_ngram_encoder_states(&m->green, gram, n, m->x, m->stride);
+    m->encoder_seconds += fr_seconds() - start;
 }
 
-// Laws of depth k from the block's last pass, rows 0..n-1 being those of node[].
+// Distributions of depth k from the block's last pass, rows 0..n-1 being those of node[].
 static void run_heads(fr_chimera *m, const int *node, int k, int n) {
     for (int i = 0; i < n; i++) {
         m->place[node[i]] = (int16_t)m->n_expanded;
-        m->slot[m->n_expanded++] = fr_block_slot(&m->block, i);
-        fr_chimera_heads_put(&m->heads, i, fr_block_state(&m->block, i));
+        m->slot[m->n_expanded++] = fr_decoder_block_slot(&m->block, i);
+        fr_chimera_heads_put(&m->heads, i, fr_decoder_block_state(&m->block, i));
     }
     fr_chimera_heads_run(&m->heads, k, n);
 }
@@ -167,23 +169,23 @@ static void run_heads(fr_chimera *m, const int *node, int k, int n) {
 static void read_text(fr_chimera *m, const fr_context *c) {
     const double start = fr_seconds();
     const int behind = m->n_waiting, root = 0;
-    fr_row rows[FR_BLOCK_ROWS];
+    fr_row rows[FR_DECODER_BLOCK_ROWS];
     see_ids(m, c);
     fr_chimera_heads_state(&m->heads, waiting_at(m, behind - 1));
     if (behind > FEW) read_waiting(m);
     m->n_expanded = 0;
     m->best = root;
     fr_fixed_tree_begin(&m->fixed);
-    green_states(m, c, &root, 1);
+    encoder_states(m, c, &root, 1);
     const int n = put_waiting(m, rows);
-    rows[n] = fr_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
-    fr_block_run(&m->block, rows, n + 1, n);
+    rows[n] = fr_decoder_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
+    fr_decoder_block_run(&m->block, rows, n + 1, n);
     run_heads(m, &root, 1, 1);
     offer(m, root, fr_chimera_heads_logits(&m->heads, 0));
     const double seconds = fr_seconds() - start;
     fr_trained_took(&m->base, c, behind + 1, seconds);
-    const double step = fr_draft_worth_pass(&m->base.worth, c->pace, 2, c->n_ids);
-    if (behind > 2 && seconds > step) m->base.base.invested = seconds - step;
+    const double step = fr_draft_benefit_pass(&m->base.worth, c->budget, 2, c->n_ids);
+    if (behind > 2 && seconds > step) m->base.base.prepaid = seconds - step;
 }
 
 // The nodes of the next level, 0 of them: that is all.
@@ -202,13 +204,13 @@ static void guess_behind(fr_chimera *m, const fr_context *c, int k, int n_nodes)
     const int n = by_levels(m) ? 1 : n_nodes;
     for (int i = 0; i < n && !by_levels(m); i++)
         node[i] = b->frontier[i];
-    green_states(m, c, node, n);
+    encoder_states(m, c, node, n);
     for (int i = 0; i < n; i++) {
         const int above = m->slot[m->place[b->node[node[i]].parent]];
-        rows[i] = fr_block_row(m->x + (size_t)i * (size_t)m->stride, FR_PARENT_SLOT(above),
-                               FR_WANT_FINAL);
+        rows[i] = fr_decoder_block_row(m->x + (size_t)i * (size_t)m->stride, FR_PARENT_SLOT(above),
+                                       FR_WANT_FINAL);
     }
-    fr_block_run(&m->block, rows, n, 0);
+    fr_decoder_block_run(&m->block, rows, n, 0);
     run_heads(m, node, k, n);
     for (int i = 0; i < n_nodes; i++)
         offer(m, b->frontier[i], fr_chimera_heads_logits(&m->heads, by_levels(m) ? 0 : i));
@@ -218,13 +220,13 @@ static void guess_behind(fr_chimera *m, const fr_context *c, int k, int n_nodes)
 // ---------------------------------------------------------------- verbs
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_chimera *m = (fr_chimera *)base;
-    base->invested = 0;
+    base->prepaid = 0;
     // Nothing waits behind a prompt of one token: there is no state to go on from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, tree, m->n_waiting + 1)) return;
     read_text(m, c);
     for (int k = 2, n; k <= m->base.pack.depth && (n = next_level(m, c, tree)) > 0; k++)
         guess_behind(m, c, k, n);
-    fr_block_commit(&m->block, m->n_waiting); // and the guesses are gone
+    fr_decoder_block_commit(&m->block, m->n_waiting); // and the guesses are gone
     m->n_waiting = 0;
     fr_trained_fill(&m->base, tree);
     fr_trained_proposed(&m->base, c, tree);
@@ -257,14 +259,14 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
     for (size_t i = 0; i < sizeof share / sizeof *share && m->green.remembers; i++)
         fr_counts_add(to,
                       &(fr_draft_count){base->ops->name, share[i].name, true, share[i].sum, asked});
-    fr_counts_add(to,
-                  &(fr_draft_count){base->ops->name, "seconds_ngrams", false, m->green_seconds, 0});
+    fr_counts_add(
+        to, &(fr_draft_count){base->ops->name, "seconds_ngrams", false, m->encoder_seconds, 0});
 }
 
 static void close_chimera(fr_drafter *base) {
     fr_chimera *m = (fr_chimera *)base;
-    fr_block_close(&m->block);
-    fr_green_close(&m->green);
+    fr_decoder_block_close(&m->block);
+    fr_ngram_encoder_close(&m->green);
     fr_chimera_heads_close(&m->heads);
     fr_free(m->waiting);
     fr_free(m->x);
@@ -319,17 +321,17 @@ static fr_status read_option(void *drafter, const char *option, fr_error *err) {
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &m->base.pack;
     const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
-    const fr_green_options green = {.cache = m->cache, .store = m->store};
+    const fr_ngram_encoder_options green = {.cache = m->cache, .store = m->store};
     if (m->store && !m->cache)
         return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
     fr_status st =
-        fr_block_open(&m->block, p, config->model, config->n_ctx, own ? 0 : m->room, err);
-    if (!st) st = fr_green_open(&m->green, p, config->model, &green, err);
+        fr_decoder_block_open(&m->block, p, config->model, config->n_ctx, own ? 0 : m->room, err);
+    if (!st) st = fr_ngram_encoder_open(&m->green, p, config->model, &green, err);
     if (!st) st = fr_chimera_heads_open(&m->heads, p, config->model, &m->block.head.w, err);
     if (st) return st;
     m->stride = fr_linear_stride(p->d);
     m->waiting = fr_alloc_array((size_t)WAITING * (size_t)m->stride, sizeof(float));
-    m->x = fr_alloc_array((size_t)FR_GREEN_ROWS * (size_t)m->stride, sizeof(float));
+    m->x = fr_alloc_array((size_t)FR_NGRAM_ENCODER_ROWS * (size_t)m->stride, sizeof(float));
     if (!m->waiting || !m->x) return fr_fail(err, FR_ENOMEM, "cannot get memory for states");
     if (!own) m->base.ids = m->block.head.ids;
     return FR_OK;

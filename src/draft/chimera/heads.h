@@ -1,4 +1,4 @@
-// heads.h — Chimera's heads: laws from the block's state of a guess and the target's last
+// heads.h — Chimera's heads: distributions from the block's state of a guess and the target's last
 // state.
 //
 // With o the block's state at depth k and f the target's state of the newest evaluated token

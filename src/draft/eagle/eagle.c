@@ -8,7 +8,7 @@
 // of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "draft/kit/chain_model.h"
+#include "draft/kit/draft_block.h"
 #include "draft/kit/fixed_tree.h"
 #include <string.h>
 
@@ -19,13 +19,13 @@ enum {
     ROOM = 512,
     MOST_ROOM = 8192,
 };
-_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHAIN_GUESSES, "a level is one pass");
+_Static_assert((int)FR_BEAM_WIDTH <= (int)FR_DRAFT_BLOCK_GUESSES, "a level is one pass");
 _Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
                "all guesses lie in scratch slots at once");
 
 typedef struct fr_eagle {
     fr_trained base;
-    fr_chain chain;
+    fr_draft_block chain;
     int room;      // for ids of the text;
     int n_seen;    // of its ids, those that the head has seen
     bool is_fixed; // tree=static:
@@ -38,7 +38,7 @@ typedef struct fr_eagle {
 } fr_eagle;
 
 static int keep(fr_drafter *base, int n) {
-    return fr_chain_keep_tokens(&((fr_eagle *)base)->chain, n);
+    return fr_draft_block_keep_tokens(&((fr_eagle *)base)->chain, n);
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
@@ -60,11 +60,11 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
     const int place = e->n_expanded++;
     e->place[node] = (int16_t)place;
     e->slot[place] = slot;
-    memcpy(state_at(e, place), fr_chain_state(&e->chain, row),
+    memcpy(state_at(e, place), fr_draft_block_state(&e->chain, row),
            sizeof(float) * (size_t)e->base.pack.d);
     fr_likely likely[FR_TRAINED_RANKS];
-    const int n =
-        fr_likeliest(fr_chain_logits(&e->chain, row), e->base.n_ids, FR_TRAINED_RANKS, likely);
+    const int n = fr_likeliest(fr_draft_block_logits(&e->chain, row), e->base.n_ids,
+                               FR_TRAINED_RANKS, likely);
     if (e->is_fixed)
         fr_fixed_tree_offer(&e->fixed, &e->base, node, likely, n);
     else
@@ -84,14 +84,14 @@ static void read_text(fr_eagle *e, const fr_context *c) {
     const double start = fr_seconds();
     const int rows = e->chain.n_waiting;
     see_ids(e, c);
-    fr_chain_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
+    fr_draft_block_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
     e->n_expanded = 0;
     fr_fixed_tree_begin(&e->fixed);
     expand(e, 0, -1, 0);
     const double seconds = fr_seconds() - start;
     fr_trained_took(&e->base, c, rows, seconds);
-    const double step = fr_draft_worth_pass(&e->base.worth, c->pace, 2, c->n_ids);
-    if (rows > 2 && seconds > step) e->base.base.invested = seconds - step;
+    const double step = fr_draft_benefit_pass(&e->base.worth, c->budget, 2, c->n_ids);
+    if (rows > 2 && seconds > step) e->base.base.prepaid = seconds - step;
 }
 
 // The nodes of the next pass, 0 of them: that is all.
@@ -102,15 +102,15 @@ static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
 
 static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
     const fr_beam *b = &e->base.beam;
-    fr_chain_guess guess[FR_CHAIN_GUESSES];
-    int slot[FR_CHAIN_GUESSES];
+    fr_draft_block_guess guess[FR_DRAFT_BLOCK_GUESSES];
+    int slot[FR_DRAFT_BLOCK_GUESSES];
     const double start = fr_seconds();
     for (int i = 0; i < n; i++) {
         const fr_beam_node *node = &b->node[b->frontier[i]];
         const int above = e->place[node->parent];
-        guess[i] = (fr_chain_guess){state_at(e, above), node->id, e->slot[above]};
+        guess[i] = (fr_draft_block_guess){state_at(e, above), node->id, e->slot[above]};
     }
-    fr_chain_guess_pass(&e->chain, guess, n, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
+    fr_draft_block_guess_pass(&e->chain, guess, n, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
     for (int i = 0; i < n; i++)
         expand(e, b->frontier[i], slot[i], i);
     fr_trained_took(&e->base, c, n, fr_seconds() - start);
@@ -120,27 +120,28 @@ static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_eagle *e = (fr_eagle *)base;
-    base->invested = 0;
+    base->prepaid = 0;
     // Nothing waits behind a prompt of one token: the root is the first of a pair.
     if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
     read_text(e, c);
     for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)
         guess_behind(e, c, n);
-    fr_chain_drop(&e->chain);
+    fr_draft_block_drop(&e->chain);
     fr_trained_fill(&e->base, tree);
     fr_trained_proposed(&e->base, c, tree);
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_eagle *e = (fr_eagle *)base;
-    fr_chain_add_path(&e->chain, c, v->tree ? v->path : NULL, v->tree ? v->n_path : v->n_rows);
+    fr_draft_block_add_path(&e->chain, c, v->tree ? v->path : NULL,
+                            v->tree ? v->n_path : v->n_rows);
     if (v->tree) fr_trained_saw(&e->base, c, v);
 }
 
 static void close_eagle(fr_drafter *base) {
     fr_eagle *e = (fr_eagle *)base;
     fr_free(e->states);
-    fr_chain_close(&e->chain);
+    fr_draft_block_close(&e->chain);
     fr_trained_close(&e->base);
     fr_free(e);
 }
@@ -170,7 +171,8 @@ static fr_status read_option(void *drafter, const char *option, fr_error *err) {
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &e->base.pack;
-    const fr_status st = fr_chain_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
+    const fr_status st =
+        fr_draft_block_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
     if (st) return st;
     e->base.ids = e->chain.block.head.ids;
     e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
@@ -192,7 +194,7 @@ fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_con
     }
     fr_fixed_tree_plan(&e->fixed, &e->base, STATIC_NODES,
                        e->base.depth ? e->base.depth : e->base.pack.depth);
-    fr_trained_weigh(&e->base, config->model, fr_chain_bytes(&e->chain));
+    fr_trained_weigh(&e->base, config->model, fr_draft_block_bytes(&e->chain));
     e->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
     *out = &e->base.base;
     return FR_OK;

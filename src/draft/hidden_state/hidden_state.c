@@ -1,12 +1,12 @@
 // Drafts of hidden states: a block goes on from the target's states without any token of the
-// future, one product gives the laws of all depths, and tokens are put in as the tree grows. [Make
-// Every Draft Count, Chen et al. 2026]
+// future, one product gives the distributions of all depths, and tokens are put in as the tree
+// grows. [Make Every Draft Count, Chen et al. 2026]
 //
-// A step: read the pairs that became sure (chain_model.h), whose last output is the state behind
+// A step: read the pairs that became sure (draft_block.h), whose last output is the state behind
 // the root; go on from it with the null token, as many times as pays; the draft head on all states
-// at once; then a tree from the laws (state_tree.h), which takes no pass. What was drafted depends
-// on no guess, so what is left of it after a pass may serve the next step (kept.h), alone or with a
-// new chain (reuse.h).
+// at once; then a tree from the distributions (state_tree.h), which takes no pass. What was drafted
+// depends on no guess, so what is left of it after a pass may serve the next step (chain_cache.h),
+// alone or with a new chain (reuse.h).
 #include "draft/hidden_state/hidden_state.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -36,13 +36,14 @@ typedef struct fr_hidden_state {
     float lambda;
     bool iterative, inject;
     // Learned.
-    float expected[FR_KEPT_DEPTH];   // how often depth k + 1 is in the tree, if the path to it is:
-    float right[FR_KEPT_DEPTH];      // by the pack, and of late
-    double draft_seconds, pass_rows; // of a new chain; rows of a pass; of late
+    float expected
+        [FR_CHAIN_CACHE_DEPTH]; // how often depth k + 1 is in the tree, if the path to it is:
+    float right[FR_CHAIN_CACHE_DEPTH]; // by the pack, and of late
+    double draft_seconds, pass_rows;   // of a new chain; rows of a pass; of late
     // Of the step at hand.
     fr_reuse_mode taken;  // FR_REUSE_AUTO: nothing was drafted
     int left, age, depth; // of the last chain before this step; levels of the tree
-    fr_state_law law[FR_KEPT_DEPTH];
+    fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
     fr_tree fresh, rest; // of a union
     float *fused;        // [n_draft]
     // Counts since `begin`.
@@ -55,7 +56,7 @@ static int smaller(int a, int b) {
 }
 
 static int keep(fr_drafter *base, int n) {
-    return fr_chain_keep_tokens(&((fr_hidden_state *)base)->states.chain, n);
+    return fr_draft_block_keep_tokens(&((fr_hidden_state *)base)->states.chain, n);
 }
 
 static void begin(fr_drafter *base, const fr_context *c) {
@@ -75,14 +76,14 @@ static void begin(fr_drafter *base, const fr_context *c) {
 // One more state is worth its pass and a row of the target's while depth k is right often enough.
 static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int most) {
     const int context = c->n_ids - 1;
-    const double price = fr_pace_price(c->pace, context);
+    const double price = fr_budget_token_cost(c->budget, context);
     double reached = d->right[0];
     int k = 1;
     for (; k < most; k++) {
         reached *= d->right[k];
-        const double cost = fr_draft_worth_pass(&d->base.worth, c->pace, 1, context) +
-                            fr_pace_pass(c->pace, k + 2, NULL, context) -
-                            fr_pace_pass(c->pace, k + 1, NULL, context);
+        const double cost = fr_draft_benefit_pass(&d->base.worth, c->budget, 1, context) +
+                            fr_budget_pass(c->budget, k + 2, NULL, context) -
+                            fr_budget_pass(c->budget, k + 1, NULL, context);
         if (reached * price <= cost) break;
     }
     return k;
@@ -90,7 +91,7 @@ static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int m
 
 static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
     if (d->base.depth) return d->base.depth;
-    int most = smaller(d->base.pack.depth + DEEPER, FR_KEPT_DEPTH);
+    int most = smaller(d->base.pack.depth + DEEPER, FR_CHAIN_CACHE_DEPTH);
     most = smaller(most, tree->max_depth);
     const bool for_itself = d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH;
     return for_itself ? length_that_pays(d, c, most) : most;
@@ -99,14 +100,14 @@ static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_
 // Tokens that n depths from `first` on bring by what is known of fresh ones, the root's included.
 static double tokens_of(const fr_hidden_state *d, int first, int n) {
     double reached = 1, sum = 1;
-    for (int k = first; k < first + n && k < FR_KEPT_DEPTH; k++)
+    for (int k = first; k < first + n && k < FR_CHAIN_CACHE_DEPTH; k++)
         sum += reached *= d->right[k];
     return sum;
 }
 
 static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool chain_pays) {
-    fr_kept_chain *last = fr_kept_newest(&d->states.kept);
-    d->left = fr_kept_left(last);
+    fr_cached_chain *last = fr_chain_cache_newest(&d->states.kept);
+    d->left = fr_chain_cache_left(last);
     d->age = d->states.kept.age;
     const bool kept = fr_reuse_possible(d->left, d->age) && !d->iterative;
     if (!chain_pays) // what is kept is there for nothing
@@ -120,9 +121,9 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
                               .age = d->age,
                               .fresh = tokens_of(d, 0, last->length),
                               .kept = tokens_of(d, last->shift, d->left),
-                              .pass = fr_pace_pass(c->pace, rows, NULL, c->n_ids - 1),
+                              .pass = fr_budget_pass(c->budget, rows, NULL, c->n_ids - 1),
                               .draft = d->draft_seconds};
-    return fr_reuse_choose(&d->reuse, &at, c->pace, c->n_ids - 1);
+    return fr_reuse_choose(&d->reuse, &at, c->budget, c->n_ids - 1);
 }
 
 static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
@@ -136,27 +137,28 @@ static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *
 
 // ---------------------------------------------------------------- its tree
 
-// The laws of what is left of a chain; those of the first `with_before` levels joined with those of
-// the chain before.
-static int take_laws(fr_hidden_state *d, const fr_kept_chain *chain, bool reused, int with_before) {
-    const int n = fr_kept_left(chain), n_draft = d->base.pack.n_draft;
+// The distributions of what is left of a chain; those of the first `with_before` levels joined with
+// those of the chain before.
+static int take_dists(fr_hidden_state *d, const fr_cached_chain *chain, bool reused,
+                      int with_before) {
+    const int n = fr_chain_cache_left(chain), n_draft = d->base.pack.n_draft;
     for (int j = 0; j < n; j++) {
         const float *logits = fr_states_logits(&d->states, chain, chain->shift + j);
         if (j < with_before) {
             fr_states_fuse(&d->states, j, d->lambda, d->fused);
             logits = d->fused;
         }
-        fr_shortlist_take(&d->law[j].list, logits, n_draft, d->candidates);
-        d->law[j].gate = fr_states_gate(&d->states, chain, chain->shift + j);
-        d->law[j].reused = reused;
+        fr_shortlist_take(&d->dist[j].list, logits, n_draft, d->candidates);
+        d->dist[j].gate = fr_states_gate(&d->states, chain, chain->shift + j);
+        d->dist[j].reused = reused;
     }
     return n;
 }
 
-static void add_tree_of(fr_hidden_state *d, const fr_kept_chain *chain, bool reused,
+static void add_tree_of(fr_hidden_state *d, const fr_cached_chain *chain, bool reused,
                         int with_before, fr_tree *tree) {
-    const int n = take_laws(d, chain, reused, with_before);
-    fr_state_tree_grow(&d->grower, tree->node[0].id, d->law, smaller(n, tree->max_depth),
+    const int n = take_dists(d, chain, reused, with_before);
+    fr_state_tree_grow(&d->grower, tree->node[0].id, d->dist, smaller(n, tree->max_depth),
                        &d->base.beam);
     fr_trained_fill(&d->base, tree);
 }
@@ -165,29 +167,29 @@ static void add_tree_of(fr_hidden_state *d, const fr_kept_chain *chain, bool reu
 static void unite(fr_hidden_state *d, fr_tree *tree) {
     const fr_tree others = *tree;
     const int32_t root = tree->node[0].id;
-    fr_kept *kept = &d->states.kept;
-    fr_kept_chain *before = fr_kept_before(kept);
-    fr_kept_reuse(kept, before, fr_kept_left(before));
+    fr_chain_cache *kept = &d->states.kept;
+    fr_cached_chain *before = fr_chain_cache_before(kept);
+    fr_chain_cache_reuse(kept, before, fr_chain_cache_left(before));
     fr_tree_begin(&d->rest, root, tree->max_nodes, tree->max_depth);
     add_tree_of(d, before, true, 0, &d->rest);
     fr_tree_begin(&d->fresh, root, tree->max_nodes, tree->max_depth);
-    add_tree_of(d, fr_kept_newest(kept), false, 0, &d->fresh);
+    add_tree_of(d, fr_chain_cache_newest(kept), false, 0, &d->fresh);
     fr_tree_begin(tree, root, tree->max_nodes, tree->max_depth);
     fr_tree_merge(tree, (const fr_tree *const[]){&others, &d->fresh, &d->rest}, 3);
 }
 
 static void add_tree(fr_hidden_state *d, fr_tree *tree) {
-    fr_kept *kept = &d->states.kept;
-    fr_kept_chain *newest = fr_kept_newest(kept), *before = fr_kept_before(kept);
+    fr_chain_cache *kept = &d->states.kept;
+    fr_cached_chain *newest = fr_chain_cache_newest(kept), *before = fr_chain_cache_before(kept);
     int with_before = 0;
-    if (d->taken == FR_REUSE_UNION && fr_kept_left(before) && !fr_tree_is_drawn(tree)) {
+    if (d->taken == FR_REUSE_UNION && fr_chain_cache_left(before) && !fr_tree_is_drawn(tree)) {
         unite(d, tree);
         return;
     }
-    if (d->taken == FR_REUSE_KEPT) fr_kept_reuse(kept, newest, fr_kept_left(newest));
+    if (d->taken == FR_REUSE_KEPT) fr_chain_cache_reuse(kept, newest, fr_chain_cache_left(newest));
     if (d->taken == FR_REUSE_FUSED) {
-        with_before = smaller(fr_kept_left(before), newest->length);
-        fr_kept_reuse(kept, before, with_before);
+        with_before = smaller(fr_chain_cache_left(before), newest->length);
+        fr_chain_cache_reuse(kept, before, with_before);
     }
     add_tree_of(d, newest, d->taken == FR_REUSE_KEPT, with_before, tree);
 }
@@ -195,18 +197,19 @@ static void add_tree(fr_hidden_state *d, fr_tree *tree) {
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_hidden_state *d = (fr_hidden_state *)base;
     d->taken = FR_REUSE_AUTO;
-    if (!fr_chain_pairs(&d->states.chain)) return; // a prompt of one token has no state yet
+    if (!fr_draft_block_pairs(&d->states.chain)) return; // a prompt of one token has no state yet
     d->taken = choose_mode(d, c, fr_trained_start(&d->base, c, tree, 1));
     if (d->taken == FR_REUSE_AUTO) return;
     if (d->taken != FR_REUSE_KEPT) draft_chain(d, c, tree);
     const double start = fr_seconds();
     add_tree(d, tree);
-    d->depth = smaller(fr_kept_left(fr_kept_newest(&d->states.kept)), tree->max_depth);
+    d->depth =
+        smaller(fr_chain_cache_left(fr_chain_cache_newest(&d->states.kept)), tree->max_depth);
     d->tree_seconds += fr_seconds() - start;
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
     fr_trained_proposed(&d->base, c, tree);
-    fr_draft_worth_saw(&d->base.worth, fr_hits_rate(&base->hits, d->base.beam.node[1].kind));
+    fr_draft_benefit_saw(&d->base.worth, fr_hits_rate(&base->hits, d->base.beam.node[1].kind));
 }
 
 // ---------------------------------------------------------------- what came of it
@@ -222,7 +225,8 @@ static void learn_depths(fr_hidden_state *d, const int32_t *followed, int n) {
         node = child_in_beam(&d->base.beam, node, followed[k]);
         d->right[k] += 0.05f * ((float)(node >= 0) - d->right[k]);
     }
-    for (int k = d->depth; k < FR_KEPT_DEPTH; k++) // not drafted, so not seen: worth a try in time
+    for (int k = d->depth; k < FR_CHAIN_CACHE_DEPTH;
+         k++) // not drafted, so not seen: worth a try in time
         d->right[k] += 0.01f * (d->expected[k] - d->right[k]);
 }
 
@@ -241,13 +245,13 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     const double start = fr_seconds();
     fr_trained_saw(&d->base, c, v);
     if (!v->tree) {
-        fr_chain_add_path(&d->states.chain, c, NULL, v->n_rows);
+        fr_draft_block_add_path(&d->states.chain, c, NULL, v->n_rows);
         d->prompt_seconds += fr_seconds() - start;
         return;
     }
-    fr_chain_add_path(&d->states.chain, c, v->path, v->n_path);
+    fr_draft_block_add_path(&d->states.chain, c, v->path, v->n_path);
     d->states.catch_up_seconds += fr_seconds() - start;
-    fr_kept_advance(&d->states.kept, v->n_path);
+    fr_chain_cache_advance(&d->states.kept, v->n_path);
     d->pass_rows += 0.1 * (v->tree->n - d->pass_rows);
     if (d->taken != FR_REUSE_AUTO) learn(d, c, v);
 }
@@ -267,7 +271,7 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
                 {"seconds_chain", d->states.chain_seconds},
                 {"seconds_head", d->states.head_seconds},
                 {"seconds_tree", d->tree_seconds}};
-    const fr_kept *kept = &d->states.kept;
+    const fr_chain_cache *kept = &d->states.kept;
     const char *name = base->ops->name;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         fr_counts_add(to, &(fr_draft_count){name, part[i].name, false, part[i].seconds, 0});
@@ -364,7 +368,7 @@ static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config,
 
 static void expect_depths(fr_hidden_state *d) {
     const fr_pack *p = &d->base.pack;
-    for (int k = 0; k < FR_KEPT_DEPTH; k++) {
+    for (int k = 0; k < FR_CHAIN_CACHE_DEPTH; k++) {
         float sum = 0;
         for (int rank = 0; rank < 3; rank++)
             sum += (float)fr_accuracy_rate(&p->accuracy, smaller(k + 1, p->depth), rank);
@@ -392,7 +396,7 @@ fr_status fr_hidden_state_open(fr_drafter **out, const char *file, const fr_draf
     }
     d->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
     expect_depths(d);
-    fr_trained_weigh(&d->base, config->model, fr_chain_bytes(&d->states.chain));
+    fr_trained_weigh(&d->base, config->model, fr_draft_block_bytes(&d->states.chain));
     *out = &d->base.base;
     return FR_OK;
 }

@@ -47,7 +47,7 @@ static fr_reuse_mode take(fr_reuse *r, fr_reuse_mode mode) {
     return mode;
 }
 
-fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_pace *pace,
+fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budget *budget,
                               int context) {
     const bool possible[FR_REUSE_MODES] = {[FR_REUSE_FRESH] = true,
                                            [FR_REUSE_KEPT] = fr_reuse_possible(c->left, c->age),
@@ -61,7 +61,7 @@ fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_pace
     }
     const double lost =
         seconds_of(longest, c) - fr_reuse_tokens(r, longest, c) / speed_of(r, best, c);
-    if (r->waits[longest] > TRY_AFTER && fr_pace_affords(pace, lost, context))
+    if (r->waits[longest] > TRY_AFTER && fr_budget_affords(budget, lost, context))
         return take(r, longest);
     return take(r, best);
 }

@@ -8,7 +8,7 @@
 // account of the request affords what that may lose.
 #ifndef FR_DRAFT_HIDDEN_STATE_REUSE_H
 #define FR_DRAFT_HIDDEN_STATE_REUSE_H
-#include "decode/pace.h"
+#include "decode/budget.h"
 
 typedef enum fr_reuse_mode {
     FR_REUSE_FRESH, // a new chain
@@ -39,7 +39,7 @@ typedef struct fr_reuse_case { // a step
 } fr_reuse_case;
 
 // FR_REUSE_FRESH, FR_REUSE_KEPT or FR_REUSE_FUSED.
-fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_pace *pace,
+fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budget *budget,
                               int context);
 // A step in `mode` brought `tokens`; left and age are those of its case.
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens);

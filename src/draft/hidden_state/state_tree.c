@@ -89,32 +89,32 @@ static float sum_of_exponentials(const float *score, int n, float largest) {
     return sum;
 }
 
-static void expand(const fr_state_grower *g, const fr_state_law *law, fr_beam *beam, int node) {
+static void expand(const fr_state_grower *g, const fr_state_dist *dist, fr_beam *beam, int node) {
     float injected[FR_SHORTLIST_MOST];
-    const float *score = law->list.z, above = beam->node[node].score;
+    const float *score = dist->list.z, above = beam->node[node].score;
     guess best[FR_STATE_CHILDREN];
     if (g->injection) {
-        fr_injector_score(g->injection, &law->list, law->gate, beam->node[node].id, injected);
+        fr_token_bias_score(g->injection, &dist->list, dist->gate, beam->node[node].id, injected);
         score = injected;
     }
-    const int n = best_of(score, law->list.n, best);
+    const int n = best_of(score, dist->list.n, best);
     if (!n) return;
-    const float sum = sum_of_exponentials(score, law->list.n, best[0].score);
+    const float sum = sum_of_exponentials(score, dist->list.n, best[0].score);
     for (int r = 0; r < n; r++) {
         const float p = expf(best[r].score - best[0].score) / sum;
-        const int kind = fr_state_kind(law->reused, beam->node[node].depth + 1, p, r);
+        const int kind = fr_state_kind(dist->reused, beam->node[node].depth + 1, p, r);
         const float rate = fr_hits_rate(g->hits, kind);
         if (above * rate < g->least) continue;
-        fr_beam_offer(beam, node, g->ids[law->list.index[best[r].at]], rate, kind);
+        fr_beam_offer(beam, node, g->ids[dist->list.index[best[r].at]], rate, kind);
     }
 }
 
-void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_law *law, int n,
+void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_dist *dist, int n,
                         fr_beam *beam) {
     fr_beam_begin(beam, root, g->width);
     for (int k = 0; k < n && beam->n_frontier; k++) {
         for (int i = 0; i < beam->n_frontier; i++)
-            expand(g, &law[k], beam, beam->frontier[i]);
+            expand(g, &dist[k], beam, beam->frontier[i]);
         fr_beam_next(beam);
     }
 }

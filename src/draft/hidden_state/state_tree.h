@@ -1,38 +1,38 @@
-// state_tree.h — a tree of tokens from laws that know no tokens.
+// state_tree.h — a tree of tokens from distributions that know no tokens.
 //
-// Depth k of the tree has one law, the logits of a chain's k-th state; what a node's own token says
-// of the next one is added as the node is expanded (injector.h). So a node costs no pass, and the
-// tree may be as wide as it likes: a beam of the best nodes of each depth, then the best of all of
-// them (tree/beam.h). Nothing here can fail.
+// Depth k of the tree has one distribution, the logits of a chain's k-th state; what a node's own
+// token says of the next one is added as the node is expanded (token_bias.h). So a node costs no
+// pass, and the tree may be as wide as it likes: a beam of the best nodes of each depth, then the
+// best of all of them (tree/beam.h). Nothing here can fail.
 #ifndef FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
 #define FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
-#include "draft/hidden_state/injector.h"
+#include "draft/hidden_state/token_bias.h"
 #include "tree/beam.h"
 #include "tree/hits.h"
 
 enum { FR_STATE_CHILDREN = 8 }; // guesses behind one node
 
-typedef struct fr_state_law { // of one depth
+typedef struct fr_state_dist { // of one depth
     fr_shortlist list;
     const float *gate; // [rank], where tokens are injected
     bool reused;       // of a chain that was drafted in an earlier step
-} fr_state_law;
+} fr_state_dist;
 
 typedef struct fr_state_grower {
-    const int32_t *ids;     // of the draft vocabulary
-    fr_injector *injection; // NULL: none
-    const fr_hits *hits;    // of fr_state_kind: a node's score is its parent's times its rate
-    int width;              // nodes expanded at each depth, 1..FR_BEAM_WIDTH
-    float least;            // score of nodes that are worth a place
+    const int32_t *ids;       // of the draft vocabulary
+    fr_token_bias *injection; // NULL: none
+    const fr_hits *hits;      // of fr_state_kind: a node's score is its parent's times its rate
+    int width;                // nodes expanded at each depth, 1..FR_BEAM_WIDTH
+    float least;              // score of nodes that are worth a place
 } fr_state_grower;
 
-// Fills the beam with what n laws say behind the root; law[0] is of depth 1.
-void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_law *law, int n,
+// Fills the beam with what n distributions say behind the root; dist[0] is of depth 1.
+void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_dist *dist, int n,
                         fr_beam *beam);
 
-// The kind of a guess (tree/hits.h): whether its law is a reused one, its depth, its probability
-// among the tokens of the list, and whether it is the first (rank 0) behind its parent or a later
-// one.
+// The kind of a guess (tree/hits.h): whether its distribution is a reused one, its depth, its
+// probability among the tokens of the list, and whether it is the first (rank 0) behind its parent
+// or a later one.
 int fr_state_kind(bool reused, int depth, float p, int rank);
 
 // What rates start from: the probability itself; of first guesses halfway between that and how

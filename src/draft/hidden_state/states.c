@@ -5,52 +5,53 @@
 fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
                          bool inject, fr_error *err) {
     *s = (fr_states){.pack = pack, .injects = inject && pack->rank};
-    fr_status st = fr_chain_open(&s->chain, pack, target, n_ctx, 0, err);
-    if (!st && s->injects) st = fr_injector_open(&s->injection, pack, target, err);
-    if (!st) st = fr_kept_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
+    fr_status st = fr_draft_block_open(&s->chain, pack, target, n_ctx, 0, err);
+    if (!st && s->injects) st = fr_token_bias_open(&s->injection, pack, target, err);
+    if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
     if (st) fr_states_close(s);
     return st;
 }
 
 void fr_states_close(fr_states *s) {
-    fr_kept_close(&s->kept);
-    fr_injector_close(&s->injection);
-    fr_chain_close(&s->chain);
+    fr_chain_cache_close(&s->kept);
+    fr_token_bias_close(&s->injection);
+    fr_draft_block_close(&s->chain);
     *s = (fr_states){0};
 }
 
 void fr_states_begin(fr_states *s) {
-    fr_kept_forget(&s->kept);
+    fr_chain_cache_forget(&s->kept);
     s->catch_up_seconds = s->chain_seconds = s->head_seconds = 0;
 }
 
-static float *state_of(const fr_states *s, const fr_kept_chain *c, int k) {
+static float *state_of(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->states + (size_t)k * (size_t)s->pack->d;
 }
 
-static void open_gate(fr_states *s, const fr_kept_chain *c, int k) {
-    if (s->injects) fr_injector_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
+static void open_gate(fr_states *s, const fr_cached_chain *c, int k) {
+    if (s->injects) fr_token_bias_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
 }
 
 // What the block's last pass gave becomes row k; logits and gate too, where they are taken depth by
 // depth.
-static void keep(fr_states *s, fr_kept_chain *c, int k) {
-    memcpy(state_of(s, c, k), fr_chain_state(&s->chain, 0), sizeof(float) * (size_t)s->pack->d);
+static void keep(fr_states *s, fr_cached_chain *c, int k) {
+    memcpy(state_of(s, c, k), fr_draft_block_state(&s->chain, 0),
+           sizeof(float) * (size_t)s->pack->d);
     if (!s->iterative) return;
-    memcpy(fr_states_logits(s, c, k), fr_chain_logits(&s->chain, 0),
+    memcpy(fr_states_logits(s, c, k), fr_draft_block_logits(&s->chain, 0),
            sizeof(float) * (size_t)s->pack->n_draft);
     open_gate(s, c, k);
 }
 
 // The likeliest token of depth k + 1 behind `before`; the null token where no logit is a number,
 // and nothing is injected behind that.
-static int32_t best_token(fr_states *s, const fr_kept_chain *c, int k, int32_t before) {
+static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
     float injected[FR_SHORTLIST_MOST];
     const float *score = s->list.z;
     fr_shortlist_take(&s->list, fr_states_logits(s, c, k), s->pack->n_draft, FR_SHORTLIST_MOST);
-    if (!s->list.n) return FR_CHAIN_NULL;
-    if (s->injects && before != FR_CHAIN_NULL) {
-        fr_injector_score(&s->injection, &s->list, fr_states_gate(s, c, k), before, injected);
+    if (!s->list.n) return FR_DRAFT_BLOCK_NULL;
+    if (s->injects && before != FR_DRAFT_BLOCK_NULL) {
+        fr_token_bias_score(&s->injection, &s->list, fr_states_gate(s, c, k), before, injected);
         score = injected;
     }
     int best = 0;
@@ -63,28 +64,28 @@ static uint8_t wants(const fr_states *s) {
     return FR_WANT_FINAL | (s->iterative ? FR_WANT_LOGITS : 0);
 }
 
-static void go_on(fr_states *s, fr_kept_chain *c, int32_t before) {
+static void go_on(fr_states *s, fr_cached_chain *c, int32_t before) {
     int slot = -1;
     for (int k = 1; k < c->length; k++) {
-        fr_chain_guess from = {
-            .state = state_of(s, c, k - 1), .token = FR_CHAIN_NULL, .parent = slot};
+        fr_draft_block_guess from = {
+            .state = state_of(s, c, k - 1), .token = FR_DRAFT_BLOCK_NULL, .parent = slot};
         if (s->iterative && !s->pack->pure) from.token = before = best_token(s, c, k - 1, before);
-        fr_chain_guess_pass(&s->chain, &from, 1, wants(s), &slot);
+        fr_draft_block_guess_pass(&s->chain, &from, 1, wants(s), &slot);
         keep(s, c, k);
     }
-    fr_chain_drop(&s->chain);
+    fr_draft_block_drop(&s->chain);
 }
 
-static void read_head(fr_states *s, fr_kept_chain *c) {
-    fr_chain_head(&s->chain, c->states, c->length, c->logits);
+static void read_head(fr_states *s, fr_cached_chain *c) {
+    fr_draft_block_head(&s->chain, c->states, c->length, c->logits);
     for (int k = 0; k < c->length; k++)
         open_gate(s, c, k);
 }
 
 double fr_states_draft(fr_states *s, int32_t root, int length) {
     const double start = fr_seconds();
-    fr_chain_read(&s->chain, wants(s));
-    fr_kept_chain *c = fr_kept_start(&s->kept, length);
+    fr_draft_block_read(&s->chain, wants(s));
+    fr_cached_chain *c = fr_chain_cache_start(&s->kept, length);
     keep(s, c, 0);
     const double read = fr_seconds();
     go_on(s, c, root);
@@ -98,7 +99,8 @@ double fr_states_draft(fr_states *s, int32_t root, int length) {
 }
 
 void fr_states_fuse(fr_states *s, int j, float lambda, float *to) {
-    const fr_kept_chain *newest = fr_kept_newest(&s->kept), *before = fr_kept_before(&s->kept);
+    const fr_cached_chain *newest = fr_chain_cache_newest(&s->kept),
+                          *before = fr_chain_cache_before(&s->kept);
     const float *a = fr_states_logits(s, newest, newest->shift + j);
     const float *b = fr_states_logits(s, before, before->shift + j);
     for (int i = 0; i < s->pack->n_draft; i++)

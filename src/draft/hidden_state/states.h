@@ -8,22 +8,22 @@
 // one-pass logits]
 #ifndef FR_DRAFT_HIDDEN_STATE_STATES_H
 #define FR_DRAFT_HIDDEN_STATE_STATES_H
-#include "draft/hidden_state/injector.h"
-#include "draft/hidden_state/kept.h"
-#include "draft/kit/chain_model.h"
+#include "draft/hidden_state/chain_cache.h"
+#include "draft/hidden_state/token_bias.h"
+#include "draft/kit/draft_block.h"
 
 typedef struct fr_states {
     const fr_pack *pack;
-    fr_chain chain;
-    fr_injector injection;
+    fr_draft_block chain;
+    fr_token_bias injection;
     bool injects;   // the pack has an injection, and it is wanted
     bool iterative; // tokens are fed
-    fr_kept kept;
+    fr_chain_cache kept;
     fr_shortlist list; // of the depth in hand, where tokens are fed
     double catch_up_seconds, chain_seconds, head_seconds; // since `begin`
 } fr_states;
 
-// Pack and target must outlive it. FR_ENOMEM and what fr_chain_open says.
+// Pack and target must outlive it. FR_ENOMEM and what fr_draft_block_open says.
 fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
                          bool inject, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine
@@ -38,10 +38,10 @@ double fr_states_draft(fr_states *s, int32_t root, int length);
 void fr_states_fuse(fr_states *s, int j, float lambda, float *to);
 
 // Row k (from 0) of a chain's arrays.
-static inline float *fr_states_logits(const fr_states *s, const fr_kept_chain *c, int k) {
+static inline float *fr_states_logits(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->logits + (size_t)k * (size_t)s->pack->n_draft;
 }
-static inline float *fr_states_gate(const fr_states *s, const fr_kept_chain *c, int k) {
+static inline float *fr_states_gate(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->gates + (size_t)k * (size_t)s->pack->rank;
 }
 

@@ -1,5 +1,5 @@
-// drawn.h — guesses drawn at random from a law, for the rule that asks how likely they were
-// (decode/rules.h).
+// drawn.h — guesses drawn at random from a distribution, for the rule that asks how likely they
+// were (decode/rules.h).
 //
 // Without replacement, all at once: of independent clocks, one a token with rate p, the first ones
 // to ring, in their order (exponential race). The first is a draw from p; given it, the second is
@@ -12,18 +12,18 @@
 
 enum { FR_DRAWN_MOST = 4, FR_DRAWN_TOKENS = 1024 };
 
-typedef struct fr_drawn { // of one node's children; must stay where it is as long as `law` is used
-    fr_law law;
-    int16_t node[FR_DRAWN_MOST]; // law.draw: the caller's to fill
+typedef struct fr_drawn { // of one node's children; must stay where it is as long as `dist` is used
+    fr_dist dist;
+    int16_t node[FR_DRAWN_MOST]; // dist.draw: the caller's to fill
     int32_t id[FR_DRAWN_TOKENS];
     float p[FR_DRAWN_TOKENS];
 } fr_drawn;
 
 // Draws up to n_draws different tokens into ids, the noise being that of `stream` at `position`
-// from number *k on, which moves behind the numbers used. Of a longer law its likeliest
-// FR_DRAWN_TOKENS tokens are what is drawn from, and what d->law tells. How many were drawn:
-// n_draws, or the law's tokens.
-int fr_drawn_take(fr_drawn *d, const fr_chance *law, int n, int n_draws, uint64_t seed, int stream,
+// from number *k on, which moves behind the numbers used. Of a longer distribution its likeliest
+// FR_DRAWN_TOKENS tokens are what is drawn from, and what d->dist tells. How many were
+// drawn: n_draws, or the distribution's tokens.
+int fr_drawn_take(fr_drawn *d, const fr_chance *dist, int n, int n_draws, uint64_t seed, int stream,
                   int position, uint64_t *k, int32_t ids[FR_DRAWN_MOST]);
 
 #endif

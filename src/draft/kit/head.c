@@ -1,7 +1,7 @@
 #include "draft/kit/head.h"
 #include "base/alloc.h"
 #include "gguf/writer.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <math.h>
 #include <string.h>
 

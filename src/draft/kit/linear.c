@@ -1,5 +1,5 @@
 #include "draft/kit/linear.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <assert.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void pack_share(void *arg, int t, int nt) {
     const pack_job *j = arg;
     int p0, p1;
     fr_pool_share(j->w->n_panels, t, nt, &p0, &p1);
-    if (p0 < p1) fr_pack_panels(j->w->type, j->panels, j->rows, j->w->m, j->w->k, p0, p1);
+    if (p0 < p1) fr_repack_panels(j->w->type, j->panels, j->rows, j->w->m, j->w->k, p0, p1);
 }
 
 fr_status fr_matrix_open(fr_matrix *w, fr_type type, const void *rows, int m, int k, fr_pool *pool,
@@ -24,7 +24,7 @@ fr_status fr_matrix_open(fr_matrix *w, fr_type type, const void *rows, int m, in
                      .m = m,
                      .k = k,
                      .n_panels = (m + FR_PANEL - 1) / FR_PANEL,
-                     .panel_bytes = fr_pack_panel_bytes(type, k)};
+                     .panel_bytes = fr_repack_panel_bytes(type, k)};
     pack_job job = {w, fr_alloc_array((size_t)w->n_panels, w->panel_bytes), rows};
     if (!job.panels)
         return fr_fail(err, FR_ENOMEM, "%s: cannot get memory for %d x %d weights", what, m, k);

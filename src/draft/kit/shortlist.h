@@ -1,6 +1,6 @@
 // shortlist.h — the likeliest tokens of a draft's logits, as they are: what a beam chooses from.
 //
-// Unlike laws.h it takes no exponentials: the scores are not final yet when the list is made.
+// Unlike likeliest.h it takes no exponentials: the scores are not final yet when the list is made.
 #ifndef FR_DRAFT_KIT_SHORTLIST_H
 #define FR_DRAFT_KIT_SHORTLIST_H
 #include <stdint.h>

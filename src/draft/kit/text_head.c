@@ -1,6 +1,6 @@
 #include "draft/kit/text_head.h"
 #include "base/alloc.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <string.h>
 
 static int first_row(const fr_text_head *h) { // of those whose GGUF rows are kept
@@ -54,7 +54,7 @@ void fr_text_head_begin(fr_text_head *h) {
 static void pack_panel(fr_text_head *h, int panel) {
     const int first = panel * FR_PANEL, left = h->w.m - first;
     uint8_t *to = (uint8_t *)(uintptr_t)h->w.panels + h->w.panel_bytes * (size_t)panel;
-    fr_pack_panel(h->w.type, to, row_at(h, first), left < FR_PANEL ? left : FR_PANEL, h->w.k);
+    fr_repack_panel(h->w.type, to, row_at(h, first), left < FR_PANEL ? left : FR_PANEL, h->w.k);
 }
 
 // The row that the next id gets.

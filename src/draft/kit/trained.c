@@ -5,7 +5,7 @@
 enum {
     DEPTHS = 4,       // kinds: of depth 1, 2, 3, more;
     BINS = 8,         // ... so probable;
-    FIRSTS = 2,       // ... the first of its law, or a later one
+    FIRSTS = 2,       // ... the first of its distribution, or a later one
     PLAIN_NODES = 17, // proposed without adapting
     PLAIN_DEPTH = 4,
     CREDIT = 2, // plain passes that a request may lose by drafting
@@ -22,8 +22,8 @@ static int kind_of(int depth, int rank, float p) {
     return ((depth < DEPTHS ? depth : DEPTHS) - 1) * BINS * FIRSTS + b * FIRSTS + (rank > 0);
 }
 
-// Laws are trained to be true, so a guess is held to be right as often as it says; where the pack
-// knows how right guesses of its rank were, that counts a quarter.
+// Distributions are trained to be true, so a guess is held to be right as often as it says; where
+// the pack knows how right guesses of its rank were, that counts a quarter.
 void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
     const float own = 0.25f, weight = 6;
     for (int depth = 1; depth <= DEPTHS; depth++)
@@ -65,7 +65,7 @@ static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
 static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
                               const fr_drafter_config *config, fr_trained_option_fn *option,
                               fr_error *err) {
-    t->base = (fr_drafter){.ops = ops, .credit = CREDIT, .default_nodes = FR_TRAINED_NODES};
+    t->base = (fr_drafter){.ops = ops, .allowance = CREDIT, .default_nodes = FR_TRAINED_NODES};
     t->adapt = !config->no_adapt;
     if (!t->width) t->width = FR_BEAM_WIDTH / 2;
     t->best = -1;
@@ -107,7 +107,7 @@ fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_draft
 }
 
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {
-    fr_draft_worth_open(&t->worth, (double)bytes / (double)target->weights_bytes);
+    fr_draft_benefit_open(&t->worth, (double)bytes / (double)target->weights_bytes);
 }
 
 void fr_trained_close(fr_trained *t) {
@@ -117,14 +117,14 @@ void fr_trained_close(fr_trained *t) {
 // ---------------------------------------------------------------- a step
 
 void fr_trained_begin(fr_trained *t) {
-    fr_draft_worth_begin(&t->worth);
+    fr_draft_benefit_begin(&t->worth);
     t->best = -1;
 }
 
 static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
     if (t->depth) return true;
-    if (!t->timed && !c->pace->measured) return false;
-    return fr_draft_worth_start_on(&t->worth, c->pace, behind, tree, c->n_ids);
+    if (!t->timed && !c->budget->measured) return false;
+    return fr_draft_benefit_start_on(&t->worth, c->budget, behind, tree, c->n_ids);
 }
 
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree) {
@@ -143,12 +143,12 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
     const int kind = kind_of(t->beam.node[at].depth + 1, rank, likely->p);
     const int32_t id = t->ids[likely->index];
     const float rate = fr_hits_rate(&t->base.hits, kind);
-    if (rank == 0) fr_draft_worth_saw(&t->worth, rate);
+    if (rank == 0) fr_draft_benefit_saw(&t->worth, rate);
     if (rank == 0 && at == 0) t->best = id;
     return fr_beam_offer(&t->beam, at, id, rate, kind);
 }
 
-// By what the law says: hit rates cannot tell the guesses of a kind apart.
+// By what the distribution says: hit rates cannot tell the guesses of a kind apart.
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
     for (int r = 0; r < n; r++)
         if (r == 0 || t->beam.node[at].score * likely[r].p >= LEAST_SCORE)
@@ -168,8 +168,9 @@ static int paying(const fr_trained *t, const fr_context *c, const fr_tree *tree)
     fr_beam_fill(&t->beam, t->base.part, &so_far);
     for (int i = 0; i < t->beam.n_frontier; i++)
         score[i] = t->beam.node[t->beam.frontier[i]].score;
-    const int rows = fr_pace_choose(c->pace, &so_far, NULL, c->n_ids - 1);
-    return fr_draft_worth_rows(&t->worth, c->pace, score, t->beam.n_frontier, rows, c->n_ids - 1);
+    const int rows = fr_budget_choose(c->budget, &so_far, NULL, c->n_ids - 1);
+    return fr_draft_benefit_rows(&t->worth, c->budget, score, t->beam.n_frontier, rows,
+                                 c->n_ids - 1);
 }
 
 int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level) {
@@ -183,8 +184,8 @@ int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_
     return b->n_frontier;
 }
 
-void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tree,
-                          const float *logits, int stride, int n) {
+void fr_trained_grow_dists(fr_trained *t, const fr_context *c, const fr_tree *tree,
+                           const float *logits, int stride, int n) {
     fr_likely likely[FR_TRAINED_RANKS];
     int n_frontier = 1;
     for (int k = 1; k <= n && n_frontier; k++) {
@@ -197,7 +198,7 @@ void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tre
 }
 
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds) {
-    fr_draft_worth_learn(&t->worth, c->pace, rows, c->n_ids, seconds);
+    fr_draft_benefit_learn(&t->worth, c->budget, rows, c->n_ids, seconds);
 }
 
 void fr_trained_fill(fr_trained *t, fr_tree *tree) {
@@ -205,31 +206,31 @@ void fr_trained_fill(fr_trained *t, fr_tree *tree) {
 }
 
 // What the rows of this drafter that pay for themselves are worth, in tokens, beyond the first's
-// time, which fr_draft_worth_start reckons with itself.
+// time, which fr_draft_benefit_start reckons with itself.
 static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *tree) {
     fr_tree chosen = *tree;
     int rows = 0;
     double tokens = 0;
     const int context = c->n_ids - 1;
-    fr_tree_keep(&chosen, fr_pace_choose(c->pace, &chosen, NULL, context));
+    fr_tree_keep(&chosen, fr_budget_choose(c->budget, &chosen, NULL, context));
     for (int i = 1; i < chosen.n; i++)
         if (chosen.node[i].drafter == t->base.part) {
             tokens += (double)chosen.node[i].score;
             rows++;
         }
     if (rows < 2) return (float)tokens;
-    return (float)(tokens - fr_pace_rows_cost(c->pace, chosen.n, rows - 1, NULL, context));
+    return (float)(tokens - fr_budget_rows_cost(c->budget, chosen.n, rows - 1, NULL, context));
 }
 
 void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree) {
     if (t->adapt && !fr_tree_is_drawn(tree))
-        fr_draft_worth_proposed(&t->worth, yield_of(t, c, tree));
+        fr_draft_benefit_proposed(&t->worth, yield_of(t, c, tree));
 }
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v) {
     t->timed = true;
     if (!v->tree || t->best < 0) return;
     const int32_t came = c->ids[c->n_ids - v->n_path];
-    fr_draft_worth_saw(&t->worth, t->best == came ? 1 : 0);
+    fr_draft_benefit_saw(&t->worth, t->best == came ? 1 : 0);
     t->best = -1;
 }

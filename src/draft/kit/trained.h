@@ -1,35 +1,36 @@
 // trained.h — what the drafters with a pack have in common: the pack, a beam of guesses, and
 // whether drafting pays.
 //
-// Guesses are the likeliest tokens of laws over the draft vocabulary. A guess is of a kind: its
-// depth, how probable it is held to be, and whether it is the first one of its law; how often
-// guesses of a kind are right is learned (tree/hits.h), from what the pack says of held-out text
-// on. A node's score is its parent's times that rate. Guesses grow level by level in a beam
-// [EAGLE-2, Li et al. 2024, §4.1]; a level that takes a pass of its own is drafted only for the
-// nodes that pay for their rows (draft_worth.h).
+// Guesses are the likeliest tokens of distributions over the draft vocabulary. A guess is of a
+// kind: its depth, how probable it is held to be, and whether it is the first one of its
+// distribution; how often guesses of a kind are right is learned (tree/hits.h), from what the pack
+// says of held-out text on. A node's score is its parent's times that rate. Guesses grow level by
+// level in a beam [EAGLE-2, Li et al. 2024, §4.1]; a level that takes a pass of its own is drafted
+// only for the nodes that pay for their rows (draft_benefit.h).
 #ifndef FR_DRAFT_KIT_TRAINED_H
 #define FR_DRAFT_KIT_TRAINED_H
 #include "draft/kit/config.h"
-#include "draft/kit/draft_worth.h"
-#include "draft/kit/laws.h"
+#include "draft/kit/draft_benefit.h"
+#include "draft/kit/likeliest.h"
 #include "draft/pack/pack.h"
 #include "tree/beam.h"
 
 enum {
-    FR_TRAINED_RANKS = 10, // guesses of one law
+    FR_TRAINED_RANKS = 10, // guesses of one distribution
     FR_TRAINED_NODES = 33, // most that are proposed, root included
 };
 
 typedef struct fr_trained { // embedded first in a method's own struct
     fr_drafter base;
     fr_pack pack;
-    fr_draft_worth worth;
+    fr_draft_benefit worth;
     fr_beam beam;
-    int depth;          // tokens drafted ahead; 0: as many as pay
-    int width;          // of the beam; set before opening where it is not half the widest
-    bool adapt, timed;  // timed: a pass of the target was seen, so that pace knows what one takes
-    const int32_t *ids; // of the laws' places: the pack's, and
-    int n_ids;          // ... as many as a law has, which a method may change
+    int depth; // tokens drafted ahead; 0: as many as pay
+    int width; // of the beam; set before opening where it is not half the widest
+    bool adapt,
+        timed; // timed: a pass of the target was seen, so that the budget knows what one takes
+    const int32_t *ids; // of the distributions' places: the pack's, and
+    int n_ids;          // ... as many as a distribution has, which a method may change
     int32_t best;       // the first guess after the root in this step; -1: none
 } fr_trained;
 
@@ -54,8 +55,8 @@ void fr_trained_begin(fr_trained *t); // a new request
 bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind);
 // The same where drafting costs nothing that is not spent already.
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree);
-// Offers what a law says may follow node `at` of the beam's frontier: its likeliest guesses but
-// those that hardly count.
+// Offers what a distribution says may follow node `at` of the beam's frontier: its likeliest
+// guesses but those that hardly count.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n);
 // The same for the guess of one rank, whatever its score: the new node, or -1.
@@ -64,10 +65,10 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
 // pass have those that pay for it.
 typedef enum fr_level { FR_LEVEL_FREE, FR_LEVEL_PASS } fr_level;
 int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level);
-// Grows all levels where every node of a level has the same law: row k - 1 of n (row stride
-// `stride`) is that of depth k.
-void fr_trained_grow_laws(fr_trained *t, const fr_context *c, const fr_tree *tree,
-                          const float *logits, int stride, int n);
+// Grows all levels where every node of a level has the same distribution: row k - 1 of n (row
+// stride `stride`) is that of depth k.
+void fr_trained_grow_dists(fr_trained *t, const fr_context *c, const fr_tree *tree,
+                           const float *logits, int stride, int n);
 // A pass of `rows` rows took so long.
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds);
 // Adds the best of the beam to the tree.

@@ -4,20 +4,21 @@
 //
 // Two branches in one pass [§3.2]: rows of the window (window.h) ride beside the candidates and
 // fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into one
-// tree (voices.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0` leaves
-// those alone. With `guesses=0` the window's guesses are themselves the candidates and there is no
-// pool: Jacobi decoding (jacobi.h). What of that chain is no candidate rides behind those that are.
+// tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0`
+// leaves those alone. With `guesses=0` the window's guesses are themselves the candidates and there
+// is no pool: Jacobi decoding (jacobi.h). What of that chain is no candidate rides behind those
+// that are.
 //
 // Unlike the code that came with the paper, an n-gram that matches whole yields the token behind it
 // too, as any path of a tree does, and every n-gram that enters is one that stood there.
 #include "base/alloc.h"
 #include "decode/counts.h"
 #include "draft/kit/config.h"
-#include "draft/kit/voices.h"
+#include "draft/kit/ngram_votes.h"
 #include "draft/lookahead/jacobi.h"
 #include "draft/lookahead/ngram_pool.h"
 #include "draft/lookahead/window.h"
-#include "draft/lookahead/window_worth.h"
+#include "draft/lookahead/window_benefit.h"
 #include <string.h>
 
 typedef struct fr_lookahead {
@@ -25,12 +26,12 @@ typedef struct fr_lookahead {
     fr_window window;
     fr_jacobi jacobi;
     fr_ngram_pool pool;
-    fr_voices voices;
-    int entry[FR_VOICES]; // of the pool, by voice
+    fr_ngram_votes votes;
+    int entry[FR_NGRAM_VOTES]; // of the pool, by continuation
     int width, guesses, of_text;
     bool adapt;
     int n_indexed; // n-grams of the text that end before this place are in the pool
-    fr_window_worth worth;
+    fr_window_benefit worth;
     bool rides;                       // in this step's pass
     int first_row;                    // ... from this row on; -1: not
     int16_t row[FR_JACOBI_WIDTH + 1]; // of Jacobi's guess k; -1: none
@@ -93,12 +94,12 @@ static void take_text(fr_lookahead *d, const fr_context *c) {
 
 static void begin(fr_drafter *base, const fr_context *c) {
     fr_lookahead *d = (fr_lookahead *)base;
-    base->riding = (fr_late){0};
+    base->extra_rows = (fr_extra_rows){0};
     d->rides = false;
     d->first_row = -1;
     d->n_indexed = 0;
     d->steps = d->with_window = d->taken_of_text = d->taken_of_window = 0;
-    fr_window_worth_begin(&d->worth);
+    fr_window_benefit_begin(&d->worth);
     if (is_jacobi(d)) {
         d->rode = d->width;
         fr_jacobi_begin(&d->jacobi, c->ids, c->n_ids);
@@ -120,16 +121,16 @@ static int32_t word_of(const void *user, int voice, int depth) {
 static int kind_of(const void *user, uint64_t voices, int depth, fr_vote vote) {
     const fr_lookahead *d = user;
     bool of_text = false;
-    for (int i = 0; i < d->voices.n; i++)
+    for (int i = 0; i < d->votes.n; i++)
         of_text |= (voices >> i & 1) && d->pool.entry[d->entry[i]].of_text;
     return kind_of_guess(depth, of_text, vote);
 }
 
 static void propose_ngrams(fr_lookahead *d, fr_tree *tree) {
-    d->voices.n = 0;
+    d->votes.n = 0;
     for (int e = d->pool.newest[tree->node[0].id]; e >= 0; e = d->pool.entry[e].older)
-        d->entry[d->voices.n++] = e;
-    fr_voices_fill(&d->voices, &d->base.hits, d->base.part, tree);
+        d->entry[d->votes.n++] = e;
+    fr_ngram_votes_fill(&d->votes, &d->base.hits, d->base.part, tree);
 }
 
 static void propose_chain(fr_lookahead *d, fr_tree *tree) {
@@ -145,20 +146,20 @@ static void propose_chain(fr_lookahead *d, fr_tree *tree) {
 
 // What rides if the window does; of Jacobi's chain, whose front are candidates, about what rode
 // last.
-static fr_late window_rows(const fr_lookahead *d) {
+static fr_extra_rows window_rows(const fr_lookahead *d) {
     const int rows = is_jacobi(d) ? d->rode : fr_window_rows(&d->window);
     const int logits = is_jacobi(d) ? d->rode : fr_window_logits(&d->window);
-    return (fr_late){.rows = rows, .trunk = rows, .logits = logits};
+    return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = logits};
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_lookahead *d = (fr_lookahead *)base;
-    base->riding = (fr_late){0};
+    base->extra_rows = (fr_extra_rows){0};
     d->rides = d->width > 0;
     if (d->rides) {
-        const fr_late rows = window_rows(d);
-        if (d->adapt) d->rides = fr_window_worth_rides(&d->worth, c->pace, &rows, c->n_ids - 1);
-        if (d->rides) base->riding = rows;
+        const fr_extra_rows rows = window_rows(d);
+        if (d->adapt) d->rides = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
+        if (d->rides) base->extra_rows = rows;
     }
     if (is_jacobi(d))
         propose_chain(d, tree);
@@ -232,8 +233,8 @@ static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tre
             tokens += (double)tree->node[i].score;
             own++;
         }
-    fr_window_worth_learn(&d->worth,
-                          tokens - fr_pace_rows_cost(c->pace, tree->n, own, NULL, c->n_ids - 1));
+    fr_window_benefit_learn(
+        &d->worth, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
 }
 
 static void count(fr_lookahead *d, const fr_verdict *v) {
@@ -292,7 +293,7 @@ static fr_status read_option(fr_lookahead *d, const char *option, fr_error *err)
     if (!strncmp(option, "window=", 7))
         return fr_drafter_number(&d->width, option, 0, FR_JACOBI_WIDTH, err);
     if (!strncmp(option, "guesses=", 8))
-        return fr_drafter_number(&d->guesses, option, 0, FR_VOICES, err);
+        return fr_drafter_number(&d->guesses, option, 0, FR_NGRAM_VOTES, err);
     if (!strncmp(option, "prompt=", 7)) return fr_drafter_number(&d->of_text, option, 0, 1, err);
     return fr_fail(
         err, FR_EARG,
@@ -328,9 +329,9 @@ static void set_needs(fr_lookahead *d) {
 }
 
 static fr_status open_pool(fr_lookahead *d, const fr_drafter_config *config, fr_error *err) {
-    d->voices.word = word_of;
-    d->voices.kind = kind_of;
-    d->voices.user = d;
+    d->votes.word = word_of;
+    d->votes.kind = kind_of;
+    d->votes.user = d;
     return fr_ngram_pool_open(&d->pool, config->model->config.n_vocab, d->window.n - 1, d->guesses,
                               ((int64_t)config->n_ctx + 1) * (d->width + 1), err);
 }

@@ -1,6 +1,7 @@
 // Medusa: heads on the target's last hidden state guess the tokens ahead, each its own distance,
-// all at once; the tree is what their laws make likely together.  [Medusa, Cai et al. 2024, §2.1]
-// Hydra's heads know the path, so they are asked level by level.  [Hydra, Ankner et al. 2024, §3]
+// all at once; the tree is what their distributions make likely together.  [Medusa, Cai et al.
+// 2024, §2.1] Hydra's heads know the path, so they are asked level by level.  [Hydra, Ankner et al.
+// 2024, §3]
 //
 // The state read is that of the last accepted row. After a prompt there is none until the first
 // pass of the target has run.
@@ -24,13 +25,13 @@ static void begin(fr_drafter *base, const fr_context *c) {
 
 // ---------------------------------------------------------------- laws into the beam
 
-// One law a depth: every node of a level has the same children.
+// One distribution a depth: every node of a level has the same children.
 static void grow_by_depth(fr_medusa *m, const fr_context *c, const fr_tree *tree) {
     fr_trained *t = &m->base;
     const double start = fr_seconds();
     fr_medusa_heads_run(&m->heads);
-    fr_trained_grow_laws(t, c, tree, fr_medusa_heads_logits(&m->heads, 0), m->heads.logit_stride,
-                         t->pack.depth);
+    fr_trained_grow_dists(t, c, tree, fr_medusa_heads_logits(&m->heads, 0), m->heads.logit_stride,
+                          t->pack.depth);
     fr_trained_took(t, c, 1, fr_seconds() - start);
 }
 

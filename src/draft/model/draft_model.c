@@ -3,22 +3,23 @@
 //
 // A step: read what became sure since the last one (one row, two after a full acceptance), take
 // guesses at the next token, then guess on behind the most promising nodes, pass by pass, as long
-// as another pass pays (draft_worth.h). A chain goes on behind its best guess and leaves the others
-// as leaves; a beam goes on behind all nodes that are worth their rows, wherever in the tree
+// as another pass pays (draft_benefit.h). A chain goes on behind its best guess and leaves the
+// others as leaves; a beam goes on behind all nodes that are worth their rows, wherever in the tree
 // [EAGLE-2, Li et al. 2024, §4.1: by joint probability]; Sequoia's tree is planned before the first
 // guess (positional.h), and goes on level by level behind the nodes that its shape has children
 // for.
 //
 // Candidates that other parts of the SPEC put into the tree before are guessed behind like its own.
 // Under rejection at a temperature (decode/rules.h) the children of a node are drawn from the
-// draft's law: how many is settled by the shape, before they are seen, and all of them ride.
+// draft's distribution: how many is settled by the shape, before they are seen, and all of them
+// ride.
 //
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/model/draft_model.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/config.h"
-#include "draft/kit/draft_worth.h"
+#include "draft/kit/draft_benefit.h"
 #include "draft/kit/drawn.h"
 #include "draft/model/guess.h"
 #include "draft/model/positional.h"
@@ -40,11 +41,12 @@ typedef struct fr_draft_model {
     fr_drafter base;
     fr_second second;
     fr_guesser guesser;
-    fr_draft_worth worth;
+    fr_draft_benefit worth;
     shape shape;
     fr_positional *positional; // SEQUOIA; else NULL
     int depth;                 // tokens drafted ahead; 0: as many as pay
-    bool adapt, timed; // timed: a pass of the target was seen, so that pace knows what one takes
+    bool adapt,
+        timed; // timed: a pass of the target was seen, so that the budget knows what one takes
     // Of the step at hand.
     fr_tree tree; // everything guessed, and what others had; the root alone between steps
     int16_t slot[FR_TREE_MAX];    // scratch slot of a node that was guessed behind; -1: none
@@ -52,7 +54,7 @@ typedef struct fr_draft_model {
     int16_t planned[FR_TREE_MAX]; // SEQUOIA: its node of the shape; -1: none
     int n_root;                   // tokens before and with the root
     uint64_t n_noise;             // random numbers used
-    fr_drawn drawn[LAWS];         // laws of the nodes whose children were drawn
+    fr_drawn drawn[LAWS];         // distributions of the nodes whose children were drawn
     int n_drawn;
 } fr_draft_model;
 
@@ -65,7 +67,7 @@ static void begin(fr_drafter *base, const fr_context *c) {
     fr_draft_model *d = (fr_draft_model *)base;
     fr_second_keep(&d->second, c->ids, c->n_ids);
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
-    fr_draft_worth_begin(&d->worth);
+    fr_draft_benefit_begin(&d->worth);
     forget_step(d);
 }
 
@@ -101,11 +103,11 @@ static float score_of(const fr_draft_model *d, int parent, uint8_t kind) {
     return d->tree.node[parent].score * fr_hits_rate(&d->base.hits, kind);
 }
 
-static float chance_in(const fr_law *law, int32_t id) {
+static float chance_in(const fr_dist *dist, int32_t id) {
     int i = 0;
-    while (law->id[i] != id)
+    while (dist->id[i] != id)
         i++;
-    return law->p[i];
+    return dist->p[i];
 }
 
 // Draws are made only where there is room for all of them, whatever they are.
@@ -114,28 +116,28 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
                        : d->shape == BEAM  ? BEAM_DRAWS
                                            : 1;
     const fr_sampling *s = &d->guesser.sampler.sampling;
-    const fr_chance *law;
+    const fr_chance *dist;
     int32_t ids[FR_DRAWN_MOST];
     d->best[node] = -1;
     if (!wanted || d->n_drawn == LAWS || d->tree.n + wanted > d->tree.max_nodes ||
         d->tree.node[node].depth >= d->tree.max_depth)
         return;
     const int n_ids = write_path(d, node);
-    const int n = fr_guesser_law(&d->guesser, logits, d->second.ids, n_ids, &law);
+    const int n = fr_guesser_dist(&d->guesser, logits, d->second.ids, n_ids, &dist);
     fr_drawn *own = &d->drawn[d->n_drawn++];
-    const int m = fr_drawn_take(own, law, n, wanted, s->seed, FR_NOISE_DRAFT + d->base.part,
+    const int m = fr_drawn_take(own, dist, n, wanted, s->seed, FR_NOISE_DRAFT + d->base.part,
                                 d->n_root, &d->n_noise, ids);
     d->best[node] = m ? ids[0] : -1; // none where its logits are no numbers
     for (int r = 0; r < m; r++) {
-        const uint8_t kind = fr_guesser_drawn_kind(chance_in(&own->law, ids[r]));
+        const uint8_t kind = fr_guesser_drawn_kind(chance_in(&own->dist, ids[r]));
         const int before = d->tree.n;
         const int at = fr_tree_add(&d->tree, node, ids[r], score_of(d, node, kind), d->base.part);
         own->node[r] = (int16_t)at;
         if (at == before) set_node(d, at, r, kind);
         plan_child(d, node, r, at);
-        if (r == 0) fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, kind));
+        if (r == 0) fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, kind));
     }
-    d->tree.law[node] = &own->law;
+    d->tree.dist[node] = &own->dist;
 }
 
 static void add_guesses(fr_draft_model *d, int node, float *logits) {
@@ -146,7 +148,7 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
     }
     const int n_ids = write_path(d, node);
     int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
-    fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
     if (d->shape == SEQUOIA) {
         const int planned = children_planned(d, node);
         n = planned < n ? planned : n;
@@ -200,8 +202,8 @@ static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
     if (d->shape == SEQUOIA) return n; // the plan has weighed it all
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
-    const int rows = fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1);
-    return fr_draft_worth_rows(&d->worth, c->pace, score, n, rows, c->n_ids - 1);
+    const int rows = fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1);
+    return fr_draft_benefit_rows(&d->worth, c->budget, score, n, rows, c->n_ids - 1);
 }
 
 static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node, int n) {
@@ -218,7 +220,7 @@ static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node
         d->slot[node[i]] = (int16_t)slot[i];
         add_guesses(d, node[i], fr_second_logits(&d->second, i));
     }
-    fr_draft_worth_learn(&d->worth, c->pace, n, c->n_ids, fr_seconds() - start);
+    fr_draft_benefit_learn(&d->worth, c->budget, n, c->n_ids, fr_seconds() - start);
 }
 
 // ---------------------------------------------------------------- a step
@@ -229,8 +231,8 @@ static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree 
     if (d->guesser.draws && fr_tree_is_drawn(tree))
         return false; // by another draft model of the SPEC
     if (d->depth) return true;
-    if (!d->timed && !c->pace->measured) return false;
-    return fr_draft_worth_start_on(&d->worth, c->pace, behind, tree, c->n_ids);
+    if (!d->timed && !c->budget->measured) return false;
+    return fr_draft_benefit_start_on(&d->worth, c->budget, behind, tree, c->n_ids);
 }
 
 // False: the tree that is planned is the root alone.
@@ -239,8 +241,8 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     fr_shape_limits limits = {
         .nodes = tree->max_nodes, .depth = tree->max_depth, .children = FR_GUESSES};
     if (!d->depth)
-        return fr_positional_plan(d->positional, c->pace,
-                                  fr_draft_worth_pass(&d->worth, c->pace, 1, c->n_ids), &limits,
+        return fr_positional_plan(d->positional, c->budget,
+                                  fr_draft_benefit_pass(&d->worth, c->budget, 1, c->n_ids), &limits,
                                   c->n_ids - 1);
     if (d->depth < limits.depth) limits.depth = d->depth;
     if (3 * limits.depth < limits.nodes) limits.nodes = 3 * limits.depth;
@@ -254,10 +256,10 @@ static void read_text(fr_draft_model *d, const fr_context *c) {
     float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
     add_guesses(d, 0, logits);
     const double seconds = fr_seconds() - start;
-    fr_draft_worth_learn(&d->worth, c->pace, rows, c->n_ids, seconds);
-    const double step = fr_draft_worth_pass(&d->worth, c->pace, 2, c->n_ids);
+    fr_draft_benefit_learn(&d->worth, c->budget, rows, c->n_ids, seconds);
+    const double step = fr_draft_benefit_pass(&d->worth, c->budget, 2, c->n_ids);
     if (rows <= 2 || seconds <= step) return;
-    d->base.invested = seconds - step;
+    d->base.prepaid = seconds - step;
     d->worth.spent = step;
 }
 
@@ -272,7 +274,7 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_draft_model *d = (fr_draft_model *)base;
     int node[FR_SECOND_LOGITS] = {0}, n;
-    base->invested = 0;
+    base->prepaid = 0;
     fr_second_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
@@ -282,7 +284,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     if (!d->guesser.draws)
         d->tree.max_nodes = FR_TREE_MAX;
     else if (d->adapt) // what was drawn may not be picked over later
-        fr_tree_keep(&d->tree, fr_pace_choose(c->pace, &d->tree, NULL, c->n_ids - 1));
+        fr_tree_keep(&d->tree, fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1));
     for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = d->planned[i] = -1;
     d->planned[0] = 0;
@@ -299,7 +301,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     d->timed = true;
     if (!v->tree || !d->n_root) return;
     for (int at = d->n_root; at < c->n_ids; at++) {
-        if (d->best[node] >= 0) fr_draft_worth_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
+        if (d->best[node] >= 0)
+            fr_draft_benefit_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
         node = fr_tree_child(&d->tree, node, c->ids[at]);
         if (d->positional)
             fr_positional_learn(d->positional, node < 0 ? -1 : d->tree.node[node].rank);
@@ -353,7 +356,7 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     *out = NULL;
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .credit = CREDIT};
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
@@ -376,8 +379,8 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_worth_open(&d->worth, (double)d->second.small.model.weights_bytes /
-                                       (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->worth, (double)d->second.small.model.weights_bytes /
+                                         (double)config->model->weights_bytes);
     forget_step(d);
     *out = &d->base;
     return FR_OK;

@@ -5,12 +5,12 @@
 // A step: make the small model's text that of the target, which keeps what agrees, and let it
 // decode on as long as another pass pays. What it decodes is a chain; the second and later guesses
 // of every row are leaves. Its random numbers are the target's (seed, position), so at a
-// temperature equal laws still give equal tokens.
+// temperature equal distributions still give equal tokens.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/step.h"
 #include "draft/kit/config.h"
-#include "draft/kit/draft_worth.h"
+#include "draft/kit/draft_benefit.h"
 #include "draft/model/guess.h"
 #include "draft/model/small_model.h"
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct fr_driven {
     fr_drafter *driver;
     fr_decoder decoder;
     fr_guesser guesser;
-    fr_draft_worth worth;
+    fr_draft_benefit worth;
     int depth; // tokens drafted ahead; 0: as many as pay
     bool adapt, timed;
     int n_checked; // tokens of the text that the small model knows
@@ -37,7 +37,7 @@ typedef struct fr_driven {
 static void begin(fr_drafter *base, const fr_context *c) {
     fr_driven *d = (fr_driven *)base;
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
-    fr_draft_worth_begin(&d->worth);
+    fr_draft_benefit_begin(&d->worth);
     d->n_checked = 0;
     d->best = -1;
 }
@@ -69,7 +69,7 @@ static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int
                        int32_t token) {
     fr_guess guess[FR_GUESSES];
     const int n = fr_guesser_next(&d->guesser, logits, d->decoder.ids, n_ids, guess);
-    fr_draft_worth_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
     const int at = add(d, tree, node, token, 0, guess[0].kind);
     for (int r = 0; r < n && d->adapt; r++)
         if (guess[r].id != token) add(d, tree, node, guess[r].id, r ? r : 1, guess[r].kind);
@@ -89,13 +89,13 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
         if (d->token[i] >= d->small.n_common) return -1;
         node = add_guesses(d, tree, node, logits, before + i, d->token[i]);
     }
-    fr_draft_worth_learn(&d->worth, c->pace, 1, c->n_ids, fr_seconds() - start);
+    fr_draft_benefit_learn(&d->worth, c->budget, 1, c->n_ids, fr_seconds() - start);
     return node;
 }
 
 // ---------------------------------------------------------------- a step
 
-// Under rejection guesses would have to be drawn from a law (draft_model.c).
+// Under rejection guesses would have to be drawn from a distribution (draft_model.c).
 static bool worth_a_start(fr_driven *d, const fr_context *c, const fr_tree *tree) {
     const int behind = c->n_ids - d->decoder.kv.n_committed;
     if (d->guesser.draws || c->n_ids >= d->small.n_ctx ||
@@ -103,16 +103,16 @@ static bool worth_a_start(fr_driven *d, const fr_context *c, const fr_tree *tree
         return false;
     d->n_checked = c->n_ids;
     if (d->depth) return true;
-    if (!d->timed && !c->pace->measured) return false;
-    return fr_draft_worth_start_on(&d->worth, c->pace, behind > 1 ? behind : 1, tree, c->n_ids);
+    if (!d->timed && !c->budget->measured) return false;
+    return fr_draft_benefit_start_on(&d->worth, c->budget, behind > 1 ? behind : 1, tree, c->n_ids);
 }
 
 static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, int node) {
     const int deep = tree->node[node].depth;
     if (d->depth) return deep < d->depth;
     const float score = tree->node[node].score;
-    const int rows = fr_pace_choose(c->pace, tree, NULL, c->n_ids - 1);
-    return fr_draft_worth_rows(&d->worth, c->pace, &score, 1, rows, c->n_ids - 1) > 0;
+    const int rows = fr_budget_choose(c->budget, tree, NULL, c->n_ids - 1);
+    return fr_draft_benefit_rows(&d->worth, c->budget, &score, 1, rows, c->n_ids - 1) > 0;
 }
 
 static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
@@ -130,13 +130,13 @@ static void read_text(fr_driven *d, const fr_context *c) {
     const double start = fr_seconds();
     const int before = d->decoder.kv.n_committed;
     fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling, NULL, NULL, &never);
-    if (d->decoder.kv.n_committed > before + 2) d->base.invested = fr_seconds() - start;
+    if (d->decoder.kv.n_committed > before + 2) d->base.prepaid = fr_seconds() - start;
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     fr_driven *d = (fr_driven *)base;
     int node = 0;
-    base->invested = 0;
+    base->prepaid = 0;
     d->best = -1;
     if (tree->max_depth < 1 || !worth_a_start(d, c, tree)) return;
     read_text(d, c);
@@ -150,7 +150,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_driven *d = (fr_driven *)base;
     d->timed = true;
     if (!v->tree || d->best < 0) return;
-    fr_draft_worth_saw(&d->worth, d->best == c->ids[c->n_ids - v->n_path] ? 1 : 0);
+    fr_draft_benefit_saw(&d->worth, d->best == c->ids[c->n_ids - v->n_path] ? 1 : 0);
     d->best = -1;
 }
 
@@ -190,7 +190,7 @@ static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_
     st = fr_decoder_open(&d->decoder, m, d->small.n_ctx, FR_KV_F16, &d->driver->needs, err);
     if (st) return st;
     d->decoder.drafter = d->driver;
-    fr_pace_open(&d->decoder.pace, NULL, !config->no_adapt);
+    fr_budget_open(&d->decoder.budget, NULL, !config->no_adapt);
     return FR_OK;
 }
 
@@ -200,7 +200,7 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
     *out = NULL;
     fr_driven *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .credit = CREDIT};
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
@@ -217,8 +217,8 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_worth_open(&d->worth, (double)d->small.model.weights_bytes /
-                                       (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->worth, (double)d->small.model.weights_bytes /
+                                         (double)config->model->weights_bytes);
     *out = &d->base;
     return FR_OK;
 }

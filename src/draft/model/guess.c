@@ -54,25 +54,25 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule) 
 
 int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                     fr_guess guess[FR_GUESSES]) {
-    const fr_chance *law;
+    const fr_chance *dist;
     int m = 0;
     fr_sampler_read(&g->sampler, logits, ids, n_ids);
     const fr_chance drawn = g->alike ? fr_sampler_draw(&g->sampler, n_ids) : (fr_chance){-1, 0};
-    const int n = fr_sampler_likeliest(&g->sampler, FR_GUESSES, &law);
-    const fr_chance first = g->alike ? drawn : law[0];
+    const int n = fr_sampler_likeliest(&g->sampler, FR_GUESSES, &dist);
+    const fr_chance first = g->alike ? drawn : dist[0];
     guess[m++] = (fr_guess){first.id, kind_of(g->alike ? ALIKE : LIKELIEST, first.p)};
     for (int i = 0; i < n && m < FR_GUESSES; i++)
-        if (law[i].id != first.id) {
-            guess[m] = (fr_guess){law[i].id, kind_of(m == 1 ? SECOND : LATER, law[i].p)};
+        if (dist[i].id != first.id) {
+            guess[m] = (fr_guess){dist[i].id, kind_of(m == 1 ? SECOND : LATER, dist[i].p)};
             m++;
         }
     return m;
 }
 
-int fr_guesser_law(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
-                   const fr_chance **law) {
+int fr_guesser_dist(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
+                    const fr_chance **dist) {
     fr_sampler_read(&g->sampler, logits, ids, n_ids);
-    return fr_sampler_likeliest(&g->sampler, FR_LIKELIEST_MOST, law);
+    return fr_sampler_likeliest(&g->sampler, FR_LIKELIEST_MOST, dist);
 }
 
 uint8_t fr_guesser_drawn_kind(float p) {

@@ -1,12 +1,12 @@
 // guess.h — what a draft model's logits say about the target's next token.
 //
 // Greedy: the likeliest tokens. At a temperature, where the target's draw is a function of (seed,
-// position): the token that the draft's own warped law gives for the very same random number comes
-// first, as two laws that are alike mostly give the same token for the same number [Daliri, Musco,
-// Suresh 2024: drafter-invariant speculation]; then the likeliest others.
+// position): the token that the draft's own warped distribution gives for the very same random
+// number comes first, as two distributions that are alike mostly give the same token for the same
+// number [Daliri, Musco, Suresh 2024: drafter-invariant speculation]; then the likeliest others.
 //
-// Under rejection at a temperature guesses are drawn from the draft's warped law with a noise of
-// their own (drawn.h), which gives that law (`draws`).
+// Under rejection at a temperature guesses are drawn from the draft's warped distribution with a
+// noise of their own (drawn.h), which gives that distribution (`draws`).
 //
 // A guess is of a kind: whether it is the first, second or a later one, and how probable the draft
 // model holds it. How often guesses of a kind are right is learned (tree/hits.h).
@@ -24,7 +24,7 @@ typedef struct fr_guess {
 typedef struct fr_guesser {
     fr_sampler sampler;
     bool alike; // the first guess is drawn by the target's random number
-    bool draws; // guesses are to be drawn from fr_guesser_law
+    bool draws; // guesses are to be drawn from fr_guesser_dist
 } fr_guesser;
 
 // Only ids below n_vocab are guessed.
@@ -39,10 +39,10 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule);
 int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
                     fr_guess guess[FR_GUESSES]);
 
-// The law to draw from after ids[0..n_ids), likeliest first, as far as fr_sampler_likeliest goes;
-// and the kind of a guess of probability p drawn from it.
-int fr_guesser_law(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
-                   const fr_chance **law);
+// The distribution to draw from after ids[0..n_ids), likeliest first, as far as
+// fr_sampler_likeliest goes; and the kind of a guess of probability p drawn from it.
+int fr_guesser_dist(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,
+                    const fr_chance **dist);
 uint8_t fr_guesser_drawn_kind(float p);
 
 #endif

@@ -19,11 +19,11 @@ static void solve(fr_positional *p, const fr_shape_limits *limits) {
     fr_shape_begin(&p->shape);
 }
 
-bool fr_positional_plan(fr_positional *p, const fr_pace *pace, double level_seconds,
+bool fr_positional_plan(fr_positional *p, const fr_budget *budget, double level_seconds,
                         const fr_shape_limits *limits, int context) {
     int n, depth;
     solve(p, limits);
-    fr_sequoia_choose(&p->table, &pace->cost, level_seconds / pace->drift, context, &n, &depth);
+    fr_sequoia_choose(&p->table, &budget->cost, level_seconds / budget->drift, context, &n, &depth);
     if (n > 1) fr_sequoia_shape(&p->table, n, depth, &p->shape);
     return n > 1;
 }

@@ -21,7 +21,7 @@ void fr_positional_open(fr_positional *p);
 void fr_positional_learn(fr_positional *p, int rank);
 // Plans a tree within the limits (children: at most FR_GUESSES) where a level of drafting takes
 // level_seconds. False: plain decoding is faster.
-bool fr_positional_plan(fr_positional *p, const fr_pace *pace, double level_seconds,
+bool fr_positional_plan(fr_positional *p, const fr_budget *budget, double level_seconds,
                         const fr_shape_limits *limits, int context);
 // Plans the best tree of as many nodes as the limits allow, whatever it costs.
 void fr_positional_plan_size(fr_positional *p, const fr_shape_limits *limits);

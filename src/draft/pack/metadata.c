@@ -203,8 +203,8 @@ static fr_status take_layers(fr_pack *p, fr_error *err) {
 
 // What rides in the target's passes.
 static fr_status take_riders(fr_pack *p, fr_error *err) {
-    if (p->depth > FR_PACK_RIDERS)
-        return fr_fail(err, FR_EDATA, "forerun.heads: expected 1 to %d, found %d", FR_PACK_RIDERS,
+    if (p->depth > FR_PACK_ATTACHED)
+        return fr_fail(err, FR_EDATA, "forerun.heads: expected 1 to %d, found %d", FR_PACK_ATTACHED,
                        p->depth);
     p->ensemble = 1;
     return p->kind == FR_PACK_PPD

@@ -25,7 +25,7 @@ typedef enum fr_pack_kind {
 } fr_pack_kind;
 enum {
     FR_PACK_KINDS = FR_PACK_EARLY_EXIT + 1,
-    FR_PACK_RIDERS = 7,
+    FR_PACK_ATTACHED = 7,
     FR_PACK_ENSEMBLE = 10,
     FR_PACK_NGRAM = 5,
 };
@@ -64,8 +64,8 @@ typedef struct fr_pack {
     bool gate; // ... which the state opens and closes
     bool pure; // the block reads no tokens (hidden-state)
 
-    int ensemble;              // vectors of a prompt (ppd)
-    int layer[FR_PACK_RIDERS]; // behind which step i+1 enters, ascending (hidden-transfer)
+    int ensemble;                // vectors of a prompt (ppd)
+    int layer[FR_PACK_ATTACHED]; // behind which step i+1 enters, ascending (hidden-transfer)
 
     int ngram, hidden;       // tokens of an n-gram, values of its hidden layer (chimera)
     fr_pack_encoder encoder; // (chimera)

@@ -1,5 +1,5 @@
 #include "draft/pack/speed.h"
-#include "decode/pace.h"
+#include "decode/budget.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
 #include "tree/ppd.h"
@@ -48,7 +48,7 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
     return depth * own + head; // one product of the head for all states
 }
 
-// Where guesses ride in the pass themselves: the best trees of all states (tree/ppd.h).
+// Where guesses run in the pass themselves: the best trees of all states (tree/ppd.h).
 static double speed_riding(const fr_pack *p, const fr_cost *cost, int layers, double plain,
                            uint64_t weights) {
     fr_ppd_limits limits = {.rows = RIDER_ROWS,
@@ -65,12 +65,12 @@ static double speed_riding(const fr_pack *p, const fr_cost *cost, int layers, do
 }
 
 double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t weights) {
-    fr_pace pace;
+    fr_budget budget;
     double best = 1;
-    fr_pace_open(&pace, cost, true);
-    const double plain = fr_cost_pass(&pace.cost, 1, 1, CONTEXT);
+    fr_budget_open(&budget, cost, true);
+    const double plain = fr_cost_pass(&budget.cost, 1, 1, CONTEXT);
     if (p->kind == FR_PACK_PPD || p->kind == FR_PACK_HIDDEN_TRANSFER) {
-        const double riding = speed_riding(p, &pace.cost, layers, plain, weights);
+        const double riding = speed_riding(p, &budget.cost, layers, plain, weights);
         return riding > best ? riding : best;
     }
     for (int depth = 1; depth <= p->depth; depth++) {
@@ -79,7 +79,7 @@ double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t
             .nodes = NODES, .depth = depth, .children = FR_ACCURACY_RANKS};
         fr_expand(&shape, &p->accuracy, &limits);
         for (int n = shape.n; n > 1; n = --shape.n) { // its first n nodes are the best n
-            const double seconds = fr_cost_pass(&pace.cost, n, n, CONTEXT) +
+            const double seconds = fr_cost_pass(&budget.cost, n, n, CONTEXT) +
                                    draft_share(p, depth, layers, weights) * plain;
             const double speed = (1 + fr_shape_expect(&shape)) * plain / seconds;
             if (speed > best) best = speed;

@@ -3,7 +3,7 @@
 // Its accuracies by depth and rank say which tree is best and how many tokens a pass with it brings
 // (tree/expand.h, tree/expect.h); the cost of passes says what its rows take; drafting takes as
 // much of a plain pass as its weights are of the target's, once for every time that they are read.
-// Where guesses ride in the target's passes, their rows are part of the cost (tree/ppd.h).
+// Where guesses run in the target's passes, their rows are part of the cost (tree/ppd.h).
 #ifndef FR_DRAFT_PACK_SPEED_H
 #define FR_DRAFT_PACK_SPEED_H
 #include "draft/pack/pack.h"

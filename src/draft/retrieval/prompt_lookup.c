@@ -8,7 +8,7 @@
 // one tree, the best estimated next node first.
 #include "base/alloc.h"
 #include "draft/kit/config.h"
-#include "draft/kit/voices.h"
+#include "draft/kit/ngram_votes.h"
 #include <string.h>
 
 enum {
@@ -33,7 +33,7 @@ typedef struct fr_prompt_lookup {
     fr_place place[MAX_PLACES];
     const int32_t *ids; // of the step's context
     int n_ids;
-    fr_voices voices;
+    fr_ngram_votes votes;
 } fr_prompt_lookup;
 
 // ---------------------------------------------------------------- kinds of guesses
@@ -141,8 +141,8 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     find_places(d, c->ids, c->n_ids);
     d->ids = c->ids;
     d->n_ids = c->n_ids;
-    d->voices.n = d->n_places;
-    fr_voices_fill(&d->voices, &d->base.hits, d->base.part, tree);
+    d->votes.n = d->n_places;
+    fr_ngram_votes_fill(&d->votes, &d->base.hits, d->base.part, tree);
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
@@ -168,7 +168,7 @@ static const fr_drafter_ops OPS = {.name = "prompt-lookup",
 
 static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *err) {
     if (!strncmp(option, "min-score=", 10))
-        return fr_drafter_real(&d->voices.least, option, 0, 1, err);
+        return fr_drafter_real(&d->votes.least, option, 0, 1, err);
     if (!strncmp(option, "matches=", 8))
         return fr_drafter_number(&d->most_places, option, 1, MAX_PLACES, err);
     return fr_fail(err, FR_EARG,
@@ -186,10 +186,10 @@ fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_dra
     expect(&d->base);
     d->n_ctx = config->n_ctx;
     d->most_places = 8;
-    d->voices.word = word_of;
-    d->voices.kind = kind_of;
-    d->voices.user = d;
-    d->voices.least = 0.01f;
+    d->votes.word = word_of;
+    d->votes.kind = kind_of;
+    d->votes.user = d;
+    d->votes.least = 0.01f;
     for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
     }
     for (int l = 0; l < LONGEST; l++) {

@@ -103,7 +103,7 @@ static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, f
 
 // ---------------------------------------------------------------- proposals
 
-// Leaves of the tree that begin at the bottom bring, at the price of a token, less than the layers
+// Leaves of the tree that begin at the bottom bring, at the cost of a token, less than the layers
 // that only they need.
 static bool leaves_cost_more(const fr_early_exit *e, const fr_context *c, const fr_tree *tree) {
     int node[FR_TREE_MAX];
@@ -112,8 +112,8 @@ static bool leaves_cost_more(const fr_early_exit *e, const fr_context *c, const 
     for (int i = 1; i < tree->n; i++)
         if (node[i] < 0) tokens += (double)tree->node[i].score;
     const int context = c->n_ids - 1;
-    return tokens * fr_pace_price(c->pace, context) <
-           e->below * fr_pace_pass(c->pace, 1, NULL, context);
+    return tokens * fr_budget_token_cost(c->budget, context) <
+           e->below * fr_budget_pass(c->budget, 1, NULL, context);
 }
 
 static void leave_out_leaves(const fr_early_exit *e, fr_tree *tree) {

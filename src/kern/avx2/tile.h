@@ -13,7 +13,7 @@
 #ifndef FR_KERN_AVX2_TILE_H
 #define FR_KERN_AVX2_TILE_H
 #include "kern/avx2/avx2.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <immintrin.h>
 
 // Builds that look for errors keep the templates as functions: unrolled and instrumented they take

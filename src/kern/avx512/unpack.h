@@ -8,7 +8,7 @@
 #define FR_KERN_AVX512_UNPACK_H
 #include "kern/avx512/isa.h"
 #include "kern/layout.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 
 typedef struct fr_k_scales { // of one superblock of a panel; lane = row
     __m512i sc[16];          // i32, one a sub-block (8 or 16 in use)

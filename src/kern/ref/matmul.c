@@ -4,8 +4,8 @@
 // Lane by lane and block by block; y itself carries the one chain of an output, groups ascending in
 // k.
 #include "kern/half.h"
-#include "kern/pack.h"
 #include "kern/ref/ref.h"
+#include "kern/repack.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "train/attached/trunk.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "train/math/layers.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// trunk.h — rows that ride through the frozen target: its upper layers in training, forward and
+// trunk.h — rows attached to the frozen target: its upper layers in training, forward and
 // backward.
 //
 // Under rows of samples hang *chains* of attached rows. Row i (from 0) of a chain under row q of

@@ -11,7 +11,7 @@
 //
 // With `given` the block is not fed its own output: x of a context's row is its true state as it
 // is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
-// arXiv 2402.15758, section 3.2.2: mature and green states] but where `first` asks for it: that is
+// arXiv 2402.15758, section 3.2.2: mature and n-gram states] but where `first` asks for it: that is
 // a layer of a transformer.
 //
 // Order of calls: fr_unrolled_context, fr_unrolled_step_forward(1..n); then

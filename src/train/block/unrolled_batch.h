@@ -1,8 +1,9 @@
 // unrolled_batch.h — conversations as the bases of a chain: what its learners share.
 //
-// A *base* is a row i of a sample from which a chain starts; guess k of it is to say the law of row
-// i + k. Rows that are an answer's and have a law count; a sample's first row is no base, its state
-// is like no other's. Guess k weighs 0.8^(k-1) [Medusa, arXiv 2401.10774].
+// A *base* is a row i of a sample from which a chain starts; guess k of it is to say the
+// distribution of row i + k. Rows that are an answer's and have a distribution count; a sample's
+// first row is no base, its state is like no other's. Guess k weighs 0.8^(k-1) [Medusa, arXiv
+// 2401.10774].
 #ifndef FR_TRAIN_BLOCK_UNROLLED_BATCH_H
 #define FR_TRAIN_BLOCK_UNROLLED_BATCH_H
 #include "train/block/unrolled.h"

@@ -16,7 +16,7 @@ static void cut(fr_sample *s, int max_rows) {
     if (s->n <= max_rows) return;
     s->whole = s->n;
     s->n = max_rows;
-    if (s->law_first > s->n) s->law_first = s->n;
+    if (s->dist_first > s->n) s->dist_first = s->n;
 }
 
 static int count_answers(const fr_sample *s) {

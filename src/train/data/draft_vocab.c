@@ -1,6 +1,6 @@
 #include "train/data/draft_vocab.h"
 #include "base/alloc.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include <stdlib.h>
 #include <string.h>
 

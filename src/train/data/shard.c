@@ -27,44 +27,44 @@ typedef struct file_header {
 
 typedef struct sample_header {
     uint64_t key;
-    uint32_t n, law_first;
+    uint32_t n, dist_first;
 } sample_header;
 
 // ---------------------------------------------------------------- layout
 
 typedef struct layout { // where the parts of a sample lie, from its header on
-    size_t ids, law_id, final, tap, law_lp, flags, end;
+    size_t ids, dist_id, final, tap, dist_lp, flags, end;
 } layout;
 
-static layout layout_of(const fr_shard_format *f, size_t n, size_t law_first) {
-    const size_t laws = n - law_first, d = (size_t)f->d, top = (size_t)f->top;
+static layout layout_of(const fr_shard_format *f, size_t n, size_t dist_first) {
+    const size_t dists = n - dist_first, d = (size_t)f->d, top = (size_t)f->top;
     layout l = {.ids = sizeof(sample_header)};
-    l.law_id = l.ids + (n + 1) * 4;
-    l.final = l.law_id + laws * top * 4;
+    l.dist_id = l.ids + (n + 1) * 4;
+    l.final = l.dist_id + dists * top * 4;
     l.tap = l.final + n * d * 2;
-    l.law_lp = l.tap + (size_t)f->n_taps * n * d * 2;
-    l.flags = l.law_lp + laws * top * 2;
+    l.dist_lp = l.tap + (size_t)f->n_taps * n * d * 2;
+    l.flags = l.dist_lp + dists * top * 2;
     l.end = (l.flags + n + 7) / 8 * 8;
     return l;
 }
 
-uint64_t fr_shard_bytes(const fr_shard_format *f, uint64_t rows, uint64_t laws) {
+uint64_t fr_shard_bytes(const fr_shard_format *f, uint64_t rows, uint64_t dists) {
     return rows * (4 + 1 + 2 * (uint64_t)f->d * (uint64_t)(1 + f->n_taps)) +
-           laws * 6 * (uint64_t)f->top;
+           dists * 6 * (uint64_t)f->top;
 }
 
 static fr_sample sample_at(const fr_shard_format *f, const uint8_t *at) {
     const sample_header *h = (const void *)at;
-    const layout l = layout_of(f, h->n, h->law_first);
+    const layout l = layout_of(f, h->n, h->dist_first);
     return (fr_sample){.key = h->key,
                        .n = (int)h->n,
-                       .law_first = (int)h->law_first,
+                       .dist_first = (int)h->dist_first,
                        .ids = (const void *)(at + l.ids),
                        .flags = at + l.flags,
                        .final = (const void *)(at + l.final),
                        .tap = f->n_taps ? (const void *)(at + l.tap) : NULL,
-                       .law_id = (const void *)(at + l.law_id),
-                       .law_lp = (const void *)(at + l.law_lp)};
+                       .dist_id = (const void *)(at + l.dist_id),
+                       .dist_lp = (const void *)(at + l.dist_lp)};
 }
 
 // ---------------------------------------------------------------- reading
@@ -123,14 +123,14 @@ static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr
     for (uint32_t i = 0; i < h->n_samples; i++) {
         const sample_header *head = (const void *)(m->data + at);
         const bool fits = m->bytes - at >= sizeof *head && head->n && head->n <= MAX_ROWS &&
-                          head->law_first <= head->n;
-        const layout l = fits ? layout_of(&s->format, head->n, head->law_first) : (layout){0};
+                          head->dist_first <= head->n;
+        const layout l = fits ? layout_of(&s->format, head->n, head->dist_first) : (layout){0};
         if (!fits || l.end > m->bytes - at)
             return fr_fail(err, FR_EDATA, "%s: sample %u does not fit its file", path, i);
         const fr_sample sample = sample_at(&s->format, m->data + at);
-        const size_t laws = (size_t)(sample.n - sample.law_first) * (size_t)s->format.top;
+        const size_t dists = (size_t)(sample.n - sample.dist_first) * (size_t)s->format.top;
         if (!ids_fit(sample.ids, (size_t)sample.n + 1, 0, s->format.n_vocab) ||
-            !ids_fit(sample.law_id, laws, -1, s->format.n_vocab))
+            !ids_fit(sample.dist_id, dists, -1, s->format.n_vocab))
             return fr_fail(err, FR_EDATA, "%s: sample %u has tokens outside the vocabulary", path,
                            i);
         for (int r = 0; r < sample.n; r++)
@@ -335,9 +335,9 @@ fr_status fr_shard_writer_open(fr_shard_writer **out, const char *dir,
 
 fr_status fr_shard_writer_add(fr_shard_writer *w, const fr_sample *s, fr_error *err) {
     const fr_shard_format *f = &w->format;
-    const layout l = layout_of(f, (size_t)s->n, (size_t)s->law_first);
-    const size_t n = (size_t)s->n, laws = n - (size_t)s->law_first, d = (size_t)f->d;
-    const sample_header head = {s->key, (uint32_t)s->n, (uint32_t)s->law_first};
+    const layout l = layout_of(f, (size_t)s->n, (size_t)s->dist_first);
+    const size_t n = (size_t)s->n, dists = n - (size_t)s->dist_first, d = (size_t)f->d;
+    const sample_header head = {s->key, (uint32_t)s->n, (uint32_t)s->dist_first};
     fr_status st = fr_buffer_reserve(&w->bytes, l.end, err);
     if (st) return st;
     uint8_t *at = (uint8_t *)w->bytes.data + w->bytes.n;
@@ -346,9 +346,9 @@ fr_status fr_shard_writer_add(fr_shard_writer *w, const fr_sample *s, fr_error *
     memcpy(at + l.ids, s->ids, (n + 1) * 4);
     memcpy(at + l.final, s->final, n * d * 2);
     memcpy(at + l.flags, s->flags, n);
-    if (laws) {
-        memcpy(at + l.law_id, s->law_id, laws * (size_t)f->top * 4);
-        memcpy(at + l.law_lp, s->law_lp, laws * (size_t)f->top * 2);
+    if (dists) {
+        memcpy(at + l.dist_id, s->dist_id, dists * (size_t)f->top * 4);
+        memcpy(at + l.dist_lp, s->dist_lp, dists * (size_t)f->top * 2);
     }
     if (f->n_taps) memcpy(at + l.tap, s->tap, (size_t)f->n_taps * n * d * 2);
     w->bytes.n += l.end;

@@ -1,11 +1,11 @@
 // shard.h — what a target gave on texts, kept in files: the training data of feature drafters.
 //
 // A *sample* is one conversation: its tokens, the final hidden state of every row, residuals of
-// chosen layers, and the law of the next token where the target was the writer (the likeliest
-// `top` tokens). A *shard* is a file of some samples with a checksum over all of it, written whole
-// or not at all (a temporary file, synced, renamed); a folder of shards is a data set. Whoever is
-// interrupted goes on with the samples whose keys are not there yet. The files are mapped, so a
-// data set may be larger than memory.
+// chosen layers, and the distribution of the next token where the target was the writer (the
+// likeliest `top` tokens). A *shard* is a file of some samples with a checksum over all of it,
+// written whole or not at all (a temporary file, synced, renamed); a folder of shards is a data
+// set. Whoever is interrupted goes on with the samples whose keys are not there yet. The files are
+// mapped, so a data set may be larger than memory.
 #ifndef FR_TRAIN_DATA_SHARD_H
 #define FR_TRAIN_DATA_SHARD_H
 #include "base/status.h"
@@ -17,27 +17,27 @@ typedef struct fr_shard_format {
     char target[FR_GGUF_FINGERPRINT]; // fingerprint of the model that the states are of
     int d, n_vocab;
     int n_taps, taps[FR_SHARD_TAPS]; // layers whose residual is kept, ascending
-    int top;                         // tokens of a law, 1..FR_SHARD_TOP
+    int top;                         // tokens of a distribution, 1..FR_SHARD_TOP
 } fr_shard_format;
 
 enum {                 // flags of a row
     FR_ROW_ANSWER = 1, // the token after it is the target's own: it counts in a loss
-    FR_ROW_LAW = 2,    // it has a law
+    FR_ROW_LAW = 2,    // it has a distribution
 };
 
-// n rows, and the n + 1 tokens that they read and predict: row i read ids[i], its law is that of
-// ids[i + 1]. f16 numbers are IEEE half bits (kern/half.h).
+// n rows, and the n + 1 tokens that they read and predict: row i read ids[i], its distribution is
+// that of ids[i + 1]. f16 numbers are IEEE half bits (kern/half.h).
 typedef struct fr_sample {
     uint64_t key; // which text it is of, unique in a data set
     int n;
-    int whole;          // 0, or the rows that it had before it was cut to n: the stride of tap
-    int law_first;      // the first row that may have a law; rows [law_first, n) have room for one
-    const int32_t *ids; // [n + 1]
-    const uint8_t *flags;   // [n]
-    const uint16_t *final;  // [n][d]: after the final norm
-    const uint16_t *tap;    // [n_taps][n or whole][d], or NULL
-    const int32_t *law_id;  // [n - law_first][top], likeliest first
-    const uint16_t *law_lp; // [n - law_first][top]: log probability at temperature 1, f16
+    int whole;      // 0, or the rows that it had before it was cut to n: the stride of tap
+    int dist_first; // the first row that may have a distribution; rows [dist_first, n) have room for one
+    const int32_t *ids;      // [n + 1]
+    const uint8_t *flags;    // [n]
+    const uint16_t *final;   // [n][d]: after the final norm
+    const uint16_t *tap;     // [n_taps][n or whole][d], or NULL
+    const int32_t *dist_id;  // [n - dist_first][top], likeliest first
+    const uint16_t *dist_lp; // [n - dist_first][top]: log probability at temperature 1, f16
 } fr_sample;
 
 // ---------------------------------------------------------------- reading
@@ -66,7 +66,8 @@ fr_status fr_shard_writer_add(fr_shard_writer *w, const fr_sample *sample, fr_er
 // Writes what was added since the last shard. FR_EIO: nothing is left half-written.
 fr_status fr_shard_writer_flush(fr_shard_writer *w, fr_error *err);
 void fr_shard_writer_close(fr_shard_writer *w); // drops what was not flushed; NULL is fine
-// Bytes on disk of `rows` rows, `laws` of them with a law: the estimate before a capture starts.
-uint64_t fr_shard_bytes(const fr_shard_format *f, uint64_t rows, uint64_t laws);
+// Bytes on disk of `rows` rows, `distributions` of them with a distribution: the estimate before a
+// capture starts.
+uint64_t fr_shard_bytes(const fr_shard_format *f, uint64_t rows, uint64_t dists);
 
 #endif

@@ -2,9 +2,9 @@
 //
 // The loop (train.h) owns data, optimizer, schedule and checkpoints; a *learner* owns a method's
 // parameters and mathematics, one file a method. Most read the frozen target only for embeddings
-// and head rows: everything else about the target is in the samples. Those whose rows ride through
-// the target (riding.h) also run its passes. Opening may fail; learn and judge cannot, but once
-// `watch` says that nobody wants the work any more they may leave it half done.
+// and head rows: everything else about the target is in the samples. Those whose rows are attached
+// to the target (attached_learner.h) also run its passes. Opening may fail; learn and judge cannot,
+// but once `watch` says that nobody wants the work any more they may leave it half done.
 #ifndef FR_TRAIN_LEARNER_LEARNER_H
 #define FR_TRAIN_LEARNER_LEARNER_H
 #include "base/watch.h"

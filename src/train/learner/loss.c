@@ -34,22 +34,22 @@ size_t fr_loss_bytes(const fr_loss *l) {
 }
 
 // ---------------------------------------------------------------- one row
-typedef struct teacher { // a law on the draft vocabulary
+typedef struct teacher { // a distribution on the draft vocabulary
     int n;               // 0: nothing to learn
     int id[FR_SHARD_TOP];
     float p[FR_SHARD_TOP];
 } teacher;
 
-static void take_law(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row, int top) {
-    const size_t at = (size_t)(row - s->law_first) * (size_t)top;
+static void take_dist(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row, int top) {
+    const size_t at = (size_t)(row - s->dist_first) * (size_t)top;
     float sum = 0;
     t->n = 0;
-    if (s->law_id[at] < 0 || v->index[s->law_id[at]] < 0) return;
+    if (s->dist_id[at] < 0 || v->index[s->dist_id[at]] < 0) return;
     for (int i = 0; i < top; i++) {
-        const int32_t id = s->law_id[at + (size_t)i];
+        const int32_t id = s->dist_id[at + (size_t)i];
         if (id < 0 || v->index[id] < 0) continue;
         t->id[t->n] = v->index[id];
-        t->p[t->n] = expf(fr_f16_to_f32(s->law_lp[at + (size_t)i]));
+        t->p[t->n] = expf(fr_f16_to_f32(s->dist_lp[at + (size_t)i]));
         sum += t->p[t->n++];
     }
     for (int i = 0; i < t->n; i++)
@@ -59,7 +59,7 @@ static void take_law(teacher *t, const fr_draft_vocab *v, const fr_sample *s, in
 static void take_teacher(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row, int top,
                          bool hard) {
     if (s->flags[row] & FR_ROW_LAW && !hard) {
-        take_law(t, v, s, row, top);
+        take_dist(t, v, s, row, top);
         return;
     }
     const int id = v->index[s->ids[row + 1]];

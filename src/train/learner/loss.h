@@ -1,9 +1,9 @@
 // loss.h — soft cross entropy over the draft vocabulary, together with the product that gives it.
 //
 // logits of row i = sum over terms of w x_i; the loss of the row is its weight times
-// -sum_v p(v) log softmax(logits)(v), p being the target's law of that token, cut to the draft
-// vocabulary and normalised there (the hard token where the sample has no law). A row whose
-// likeliest token is not in the draft vocabulary has no loss: there is nothing right to say
+// -sum_v p(v) log softmax(logits)(v), p being the target's distribution of that token, cut to the draft
+// vocabulary and normalised there (the hard token where the sample has no distribution). A row
+// whose likeliest token is not in the draft vocabulary has no loss: there is nothing right to say
 // [EAGLE-3's code does so]. Logits exist for a chunk of rows at a time. Nothing here can fail but
 // open.
 #ifndef FR_TRAIN_LEARNER_LOSS_H
@@ -20,7 +20,7 @@ typedef struct fr_loss_term { // adds x wᵀ to the logits
 
 typedef struct fr_loss_row { // what the logits of this row are to say
     const fr_sample *sample; // NULL: nothing; the row has no loss and no rank
-    int row;                 // ids[row + 1] of the sample, and its law
+    int row;                 // ids[row + 1] of the sample, and its distribution
     float weight;
 } fr_loss_row;
 
@@ -33,17 +33,17 @@ typedef struct fr_loss_got {
 typedef struct fr_loss {
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
-    int top;                     // tokens of a law in the samples
+    int top;                     // tokens of a distribution in the samples
     int ld;                      // stride of logits
     float *logits;               // [FR_LOSS_CHUNK][ld]
     float *first;                // [FR_LOSS_CHUNK][ld] of the first term alone; or NULL
     float first_weight;
-    bool hard; // the tokens that came are the laws: no distillation
+    bool hard; // the tokens that came are the distributions: no distillation
 } fr_loss;
 
 enum { FR_LOSS_CHUNK = 256 };
 
-// top: tokens of a law in the samples. FR_ENOMEM.
+// top: tokens of a distribution in the samples. FR_ENOMEM.
 fr_status fr_loss_open(fr_loss *l, const fr_draft_vocab *vocab, fr_gemm *gemm, int top,
                        fr_error *err);
 // From now on, where there are several terms and gradients are wanted, `weight` times the loss of

@@ -94,7 +94,7 @@ static void start_heads(fr_chimera_learner *m) {
 }
 
 void fr_chimera_start(fr_chimera_learner *m, uint64_t seed) {
-    fr_encoder_start(&m->ngram, seed);
+    fr_train_encoder_start(&m->ngram, seed);
     start_heads(m);
 }
 
@@ -107,7 +107,7 @@ void fr_chimera_read_ngrams(fr_chimera_learner *m, const fr_batch *batch) {
         const fr_sample *sample = &batch->sample[s];
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < sample->n; i++)
-            fr_encoder_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
+            fr_train_encoder_read(&m->ngram, m->learner.target, sample->ids, i + 1, first + i);
     }
 }
 
@@ -171,7 +171,7 @@ void fr_chimera_fit_end(fr_chimera_learner *m) {
     enum { STEPS = 60 };
     const float ridge = 1e-3f;
     if (!fr_linear_fit_solve(&m->fit, ridge, STEPS, m->learner.watch)) return;
-    fr_fit_take_columns(&m->fit, &m->learner.params, fr_encoder_linear(&m->ngram), 0);
+    fr_fit_take_columns(&m->fit, &m->learner.params, fr_train_encoder_linear(&m->ngram), 0);
     if (m->options.residual && !m->options.own_heads) fit_heads(m);
     fr_unrolled_quieten(&m->chain);
     fr_linear_fit_close(&m->fit);
@@ -184,6 +184,6 @@ size_t fr_chimera_fit_bytes(const fr_chimera_learner *m) {
 // Enough for each of the map's inputs, within minutes.
 uint64_t fr_chimera_fit_rows(const fr_chimera_learner *m) {
     const int wanted = fit_inputs(m) * 48, most = 150000;
-    if (!m->options.fit || fr_encoder_linear(&m->ngram) < 0) return 0;
+    if (!m->options.fit || fr_train_encoder_linear(&m->ngram) < 0) return 0;
     return (uint64_t)(wanted < most ? wanted : most);
 }

@@ -1,16 +1,16 @@
-// learn_chimera.c — Chimera's drafter: green states of the last tokens, a block that sees them
+// learn_chimera.c — Chimera's drafter: n-gram states of the last tokens, a block that sees them
 // behind the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
 //
-// A base is a row i of a sample. Guess k reads the green state of the n-gram that ends with token
-// i + k (ngram.h), at that token's place; it sees the mature states f_1..f_i, the green ones of
+// A base is a row i of a sample. Guess k reads the n-gram state of the n-gram that ends with token
+// i + k (ngram.h), at that token's place; it sees the mature states f_1..f_i, the n-gram states of
 // guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
-// what the block gives, the law of the token after is that of
+// what the block gives, the distribution of the token after is that of
 //     shared     H' (g_k nrm(A_k f_i + B_k o_k))   light: maps onto the draft head
 //     own-heads  U_k [f_i; o_k]                    section 3.2.3; U_k = [0, H'] at first
 // where the norm is what every state has that the target's head reads.
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
-// (section 3.3 with the target's laws for labels and Huber's distance for the square).
+// (section 3.3 with the target's distributions for labels and Huber's distance for the square).
 // `layer=frozen` and `layer=tuned` put the target's first layer in the place of the n-grams, to be
 // judged beside them (the pack is called chimera-ablation, which no drafter takes).
 #include "train/method/learn_chimera.h"
@@ -104,7 +104,7 @@ static void forward(fr_chimera_learner *m, const fr_batch *batch) {
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
     fr_chimera_read_ngrams(m, batch);
-    fr_encoder_forward(&m->ngram, c->given, c->rows);
+    fr_train_encoder_forward(&m->ngram, c->given, c->rows);
     fr_unrolled_context(c);
     for (int k = 2; k <= c->shape.depth && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
@@ -133,7 +133,7 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
     float *dt = m->options.layer == FR_CHIMERA_TUNED ? c->x0 : NULL; // which given rows leave free
-    fr_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
+    fr_train_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
     if (dt) fr_first_layer_backward(&m->layer, dt);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
@@ -173,7 +173,7 @@ static void close_chimera(fr_learner *l) {
     if (!m) return;
     fr_unrolled_close(&m->chain);
     fr_unrolled_batch_close(&m->batch);
-    fr_encoder_close(&m->ngram);
+    fr_train_encoder_close(&m->ngram);
     fr_first_layer_close(&m->layer);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
@@ -215,9 +215,9 @@ static void add_params(fr_chimera_learner *m, const fr_learner_config *config) {
         fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
     shape.given = true;
     shape.token = shape.null = false;
-    const fr_encoder_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
+    const fr_train_encoder_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
     fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
-    fr_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
+    fr_train_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
     if (o->layer)
         fr_first_layer_add_params(&m->layer, &m->learner.params, &shape, &config->target->config,
                                   o->layer == FR_CHIMERA_FROZEN);
@@ -243,7 +243,7 @@ static fr_status open_parts(fr_chimera_learner *m, const fr_learner_config *conf
     add_params(m, config);
     if ((st = fr_params_alloc(&l->params, err))) return st;
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
-    if ((st = fr_encoder_open(&m->ngram, l->gemm, err))) return st;
+    if ((st = fr_train_encoder_open(&m->ngram, l->gemm, err))) return st;
     if (m->options.layer && (st = fr_first_layer_open(&m->layer, l->gemm, config->target, err)))
         return st;
     if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, l->depth, err)))

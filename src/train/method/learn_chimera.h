@@ -2,7 +2,7 @@
 // objective.
 #ifndef FR_TRAIN_METHOD_LEARN_CHIMERA_H
 #define FR_TRAIN_METHOD_LEARN_CHIMERA_H
-#include "train/block/encoder.h"
+#include "train/block/ngram_encoder.h"
 #include "train/block/unrolled_batch.h"
 #include "train/math/linear_fit.h"
 #include "train/method/first_layer.h"
@@ -30,7 +30,7 @@ typedef struct fr_chimera_learner {
     fr_chimera_options options;
     fr_unrolled chain;
     fr_unrolled_batch batch;
-    fr_encoder ngram;
+    fr_train_encoder ngram;
     fr_first_layer layer;
     fr_chimera_head head[FR_DEPTHS];
     fr_loss loss;

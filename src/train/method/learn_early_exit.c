@@ -2,7 +2,7 @@
 // the next token.
 //
 // The exit behind layer E makes of the residual h of row i
-//     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y,   law of token i+1
+//     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y,   distribution of token i+1
 // with nrm(v) = v / sqrt(mean(v²) + 1e-6). g begins as the gain of the target's final norm, A and c
 // at 0: an untrained exit is the target's own head on the middle state. Rows of answers count. A
 // draft k tokens deep reads the same exit at the k-th row, so what is counted at depth k is the row

@@ -1,7 +1,7 @@
 // learn_medusa.c — heads on one hidden state, each for one distance ahead.
 //
 // Head k (from 1) says what comes k tokens after the next one [Medusa §2.1.1]:
-//     y_k = f + silu(A_k x + c_k),  logits_k = H' y_k,  law of token i+1+k for row i
+//     y_k = f + silu(A_k x + c_k),  logits_k = H' y_k,  distribution of token i+1+k for row i
 // with f the final hidden state of row i and x = nrm(f), nrm(v) = v / sqrt(mean(v^2) + 1e-6).
 //     shared     as above
 //     own-heads  U_k in place of H', H' at first

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "draft/pack/pack.h"
-#include "train/attached/riding.h"
+#include "train/attached/attached_learner.h"
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
 #include <math.h>
@@ -29,9 +29,9 @@ typedef enum ppd_mask { // what member j of prompt i sees of its base's vectors
 static const char *const masks[] = {"mask=ensemble", "mask=decoder", "mask=encoder"};
 
 typedef struct ppd {
-    fr_riding riding; // first
-    int vectors;      // number of the parameter, [depth * members][d]
-    int prefix_rows;  // ... [layers * 2 * depth * members][n_kv head_dim]; -1: none
+    fr_attached_learner attached; // first
+    int vectors;                  // number of the parameter, [depth * members][d]
+    int prefix_rows;              // ... [layers * 2 * depth * members][n_kv head_dim]; -1: none
     ppd_mask mask;
     int exits;
     bool has_prefix, has_weights, has_head;
@@ -42,7 +42,7 @@ static bool is_ablation(const ppd *p) {
            p->has_head;
 }
 
-static void enter(fr_riding *a) {
+static void enter(fr_attached_learner *a) {
     const ppd *p = (const ppd *)(const void *)a;
     const size_t d = (size_t)a->context.m->config.d;
     const float *vectors = fr_param_w(&a->learner.params, p->vectors);
@@ -55,7 +55,7 @@ static void enter(fr_riding *a) {
     a->trunk.dprefix = fr_param_grad(&a->learner.params, p->prefix_rows);
 }
 
-static void leave(fr_riding *a) {
+static void leave(fr_attached_learner *a) {
     const int d = a->context.m->config.d, chains = a->trunk.chains.n;
     float *grad = fr_param_grad(&a->learner.params, ((ppd *)(void *)a)->vectors);
 #pragma omp parallel for schedule(static)
@@ -69,7 +69,7 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const ppd *p = (const ppd *)(const void *)l;
     (void)type; // some kilobytes
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
-    fr_gguf_writer_u32(w, "forerun.ensemble", (uint32_t)p->riding.members);
+    fr_gguf_writer_u32(w, "forerun.ensemble", (uint32_t)p->attached.members);
     for (int i = 0; i < l->params.n; i++) { // with two dimensions also where one has one row
         const fr_param *item = &l->params.item[i];
         fr_gguf_writer_tensor(w, item->name, FR_TYPE_F32, 2, (int64_t[]){item->cols, item->rows},
@@ -78,16 +78,16 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
 }
 
 static size_t workspace(const fr_learner *l) {
-    return fr_riding_bytes((const fr_riding *)(const void *)l);
+    return fr_attached_learner_bytes((const fr_attached_learner *)(const void *)l);
 }
 
 static void close_ppd(fr_learner *l) {
-    fr_riding_close((fr_riding *)(void *)l);
+    fr_attached_learner_close((fr_attached_learner *)(void *)l);
     fr_free(l);
 }
 
-static const fr_learner_ops ops = {.learn = fr_riding_learn,
-                                   .judge = fr_riding_judge,
+static const fr_learner_ops ops = {.learn = fr_attached_learner_learn,
+                                   .judge = fr_attached_learner_judge,
                                    .write = write_pack,
                                    .workspace = workspace,
                                    .close = close_ppd};
@@ -103,13 +103,13 @@ static bool read_mask(ppd *p, const char *option) {
 }
 
 static bool read_option(ppd *p, const char *option, int n_layer) {
-    fr_riding *a = &p->riding;
+    fr_attached_learner *a = &p->attached;
     bool distils = true;
     if (fr_setting_switch(option, "distil", &distils)) {
         a->hard = !distils;
         return true;
     }
-    return fr_setting_int(option, "points", 1, FR_RIDING_ROWS, &a->points) ||
+    return fr_setting_int(option, "points", 1, FR_ATTACHED_LEARNER_ROWS, &a->points) ||
            fr_setting_int(option, "ensemble", 1, FR_PACK_ENSEMBLE, &a->members) ||
            fr_setting_int(option, "exits", 1, n_layer, &p->exits) || read_mask(p, option) ||
            fr_setting_switch(option, "prefix", &p->has_prefix) ||
@@ -118,7 +118,7 @@ static bool read_option(ppd *p, const char *option, int n_layer) {
 }
 
 static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error *err) {
-    fr_riding *a = &p->riding;
+    fr_attached_learner *a = &p->attached;
     const int n_layer = config->target->config.n_layer;
     for (const char *const *o = config->options; o && *o; o++)
         if (!read_option(p, *o, n_layer))
@@ -126,8 +126,8 @@ static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error 
                            "--set %.64s: ppd knows points=1 to %d, ensemble=1 to %d and distil=0 "
                            "or 1; and, for comparison alone, mask=ensemble, decoder or encoder, "
                            "prefix=0 or 1, weights=0 or 1, head=0 or 1, exits=1 to %d",
-                           *o, FR_RIDING_ROWS, FR_PACK_ENSEMBLE, n_layer);
-    const fr_status st = fr_riding_depth(&a->learner.depth, config->depth, err);
+                           *o, FR_ATTACHED_LEARNER_ROWS, FR_PACK_ENSEMBLE, n_layer);
+    const fr_status st = fr_attached_learner_depth(&a->learner.depth, config->depth, err);
     a->guesses = a->learner.depth;
     if (!st && a->guesses * a->members > FR_TRUNK_STEPS)
         return fr_fail(err, FR_EARG, "%d prompts of %d vectors: expected at most %d vectors",
@@ -138,8 +138,8 @@ static fr_status read_options(ppd *p, const fr_learner_config *config, fr_error 
 
 // Which of the other vectors vector `step` sees, and how far from the base it stands.
 static fr_trunk_shape shape_of(const ppd *p) {
-    const int members = p->riding.members;
-    fr_trunk_shape shape = fr_trunk_chain(p->riding.guesses * members);
+    const int members = p->attached.members;
+    fr_trunk_shape shape = fr_trunk_chain(p->attached.guesses * members);
     for (int s = 0; s < shape.steps; s++) {
         const int prompt = s / members;
         shape.ahead[s] = prompt + 1;
@@ -154,7 +154,7 @@ static fr_trunk_shape shape_of(const ppd *p) {
 }
 
 static void start_vectors(const ppd *p, uint64_t seed) {
-    const fr_learner *l = &p->riding.learner;
+    const fr_learner *l = &p->attached.learner;
     const fr_param *item = &l->params.item[p->vectors];
     const int common = l->vocab->n < COMMON ? l->vocab->n : COMMON;
     for (int v = 0; v < item->rows; v++) {
@@ -165,7 +165,7 @@ static void start_vectors(const ppd *p, uint64_t seed) {
 }
 
 static void start(const ppd *p, uint64_t seed) {
-    const fr_riding *a = &p->riding;
+    const fr_attached_learner *a = &p->attached;
     const fr_params *params = &a->learner.params;
     start_vectors(p, seed);
     if (p->has_prefix) {
@@ -197,7 +197,7 @@ static double embedding_size(const fr_learner *l, float *x) {
 }
 
 static int add(ppd *p, bool wanted, const char *name, int rows, int cols) {
-    fr_params *params = &p->riding.learner.params;
+    fr_params *params = &p->attached.learner.params;
     if (!wanted) return -1;
     const int number = fr_params_add(params, name, rows, cols);
     params->item[number].decays = false;
@@ -205,7 +205,7 @@ static int add(ppd *p, bool wanted, const char *name, int rows, int cols) {
 }
 
 static fr_status open_parts(ppd *p, const fr_learner_config *config, fr_error *err) {
-    fr_riding *a = &p->riding;
+    fr_attached_learner *a = &p->attached;
     const fr_config *c = &config->target->config;
     const int n = a->guesses * a->members;
     const fr_trunk_shape shape = shape_of(p);
@@ -215,7 +215,7 @@ static fr_status open_parts(ppd *p, const fr_learner_config *config, fr_error *e
     a->weights = add(p, p->has_weights, "ppd.weights", 1, n);
     a->head = add(p, p->has_head, "ppd.head", config->vocab->n, c->d);
     if ((st = fr_params_alloc(&a->learner.params, err))) return st;
-    if ((st = fr_riding_open(a, config, &shape, NULL, 0, err))) return st;
+    if ((st = fr_attached_learner_open(a, config, &shape, NULL, 0, err))) return st;
     a->learner.rate = 0.2 * embedding_size(&a->learner, a->trunk.in);
     start(p, config->seed);
     return FR_OK;
@@ -226,20 +226,20 @@ fr_status fr_learn_ppd_open(fr_learner **out, const fr_learner_config *config, f
     ppd *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "train: no memory");
     p->exits = 1;
-    p->riding = (fr_riding){.learner = {.ops = &ops,
-                                        .name = "ppd",
-                                        .target = config->target,
-                                        .vocab = config->vocab,
-                                        .gemm = config->gemm},
-                            .enter = enter,
-                            .leave = leave,
-                            .points = FR_RIDING_POINTS,
-                            .members = 1};
+    p->attached = (fr_attached_learner){.learner = {.ops = &ops,
+                                                    .name = "ppd",
+                                                    .target = config->target,
+                                                    .vocab = config->vocab,
+                                                    .gemm = config->gemm},
+                                        .enter = enter,
+                                        .leave = leave,
+                                        .points = FR_ATTACHED_LEARNER_POINTS,
+                                        .members = 1};
     fr_status st = read_options(p, config, err);
     if (!st) st = open_parts(p, config, err);
     if (st)
-        close_ppd(&p->riding.learner);
+        close_ppd(&p->attached.learner);
     else
-        *out = &p->riding.learner;
+        *out = &p->attached.learner;
     return st;
 }

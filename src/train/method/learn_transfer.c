@@ -10,7 +10,7 @@
 // ablation).
 #include "base/alloc.h"
 #include "kern/half.h"
-#include "train/attached/riding.h"
+#include "train/attached/attached_learner.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
@@ -24,13 +24,13 @@ static const float ridge = 1e-3f;
 enum { FIT_STEPS = 60, FIT_ROWS = 32 }; // conjugate gradients; rows for each of a map's inputs
 
 typedef struct transfer {
-    fr_riding riding; // first
-    int layers[FR_RIDING_GUESSES], n_layers;
+    fr_attached_learner attached; // first
+    int layers[FR_ATTACHED_LEARNER_GUESSES], n_layers;
     int step; // 0: all
     bool masked, fits;
-    int maps[FR_RIDING_GUESSES]; // numbers of the parameters
-    float *h;                    // [steps * chains][d] residuals of the bases
-    fr_linear_fit fit[FR_RIDING_GUESSES];
+    int maps[FR_ATTACHED_LEARNER_GUESSES]; // numbers of the parameters
+    float *h;                              // [steps * chains][d] residuals of the bases
+    fr_linear_fit fit[FR_ATTACHED_LEARNER_GUESSES];
 } transfer;
 
 static transfer *self(fr_learner *l) {
@@ -38,7 +38,7 @@ static transfer *self(fr_learner *l) {
 }
 
 // ---------------------------------------------------------------- rows in, gradients out
-static void enter(fr_riding *a) {
+static void enter(fr_attached_learner *a) {
     const transfer *t = (const transfer *)(void *)a;
     const fr_learner *l = &a->learner;
     const int d = a->context.m->config.d, n = a->trunk.chains.n;
@@ -51,7 +51,7 @@ static void enter(fr_riding *a) {
     }
 }
 
-static void leave(fr_riding *a) {
+static void leave(fr_attached_learner *a) {
     const transfer *t = (const transfer *)(void *)a;
     const fr_learner *l = &a->learner;
     const int d = a->context.m->config.d, n = a->trunk.chains.n;
@@ -66,7 +66,7 @@ static void leave(fr_riding *a) {
 // Pairs of residuals of the context's rows [first, first + n), i + 1 tokens apart. Row 0 is left
 // out.
 static void add_pairs(transfer *t, int i, int first, int n) {
-    const fr_trunk_context *c = &t->riding.context;
+    const fr_trunk_context *c = &t->attached.context;
     fr_linear_fit *fit = &t->fit[i];
     const size_t d = (size_t)c->m->config.d, ahead = (size_t)i + 1;
     int at = 0;
@@ -82,7 +82,7 @@ static void add_pairs(transfer *t, int i, int first, int n) {
 
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     transfer *t = self(l);
-    fr_trunk_context *c = &t->riding.context;
+    fr_trunk_context *c = &t->attached.context;
     const int d = c->m->config.d;
     for (int i = 0; i < l->depth; i++)
         if (!t->fit[i].block) {
@@ -116,7 +116,7 @@ static float map_entry(const float *map, size_t d, size_t k) {
 }
 
 static void write_map(const transfer *t, int i, fr_gguf_writer *w, fr_type type) {
-    const fr_params *p = &t->riding.learner.params;
+    const fr_params *p = &t->attached.learner.params;
     const size_t d = (size_t)p->item[t->maps[i]].cols;
     const bool wide = type == FR_TYPE_F32;
     const float *map = fr_param_w(p, t->maps[i]);
@@ -133,7 +133,7 @@ static void write_map(const transfer *t, int i, fr_gguf_writer *w, fr_type type)
 
 static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const transfer *t = (const transfer *)(const void *)l;
-    uint32_t layers[FR_RIDING_GUESSES];
+    uint32_t layers[FR_ATTACHED_LEARNER_GUESSES];
     for (int i = 0; i < l->depth; i++)
         layers[i] = (uint32_t)t->layers[i];
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
@@ -147,7 +147,7 @@ static fr_status check_layers(const transfer *t, const fr_gguf *pack, fr_error *
     const fr_gguf_kv *found;
     const fr_status st = fr_gguf_get_array(pack, "forerun.layers", FR_GGUF_INTS, &found, err);
     if (st) return st;
-    for (uint64_t i = 0; i < found->count && i < (uint64_t)t->riding.learner.depth; i++)
+    for (uint64_t i = 0; i < found->count && i < (uint64_t)t->attached.learner.depth; i++)
         if (fr_gguf_item_i64(found, i) != t->layers[i])
             return fr_fail(err, FR_EDATA, "%s: step %llu: expected a map of layer %d, found %lld",
                            fr_gguf_path(pack), (unsigned long long)i + 1, t->layers[i],
@@ -174,22 +174,22 @@ static size_t workspace(const fr_learner *l) {
     const transfer *t = (const transfer *)(const void *)l;
     const size_t d = (size_t)l->target->config.d;
     const size_t rows =
-        (size_t)t->riding.trunk.shape.steps * (size_t)t->riding.trunk.shape.max_chains;
+        (size_t)t->attached.trunk.shape.steps * (size_t)t->attached.trunk.shape.max_chains;
     const size_t fits = t->fits ? (size_t)l->depth * fr_linear_fit_bytes((int)d, (int)d) : 0;
-    return fr_riding_bytes(&t->riding) + rows * d * sizeof(float) + fits;
+    return fr_attached_learner_bytes(&t->attached) + rows * d * sizeof(float) + fits;
 }
 
 static void close_transfer(fr_learner *l) {
     transfer *t = self(l);
-    fr_riding_close(&t->riding);
-    for (int i = 0; i < FR_RIDING_GUESSES; i++)
+    fr_attached_learner_close(&t->attached);
+    for (int i = 0; i < FR_ATTACHED_LEARNER_GUESSES; i++)
         fr_linear_fit_close(&t->fit[i]);
     fr_free(t->h);
     fr_free(t);
 }
 
-static const fr_learner_ops ops = {.learn = fr_riding_learn,
-                                   .judge = fr_riding_judge,
+static const fr_learner_ops ops = {.learn = fr_attached_learner_learn,
+                                   .judge = fr_attached_learner_judge,
                                    .fit_add = fit_add,
                                    .fit_end = fit_end,
                                    .write = write_pack,
@@ -200,7 +200,7 @@ static const fr_learner_ops ops = {.learn = fr_riding_learn,
 // "14/17/20": layers below each step, 1 to n_layer - 1, never falling.
 static bool read_layers(transfer *t, const char *text, int n_layer) {
     int n = 0;
-    for (char *end; n < FR_RIDING_GUESSES; text = end + 1) {
+    for (char *end; n < FR_ATTACHED_LEARNER_GUESSES; text = end + 1) {
         const long layer = strtol(text, &end, 10);
         if (end == text || layer < (n ? t->layers[n - 1] : 1) || layer >= n_layer) return false;
         t->layers[n++] = (int)layer;
@@ -217,33 +217,34 @@ static bool read_start(transfer *t, const char *option) {
 }
 
 static fr_status read_options(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_riding *a = &t->riding;
+    fr_attached_learner *a = &t->attached;
     const int n_layer = config->target->config.n_layer;
     for (const char *const *o = config->options; o && *o; o++)
-        if (!fr_setting_int(*o, "points", 1, FR_RIDING_ROWS, &a->points) &&
-            !fr_setting_int(*o, "step", 1, FR_RIDING_GUESSES, &t->step) &&
+        if (!fr_setting_int(*o, "points", 1, FR_ATTACHED_LEARNER_ROWS, &a->points) &&
+            !fr_setting_int(*o, "step", 1, FR_ATTACHED_LEARNER_GUESSES, &t->step) &&
             !fr_setting_switch(*o, "masked", &t->masked) && !read_start(t, *o) &&
             (strncmp(*o, "layers=", 7) || !read_layers(t, *o + 7, n_layer)))
             return fr_fail(err, FR_EARG,
                            "--set %.64s: hidden-transfer knows points=1 to %d, layers=A/B/... "
                            "(rising, 1 to %d, one for each step, at most %d), start=ridge or "
                            "identity, step=1 to %d and masked=0 or 1",
-                           *o, FR_RIDING_ROWS, n_layer - 1, FR_RIDING_GUESSES, FR_RIDING_GUESSES);
+                           *o, FR_ATTACHED_LEARNER_ROWS, n_layer - 1, FR_ATTACHED_LEARNER_GUESSES,
+                           FR_ATTACHED_LEARNER_GUESSES);
     return FR_OK;
 }
 
 // The layers of a model of 30 that Hidden Transfer takes for its first three steps, in proportion.
 static void default_layers(transfer *t, int n_layer) {
-    for (int i = 0; i < t->riding.learner.depth; i++) {
+    for (int i = 0; i < t->attached.learner.depth; i++) {
         const int layer = (n_layer * (14 + 3 * i) + 15) / 30, last = n_layer - 1;
         t->layers[i] = layer < 1 ? 1 : layer < last ? layer : last;
     }
 }
 
 static fr_status settle_steps(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_learner *l = &t->riding.learner;
+    fr_learner *l = &t->attached.learner;
     const int asked = config->depth ? config->depth : t->n_layers;
-    const fr_status st = fr_riding_depth(&l->depth, asked, err);
+    const fr_status st = fr_attached_learner_depth(&l->depth, asked, err);
     if (st) return st;
     if (config->target->config.n_layer < 2)
         return fr_fail(err, FR_EUNSUP, "hidden-transfer: the target has no layer in the middle");
@@ -259,7 +260,7 @@ static fr_status settle_steps(transfer *t, const fr_learner_config *config, fr_e
 }
 
 static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_error *err) {
-    fr_riding *a = &t->riding;
+    fr_attached_learner *a = &t->attached;
     fr_params *p = &a->learner.params;
     const int d = config->target->config.d;
     fr_trunk_shape shape = fr_trunk_chain(t->step ? t->step : a->learner.depth);
@@ -274,7 +275,8 @@ static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_err
     }
     a->guesses = shape.steps;
     if ((st = fr_params_alloc(p, err))) return st;
-    if ((st = fr_riding_open(a, config, &shape, t->layers, a->learner.depth, err))) return st;
+    if ((st = fr_attached_learner_open(a, config, &shape, t->layers, a->learner.depth, err)))
+        return st;
     const size_t rows = (size_t)shape.steps * (size_t)a->trunk.shape.max_chains;
     t->h = fr_alloc_array(rows * (size_t)d, sizeof *t->h);
     return t->h ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %zu states", rows);
@@ -285,24 +287,24 @@ fr_status fr_learn_transfer_open(fr_learner **out, const fr_learner_config *conf
     transfer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "train: no memory");
     t->fits = true;
-    t->riding = (fr_riding){.learner = {.ops = &ops,
-                                        .name = "hidden-transfer",
-                                        .target = config->target,
-                                        .vocab = config->vocab,
-                                        .gemm = config->gemm,
-                                        .halves = true},
-                            .enter = enter,
-                            .leave = leave,
-                            .points = FR_RIDING_POINTS,
-                            .members = 1,
-                            .weights = -1,
-                            .head = -1};
+    t->attached = (fr_attached_learner){.learner = {.ops = &ops,
+                                                    .name = "hidden-transfer",
+                                                    .target = config->target,
+                                                    .vocab = config->vocab,
+                                                    .gemm = config->gemm,
+                                                    .halves = true},
+                                        .enter = enter,
+                                        .leave = leave,
+                                        .points = FR_ATTACHED_LEARNER_POINTS,
+                                        .members = 1,
+                                        .weights = -1,
+                                        .head = -1};
     fr_status st = read_options(t, config, err);
     if (!st) st = settle_steps(t, config, err);
     if (!st) st = open_parts(t, config, err);
     if (st)
-        close_transfer(&t->riding.learner);
+        close_transfer(&t->attached.learner);
     else
-        *out = &t->riding.learner;
+        *out = &t->attached.learner;
     return st;
 }

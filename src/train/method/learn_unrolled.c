@@ -2,11 +2,11 @@
 // go.
 //
 // A *base* is a row i of a sample from which a chain starts: its state f_i and the token after it
-// give G_1, whose law is that of row i + 1; step k gives the law of row i + k. eagle feeds the true
-// token of every step [EAGLE, arXiv 2401.15077]; hidden-state feeds a null vector from step 2 on,
-// so that a chain needs no token beyond the first, and the token before the drafted one enters
-// behind the states (injection.h). Rows that are an answer's and have a law count. The loss of a
-// row is
+// give G_1, whose distribution is that of row i + 1; step k gives the distribution of row i + k.
+// eagle feeds the true token of every step [EAGLE, arXiv 2401.15077]; hidden-state feeds a null
+// vector from step 2 on, so that a chain needs no token beyond the first, and the token before the
+// drafted one enters behind the states (token_bias.h). Rows that are an answer's and have a
+// distribution count. The loss of a row is
 //     0.8^(k-1) [ CE(scores) + ztail CE(scores without the injected term)
 //                 + feature SmoothL1((G_k - f_{i+k}) / std) ]
 // with std that of each channel in the batch. Sources: EAGLE-3, arXiv 2503.01840 (unrolled steps),
@@ -23,7 +23,7 @@ typedef struct chain_learner {
     fr_unrolled_options options;
     fr_unrolled chain;
     fr_unrolled_batch batch;
-    fr_injection injection;
+    fr_train_bias injection;
     fr_loss loss;
     fr_linear_fit fit;
     float *std; // [d]
@@ -38,14 +38,14 @@ static chain_learner *self(fr_learner *l) {
 static void scores_loss(chain_learner *m, int k, bool learns) {
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch *b = &m->batch;
-    fr_injection *x = &m->injection;
+    fr_train_bias *x = &m->injection;
     const int n = b->counted, d = c->shape.d;
     float *g = c->s, *dg = c->t;
     fr_loss_term terms[2] = {{.x = g, .ldx = d, .k = d, .w = m->learner.vocab->head}};
     if (learns) terms[0].dx = dg;
     fr_rows_gather(g, c->step[k].g, b->base, n, d);
     if (m->options.rank) {
-        fr_injection_forward(x, g, b->last, n);
+        fr_train_bias_forward(x, g, b->last, n);
         terms[1] = (fr_loss_term){
             .x = x->phi, .ldx = x->rank, .k = x->rank, .w = fr_param_w(x->params, x->out)};
         if (learns) terms[1].dx = x->dphi, terms[1].dw = fr_param_grad(x->params, x->out);
@@ -53,7 +53,7 @@ static void scores_loss(chain_learner *m, int k, bool learns) {
     fr_loss_run(&m->loss, terms, m->options.rank ? 2 : 1, b->want, n, b->got);
     if (!learns) return;
     fr_rows_scatter(c->dg, dg, b->base, n, d);
-    if (m->options.rank && fr_injection_backward(x, dg, g, b->last, n))
+    if (m->options.rank && fr_train_bias_backward(x, dg, g, b->last, n))
         fr_rows_scatter(c->dg, dg, b->base, n, d);
 }
 
@@ -81,7 +81,7 @@ static void forward(chain_learner *m, const fr_batch *batch, float feed, uint64_
     fr_unrolled_context(c);
     for (int k = 1; k <= c->shape.depth && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
-    if (m->options.rank) fr_injection_tokens(&m->injection, c->embedding, c->rows);
+    if (m->options.rank) fr_train_bias_tokens(&m->injection, c->embedding, c->rows);
 }
 
 static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
@@ -97,7 +97,7 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     }
     if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
-    if (m->options.rank) fr_injection_tokens_backward(&m->injection, c->embedding, c->rows);
+    if (m->options.rank) fr_train_bias_tokens_backward(&m->injection, c->embedding, c->rows);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
@@ -140,7 +140,7 @@ static void close_chain(fr_learner *l) {
     chain_learner *m = self(l);
     if (!m) return;
     fr_unrolled_close(&m->chain);
-    fr_injection_close(&m->injection);
+    fr_train_bias_close(&m->injection);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
     fr_params_free(&l->params);
@@ -168,11 +168,11 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
     fr_status st;
     fr_unrolled_add_params(&m->chain, &l->params, &shape);
     if (rank)
-        fr_injection_add_params(&m->injection, &l->params, shape.d, rank, l->vocab->n,
-                                m->options.gate);
+        fr_train_bias_add_params(&m->injection, &l->params, shape.d, rank, l->vocab->n,
+                                 m->options.gate);
     if ((st = fr_params_alloc(&l->params, err))) return st;
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
-    if (rank && (st = fr_injection_open(&m->injection, l->gemm, config->max_rows, err))) return st;
+    if (rank && (st = fr_train_bias_open(&m->injection, l->gemm, config->max_rows, err))) return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
     if (rank && m->options.ztail > 0 && (st = fr_loss_first(&m->loss, m->options.ztail, err)))
         return st;
@@ -180,7 +180,7 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
         return st;
     m->std = fr_alloc_array((size_t)shape.d, sizeof *m->std);
     if (!m->std) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    if (rank) fr_injection_start(&m->injection, config->seed);
+    if (rank) fr_train_bias_start(&m->injection, config->seed);
     return fr_unrolled_start(&m->chain, &m->options, config->target, config->seed, err);
 }
 

@@ -2,7 +2,7 @@
 // start.
 #ifndef FR_TRAIN_METHOD_LEARN_UNROLLED_H
 #define FR_TRAIN_METHOD_LEARN_UNROLLED_H
-#include "train/block/injection.h"
+#include "train/block/token_bias.h"
 #include "train/block/unrolled.h"
 #include "train/learner/loss.h"
 #include "train/math/linear_fit.h"

@@ -2,7 +2,7 @@
 //
 // At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
 // so that G lies where the target's states lie.
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "train/learner/setting.h"
 #include "train/method/learn_unrolled.h"
 #include <math.h>

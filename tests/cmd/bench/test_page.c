@@ -62,25 +62,26 @@ static fr_bench *make_bench(const fr_cmd_args *args) {
                 s.passes_by_rows[rows] = s.passes;
                 s.seconds_by_rows[rows] = 0.01 * rows * (double)s.passes;
                 const fr_pair pair = {12 * set + answer, (1 + 0.1 * i) * (1 + 0.01 * answer)};
-                assert_int_equal(fr_tally_add(&run->by_set[set], &s, 100, pair, hostile, NULL), 0);
+                assert_int_equal(
+                    fr_bench_counts_add(&run->by_set[set], &s, 100, pair, hostile, NULL), 0);
             }
             if (i == 2 && set) {
                 run->by_set[set].difference = (fr_difference){hostile, hostile, 1, 17};
                 run->by_set[set].broken = true;
             }
-            assert_int_equal(fr_tally_merge(&run->all, &run->by_set[set], NULL), 0);
-            fr_tally_finish(&run->by_set[set], &b->runs[0].by_set[set], NULL);
+            assert_int_equal(fr_bench_counts_merge(&run->all, &run->by_set[set], NULL), 0);
+            fr_bench_counts_finish(&run->by_set[set], &b->runs[0].by_set[set], NULL);
         }
-        fr_tally_finish(&run->all, &b->runs[0].all, NULL);
+        fr_bench_counts_finish(&run->all, &b->runs[0].all, NULL);
     }
     return b;
 }
 
 static void free_bench(fr_bench *b) {
     for (int i = 0; i < b->n_runs; i++) {
-        fr_tally_free(&b->runs[i].all);
+        fr_bench_counts_free(&b->runs[i].all);
         for (int set = 0; set < b->n_sets; set++)
-            fr_tally_free(&b->runs[i].by_set[set]);
+            fr_bench_counts_free(&b->runs[i].by_set[set]);
     }
     free(b->runs);
     free(b);

@@ -14,23 +14,24 @@ static bool near(double a, double b) {
     return fabs(a - b) <= 1e-9 * fmax(1, fabs(b));
 }
 
-static fr_tally plain_of(double seconds, int tokens) {
-    return (fr_tally){.decode = seconds, .tokens = tokens, .passes = tokens};
+static fr_bench_counts plain_of(double seconds, int tokens) {
+    return (fr_bench_counts){.decode = seconds, .tokens = tokens, .passes = tokens};
 }
 
-static void add_speedups(fr_tally *t, const double *speedups, int n) {
+static void add_speedups(fr_bench_counts *t, const double *speedups, int n) {
     const fr_stats stats = {.completion_tokens = 1, .passes = 1, .seconds_decode = 1};
     for (int i = 0; i < n; i++)
-        assert_int_equal(fr_tally_add(t, &stats, 1, (fr_pair){i, speedups[i]}, "id", NULL), FR_OK);
+        assert_int_equal(fr_bench_counts_add(t, &stats, 1, (fr_pair){i, speedups[i]}, "id", NULL),
+                         FR_OK);
 }
 
 static fr_speedup speedup_of(const double *speedups, int n) {
-    fr_tally t = {0};
-    const fr_tally plain = plain_of(1, 1);
+    fr_bench_counts t = {0};
+    const fr_bench_counts plain = plain_of(1, 1);
     add_speedups(&t, speedups, n);
-    assert_int_equal(fr_tally_finish(&t, &plain, NULL), FR_OK);
+    assert_int_equal(fr_bench_counts_finish(&t, &plain, NULL), FR_OK);
     const fr_speedup s = t.speedup;
-    fr_tally_free(&t);
+    fr_bench_counts_free(&t);
     return s;
 }
 
@@ -59,7 +60,8 @@ static void intervals_are_those_of_the_sign_test(void **state) {
     assert_true(s.low + s.high == 1201);
 }
 
-// Draws from a skewed law whose median is known: the interval must hold it as often as it says.
+// Draws from a skewed distribution whose median is known: the interval must hold it as often as it
+// says.
 static void intervals_hold_the_median_as_often_as_they_say(void **state) {
     (void)state;
     uint64_t x = 12345;
@@ -87,17 +89,17 @@ static void repeats_of_an_answer_count_as_one(void **state) {
     (void)state;
     const fr_stats stats = {.completion_tokens = 1, .passes = 1, .seconds_decode = 1};
     const fr_pair pairs[] = {{0, 1.0}, {1, 2.0}, {0, 1.2}, {1, 2.4}, {0, 9.0}, {1, 2.1}};
-    fr_tally t = {0};
-    const fr_tally plain = plain_of(1, 1);
+    fr_bench_counts t = {0};
+    const fr_bench_counts plain = plain_of(1, 1);
     for (size_t i = 0; i < 6; i++)
-        fr_tally_add(&t, &stats, 1, pairs[i], i % 2 ? "b" : "a", NULL);
-    assert_int_equal(fr_tally_finish(&t, &plain, NULL), FR_OK);
+        fr_bench_counts_add(&t, &stats, 1, pairs[i], i % 2 ? "b" : "a", NULL);
+    assert_int_equal(fr_bench_counts_finish(&t, &plain, NULL), FR_OK);
     assert_int_equal(t.speedup.answers, 2);
     assert_true(near(t.speedup.low, 1.2) && near(t.speedup.high, 2.1));
     assert_true(near(t.speedup.median, 1.65));
     assert_true(t.least == 1 && t.most == 9); // of all that ran
     assert_string_equal(t.least_id, "a");
-    fr_tally_free(&t);
+    fr_bench_counts_free(&t);
 }
 
 // Four candidates in a row in every pass, each right with 1/2: 1 + 1/2 + 1/4 + 1/8 + 1/16 tokens.
@@ -106,10 +108,10 @@ static void break_even_is_worked_by_hand(void **state) {
     fr_stats s = {.completion_tokens = 1550, .passes = 800, .seconds_decode = 12};
     for (int k = 0; k < 4; k++)
         s.offered[k] = 800;
-    const fr_tally plain = plain_of(10, 1000); // 10 ms a token; a step takes 15 ms
-    fr_tally t = {0};
-    fr_tally_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
-    fr_tally_finish(&t, &plain, NULL);
+    const fr_bench_counts plain = plain_of(10, 1000); // 10 ms a token; a step takes 15 ms
+    fr_bench_counts t = {0};
+    fr_bench_counts_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
+    fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(near(t.break_even.tokens_per_pass, 1.5));
     assert_true(near(t.break_even.reached, 0.5)); // 1550 / 800 = 31 / 16
     const double a = t.break_even.acceptance;
@@ -118,19 +120,19 @@ static void break_even_is_worked_by_hand(void **state) {
     t.offered[0] = 400;
     t.offered[1] = t.offered[2] = t.offered[3] = 0;
     t.tokens = 800 + 100;
-    fr_tally_finish(&t, &plain, NULL);
+    fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(near(t.break_even.reached, 0.25));
     assert_true(near(t.break_even.acceptance, 1)); // 1.5 tokens need all of them
     t.decode = 12.1;
-    fr_tally_finish(&t, &plain, NULL);
+    fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(isinf(t.break_even.acceptance)); // more than the trees hold
     t.decode = 7.9;
-    fr_tally_finish(&t, &plain, NULL);
+    fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(t.break_even.acceptance == 0); // steps cheaper than plain tokens need nothing
     t.offered[0] = 0;
-    fr_tally_finish(&t, &plain, NULL);
+    fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(isnan(t.break_even.acceptance) && isnan(t.break_even.reached));
-    fr_tally_free(&t);
+    fr_bench_counts_free(&t);
 }
 
 // Acceptance above break-even and a speedup above 1 are the same statement.
@@ -139,13 +141,13 @@ static void break_even_is_where_the_speedup_is_one(void **state) {
     for (int tokens = 810; tokens < 2400; tokens += 30) {
         fr_stats s = {.completion_tokens = tokens, .passes = 800, .seconds_decode = 12};
         s.offered[0] = 700, s.offered[1] = 600, s.offered[2] = 300;
-        const fr_tally plain = plain_of(11, 1000);
-        fr_tally t = {0};
-        fr_tally_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
-        fr_tally_finish(&t, &plain, NULL);
+        const fr_bench_counts plain = plain_of(11, 1000);
+        fr_bench_counts t = {0};
+        fr_bench_counts_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
+        fr_bench_counts_finish(&t, &plain, NULL);
         const double speedup = tokens / 12. / (1000 / 11.);
         assert_true((t.break_even.reached >= t.break_even.acceptance) == (speedup >= 1));
-        fr_tally_free(&t);
+        fr_bench_counts_free(&t);
     }
 }
 
@@ -161,14 +163,14 @@ static void sets_add_up(void **state) {
                   .accepted = {8, 2}};
     s.passes_by_rows[3] = 20;
     s.seconds_by_rows[3] = 1.5;
-    fr_tally a = {0}, b = {0}, all = {0};
-    fr_tally_add(&a, &s, 100, (fr_pair){0, 1.5}, "first", NULL);
-    fr_tally_add(&b, &s, 50, (fr_pair){1, 0.5}, "second", NULL);
-    fr_tally_add(&b, &s, 50, (fr_pair){2, 2.5}, "third", NULL);
+    fr_bench_counts a = {0}, b = {0}, all = {0};
+    fr_bench_counts_add(&a, &s, 100, (fr_pair){0, 1.5}, "first", NULL);
+    fr_bench_counts_add(&b, &s, 50, (fr_pair){1, 0.5}, "second", NULL);
+    fr_bench_counts_add(&b, &s, 50, (fr_pair){2, 2.5}, "third", NULL);
     b.difference = (fr_difference){"b.jsonl", "third", 1, 7};
     b.broken = true;
-    assert_int_equal(fr_tally_merge(&all, &a, NULL), FR_OK);
-    assert_int_equal(fr_tally_merge(&all, &b, NULL), FR_OK);
+    assert_int_equal(fr_bench_counts_merge(&all, &a, NULL), FR_OK);
+    assert_int_equal(fr_bench_counts_merge(&all, &b, NULL), FR_OK);
     assert_true(all.tokens == 90 && all.passes == 60 && all.rows == 180 && all.bytes == 200);
     assert_true(near(all.decode, 6) && near(all.draft, 1.5) && near(all.expected, 99));
     assert_true(all.offered[1] == 30 && all.accepted[0] == 24);
@@ -177,9 +179,9 @@ static void sets_add_up(void **state) {
     assert_string_equal(all.least_id, "second");
     assert_string_equal(all.most_id, "third");
     assert_string_equal(all.difference.id, "third");
-    fr_tally_free(&a);
-    fr_tally_free(&b);
-    fr_tally_free(&all);
+    fr_bench_counts_free(&a);
+    fr_bench_counts_free(&b);
+    fr_bench_counts_free(&all);
 }
 
 static void the_first_difference_is_named(void **state) {

@@ -1,5 +1,5 @@
-// test_similarity.c — riders that are what they stand for are like it; those that did not move are
-// like the row they hang under.
+// test_similarity.c — attached rows that are what they stand for are like it; those that did not
+// move are like the row they hang under.
 #include "draft/attached/similarity.h"
 #include "draft/drafting.h"
 #include "support/tiny_pack.h"
@@ -34,12 +34,12 @@ static void measure(const pair *p, const char *kind, const int32_t *ids, fr_simi
     if (fr_similarity_open(s, &p->target.model, (fr_attached *)(void *)d, FR_KV_F16, &err))
         fail_msg("%s", err.text);
     fr_similarity_add(s, ids, N, FIRST, 1);
-    // Rows whose three riders stand for tokens of the answer.
+    // Rows whose three attached rows stand for tokens of the answer.
     assert_int_equal(s->n, N - FIRST - 2);
 }
 
-// The rider is the token's own embedding, and the text is that token again and again: in every
-// layer it is the very row that it stands for.
+// The attached row is the token's own embedding, and the text is that token again and again: in
+// every layer it is the very row that it stands for.
 static void a_rider_that_is_the_token_is_like_it_everywhere(void **state) {
     (void)state;
     pair p;
@@ -65,7 +65,7 @@ static void a_rider_that_is_the_token_is_like_it_everywhere(void **state) {
     close_target(&p);
 }
 
-// With identity for a map the rider begins as its row, and what it becomes lies elsewhere.
+// With identity for a map the attached row begins as its row, and what it becomes lies elsewhere.
 static void a_rider_that_did_not_move_is_like_its_row(void **state) {
     (void)state;
     static const char *const names[] = {"transfer.1.weight", "transfer.2.weight",

@@ -1,7 +1,7 @@
-// Chimera's parts: green states are what their formula says, the same bits however they were come
+// Chimera's parts: n-gram states are what their formula says, the same bits however they were come
 // by; what was computed is there in a later run.
 #include "decode/counts.h"
-#include "draft/chimera/green.h"
+#include "draft/chimera/ngram_encoder.h"
 #include "draft/drafting.h"
 #include "draft/naive.h"
 #include "support/tiny_pack.h"
@@ -73,12 +73,12 @@ static void states_are_those_of_the_formula(void **state) {
             .kind = FR_PACK_CHIMERA, .encoder = (fr_pack_encoder)form, .ngram = 3};
         pair p;
         fr_pack pack;
-        fr_green g;
+        fr_ngram_encoder g;
         fr_error err;
         int32_t ids[8];
         open_pair(&p, &tiny);
         if (fr_pack_open(&pack, p.path, &err)) fail_msg("%s", err.text);
-        if (fr_green_open(&g, &pack, &p.target.model, &(fr_green_options){0}, &err))
+        if (fr_ngram_encoder_open(&g, &pack, &p.target.model, &(fr_ngram_encoder_options){0}, &err))
             fail_msg("%s", err.text);
         fr_test_ids(ids, 8, 256, 5);
         const int stride = fr_linear_stride(pack.d);
@@ -86,7 +86,7 @@ static void states_are_those_of_the_formula(void **state) {
         fr_ngram gram[8];
         for (int i = 0; i < 8; i++)
             gram[i] = fr_ngram_of(ids, i + 1, pack.ngram);
-        fr_green_states(&g, gram, 8, x, stride);
+        fr_ngram_encoder_states(&g, gram, 8, x, stride);
         for (int i = 0; i < 8; i++) {
             double want[1024], most = 0;
             state_by_hand(&pack, &p.target.model, ids, i + 1, want);
@@ -99,7 +99,7 @@ static void states_are_those_of_the_formula(void **state) {
                              (double)x[i * stride + k], k, want[k]);
         }
         fr_free(x);
-        fr_green_close(&g);
+        fr_ngram_encoder_close(&g);
         fr_pack_close(&pack);
         close_pair(&p);
     }
@@ -119,23 +119,25 @@ static void what_is_remembered_is_what_is_computed(void **state) {
     const size_t bytes = (size_t)GRAMS * (size_t)stride * sizeof(float);
     float *want = fr_alloc_zero(bytes), *got = fr_alloc_zero(bytes);
     for (int c = 0; c < 4; c++) {
-        fr_green g;
-        const fr_green_options options = {.cache = caches[c]};
-        if (fr_green_open(&g, &pack, &p.target.model, &options, &err)) fail_msg("%s", err.text);
+        fr_ngram_encoder g;
+        const fr_ngram_encoder_options options = {.cache = caches[c]};
+        if (fr_ngram_encoder_open(&g, &pack, &p.target.model, &options, &err))
+            fail_msg("%s", err.text);
         for (int round = 0; round < 3; round++)
             for (int i = 0; i < GRAMS;) {
-                fr_ngram gram[FR_GREEN_ROWS];
+                fr_ngram gram[FR_NGRAM_ENCODER_ROWS];
                 int n = 0;
-                for (; n < 1 + (i + round) % FR_GREEN_ROWS && i + n < GRAMS; n++) {
+                for (; n < 1 + (i + round) % FR_NGRAM_ENCODER_ROWS && i + n < GRAMS; n++) {
                     const int at = (i + n) % 50; // so that they come again
                     gram[n] = fr_ngram_of((int32_t[]){at, at * 3 % 256}, 2, 2);
                 }
-                fr_green_states(&g, gram, n, (c ? got : want) + (size_t)i * (size_t)stride, stride);
+                fr_ngram_encoder_states(&g, gram, n, (c ? got : want) + (size_t)i * (size_t)stride,
+                                        stride);
                 i += n;
             }
         if (c) assert_memory_equal(got, want, bytes);
         if (caches[c] == 4096) assert_int_equal(g.memory.counts.missed, 50);
-        fr_green_close(&g);
+        fr_ngram_encoder_close(&g);
     }
     fr_free(want), fr_free(got);
     fr_pack_close(&pack);

@@ -91,14 +91,14 @@ static void every_mode_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &PACKS[k]);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             const int n = 45;
             const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], n, NULL);
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], n, NULL);
             for (int w = 0; w < N_WAYS; w++) {
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[law], n, NULL);
+                                               &LAWS[dist], n, NULL);
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
@@ -116,14 +116,14 @@ static void the_other_rules_hold_too(void **state) {
     open_pair(&p, &PACKS[0]);
     fr_test_ids(prompt, PROMPT, 256, 32);
     for (int r = 0; r < 2; r++)
-        for (int law = 0; law < 3; law++)
+        for (int dist = 0; dist < 3; dist++)
             for (int w = 0; w < N_WAYS; w++) {
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, rules[r], WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[law], 45, NULL);
-                if (law == 0 && rules[r] == FR_RULE_REJECTION) {
+                                               &LAWS[dist], 45, NULL);
+                if (dist == 0 && rules[r] == FR_RULE_REJECTION) {
                     const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                     &LAWS[law], 45, NULL);
+                                                     &LAWS[dist], 45, NULL);
                     expect_same(&got, &plain);
                 }
                 fr_drafter_close(d);
@@ -137,7 +137,7 @@ static void a_session_may_start_go_on_and_be_cut(void **state) {
     pair p;
     open_pair(&p, &PACKS[0]);
     for (int w = 0; w < N_WAYS; w++)
-        for (int law = 0; law < 3; law++) {
+        for (int dist = 0; dist < 3; dist++) {
             fr_decoder d, fresh;
             int32_t text[CTX];
             const struct {
@@ -149,9 +149,9 @@ static void a_session_may_start_go_on_and_be_cut(void **state) {
                 const int n = turn[t].kept + turn[t].new_tokens;
                 memcpy(text, d.ids, sizeof *text * (size_t)turn[t].kept);
                 fr_test_ids(text + turn[t].kept, turn[t].new_tokens, 256, (unsigned)(50 + t));
-                const output got = decode(&d, text, n, &LAWS[law], 30);
+                const output got = decode(&d, text, n, &LAWS[dist], 30);
                 open_decoder(&fresh, &p, NULL, false);
-                const output plain = decode(&fresh, text, n, &LAWS[law], 30);
+                const output plain = decode(&fresh, text, n, &LAWS[dist], 30);
                 fr_decoder_close(&fresh);
                 expect_same(&got, &plain);
             }
@@ -168,10 +168,10 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     const fr_forward_limits limits = {.n_ctx = CTX};
     fr_states *s = fr_hidden_state_states(d);
     fr_error err;
-    fr_chain chain;
+    fr_draft_block chain;
     fr_forward *forward;
     fr_kv kv;
-    if (fr_chain_open(&chain, s->pack, &p->target.model, CTX, 0, &err) ||
+    if (fr_draft_block_open(&chain, s->pack, &p->target.model, CTX, 0, &err) ||
         fr_forward_open(&forward, &p->target.model, &limits, &err) ||
         fr_kv_open(&kv, &p->target.model.config, CTX, FR_KV_F16, &err))
         fail_msg("%s", err.text);
@@ -187,16 +187,16 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
                        &(fr_pass){.rows = rows, .n_rows = m, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
         fr_kv_commit(&kv, path, m);
         for (int i = 0; i < m; i++)
-            fr_chain_add(&chain, fr_forward_final(forward, i), ids[at + i + 1]);
+            fr_draft_block_add(&chain, fr_forward_final(forward, i), ids[at + i + 1]);
     }
-    assert_int_equal(fr_chain_pairs(&s->chain), n - 1);
-    fr_chain_read(&chain, FR_WANT_FINAL);
+    assert_int_equal(fr_draft_block_pairs(&s->chain), n - 1);
+    fr_draft_block_read(&chain, FR_WANT_FINAL);
     fr_states_draft(s, ids[n - 1], 1);
-    assert_memory_equal(fr_kept_newest(&s->kept)->states, fr_chain_state(&chain, 0),
+    assert_memory_equal(fr_chain_cache_newest(&s->kept)->states, fr_draft_block_state(&chain, 0),
                         sizeof(float) * (size_t)s->pack->d);
     fr_kv_close(&kv);
     fr_forward_close(forward);
-    fr_chain_close(&chain);
+    fr_draft_block_close(&chain);
 }
 
 // Turns of a chat, texts that are cut and go on otherwise: of what was there before only the last

@@ -10,23 +10,23 @@
 
 #include <cmocka.h>
 
-static fr_pace rich(void) {
-    fr_pace p;
-    fr_pace_open(&p, NULL, true);
-    fr_pace_begin(&p);
+static fr_budget rich(void) {
+    fr_budget p;
+    fr_budget_open(&p, NULL, true);
+    fr_budget_begin(&p);
     p.gained = 1e9;
     return p;
 }
 
-static fr_pace poor(void) {
-    fr_pace p = rich();
+static fr_budget poor(void) {
+    fr_budget p = rich();
     p.gained = -1e9;
     return p;
 }
 
 static void the_inequality_decides(void **state) {
     (void)state;
-    const fr_pace p = poor();
+    const fr_budget p = poor();
     // tau_reuse / L_v against tau_fresh / (L_v + L_d): with L_d / L_v = 0.2 and tau_fresh = 2.4
     // reuse has to reach 2.
     for (int tenths = 10; tenths < 40; tenths++) {
@@ -41,7 +41,7 @@ static void the_inequality_decides(void **state) {
 
 static void what_steps_bring_outweighs_what_was_expected(void **state) {
     (void)state;
-    const fr_pace p = poor();
+    const fr_budget p = poor();
     fr_reuse r = {.waits = {0}};
     const fr_reuse_case c = {.left = 3, .fresh = 2, .kept = 1, .pass = 1, .draft = 0.1};
     assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_FRESH);
@@ -61,7 +61,7 @@ static void what_steps_bring_outweighs_what_was_expected(void **state) {
 
 static void too_old_or_too_short_is_not_reused(void **state) {
     (void)state;
-    const fr_pace p = poor();
+    const fr_budget p = poor();
     for (int left = 0; left < 12; left++)
         for (int age = 0; age < 5; age++) {
             fr_reuse r = {.waits = {0}};
@@ -74,7 +74,7 @@ static void too_old_or_too_short_is_not_reused(void **state) {
         }
 }
 
-static int looks_in(fr_reuse *r, const fr_pace *p, fr_reuse_mode mode, int steps) {
+static int looks_in(fr_reuse *r, const fr_budget *p, fr_reuse_mode mode, int steps) {
     const fr_reuse_case c = {.left = 4, .fresh = 3, .kept = 1, .pass = 1, .draft = 0.1};
     int n = 0;
     for (int i = 0; i < steps; i++)
@@ -84,7 +84,7 @@ static int looks_in(fr_reuse *r, const fr_pace *p, fr_reuse_mode mode, int steps
 
 static void others_are_tried_where_it_can_be_afforded(void **state) {
     (void)state;
-    const fr_pace with = rich(), without = poor();
+    const fr_budget with = rich(), without = poor();
     fr_reuse r = {.waits = {0}}, s = {.waits = {0}};
     assert_in_range(looks_in(&r, &with, FR_REUSE_KEPT, 340), 8, 11);
     assert_int_equal(looks_in(&s, &without, FR_REUSE_KEPT, 340), 0);

@@ -18,10 +18,10 @@ typedef struct path {
 typedef struct fixture {
     fr_opened target;
     fr_pack pack;
-    fr_injector injection;
+    fr_token_bias injection;
     fr_hits hits;
     char file[32];
-    fr_state_law law[DEPTHS];
+    fr_state_dist dist[DEPTHS];
     float gate[DEPTHS][RANK];
 } fixture;
 
@@ -36,42 +36,42 @@ static void open_fixture(fixture *f) {
     strcpy(f->file, "pack-XXXXXX");
     fr_tiny_pack_write(f->file, &o, &f->target.model);
     if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
-        fr_injector_open(&f->injection, &f->pack, &f->target.model, &err))
+        fr_token_bias_open(&f->injection, &f->pack, &f->target.model, &err))
         fail_msg("%s", err.text);
 }
 
 static void close_fixture(fixture *f) {
-    fr_injector_close(&f->injection);
+    fr_token_bias_close(&f->injection);
     fr_pack_close(&f->pack);
     unlink(f->file);
     fr_opened_close(&f->target);
 }
 
-// Laws and rates by dice. All rates differ, so that no two nodes are alike in score.
+// Distributions and rates by dice. All rates differ, so that no two nodes are alike in score.
 static void throw(fixture * f) {
     for (int i = 0; i < FR_HIT_KINDS; i++)
         fr_hits_expect(&f->hits, i, (float)(0.02 + 0.9 * dice_unit()), 1e3f);
     for (int k = 0; k < DEPTHS; k++) {
-        fr_state_law *law = &f->law[k];
-        law->list.n = TOKENS;
-        law->reused = dice_below(2);
-        law->gate = f->gate[k];
+        fr_state_dist *dist = &f->dist[k];
+        dist->list.n = TOKENS;
+        dist->reused = dice_below(2);
+        dist->gate = f->gate[k];
         for (int i = 0; i < RANK; i++)
             f->gate[k][i] = (float)dice_unit();
         for (int i = 0; i < TOKENS; i++) {
-            law->list.index[i] = i * (DRAFT / TOKENS) + dice_below(DRAFT / TOKENS);
-            law->list.z[i] = (float)(3 * dice_unit());
+            dist->list.index[i] = i * (DRAFT / TOKENS) + dice_below(DRAFT / TOKENS);
+            dist->list.z[i] = (float)(3 * dice_unit());
         }
     }
 }
 
-// How likely a law holds token i after u, and how many it holds likelier.
-static double law_of(fixture *f, int k, int32_t u, bool injected, int i, int *rank) {
-    const fr_shortlist *list = &f->law[k].list;
+// How likely a distribution holds token i after u, and how many it holds likelier.
+static double dist_of(fixture *f, int k, int32_t u, bool injected, int i, int *rank) {
+    const fr_shortlist *list = &f->dist[k].list;
     float s[FR_SHORTLIST_MOST];
     double sum = 0;
     if (injected)
-        fr_injector_score(&f->injection, list, f->law[k].gate, u, s);
+        fr_token_bias_score(&f->injection, list, f->dist[k].gate, u, s);
     else
         memcpy(s, list->z, sizeof list->z);
     *rank = 0;
@@ -90,11 +90,11 @@ static int all_paths(fixture *f, int32_t root, bool injected, path *to) {
         const int k = to[p].depth;
         for (int i = 0; i < TOKENS; i++) {
             int rank;
-            const double prob = law_of(f, k, k ? to[p].id[k - 1] : root, injected, i, &rank);
+            const double prob = dist_of(f, k, k ? to[p].id[k - 1] : root, injected, i, &rank);
             path next = to[p];
-            next.id[next.depth++] = f->pack.ids[f->law[k].list.index[i]];
+            next.id[next.depth++] = f->pack.ids[f->dist[k].list.index[i]];
             next.score *= (double)fr_hits_rate(
-                &f->hits, fr_state_kind(f->law[k].reused, k + 1, (float)prob, rank));
+                &f->hits, fr_state_kind(f->dist[k].reused, k + 1, (float)prob, rank));
             to[n++] = next;
         }
     }
@@ -131,7 +131,7 @@ static void the_tree_is_the_best_of_all_paths(void **state) {
         fr_tree tree;
         throw(&f);
         fr_tree_begin(&tree, root, 2 + dice_below(60), DEPTHS);
-        fr_state_tree_grow(&g, root, f.law, DEPTHS, &beam);
+        fr_state_tree_grow(&g, root, f.dist, DEPTHS, &beam);
         fr_beam_fill(&beam, 3, &tree);
         const int n = all_paths(&f, root, injected, all);
         assert_int_equal(n, 1 + 4 + 16 + 64);
@@ -164,7 +164,7 @@ static void nodes_below_the_least_score_are_left_out(void **state) {
         fr_tree tree;
         throw(&f);
         fr_tree_begin(&tree, 7, FR_TREE_MAX, DEPTHS);
-        fr_state_tree_grow(&g, 7, f.law, DEPTHS, &beam);
+        fr_state_tree_grow(&g, 7, f.dist, DEPTHS, &beam);
         fr_beam_fill(&beam, 0, &tree);
         const int n = all_paths(&f, 7, false, all);
         for (int i = 0; i < n; i++) {
@@ -183,7 +183,7 @@ static void the_likeliest_of_a_list_are_guessed(void **state) {
     dice_begin(79);
     open_fixture(&f);
     for (int round = 0; round < 200; round++) {
-        fr_shortlist *list = &f.law[0].list;
+        fr_shortlist *list = &f.dist[0].list;
         const fr_state_grower g = {.ids = f.pack.ids, .hits = &f.hits, .width = 16};
         throw(&f);
         list->n = 1 + dice_below(DRAFT);
@@ -191,7 +191,7 @@ static void the_likeliest_of_a_list_are_guessed(void **state) {
             list->index[i] = i;
             list->z[i] = (float)dice_unit();
         }
-        fr_state_tree_grow(&g, 7, f.law, 1, &beam);
+        fr_state_tree_grow(&g, 7, f.dist, 1, &beam);
         assert_int_equal(beam.n, 1 + (list->n < FR_STATE_CHILDREN ? list->n : FR_STATE_CHILDREN));
         for (int c = 1; c < beam.n; c++) {
             int at = 0, likelier = 0;

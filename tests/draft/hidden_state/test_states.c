@@ -15,7 +15,7 @@ typedef struct fixture {
     fr_pack pack;
     char file[32];
     fr_states states;
-    fr_chain block; // the same block for itself
+    fr_draft_block block; // the same block for itself
 } fixture;
 
 static void open_fixture(fixture *f, bool pure, bool iterative) {
@@ -33,13 +33,13 @@ static void open_fixture(fixture *f, bool pure, bool iterative) {
     fr_tiny_pack_write(f->file, &o, &f->target.model);
     if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
         fr_states_open(&f->states, &f->pack, &f->target.model, CTX, true, &err) ||
-        fr_chain_open(&f->block, &f->pack, &f->target.model, CTX, 0, &err))
+        fr_draft_block_open(&f->block, &f->pack, &f->target.model, CTX, 0, &err))
         fail_msg("%s", err.text);
     f->states.iterative = iterative;
 }
 
 static void close_fixture(fixture *f) {
-    fr_chain_close(&f->block);
+    fr_draft_block_close(&f->block);
     fr_states_close(&f->states);
     fr_pack_close(&f->pack);
     unlink(f->file);
@@ -52,12 +52,12 @@ static void add_text(fixture *f, int n) {
         const int32_t id = dice_below(f->target.model.config.n_vocab);
         for (int k = 0; k < D; k++)
             state[k] = (float)(4 * dice_unit() - 2);
-        fr_chain_add(&f->states.chain, state, id);
-        fr_chain_add(&f->block, state, id);
+        fr_draft_block_add(&f->states.chain, state, id);
+        fr_draft_block_add(&f->block, state, id);
     }
 }
 
-// The likeliest token of a law behind `before`; the shortlist is the whole vocabulary.
+// The likeliest token of a distribution behind `before`; the shortlist is the whole vocabulary.
 static int32_t likeliest(fixture *f, const float *logits, const float *gate, int32_t before) {
     fr_shortlist all = {.n = DRAFT};
     float score[FR_SHORTLIST_MOST];
@@ -67,7 +67,7 @@ static int32_t likeliest(fixture *f, const float *logits, const float *gate, int
         all.z[i] = logits[i];
     }
     memcpy(score, all.z, sizeof score);
-    if (f->states.injects) fr_injector_score(&f->states.injection, &all, gate, before, score);
+    if (f->states.injects) fr_token_bias_score(&f->states.injection, &all, gate, before, score);
     for (int i = 1; i < DRAFT; i++)
         if (score[i] > score[best]) best = i;
     return f->pack.ids[best];
@@ -79,28 +79,28 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     int32_t before = root;
     const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
     fr_states_draft(&f->states, root, length);
-    const fr_kept_chain *c = fr_kept_newest(&f->states.kept);
+    const fr_cached_chain *c = fr_chain_cache_newest(&f->states.kept);
     assert_int_equal(c->length, length);
-    assert_true(fr_chain_read(&f->block, wants));
+    assert_true(fr_draft_block_read(&f->block, wants));
     for (int k = 0; k < length; k++) {
         if (k) {
             const bool fed = f->states.iterative && !f->pack.pure;
-            const fr_chain_guess from = {
-                .state = state, .token = fed ? before : FR_CHAIN_NULL, .parent = slot};
-            fr_chain_guess_pass(&f->block, &from, 1, wants, &slot);
+            const fr_draft_block_guess from = {
+                .state = state, .token = fed ? before : FR_DRAFT_BLOCK_NULL, .parent = slot};
+            fr_draft_block_guess_pass(&f->block, &from, 1, wants, &slot);
         }
-        memcpy(state, fr_chain_state(&f->block, 0), sizeof state);
+        memcpy(state, fr_draft_block_state(&f->block, 0), sizeof state);
         assert_memory_equal(c->states + k * D, state, sizeof state);
-        const float *logits = fr_chain_logits(&f->block, 0);
+        const float *logits = fr_draft_block_logits(&f->block, 0);
         assert_memory_equal(fr_states_logits(&f->states, c, k), logits, sizeof *logits * DRAFT);
         if (f->states.injects) {
-            fr_injector_gate(&f->states.injection, state, gate);
+            fr_token_bias_gate(&f->states.injection, state, gate);
             assert_memory_equal(fr_states_gate(&f->states, c, k), gate,
                                 sizeof *gate * (size_t)f->pack.rank);
         }
         before = likeliest(f, logits, gate, before);
     }
-    fr_chain_drop(&f->block);
+    fr_draft_block_drop(&f->block);
 }
 
 static void chains_are_those_of_the_block(void **state) {
@@ -115,7 +115,7 @@ static void chains_are_those_of_the_block(void **state) {
                                  1 + dice_below(LENGTH));
         }
         fr_states_begin(&f.states);
-        assert_int_equal(fr_kept_left(fr_kept_newest(&f.states.kept)), 0);
+        assert_int_equal(fr_chain_cache_left(fr_chain_cache_newest(&f.states.kept)), 0);
         close_fixture(&f);
     }
 }
@@ -127,15 +127,15 @@ static void what_is_fused_speaks_of_the_same_place(void **state) {
     fr_states s = {.pack = &pack};
     fr_error err;
     dice_begin(78);
-    assert_int_equal(fr_kept_open(&s.kept, 1, 0, 2, &err), FR_OK);
+    assert_int_equal(fr_chain_cache_open(&s.kept, 1, 0, 2, &err), FR_OK);
     for (int round = 0, root = 0, chain = 0; round < 300; round++) {
-        fr_kept_chain *c = fr_kept_start(&s.kept, 1 + dice_below(FR_KEPT_DEPTH));
+        fr_cached_chain *c = fr_chain_cache_start(&s.kept, 1 + dice_below(FR_CHAIN_CACHE_DEPTH));
         chain++;
         for (int i = 0; i < c->length; i++) {
             fr_states_logits(&s, c, i)[0] = (float)chain;
             fr_states_logits(&s, c, i)[1] = (float)(root + 1 + i);
         }
-        const int left = fr_kept_left(fr_kept_before(&s.kept));
+        const int left = fr_chain_cache_left(fr_chain_cache_before(&s.kept));
         for (int j = 0; j < left && j < c->length; j++) {
             float to[2];
             fr_states_fuse(&s, j, 0.5f, to);
@@ -143,10 +143,10 @@ static void what_is_fused_speaks_of_the_same_place(void **state) {
             assert_true(to[1] == 1.5f * (float)(root + 1 + j));
         }
         const int sure = 1 + dice_below(4);
-        fr_kept_advance(&s.kept, sure);
+        fr_chain_cache_advance(&s.kept, sure);
         root += sure;
     }
-    fr_kept_close(&s.kept);
+    fr_chain_cache_close(&s.kept);
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
-// Draws without replacement follow their law: the first draw p, the second p without the first.
+// Draws without replacement follow their distribution: the first draw p, the second p without the
+// first.
 #include "decode/chi_square.h"
 #include "draft/kit/drawn.h"
 #include <setjmp.h>
@@ -59,10 +60,11 @@ static void what_cannot_be_drawn_is_not(void **state) {
     uint64_t k = 0;
     assert_int_equal(fr_drawn_take(&d, LAW + 4, 2, 4, 79, FR_NOISE_DRAFT, 1, &k, ids), 1);
     assert_int_equal(ids[0], 5);
-    assert_int_equal(d.law.n_draws, 1);
+    assert_int_equal(d.dist.n_draws, 1);
     for (int i = 0; i < FR_DRAWN_TOKENS + 500; i++)
         many[i] = (fr_chance){i, 1.0f / (FR_DRAWN_TOKENS + 500)};
-    for (int trial = 0; trial < 300; trial++) { // of a longer law the first tokens, and it says so
+    for (int trial = 0; trial < 300;
+         trial++) { // of a longer distribution the first tokens, and it says so
         assert_int_equal(
             fr_drawn_take(&d, many, FR_DRAWN_TOKENS + 500, 4, 79, FR_NOISE_DRAFT, trial, &k, ids),
             4);
@@ -70,9 +72,9 @@ static void what_cannot_be_drawn_is_not(void **state) {
             assert_in_range(ids[i], 0, FR_DRAWN_TOKENS - 1);
     }
     double mass = 0;
-    for (int i = 0; i < d.law.n; i++)
-        mass += d.law.p[i];
-    assert_int_equal(d.law.n, FR_DRAWN_TOKENS);
+    for (int i = 0; i < d.dist.n; i++)
+        mass += d.dist.p[i];
+    assert_int_equal(d.dist.n, FR_DRAWN_TOKENS);
     assert_true(fabs(mass - 1) < 1e-4); // so many roundings of float
 }
 

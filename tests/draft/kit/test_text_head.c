@@ -1,7 +1,7 @@
 // The draft head with room for the text's ids: rows are those of the target's head whatever came,
 // an id has one row, the oldest make room, and another text begins without them.
 #include "draft/kit/text_head.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>

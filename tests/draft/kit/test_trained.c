@@ -1,11 +1,11 @@
 // Drafters with packs: whatever the pack says, the tokens are those of plain decoding; heads give
 // what their formulas say; what is likeliest is proposed.
 #include "draft/drafting.h"
-#include "draft/kit/laws.h"
+#include "draft/kit/likeliest.h"
 #include "draft/medusa/heads.h"
 #include "draft/naive.h"
 #include "draft/pack/find.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/tiny_pack.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,13 +39,13 @@ static void close_pair(pair *p) {
 
 // Two requests: what the first one left behind must not matter to the second.
 static output decode_twice(const pair *p, fr_drafter *drafter, bool adapt, fr_rule rule,
-                           const int32_t *prompt, int n_prompt, const fr_sampling *law,
+                           const int32_t *prompt, int n_prompt, const fr_sampling *dist,
                            fr_stats *stats) {
     fr_decoder d;
     open_decoder(&d, p, drafter, adapt);
     d.rule = rule;
-    decode(&d, prompt, n_prompt, law, TOKENS);
-    const output o = decode(&d, prompt, n_prompt, law, TOKENS);
+    decode(&d, prompt, n_prompt, dist, TOKENS);
+    const output o = decode(&d, prompt, n_prompt, dist, TOKENS);
     if (stats) *stats = d.stats;
     fr_decoder_close(&d);
     return o;
@@ -88,10 +88,10 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &PACKS[i], 1 + i % 2);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int law = 0; law < N_LAWS; law++)
+        for (int dist = 0; dist < N_LAWS; dist++)
             for (int n_prompt = 1; n_prompt <= PROMPT; n_prompt += PROMPT - 1) {
                 const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt,
-                                                  &LAWS[law], NULL);
+                                                  &LAWS[dist], NULL);
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                     char spec[80];
                     fr_stats stats;
@@ -99,7 +99,7 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
                              HOW[h].tail);
                     fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                     const output got = decode_twice(&p, d, HOW[h].adapt, FR_RULE_EXACT, prompt,
-                                                    n_prompt, &LAWS[law], &stats);
+                                                    n_prompt, &LAWS[dist], &stats);
                     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                     // What rides in the pass itself has to pay for every row.
                     if (HOW[h].no_adapt || (!HOW[h].adapt && !rides(PACKS[i].kind)))
@@ -131,7 +131,7 @@ static void a_static_tree_gives_them_too_and_is_the_shape(void **state) {
     close_pair(&p);
 }
 
-// One law a level: the shape's 25 nodes, or what pays of the best guesses' laws.
+// One distribution a level: the shape's 25 nodes, or what pays of the best guesses' distributions.
 static void laws_by_level_give_them_too(void **state) {
     (void)state;
     static const char *const trees[] = {"tree=static", "tree=chain"};
@@ -142,15 +142,15 @@ static void laws_by_level_give_them_too(void **state) {
     open_pair(&p, &pack, 1);
     fr_test_ids(prompt, PROMPT, 256, 31);
     snprintf(spec, sizeof spec, "chimera:%s", p.path);
-    for (int law = 0; law < N_LAWS; law++) {
+    for (int dist = 0; dist < N_LAWS; dist++) {
         const output plain =
-            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
         for (int t = 0; t < 2; t++) {
             fr_stats stats;
             fr_drafter *d =
                 open_drafter(&p, spec, false, (const char *[]){trees[t], "depth=4", NULL});
             const output got =
-                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], &stats);
+                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], &stats);
             assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
             // Where the end is not near, every pass has the 26 rows of the shape.
             if (t == 0) assert_true(stats.passes_by_rows[26] >= stats.passes - 6);
@@ -241,15 +241,15 @@ static void a_broken_pack_gives_them_too(void **state) {
         open_pair(&p, &pack, 1);
         fr_test_ids(prompt, PROMPT, 256, 31);
         snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(pack.kind), p.path);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             const output plain =
-                decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+                decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
             for (int way = 0; way < 3; way++) {
                 const bool states = pack.kind == FR_PACK_HIDDEN_STATE;
                 if (way == 2 && !states) continue;
                 fr_drafter *d = open_drafter(&p, spec, way > 0, way == 2 ? iterative : NULL);
                 const output got =
-                    decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT, &LAWS[law], NULL);
+                    decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
                 assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                 fr_drafter_close(d);
             }
@@ -399,7 +399,7 @@ static void the_first_guess_is_the_likeliest_of_the_first_head(void **state) {
     d.drafter = drafter;
     d.watch = look;
     d.watch_user = &s;
-    fr_pace_open(&d.pace, NULL, false);
+    fr_budget_open(&d.budget, NULL, false);
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
     while (o.n < TOKENS) {
         const int32_t expected = o.n ? s.first[0] : -1;
@@ -427,7 +427,7 @@ static void watched(fr_decoder *d, const pair *p, fr_drafter *drafter, seen *s) 
     d->drafter = drafter;
     d->watch = look;
     d->watch_user = s;
-    fr_pace_open(&d->pace, NULL, false);
+    fr_budget_open(&d->budget, NULL, false);
 }
 
 static int answer(fr_decoder *d, const int32_t *prompt, int n) {
@@ -466,7 +466,7 @@ static void a_prompt_that_goes_on_is_not_read_again(void **state) {
             fr_drafter *drafter = open_drafter(&p, spec, true, NULL);
             watched(&d, &p, drafter, &fresh);
             answer(&d, prompt, PROMPT);
-            for (int at = 0; at < CTX && !joined; at++) // which rows ride may differ
+            for (int at = 0; at < CTX && !joined; at++) // which rows are attached may differ
                 if (second.first[at] && fresh.first[at]) {
                     assert_int_equal(second.first[at], fresh.first[at]);
                     compared++;

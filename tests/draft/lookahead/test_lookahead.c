@@ -1,5 +1,5 @@
-// test_lookahead.c — lookahead decoding: the tokens of plain decoding under every law, and every
-// step's candidates those of the method written down anew over whole texts.
+// test_lookahead.c — lookahead decoding: the tokens of plain decoding under every distribution, and
+// every step's candidates those of the method written down anew over whole texts.
 #include "draft/drafting.h"
 #include "draft/lookahead/window.h"
 #include <stdio.h>
@@ -44,16 +44,16 @@ static void any_setting_gives_the_tokens_of_plain_decoding(void **state) {
                         .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a ? 20 : 0},
                     1 + a, CTX);
         a_prompt(prompt, &p, 5);
-        for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
+        for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[law], PREDICT, NULL);
+                                             &LAWS[dist], PREDICT, NULL);
             for (int s = 0; s < N_SETTINGS; s++)
                 for (int spec = 0; spec < 2; spec++)
                     for (int adapt = 0; adapt < 2; adapt++) {
                         fr_stats stats;
                         fr_drafter *d = open_drafter(&p, specs[spec], !adapt, SETTINGS[s]);
                         const output got = decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT,
-                                                       &LAWS[law], PREDICT, &stats);
+                                                       &LAWS[dist], PREDICT, &stats);
                         expect_same(&plain, &got);
                         deep += stats.accepted[1] > 0;
                         fr_drafter_close(d);
@@ -75,11 +75,11 @@ static void the_other_rules_decode_too(void **state) {
         decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], PREDICT, NULL);
     for (int s = 0; s < N_SETTINGS; s++)
         for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++)
-            for (size_t law = 0; law < sizeof LAWS / sizeof *LAWS; law++) {
+            for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
                 fr_drafter *d = open_drafter(&p, "lookahead", true, SETTINGS[s]);
                 const output got =
-                    decode_once(&p, d, rule, false, prompt, PROMPT, &LAWS[law], PREDICT, NULL);
-                if (law == 0) expect_same(&plain, &got); // greedy, all rules are the same
+                    decode_once(&p, d, rule, false, prompt, PROMPT, &LAWS[dist], PREDICT, NULL);
+                if (dist == 0) expect_same(&plain, &got); // greedy, all rules are the same
                 fr_drafter_close(d);
             }
     close_target(&p);

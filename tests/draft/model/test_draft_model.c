@@ -95,16 +95,16 @@ static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &TARGET, same ? &TARGET : &OTHER);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             const int n = 45;
             const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], n, NULL);
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], n, NULL);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[120];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[law], n, NULL);
+                                               &LAWS[dist], n, NULL);
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
@@ -136,14 +136,14 @@ static void a_driven_draft_model_gives_them_too(void **state) {
             write_driver_pack(&p, HOW[h].driver, pack);
             snprintf(spec, sizeof spec, "%s@%s%s%s", p.spec, HOW[h].driver, pack, HOW[h].tail);
             fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
-            for (int law = 0; law < N_LAWS; law++) {
+            for (int dist = 0; dist < N_LAWS; dist++) {
                 fr_stats stats;
                 const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                 &LAWS[law], 45, NULL);
+                                                 &LAWS[dist], 45, NULL);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[law], 45, &stats);
+                                               &LAWS[dist], 45, &stats);
                 expect_same(&got, &plain);
-                if (same && HOW[h].no_adapt && !LAWS[law].repeat_penalty)
+                if (same && HOW[h].no_adapt && !LAWS[dist].repeat_penalty)
                     assert_true(stats.accepted[0] >= 8);
             }
             fr_drafter_close(d);
@@ -170,15 +170,15 @@ static void a_broken_draft_model_only_drafts_less(void **state) {
     if (fr_tiny_write_broken(&whole, p.path, "token_embd.weight", at, NAN, &err))
         fail_msg("%s", err.text);
     for (size_t t = 0; t < sizeof tails / sizeof *tails; t++)
-        for (int law = 0; law < N_LAWS; law++)
+        for (int dist = 0; dist < N_LAWS; dist++)
             for (int adapt = 0; adapt < 2; adapt++) {
                 char spec[120];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, tails[t]);
                 fr_drafter *d = open_drafter(&p, spec, !adapt, deep);
                 const output same = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                &LAWS[law], 40, NULL);
+                                                &LAWS[dist], 40, NULL);
                 const output got =
-                    decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT, &LAWS[law], 40, NULL);
+                    decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT, &LAWS[dist], 40, NULL);
                 expect_same(&got, &same);
                 fr_drafter_close(d);
             }
@@ -193,10 +193,10 @@ static void a_draft_equal_to_the_target_is_always_right(void **state) {
     int32_t prompt[PROMPT];
     open_pair(&p, &TARGET, &TARGET);
     fr_test_ids(prompt, PROMPT, 256, 33);
-    for (int law = 0; law < N_LAWS; law++) {
+    for (int dist = 0; dist < N_LAWS; dist++) {
         fr_stats stats;
         fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-        decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, &stats);
+        decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, &stats);
         assert_int_equal(stats.passes, 12);
         for (int k = 0; k < 4; k++)
             assert_int_equal(stats.accepted[k], 12);
@@ -238,16 +238,16 @@ static void a_draft_that_is_wrong_falls_silent(void **state) {
 // ---------------------------------------------------------------- rejection
 
 enum { TOP = 4 };
-typedef struct hand_law {
+typedef struct hand_dist {
     int32_t id[TOP];
     double p[TOP];
-} hand_law;
+} hand_dist;
 
 // Top-k and temperature of the target after n ids. A greedy step leaves the logits of its root.
-static hand_law law_after(fr_decoder *d, const int32_t *ids, int n, const fr_sampling *g) {
+static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_sampling *g) {
     fr_error err;
     output o = {.n = 0};
-    hand_law law;
+    hand_dist dist;
     double total = 0;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &LAWS[0], NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, emit, &o);
@@ -256,22 +256,23 @@ static hand_law law_after(fr_decoder *d, const int32_t *ids, int n, const fr_sam
         int best = 0;
         for (int i = 1; i < d->model->config.n_vocab; i++)
             if (z[i] > z[best]) best = i;
-        law.id[k] = best;
-        total += law.p[k] = exp(z[best] / g->temperature);
+        dist.id[k] = best;
+        total += dist.p[k] = exp(z[best] / g->temperature);
         z[best] = -INFINITY;
     }
     for (int k = 0; k < TOP; k++)
-        law.p[k] /= total;
-    return law;
+        dist.p[k] /= total;
+    return dist;
 }
 
-static int place_in(const hand_law *law, int32_t id) {
+static int place_in(const hand_dist *dist, int32_t id) {
     for (int k = 0; k < TOP; k++)
-        if (law->id[k] == id) return k;
+        if (dist->id[k] == id) return k;
     return -1;
 }
 
-// Two tokens over many seeds follow the target's law of two tokens, whatever the draft's law is.
+// Two tokens over many seeds follow the target's distribution of two tokens, whatever the draft's
+// distribution is.
 static void under_rejection_the_law_is_the_targets(void **state) {
     (void)state;
     enum { TRIALS = 3000 };
@@ -282,7 +283,7 @@ static void under_rejection_the_law_is_the_targets(void **state) {
                {"two draws a node", "", {"depth=2", "tree=beam", NULL}},
                {"Sequoia's tree", "", {"tree=sequoia", "depth=2", NULL}},
                {"beside looked-up ones", "+prompt-lookup", {"depth=2", "min-score=0", NULL}}};
-    const fr_sampling law_of = {.temperature = 2, .top_k = TOP};
+    const fr_sampling dist_of = {.temperature = 2, .top_k = TOP};
     const fr_tiny_options target = {.type = FR_TYPE_Q8_0, .n_layer = 1};
     const fr_tiny_options coarser = {.type = FR_TYPE_Q4_0, .n_layer = 1}; // the same, blurred
     const fr_tiny_options *drafts[] = {&coarser, &target, &OTHER};
@@ -296,14 +297,14 @@ static void under_rejection_the_law_is_the_targets(void **state) {
         for (int i = 0; i < 3; i++) // something to look up
             prompt[PROMPT - 3 + i] = prompt[i];
         open_decoder(&plain, &p, NULL, false);
-        const hand_law first = law_after(&plain, prompt, PROMPT, &law_of);
-        hand_law second[TOP];
-        double law[TOP * TOP];
+        const hand_dist first = dist_after(&plain, prompt, PROMPT, &dist_of);
+        hand_dist second[TOP];
+        double dist[TOP * TOP];
         for (int i = 0; i < TOP; i++) {
             prompt[PROMPT] = first.id[i];
-            second[i] = law_after(&plain, prompt, PROMPT + 1, &law_of);
+            second[i] = dist_after(&plain, prompt, PROMPT + 1, &dist_of);
             for (int j = 0; j < TOP; j++)
-                law[i * TOP + j] = first.p[i] * second[i].p[j];
+                dist[i * TOP + j] = first.p[i] * second[i].p[j];
         }
         fr_decoder_close(&plain);
         for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
@@ -318,7 +319,7 @@ static void under_rejection_the_law_is_the_targets(void **state) {
             dec.rule = FR_RULE_REJECTION;
             for (int trial = 0; trial < TRIALS; trial++) {
                 output o = {.n = 0};
-                fr_sampling g = law_of;
+                fr_sampling g = dist_of;
                 g.seed = (uint64_t)trial;
                 assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &g, NULL, NULL, &err),
                                  FR_OK);
@@ -331,7 +332,7 @@ static void under_rejection_the_law_is_the_targets(void **state) {
                 assert_true(j >= 0);
                 count[i * TOP + j]++;
             }
-            const double chi = chi_square(count, law, TOP * TOP, &df);
+            const double chi = chi_square(count, dist, TOP * TOP, &df);
             print_message("%s, %s draft, seeds 0 to %d: chi-square %.2f, %d degrees of freedom; "
                           "%ld accepted at depth 1\n",
                           HOW[h].name, names[k], TRIALS - 1, chi, df, drafted);
@@ -486,12 +487,12 @@ static void padding_rows_do_not_matter(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, pairs[i][0], pairs[i][1]);
         fr_test_ids(prompt, PROMPT, 256, 45);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, NULL);
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, NULL);
             fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
             const output got =
-                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], 60, NULL);
+                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, NULL);
             expect_same(&got, &plain);
             fr_drafter_close(d);
         }
@@ -543,12 +544,12 @@ static void a_guess_unknown_to_the_draft_is_a_leaf(void **state) {
     snprintf(spec, sizeof spec, "medusa:%s+%s", pack, p.spec);
     for (int t = 0; t < 3; t++)
         for (uint64_t seed = 0; seed < 8; seed++) {
-            const fr_sampling law = {.temperature = 1, .seed = seed};
+            const fr_sampling dist = {.temperature = 1, .seed = seed};
             fr_drafter *d = open_drafter(&p, spec, true, (const char *[]){trees[t], NULL});
             const output got =
-                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &dist, 40, NULL);
             const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &dist, 40, NULL);
             expect_same(&got, &plain);
             fr_drafter_close(d);
         }
@@ -572,10 +573,11 @@ static void a_driven_model_is_drafted_what_it_knows(void **state) {
     snprintf(spec, sizeof spec, "%s@draft-model:%s", p.spec, driver);
     fr_drafter *d = open_drafter(&p, spec, true, NULL);
     for (uint64_t seed = 0; seed < 8; seed++) {
-        const fr_sampling law = {.temperature = 1.5f, .seed = seed};
-        const output got = decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+        const fr_sampling dist = {.temperature = 1.5f, .seed = seed};
+        const output got =
+            decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &dist, 40, NULL);
         const output plain =
-            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &law, 40, NULL);
+            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &dist, 40, NULL);
         expect_same(&got, &plain);
     }
     fr_drafter_close(d);

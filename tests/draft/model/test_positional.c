@@ -18,19 +18,19 @@ static int depth_of(const fr_shape *s) {
     return deepest;
 }
 
-static fr_positional *opened(fr_pace *pace) {
+static fr_positional *opened(fr_budget *budget) {
     fr_positional *p = calloc(1, sizeof *p);
     assert_non_null(p);
     fr_positional_open(p);
-    fr_pace_open(pace, &COST, true);
+    fr_budget_open(budget, &COST, true);
     return p;
 }
 
 // Right in turns of ten: six times the first guess, twice the second, never the others.
 static void shares_follow_the_ranks_that_were_right(void **state) {
     (void)state;
-    fr_pace pace;
-    fr_positional *p = opened(&pace);
+    fr_budget budget;
+    fr_positional *p = opened(&budget);
     for (int i = 0; i < 2000; i++)
         fr_positional_learn(p, i % 10 < 6 ? 0 : i % 10 < 8 ? 1 : -1);
     assert_true(p->right[0] > 0.5 && p->right[0] < 0.7);
@@ -41,16 +41,16 @@ static void shares_follow_the_ranks_that_were_right(void **state) {
 
 static void better_guesses_go_deeper_and_worse_ones_wider(void **state) {
     (void)state;
-    fr_pace pace;
-    fr_positional *p = opened(&pace);
+    fr_budget budget;
+    fr_positional *p = opened(&budget);
     for (int i = 0; i < 500; i++)
         fr_positional_learn(p, 0);
-    assert_true(fr_positional_plan(p, &pace, 0.01, &LIMITS, 0));
+    assert_true(fr_positional_plan(p, &budget, 0.01, &LIMITS, 0));
     const int sure = depth_of(&p->shape);
     assert_int_equal(p->shape.n, sure + 1); // a chain: the others are never right
     for (int i = 0; i < 500; i++)
         fr_positional_learn(p, i % 2);
-    assert_true(fr_positional_plan(p, &pace, 0.01, &LIMITS, 0));
+    assert_true(fr_positional_plan(p, &budget, 0.01, &LIMITS, 0));
     assert_true(depth_of(&p->shape) < sure);
     assert_true(p->shape.n > depth_of(&p->shape) + 1);
     assert_true(p->shape.n <= LIMITS.nodes);
@@ -59,20 +59,20 @@ static void better_guesses_go_deeper_and_worse_ones_wider(void **state) {
 
 static void dear_drafts_or_wrong_ones_are_not_planned(void **state) {
     (void)state;
-    fr_pace pace;
-    fr_positional *p = opened(&pace);
-    assert_false(fr_positional_plan(p, &pace, 10, &LIMITS, 0));
+    fr_budget budget;
+    fr_positional *p = opened(&budget);
+    assert_false(fr_positional_plan(p, &budget, 10, &LIMITS, 0));
     assert_int_equal(p->shape.n, 1);
     for (int i = 0; i < 2000; i++)
         fr_positional_learn(p, -1);
-    assert_false(fr_positional_plan(p, &pace, 0.01, &LIMITS, 0));
+    assert_false(fr_positional_plan(p, &budget, 0.01, &LIMITS, 0));
     free(p);
 }
 
 static void a_size_that_is_asked_for_is_planned(void **state) {
     (void)state;
-    fr_pace pace;
-    fr_positional *p = opened(&pace);
+    fr_budget budget;
+    fr_positional *p = opened(&budget);
     for (int depth = 1; depth <= 4; depth++) {
         const fr_shape_limits limits = {.nodes = 3 * depth, .depth = depth, .children = 4};
         fr_positional_plan_size(p, &limits);

@@ -209,7 +209,7 @@ static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
     assert_non_null(strstr(err.text, "expected 1 to 1, found 2"));
     fr_pack_close(&p);
     drop(&b);
-    const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_RIDERS + 1};
+    const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_ATTACHED + 1};
     expect_refused(begin(&deep), FR_EDATA, "forerun.heads: expected 1 to 7, found 8");
 }
 

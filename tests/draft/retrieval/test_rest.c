@@ -167,9 +167,9 @@ static void open_own(pair *p, const int32_t *prompt) {
     texts t = {ids, length, 0};
     int n = 0;
     open_target(p, &TARGET, 1, CTX);
-    for (int law = 0; law < N_LAWS; law++) {
+    for (int dist = 0; dist < N_LAWS; dist++) {
         const output o =
-            decode_once(p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], TOKENS, NULL);
+            decode_once(p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, NULL);
         memcpy(ids + n, prompt, sizeof *ids * PROMPT);
         memcpy(ids + n + PROMPT, o.token, sizeof *ids * TOKENS);
         for (int i = 10; i < PROMPT + TOKENS; i += 17)
@@ -204,16 +204,16 @@ static void any_store_gives_the_tokens_of_plain_decoding(void **state) {
         texts random = texts_random(40, 100, IDS);
         fr_test_ids(prompt, PROMPT, IDS, 31);
         own ? open_own(&p, prompt) : open_pair(&p, &random);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             fr_stats plain_stats, stats;
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[law], TOKENS, &plain_stats);
+                                             &LAWS[dist], TOKENS, &plain_stats);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[80];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[law], TOKENS, &stats);
+                                               &LAWS[dist], TOKENS, &stats);
                 expect_same(&got, &plain);
                 if (own && !HOW[h].adapt) assert_true(2 * stats.passes < plain_stats.passes);
                 fr_drafter_close(d);
@@ -235,13 +235,13 @@ static void it_joins_a_drafter_with_a_pack(void **state) {
     open_own(&p, prompt);
     fr_tiny_pack_write(pack, &tiny, &p.target.model);
     snprintf(spec, sizeof spec, "eagle:%s+%s", pack, p.spec);
-    for (int law = 0; law < N_LAWS; law++) {
+    for (int dist = 0; dist < N_LAWS; dist++) {
         fr_stats stats;
         const output plain =
-            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], TOKENS, NULL);
+            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, NULL);
         fr_drafter *d = open_drafter(&p, spec, true, NULL);
         const output got =
-            decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[law], TOKENS, &stats);
+            decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, &stats);
         expect_same(&got, &plain);
         assert_true(stats.passes < TOKENS);
         fr_drafter_close(d);
@@ -259,20 +259,20 @@ static void under_other_rules_it_drafts_as_well(void **state) {
     fr_test_ids(prompt, PROMPT, IDS, 31);
     open_own(&p, prompt);
     fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-    for (int law = 0; law < N_LAWS; law++) {
+    for (int dist = 0; dist < N_LAWS; dist++) {
         fr_stats stats;
-        const output a = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[law],
+        const output a = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[dist],
                                      TOKENS, &stats);
-        const output b = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[law],
+        const output b = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[dist],
                                      TOKENS, &stats);
-        if (law == 0) {
+        if (dist == 0) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[law], TOKENS, NULL);
+                                             &LAWS[dist], TOKENS, NULL);
             expect_same(&a, &plain);
         }
         assert_int_equal(a.n, b.n);
         assert_true(stats.exact_law);
-        decode_once(&p, d, FR_RULE_TYPICAL, false, prompt, PROMPT, &LAWS[law], TOKENS, &stats);
+        decode_once(&p, d, FR_RULE_TYPICAL, false, prompt, PROMPT, &LAWS[dist], TOKENS, &stats);
         assert_true(stats.passes < TOKENS);
         assert_false(stats.lossless);
     }

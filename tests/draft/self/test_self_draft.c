@@ -4,7 +4,7 @@
 #include "draft/naive.h"
 #include "draft/self/self_draft.h"
 #include "draft/self/skip_set.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <stdio.h>
@@ -61,16 +61,16 @@ static void any_of_them_gives_the_tokens_of_plain_decoding(void **state) {
         open_pair(&p, &TARGET, &PACKS[i % N_PACKS], 1);
         if (i == N_PACKS) strcpy(p.spec, "layer-skip");
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int law = 0; law < N_LAWS; law++) {
+        for (int dist = 0; dist < N_LAWS; dist++) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[law], TOKENS, NULL);
+                                             &LAWS[dist], TOKENS, NULL);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[120];
                 fr_stats stats;
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[law], TOKENS, &stats);
+                                               &LAWS[dist], TOKENS, &stats);
                 expect_same(&got, &plain);
                 if (HOW[h].no_adapt)
                     assert_true(stats.rows >

@@ -2,7 +2,7 @@
 // into them are those of differences.
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/attached/trunk.h"
 #include <math.h>
@@ -244,9 +244,9 @@ static void taps_are_what_maps_read(void **state) {
                         .m = d,
                         .k = d,
                         .n_panels = (d + FR_PANEL - 1) / FR_PANEL,
-                        .panel_bytes = fr_pack_panel_bytes(FR_TYPE_F32, d)};
+                        .panel_bytes = fr_repack_panel_bytes(FR_TYPE_F32, d)};
     uint8_t *panels = fr_alloc_zero(packed.panel_bytes * (size_t)packed.n_panels);
-    fr_pack_panels(FR_TYPE_F32, panels, (const uint8_t *)map, d, d, 0, packed.n_panels);
+    fr_repack_panels(FR_TYPE_F32, panels, (const uint8_t *)map, d, d, 0, packed.n_panels);
     packed.panels = panels;
     for (int i = 0; i < STEPS; i++)
         for (int c = 0; c < CHAINS; c++)

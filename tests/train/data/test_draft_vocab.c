@@ -1,6 +1,6 @@
 // The draft vocabulary: what answers use most, what is always in, the rows of the head.
 #define _GNU_SOURCE
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/data/draft_vocab.h"
 #include "train/made_data.h"

@@ -22,9 +22,9 @@ static const fr_shard_format FORMAT = {.target = "0123456789abcdef0123456789abcd
 
 typedef struct made { // a sample with memory of its own
     fr_sample s;
-    int32_t ids[MOST + 1], law_id[MOST * TOP];
+    int32_t ids[MOST + 1], dist_id[MOST * TOP];
     uint8_t flags[MOST];
-    uint16_t final[MOST * D], tap[2 * MOST * D], law_lp[MOST * TOP];
+    uint16_t final[MOST * D], tap[2 * MOST * D], dist_lp[MOST * TOP];
 } made;
 
 static void make(made *m, uint64_t key, unsigned seed) {
@@ -39,31 +39,31 @@ static void make(made *m, uint64_t key, unsigned seed) {
     for (int i = 0; i < 2 * n * D; i++)
         m->tap[i] = (uint16_t)rand();
     for (int i = 0; i < (n - first) * TOP; i++) {
-        m->law_id[i] = rand() % (VOCAB + 1) - 1;
-        m->law_lp[i] = (uint16_t)rand();
+        m->dist_id[i] = rand() % (VOCAB + 1) - 1;
+        m->dist_lp[i] = (uint16_t)rand();
     }
     m->s = (fr_sample){.key = key,
                        .n = n,
-                       .law_first = first,
+                       .dist_first = first,
                        .ids = m->ids,
                        .flags = m->flags,
                        .final = m->final,
                        .tap = m->tap,
-                       .law_id = m->law_id,
-                       .law_lp = m->law_lp};
+                       .dist_id = m->dist_id,
+                       .dist_lp = m->dist_lp};
 }
 
 static void same(const fr_sample *a, const fr_sample *b) {
-    const size_t n = (size_t)b->n, laws = n - (size_t)b->law_first;
+    const size_t n = (size_t)b->n, dists = n - (size_t)b->dist_first;
     assert_true(a->key == b->key);
     assert_int_equal(a->n, b->n);
-    assert_int_equal(a->law_first, b->law_first);
+    assert_int_equal(a->dist_first, b->dist_first);
     assert_memory_equal(a->ids, b->ids, (n + 1) * 4);
     assert_memory_equal(a->flags, b->flags, n);
     assert_memory_equal(a->final, b->final, n * D * 2);
     assert_memory_equal(a->tap, b->tap, 2 * n * D * 2);
-    if (laws) assert_memory_equal(a->law_id, b->law_id, laws * TOP * 4);
-    if (laws) assert_memory_equal(a->law_lp, b->law_lp, laws * TOP * 2);
+    if (dists) assert_memory_equal(a->dist_id, b->dist_id, dists * TOP * 4);
+    if (dists) assert_memory_equal(a->dist_lp, b->dist_lp, dists * TOP * 2);
 }
 
 static char dir[64];
@@ -127,7 +127,7 @@ static void samples_come_back(void **state) {
         make(&m, key, (unsigned)i);
         same(&got, &m.s);
         rows += (uint64_t)m.s.n;
-        answers += (uint64_t)(m.s.n - m.s.law_first);
+        answers += (uint64_t)(m.s.n - m.s.dist_first);
     }
     assert_false(fr_shards_has(s, 999));
     assert_true(fr_shards_rows(s) == rows && fr_shards_answers(s) == answers);

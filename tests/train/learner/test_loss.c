@@ -51,7 +51,8 @@ static job *open_job(void) {
         j->rows[i] = (fr_loss_row){&j->sample[i % 8].s, 10 + i / 8, 0.25f + (float)(i % 3)};
         if (i % 11 == 0) j->rows[i].sample = NULL;
     }
-    j->sample[3].flags[20] = FR_ROW_ANSWER; // no law: the token that came is all there is to learn
+    j->sample[3].flags[20] =
+        FR_ROW_ANSWER; // no distribution: the token that came is all there is to learn
     assert_int_equal(fr_gemm_open(&j->gemm, 1, FR_GEMM_F32, &err), FR_OK);
     assert_int_equal(fr_loss_open(&j->loss, &j->vocab, j->gemm, TOP, &err), FR_OK);
     return j;
@@ -63,8 +64,8 @@ static void close_job(job *j) {
     free(j);
 }
 
-// The law over draft tokens that row i is to have; false: none.
-static bool law_of(const job *j, int i, double p[DRAFT]) {
+// The distribution over draft tokens that row i is to have; false: none.
+static bool dist_of(const job *j, int i, double p[DRAFT]) {
     const fr_loss_row *r = &j->rows[i];
     double sum = 0;
     for (int v = 0; v < DRAFT; v++)
@@ -75,12 +76,12 @@ static bool law_of(const job *j, int i, double p[DRAFT]) {
         if (v >= 0) p[v] = 1;
         return v >= 0;
     }
-    const int at = (r->row - r->sample->law_first) * TOP;
-    if (j->index[r->sample->law_id[at]] < 0) return false;
+    const int at = (r->row - r->sample->dist_first) * TOP;
+    if (j->index[r->sample->dist_id[at]] < 0) return false;
     for (int k = 0; k < TOP; k++) {
-        const int v = j->index[r->sample->law_id[at + k]];
+        const int v = j->index[r->sample->dist_id[at + k]];
         if (v < 0) continue;
-        p[v] = exp((double)fr_f16_to_f32(r->sample->law_lp[at + k]));
+        p[v] = exp((double)fr_f16_to_f32(r->sample->dist_lp[at + k]));
         sum += p[v];
     }
     for (int v = 0; v < DRAFT; v++)
@@ -100,7 +101,7 @@ static void logits_of(const job *j, int i, bool both, double z[DRAFT]) {
 
 static void check_row(const job *j, int i, bool both, double dhead[DRAFT * D]) {
     double p[DRAFT], z[DRAFT], sum = 0, nats = 0;
-    const bool has = law_of(j, i, p);
+    const bool has = dist_of(j, i, p);
     logits_of(j, i, both, z);
     const int hard = j->rows[i].sample ? j->index[j->rows[i].sample->ids[j->rows[i].row + 1]] : -1;
     int rank = hard < 0 ? -1 : 0;

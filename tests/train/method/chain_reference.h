@@ -125,12 +125,12 @@ static inline void ref_block(const reference *r, double *x, const ref_keys *keys
     ref_norm(x, x, ref_w(r, "output_norm.weight"), r->d);
 }
 
-// Cross entropy against the law of a row; NaN: its likeliest token cannot be drafted.
+// Cross entropy against the distribution of a row; NaN: its likeliest token cannot be drafted.
 static inline double ref_entropy(const reference *r, const double *scores, const fr_sample *s,
                                  int row) {
     double sum = 0, mass = 0, loss = 0;
-    const int32_t *ids = s->law_id + (row - s->law_first) * REF_TOP;
-    const uint16_t *lp = s->law_lp + (row - s->law_first) * REF_TOP;
+    const int32_t *ids = s->dist_id + (row - s->dist_first) * REF_TOP;
+    const uint16_t *lp = s->dist_lp + (row - s->dist_first) * REF_TOP;
     if (r->vocab->index[ids[0]] < 0) return NAN;
     for (int v = 0; v < r->vocab->n; v++)
         sum += exp(scores[v]);

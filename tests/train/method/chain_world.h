@@ -1,5 +1,5 @@
-// chain_world.h — a tiny target, samples of random states and laws, and what tests of the learners
-// of chains do with them.
+// chain_world.h — a tiny target, samples of random states and distributions, and what tests of the
+// learners of chains do with them.
 #ifndef FR_TESTS_TRAIN_CHAIN_WORLD_H
 #define FR_TESTS_TRAIN_CHAIN_WORLD_H
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "chain_reference.h"
-#include "kern/pack.h"
+#include "kern/repack.h"
 #include "support/open_model.h"
 
 enum { D = 16, V = 24, SAMPLES = 3, ROWS = 14, TOP = REF_TOP };
@@ -22,9 +22,9 @@ typedef struct world {
     fr_shard_format format;
     fr_gemm *gemm;
     fr_batch batch;
-    int32_t ids[SAMPLES][ROWS + 1], law_id[SAMPLES][ROWS * TOP];
+    int32_t ids[SAMPLES][ROWS + 1], dist_id[SAMPLES][ROWS * TOP];
     uint8_t flags[SAMPLES][ROWS];
-    uint16_t final[SAMPLES][ROWS * D], law_lp[SAMPLES][ROWS * TOP];
+    uint16_t final[SAMPLES][ROWS * D], dist_lp[SAMPLES][ROWS * TOP];
 } world;
 
 static inline double random_number(uint64_t *at) {
@@ -46,35 +46,35 @@ static inline void make_sample(world *w, int n, uint64_t *at) {
         w->final[n][i] = fr_f16_from_f32((float)(4 * random_number(at) - 2));
     for (int i = 0; i < rows; i++) {
         double left = 0.98;
-        // A question, an answer with a gap, and what has no law.
+        // A question, an answer with a gap, and what has no distribution.
         w->flags[n][i] = i >= 3 && i != 6 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
         if (n == 1 && i == 5) w->flags[n][i] = FR_ROW_ANSWER;
         for (int j = 0; j < TOP; j++) {
             const double p = left * (0.3 + 0.4 * random_number(at));
             left -= p;
-            w->law_lp[n][i * TOP + j] = fr_f16_from_f32((float)log(p));
-            w->law_id[n][i * TOP + j] = -1;
+            w->dist_lp[n][i * TOP + j] = fr_f16_from_f32((float)log(p));
+            w->dist_id[n][i * TOP + j] = -1;
             int32_t id;
             bool again;
             do {
                 id = random_token(w, at);
                 again = false;
                 for (int e = 0; e < j; e++)
-                    again = again || w->law_id[n][i * TOP + e] == id;
+                    again = again || w->dist_id[n][i * TOP + e] == id;
             } while (again);
-            w->law_id[n][i * TOP + j] = id;
+            w->dist_id[n][i * TOP + j] = id;
         }
     }
-    // Laws begin where the answer does.
+    // Distributions begin where the answer does.
     const int first = n == 2 ? 2 : 0;
     w->batch.sample[n] = (fr_sample){.key = (uint64_t)n,
                                      .n = rows,
-                                     .law_first = first,
+                                     .dist_first = first,
                                      .ids = w->ids[n],
                                      .flags = w->flags[n],
                                      .final = w->final[n],
-                                     .law_id = w->law_id[n] + first * TOP,
-                                     .law_lp = w->law_lp[n] + first * TOP};
+                                     .dist_id = w->dist_id[n] + first * TOP,
+                                     .dist_lp = w->dist_lp[n] + first * TOP};
     w->batch.n = n + 1;
     w->batch.rows += rows;
 }
@@ -195,22 +195,23 @@ static inline void descend(fr_learner *l, int step, double rate) {
     }
 }
 
-// The least that a batch's cross entropy can be: the entropies of its laws on the draft vocabulary.
+// The least that a batch's cross entropy can be: the entropies of its distributions on the draft
+// vocabulary.
 static inline double least_loss(const world *w, int depth) {
     double sum = 0;
     for (int n = 0; n < w->batch.n; n++)
         for (int k = 1; k <= depth; k++)
             for (int i = 1; i + k < w->batch.sample[n].n; i++) {
                 const fr_sample *s = &w->batch.sample[n];
-                const int at = (i + k - s->law_first) * TOP;
-                if (!ref_counts(s, i + k) || w->vocab.index[s->law_id[at]] < 0) continue;
+                const int at = (i + k - s->dist_first) * TOP;
+                if (!ref_counts(s, i + k) || w->vocab.index[s->dist_id[at]] < 0) continue;
                 double mass = 0, entropy = 0;
                 for (int j = 0; j < TOP; j++)
-                    if (w->vocab.index[s->law_id[at + j]] >= 0)
-                        mass += exp((double)fr_f16_to_f32(s->law_lp[at + j]));
+                    if (w->vocab.index[s->dist_id[at + j]] >= 0)
+                        mass += exp((double)fr_f16_to_f32(s->dist_lp[at + j]));
                 for (int j = 0; j < TOP; j++) {
-                    if (w->vocab.index[s->law_id[at + j]] < 0) continue;
-                    const double p = exp((double)fr_f16_to_f32(s->law_lp[at + j])) / mass;
+                    if (w->vocab.index[s->dist_id[at + j]] < 0) continue;
+                    const double p = exp((double)fr_f16_to_f32(s->dist_lp[at + j])) / mass;
                     entropy -= p * log(p);
                 }
                 sum += pow(0.8, k - 1) * entropy;

@@ -1,7 +1,7 @@
 // Chimera's learner: its gradient against differences of the objective spelled out in double, with
 // every form of its encoder and heads; the n-grams at a text's beginning; learning by heart.
 #include "chain_world.h"
-#include "train/block/encoder.h"
+#include "train/block/ngram_encoder.h"
 #include <stdio.h>
 
 static fr_learner *open_learner(world *w, int depth, const char *const *options) {
@@ -31,8 +31,8 @@ static void layer_state(const reference *r, double *t, const fr_sample *s, int a
     ref_block(r, t, &keys, at - 1);
 }
 
-// The green state of the n-gram that ends with token `at` of a sample.
-static void green_state(const chimera_reference *c, double *g, const fr_sample *s, int at) {
+// The n-gram state of the n-gram that ends with token `at` of a sample.
+static void encoder_states(const chimera_reference *c, double *g, const fr_sample *s, int at) {
     const reference *r = &c->block;
     double t[FR_PACK_NGRAM * D] = {0}, h[FR_PACK_NGRAM * D], skip[D];
     const double *w3 = ref_w(r, "ngram.skip.weight");
@@ -111,7 +111,7 @@ static double objective_of(const void *what, const fr_batch *batch, const double
             ref_add_key(r, &keys, f, i);
             const int mature = keys.n;
             for (int k = 1; k <= r->depth && i && i + k <= s->n; k++) {
-                green_state(c, o, s, i + k);
+                encoder_states(c, o, s, i + k);
                 ref_add_key(r, &keys, o, i + k);
                 ref_block(r, o, &keys, i + k);
                 if (ref_counts(s, i + k)) sum += guess_terms(r, s, i, k, o, f, std);

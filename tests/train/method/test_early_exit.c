@@ -90,8 +90,8 @@ static void slopes_are_those_of_the_loss(void **state) {
 
 // The draft's token and its loss at a row, of an exit that nothing was learned by, in double.
 static int naive_row(const job *j, const fr_sample *s, int row, double *nats) {
-    const int d = j->form.d, at = (row - s->law_first) * j->form.top;
-    double h[64], z[DRAFT], squares = 0, sum = 0, of_law = 0, mass = 0;
+    const int d = j->form.d, at = (row - s->dist_first) * j->form.top;
+    double h[64], z[DRAFT], squares = 0, sum = 0, of_dist = 0, mass = 0;
     int best = 0;
     for (int i = 0; i < d; i++) {
         h[i] = (double)fr_f16_to_f32(s->tap[((size_t)s->n + (size_t)row) * (size_t)d + (size_t)i]);
@@ -106,12 +106,12 @@ static int naive_row(const job *j, const fr_sample *s, int row, double *nats) {
         best = z[v] > z[best] ? v : best;
     }
     for (int r = 0; r < j->form.top; r++) {
-        const int v = j->vocab.index[s->law_id[at + r]];
-        const double p = exp((double)fr_f16_to_f32(s->law_lp[at + r]));
+        const int v = j->vocab.index[s->dist_id[at + r]];
+        const double p = exp((double)fr_f16_to_f32(s->dist_lp[at + r]));
         mass += v >= 0 ? p : 0;
-        of_law += v >= 0 ? p * (log(sum) - z[v]) : 0;
+        of_dist += v >= 0 ? p * (log(sum) - z[v]) : 0;
     }
-    *nats = j->vocab.index[s->law_id[at]] < 0 ? NAN : of_law / mass;
+    *nats = j->vocab.index[s->dist_id[at]] < 0 ? NAN : of_dist / mass;
     return j->vocab.ids[best];
 }
 

@@ -133,7 +133,7 @@ static void learns_by_heart(world *w, bool eagle) {
     fr_learner *l = open_learner(w, eagle, 2, options);
     const double least = least_loss(w, 2);
     double first = 0, last = 0;
-    // The laws are of states drawn at random, so little width says them only roughly.
+    // The distributions are of states drawn at random, so little width says them only roughly.
     for (int step = 1; step <= 600; step++) {
         fr_tally tally = {0};
         l->ops->learn(l, &w->batch, (uint64_t)step, &tally);

@@ -92,9 +92,9 @@ static void an_untrained_head_says_what_the_state_says(void **state) {
         const fr_sample *sample = &j->sample[s].s;
         for (int row = 1; row + 1 < sample->n; row++) {
             if (!(sample->flags[row + 1] & FR_ROW_ANSWER)) continue;
-            const int at = (row + 1 - sample->law_first) * j->form.top;
-            double z[DRAFT], sum = 0, of_law = 0, mass = 0;
-            if (j->vocab.index[sample->law_id[at]] < 0) continue;
+            const int at = (row + 1 - sample->dist_first) * j->form.top;
+            double z[DRAFT], sum = 0, of_dist = 0, mass = 0;
+            if (j->vocab.index[sample->dist_id[at]] < 0) continue;
             for (int v = 0; v < DRAFT; v++) {
                 z[v] = 0;
                 for (int k = 0; k < d; k++)
@@ -103,12 +103,12 @@ static void an_untrained_head_says_what_the_state_says(void **state) {
                 sum += exp(z[v]);
             }
             for (int r = 0; r < j->form.top; r++) {
-                const int v = j->vocab.index[sample->law_id[at + r]];
-                const double p = exp((double)fr_f16_to_f32(sample->law_lp[at + r]));
+                const int v = j->vocab.index[sample->dist_id[at + r]];
+                const double p = exp((double)fr_f16_to_f32(sample->dist_lp[at + r]));
                 mass += v >= 0 ? p : 0;
-                of_law += v >= 0 ? p * (log(sum) - z[v]) : 0;
+                of_dist += v >= 0 ? p * (log(sum) - z[v]) : 0;
             }
-            nats += of_law / mass;
+            nats += of_dist / mass;
             rows++;
         }
     }

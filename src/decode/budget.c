@@ -1,0 +1,111 @@
+#include "decode/budget.h"
+#include <string.h>
+
+// Relative seconds of passes where nothing was measured: memory bounds few rows, arithmetic many.
+static const fr_cost GUESS = {.n = 5,
+                              .rows = {1, 4, 8, 16, 32},
+                              .trunk = {0.85, 1.02, 1.45, 2.6, 5.1},
+                              .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
+
+void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt) {
+    *p = (fr_budget){.adapt = adapt, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
+    p->cost = p->measured ? *cost : GUESS;
+    for (int i = 0; i < FR_BUDGET_GROUPS; i++)
+        p->group[i] = 1;
+}
+
+void fr_budget_begin(fr_budget *p) {
+    p->seconds = p->tokens = p->gained = p->spent = 0;
+}
+
+static int group_of(int rows, const fr_extra_rows *extra) {
+    static const int last[FR_BUDGET_GROUPS - 1] = {1, 2, 4, 6, 8, 12, 16};
+    const double trunk = rows + (extra ? extra->trunk : 0);
+    int g = 0;
+    while (g < FR_BUDGET_GROUPS - 1 && trunk > last[g] + 1e-9)
+        g++;
+    return g;
+}
+
+double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context) {
+    return fr_cost_with(&p->cost, rows, extra, context) * p->drift *
+           p->group[group_of(rows, extra)];
+}
+
+double fr_budget_token_cost(const fr_budget *p, int context) {
+    const double plain = fr_budget_pass(p, 1, NULL, context);
+    const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
+    return late < plain ? late : plain;
+}
+
+double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra_rows *extra,
+                           int context) {
+    const double all = fr_budget_pass(p, rows, extra, context);
+    return (all - fr_budget_pass(p, rows - own, extra, context)) / fr_budget_token_cost(p, context);
+}
+
+bool fr_budget_affords(const fr_budget *p, double seconds, int context) {
+    const double plain = fr_budget_pass(p, 1, NULL, context);
+    return seconds <= p->gained + 0.01 * (p->spent + plain) + p->allowance * plain;
+}
+
+bool fr_budget_disagrees(const fr_budget *p) {
+    enum { OFTEN = 48 };
+    for (int g = 0; g < FR_BUDGET_GROUPS; g++)
+        if (p->measured && p->seen[g] >= OFTEN && (p->group[g] > 1.25 || p->group[g] < 0.8))
+            return true;
+    return false;
+}
+
+int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_rows *extra,
+                     int context) {
+    float score[FR_TREE_MAX];
+    int m = 0, best_n = 1;
+    for (int i = 1; i < tree->n; i++) { // descending
+        int k = m++;
+        for (; k > 0 && score[k - 1] < tree->node[i].score; k--)
+            score[k] = score[k - 1];
+        score[k] = tree->node[i].score;
+    }
+    const double price = fr_budget_token_cost(p, context),
+                 trust = 2 * fr_budget_pass(p, 1, NULL, context);
+    const double root = fr_budget_pass(p, 1, extra, context);
+    double tokens = 0, best = 0; // of the rows beyond the root; the most seconds that a size brings
+    for (int n = 2; n <= tree->n; n++) {
+        tokens += score[n - 2];
+        const double takes = fr_budget_pass(p, n, extra, context) - root;
+        const double trusted = 2 * tokens >= n - 1 ? trust : 0;
+        const double brings = tokens * price - takes;
+        if (brings <= best || !fr_budget_affords(p, takes - trusted, context)) continue;
+        best = brings;
+        best_n = n;
+    }
+    return best_n;
+}
+
+static void follow(double *value, double seen, double share) {
+    *value += share * (seen - *value);
+}
+
+// One slow pass is the machine's moment, not what passes take.
+static double bounded(double ratio) {
+    return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
+}
+
+void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int context, int tokens,
+                     double pass_seconds, double draft_seconds) {
+    const int g = group_of(rows, extra);
+    const double ratio = pass_seconds / fr_budget_pass(p, rows, extra, context);
+    if (p->measured || p->spent > 0) {
+        follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
+        follow(&p->drift, p->drift * bounded(ratio), 0.1);
+    } else {
+        p->drift *= ratio; // the guess knows no machine
+    }
+    p->seen[g]++;
+    const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;
+    p->seconds = 0.95 * p->seconds + seconds;
+    p->tokens = 0.95 * p->tokens + tokens;
+    p->gained += tokens * fr_budget_pass(p, 1, NULL, context) - seconds;
+    p->spent += seconds;
+}

@@ -1,0 +1,126 @@
+#include "draft/attached/attached_rows.h"
+#include "tree/expand.h"
+#include "tree/expect.h"
+#include <math.h>
+#include <string.h>
+
+enum { NODES = 17, FIRST_WAIT = 8, LONGEST_WAIT = 128 };
+static const double BELIEF = 1.0 / 24; // in one step's figures
+
+void fr_attached_rows_begin(fr_attached_rows *r) {
+    r->idle = 0;
+    r->wait = FIRST_WAIT;
+}
+
+// ---------------------------------------------------------------- what guesses are worth
+
+// Tokens beyond plain decoding of the best shape k deep: its candidates are paid for with time at
+// the cost of a token.
+static double worth_of(const fr_accuracy *a, int k, const fr_budget *budget, int context) {
+    fr_shape s;
+    double best = 0, sum = 0;
+    fr_expand(&s, a, &(fr_shape_limits){.nodes = NODES, .depth = k, .children = FR_ACCURACY_RANKS});
+    for (int n = 1; n < s.n; n++) {
+        sum += s.node[n].prob;
+        const double net = sum - fr_budget_rows_cost(budget, n + 1, n, NULL, context);
+        if (net > best) best = net;
+    }
+    return best;
+}
+
+void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr_budget *budget,
+                             int context) {
+    if (r->expected) return;
+    r->expected = true;
+    for (int k = 1; k <= r->steps; k++)
+        r->worth[k] = worth_of(a, k, budget, context);
+}
+
+void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]) {
+    for (int i = 1; i <= k; i++)
+        r->worth[i] += BELIEF * (tokens[i] - r->worth[i]);
+}
+
+// ---------------------------------------------------------------- who carries
+
+typedef struct choice { // of attached rows so far
+    const fr_attached_rows *r;
+    const fr_budget *budget;
+    int nodes, context, count;
+    fr_extra_rows rows;
+} choice;
+
+static double seconds(const choice *c, fr_extra_rows rows) {
+    return fr_budget_pass(c->budget, c->nodes, &rows, c->context);
+}
+
+// These rows and those of the attached rows from..to-1 of a node.
+static fr_extra_rows with(fr_extra_rows rows, const fr_attached_rows *r, int from, int to) {
+    for (int i = from; i < to; i++) {
+        rows.rows += r->ensemble;
+        rows.trunk += r->ensemble * r->share[i];
+    }
+    return rows;
+}
+
+// The longer chain of one node that gains most for its time; false: none pays.
+static bool improve(choice *c, const double *term, uint8_t *n_attached, double price, int most) {
+    const double bare = seconds(c, (fr_extra_rows){0}), before = seconds(c, c->rows);
+    double best = 1;
+    int node = -1, length = 0;
+    for (int at = 0; at < c->nodes; at++)
+        for (int k = n_attached[at] + 1; k <= c->r->steps && c->count + k - n_attached[at] <= most;
+             k++) {
+            const double gain = term[at] * (c->r->worth[k] - c->r->worth[n_attached[at]]) * price;
+            if (gain <= 0) continue;
+            const double after = seconds(c, with(c->rows, c->r, n_attached[at], k));
+            const double cost = after - before;
+            if (!fr_budget_affords(c->budget, after - bare, c->context)) continue;
+            const double ratio = cost > 0 ? gain / cost : HUGE_VAL;
+            if (ratio <= best) continue;
+            best = ratio;
+            node = at;
+            length = k;
+        }
+    if (node < 0) return false;
+    c->rows = with(c->rows, c->r, n_attached[node], length);
+    c->count += length - n_attached[node];
+    n_attached[node] = (uint8_t)length;
+    return true;
+}
+
+// A full chain on the root, if it is time and the request can pay for it.
+static void try_again(fr_attached_rows *r, choice *c, int most, uint8_t *n_attached) {
+    if (++r->idle < r->wait || most < r->steps) return;
+    const fr_extra_rows none = {0};
+    const double cost = seconds(c, with(none, r, 0, r->steps)) - seconds(c, none);
+    if (!fr_budget_affords(c->budget, cost, c->context)) return;
+    n_attached[0] = (uint8_t)r->steps;
+    r->idle = 0;
+    r->wait = r->wait < LONGEST_WAIT ? 2 * r->wait : LONGEST_WAIT;
+}
+
+void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const fr_tree *tree,
+                             int most, int context, uint8_t n_attached[FR_TREE_MAX]) {
+    double term[FR_TREE_MAX];
+    choice c = {.r = r, .budget = budget, .nodes = tree->n, .context = context};
+    const double price = fr_budget_token_cost(budget, context);
+    memset(n_attached, 0, (size_t)tree->n);
+    fr_tree_terms(tree, term);
+    while (improve(&c, term, n_attached, price, most))
+        continue;
+    if (c.count) {
+        r->idle = 0;
+        r->wait = FIRST_WAIT;
+        return;
+    }
+    try_again(r, &c, most, n_attached);
+}
+
+fr_extra_rows fr_attached_rows_extra(const fr_attached_rows *r, const fr_tree *tree,
+                                     const uint8_t n_attached[FR_TREE_MAX]) {
+    fr_extra_rows rows = {0};
+    for (int c = 0; c < tree->n; c++)
+        rows = with(rows, r, 0, n_attached[c]);
+    return rows;
+}

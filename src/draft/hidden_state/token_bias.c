@@ -1,0 +1,162 @@
+#include "draft/hidden_state/token_bias.h"
+#include "kern/dequant.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef float f32x4 __attribute__((vector_size(16)));
+
+static f32x4 load(const float *p) {
+    f32x4 v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+// In no order that another machine would have to keep: drafts may differ by rounding.
+static float dot(const float *a, const float *b, int n) {
+    f32x4 sum[4] = {0};
+    float rest = 0;
+    int i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 4; k++)
+            sum[k] += load(a + i + 4 * k) * load(b + i + 4 * k);
+    for (; i < n; i++)
+        rest += a[i] * b[i];
+    const f32x4 all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return rest + (all[0] + all[1]) + (all[2] + all[3]);
+}
+
+// ---------------------------------------------------------------- open
+
+static int by_id(const void *a, const void *b) {
+    const int32_t x = ((const int32_t *)a)[0], y = ((const int32_t *)b)[0];
+    return (x > y) - (x < y);
+}
+
+static fr_status sort_vocabulary(fr_token_bias *j, const int32_t *ids, fr_error *err) {
+    const size_t n = (size_t)j->n_draft;
+    int32_t(*pair)[2] = fr_alloc_array(n, sizeof *pair);
+    if (!pair) return fr_fail(err, FR_ENOMEM, "injection: no memory for %zu tokens", n);
+    for (size_t i = 0; i < n; i++) {
+        pair[i][0] = ids[i];
+        pair[i][1] = (int32_t)i;
+    }
+    qsort(pair, n, sizeof *pair, by_id);
+    for (size_t i = 0; i < n; i++) {
+        j->sorted[i] = pair[i][0];
+        j->sorted_index[i] = pair[i][1];
+    }
+    fr_free(pair);
+    return FR_OK;
+}
+
+static float *take_floats(fr_arena *a, int rows, int columns) {
+    return fr_arena_take(a, (size_t)rows * (size_t)columns * sizeof(float));
+}
+
+static fr_status take_memory(fr_token_bias *j, bool gate, fr_error *err) {
+    const size_t n = (size_t)j->n_draft, r = (size_t)j->rank, d = (size_t)j->d;
+    const size_t maps = (gate ? 2 : 1) * FR_ARENA_ROUND(r * d * sizeof(float));
+    const size_t tables = 2 * FR_ARENA_ROUND(n * r * sizeof(float));
+    const size_t ids = 2 * FR_ARENA_ROUND(n * sizeof(int32_t)) + FR_ARENA_ROUND(n);
+    const size_t vectors = FR_ARENA_ROUND(d * sizeof(float)) + FR_ARENA_ROUND(r * sizeof(float));
+    fr_status st = fr_arena_open(&j->arena, maps + tables + ids + vectors, "injection", err);
+    if (st) return st;
+    j->of_token = take_floats(&j->arena, j->rank, j->d);
+    j->of_state = gate ? take_floats(&j->arena, j->rank, j->d) : NULL;
+    j->out = take_floats(&j->arena, j->n_draft, j->rank);
+    j->kept = take_floats(&j->arena, j->n_draft, j->rank);
+    j->sorted = fr_arena_take(&j->arena, n * sizeof(int32_t));
+    j->sorted_index = fr_arena_take(&j->arena, n * sizeof(int32_t));
+    j->is_kept = fr_arena_take(&j->arena, n);
+    j->embedding = take_floats(&j->arena, 1, j->d);
+    j->token = take_floats(&j->arena, 1, j->rank);
+    return FR_OK;
+}
+
+static void take_matrix(const fr_pack *pack, const char *name, float *to) {
+    const fr_gguf_tensor *t = fr_pack_tensor(pack, name);
+    fr_dequant_row(t->type, t->data, to, (int64_t)(t->ne[0] * t->ne[1]));
+}
+
+fr_status fr_token_bias_open(fr_token_bias *j, const fr_pack *pack, const fr_model *target,
+                             fr_error *err) {
+    *j = (fr_token_bias){
+        .target = target, .rank = pack->rank, .d = pack->d, .n_draft = pack->n_draft};
+    fr_status st = take_memory(j, pack->gate, err);
+    if (!st) st = sort_vocabulary(j, pack->ids, err);
+    if (st) {
+        fr_token_bias_close(j);
+        return st;
+    }
+    take_matrix(pack, "inject.token.weight", j->of_token);
+    if (pack->gate) take_matrix(pack, "inject.gate.weight", j->of_state);
+    take_matrix(pack, "inject.out.weight", j->out);
+    return FR_OK;
+}
+
+void fr_token_bias_close(fr_token_bias *j) {
+    fr_arena_close(&j->arena);
+    *j = (fr_token_bias){0};
+}
+
+// ---------------------------------------------------------------- the token before
+
+static void map_token(fr_token_bias *j, int32_t id, float *to) {
+    double squares = 0;
+    fr_model_embed(j->target, id, j->embedding);
+    for (int i = 0; i < j->rank; i++) {
+        to[i] = dot(j->of_token + (size_t)i * (size_t)j->d, j->embedding, j->d);
+        squares += (double)to[i] * to[i];
+    }
+    const float scale = (float)(1 / sqrt(squares / j->rank + 1e-6));
+    for (int i = 0; i < j->rank; i++)
+        to[i] *= scale;
+}
+
+// Where id stands in the draft vocabulary, or -1.
+static int index_of(const fr_token_bias *j, int32_t id) {
+    int low = 0, high = j->n_draft;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (j->sorted[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < j->n_draft && j->sorted[low] == id ? j->sorted_index[low] : -1;
+}
+
+static const float *token_part(fr_token_bias *j, int32_t id) {
+    const int index = index_of(j, id);
+    if (index < 0) {
+        map_token(j, id, j->token);
+        return j->token;
+    }
+    float *kept = j->kept + (size_t)index * (size_t)j->rank;
+    if (!j->is_kept[index]) map_token(j, id, kept);
+    j->is_kept[index] = true;
+    return kept;
+}
+
+// ---------------------------------------------------------------- scores
+
+void fr_token_bias_gate(const fr_token_bias *j, const float *state, float *gate) {
+    for (int i = 0; i < j->rank; i++)
+        gate[i] = j->of_state
+                      ? 1 / (1 + expf(-dot(j->of_state + (size_t)i * (size_t)j->d, state, j->d)))
+                      : 1;
+}
+
+void fr_token_bias_score(fr_token_bias *j, const fr_shortlist *list, const float *gate, int32_t id,
+                         float *score) {
+    float known[FR_PACK_RANK];
+    const float *token = token_part(j, id);
+    assert(j->rank <= FR_PACK_RANK);
+    for (int i = 0; i < j->rank; i++)
+        known[i] = token[i] * gate[i];
+    for (int i = 0; i < list->n; i++)
+        score[i] =
+            list->z[i] + dot(j->out + (size_t)list->index[i] * (size_t)j->rank, known, j->rank);
+}

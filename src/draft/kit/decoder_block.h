@@ -1,0 +1,55 @@
+// decoder_block.h — one trained decoder block with KV of its own, whose rows enter as vectors: what
+// packs of eagle, hidden-state and chimera hold.
+//
+// Pre-norm attention and SwiGLU, RoPE in halves, then nrm(x) * g_out, nrm(x) = x / sqrt(mean(x^2) +
+// 1e-6), which the draft head reads. It is a model of one layer, so attention, KV, trees and
+// threads are those of any pass (model/forward.h). What a text made sure is committed; guesses lie
+// in scratch slots behind it until `drop`. Opening may fail, nothing else does, and nothing else
+// allocates.
+#ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
+#define FR_DRAFT_KIT_DECODER_BLOCK_H
+#include "draft/kit/text_head.h"
+#include "draft/pack/pack.h"
+#include "model/forward.h"
+
+enum {
+    FR_DECODER_BLOCK_ROWS = 64, // of one pass
+    FR_DECODER_BLOCK_GUESSES =
+        16, // rows of one pass that want logits, and states for fr_decoder_block_head
+};
+
+typedef struct fr_decoder_block {
+    fr_text_head head; // [n_draft + room][d]: ids of the text behind those of the pack
+    fr_model model;
+    fr_forward *forward;
+    fr_kv kv;
+    int first_result; // row of the last pass that is row 0 of its results
+} fr_decoder_block;
+
+// For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
+// the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
+// something. Pack and target must outlive it.
+fr_status fr_decoder_block_open(fr_decoder_block *b, const fr_pack *pack, const fr_model *target,
+                                int n_ctx, int room, fr_error *err);
+void fr_decoder_block_close(fr_decoder_block *b); // a zeroed one is fine
+
+static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_t wants) {
+    return (fr_row){
+        .kind = FR_ROW_VECTOR, .vec = x, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
+}
+// One pass. Row `first_result` is row 0 of what is asked for below.
+void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
+void fr_decoder_block_commit(fr_decoder_block *b,
+                             int n);             // scratch slots 0..n-1, each behind the one before
+void fr_decoder_block_drop(fr_decoder_block *b); // all scratch slots
+
+// Results of the last pass, valid until the next.
+const float *fr_decoder_block_state(const fr_decoder_block *b, int row); // [d]
+float *fr_decoder_block_logits(fr_decoder_block *b,
+                               int row); // [head.w.m], of head.ids; the caller may change them
+int fr_decoder_block_slot(const fr_decoder_block *b, int row);
+// The draft head on n states (row stride d, 1..FR_DECODER_BLOCK_GUESSES) in one product: logits
+// [n][head.w.m].
+void fr_decoder_block_head(fr_decoder_block *b, const float *states, int n, float *logits);
+
+#endif

@@ -1,0 +1,142 @@
+#include "draft/kit/draft_benefit.h"
+
+static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
+enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
+enum { LONG_ANSWER = 128 }; // tokens that are reckoned with where no end is in sight
+
+void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
+    *w = (fr_draft_benefit){.usual = usual};
+    fr_draft_benefit_begin(w);
+}
+
+void fr_draft_benefit_begin(fr_draft_benefit *w) {
+    w->confidence = EXPECTED;
+    w->yield = 0;
+    w->idle = 0;
+    w->wait = SHORTEST_WAIT;
+    w->missed = 0;
+    w->tried = false;
+}
+
+// ---------------------------------------------------------------- seconds
+
+static int group_of(int rows) {
+    int g = 0;
+    while (g < FR_DRAFT_GROUPS - 1 && rows > 1 << g)
+        g++;
+    return g;
+}
+
+// Of a group that was not seen yet: as that of the nearest smaller one.
+static double ratio_of(const fr_draft_benefit *w, int rows) {
+    for (int g = group_of(rows); g >= 0; g--)
+        if (w->ratio[g] > 0) return w->ratio[g];
+    return w->usual;
+}
+
+// The target's pass by the shape of its cost. What was seen of single row counts is left out: a
+// row more takes 2 to 5 % of a pass, and such corrections differ by more from one to the next.
+static double target_pass(const fr_budget *budget, int rows, int context) {
+    return fr_cost_pass(&budget->cost, rows, rows, context) * budget->drift;
+}
+
+static double one_pass(const fr_draft_benefit *w, const fr_budget *budget, int rows, int context) {
+    return ratio_of(w, rows) * target_pass(budget, rows, context);
+}
+
+double fr_draft_benefit_pass(const fr_draft_benefit *w, const fr_budget *budget, int rows,
+                             int context) {
+    const int chunks = rows / CHUNK, rest = rows % CHUNK;
+    return (chunks ? chunks * one_pass(w, budget, CHUNK, context) : 0) +
+           (rest ? one_pass(w, budget, rest, context) : 0);
+}
+
+void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int rows, int context,
+                            double seconds) {
+    const double target = target_pass(budget, rows, context);
+    w->spent += seconds;
+    if (rows > CHUNK || target <= 0) return;
+    double *ratio = &w->ratio[group_of(rows)];
+    const double seen = seconds / target, before = ratio_of(w, rows);
+    // One slow pass is the machine's, not the model's.
+    *ratio = before + 0.15 * ((seen < 3 * before ? seen : 3 * before) - before);
+}
+
+void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess) {
+    w->confidence += 0.05f * (best_guess - w->confidence);
+}
+
+void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens) {
+    w->yield += 0.05f * (tokens - w->yield);
+}
+
+// ---------------------------------------------------------------- whether it pays
+
+// What the target's rows from `rows` to `rows + more` take.
+static double rows_more(const fr_budget *budget, int rows, int more, int context) {
+    return target_pass(budget, rows + more, context) - target_pass(budget, rows, context);
+}
+
+// A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded;
+// the first one of a request is due to who asked for this drafter.
+static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost, int context) {
+    w->confidence += 0.02f * (EXPECTED - w->confidence);
+    const bool first = !w->tried && w->idle + 1 >= FIRST_TRIAL;
+    if (++w->idle < w->wait && !first) return false;
+    if (!first && !fr_budget_affords(budget, cost, context)) return false;
+    if (!first && w->wait < LONGEST_WAIT) w->wait *= 2;
+    w->idle = 0;
+    w->tried = true;
+    return true;
+}
+
+bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
+                            int left, int context) {
+    w->spent = 0;
+    const double one = fr_draft_benefit_pass(w, budget, 1, context);
+    const double cost = one + rows_more(budget, 1, 1, context);
+    const float tokens = w->confidence > w->yield ? w->confidence : w->yield;
+    const double open = tokens > covered ? tokens - covered : 0;
+    const double gain = open * fr_budget_token_cost(budget, context) - cost;
+    const double reading = fr_draft_benefit_pass(w, budget, behind, context) - one;
+    if (gain > 0) {
+        w->wait = SHORTEST_WAIT;
+        w->missed += gain;
+        if (reading > gain * left || w->missed < reading / PATIENCE ||
+            !fr_budget_affords(budget, cost, context))
+            return false;
+        w->missed = 0;
+        w->tried = true;
+        return true;
+    }
+    if (tokens * fr_budget_token_cost(budget, context) > cost)
+        return false; // others cover this step
+    return try_again(w, budget, cost + reading, context);
+}
+
+bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int behind,
+                               const fr_tree *tree, int context) {
+    float covered = 0;
+    for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
+        covered += tree->node[k].score;
+    // A tree that may be as deep as any says nothing of the answer's end.
+    const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
+    return fr_draft_benefit_start(w, budget, behind, covered, left, context);
+}
+
+int fr_draft_benefit_rows(const fr_draft_benefit *w, const fr_budget *budget, const float *score,
+                          int n, int target_rows, int context) {
+    const double price = fr_budget_token_cost(budget, context);
+    double tokens = 0, best = 0;
+    int rows = 0;
+    for (int k = 1; k <= n; k++) {
+        tokens += score[k - 1] * w->confidence;
+        const double cost = fr_draft_benefit_pass(w, budget, k, context) +
+                            rows_more(budget, target_rows, k, context);
+        const double worth = tokens * price - cost;
+        if (worth <= best || !fr_budget_affords(budget, w->spent + cost, context)) continue;
+        best = worth;
+        rows = k;
+    }
+    return rows;
+}

@@ -1,0 +1,94 @@
+// draft_block.h — one decoder block that goes on from the target's hidden states, as EAGLE's and
+// the hidden-state drafter's packs hold it.
+//
+// A row is a pair of a state s and a token t; with nrm(x) = x / sqrt(mean(x^2) + 1e-6)
+//     x = W_state (nrm(s) * g_state) + W_token (nrm(e_t) * g_token) + b
+// enters the block (pre-norm attention and SwiGLU, RoPE), and G = nrm(x) * g_out comes out: the
+// draft head's logits of G are the distribution of the token after t, and G is the state of the
+// next row. The pair (f_i, x_{i+1}) of the target's hidden state of token i and the token after it
+// lies at position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §4.1, with norms at the input
+// as in DeepSeek-V3's MTP, §2.2]
+//
+// What was read, pairs of a sure text with true states, is committed in the block's KV; guesses lie
+// in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
+// nothing else allocates. Pack and target must outlive it.
+#ifndef FR_DRAFT_KIT_DRAFT_BLOCK_H
+#define FR_DRAFT_KIT_DRAFT_BLOCK_H
+#include "decode/drafter.h"
+#include "draft/kit/decoder_block.h"
+#include "draft/kit/linear.h"
+
+enum {
+    FR_DRAFT_BLOCK_ROWS = FR_DECODER_BLOCK_ROWS, // pairs read in one pass
+    FR_DRAFT_BLOCK_GUESSES =
+        FR_DECODER_BLOCK_GUESSES, // guesses in one pass, and states for fr_draft_block_head
+    FR_DRAFT_BLOCK_NULL = -1,     // instead of a token: the null vector that the pack has learned
+};
+
+typedef struct fr_draft_block {
+    const fr_pack *pack;
+    const fr_model *target; // for embeddings
+    fr_decoder_block block;
+    fr_linear linear;
+    fr_matrix of_state, of_token;                       // of_token.panels NULL: states alone
+    float *state_norm, *token_norm, *bias, *null_token; // [d]
+    float *waiting;                                     // [FR_DRAFT_BLOCK_ROWS][d] states of pairs
+    int32_t waiting_token[FR_DRAFT_BLOCK_ROWS];         // not yet read
+    int n_waiting;
+    float *state, *token, *x, *y; // [FR_DRAFT_BLOCK_ROWS][stride], of the pass in hand
+    int stride;                   // floats: d rounded up to 16
+    fr_arena arena;               // vectors and buffers
+} fr_draft_block;
+
+// For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
+// the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
+// something.
+fr_status fr_draft_block_open(fr_draft_block *c, const fr_pack *pack, const fr_model *target,
+                              int n_ctx, int room, fr_error *err);
+void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine
+
+uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row with logits reads
+
+void fr_draft_block_begin(fr_draft_block *c); // a new text, of which nothing was read
+void fr_draft_block_keep(fr_draft_block *c,
+                         int pairs); // the first pairs of the text, and no others
+// The next pair of the text: the target's final hidden state of a token, which is copied, and the
+// token after it. Pairs wait until fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already,
+// those are read.
+void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
+int fr_draft_block_pairs(const fr_draft_block *c); // of the text: read and waiting
+// Of the pairs of n tokens all but the last, whose second token may be another now. How many there
+// are then.
+int fr_draft_block_keep_tokens(fr_draft_block *c, int n);
+// The pairs that the last pass made sure: its rows path[0..n-1] (NULL: 0..n-1) are the newest
+// committed tokens.
+void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n);
+
+// Reads what waits in one pass, which is then committed; scratch must be empty. Row 0 of the
+// results is the last pair. False: nothing waited, there are no results.
+// `wants`: FR_WANT_FINAL for its G, FR_WANT_LOGITS for its logits, of either, both or none.
+bool fr_draft_block_read(fr_draft_block *c, uint8_t wants);
+
+typedef struct fr_draft_block_guess {
+    const float *state; // a G, of a row before; copied by the pass
+    int32_t token;      // or FR_DRAFT_BLOCK_NULL
+    int parent;         // scratch slot; -1: behind what was read
+} fr_draft_block_guess;
+
+// One pass over n guesses (1..FR_DRAFT_BLOCK_GUESSES). slot[i] is where guess i came to lie,
+// results are those of rows 0..n-1. `wants` as above.
+void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *guess, int n,
+                               uint8_t wants, int *slot);
+
+// Results of the last pass, valid until the next.
+const float *fr_draft_block_state(const fr_draft_block *c, int row); // G, [d]
+float *fr_draft_block_logits(fr_draft_block *c,
+                             int row); // [head.w.m], of head.ids; the caller may change them
+
+// The draft head on n states (row stride d, 1..FR_DRAFT_BLOCK_GUESSES) in one product: logits
+// [n][head.w.m].
+void fr_draft_block_head(fr_draft_block *c, const float *states, int n, float *logits);
+
+void fr_draft_block_drop(fr_draft_block *c); // all guesses
+
+#endif

@@ -1,0 +1,140 @@
+// test_repack.c — what packing promises: no weight changes, nothing outside the panels is touched.
+#include "base/alloc.h"
+#include "kern/dequant.h"
+#include "kern/repack.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const fr_type all_types[] = {FR_TYPE_F32,    FR_TYPE_F16,  FR_TYPE_BF16,  FR_TYPE_Q4_0,
+                                    FR_TYPE_Q4_1,   FR_TYPE_Q5_0, FR_TYPE_Q5_1,  FR_TYPE_Q8_0,
+                                    FR_TYPE_IQ4_NL, FR_TYPE_Q2_K, FR_TYPE_Q3_K,  FR_TYPE_Q4_K,
+                                    FR_TYPE_Q5_K,   FR_TYPE_Q6_K, FR_TYPE_IQ4_XS};
+enum { N_TYPES = sizeof all_types / sizeof *all_types, GUARD = 64 };
+
+static uint64_t state = 20261121; // the seed: fixed, so that a failure repeats
+
+static uint8_t random_byte(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint8_t)(state >> 56);
+}
+
+// Random GGUF rows of random bytes, packed between two guards.
+typedef struct sample {
+    uint8_t *rows, *packed;
+    size_t row_bytes, packed_bytes;
+    fr_matrix w;
+} sample;
+
+static sample make_sample(fr_type type, int m, int k) {
+    sample s = {.w = {.type = type, .m = m, .k = k, .n_panels = (m + 15) / 16}};
+    s.row_bytes = (size_t)fr_qtype_row_bytes(type, k);
+    s.w.panel_bytes = fr_repack_panel_bytes(type, k);
+    s.packed_bytes = s.w.panel_bytes * (size_t)s.w.n_panels;
+    s.rows = fr_alloc_zero(s.row_bytes * (size_t)m);
+    s.packed = fr_alloc_zero(s.packed_bytes + 2 * GUARD);
+    assert_non_null(s.rows);
+    assert_non_null(s.packed);
+    for (size_t i = 0; i < s.row_bytes * (size_t)m; i++)
+        s.rows[i] = random_byte();
+    memset(s.packed, 0xa5, s.packed_bytes + 2 * GUARD);
+    s.w.panels = s.packed + GUARD;
+    return s;
+}
+
+static void drop_sample(sample *s) {
+    fr_free(s->rows);
+    fr_free(s->packed);
+}
+
+static void pack_and_unpack_keep_every_weight(void **unused) {
+    (void)unused;
+    static const int heights[] = {1, 15, 16, 17, 40};
+    float expected[768], found[768];
+    for (int t = 0; t < N_TYPES; t++)
+        for (int h = 0; h < 5; h++)
+            for (int blocks = 1; blocks <= 3; blocks++) {
+                const int m = heights[h], k = blocks * fr_qtype_of((uint32_t)all_types[t])->block;
+                sample s = make_sample(all_types[t], m, k);
+                fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
+                for (int row = 0; row < m; row++) {
+                    fr_dequant_row(all_types[t], s.rows + s.row_bytes * (size_t)row, expected, k);
+                    fr_unpack_row(&s.w, row, found);
+                    for (int i = 0; i < k; i++) // the same bits, or both not a number
+                        if (memcmp(&expected[i], &found[i], 4) &&
+                            (expected[i] == expected[i] || found[i] == found[i]))
+                            fail_msg("%s m %d k %d row %d [%d]: expected %a, found %a",
+                                     fr_qtype_name(all_types[t]), m, k, row, i, (double)expected[i],
+                                     (double)found[i]);
+                }
+                for (int i = 0; i < GUARD; i++) {
+                    assert_int_equal(s.packed[i], 0xa5);
+                    assert_int_equal(s.packed[GUARD + s.packed_bytes + (size_t)i], 0xa5);
+                }
+                drop_sample(&s);
+            }
+}
+
+static void panels_packed_in_parts_equal_panels_packed_at_once(void **unused) {
+    (void)unused;
+    for (int t = 0; t < N_TYPES; t++) {
+        const int m = 70, k = 256;
+        sample s = make_sample(all_types[t], m, k);
+        uint8_t *whole = fr_alloc_zero(s.packed_bytes);
+        assert_non_null(whole);
+        fr_repack_panels(all_types[t], whole, s.rows, m, k, 0, s.w.n_panels);
+        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 3, s.w.n_panels);
+        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, 3);
+        assert_memory_equal(whole, s.packed + GUARD, s.packed_bytes);
+        fr_free(whole);
+        drop_sample(&s);
+    }
+}
+
+static void packing_writes_every_byte_and_missing_rows_weigh_nothing(void **unused) {
+    (void)unused;
+    float found[5 * 256];
+    for (int t = 0; t < N_TYPES; t++) {
+        const int m = 21, k = 5 * fr_qtype_of((uint32_t)all_types[t])->block;
+        sample s = make_sample(all_types[t], m, k);
+        uint8_t *over_ones = fr_alloc_zero(s.packed_bytes);
+        assert_non_null(over_ones);
+        memset(over_ones, 0xff, s.packed_bytes);
+        fr_repack_panels(all_types[t], over_ones, s.rows, m, k, 0, s.w.n_panels);
+        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
+        assert_memory_equal(over_ones, s.packed + GUARD, s.packed_bytes);
+        for (int row = m; row < 16 * s.w.n_panels; row++) {
+            fr_unpack_row(&s.w, row, found);
+            for (int i = 0; i < k; i++)
+                assert_true(found[i] == 0);
+        }
+        fr_free(over_ones);
+        drop_sample(&s);
+    }
+}
+
+static void packed_sizes_are_those_of_the_file_and_whole_lines(void **unused) {
+    (void)unused;
+    for (int t = 0; t < N_TYPES; t++) {
+        const size_t rows = 16 * (size_t)fr_qtype_row_bytes(all_types[t], 1024);
+        const size_t panel = fr_repack_panel_bytes(all_types[t], 1024);
+        assert_int_equal(panel % 64, 0);
+        assert_true(panel >= rows);
+        assert_true(panel <= rows + rows / 25 + 64); // q3_k: 3.6 % more, the largest
+    }
+    assert_int_equal(fr_repack_panel_bytes(FR_TYPE_Q4_K, 128), 0);
+    assert_int_equal(fr_repack_panel_bytes(FR_TYPE_Q8_0, 31), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pack_and_unpack_keep_every_weight),
+        cmocka_unit_test(panels_packed_in_parts_equal_panels_packed_at_once),
+        cmocka_unit_test(packing_writes_every_byte_and_missing_rows_weigh_nothing),
+        cmocka_unit_test(packed_sizes_are_those_of_the_file_and_whole_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

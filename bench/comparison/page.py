@@ -3,6 +3,7 @@ import glob
 import html
 import math
 import os
+import textwrap
 
 from calls import Failure
 from measure import read
@@ -249,7 +250,7 @@ def order_line(results):
 
 
 def details(every):
-    """The part of docs/papers.md."""
+    """The part of docs/papers/comparison.md."""
     text = []
     for results in every:
         text += ["### %s" % results.name, "", "%s." % describe(results), ""]
@@ -266,6 +267,14 @@ def details(every):
     text += ["- " + order_line(results) for results in every] + [""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
+
+
+def wrapped(text):
+    """The text with long lines broken; tables are as wide as they are."""
+    def lines(line):
+        indent = "  " if line.startswith("- ") else ""
+        return line if line.startswith("|") else textwrap.fill(line, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(lines, text.split("\n")))
 
 
 def summary(every):

@@ -3,7 +3,7 @@
 
     bench/comparison/compare.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --out comparison \\
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
-    bench/comparison/compare.py --out comparison --page --doc docs/papers.md --readme README.md       the tables again
+    bench/comparison/compare.py --out comparison --page --doc docs/papers/comparison.md --readme README.md       the tables again
 
 Prompts are grouped by their "task". All systems of one unit and plain decoding take turns by passes, and
 every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
@@ -131,7 +131,7 @@ def main():
         results = page.load(args.out)
         page.write_html(os.path.join(args.out, "index.html"), results)
         if args.doc:
-            between_markers(args.doc, page.MARKS, page.details(results))
+            between_markers(args.doc, page.MARKS, page.wrapped(page.details(results)))
         if args.readme:
             between_markers(args.readme, page.MARKS, page.summary(results))
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@ import glob
 import html
 import math
 import os
+import textwrap
 
 from calls import Failure
 from measure import read
@@ -170,29 +171,54 @@ def of_second_look(unit):
     return text + (", predicted %.2f and %.2f" % tuple(predicted) if all(predicted) else "")
 
 
-def auto_line(results, temperature):
-    """How near `auto` came to the fastest on every set, counted for the first prompts and for the others apart: to look again
-    where it came in behind and to count that in its favour would flatter it."""
-    tasks = [task for task in results.tasks if results.run(temperature, task, "auto")]
-    behind = [task for task in tasks if not results.matched(temperature, task)]
-    looks = {task: look for task in behind if (look := second_look(results, temperature, task))}
-    again = sum(look["runs"][1]["speedup"] >= NEAR * look["runs"][2]["speedup"] for look in looks.values())
-    said = []
-    for task in tasks:
-        speed, name = results.winner(temperature, task)
-        more = of_second_look(looks[task]) if task in looks else ""
-        said.append("%s %.2f (%s %.2f%s)" % (task, results.run(temperature, task, "auto")["speedup"], name, speed, more))
+def auto_sets(results, temperature):
+    """(set, speed-up of `auto`, of the fastest, its name, second look or None) of every set. To look again where `auto` came in
+    behind and to count that in its favour would flatter it, so the two are told and counted apart."""
+    for task in results.tasks:
+        if results.run(temperature, task, "auto"):
+            speed, name = results.winner(temperature, task)
+            look = None if results.matched(temperature, task) else second_look(results, temperature, task)
+            yield task, results.run(temperature, task, "auto")["speedup"], speed, name, look
+
+
+def auto_counts(results, temperature):
+    """What `auto` used and how near it came to the fastest, counted for the first prompts and for the others."""
+    sets = list(auto_sets(results, temperature))
+    near = sum(results.matched(temperature, task) for task, *_ in sets)
+    looks = [look for *_, look in sets if look]
+    again = sum(look["runs"][1]["speedup"] >= NEAR * look["runs"][2]["speedup"] for look in looks)
     text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter itself or within %.0f %% of its speed." % (
-        temperature, "`, `".join(sorted({run["used"] for run in results.runs(temperature, "auto")})), len(tasks) - len(behind), len(tasks),
-        100 * (1 - NEAR))
+        temperature, "`, `".join(sorted({run["used"] for run in results.runs(temperature, "auto")})), near, len(sets), 100 * (1 - NEAR))
     if looks:
         text += " Of the other sets %d were run again on other prompts: within that there on %d." % (len(looks), again)
-    return text + " `auto` (and the fastest) by set: %s." % ", ".join(said)
+    return text
 
 
-def auto_lines(results):
-    """auto_line of every temperature at which it ran."""
-    return [auto_line(results, temperature) for temperature in results.temperatures if results.runs(temperature, "auto")]
+def auto_line(results, temperature):
+    """Counts and sets in one line."""
+    said = ["%s %.2f (%s %.2f%s)" % (task, auto, name, speed, of_second_look(look) if look else "")
+            for task, auto, speed, name, look in auto_sets(results, temperature)]
+    return auto_counts(results, temperature) + " `auto` (and the fastest) by set: %s." % ", ".join(said)
+
+
+def auto_table(results, temperature):
+    """Counts, and the sets as a table."""
+    text = [auto_counts(results, temperature), "",
+            "| | `auto` | fastest | | other prompts | `auto` | fastest | predicted |", "| --- " * 8 + "|"]
+    for task, auto, speed, name, look in auto_sets(results, temperature):
+        again = [""] * 4
+        if look:
+            runs = look["runs"][1:]
+            predicted = [run.get("predicted_speedup") for run in runs]
+            again = ["%d" % look["limit"], *("%.2f" % run["speedup"] for run in runs),
+                     "%.2f, %.2f" % tuple(predicted) if all(predicted) else ""]
+        text.append("| %s | %.2f | %.2f | %s | %s |" % (task, auto, speed, name, " | ".join(again)))
+    return text
+
+
+def auto_temperatures(results):
+    """Those at which `auto` ran."""
+    return [temperature for temperature in results.temperatures if results.runs(temperature, "auto")]
 
 
 def absent(results):
@@ -249,13 +275,15 @@ def order_line(results):
 
 
 def details(every):
-    """The part of docs/papers.md."""
+    """The part of docs/papers/comparison.md."""
     text = []
     for results in every:
         text += ["### %s" % results.name, "", "%s." % describe(results), ""]
         for temperature in results.temperatures:
             text += ["Temperature %g, speed-up (tokens a pass):" % temperature, ""] + markdown(*table(results, temperature)) + [""]
-        text += list(auto_lines(results)) + ["", APART, ""]
+        for temperature in auto_temperatures(results):
+            text += auto_table(results, temperature) + [""]
+        text += [APART, ""]
         wrong = unequal(results)
         text += ["**Not plain decoding's bytes: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
         if absent(results):
@@ -266,6 +294,14 @@ def details(every):
     text += ["- " + order_line(results) for results in every] + [""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
+
+
+def wrapped(text):
+    """The text with long lines broken; tables are as wide as they are."""
+    def lines(line):
+        indent = "  " if line.startswith("- ") else ""
+        return line if line.startswith("|") else textwrap.fill(line, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(lines, text.split("\n")))
 
 
 def summary(every):
@@ -310,7 +346,7 @@ def write_html(path, every):
         text.append("<h2>%s</h2><p>%s" % (html.escape(results.name), html.escape(describe(results))))
         for temperature in results.temperatures:
             text.append("<h3>Temperature %g</h3>%s" % (temperature, html_table(results, temperature)))
-        text += ["<p>%s" % html.escape(line).replace("`", "") for line in [*auto_lines(results), APART]]
+        text += ["<p>%s" % html.escape(line).replace("`", "") for line in [*(auto_line(results, t) for t in auto_temperatures(results)), APART]]
         wrong = unequal(results)
         text.append("<p>%s" % ("<strong>Not plain decoding's bytes: %s</strong>" % html.escape(", ".join(wrong)) if wrong
                                else "All bytes equal."))

@@ -146,11 +146,13 @@ def the_comparison_names_the_fastest(folder):
     measure.write(os.path.join(out, "m", "one.json"), unit)
     text = page.details(page.load(out))
     assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
-    assert "| EAGLE | 1.20 (2.00) |" in text and "gsm8k 1.40 (Medusa-1 1.50)" in text
+    assert "| EAGLE | 1.20 (2.00) |" in text and "| gsm8k | 1.40 | 1.50 | Medusa-1 |  |  |  |  |" in text
     assert "m: 0 of 1 pairs in Spec-Bench's order; the others: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29" in text
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "cpu, avx2, 2 threads, 2026-01-01; 1 prompts a set, 8 tokens each." in text
     assert "| gsm8k | **1.50** | Medusa-1 |  | 1.40 |" in page.summary(page.load(out))
+    broken = page.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
+    assert len(broken) == 3 and len(broken[0]) <= 110 and broken[1].startswith("  word") and broken[2] == "| " + "cell " * 30
     page.write_html(os.path.join(out, "index.html"), page.load(out))
     assert not list(page.load(out)[0].behind())  # auto used what was the fastest
     assert page.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not page.same_parts("eagle", "medusa")
@@ -160,12 +162,15 @@ def the_comparison_names_the_fastest(folder):
     assert "On 0 of 1 sets" in page.details(page.load(out))
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
     looked = page.details(page.load(out))
-    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31, predicted 1.25 and 1.25)" in looked
+    assert "| gsm8k | 1.40 | 1.50 | Medusa-1 | 5 | 1.30 | 1.31 | 1.25, 1.25 |" in looked
+    told = page.auto_line(page.load(out)[0], 0.0)
+    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31, predicted 1.25 and 1.25)" in told
     assert "On 0 of 1 sets it was the fastest drafter itself or within 3 % of its speed. Of the other sets 1 were run again" in looked
     assert "on other prompts: within that there on 1." in looked
     unknown = dict(a_run(1.3), predicted_speedup=None)
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), unknown, a_run(1.31)]))
-    assert "on 5 other prompts 1.30 and 1.31)" in page.details(page.load(out))
+    assert "on 5 other prompts 1.30 and 1.31)" in page.auto_line(page.load(out)[0], 0.0)
+    assert "| 5 | 1.30 | 1.31 |  |" in page.details(page.load(out))
     unit["runs"][3] = a_run(1.47)
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in page.summary(page.load(out))
@@ -183,7 +188,7 @@ def the_comparison_names_the_fastest(folder):
     # What was taken again says nothing of another winner.
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    assert "on 5 other prompts" not in page.details(page.load(out))
+    assert "on other prompts" not in page.details(page.load(out)) and "| 5 | 1.30" not in page.details(page.load(out))
     assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))
 
 

@@ -1,13 +1,14 @@
 // drafter.h — who proposes candidates: a table of verbs, one file a method in draft/.
 //
-// A step is: propose, attach, forward, verify, commit, observe, emit (step.h). A verb left NULL
-// does nothing, so plain decoding is a table of NULLs. Drafters own what they learned and remember;
+// A step is: propose, extend, forward, verify, commit, observe, emit (step.h). Plain decoding is the
+// drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and remember;
 // they never touch the target's committed KV and may propose anything: what is wrong costs time,
 // never bytes.
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
 #include "decode/sampler.h"
+#include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"
 
@@ -24,12 +25,12 @@ typedef struct fr_needs {
     bool final;            // hidden states after the final norm, of candidate rows
     bool prompt_rows;      // ... and of every prompt row: `observe` is called for each chunk of the
                            // prompt
-    int max_attached;      // rows that `attach` may add to a pass
+    int max_attached;      // rows that `extend` may add to a pass
     int attached_logits;   // ... and how many of them may want logits
     const fr_matrix *maps; // of the LINEAR rows it attaches
     int n_maps;
     int own_taps; // tapped layers of passes that it runs itself
-    int resumes;  // the layer from which its rows go on (`resume`); 0: none do
+    int resumes;  // the layer from which its rows go on (`extend`); 0: none do
 } fr_needs;
 
 // What a drafter may read. ids: every token known so far, prompt and output; the last one is the
@@ -58,32 +59,48 @@ typedef struct fr_verdict {
     int32_t next;                    // the token after the path: the next root
 } fr_verdict;
 
+// What a drafter, or several in turns, say of a step.
+typedef struct fr_proposal {
+    fr_tree tree;             // candidates with honest scores; it knows its limits
+    fr_extra_rows extra_rows; // the rows, about, that `extend` will add
+    double prepaid; // seconds of this proposal that serve the steps to come: not this one's
+} fr_proposal;
+
+// Every verb is there; fr_no_... are those that do nothing.
 typedef struct fr_drafter_ops {
     const char *name;
-    // For needs.prompt_rows: what follows agrees with the n first tokens of the present context,
-    // the rest is to be forgotten. How many of their rows (0..n; the last of n may not have been
-    // shown at all) `observe` need not be shown again; it may be shown some all the same. Asked
-    // before `begin`, and where a context is taken over. NULL: none.
-    int (*keep)(fr_drafter *d, int n);
-    void (*begin)(fr_drafter *d,
-                  const fr_context *c); // a new or changed context; before its prompt is evaluated
-    // Adds candidates with honest scores; the tree knows its limits. It may hold those of other
-    // parts of the SPEC already. The step keeps the best ones (budget.h), unless they were drawn at
-    // random (fr_dist): then the drafter has chosen the tree's size itself.
-    void (*propose)(fr_drafter *d, const fr_context *c, fr_tree *tree);
-    // Rows of the tree (row i is node i) may go on where the drafter's own passes of `propose` left
-    // them: in their scratch slots, from layer needs.resumes on, with the residual there. All
-    // ancestors of such a row, up to the root, are such rows too. Asked where needs.resumes is set;
-    // else scratch is dropped after `propose`.
-    void (*resume)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows);
-    int (*attach)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
-                  int max); // new n
-    void (*observe)(fr_drafter *d, const fr_context *c,
-                    const fr_verdict *v); // after commit; results still readable
-    void (*report)(const fr_drafter *d,
-                   fr_draft_counts *to); // adds (counts.h) what it counted since `begin`
+    // A context whose first `agree` tokens, the root too where it is the same, are those of the text
+    // before, or of that of `from` (not NULL: a drafter of the same SPEC on the same model, whose text is taken
+    // over). All else is forgotten. Where needs.prompt_rows is set: how many rows of these tokens
+    // (0..agree; the last of them may not have been shown at all) `observe` need not be shown again;
+    // it may be shown some all the same. Called before the prompt is evaluated.
+    int (*begin)(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
+    // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
+    // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
+    // then the drafter has chosen the tree's size itself.
+    void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
+    // Before the pass: rows[0..n), row i < tree->n being node i, become what the drafter needs of
+    // it; the new n, at most max.
+    // Rows of nodes may go on where the drafter's own passes of `propose` left them: in their
+    // scratch slots, from layer needs.resumes on, with the residual there. All ancestors of such a
+    // row, up to the root, are such rows too. (Where needs.resumes is 0, scratch is dropped after
+    // `propose`.) And rows may be attached: appended, under nodes or under one another.
+    int (*extend)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max);
+    // After commit; results are still readable.
+    void (*observe)(fr_drafter *d, const fr_context *c, const fr_verdict *v);
+    // Adds (counts.h) what it counted since `begin`.
+    void (*report)(const fr_drafter *d, fr_draft_counts *to);
     void (*close)(fr_drafter *d);
 } fr_drafter_ops;
+
+int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
+void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p);
+int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                 int max);
+void fr_no_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v);
+void fr_no_report(const fr_drafter *d, fr_draft_counts *to);
+void fr_no_close(fr_drafter *d);
 
 struct fr_drafter { // embedded first in a method's own struct
     const fr_drafter_ops *ops;
@@ -92,10 +109,18 @@ struct fr_drafter { // embedded first in a method's own struct
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
     fr_hits hits;      // of its kinds of guesses: what it expects, then what the step learns
     double allowance;  // plain passes that a request may lose on it; 0: what budget.h gives
-    fr_extra_rows extra_rows; // the rows, about, that `attach` will add to the next pass
-    double prepaid; // seconds of the last proposal that served the steps to come: not this one's
+    char file[FR_GGUF_FINGERPRINT]; // of the pack that it was opened from; "": none
     fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
     int n_parts;
 };
+
+// Plain decoding: everyone's, never written to. Under every rule its bytes are those of EXACT.
+fr_drafter *fr_drafter_none(void);
+static inline bool fr_drafter_is_none(const fr_drafter *d) {
+    return d == fr_drafter_none();
+}
+// Whether `from` is a drafter of the same methods and packs, of which `begin` can take a text over.
+bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from);
+void fr_drafter_close(fr_drafter *d); // NULL is fine
 
 #endif

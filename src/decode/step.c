@@ -8,7 +8,8 @@
 
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err) {
-    *d = (fr_decoder){.model = m, .n_ctx = n_ctx, .typical = fr_typical_default};
+    *d = (fr_decoder){
+        .model = m, .n_ctx = n_ctx, .typical = fr_typical_default, .drafter = fr_drafter_none()};
     fr_forward_limits limits = {.max_logits = FR_TREE_MAX + needs->attached_logits,
                                 .max_taps = needs->n_taps > needs->own_taps ? needs->n_taps
                                                                             : needs->own_taps,
@@ -49,21 +50,23 @@ static fr_context context_of(fr_decoder *d) {
                         .budget = &d->budget};
 }
 
+// Without a drafter there is nothing to accept: the bytes of EXACT.
+static fr_rule rule_of(const fr_decoder *d) {
+    return fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->rule;
+}
+
 static void run_pass(fr_decoder *d, int n_rows) {
     fr_pass pass = {.rows = d->rows, .n_rows = n_rows, .kv = (fr_kv *[]){&d->kv}, .n_seq = 1};
-    if (d->drafter) {
-        const fr_needs *needs = &d->drafter->needs;
-        pass.taps = needs->taps;
-        pass.n_taps = needs->n_taps;
-        pass.maps = needs->maps;
-        pass.n_maps = needs->n_maps;
-    }
+    const fr_needs *needs = &d->drafter->needs;
+    pass.taps = needs->taps;
+    pass.n_taps = needs->n_taps;
+    pass.maps = needs->maps;
+    pass.n_maps = needs->n_maps;
     fr_forward_run(d->forward, &pass);
 }
 
 // What every candidate row (or, of a prompt, every row) delivers besides logits.
 static uint8_t hidden_wants(const fr_decoder *d) {
-    if (!d->drafter) return 0;
     return (d->drafter->needs.n_taps ? FR_WANT_TAPS : 0) |
            (d->drafter->needs.final ? FR_WANT_FINAL : 0);
 }
@@ -81,13 +84,12 @@ static void read_rows(fr_decoder *d, int n, uint8_t wants) {
 }
 
 static void evaluate_chunk(fr_decoder *d, int n) {
-    const bool shown = d->drafter && d->drafter->needs.prompt_rows;
+    const bool shown = d->drafter->needs.prompt_rows;
     read_rows(d, n, shown ? hidden_wants(d) : 0);
-    if (shown && d->drafter->ops->observe) {
-        fr_verdict v = {.rows = d->rows, .n_rows = n};
-        fr_context c = context_of(d);
-        d->drafter->ops->observe(d->drafter, &c, &v);
-    }
+    if (!shown) return;
+    const fr_verdict v = {.rows = d->rows, .n_rows = n};
+    const fr_context c = context_of(d);
+    d->drafter->ops->observe(d->drafter, &c, &v);
 }
 
 static int in_common(const fr_decoder *d, const int32_t *ids, int n) {
@@ -100,11 +102,17 @@ static int in_common(const fr_decoder *d, const int32_t *ids, int n) {
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from) {
     const int n = from->kv.n_committed < d->n_ctx ? from->kv.n_committed : d->n_ctx - 1;
     const int n_ids = n < from->n_ids ? n + 1 : n;
-    const int same = in_common(d, from->ids, n_ids);
-    if (d->drafter && d->drafter->ops->keep) d->drafter->ops->keep(d->drafter, same);
+    const bool alike = fr_drafter_is_alike(d->drafter, from->drafter);
+    const int agree = alike ? n_ids : in_common(d, from->ids, n_ids);
     fr_kv_copy(&d->kv, &from->kv, n);
     memcpy(d->ids, from->ids, sizeof *d->ids * (size_t)n_ids);
     d->n_ids = n_ids;
+    const fr_context c = context_of(d);
+    d->drafter->ops->begin(d->drafter, &c, agree, alike ? from->drafter : NULL);
+}
+
+static int lesser(int a, int b) {
+    return a < b ? a : b;
 }
 
 fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
@@ -113,29 +121,26 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
     assert(n >= 1 && n <= d->n_ctx);
     double start = fr_seconds();
     const bool stretched = fr_model_stretches(d->model, n - 1);
-    const int same = d->kv.stretched == stretched ? in_common(d, prompt, n) : 0;
-    int kept = same < d->kv.n_committed ? same : d->kv.n_committed;
-    kept = kept < n - 1 ? kept : n - 1; // the last token is the root of the first step
-    // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
-    if (d->drafter && d->drafter->needs.prompt_rows)
-        kept = d->drafter->ops->keep ? d->drafter->ops->keep(d->drafter, kept) : 0;
-    fr_kv_truncate(&d->kv, kept);
-    fr_kv_stretch(&d->kv, stretched);
+    // The last token is the first root, and what is known of it serves no drafter.
+    const int same = d->kv.stretched == stretched ? lesser(in_common(d, prompt, n), n - 1) : 0;
+    int kept = lesser(same, d->kv.n_committed);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
     d->broken = false;
-    const fr_rule rule = d->drafter ? d->rule : FR_RULE_EXACT;
+    fr_sampler_begin(&d->sampler, sampling);
+    fr_budget_begin(&d->budget);
+    if (d->drafter->allowance > 0) d->budget.allowance = d->drafter->allowance;
+    const fr_context c = context_of(d);
+    const int seen = d->drafter->ops->begin(d->drafter, &c, same, NULL);
+    // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
+    if (d->drafter->needs.prompt_rows) kept = lesser(kept, seen);
+    fr_kv_truncate(&d->kv, kept);
+    fr_kv_stretch(&d->kv, stretched);
+    const fr_rule rule = rule_of(d);
     d->stats = (fr_stats){.lossless = rule == FR_RULE_EXACT,
                           .exact_law = rule != FR_RULE_TYPICAL,
                           .prompt_tokens = n,
                           .prompt_reused = kept};
-    fr_sampler_begin(&d->sampler, sampling);
-    fr_budget_begin(&d->budget);
-    if (d->drafter && d->drafter->allowance > 0) d->budget.allowance = d->drafter->allowance;
-    if (d->drafter && d->drafter->ops->begin) {
-        fr_context c = context_of(d);
-        d->drafter->ops->begin(d->drafter, &c);
-    }
     while (d->kv.n_committed < n - 1) {
         if (keep_going && !keep_going(user)) {
             d->n_ids = d->kv.n_committed + 1;
@@ -154,55 +159,48 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 // where that may come the size wanted is the limit; else more is asked for, to take the best.
 static int most_nodes(const fr_decoder *d) {
     const int wanted = d->size.shape.n ? d->size.shape.n : d->size.nodes;
-    if (!d->drafter) return 1;
+    if (fr_drafter_is_none(d->drafter)) return 1;
     if (wanted && d->rule == FR_RULE_REJECTION) return wanted;
     if (d->size.shape.n) return FR_TREE_MAX;
     return wanted > d->drafter->default_nodes ? wanted : d->drafter->default_nodes;
 }
 
 static void choose_rows(fr_decoder *d) {
-    d->tree = d->proposed;
+    d->tree = d->proposal.tree;
     if (d->tree.n == 1 || fr_tree_is_drawn(&d->tree)) return;
     if (d->size.shape.n)
         fr_shape_pick(&d->size.shape, &d->tree);
     else if (d->size.nodes)
         fr_tree_keep(&d->tree, d->size.nodes);
     else if (d->budget.adapt)
-        fr_tree_keep(&d->tree, fr_budget_choose(&d->budget, &d->tree, &d->drafter->extra_rows,
+        fr_tree_keep(&d->tree, fr_budget_choose(&d->budget, &d->tree, &d->proposal.extra_rows,
                                                 d->kv.n_committed));
 }
 
 static void propose(fr_decoder *d, int max_depth) {
-    fr_tree_begin(&d->proposed, d->ids[d->n_ids - 1], most_nodes(d), max_depth);
-    if (d->drafter) d->drafter->prepaid = 0;
-    if (d->drafter && d->drafter->ops->propose && max_depth > 0) {
-        fr_context c = context_of(d);
-        d->drafter->ops->propose(d->drafter, &c, &d->proposed);
+    fr_proposal *p = &d->proposal;
+    fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes(d), max_depth);
+    p->extra_rows = (fr_extra_rows){0};
+    p->prepaid = 0;
+    if (max_depth > 0) {
+        const fr_context c = context_of(d);
+        d->drafter->ops->propose(d->drafter, &c, p);
         // Of passes that the drafter ran on the target.
         if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     }
     choose_rows(d);
-    if (d->watch) d->watch(d->watch_user, &d->proposed, d->n_ids);
+    if (d->watch) d->watch(d->watch_user, &p->tree, d->n_ids);
 }
 
 static int rows_of_tree(fr_decoder *d) {
-    for (int i = 0; i < d->tree.n; i++) {
+    const int n = d->tree.n;
+    for (int i = 0; i < n; i++) {
         const fr_node *node = &d->tree.node[i];
         d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
     }
-    int n = d->tree.n;
-    if (d->drafter && d->drafter->needs.resumes) {
-        assert(d->drafter->ops->resume);
-        fr_context c = context_of(d);
-        d->drafter->ops->resume(d->drafter, &c, &d->tree, d->rows);
-    }
-    if (d->drafter && d->drafter->ops->attach) {
-        fr_context c = context_of(d);
-        const int max = n + d->drafter->needs.max_attached;
-        const int room = FR_MAX_SCRATCH - d->kv.n_scratch;
-        n = d->drafter->ops->attach(d->drafter, &c, &d->tree, d->rows, n, max < room ? max : room);
-    }
-    return n;
+    const fr_context c = context_of(d);
+    const int most = n + d->drafter->needs.max_attached, room = FR_MAX_SCRATCH - d->kv.n_scratch;
+    return d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n, most < room ? most : room);
 }
 
 // Rows that do not run through all layers, and rows without logits.
@@ -221,13 +219,13 @@ static fr_extra_rows attached_rows(const fr_decoder *d, int n_rows) {
     return extra;
 }
 
-// Without a drafter there is nothing to accept: the target's own draws, the bytes of `exact`. With
-// one, rejection keeps to its own noise at every node, for whether there are candidates at a place
-// may depend on the noise of the target's draws there.
+// Rejection keeps to its own noise at every node, for whether there are candidates at a place may
+// depend on the noise of the target's draws there.
 static void verify(fr_decoder *d, fr_verdict *v) {
-    if (!d->drafter || d->rule == FR_RULE_EXACT)
+    const fr_rule rule = rule_of(d);
+    if (rule == FR_RULE_EXACT)
         fr_verify_exact(v, &d->tree, d->forward, &d->sampler, d->ids, d->n_ids);
-    else if (d->rule == FR_RULE_REJECTION)
+    else if (rule == FR_RULE_REJECTION)
         fr_verify_rejection(v, &d->tree, d->forward, &d->sampler, &d->rejection, d->ids, d->n_ids);
     else
         fr_verify_typical(v, &d->tree, d->forward, &d->sampler, &d->typical, d->ids, d->n_ids);
@@ -279,17 +277,10 @@ static void count_predictions(fr_decoder *d, const fr_extra_rows *attached, int 
 
 // Every part of the SPEC sees which of its guesses were right, those too that were not evaluated.
 static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *followed, int n) {
-    if (!d) return;
     for (int i = 0; i < d->n_parts; i++)
         learn_hits(d->parts[i], proposed, followed, n);
     if (d->n_parts) return;
     fr_hits_learn(&d->hits, proposed, d->part, followed, n);
-}
-
-// What drafting took in this step and will bring in later ones, such as a draft model's reading of
-// the prompt.
-static double invested(const fr_decoder *d) {
-    return d->drafter ? d->drafter->prepaid : 0;
 }
 
 int fr_decoder_reach(const fr_decoder *d) {
@@ -339,17 +330,15 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     fr_kv_commit(&d->kv, slots, taken);
     d->n_ids += taken;
     double t4 = fr_seconds();
-    learn_hits(d->drafter, &d->proposed, d->ids + d->n_ids - taken, taken);
-    if (d->drafter && d->drafter->ops->observe) {
-        fr_context c = context_of(d);
-        d->drafter->ops->observe(d->drafter, &c, v);
-    }
+    learn_hits(d->drafter, &d->proposal.tree, d->ids + d->n_ids - taken, taken);
+    const fr_context c = context_of(d);
+    d->drafter->ops->observe(d->drafter, &c, v);
     d->stats.completion_tokens += taken;
     d->stats.seconds_draft += (t1 - t0) + (fr_seconds() - t4);
     const fr_extra_rows attached = attached_rows(d, n_rows);
     count_predictions(d, &attached, taken);
     fr_budget_learn(&d->budget, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
-                    (t1 - t0) + (fr_seconds() - t4) - invested(d));
+                    (t1 - t0) + (fr_seconds() - t4) - d->proposal.prepaid);
     return go_on;
 }
 

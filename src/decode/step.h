@@ -19,7 +19,7 @@ typedef struct fr_decoder {
     fr_forward *forward;
     fr_kv kv;
     fr_sampler sampler;
-    fr_drafter *drafter; // borrowed; NULL: plain decoding
+    fr_drafter *drafter; // borrowed; fr_drafter_none() when it opens
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
@@ -27,7 +27,8 @@ typedef struct fr_decoder {
     fr_typical typical;     // numbers of the rule of that name
     fr_rejection rejection; // workspace of the rule of that name
     fr_budget budget;
-    fr_tree proposed, tree; // all candidates; those that are attached to the pass
+    fr_proposal proposal;
+    fr_tree tree; // of its candidates, those of the pass
     fr_row rows[FR_MAX_ROWS];
     fr_verdict verdict;
     bool broken;        // the last step found no numbers (fr_decoder_fault)

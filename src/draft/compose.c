@@ -8,62 +8,47 @@ typedef struct fr_compose {
     fr_drafter *part[FR_COMPOSE_PARTS];
 } fr_compose;
 
-// As many as every part that is shown prompts can do without; others see some again.
-static int keep(fr_drafter *base, int n) {
+// Rows that every part that is shown prompts can do without; others see some again.
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
+    int kept = agree;
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
-        if (d->needs.prompt_rows) n = d->ops->keep ? d->ops->keep(d, n) : 0;
+        const int n = d->ops->begin(d, c, agree, from ? from->parts[i] : NULL);
+        if (d->needs.prompt_rows && n < kept) kept = n;
     }
-    return n;
+    return kept;
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
-    for (int i = 0; i < base->n_parts; i++)
-        if (base->parts[i]->ops->begin) base->parts[i]->ops->begin(base->parts[i], c);
-}
-
-// Only rows of one part go on in the target's pass, the first that drafted some (`resume`): the
+// Only rows of one part go on in the target's pass, the first that drafted some (`extend`): the
 // scratch slots of all others are free again, for the next part and for the tree's own rows.
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
-    base->prepaid = 0;
-    base->extra_rows = (fr_extra_rows){0};
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
         const int scratch = c->kv->n_scratch;
-        if (d->ops->propose) d->ops->propose(d, c, tree);
+        d->ops->propose(d, c, p);
         if (scratch || !d->needs.resumes) fr_kv_keep_scratch(c->kv, scratch);
-        base->prepaid += d->prepaid;
-        base->extra_rows.rows += d->extra_rows.rows;
-        base->extra_rows.trunk += d->extra_rows.trunk;
-        base->extra_rows.logits += d->extra_rows.logits;
     }
 }
 
-static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows) {
-    for (int i = 0; i < base->n_parts; i++)
-        if (base->parts[i]->ops->resume) base->parts[i]->ops->resume(base->parts[i], c, tree, rows);
-}
-
-static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];
-        if (!d->ops->attach) continue;
         const int most = n + d->needs.max_attached;
-        n = d->ops->attach(d, c, tree, rows, n, most < max ? most : max);
+        n = d->ops->extend(d, c, tree, rows, n, most < max ? most : max);
     }
     return n;
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     for (int i = 0; i < base->n_parts; i++)
-        if (base->parts[i]->ops->observe && (v->tree || base->parts[i]->needs.prompt_rows))
+        if (v->tree || base->parts[i]->needs.prompt_rows)
             base->parts[i]->ops->observe(base->parts[i], c, v);
 }
 
 static void report(const fr_drafter *base, fr_draft_counts *to) {
     for (int i = 0; i < base->n_parts; i++)
-        if (base->parts[i]->ops->report) base->parts[i]->ops->report(base->parts[i], to);
+        base->parts[i]->ops->report(base->parts[i], to);
 }
 
 static void close_compose(fr_drafter *base) {
@@ -73,11 +58,9 @@ static void close_compose(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "compose",
-                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
-                                   .resume = resume,
-                                   .attach = attach,
+                                   .extend = extend,
                                    .observe = observe,
                                    .report = report,
                                    .close = close_compose};

@@ -218,7 +218,10 @@ fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,
     fr_status st = fr_spec_parse(&spec, text, err);
     if (st) return st;
     name_used(used, &spec);
-    if (!DRAFTERS[spec.part[0].drafter].open) return FR_OK;
+    if (!DRAFTERS[spec.part[0].drafter].open) {
+        *out = fr_drafter_none();
+        return FR_OK;
+    }
     order_by_cost(&spec, order);
     while (n < spec.n && !(st = open_part(&part[n], &spec, order[n], config, err)))
         n++;

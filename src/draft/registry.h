@@ -9,7 +9,7 @@
 // are needed. FR_EARG.
 fr_status fr_drafter_check(const char *spec, fr_error *err);
 
-// Opens what SPEC describes ("none" gives NULL: plain decoding; NULL or "auto": the best that this
+// Opens what SPEC describes (NULL or "auto": the best that this
 // model has). `used` (64 bytes) becomes the names of what drafts. FR_EARG: no such drafter or
 // option; else what a part's file or memory is at fault for.
 fr_drafter_open_spec_fn fr_drafter_open;

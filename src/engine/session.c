@@ -79,9 +79,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
     if ((st = open_drafter(s, o, n_ctx, err))) goto fail;
-    fr_needs none = {.n_taps = 0};
-    if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx, kv_type,
-                              s->drafter ? &s->drafter->needs : &none, err)))
+    if ((st = fr_decoder_open(&s->decoder, &e->model, n_ctx, kv_type, &s->drafter->needs, err)))
         goto fail;
     s->decoder.drafter = s->drafter;
     s->decoder.size = size;
@@ -194,7 +192,7 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
 }
 
 static void explain(const fr_session *s, fr_stats *stats) {
-    if (!s->drafter)
+    if (fr_drafter_is_none(s->drafter))
         snprintf(stats->why, sizeof stats->why, "%s", s->reason);
     else if (stats->passes)
         snprintf(stats->why, sizeof stats->why,
@@ -269,7 +267,7 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     out->stats.finish = finish;
     out->stats.seconds_decode = g->seconds;
     const fr_drafter *d = s->decoder.drafter;
-    if (d && d->ops->report) d->ops->report(d, &out->stats.draft);
+    d->ops->report(d, &out->stats.draft);
     explain(s, &out->stats);
     memcpy(out->stats.used, s->used, sizeof out->stats.used);
     out->text = s->text.n ? s->text.data : "";

@@ -24,7 +24,8 @@ typedef struct test_drafter {
     float vec[256];
 } test_drafter;
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     test_drafter *d = (test_drafter *)base;
     int n_vocab = c->model->config.n_vocab;
     assert_int_equal(c->kv->n_committed, c->n_ids - 1);
@@ -39,7 +40,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
             node = fr_tree_add(tree, node, d->truth[i], 0.9f, 0);
 }
 
-static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     test_drafter *d = (test_drafter *)base;
     (void)c;
@@ -62,8 +63,13 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
         assert_int_equal(c->ids[c->n_ids - 1 - v->n_path + i], v->tree->node[v->path[i]].id);
 }
 
-static const fr_drafter_ops OPS = {
-    .name = "test", .propose = propose, .attach = attach, .observe = observe};
+static const fr_drafter_ops OPS = {.name = "test",
+                                   .begin = fr_no_begin,
+                                   .propose = propose,
+                                   .extend = extend,
+                                   .observe = observe,
+                                   .report = fr_no_report,
+                                   .close = fr_no_close};
 
 typedef struct output {
     int32_t token[CTX];
@@ -85,7 +91,7 @@ static output decode(fr_model *m, fr_drafter *drafter, const fr_sampling *sampli
     output o = {.stop_after = stop_after};
     assert_int_equal(
         fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &none, &err), FR_OK);
-    d.drafter = drafter;
+    d.drafter = drafter ? drafter : fr_drafter_none();
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, sampling, NULL, NULL, &err), FR_OK);
     for (;;) {
         int left = CTX - d.n_ids < n_predict - o.n ? CTX - d.n_ids : n_predict - o.n;
@@ -247,7 +253,7 @@ static output decode_to_fault(fr_model *m, fr_drafter *drafter, fr_rule rule,
     assert_int_equal(
         fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &(fr_needs){0}, &err),
         FR_OK);
-    d.drafter = drafter;
+    d.drafter = drafter ? drafter : fr_drafter_none();
     d.rule = rule;
     assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
     while (d.n_ids < CTX && fr_decoder_step(&d, CTX - d.n_ids, emit, &o))

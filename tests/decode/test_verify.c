@@ -142,7 +142,8 @@ static void choose_children(drawing *d, const fr_context *c, fr_tree *tree, int 
         fr_tree_add(tree, node, d->q_id[l][2 * i], 0.3f, 1);
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     drawing *d = (drawing *)base;
     int k = 0;
     for (int node = 0; node < tree->n; node++) { // the children of a child come behind it
@@ -152,7 +153,13 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     }
 }
 
-static const fr_drafter_ops DRAWS = {.name = "test", .propose = propose};
+static const fr_drafter_ops DRAWS = {.name = "test",
+                                     .begin = fr_no_begin,
+                                     .propose = propose,
+                                     .extend = fr_no_extend,
+                                     .observe = fr_no_observe,
+                                     .report = fr_no_report,
+                                     .close = fr_no_close};
 
 // ---------------------------------------------------------------- rejection
 
@@ -188,11 +195,11 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
         assert_true(!d->stats.lossless && d->stats.exact_law);
         while (p.n < 2) {
             fr_decoder_step(d, 3 - p.n, emit, &p);
-            if (draws->how != CHOSEN) assert_int_equal(d->tree.n, d->proposed.n);
+            if (draws->how != CHOSEN) assert_int_equal(d->tree.n, d->proposal.tree.n);
         }
         count[cell_of(draws, &p)]++;
     }
-    d->drafter = NULL;
+    d->drafter = fr_drafter_none();
 }
 
 static void rejection_gives_the_law_of_plain_decoding(void **state) {
@@ -243,7 +250,8 @@ typedef struct guesser {
     bool check;
 } guesser;
 
-static void guess(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void guess(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     guesser *d = (guesser *)base;
     int node = 0;
     for (int i = c->n_ids; i < d->n_text && node >= 0 && tree->n < 6; i++)
@@ -299,7 +307,13 @@ static void check_path(fr_drafter *base, const fr_context *c, const fr_verdict *
     d->accepted += v->n_path - 1;
 }
 
-static const fr_drafter_ops GUESSES = {.name = "test", .propose = guess, .observe = check_path};
+static const fr_drafter_ops GUESSES = {.name = "test",
+                                       .begin = fr_no_begin,
+                                       .propose = guess,
+                                       .extend = fr_no_extend,
+                                       .observe = check_path,
+                                       .report = fr_no_report,
+                                       .close = fr_no_close};
 
 typedef struct text {
     int32_t token[CTX];
@@ -319,7 +333,7 @@ static text decode(const fr_model *m, fr_drafter *drafter, fr_rule rule, const f
     fr_error err;
     text t = {.n = 0};
     assert_int_equal(fr_decoder_open(&d, m, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
-    d.drafter = drafter;
+    d.drafter = drafter ? drafter : fr_drafter_none();
     d.rule = rule;
     if (typical) d.typical = *typical;
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, g, NULL, NULL, &err), FR_OK);

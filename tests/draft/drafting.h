@@ -72,7 +72,7 @@ static inline void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafte
     if (fr_decoder_open(d, &p->target.model, p->n_ctx, FR_KV_F16, drafter ? &drafter->needs : &none,
                         &err))
         fail_msg("%s", err.text);
-    d->drafter = drafter;
+    d->drafter = drafter ? drafter : fr_drafter_none();
     fr_budget_open(&d->budget, NULL, adapt);
 }
 

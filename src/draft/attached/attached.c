@@ -84,20 +84,21 @@ void fr_attached_close(fr_attached *a) {
 
 // ---------------------------------------------------------------- the tree
 
-void fr_attached_begin(fr_drafter *d, const fr_context *c) {
+int fr_attached_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from) {
     fr_attached *a = (fr_attached *)d;
-    (void)c;
+    (void)c, (void)from;
     a->n_dists = 0;
-    d->extra_rows = (fr_extra_rows){0};
+    a->rows = (fr_extra_rows){0};
     fr_trained_begin(&a->base);
     fr_attached_rows_begin(&a->attached);
+    return agree;
 }
 
 // Tokens that this drafter's guesses of depth `most` and less would bring beyond the tree without
 // them, their rows paid.
 static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     const int part = a->base.base.part, context = c->n_ids - 1;
-    const fr_extra_rows *riding = &a->base.base.extra_rows;
+    const fr_extra_rows *riding = &a->rows;
     bool keep[FR_TREE_MAX];
     fr_tree chosen = *tree;
     double tokens = 0;
@@ -137,9 +138,13 @@ static void fill_planned(fr_attached *a, fr_tree *tree) {
                     tree);
 }
 
-void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
+void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_attached *a = (fr_attached *)d;
     const double start = fr_seconds();
+    p->extra_rows.rows += a->rows.rows;
+    p->extra_rows.trunk += a->rows.trunk;
+    p->extra_rows.logits += a->rows.logits;
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_dists);
@@ -187,7 +192,7 @@ int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, 
     return n;
 }
 
-int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+int fr_attached_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                        int max) {
     fr_attached *a = (fr_attached *)d;
     choose(a, c, tree, (max - n) / a->attached.ensemble);
@@ -195,7 +200,7 @@ int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
         a->first[node] = n;
         n = fr_attached_chain(a, node, a->n_attached[node], rows, n);
     }
-    d->extra_rows = fr_attached_rows_extra(&a->attached, tree, a->n_attached);
+    a->rows = fr_attached_rows_extra(&a->attached, tree, a->n_attached);
     return n;
 }
 

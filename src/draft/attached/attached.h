@@ -33,6 +33,7 @@ struct fr_attached { // embedded first in a method's own struct
     int stride, logit_stride;
     int n_dists;                     // distances that the states guess; 0: none
     double seconds;                  // that a proposal takes, of late
+    fr_extra_rows rows;              // of the last pass: about those of the next
     uint8_t n_attached[FR_TREE_MAX]; // attached rows of each node of the pass
     int first[FR_TREE_MAX];          // ... and the row of the first one
     fr_arena arena;
@@ -47,9 +48,9 @@ void fr_attached_close(fr_attached *a);
 // The rows of a chain of `length` under row `node` of a pass, from row n on; returns the new n.
 int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n);
 
-void fr_attached_begin(fr_drafter *d, const fr_context *c);
-void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_tree *tree);
-int fr_attached_attach(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+int fr_attached_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
+void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p);
+int fr_attached_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                        int max);
 void fr_attached_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v);
 

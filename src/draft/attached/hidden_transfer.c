@@ -32,8 +32,9 @@ static void close_transfer(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "hidden-transfer",
                                    .begin = fr_attached_begin,
                                    .propose = fr_attached_propose,
-                                   .attach = fr_attached_attach,
+                                   .extend = fr_attached_extend,
                                    .observe = fr_attached_observe,
+                                   .report = fr_no_report,
                                    .close = close_transfer};
 
 static fr_status open_maps(fr_transfer *t, fr_pool *pool, fr_error *err) {

@@ -30,8 +30,9 @@ static void close_ppd(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "ppd",
                                    .begin = fr_attached_begin,
                                    .propose = fr_attached_propose,
-                                   .attach = fr_attached_attach,
+                                   .extend = fr_attached_extend,
                                    .observe = fr_attached_observe,
+                                   .report = fr_no_report,
                                    .close = close_ppd};
 
 static fr_status read_vectors(fr_ppd_drafter *p, fr_error *err) {

@@ -89,18 +89,25 @@ static void keep_first(fr_chimera *m, int tokens) {
     if (tokens < read) fr_kv_truncate(&m->block.kv, tokens);
 }
 
-static int keep(fr_drafter *base, int n) {
-    fr_chimera *m = (fr_chimera *)base;
-    keep_first(m, n < mature(m) ? n : mature(m));
-    return mature(m);
+// The mature states of another text's first tokens become those of this one.
+static void copy_states(fr_chimera *m, const fr_chimera *from, int tokens) {
+    const int of_kv = from->block.kv.n_committed, all = mature(from);
+    const int n = tokens < all ? tokens : all, read = n < of_kv ? n : of_kv;
+    fr_kv_copy(&m->block.kv, &from->block.kv, read);
+    m->n_waiting = n - read;
+    memcpy(m->waiting, from->waiting,
+           sizeof *m->waiting * (size_t)m->n_waiting * (size_t)m->stride);
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_chimera *m = (fr_chimera *)base;
     (void)c;
+    if (from) copy_states(m, (const fr_chimera *)from, agree);
+    keep_first(m, agree < mature(m) ? agree : mature(m));
     fr_trained_begin(&m->base);
     fr_text_head_begin(&m->block.head);
     m->n_seen = 0;
+    return mature(m);
 }
 
 // ---------------------------------------------------------------- what follows a node
@@ -166,7 +173,7 @@ static void run_heads(fr_chimera *m, const int *node, int k, int n) {
 }
 
 // Reads what waits, the root behind it. What waited lies in the first scratch slots then.
-static void read_text(fr_chimera *m, const fr_context *c) {
+static double read_text(fr_chimera *m, const fr_context *c) {
     const double start = fr_seconds();
     const int behind = m->n_waiting, root = 0;
     fr_row rows[FR_DECODER_BLOCK_ROWS];
@@ -185,7 +192,7 @@ static void read_text(fr_chimera *m, const fr_context *c) {
     const double seconds = fr_seconds() - start;
     fr_trained_took(&m->base, c, behind + 1, seconds);
     const double step = fr_draft_benefit_pass(&m->base.worth, c->budget, 2, c->n_ids);
-    if (behind > 2 && seconds > step) m->base.base.prepaid = seconds - step;
+    return behind > 2 && seconds > step ? seconds - step : 0;
 }
 
 // The nodes of the next level, 0 of them: that is all.
@@ -218,12 +225,12 @@ static void guess_behind(fr_chimera *m, const fr_context *c, int k, int n_nodes)
 }
 
 // ---------------------------------------------------------------- verbs
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_chimera *m = (fr_chimera *)base;
-    base->prepaid = 0;
     // Nothing waits behind a prompt of one token: there is no state to go on from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, tree, m->n_waiting + 1)) return;
-    read_text(m, c);
+    p->prepaid += read_text(m, c);
     for (int k = 2, n; k <= m->base.pack.depth && (n = next_level(m, c, tree)) > 0; k++)
         guess_behind(m, c, k, n);
     fr_decoder_block_commit(&m->block, m->n_waiting); // and the guesses are gone
@@ -276,9 +283,9 @@ static void close_chimera(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "chimera",
-                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,
                                    .close = close_chimera};

@@ -37,16 +37,14 @@ typedef struct fr_eagle {
     int n_expanded;
 } fr_eagle;
 
-static int keep(fr_drafter *base, int n) {
-    return fr_draft_block_keep_tokens(&((fr_eagle *)base)->chain, n);
-}
-
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_eagle *e = (fr_eagle *)base;
     (void)c;
+    if (from) fr_draft_block_copy(&e->chain, &((const fr_eagle *)from)->chain, agree);
     fr_trained_begin(&e->base);
     fr_text_head_begin(&e->chain.block.head);
     e->n_seen = 0;
+    return fr_draft_block_keep_tokens(&e->chain, agree);
 }
 
 // ---------------------------------------------------------------- guesses behind a node
@@ -80,7 +78,8 @@ static void see_ids(fr_eagle *e, const fr_context *c) {
     e->base.n_ids = e->chain.block.head.n;
 }
 
-static void read_text(fr_eagle *e, const fr_context *c) {
+// The seconds of it that serve later steps too.
+static double read_text(fr_eagle *e, const fr_context *c) {
     const double start = fr_seconds();
     const int rows = e->chain.n_waiting;
     see_ids(e, c);
@@ -91,7 +90,7 @@ static void read_text(fr_eagle *e, const fr_context *c) {
     const double seconds = fr_seconds() - start;
     fr_trained_took(&e->base, c, rows, seconds);
     const double step = fr_draft_benefit_pass(&e->base.worth, c->budget, 2, c->n_ids);
-    if (rows > 2 && seconds > step) e->base.base.prepaid = seconds - step;
+    return rows > 2 && seconds > step ? seconds - step : 0;
 }
 
 // The nodes of the next pass, 0 of them: that is all.
@@ -118,12 +117,12 @@ static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
 
 // ---------------------------------------------------------------- verbs
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_eagle *e = (fr_eagle *)base;
-    base->prepaid = 0;
     // Nothing waits behind a prompt of one token: the root is the first of a pair.
     if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
-    read_text(e, c);
+    p->prepaid += read_text(e, c);
     for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)
         guess_behind(e, c, n);
     fr_draft_block_drop(&e->chain);
@@ -147,10 +146,11 @@ static void close_eagle(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "eagle",
-                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
+                                   .report = fr_no_report,
                                    .close = close_eagle};
 
 // ---------------------------------------------------------------- open

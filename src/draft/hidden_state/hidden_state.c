@@ -55,13 +55,12 @@ static int smaller(int a, int b) {
     return a < b ? a : b;
 }
 
-static int keep(fr_drafter *base, int n) {
-    return fr_draft_block_keep_tokens(&((fr_hidden_state *)base)->states.chain, n);
-}
-
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_hidden_state *d = (fr_hidden_state *)base;
     (void)c;
+    if (from)
+        fr_draft_block_copy(&d->states.chain, &((const fr_hidden_state *)from)->states.chain,
+                            agree);
     fr_trained_begin(&d->base);
     fr_states_begin(&d->states);
     d->taken = FR_REUSE_AUTO;
@@ -69,6 +68,7 @@ static void begin(fr_drafter *base, const fr_context *c) {
     memset(d->steps, 0, sizeof d->steps);
     memset(d->tokens, 0, sizeof d->tokens);
     d->chains = 0;
+    return fr_draft_block_keep_tokens(&d->states.chain, agree);
 }
 
 // ---------------------------------------------------------------- what pays
@@ -194,7 +194,8 @@ static void add_tree(fr_hidden_state *d, fr_tree *tree) {
     add_tree_of(d, newest, d->taken == FR_REUSE_KEPT, with_before, tree);
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_hidden_state *d = (fr_hidden_state *)base;
     d->taken = FR_REUSE_AUTO;
     if (!fr_draft_block_pairs(&d->states.chain)) return; // a prompt of one token has no state yet
@@ -295,9 +296,9 @@ static void close_hidden_state(fr_drafter *base) {
 }
 
 static const fr_drafter_ops OPS = {.name = "hidden-state",
-                                   .keep = keep,
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,
                                    .close = close_hidden_state};

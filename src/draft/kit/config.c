@@ -23,7 +23,3 @@ fr_status fr_drafter_real(float *to, const char *option, int least, int most, fr
     *to = v;
     return FR_OK;
 }
-
-void fr_drafter_close(fr_drafter *d) {
-    if (d) d->ops->close(d);
-}

@@ -26,8 +26,7 @@ typedef fr_status fr_drafter_open_fn(fr_drafter **out, const char *file,
 fr_drafter_open_fn fr_prompt_lookup_open, fr_lookahead_open, fr_rest_open, fr_draft_model_open,
     fr_medusa_open, fr_eagle_open, fr_hidden_state_open, fr_ppd_open, fr_hidden_transfer_open,
     fr_chimera_open, fr_layer_skip_open, fr_early_exit_open,
-    fr_driven_model_open;             // of draft-model, where it has a driver
-void fr_drafter_close(fr_drafter *d); // NULL is fine
+    fr_driven_model_open; // of draft-model, where it has a driver
 
 // The number of an option KEY=N, from `least` (0 or more) to `most`. FR_EARG.
 fr_status fr_drafter_number(int *to, const char *option, int least, int most, fr_error *err);

@@ -109,6 +109,17 @@ void fr_draft_block_begin(fr_draft_block *c) {
     fr_draft_block_keep(c, 0);
 }
 
+void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int tokens) {
+    const int pairs = fr_draft_block_pairs(from), most = tokens > 0 ? tokens - 1 : 0;
+    const int n = pairs < most ? pairs : most, of_kv = from->block.kv.n_committed;
+    const int read = n < of_kv ? n : of_kv;
+    fr_kv_copy(&c->block.kv, &from->block.kv, read);
+    c->n_waiting = n - read;
+    memcpy(c->waiting, from->waiting,
+           sizeof *c->waiting * (size_t)c->n_waiting * (size_t)c->stride);
+    memcpy(c->waiting_token, from->waiting_token, sizeof *c->waiting_token * (size_t)c->n_waiting);
+}
+
 void fr_draft_block_keep(fr_draft_block *c, int pairs) {
     assert(pairs >= 0 && pairs <= fr_draft_block_pairs(c));
     const int read = c->block.kv.n_committed;

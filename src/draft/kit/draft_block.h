@@ -49,6 +49,9 @@ void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row with logits reads
 
+// Of the first `tokens` of the text of `from`, of the same pack and target, all pairs but the last
+// become this one's, read or waiting; there is room for them.
+void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int tokens);
 void fr_draft_block_begin(fr_draft_block *c); // a new text, of which nothing was read
 void fr_draft_block_keep(fr_draft_block *c,
                          int pairs); // the first pairs of the text, and no others

@@ -82,6 +82,7 @@ static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
 static void take_pack(fr_trained *t) {
     t->ids = t->pack.ids;
     t->n_ids = t->pack.n_draft;
+    if (t->pack.gguf) fr_gguf_fingerprint(t->pack.gguf, t->base.file);
     fr_trained_expect(&t->base.hits, &t->pack.accuracy);
 }
 

@@ -92,9 +92,9 @@ static void take_text(fr_lookahead *d, const fr_context *c) {
     d->n_indexed = c->n_ids;
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)from;
     fr_lookahead *d = (fr_lookahead *)base;
-    base->extra_rows = (fr_extra_rows){0};
     d->rides = false;
     d->first_row = -1;
     d->n_indexed = 0;
@@ -103,11 +103,12 @@ static void begin(fr_drafter *base, const fr_context *c) {
     if (is_jacobi(d)) {
         d->rode = d->width;
         fr_jacobi_begin(&d->jacobi, c->ids, c->n_ids);
-        return;
+        return agree;
     }
     fr_ngram_pool_begin(&d->pool);
     if (d->of_text) take_text(d, c);
     if (d->width) fr_window_begin(&d->window, c->ids, c->n_ids);
+    return agree;
 }
 
 // ---------------------------------------------------------------- candidates
@@ -152,14 +153,20 @@ static fr_extra_rows window_rows(const fr_lookahead *d) {
     return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = logits};
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void add_rows(fr_extra_rows *to, const fr_extra_rows *rows) {
+    to->rows += rows->rows;
+    to->trunk += rows->trunk;
+    to->logits += rows->logits;
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_lookahead *d = (fr_lookahead *)base;
-    base->extra_rows = (fr_extra_rows){0};
     d->rides = d->width > 0;
     if (d->rides) {
         const fr_extra_rows rows = window_rows(d);
         if (d->adapt) d->rides = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
-        if (d->rides) base->extra_rows = rows;
+        if (d->rides) add_rows(&p->extra_rows, &rows);
     }
     if (is_jacobi(d))
         propose_chain(d, tree);
@@ -184,7 +191,7 @@ static int attach_chain(fr_lookahead *d, const fr_tree *tree, fr_row *rows, int 
     return n;
 }
 
-static int attach(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     fr_lookahead *d = (fr_lookahead *)base;
     (void)c;
@@ -282,7 +289,7 @@ static void close_lookahead(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "lookahead",
                                    .begin = begin,
                                    .propose = propose,
-                                   .attach = attach,
+                                   .extend = extend,
                                    .observe = observe,
                                    .report = report,
                                    .close = close_lookahead};

@@ -16,11 +16,12 @@ typedef struct fr_medusa {
     bool has_state; // of the token before the root
 } fr_medusa;
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_medusa *m = (fr_medusa *)base;
-    (void)c;
+    (void)c, (void)from;
     m->has_state = false;
     fr_trained_begin(&m->base);
+    return agree;
 }
 
 // ---------------------------------------------------------------- laws into the beam
@@ -58,7 +59,8 @@ static void grow_along_paths(fr_medusa *m, const fr_context *c, const fr_tree *t
 
 // ---------------------------------------------------------------- verbs
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_medusa *m = (fr_medusa *)base;
     if (!m->has_state || !fr_trained_start(&m->base, c, tree, 1)) return;
     if (m->base.pack.variant == FR_MEDUSA_HYDRA)
@@ -89,7 +91,9 @@ static void close_medusa(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "medusa",
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
+                                   .report = fr_no_report,
                                    .close = close_medusa};
 
 fr_status fr_medusa_open(fr_drafter **out, const char *file, const fr_drafter_config *config,

@@ -63,12 +63,14 @@ static void forget_step(fr_draft_model *d) {
     d->n_root = 0;
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)from;
     fr_draft_model *d = (fr_draft_model *)base;
     fr_second_keep(&d->second, c->ids, c->n_ids);
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
     fr_draft_benefit_begin(&d->worth);
     forget_step(d);
+    return agree;
 }
 
 // ---------------------------------------------------------------- one node's guesses
@@ -250,7 +252,7 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     return true;
 }
 
-static void read_text(fr_draft_model *d, const fr_context *c) {
+static double read_text(fr_draft_model *d, const fr_context *c) {
     const int rows = c->n_ids - d->second.kv.n_committed;
     const double start = fr_seconds();
     float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
@@ -258,9 +260,9 @@ static void read_text(fr_draft_model *d, const fr_context *c) {
     const double seconds = fr_seconds() - start;
     fr_draft_benefit_learn(&d->worth, c->budget, rows, c->n_ids, seconds);
     const double step = fr_draft_benefit_pass(&d->worth, c->budget, 2, c->n_ids);
-    if (rows <= 2 || seconds <= step) return;
-    d->base.prepaid = seconds - step;
+    if (rows <= 2 || seconds <= step) return 0;
     d->worth.spent = step;
+    return seconds - step;
 }
 
 // The caller's tree becomes the best nodes of all that were guessed, as many as it has room for.
@@ -271,10 +273,10 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
     if (!d->guesser.draws) fr_tree_keep(tree, room);
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_draft_model *d = (fr_draft_model *)base;
     int node[FR_SECOND_LOGITS] = {0}, n;
-    base->prepaid = 0;
     fr_second_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
@@ -288,7 +290,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
     for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = d->planned[i] = -1;
     d->planned[0] = 0;
-    read_text(d, c);
+    p->prepaid += read_text(d, c);
     while ((n = next_nodes(d, c, node[0], node)) > 0)
         guess_behind(d, c, node, n);
     hand_over(d, tree);
@@ -325,7 +327,9 @@ static void close_draft_model(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
+                                   .report = fr_no_report,
                                    .close = close_draft_model};
 
 const fr_second *fr_draft_model_second(const fr_drafter *d) {

@@ -34,12 +34,14 @@ typedef struct fr_driven {
     int32_t best; // the first guess at the next token; -1: none
 } fr_driven;
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)from;
     fr_driven *d = (fr_driven *)base;
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
     fr_draft_benefit_begin(&d->worth);
     d->n_checked = 0;
     d->best = -1;
+    return agree;
 }
 
 // ---------------------------------------------------------------- what a pass gave
@@ -125,21 +127,21 @@ static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
     return room < most ? room : most;
 }
 
-static void read_text(fr_driven *d, const fr_context *c) {
+static double read_text(fr_driven *d, const fr_context *c) {
     fr_error never;
     const double start = fr_seconds();
     const int before = d->decoder.kv.n_committed;
     fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling, NULL, NULL, &never);
-    if (d->decoder.kv.n_committed > before + 2) d->base.prepaid = fr_seconds() - start;
+    return d->decoder.kv.n_committed > before + 2 ? fr_seconds() - start : 0;
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_driven *d = (fr_driven *)base;
     int node = 0;
-    base->prepaid = 0;
     d->best = -1;
     if (tree->max_depth < 1 || !worth_a_start(d, c, tree)) return;
-    read_text(d, c);
+    p->prepaid += read_text(d, c);
     do
         node = decode_on(d, c, tree, node, most_tokens(d, tree, node));
     while (node > 0 && most_tokens(d, tree, node) > 0 && pays(d, c, tree, node));
@@ -166,7 +168,9 @@ static void close_driven(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
+                                   .report = fr_no_report,
                                    .close = close_driven};
 
 // ---------------------------------------------------------------- open

@@ -83,12 +83,14 @@ static void index_up_to(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
     d->n_indexed = n_ids;
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)from;
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
     for (int l = 0; l < LONGEST; l++)
         memset(d->head[l], 0, ((size_t)d->mask + 1) * sizeof *d->head[l]);
     d->n_indexed = 0;
     index_up_to(d, c->ids, c->n_ids);
+    return agree;
 }
 
 static bool is_known(const fr_prompt_lookup *d, int at) {
@@ -136,7 +138,8 @@ static int kind_of(const void *user, uint64_t places, int depth, fr_vote vote) {
     return kind_of_match(d->place[__builtin_ctzll(places)].match + depth, vote);
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
     find_places(d, c->ids, c->n_ids);
     d->ids = c->ids;
@@ -163,7 +166,9 @@ static void close_lookup(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "prompt-lookup",
                                    .begin = begin,
                                    .propose = propose,
+                                   .extend = fr_no_extend,
                                    .observe = observe,
+                                   .report = fr_no_report,
                                    .close = close_lookup};
 
 static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *err) {

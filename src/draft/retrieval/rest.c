@@ -112,13 +112,15 @@ static void grow(fr_rest *d, const fr_datastore_match *match, int span, fr_tree 
     }
 }
 
-static void begin(fr_drafter *base, const fr_context *c) {
+static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_rest *d = (fr_rest *)base;
-    (void)c;
+    (void)c, (void)from;
     memset(&d->count, 0, sizeof d->count);
+    return agree;
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_rest *d = (fr_rest *)base;
     const double start = fr_seconds();
     fr_datastore_match match[FR_DATASTORE_ORDER];
@@ -155,8 +157,13 @@ static void close_rest(fr_drafter *base) {
     fr_free(d);
 }
 
-static const fr_drafter_ops OPS = {
-    .name = "rest", .begin = begin, .propose = propose, .report = report, .close = close_rest};
+static const fr_drafter_ops OPS = {.name = "rest",
+                                   .begin = begin,
+                                   .propose = propose,
+                                   .extend = fr_no_extend,
+                                   .observe = fr_no_observe,
+                                   .report = report,
+                                   .close = close_rest};
 
 static fr_status read_option(fr_rest *d, const char *option, fr_error *err) {
     if (!strncmp(option, "span=", 5))

@@ -84,12 +84,13 @@ static void find_drafted(const fr_self_draft *s, const fr_tree *tree, int node[F
     }
 }
 
-static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows) {
+static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                  int max) {
     const fr_early_exit *e = (const fr_early_exit *)base;
     const fr_self_draft *s = &e->base;
     int node[FR_TREE_MAX];
-    (void)c;
-    if (!s->n_rows || rows[0].resume) return; // nothing drafted, or another part's rows go on
+    (void)c, (void)max;
+    if (!s->n_rows || rows[0].resume) return n; // nothing drafted, or another part's rows go on
     find_drafted(s, tree, node);
     for (int i = 0; i < tree->n; i++) {
         if (node[i] < 0) continue;
@@ -99,6 +100,7 @@ static void resume(fr_drafter *base, const fr_context *c, const fr_tree *tree, f
         rows[i].join = (int16_t)s->base.pack.exit;
         rows[i].resume = s->slot[row] + 1;
     }
+    return n;
 }
 
 // ---------------------------------------------------------------- proposals
@@ -130,10 +132,11 @@ static void leave_out_leaves(const fr_early_exit *e, fr_tree *tree) {
     }
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_tree *tree) {
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_early_exit *e = (fr_early_exit *)base;
     const bool alone = tree->n == 1;
-    fr_self_propose(base, c, tree);
+    fr_self_propose(base, c, p);
     if (alone && e->base.base.adapt && !e->base.base.depth && e->base.n_rows &&
         leaves_cost_more(e, c, tree))
         leave_out_leaves(e, tree);
@@ -151,8 +154,9 @@ static void close_early_exit(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "early-exit",
                                    .begin = fr_self_begin,
                                    .propose = propose,
-                                   .resume = resume,
+                                   .extend = extend,
                                    .observe = fr_self_observe,
+                                   .report = fr_no_report,
                                    .close = close_early_exit};
 
 // ---------------------------------------------------------------- open

@@ -28,7 +28,9 @@ static void close_layer_skip(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "layer-skip",
                                    .begin = fr_self_begin,
                                    .propose = fr_self_propose,
+                                   .extend = fr_no_extend,
                                    .observe = fr_self_observe,
+                                   .report = fr_no_report,
                                    .close = close_layer_skip};
 
 // ---------------------------------------------------------------- open

@@ -53,11 +53,13 @@ void fr_self_close(fr_self_draft *s) {
 
 // ---------------------------------------------------------------- a step
 
-void fr_self_begin(fr_drafter *d, const fr_context *c) {
+int fr_self_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)from;
     fr_self_draft *s = (fr_self_draft *)d;
     fr_trained_begin(&s->base);
     fr_threshold_begin(&s->threshold, c->sampling->temperature <= 0 || c->sampling->top_k == 1);
     s->n_best = s->n_rows = 0;
+    return agree;
 }
 
 static void read_head(fr_self_draft *s, const fr_context *c, int n) {
@@ -121,7 +123,8 @@ static void keep_best(fr_self_draft *s) {
         }
 }
 
-void fr_self_propose(fr_drafter *d, const fr_context *c, fr_tree *tree) {
+void fr_self_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    fr_tree *tree = &p->tree;
     fr_self_draft *s = (fr_self_draft *)d;
     s->n_best = s->n_rows = 0;
     s->n_root = c->n_ids;

@@ -49,8 +49,8 @@ fr_status fr_self_open(fr_self_draft *s, const fr_model *target, double share,
                        fr_self_pass_fn *pass, fr_error *err);
 void fr_self_close(fr_self_draft *s); // with the pack; a zeroed one is fine
 
-void fr_self_begin(fr_drafter *d, const fr_context *c);
-void fr_self_propose(fr_drafter *d, const fr_context *c, fr_tree *tree);
+int fr_self_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
+void fr_self_propose(fr_drafter *d, const fr_context *c, fr_proposal *p);
 void fr_self_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v);
 
 #endif

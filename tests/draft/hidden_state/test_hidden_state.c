@@ -233,6 +233,42 @@ static void what_is_kept_of_a_text_is_not_read_again(void **state) {
     close_pair(&p);
 }
 
+// ... and where that one drafts by the same pack, nothing: what its block has read is copied.
+static void what_was_read_of_an_adopted_context_is_not_read_again(void **state) {
+    (void)state;
+    pair p;
+    open_pair(&p, &PACKS[0]);
+    for (int w = 0; w < 2; w++) {
+        const struct way way = {
+            true, false, w ? "+prompt-lookup" : "", {"mode=reuse", "depth=8", NULL}};
+        fr_drafter *of[2] = {open_way(&p, &way), open_way(&p, &way)};
+        fr_decoder d, other, fresh;
+        int32_t text[CTX];
+        open_decoder(&d, &p, of[0], false);
+        open_decoder(&other, &p, of[1], false);
+        fr_test_ids(text, 30, 200, 90);
+        decode(&d, text, 30, &LAWS[0], 10);
+        fr_test_ids(text, 40, 200, 92);
+        decode(&other, text, 40, &LAWS[0], 20);
+        fr_decoder_adopt(&d, &other);
+        const int n = other.n_ids;
+        memcpy(text, other.ids, sizeof *text * (size_t)n);
+        fr_test_ids(text + n, 5, 200, 93);
+        fr_decoder_close(&other);
+        fr_drafter_close(of[1]);
+        const output got = decode(&d, text, n + 5, &LAWS[0], 30);
+        assert_int_equal(d.stats.prompt_reused, n - 1);
+        expect_fresh_reading(&p, w ? of[0]->parts[1] : of[0], d.ids, d.n_ids);
+        open_decoder(&fresh, &p, NULL, false);
+        const output plain = decode(&fresh, text, n + 5, &LAWS[0], 30);
+        fr_decoder_close(&fresh);
+        expect_same(&got, &plain);
+        fr_decoder_close(&d);
+        fr_drafter_close(of[0]);
+    }
+    close_pair(&p);
+}
+
 // A context taken over from another decoder: the block reads what it has not read, and no more.
 static void what_is_new_of_an_adopted_context_is_read(void **state) {
     (void)state;
@@ -468,6 +504,7 @@ int main(void) {
         cmocka_unit_test(the_block_has_read_the_text_and_no_guess),
         cmocka_unit_test(what_is_kept_of_a_text_is_not_read_again),
         cmocka_unit_test(what_is_new_of_an_adopted_context_is_read),
+        cmocka_unit_test(what_was_read_of_an_adopted_context_is_not_read_again),
         cmocka_unit_test(a_wrong_chain_serves_three_steps),
         cmocka_unit_test(accepted_tokens_use_up_a_chain),
         cmocka_unit_test(counts_begin_anew_with_a_request),

@@ -16,15 +16,15 @@ static fr_drafter *open_lookup(int n_ctx, const char *const *options) {
 }
 
 static fr_tree propose(fr_drafter *d, const int32_t *ids, int n) {
-    fr_tree t;
+    fr_proposal p = {0};
     fr_context c = {.ids = ids, .n_ids = n};
-    fr_tree_begin(&t, ids[n - 1], 32, 31);
-    d->ops->propose(d, &c, &t);
-    return t;
+    fr_tree_begin(&p.tree, ids[n - 1], 32, 31);
+    d->ops->propose(d, &c, &p);
+    return p.tree;
 }
 
 static fr_tree begin_and_propose(fr_drafter *d, const int32_t *ids, int n) {
-    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = n});
+    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = n}, 0, NULL);
     return propose(d, ids, n);
 }
 
@@ -62,7 +62,7 @@ static void the_index_grows_as_if_built_at_once(void **state) {
     srand(51);
     for (int i = 0; i < N; i++)
         ids[i] = rand() % 6;
-    grown->ops->begin(grown, &(fr_context){.ids = ids, .n_ids = 3});
+    grown->ops->begin(grown, &(fr_context){.ids = ids, .n_ids = 3}, 0, NULL);
     for (int n = 3; n < N; n++) {
         fr_tree t = propose(grown, ids, n);
         for (int i = 1; i < t.n; i++) { // the root and the path stand somewhere before
@@ -115,7 +115,7 @@ static void misses_lower_its_scores_and_hits_raise_them(void **state) {
         ids[i] = i % 3 < 2 ? 1 + i % 3 : 100 + i;
     for (int i = 300; i < N; i++)
         ids[i] = i % 7; // a text that repeats itself
-    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = 4});
+    d->ops->begin(d, &(fr_context){.ids = ids, .n_ids = 4}, 0, NULL);
     fr_tree t;
     for (int n = 4; n < 299; n++) {
         t = propose(d, ids, n);
@@ -180,7 +180,7 @@ static void unknown_names_and_options_are_refused(void **state) {
     }
     config.options = NULL;
     assert_int_equal(fr_drafter_open(&d, used, "none", &config, &err), FR_OK);
-    assert_null(d);
+    assert_true(fr_drafter_is_none(d));
     assert_int_equal(fr_drafter_open(&d, used, NULL, &config, &err), FR_OK);
     assert_string_equal(used, "prompt-lookup");
     fr_drafter_close(d);

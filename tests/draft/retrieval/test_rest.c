@@ -35,11 +35,11 @@ static void open_pair_of(pair *p, const int32_t *ids, size_t n) {
 
 static fr_tree propose(fr_drafter *d, const int32_t *ids, int n, int nodes, int depth) {
     const fr_context c = {.ids = ids, .n_ids = n};
-    fr_tree t;
-    fr_tree_begin(&t, ids[n - 1], nodes, depth);
-    d->ops->begin(d, &c);
-    d->ops->propose(d, &c, &t);
-    return t;
+    fr_proposal p = {0};
+    fr_tree_begin(&p.tree, ids[n - 1], nodes, depth);
+    d->ops->begin(d, &c, 0, NULL);
+    d->ops->propose(d, &c, &p);
+    return p.tree;
 }
 
 // The node at the end of a path, or -1.
@@ -288,12 +288,12 @@ static void its_counts_are_told(void **state) {
     fr_drafter *d = open_drafter(&p, p.spec, false, NULL);
     const fr_context c = {.ids = ids, .n_ids = 3}, none = {.ids = (int32_t[]){70, 71}, .n_ids = 2};
     fr_draft_counts counts = {0};
-    fr_tree t;
-    d->ops->begin(d, &c);
-    fr_tree_begin(&t, 3, 32, 31);
-    d->ops->propose(d, &c, &t);
-    fr_tree_begin(&t, 71, 32, 31);
-    d->ops->propose(d, &none, &t);
+    fr_proposal of = {0};
+    d->ops->begin(d, &c, 0, NULL);
+    fr_tree_begin(&of.tree, 3, 32, 31);
+    d->ops->propose(d, &c, &of);
+    fr_tree_begin(&of.tree, 71, 32, 31);
+    d->ops->propose(d, &none, &of);
     d->ops->report(d, &counts);
     int known = 0;
     for (int i = 0; i < counts.n; i++) {

@@ -1,0 +1,54 @@
+// drafter.c — plain decoding as a drafter: verbs that do nothing.
+#include "decode/drafter.h"
+#include <string.h>
+
+int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from) {
+    (void)d, (void)c, (void)from;
+    return agree;
+}
+
+void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    (void)d, (void)c, (void)p;
+}
+
+int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
+                 int max) {
+    (void)d, (void)c, (void)tree, (void)rows, (void)max;
+    return n;
+}
+
+void fr_no_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
+    (void)d, (void)c, (void)v;
+}
+
+void fr_no_report(const fr_drafter *d, fr_draft_counts *to) {
+    (void)d, (void)to;
+}
+
+void fr_no_close(fr_drafter *d) {
+    (void)d;
+}
+
+fr_drafter *fr_drafter_none(void) {
+    static const fr_drafter_ops ops = {.name = "none",
+                                       .begin = fr_no_begin,
+                                       .propose = fr_no_propose,
+                                       .extend = fr_no_extend,
+                                       .observe = fr_no_observe,
+                                       .report = fr_no_report,
+                                       .close = fr_no_close};
+    static fr_drafter none = {.ops = &ops, .default_nodes = 1};
+    return &none;
+}
+
+bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from) {
+    if (d->ops != from->ops || d->n_parts != from->n_parts || strcmp(d->file, from->file) != 0)
+        return false;
+    for (int i = 0; i < d->n_parts; i++)
+        if (!fr_drafter_is_alike(d->parts[i], from->parts[i])) return false;
+    return true;
+}
+
+void fr_drafter_close(fr_drafter *d) {
+    if (d) d->ops->close(d);
+}

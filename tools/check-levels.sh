@@ -18,7 +18,7 @@ BEGIN {
     for (i = 1; i in pair; i += 2) level[pair[i]] = pair[i + 1]
     # Libraries that stay with the parts that need them, and the lowest level that may.
     least["jansson.h"] = 8.5; least["microhttpd.h"] = 9; least["mpi.h"] = 9; least["dnnl.h"] = 9; least["zlib.h"] = 9
-    least["lmdb.h"] = 7; least["histedit.h"] = 10; least["editline/readline.h"] = 10
+    least["sqlite3.h"] = 7; least["histedit.h"] = 10; least["editline/readline.h"] = 10
 }
 # The folder of a path below src that has a level: its own, or the one it lies in (kernels of an
 # instruction set are of kern).

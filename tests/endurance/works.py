@@ -292,7 +292,7 @@ def untouched(before):
 def whole(trial, at, cut=False):
     """Every file under a final name is whole; `cut`: the run was killed, so that a growing file of lines may end within one."""
     for path in files_below(at):
-        if UNFINISHED.search(path) or path.endswith((".mdb", ".ckpt", ".txt")):
+        if UNFINISHED.search(path) or path.endswith((".db", ".aside", ".ckpt", ".txt")):
             continue
         if path.endswith((".gguf", ".frd", ".profile")):
             done = trial.run(["inspect", "--json", path])

@@ -1,296 +1,313 @@
 #include "draft/chimera/ngram_disk.h"
-#include "draft/chimera/lmdb_check.h"
-#include <assert.h>
+#include "base/save.h"
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
-enum { FORMAT = 1, READERS = 510 };
-
-typedef struct head {
-    uint32_t format, n, d, zero;
-    uint8_t identity[FR_NGRAM_IDENTITY];
-    uint64_t sum; // of what stands in front
-} head;
-_Static_assert(sizeof(head) == 56, "no holes");
+// Pages hold 1 to 3 vectors of the usual 2 to 6 KB. A log of 4 MB goes into the file at once, so
+// that few commits wait for the disk.
+enum { PAGE = 8192, LOG = 4 << 20, SPLITS = 6 /* pages that a row takes besides its own */ };
+enum { ANSWER = 400 };                            // bytes of a text
+enum { READER_WAITS = 50, WRITER_WAITS = 10000 }; // ms, for another process
+static const char SETTINGS[] =
+    "PRAGMA page_size=%d; PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL;"
+    "PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
+    "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF";
 
 static size_t key_bytes(const fr_ngram_kind *kind) {
     return (size_t)kind->n * sizeof(int32_t);
 }
 
-static size_t value_bytes(const fr_ngram_kind *kind) {
-    return (size_t)kind->d * sizeof(float) + sizeof(uint64_t);
+static size_t vector_bytes(const fr_ngram_kind *kind) {
+    return (size_t)kind->d * sizeof(float);
 }
 
-static uint64_t sum_of(const fr_ngram_disk *k, const void *key, const void *floats) {
+static int64_t sum_of(const fr_ngram_disk *k, const void *key, const void *floats) {
     fr_hash h = k->sum;
     fr_hash_add(&h, key, key_bytes(&k->kind));
-    fr_hash_add(&h, floats, (size_t)k->kind.d * sizeof(float));
-    return fr_hash_value(&h);
+    fr_hash_add(&h, floats, vector_bytes(&k->kind));
+    return (int64_t)fr_hash_value(&h);
 }
 
-static head head_of(const fr_ngram_kind *kind) {
-    head h = {.format = FORMAT, .n = (uint32_t)kind->n, .d = (uint32_t)kind->d};
-    memcpy(h.identity, kind->identity, sizeof h.identity);
-    fr_hash sum;
-    fr_hash_open(&sum, FORMAT);
-    fr_hash_add(&sum, &h, offsetof(head, sum));
-    h.sum = fr_hash_value(&sum);
-    return h;
+// The sentence says what the system said, where it said something. FR_EDATA: for what the file is,
+// and not for where it lies or what else goes on.
+static fr_status refuse(const fr_ngram_disk *k, sqlite3 *db, int rc, const char *what,
+                        fr_error *err) {
+    const int kind = rc & 0xff;
+    const bool memory = kind == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM;
+    const bool disk = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN || kind == SQLITE_FULL;
+    const bool other = kind == SQLITE_BUSY || kind == SQLITE_PERM || kind == SQLITE_PROTOCOL;
+    int system = kind == SQLITE_FULL ? ENOSPC : disk ? sqlite3_system_errno(db) : 0;
+    if (disk && !system) system = errno; // of a commit SQLite does not keep it
+    return fr_fail(err,
+                   memory          ? FR_ENOMEM
+                   : disk || other ? FR_EIO
+                                   : FR_EDATA,
+                   "n-gram store %s: %s: %s", k->path, what,
+                   system && !memory ? strerror(system) : sqlite3_errstr(rc));
 }
 
-static MDB_val head_key(void) {
-    return (MDB_val){1, ""};
+static int run(sqlite3 *db, const char *sql) {
+    errno = 0;
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
-// FR_EUNSUP: a head, but of other vectors.
-static fr_status check_head(const fr_ngram_disk *k, const void *value, size_t bytes,
-                            fr_error *err) {
-    const head want = head_of(&k->kind);
-    head is;
-    if (bytes != sizeof is) return fr_fail(err, FR_EDATA, "head: %zu bytes", bytes);
-    memcpy(&is, value, sizeof is);
-    fr_hash sum;
-    fr_hash_open(&sum, FORMAT);
-    fr_hash_add(&sum, &is, offsetof(head, sum));
-    if (is.sum != fr_hash_value(&sum)) return fr_fail(err, FR_EDATA, "head: a wrong sum");
-    if (!memcmp(&is, &want, sizeof is)) return FR_OK;
-    if (is.format != want.format || is.n != want.n || is.d != want.d)
-        return fr_fail(err, FR_EUNSUP,
-                       "expected %d floats by %d tokens in format %d, found %u by %u in %u",
-                       k->kind.d, k->kind.n, FORMAT, is.d, is.n, is.format);
-    return fr_fail(err, FR_EUNSUP, "vectors of another model or pack");
+static int prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql) {
+    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+}
+
+// Columns 0 and 1 are a vector and its sum. NULL: not what was written under that key.
+static const void *sound_vector(const fr_ngram_disk *k, sqlite3_stmt *row, const void *key) {
+    const void *vector = sqlite3_column_blob(row, 0);
+    const bool whole = vector && (size_t)sqlite3_column_bytes(row, 0) == vector_bytes(&k->kind);
+    return whole && sqlite3_column_int64(row, 1) == sum_of(k, key, vector) ? vector : NULL;
+}
+
+// ---------------------------------------------------------------- connections
+
+static int connect(const fr_ngram_disk *k, sqlite3 **out) {
+    enum {
+        HOW = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+              SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE
+    };
+    char settings[sizeof SETTINGS + 30];
+    snprintf(settings, sizeof settings, SETTINGS, PAGE, LOG / PAGE, LOG);
+    int rc = sqlite3_open_v2(k->path, out, HOW, NULL);
+    if (rc) return rc;
+    sqlite3_busy_timeout(*out, WRITER_WAITS);
+    // No allocation by a length that a damaged row claims.
+    sqlite3_limit(*out, SQLITE_LIMIT_LENGTH, (int)vector_bytes(&k->kind) + 4096);
+    return run(*out, settings);
+}
+
+// The one text that a statement gives, cut to its buffer.
+static fr_status ask(const fr_ngram_disk *k, sqlite3 *db, const char *sql, char said[ANSWER],
+                     fr_error *err) {
+    sqlite3_stmt *s = NULL;
+    int rc = prepare(db, &s, sql);
+    if (!rc) rc = sqlite3_step(s);
+    const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    if (text) snprintf(said, ANSWER, "%s", text);
+    sqlite3_finalize(s);
+    return text ? FR_OK
+                : refuse(k, db, rc == SQLITE_ROW ? SQLITE_NOMEM : rc, "cannot be read", err);
+}
+
+// *empty: nothing is in it yet.
+static fr_status check_schema(const fr_ngram_disk *k, sqlite3 *db, bool *empty, fr_error *err) {
+    char said[ANSWER], want[ANSWER];
+    const fr_status st = ask(
+        k, db, "SELECT count(*) || coalesce(' ' || max(sql), '') FROM sqlite_schema", said, err);
+    snprintf(want, sizeof want, "2 %s", k->table); // it, and the index of its keys
+    *empty = !st && !strcmp(said, "0");
+    if (st || *empty || !strcmp(said, want)) return st;
+    return fr_fail(err, FR_EDATA, "n-gram store %s: expected %s, found %.150s", k->path, want,
+                   said);
 }
 
 // ---------------------------------------------------------------- the check at opening
 
-typedef struct examination {
-    const fr_ngram_disk *disk;
-    bool headed;
-} examination;
+static fr_status check_pages(const fr_ngram_disk *k, sqlite3 *db, fr_error *err) {
+    char said[ANSWER];
+    const fr_status st = ask(k, db, "PRAGMA integrity_check(1)", said, err);
+    if (st || !strcmp(said, "ok")) return st;
+    return fr_fail(err, FR_EDATA, "n-gram store %s: %.150s", k->path, said);
+}
 
-static fr_status examine_entry(void *arg, const void *key, size_t n_key, const void *value,
-                               size_t bytes, fr_error *err) {
-    examination *e = arg;
-    const fr_ngram_disk *k = e->disk;
-    uint64_t sum;
-    if (!e->headed) {
-        const MDB_val first = head_key();
-        e->headed = true;
-        if (n_key != first.mv_size || memcmp(key, first.mv_data, n_key))
-            return fr_fail(err, FR_EDATA, "head: missing");
-        return check_head(k, value, bytes, err);
+static fr_status check_rows(const fr_ngram_disk *k, sqlite3 *db, fr_error *err) {
+    sqlite3_stmt *s = NULL;
+    fr_status st = FR_OK;
+    int rc = prepare(db, &s, "SELECT vector, sum, key FROM vectors");
+    while (!rc && !st && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+        const void *key = sqlite3_column_blob(s, 2);
+        rc = SQLITE_OK;
+        if ((size_t)sqlite3_column_bytes(s, 2) != key_bytes(&k->kind) || !sound_vector(k, s, key))
+            st = fr_fail(err, FR_EDATA, "n-gram store %s: a vector is damaged", k->path);
     }
-    if (n_key != key_bytes(&k->kind) || bytes != value_bytes(&k->kind))
-        return fr_fail(err, FR_EDATA, "a value of %zu bytes by %zu", bytes, n_key);
-    memcpy(&sum, (const uint8_t *)value + bytes - sizeof sum, sizeof sum);
-    if (sum != sum_of(k, key, value)) return fr_fail(err, FR_EDATA, "a value with a wrong sum");
+    sqlite3_finalize(s);
+    return rc == SQLITE_DONE || !rc ? st : refuse(k, db, rc, "cannot be read", err);
+}
+
+// Afterwards the file is sound and of our kind. FR_EDATA: it is not.
+static fr_status examine(const fr_ngram_disk *k, fr_error *err) {
+    sqlite3 *db = NULL;
+    bool empty;
+    int rc = connect(k, &db);
+    fr_status st =
+        rc ? refuse(k, db, rc, "cannot be opened", err) : check_schema(k, db, &empty, err);
+    if (!st && empty && (rc = run(db, k->table))) st = refuse(k, db, rc, "cannot be written", err);
+    if (!st) st = check_pages(k, db, err);
+    if (!st) st = check_rows(k, db, err);
+    sqlite3_close(db);
+    return st;
+}
+
+static fr_status put_aside(const fr_ngram_disk *k, fr_error *err) {
+    static const char *const log[] = {"-wal", "-shm"};
+    char other[PATH_MAX + 8];
+    snprintf(other, sizeof other, "%s.aside", k->path);
+    if (rename(k->path, other))
+        return fr_fail(err, FR_EIO, "n-gram store %s: cannot be put aside: %s", k->path,
+                       strerror(errno));
+    for (int i = 0; i < 2; i++) {
+        snprintf(other, sizeof other, "%s%s", k->path, log[i]);
+        (void)unlink(other);
+    }
     return FR_OK;
 }
 
-// Afterwards the file is sound and of our kind, or empty: what cannot be read is of no more use
-// than what is damaged.
-static fr_status examine(fr_ngram_disk *k, fr_error *err) {
-    struct stat s;
-    const size_t value = value_bytes(&k->kind);
-    examination e = {.disk = k};
-    if (!fstat(k->file.fd, &s) && !s.st_size) return FR_OK;
-    const fr_status st = fr_lmdb_check(k->file.fd, value > sizeof(head) ? value : sizeof(head),
-                                       examine_entry, &e, &k->rebuilt);
-    if (!st) return FR_OK;
-    if (st == FR_ENOMEM) return fr_fail(err, st, "n-gram store: %s", k->rebuilt.text);
-    return fr_ngram_file_empty(&k->file, err);
+// The same, or put aside and begun anew. Only alone.
+static fr_status make_sound(fr_ngram_disk *k, fr_error *err) {
+    fr_status st = examine(k, &k->rebuilt);
+    if (st != FR_EDATA) return st ? fr_fail(err, st, "%s", k->rebuilt.text) : FR_OK;
+    st = put_aside(k, err);
+    return st ? st : examine(k, err);
 }
 
 // ---------------------------------------------------------------- opening
 
-static fr_status refuse(const fr_ngram_disk *k, int rc, const char *what, fr_error *err) {
-    return fr_fail(err, rc == ENOMEM ? FR_ENOMEM : FR_EIO, "n-gram store %s: %s: %s", k->file.path,
-                   what, mdb_strerror(rc));
+static bool lock(int fd, int how) {
+    int failed;
+    do
+        failed = flock(fd, how);
+    while (failed && errno == EINTR);
+    return !failed;
 }
 
-// The whole limit is mapped at once: addresses cost nothing, the file grows as it fills, and a map
-// that never moves needs no agreement with readers.
-static fr_status open_env(fr_ngram_disk *k, fr_error *err) {
-    int rc = mdb_env_create(&k->env);
-    if (!rc) rc = mdb_env_set_mapsize(k->env, k->limit);
-    if (!rc) rc = mdb_env_set_maxreaders(k->env, READERS);
-    if (!rc)
-        rc = mdb_env_open(k->env, k->file.path, MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD, 0666);
-    if (rc) return refuse(k, rc, "cannot be opened", err);
-    (void)mdb_reader_check(k->env, NULL); // of processes that were killed
+// Makes the folder and takes its lock. *alone: nobody else has it.
+static fr_status enter(fr_ngram_disk *k, const char *folder, bool *alone, fr_error *err) {
+    char real[PATH_MAX];
+    const int n = snprintf(k->path, sizeof k->path, "%s/ngrams.db", folder);
+    if (n < 0 || n >= (int)sizeof k->path)
+        return fr_fail(err, FR_EIO, "n-gram store %.80s...: too long a path", folder);
+    const fr_status st = fr_make_folders(k->path, err);
+    if (st) return st;
+    k->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *alone = k->folder >= 0 && lock(k->folder, LOCK_EX | LOCK_NB);
+    const bool in = *alone || (k->folder >= 0 && errno == EWOULDBLOCK && lock(k->folder, LOCK_SH));
+    if (!in || !realpath(folder, real))
+        return fr_fail(err, FR_EIO, "n-gram store %s: cannot be locked: %s", k->path,
+                       strerror(errno));
+    snprintf(k->path, sizeof k->path, "%s/ngrams.db", real); // links are not followed from here on
     return FR_OK;
 }
 
-static int put_head(fr_ngram_disk *k, MDB_txn *txn) {
-    head h = head_of(&k->kind);
-    MDB_val key = head_key(), value = {sizeof h, &h};
-    return mdb_put(txn, k->table, &key, &value, 0);
-}
-
-// Writes the head into a new file, looks at that of an old one.
-static fr_status open_table(fr_ngram_disk *k, fr_error *err) {
-    MDB_txn *txn;
-    MDB_val key = head_key(), value;
+// Others may open it too from here on, and until here somebody else may have been alone with it.
+static fr_status share(fr_ngram_disk *k, const char *folder, fr_error *err) {
     fr_error why;
-    int rc = mdb_txn_begin(k->env, NULL, k->file.alone ? 0 : MDB_RDONLY, &txn);
-    if (rc) return refuse(k, rc, "cannot be read", err);
-    rc = mdb_dbi_open(txn, NULL, 0, &k->table);
-    if (!rc) rc = mdb_get(txn, k->table, &key, &value);
-    if (!rc && check_head(k, value.mv_data, value.mv_size, &why)) {
-        mdb_txn_abort(txn);
-        return fr_fail(err, FR_EIO, "n-gram store %s: in use by another process: %s", k->file.path,
-                       why.text);
-    }
-    if (rc == MDB_NOTFOUND && k->file.alone) rc = put_head(k, txn);
-    if (rc)
-        mdb_txn_abort(txn);
-    else
-        rc = mdb_txn_commit(txn);
-    return rc ? refuse(k, rc, "cannot be written", err) : FR_OK;
+    bool empty;
+    (void)lock(k->folder, LOCK_SH);
+    int rc = connect(k, &k->writer);
+    if (!rc) rc = connect(k, &k->reader);
+    fr_status st = rc ? refuse(k, k->reader ? k->reader : k->writer, rc, "cannot be opened", &why)
+                      : check_schema(k, k->writer, &empty, &why);
+    if (st == FR_EDATA || (!st && empty))
+        return fr_fail(err, FR_EIO,
+                       "n-gram store %s: expected a folder of its own for each pack, found it in "
+                       "use, here or by another process, for the vectors of another pack or model; "
+                       "give one of them no store, or run them one after the other",
+                       folder);
+    if (st) return fr_fail(err, st, "%s", why.text);
+    sqlite3_busy_timeout(k->reader, READER_WAITS);
+    rc = prepare(k->reader, &k->find, "SELECT vector, sum FROM vectors WHERE key = ?1");
+    if (!rc) rc = prepare(k->writer, &k->insert, "INSERT OR IGNORE INTO vectors VALUES(?1,?2,?3)");
+    if (!rc) rc = prepare(k->writer, &k->room, "PRAGMA page_count");
+    return rc ? refuse(k, k->writer, rc, "cannot be opened", err) : FR_OK;
 }
 
-fr_status fr_ngram_disk_open(fr_ngram_disk *k, const fr_ngram_file *file, const fr_ngram_kind *kind,
+// The kind in hexadecimal digits, so that it can be looked at.
+static void name_table(fr_ngram_disk *k) {
+    char identity[2 * FR_NGRAM_IDENTITY + 1];
+    for (int i = 0; i < FR_NGRAM_IDENTITY; i++)
+        snprintf(identity + 2 * i, 3, "%02x", k->kind.identity[i]);
+    snprintf(k->table, sizeof k->table,
+             "CREATE TABLE vectors(key BLOB PRIMARY KEY, vector BLOB, sum INTEGER "
+             "/* %d floats by %d tokens, of %s */)",
+             k->kind.d, k->kind.n, identity);
+}
+
+fr_status fr_ngram_disk_open(fr_ngram_disk *k, const char *folder, const fr_ngram_kind *kind,
                              size_t limit, fr_error *err) {
-    fr_status st;
-    *k = (fr_ngram_disk){.file = *file, .kind = *kind, .limit = limit};
-    fr_hash_open(&k->sum, FORMAT);
+    bool alone;
+    *k = (fr_ngram_disk){.folder = -1, .kind = *kind, .limit = limit};
+    fr_hash_open(&k->sum, 0);
     fr_hash_add(&k->sum, kind->identity, sizeof kind->identity);
-    if (pthread_rwlock_init(&k->map, NULL)) {
-        fr_ngram_file_close(&k->file);
-        return fr_fail(err, FR_ENOMEM, "n-gram store: no memory for a lock");
-    }
-    if ((st = fr_ngram_file_enter(&k->file, err))) goto fail;
-    if (k->file.alone && (st = examine(k, err))) goto fail;
-    if (k->file.alone && (st = fr_ngram_file_take_lock_room(&k->file, READERS, err))) goto fail;
-    if ((st = open_env(k, err))) goto fail;
-    if ((st = open_table(k, err))) goto fail;
-    fr_ngram_file_share(&k->file);
-    return FR_OK;
-fail:
-    fr_ngram_disk_close(k);
+    name_table(k);
+    fr_status st = enter(k, folder, &alone, err);
+    if (!st && alone) st = make_sound(k, err);
+    if (!st) st = share(k, folder, err);
+    if (st) fr_ngram_disk_close(k);
     return st;
 }
 
 void fr_ngram_disk_close(fr_ngram_disk *k) {
-    if (k->env) {
-        if (k->file.door < 0) fr_ngram_file_leave(&k->file);
-        mdb_env_close(k->env);
+    sqlite3_finalize(k->find);
+    sqlite3_finalize(k->insert);
+    sqlite3_finalize(k->room);
+    sqlite3_close(k->reader);
+    sqlite3_close(k->writer);
+    if (k->folder >= 0) close(k->folder);
+    *k = (fr_ngram_disk){.folder = -1};
+}
+
+// ---------------------------------------------------------------- reading and writing
+
+fr_status fr_ngram_disk_get(fr_ngram_disk *k, const fr_ngram *key, float *out, bool *found,
+                            fr_error *err) {
+    fr_status st = FR_OK;
+    *found = false;
+    sqlite3_bind_blob(k->find, 1, key->id, (int)key_bytes(&k->kind), SQLITE_STATIC);
+    const int rc = sqlite3_step(k->find);
+    if (rc == SQLITE_ROW) {
+        const void *vector = sound_vector(k, k->find, key->id);
+        *found = vector;
+        if (vector)
+            memcpy(out, vector, vector_bytes(&k->kind));
+        else
+            st = fr_fail(err, FR_EDATA, "n-gram store %s: a vector is damaged", k->path);
+    } else if (rc != SQLITE_DONE) {
+        st = refuse(k, k->reader, rc, "cannot be read", err);
     }
-    fr_ngram_file_close(&k->file);
-    pthread_rwlock_destroy(&k->map);
+    sqlite3_reset(k->find);
+    return st;
 }
 
-// ---------------------------------------------------------------- reading
-
-fr_status fr_ngram_disk_reader(fr_ngram_disk *k, MDB_txn **out, fr_error *err) {
-    pthread_rwlock_rdlock(&k->map);
-    const int rc = mdb_txn_begin(k->env, NULL, MDB_RDONLY, out);
-    if (!rc) mdb_txn_reset(*out);
-    pthread_rwlock_unlock(&k->map);
-    return rc ? refuse(k, rc, "cannot be read", err) : FR_OK;
+// Whether one more row fits below the limit.
+static int has_room(fr_ngram_disk *k, bool *fits) {
+    const size_t row = vector_bytes(&k->kind) / PAGE + 1 + SPLITS;
+    const int rc = sqlite3_step(k->room);
+    *fits = rc == SQLITE_ROW && (size_t)sqlite3_column_int64(k->room, 0) + row <= k->limit / PAGE;
+    sqlite3_reset(k->room);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-static MDB_val key_of(const fr_ngram_disk *k, const fr_ngram *key) {
-    return (MDB_val){key_bytes(&k->kind), (void *)key->id};
+static int insert(fr_ngram_disk *k, const fr_ngram *key, const float *vector) {
+    sqlite3_bind_blob(k->insert, 1, key->id, (int)key_bytes(&k->kind), SQLITE_STATIC);
+    sqlite3_bind_blob(k->insert, 2, vector, (int)vector_bytes(&k->kind), SQLITE_STATIC);
+    sqlite3_bind_int64(k->insert, 3, sum_of(k, key->id, vector));
+    const int rc = sqlite3_step(k->insert);
+    sqlite3_reset(k->insert);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static fr_ngram_read look_up(fr_ngram_disk *k, MDB_txn *reader, const fr_ngram *key, float *out,
-                             int *why) {
-    MDB_val at = key_of(k, key), value;
-    const size_t bytes = value_bytes(&k->kind) - sizeof(uint64_t);
-    uint64_t sum;
-    *why = mdb_get(reader, k->table, &at, &value);
-    if (*why == MDB_NOTFOUND) return FR_NGRAM_MISSING;
-    if (*why == MDB_CORRUPTED || *why == MDB_PAGE_NOTFOUND) return FR_NGRAM_DAMAGED;
-    if (*why) return FR_NGRAM_REFUSED;
-    if (value.mv_size != bytes + sizeof sum) return FR_NGRAM_DAMAGED;
-    memcpy(out, value.mv_data, bytes);
-    memcpy(&sum, (const uint8_t *)value.mv_data + bytes, sizeof sum);
-    return sum == sum_of(k, key->id, out) ? FR_NGRAM_FOUND : FR_NGRAM_DAMAGED;
-}
-
-fr_ngram_read fr_ngram_disk_get(fr_ngram_disk *k, MDB_txn *reader, const fr_ngram *key, float *out,
-                                int *why) {
-    fr_ngram_read found = FR_NGRAM_REFUSED;
-    *why = MDB_MAP_RESIZED;
-    if (pthread_rwlock_tryrdlock(&k->map)) return found;
-    *why = mdb_txn_renew(reader);
-    if (!*why) {
-        found = look_up(k, reader, key, out, why);
-        mdb_txn_reset(reader);
+fr_status fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n,
+                            int *written, int *missing, fr_error *err) {
+    const sqlite3_int64 before = sqlite3_total_changes64(k->writer);
+    bool fits = true;
+    int done = 0;
+    int rc = run(k->writer, "BEGIN IMMEDIATE");
+    while (!rc && done < n && !(rc = has_room(k, &fits)) && fits) {
+        rc = insert(k, &keys[done], vectors + (size_t)done * (size_t)k->kind.d);
+        done++;
     }
-    pthread_rwlock_unlock(&k->map);
-    return found;
-}
-
-// ---------------------------------------------------------------- writing
-
-// MDB_KEYEXIST: there was one.
-static int put_one(fr_ngram_disk *k, MDB_txn *txn, const fr_ngram *key, const float *vector) {
-    MDB_val at = key_of(k, key), value = {value_bytes(&k->kind), NULL};
-    const uint64_t sum = sum_of(k, key->id, vector);
-    const int rc = mdb_put(txn, k->table, &at, &value, MDB_NOOVERWRITE | MDB_RESERVE);
-    if (rc) return rc;
-    memcpy(value.mv_data, vector, value.mv_size - sizeof sum);
-    memcpy((uint8_t *)value.mv_data + value.mv_size - sizeof sum, &sum, sizeof sum);
-    return 0;
-}
-
-static int commit(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n, int *added) {
-    MDB_txn *txn;
-    *added = 0;
-    int rc = mdb_txn_begin(k->env, NULL, 0, &txn);
-    if (rc) return rc;
-    for (int i = 0; i < n; i++) {
-        rc = put_one(k, txn, &keys[i], vectors + (size_t)i * (size_t)k->kind.d);
-        if (!rc) ++*added;
-        if (rc && rc != MDB_KEYEXIST) {
-            mdb_txn_abort(txn);
-            return rc;
-        }
-    }
-    return mdb_txn_commit(txn);
-}
-
-// Another process, with a higher limit, has let the file grow beyond this one's map.
-static int grow_map(fr_ngram_disk *k) {
-    pthread_rwlock_wrlock(&k->map);
-    const int rc = mdb_env_set_mapsize(k->env, 0);
-    pthread_rwlock_unlock(&k->map);
-    return rc;
-}
-
-// The map follows the file, and the file is full where it has met this process's limit.
-static int follow_growth(fr_ngram_disk *k) {
-    MDB_envinfo info;
-    MDB_stat stat;
-    (void)mdb_env_info(k->env, &info); // these fail on no environment alone
-    (void)mdb_env_stat(k->env, &stat);
-    const size_t pages = info.me_last_pgno + 1;
-    k->full = k->full || pages > k->limit / stat.ms_psize;
-    return pages > info.me_mapsize / stat.ms_psize ? grow_map(k) : 0;
-}
-
-int fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n,
-                      int *written, int *missing) {
-    int rc = follow_growth(k), done = 0, piece = n;
-    *written = 0;
-    while (done < n && !rc && !k->full) {
-        int added;
-        if (piece > n - done) piece = n - done;
-        rc = commit(k, keys + done, vectors + (size_t)done * (size_t)k->kind.d, piece, &added);
-        if (rc == MDB_MAP_RESIZED && !(rc = grow_map(k))) continue;
-        if (rc == MDB_MAP_FULL && piece > 1) { // part of it may still fit
-            piece /= 2;
-            rc = 0;
-            continue;
-        }
-        k->full = rc == MDB_MAP_FULL;
-        if (rc) break;
-        *written += added;
-        done += piece;
-    }
-    *missing = n - done;
-    return k->full ? MDB_MAP_FULL : rc;
+    if (!rc) rc = run(k->writer, "COMMIT");
+    const fr_status st = rc ? refuse(k, k->writer, rc, "cannot be written", err) : FR_OK;
+    if (st) (void)run(k->writer, "ROLLBACK"); // which some errors have done already
+    *written = rc ? 0 : (int)(sqlite3_total_changes64(k->writer) - before);
+    *missing = rc ? n : n - done;
+    if (st || fits) return st;
+    return fr_fail(err, FR_EIO, "n-gram store %s: full: the limit is %zu bytes", k->path, k->limit);
 }

@@ -1,58 +1,51 @@
-// ngram_disk.h — n-gram vectors in an LMDB file, as one process has it open.
+// ngram_disk.h — n-gram vectors in an SQLite file, as one handle has it open.
 //
-// The first process to open a file checks all of it (lmdb_check.h, and the sum of every value)
-// before LMDB sees it; what is not sound is thrown away, never repaired: every value can be
-// computed again. One of the threads may write at a time, any number may read; a reader never
-// waits.
+// A row is a key, its floats and XXH64 over identity, key and floats; the table's own text says what
+// the vectors are of, so a file whose schema is another one is foreign. Whoever opens a file that
+// nobody has open reads all of it first: what is damaged or foreign is put aside (ngrams.db.aside,
+// in place of what was put there before) and begun anew, never repaired, as every vector can be
+// computed again. SQLite keeps threads, processes and killed ones apart; the one lock of our own
+// (flock, on the folder) says who may put a file aside: all that have it open share it, and only
+// who gets it alone may.
 //
-// A value is its floats and XXH64 over identity, key and floats. The least key, of one byte, leads
-// to the head: what the vectors are of.
+// Reader and writer are connections of their own: a reader sees what was committed last and never
+// waits for a writer. Nothing of the file is mapped: an error of the disk would be a signal there, and
+// lookups take no less (docs/speed-log.md).
 #ifndef FR_DRAFT_CHIMERA_NGRAM_DISK_H
 #define FR_DRAFT_CHIMERA_NGRAM_DISK_H
+#include "base/status.h"
 #include "draft/chimera/ngram.h"
-#include "draft/chimera/ngram_file.h"
 #include "gguf/hash.h"
-#include <lmdb.h>
-#include <pthread.h>
+#include <limits.h>
+#include <sqlite3.h>
 
 typedef struct fr_ngram_disk {
-    fr_ngram_file file;
+    char path[PATH_MAX];
+    char table[256]; // the statement that makes it
+    int folder;      // locked; -1: not open
     fr_ngram_kind kind;
     size_t limit;
     fr_hash sum; // has read the identity
-    MDB_env *env;
-    MDB_dbi table;
-    pthread_rwlock_t map; // read: somebody looks into the map; write: it is moved
-    bool full;            // the writer's
-    fr_error rebuilt;     // why all was thrown away at opening; FR_OK: it was not
+    sqlite3 *reader, *writer;
+    sqlite3_stmt *find, *insert, *room;
+    fr_error rebuilt; // why all was put aside at opening; FR_OK: it was not
 } fr_ngram_disk;
 
-typedef enum fr_ngram_read {
-    FR_NGRAM_FOUND,
-    FR_NGRAM_MISSING,
-    FR_NGRAM_DAMAGED, // a value that is not what was written
-    FR_NGRAM_REFUSED, // LMDB does not let this process read
-} fr_ngram_read;
-
-// `file` is open and becomes the disk's, also when this fails. FR_EIO: cannot be read or written,
-// or another process has it open for another kind; FR_ENOMEM, memory or addresses (`limit` of
-// them).
-fr_status fr_ngram_disk_open(fr_ngram_disk *k, const fr_ngram_file *file, const fr_ngram_kind *kind,
+// FR_EIO: cannot be read or written, or is in use for another kind; FR_ENOMEM. Then nothing is
+// open.
+fr_status fr_ngram_disk_open(fr_ngram_disk *k, const char *folder, const fr_ngram_kind *kind,
                              size_t limit, fr_error *err);
 void fr_ngram_disk_close(fr_ngram_disk *k);
 
-// A reader's transaction, at rest; mdb_txn_abort. FR_EIO: all places for readers are taken.
-fr_status fr_ngram_disk_reader(fr_ngram_disk *k, MDB_txn **out, fr_error *err);
-// One vector of d floats into `out`, which holds anything unless FR_NGRAM_FOUND. *why: LMDB's code
-// where REFUSED.
-fr_ngram_read fr_ngram_disk_get(fr_ngram_disk *k, MDB_txn *reader, const fr_ngram *key, float *out,
-                                int *why);
-
-// Commits n vectors, in one transaction unless the limit is near; a key that is there keeps its
-// vector. *written: how many were not there and are now; *missing: how many are not there, for
-// which the returned code of LMDB's (0: none are) is the reason. Once the limit is met nothing is
-// added.
-int fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n,
-                      int *written, int *missing);
+// One thread at a time. *found: the vector of d floats is in `out`, which else holds anything.
+// FR_EDATA: not what was written; FR_EIO, FR_ENOMEM: cannot be read now.
+fr_status fr_ngram_disk_get(fr_ngram_disk *k, const fr_ngram *key, float *out, bool *found,
+                            fr_error *err);
+// One thread at a time, beside the reader's. Commits n vectors in one transaction; a key that is
+// there keeps its vector. *written: how many were not there and are now; *missing: how many are not
+// there, which is an error: FR_EIO, beyond the limit or for what the disk says; FR_ENOMEM; FR_EDATA,
+// the file is damaged.
+fr_status fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n,
+                            int *written, int *missing, fr_error *err);
 
 #endif

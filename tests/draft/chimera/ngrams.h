@@ -36,21 +36,25 @@ static inline bool ngram_is_right(const fr_ngram *key, const float *vector, int 
     return !memcmp(want, vector, (size_t)d * sizeof *want);
 }
 
-typedef struct place { // a folder of a test's own
-    char folder[32], file[64], lock[64];
+typedef struct place {                                        // a folder of a test's own
+    char folder[32], file[64], log[64], index[64], aside[64]; // SQLite's two beside its file
 } place;
 
 static inline void place_begin(place *p) {
     strcpy(p->folder, "ngrams-XXXXXX");
     assert_non_null(mkdtemp(p->folder));
-    snprintf(p->file, sizeof p->file, "%s/ngrams.mdb", p->folder);
-    snprintf(p->lock, sizeof p->lock, "%s-lock", p->file);
+    snprintf(p->file, sizeof p->file, "%s/ngrams.db", p->folder);
+    snprintf(p->log, sizeof p->log, "%s/ngrams.db-wal", p->folder);
+    snprintf(p->index, sizeof p->index, "%s/ngrams.db-shm", p->folder);
+    snprintf(p->aside, sizeof p->aside, "%s/ngrams.db.aside", p->folder);
 }
 
 static inline void place_end(const place *p) {
     unlink(p->file);
-    unlink(p->lock);
-    rmdir(p->folder);
+    unlink(p->log);
+    unlink(p->index);
+    unlink(p->aside);
+    assert_int_equal(rmdir(p->folder), 0);
 }
 
 static inline fr_ngram_store_options ngram_options(const place *p, int d) {

@@ -32,7 +32,7 @@ static const fr_command *const tables[] = {&fr_cmd_run.table,
 
 static bool spec_word(int index, fr_word *word) {
     static const fr_word any = {"auto", "what is predicted to be fastest here", false};
-    const fr_drafter_info *info = index ? fr_drafter_info_at(index - 1) : NULL;
+    const fr_drafter_method *info = index ? fr_drafter_method_at(index - 1) : NULL;
     *word = any;
     if (info) *word = (fr_word){info->name, info->what, *info->file && !info->found};
     return !index || info;

@@ -123,22 +123,30 @@ static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer 
     return code;
 }
 
+// "key=VALUE" in a column of its own, lines of the help beside it.
+static void print_option(const fr_drafter_option *o) {
+    char head[40];
+    snprintf(head, sizeof head, "%s=%s", o->key, o->value);
+    for (const char *line = o->help; *line;) {
+        const size_t n = strcspn(line, "\n");
+        printf("  %-16s   %-13s %.*s\n", "", line == o->help ? head : "", (int)n, line);
+        line += n + (line[n] != 0);
+    }
+}
+
 static int print_drafters(void) {
-    const fr_drafter_info *d;
+    const fr_drafter_method *d;
     puts("Drafters for --drafter, and their settings for --draft-opt:");
     printf("  %-16s %s\n", "auto", "the default: what is predicted to be fastest for this model");
-    for (int i = 0; (d = fr_drafter_info_at(i)); i++) {
+    for (int i = 0; (d = fr_drafter_method_at(i)); i++) {
         char spec[64];
         snprintf(spec, sizeof spec, "%s%s", d->name,
                  d->found   ? "[:FILE]"
                  : *d->file ? ":FILE"
                             : "");
         printf("  %-16s %s%s%s\n", spec, d->what, *d->file ? "; FILE: " : "", d->file);
-        for (const char *line = d->options; *line;) {
-            const size_t n = strcspn(line, "\n");
-            printf("  %-16s   %.*s\n", "", (int)n, line);
-            line += n + (line[n] != 0);
-        }
+        for (const fr_drafter_option *o = d->options; o->key; o++)
+            print_option(o);
     }
     return FR_EXIT_DONE;
 }

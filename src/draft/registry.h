@@ -14,13 +14,7 @@ fr_status fr_drafter_check(const char *spec, fr_error *err);
 // option; else what a part's file or memory is at fault for.
 fr_drafter_open_spec_fn fr_drafter_open;
 
-typedef struct fr_drafter_info {
-    const char *name, *what;
-    const char *file;    // what its FILE is; "": it takes none
-    const char *options; // lines "KEY=VALUE what", or ""
-    bool found;          // a FILE that is not named is looked for (pack/find.h)
-} fr_drafter_info;
-const fr_drafter_info *fr_drafter_info_at(int index); // NULL past the last
-int fr_drafter_find(const char *name, size_t bytes);  // its index, or -1
+const fr_drafter_method *fr_drafter_method_at(int index); // NULL past the last
+int fr_drafter_find(const char *name, size_t bytes);      // its index, or -1
 
 #endif

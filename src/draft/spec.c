@@ -23,7 +23,7 @@ static size_t file_bytes(const char *s) {
 }
 
 static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
-    const fr_drafter_info *info = fr_drafter_info_at(p->drafter);
+    const fr_drafter_method *info = fr_drafter_method_at(p->drafter);
     const bool given = **at == ':';
     const size_t n = given ? file_bytes(++*at) : 0;
     if (given && !*info->file)
@@ -44,8 +44,8 @@ static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
 static fr_status fail_unknown(const char *name, size_t bytes, fr_error *err) {
     char known[512] = "auto";
     size_t n = strlen(known);
-    const fr_drafter_info *info;
-    for (int i = 0; (info = fr_drafter_info_at(i)) && n < sizeof known; i++)
+    const fr_drafter_method *info;
+    for (int i = 0; (info = fr_drafter_method_at(i)) && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, ", %s%s", info->name,
                               *info->file && !info->found ? ":FILE" : "");
     return fr_fail(err, FR_EARG, "drafter '%.*s': expected %s or several joined with '+'",
@@ -68,7 +68,7 @@ static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
 
 // What stands behind an '@', kept as text.
 static fr_status parse_driver(fr_spec_part *p, const char **at, fr_error *err) {
-    const char *name = fr_drafter_info_at(p->drafter)->name, *begin = ++*at;
+    const char *name = fr_drafter_method_at(p->drafter)->name, *begin = ++*at;
     fr_spec_part driver;
     if (strcmp(name, "draft-model") != 0)
         return fr_fail(err, FR_EARG,
@@ -92,7 +92,7 @@ static fr_status parse_part(fr_spec_part *p, const char **at, fr_error *err) {
 }
 
 static bool stands_alone(const fr_spec_part *p) {
-    return !strcmp(fr_drafter_info_at(p->drafter)->name, "none");
+    return !strcmp(fr_drafter_method_at(p->drafter)->name, "none");
 }
 
 // Files by what they are: one pack may be given by two paths.
@@ -106,7 +106,7 @@ static bool same_driver(const char *a, const char *b) {
 
 static fr_status check_together(const fr_spec *s, fr_error *err) {
     for (int i = 0; i < s->n && s->n > 1; i++) {
-        const char *name = fr_drafter_info_at(s->part[i].drafter)->name;
+        const char *name = fr_drafter_method_at(s->part[i].drafter)->name;
         if (stands_alone(&s->part[i]))
             return fr_fail(err, FR_EARG, "drafter none: stands alone, nothing can be joined to it");
         for (int k = 0; k < i; k++)

@@ -68,7 +68,7 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
 static bool method_word(int index, fr_word *word) {
     const char *name = fr_learner_methods[index].name;
     if (!name) return false;
-    const fr_drafter_info *info = fr_drafter_info_at(fr_drafter_find(name, strlen(name)));
+    const fr_drafter_method *info = fr_drafter_method_at(fr_drafter_find(name, strlen(name)));
     *word = (fr_word){name, info ? info->what : "", false};
     return true;
 }

@@ -21,29 +21,8 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
               : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
 }
 
-static fr_status read_tree(fr_attached *a, const char *value, fr_error *err) {
-    static const char *const names[] = {"scored", "dynamic", "static", "random"};
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(value, names[i])) {
-            a->planned.kind = (fr_plan_kind)i;
-            return FR_OK;
-        }
-    return fr_fail(err, FR_EARG,
-                   "draft option tree: expected scored, dynamic, static or random, found '%.40s'",
-                   value);
-}
+const char *const fr_attached_trees[] = {"scored", "dynamic", "static", "random", NULL};
 
-static fr_status read_option(void *drafter, const char *option, fr_error *err) {
-    fr_attached *a = drafter;
-    if (!strncmp(option, "tree=", 5)) return read_tree(a, option + 5, err);
-    if (!strncmp(option, "rows=", 5))
-        return fr_drafter_number(&a->planned.rows, option, 2, FR_ATTACHED_MOST, err);
-    return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': %s has tree=SHAPE, rows=N, depth=N and width=N", option,
-                   a->base.base.ops->name);
-}
-
-// Planned trees are kept as they are, so nothing may choose among their nodes.
 static fr_status check_options(const fr_attached *a, fr_error *err) {
     if (a->planned.kind && a->base.adapt)
         return fr_fail(err, FR_EARG, "draft option tree: planned trees need --no-adapt");
@@ -55,9 +34,10 @@ static fr_status check_options(const fr_attached *a, fr_error *err) {
 
 fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
                            const char *file, const fr_drafter_config *config,
-                           fr_attached_row_fn *row, fr_error *err) {
+                           const fr_drafter_option *options, fr_attached_row_fn *row,
+                           fr_error *err) {
     fr_error why = {0};
-    fr_status st = fr_trained_open(&a->base, kind, ops, file, config, read_option, err);
+    fr_status st = fr_trained_open(&a->base, kind, ops, file, config, options, err);
     if (!st) st = check_options(a, err);
     if (st) return st;
     if (a->planned.kind) a->base.base.default_nodes = FR_TREE_MAX;

@@ -42,7 +42,9 @@ struct fr_attached { // embedded first in a method's own struct
 // Opens pack, head and buffers; `ops` is the method's table, of the verbs below.
 fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
                            const char *file, const fr_drafter_config *config,
-                           fr_attached_row_fn *row, fr_error *err);
+                           const fr_drafter_option *options, fr_attached_row_fn *row,
+                           fr_error *err);
+extern const char *const fr_attached_trees[]; // words of tree=: those of fr_plan_kind
 void fr_attached_close(fr_attached *a);
 
 // The rows of a chain of `length` under row `node` of a pass, from row n on; returns the new n.

@@ -37,6 +37,17 @@ static const fr_drafter_ops OPS = {.name = "hidden-transfer",
                                    .report = fr_no_report,
                                    .close = close_transfer};
 
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("tree", "SHAPE", fr_attached, planned.kind, fr_attached_trees,
+                   "scored; or, with --no-adapt, the paper's dynamic, static or random"),
+    FR_OPTION_INT("rows", "N", fr_attached, planned.rows, 2, FR_ATTACHED_MOST,
+                  "of a pass with these, 2 to 128; default: the fastest by measured cost"),
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "tokens drafted ahead, 1 to 16; default: as many as there are maps"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    {0}};
+
 static fr_status open_maps(fr_transfer *t, fr_pool *pool, fr_error *err) {
     const fr_pack *p = &t->base.base.pack;
     fr_status st = FR_OK;
@@ -51,13 +62,13 @@ static fr_status open_maps(fr_transfer *t, fr_pool *pool, fr_error *err) {
     return st;
 }
 
-fr_status fr_hidden_transfer_open(fr_drafter **out, const char *file,
-                                  const fr_drafter_config *config, fr_error *err) {
+static fr_status open_hidden_transfer(fr_drafter **out, const char *file,
+                                      const fr_drafter_config *config, fr_error *err) {
     *out = NULL;
     fr_transfer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "hidden-transfer: cannot get memory");
-    fr_status st =
-        fr_attached_open(&t->base, FR_PACK_HIDDEN_TRANSFER, &OPS, file, config, pseudo, err);
+    fr_status st = fr_attached_open(&t->base, FR_PACK_HIDDEN_TRANSFER, &OPS, file, config, OPTIONS,
+                                    pseudo, err);
     if (!st) st = open_maps(t, config->model->pool, err);
     if (st) {
         close_transfer(&t->base.base.base);
@@ -66,3 +77,12 @@ fr_status fr_hidden_transfer_open(fr_drafter **out, const char *file,
     *out = &t->base.base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_hidden_transfer_method = {
+    .name = "hidden-transfer",
+    .what = "middle states of the model, mapped ahead within its own pass",
+    .file = "a pack of forerun train; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 2,
+    .open = open_hidden_transfer};

@@ -35,6 +35,17 @@ static const fr_drafter_ops OPS = {.name = "ppd",
                                    .report = fr_no_report,
                                    .close = close_ppd};
 
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("tree", "SHAPE", fr_attached, planned.kind, fr_attached_trees,
+                   "scored; or, with --no-adapt, the paper's dynamic, static or random"),
+    FR_OPTION_INT("rows", "N", fr_attached, planned.rows, 2, FR_ATTACHED_MOST,
+                  "of a pass with these, 2 to 128; default: the fastest by measured cost"),
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "tokens drafted ahead, 1 to 16; default: as many as there are prompts"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    {0}};
+
 static fr_status read_vectors(fr_ppd_drafter *p, fr_error *err) {
     const fr_gguf_tensor *t = fr_pack_tensor(&p->base.base.pack, "ppd.vectors");
     const int d = (int)t->ne[0], n = (int)t->ne[1];
@@ -46,12 +57,13 @@ static fr_status read_vectors(fr_ppd_drafter *p, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_ppd_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                      fr_error *err) {
+static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                          fr_error *err) {
     *out = NULL;
     fr_ppd_drafter *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory");
-    fr_status st = fr_attached_open(&p->base, FR_PACK_PPD, &OPS, file, config, prompt, err);
+    fr_status st =
+        fr_attached_open(&p->base, FR_PACK_PPD, &OPS, file, config, OPTIONS, prompt, err);
     if (!st) st = read_vectors(p, err);
     if (st) {
         close_ppd(&p->base.base.base);
@@ -60,3 +72,12 @@ fr_status fr_ppd_open(fr_drafter **out, const char *file, const fr_drafter_confi
     *out = &p->base.base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_ppd_method = {
+    .name = "ppd",
+    .what = "trained vectors that ride in the model's own pass and guess ahead",
+    .file = "a pack of forerun train; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 2,
+    .open = open_ppd};

@@ -36,7 +36,7 @@ _Static_assert((int)EXPANDED + (int)FEW <= (int)FR_MAX_SCRATCH,
                "all of a step lies in scratch slots at once");
 
 typedef enum tree_kind { DYNAMIC, CHAIN, STATIC, TREE_KINDS } tree_kind;
-static const char *const TREE_NAMES[TREE_KINDS] = {"dynamic", "chain", "static"};
+static const char *const TREE_NAMES[] = {"dynamic", "chain", "static", NULL};
 
 typedef struct fr_chimera {
     fr_trained base;
@@ -55,8 +55,8 @@ typedef struct fr_chimera {
     int slot[EXPANDED];           // in the block's KV
     int n_expanded;
     double encoder_seconds;
-    int cache;   // states of n-grams in memory
-    char *store; // folder of those that fall out; NULL: none
+    int cache;         // states of n-grams in memory
+    const char *store; // folder of those that fall out; NULL: none
 } fr_chimera;
 
 // ---------------------------------------------------------------- mature states
@@ -277,7 +277,6 @@ static void close_chimera(fr_drafter *base) {
     fr_chimera_heads_close(&m->heads);
     fr_free(m->waiting);
     fr_free(m->x);
-    fr_free(m->store);
     fr_trained_close(&m->base);
     fr_free(m);
 }
@@ -290,41 +289,23 @@ static const fr_drafter_ops OPS = {.name = "chimera",
                                    .report = report,
                                    .close = close_chimera};
 
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("tree", "SHAPE", fr_chimera, tree, TREE_NAMES,
+                   "dynamic; chain: what is guessed behind the best path counts for all of "
+                   "a\nlevel; or static: that with the paper's tree of 25 nodes"),
+    FR_OPTION_INT("context", "N", fr_chimera, room, 0, MOST_ROOM,
+                  "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    FR_OPTION_INT("cache", "N", fr_chimera, cache, 0, MOST_CACHED,
+                  "states of n-grams kept in memory, 0 to 1048576 (default 4096)"),
+    FR_OPTION_TEXT("store", "FOLDER", fr_chimera, store,
+                   "where those that fall out are kept (up to 1 GB), for later runs too"),
+    {0}};
+
 // ---------------------------------------------------------------- open
-static fr_status read_tree(fr_chimera *m, const char *value, fr_error *err) {
-    for (int kind = 0; kind < TREE_KINDS; kind++)
-        if (!strcmp(value, TREE_NAMES[kind])) {
-            m->tree = (tree_kind)kind;
-            return FR_OK;
-        }
-    return fr_fail(err, FR_EARG,
-                   "draft option tree: expected dynamic, chain or static, found '%.40s'", value);
-}
-
-static fr_status read_store(fr_chimera *m, const char *folder, fr_error *err) {
-    const size_t bytes = strlen(folder) + 1;
-    if (bytes < 2) return fr_fail(err, FR_EARG, "draft option store: expected a folder");
-    fr_free(m->store);
-    if (!(m->store = fr_alloc_array(bytes, 1)))
-        return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
-    memcpy(m->store, folder, bytes);
-    return FR_OK;
-}
-
-static fr_status read_option(void *drafter, const char *option, fr_error *err) {
-    fr_chimera *m = drafter;
-    if (!strncmp(option, "context=", 8))
-        return fr_drafter_number(&m->room, option, 0, MOST_ROOM, err);
-    if (!strncmp(option, "cache=", 6))
-        return fr_drafter_number(&m->cache, option, 0, MOST_CACHED, err);
-    if (!strncmp(option, "store=", 6)) return read_store(m, option + 6, err);
-    if (!strncmp(option, "tree=", 5)) return read_tree(m, option + 5, err);
-    return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': chimera has tree=SHAPE, context=N, cache=N, "
-                   "store=FOLDER, depth=N and width=N",
-                   option);
-}
-
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &m->base.pack;
     const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
@@ -344,15 +325,15 @@ static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_e
     return FR_OK;
 }
 
-fr_status fr_chimera_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                          fr_error *err) {
+static fr_status open_chimera(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                              fr_error *err) {
     *out = NULL;
     fr_error why = {0};
     fr_chimera *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
     m->room = ROOM;
     m->cache = CACHED;
-    fr_status st = fr_trained_open(&m->base, FR_PACK_CHIMERA, &OPS, file, config, read_option, err);
+    fr_status st = fr_trained_open(&m->base, FR_PACK_CHIMERA, &OPS, file, config, OPTIONS, err);
     if (!st && (st = open_parts(m, config, &why))) fr_fail(err, st, "chimera: %s", why.text);
     if (st) {
         close_chimera(&m->base.base);
@@ -366,3 +347,12 @@ fr_status fr_chimera_open(fr_drafter **out, const char *file, const fr_drafter_c
     *out = &m->base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_chimera_method = {
+    .name = "chimera",
+    .what = "a trained block on states of the last few tokens, heads that read the model's too",
+    .file = "a pack of forerun train; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 3,
+    .open = open_chimera};

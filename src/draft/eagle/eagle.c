@@ -26,9 +26,9 @@ _Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
 typedef struct fr_eagle {
     fr_trained base;
     fr_draft_block chain;
-    int room;      // for ids of the text;
-    int n_seen;    // of its ids, those that the head has seen
-    bool is_fixed; // tree=static:
+    int room;     // for ids of the text;
+    int n_seen;   // of its ids, those that the head has seen
+    int is_fixed; // tree=static:
     fr_fixed_tree fixed;
     // Of the step at hand, by node of the beam.
     int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in states and slots
@@ -153,21 +153,19 @@ static const fr_drafter_ops OPS = {.name = "eagle",
                                    .report = fr_no_report,
                                    .close = close_eagle};
 
-// ---------------------------------------------------------------- open
+static const char *const TREES[] = {"dynamic", "static", NULL};
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("tree", "SHAPE", fr_eagle, is_fixed, TREES,
+                   "dynamic, or static: always the one its pack's accuracies make best"),
+    FR_OPTION_INT("context", "N", fr_eagle, room, 0, MOST_ROOM,
+                  "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    {0}};
 
-static fr_status read_option(void *drafter, const char *option, fr_error *err) {
-    fr_eagle *e = drafter;
-    if (!strncmp(option, "context=", 8))
-        return fr_drafter_number(&e->room, option, 0, MOST_ROOM, err);
-    if (strncmp(option, "tree=", 5) != 0)
-        return fr_fail(err, FR_EARG,
-                       "draft option '%.60s': eagle has tree=SHAPE, context=N, depth=N and width=N",
-                       option);
-    e->is_fixed = !strcmp(option, "tree=static");
-    if (e->is_fixed || !strcmp(option, "tree=dynamic")) return FR_OK;
-    return fr_fail(err, FR_EARG, "draft option tree: expected dynamic or static, found '%.40s'",
-                   option + 5);
-}
+// ---------------------------------------------------------------- open
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = &e->base.pack;
@@ -179,14 +177,14 @@ static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_err
     return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
 }
 
-fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                        fr_error *err) {
+static fr_status open_eagle(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                            fr_error *err) {
     *out = NULL;
     fr_error why = {0};
     fr_eagle *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "eagle: cannot get memory");
     e->room = ROOM;
-    fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, read_option, err);
+    fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, OPTIONS, err);
     if (!st && (st = open_parts(e, config, &why))) fr_fail(err, st, "eagle: %s", why.text);
     if (st) {
         close_eagle(&e->base.base);
@@ -199,3 +197,12 @@ fr_status fr_eagle_open(fr_drafter **out, const char *file, const fr_drafter_con
     *out = &e->base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_eagle_method = {
+    .name = "eagle",
+    .what = "a trained block that goes on from the model's hidden states",
+    .file = "a pack of forerun train; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 3,
+    .open = open_eagle};

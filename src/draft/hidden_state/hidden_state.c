@@ -23,7 +23,7 @@ enum {
 static const float LEAST_SCORE = 0.004f, LAMBDA = 0.3f;
 static const float USUAL = 0.6f; // how often a depth is right where nothing was counted
 
-static const char *const MODES[FR_REUSE_MODES + 1] = {"fresh", "reuse", "fused", "union", "auto"};
+static const char *const MODES[] = {"fresh", "reuse", "fused", "union", "auto", NULL};
 
 typedef struct fr_hidden_state {
     fr_trained base;
@@ -34,7 +34,7 @@ typedef struct fr_hidden_state {
     fr_reuse_mode mode;
     int candidates;
     float lambda;
-    bool iterative, inject;
+    int iterative, inject;
     // Learned.
     float expected
         [FR_CHAIN_CACHE_DEPTH]; // how often depth k + 1 is in the tree, if the path to it is:
@@ -303,43 +303,28 @@ static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .report = report,
                                    .close = close_hidden_state};
 
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("mode", "NAME", fr_hidden_state, mode, MODES,
+                   "what becomes of a chain that is left over: fresh, reuse, fused, union or auto"),
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "states of a chain, 1 to 16; default: as many as pay"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    FR_OPTION_REAL("lambda", "X", fr_hidden_state, lambda, 0, 4,
+                   "weight of what is left over in fused, 0 to 4 (default 0.3)"),
+    FR_OPTION_INT("candidates", "N", fr_hidden_state, candidates, 1, FR_SHORTLIST_MOST,
+                  "tokens of each level that are looked at, 1 to 256 (default 64)"),
+    FR_OPTION_INT("iterative", "N", fr_hidden_state, iterative, 0, 1,
+                  "1: every state reads the guess before it; its logits one by one (default 0)"),
+    FR_OPTION_INT("inject", "N", fr_hidden_state, inject, 0, 1,
+                  "0: without what a token says of the next one (default 1)"),
+    {0}};
+
 fr_states *fr_hidden_state_states(fr_drafter *d) {
     return &((fr_hidden_state *)d)->states;
 }
 
 // ---------------------------------------------------------------- options
-
-static fr_status read_flag(bool *to, const char *option, fr_error *err) {
-    int v = *to;
-    const fr_status st = fr_drafter_number(&v, option, 0, 1, err);
-    *to = v;
-    return st;
-}
-
-static fr_status read_mode(fr_reuse_mode *to, const char *value, fr_error *err) {
-    for (int i = 0; i <= FR_REUSE_AUTO; i++)
-        if (!strcmp(value, MODES[i])) {
-            *to = (fr_reuse_mode)i;
-            return FR_OK;
-        }
-    return fr_fail(err, FR_EARG,
-                   "draft option mode: expected fresh, reuse, fused, union or auto, found '%.40s'",
-                   value);
-}
-
-static fr_status read_option(void *drafter, const char *option, fr_error *err) {
-    fr_hidden_state *d = drafter;
-    if (!strncmp(option, "mode=", 5)) return read_mode(&d->mode, option + 5, err);
-    if (!strncmp(option, "lambda=", 7)) return fr_drafter_real(&d->lambda, option, 0, 4, err);
-    if (!strncmp(option, "candidates=", 11))
-        return fr_drafter_number(&d->candidates, option, 1, FR_SHORTLIST_MOST, err);
-    if (!strncmp(option, "iterative=", 10)) return read_flag(&d->iterative, option, err);
-    if (!strncmp(option, "inject=", 7)) return read_flag(&d->inject, option, err);
-    return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': hidden-state has mode=NAME, depth=N, width=N, lambda=X, "
-                   "candidates=N, iterative=0|1 and inject=0|1",
-                   option);
-}
 
 static fr_status check_options(const fr_hidden_state *d, fr_error *err) {
     if (!d->iterative || d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH) return FR_OK;
@@ -378,8 +363,8 @@ static void expect_depths(fr_hidden_state *d) {
     fr_state_expect(&d->base.base.hits, &p->accuracy, p->depth);
 }
 
-fr_status fr_hidden_state_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                               fr_error *err) {
+static fr_status open_hidden_state(fr_drafter **out, const char *file,
+                                   const fr_drafter_config *config, fr_error *err) {
     *out = NULL;
     fr_hidden_state *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "hidden-state: cannot get %zu bytes", sizeof *d);
@@ -388,7 +373,7 @@ fr_status fr_hidden_state_open(fr_drafter **out, const char *file, const fr_draf
     d->candidates = CANDIDATES;
     d->inject = true;
     fr_status st =
-        fr_trained_open(&d->base, FR_PACK_HIDDEN_STATE, &OPS, file, config, read_option, err);
+        fr_trained_open(&d->base, FR_PACK_HIDDEN_STATE, &OPS, file, config, OPTIONS, err);
     if (!st) st = check_options(d, err);
     if (!st) st = open_parts(d, config, err);
     if (st) {
@@ -401,3 +386,12 @@ fr_status fr_hidden_state_open(fr_drafter **out, const char *file, const fr_draf
     *out = &d->base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_hidden_state_method = {
+    .name = "hidden-state",
+    .what = "a trained chain of hidden states, into which tokens are put late",
+    .file = "a pack; without one it is looked for, by the model's fingerprint",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 3,
+    .open = open_hidden_state};

@@ -40,17 +40,6 @@ void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
 
 // ---------------------------------------------------------------- open
 
-static fr_status read_option(fr_trained *t, const char *option, fr_trained_option_fn *other,
-                             fr_error *err) {
-    if (!strncmp(option, "depth=", 6))
-        return fr_drafter_number(&t->depth, option, 1, FR_PACK_HEADS, err);
-    if (!strncmp(option, "width=", 6))
-        return fr_drafter_number(&t->width, option, 1, FR_BEAM_WIDTH, err);
-    if (other) return other(t, option, err);
-    return fr_fail(err, FR_EARG, "draft option '%.60s': %s has depth=N and width=N", option,
-                   t->base.ops->name);
-}
-
 static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
                            const fr_model *target, fr_error *err) {
     char found[FR_PACK_PATH];
@@ -63,7 +52,7 @@ static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
 }
 
 static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
-                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err) {
     t->base = (fr_drafter){.ops = ops, .allowance = CREDIT, .default_nodes = FR_TRAINED_NODES};
     t->adapt = !config->no_adapt;
@@ -75,7 +64,7 @@ static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
     }
     fr_status st = FR_OK;
     for (int i = 0; !st && config->options && config->options[i]; i++)
-        st = read_option(t, config->options[i], option, err);
+        st = fr_drafter_read(t, ops->name, options, config->options[i], err);
     return st;
 }
 
@@ -88,9 +77,9 @@ static void take_pack(fr_trained *t) {
 
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
                           const char *file, const fr_drafter_config *config,
-                          fr_trained_option_fn *option, fr_error *err) {
+                          const fr_drafter_option *options, fr_error *err) {
     fr_error why = {0};
-    fr_status st = open_options(t, ops, config, option, err);
+    fr_status st = open_options(t, ops, config, options, err);
     if (st) return st;
     if ((st = open_pack(t, kind, file, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
@@ -99,10 +88,10 @@ fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops
 }
 
 fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
-                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err) {
     t->pack = *pack;
-    const fr_status st = open_options(t, ops, config, option, err);
+    const fr_status st = open_options(t, ops, config, options, err);
     if (!st) take_pack(t);
     return st;
 }

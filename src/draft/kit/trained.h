@@ -34,16 +34,14 @@ typedef struct fr_trained { // embedded first in a method's own struct
     int32_t best;       // the first guess after the root in this step; -1: none
 } fr_trained;
 
-// Finds (file "") or opens the pack and reads the options: depth=N and width=N, up to the kind's
-// own; what else there is goes to `option`, which refuses it with FR_EARG (NULL: there is none).
-// `depth` most levels. What fails says so with the method's name in front.
-typedef fr_status fr_trained_option_fn(void *drafter, const char *option, fr_error *err);
+// Finds (file "") or opens the pack and reads the options by the method's table, whose offsets are
+// from `t`. What fails says so with the method's name in front.
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
                           const char *file, const fr_drafter_config *config,
-                          fr_trained_option_fn *option, fr_error *err);
+                          const fr_drafter_option *options, fr_error *err);
 // The same with a pack that no file holds, which is closed with the drafter (fr_trained_close).
 fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
-                              const fr_drafter_config *config, fr_trained_option_fn *option,
+                              const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err);
 // How the time of a proposal begins to be reckoned with: bytes of weights that one row reads.
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes);

@@ -294,18 +294,16 @@ static const fr_drafter_ops OPS = {.name = "lookahead",
                                    .report = report,
                                    .close = close_lookahead};
 
-static fr_status read_option(fr_lookahead *d, const char *option, fr_error *err) {
-    if (!strncmp(option, "ngram=", 6))
-        return fr_drafter_number(&d->window.n, option, 2, FR_WINDOW_NGRAM, err);
-    if (!strncmp(option, "window=", 7))
-        return fr_drafter_number(&d->width, option, 0, FR_JACOBI_WIDTH, err);
-    if (!strncmp(option, "guesses=", 8))
-        return fr_drafter_number(&d->guesses, option, 0, FR_NGRAM_VOTES, err);
-    if (!strncmp(option, "prompt=", 7)) return fr_drafter_number(&d->of_text, option, 0, 1, err);
-    return fr_fail(
-        err, FR_EARG,
-        "draft option '%.60s': lookahead has ngram=N, window=W, guesses=G and prompt=0|1", option);
-}
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_INT("ngram", "N", fr_lookahead, window.n, 2, FR_WINDOW_NGRAM,
+                  "tokens of an n-gram, 2 to 8 (default 4)"),
+    FR_OPTION_INT("window", "W", fr_lookahead, width, 0, FR_JACOBI_WIDTH,
+                  "columns of guessed tokens that ride in a pass, 0 (none) to 63 (default 3)"),
+    FR_OPTION_INT("guesses", "G", fr_lookahead, guesses, 0, FR_NGRAM_VOTES,
+                  "n-grams kept for a first token, 1 to 64 (default 3); 0: Jacobi decoding"),
+    FR_OPTION_INT("prompt", "N", fr_lookahead, of_text, 0, 1,
+                  "0: without the n-grams of the text so far (default 1)"),
+    {0}};
 
 static fr_status check_options(const fr_lookahead *d, fr_error *err) {
     if (!d->width && is_jacobi(d))
@@ -343,8 +341,8 @@ static fr_status open_pool(fr_lookahead *d, const fr_drafter_config *config, fr_
                               ((int64_t)config->n_ctx + 1) * (d->width + 1), err);
 }
 
-fr_status fr_lookahead_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                            fr_error *err) {
+static fr_status open_lookahead(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                                fr_error *err) {
     (void)file;
     *out = NULL;
     fr_lookahead *d = fr_alloc_zero(sizeof *d);
@@ -358,7 +356,7 @@ fr_status fr_lookahead_open(fr_drafter **out, const char *file, const fr_drafter
     d->worth.tokens = EXPECTED_WORTH;
     expect(&d->base);
     for (int i = 0; config->options && config->options[i] && !st; i++)
-        st = read_option(d, config->options[i], err);
+        st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err);
     if (!st) st = check_options(d, err);
     if (!st && !is_jacobi(d)) {
         fr_error why = {0};
@@ -373,3 +371,12 @@ fr_status fr_lookahead_open(fr_drafter **out, const char *file, const fr_drafter
     *out = &d->base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_lookahead_method = {
+    .name = "lookahead",
+    .what = "n-grams that the model's own pass makes of guessed tokens, and those of the text",
+    .file = "",
+    .options = OPTIONS,
+    .found = false,
+    .cost = 1,
+    .open = open_lookahead};

@@ -96,13 +96,20 @@ static const fr_drafter_ops OPS = {.name = "medusa",
                                    .report = fr_no_report,
                                    .close = close_medusa};
 
-fr_status fr_medusa_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                         fr_error *err) {
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "tokens drafted ahead, 1 to 16; default: as many as there are heads"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    {0}};
+
+static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                             fr_error *err) {
     *out = NULL;
     fr_error why = {0};
     fr_medusa *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "medusa: cannot get memory");
-    fr_status st = fr_trained_open(&m->base, FR_PACK_MEDUSA, &OPS, file, config, NULL, err);
+    fr_status st = fr_trained_open(&m->base, FR_PACK_MEDUSA, &OPS, file, config, OPTIONS, err);
     if (!st && (st = fr_medusa_heads_open(&m->heads, &m->base.pack, config->model, &why)))
         fr_fail(err, st, "medusa: %s", why.text);
     if (st) {
@@ -120,3 +127,12 @@ fr_status fr_medusa_open(fr_drafter **out, const char *file, const fr_drafter_co
     *out = &m->base.base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_medusa_method = {
+    .name = "medusa",
+    .what = "trained heads on the model's last hidden state",
+    .file = "a pack of forerun train; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 2,
+    .open = open_medusa};

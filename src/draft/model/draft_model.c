@@ -20,12 +20,13 @@
 #include "base/clock.h"
 #include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
-#include "draft/kit/drawn.h"
+#include "draft/model/drawn.h"
 #include "draft/model/guess.h"
 #include "draft/model/positional.h"
 #include <string.h>
 
-typedef enum shape { CHAIN, BEAM, SEQUOIA } shape;
+typedef enum shape { CHAIN, BEAM, SEQUOIA, AUTO } shape; // AUTO is CHAIN
+static const char *const SHAPES[] = {"chain", "beam", "sequoia", "auto", NULL};
 
 enum {
     DEEPEST = 16,
@@ -200,7 +201,7 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
 // The nodes of the next pass, 0 of them: that is all. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_LOGITS];
-    const bool chain = d->shape == CHAIN || (d->shape == BEAM && d->depth);
+    const bool chain = d->shape == CHAIN || d->shape == AUTO || (d->shape == BEAM && d->depth);
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
     if (d->shape == SEQUOIA) return n; // the plan has weighed it all
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
@@ -332,30 +333,21 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .report = fr_no_report,
                                    .close = close_draft_model};
 
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_WORD("tree", "SHAPE", fr_draft_model, shape, SHAPES,
+                   "chain, beam, sequoia or auto (default: chain)"),
+    FR_OPTION_INT("depth", "N", fr_draft_model, depth, 1, DEEPEST,
+                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+    {0}};
+
 const fr_second *fr_draft_model_second(const fr_drafter *d) {
     return &((const fr_draft_model *)d)->second;
 }
 
 // ---------------------------------------------------------------- open
 
-static fr_status read_option(fr_draft_model *d, const char *option, fr_error *err) {
-    const char *value = strchr(option, '=');
-    value = value ? value + 1 : "";
-    if (!strncmp(option, "depth=", 6)) return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
-    if (!strncmp(option, "tree=", 5)) {
-        d->shape = !strcmp(value, "beam") ? BEAM : !strcmp(value, "sequoia") ? SEQUOIA : CHAIN;
-        if (d->shape == CHAIN && strcmp(value, "chain") != 0 && strcmp(value, "auto") != 0)
-            return fr_fail(
-                err, FR_EARG,
-                "draft option tree: expected chain, beam, sequoia or auto, found '%.40s'", value);
-        return FR_OK;
-    }
-    return fr_fail(err, FR_EARG, "draft option '%.60s': draft-model has tree=SHAPE and depth=N",
-                   option);
-}
-
-fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                              fr_error *err) {
+static fr_status open_draft_model(fr_drafter **out, const char *file,
+                                  const fr_drafter_config *config, fr_error *err) {
     fr_error why = {0};
     *out = NULL;
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
@@ -366,7 +358,7 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
     fr_status st = FR_OK;
     for (int i = 0; config->options && config->options[i] && !st; i++)
-        st = read_option(d, config->options[i], &why);
+        st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], &why);
     if (!st && d->shape == SEQUOIA) {
         d->positional = fr_alloc_zero(sizeof *d->positional);
         if (!d->positional)
@@ -389,3 +381,12 @@ fr_status fr_draft_model_open(fr_drafter **out, const char *file, const fr_draft
     *out = &d->base;
     return FR_OK;
 }
+
+const fr_drafter_method fr_draft_model_method = {
+    .name = "draft-model",
+    .what = "a second, smaller model with the same vocabulary",
+    .file = "a GGUF model of the target's vocabulary",
+    .options = OPTIONS,
+    .found = false,
+    .cost = 4,
+    .open = open_draft_model};

@@ -173,14 +173,10 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .report = fr_no_report,
                                    .close = close_driven};
 
-// ---------------------------------------------------------------- open
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_INT("depth", "N", fr_driven, depth, 1, DEEPEST, "tokens drafted ahead"), {0}};
 
-static fr_status read_option(fr_driven *d, const char *option, fr_error *err) {
-    if (strncmp(option, "depth=", 6) != 0)
-        return fr_fail(err, FR_EARG, "draft option '%.60s': a driven draft-model has depth=N",
-                       option);
-    return fr_drafter_number(&d->depth, option, 1, DEEPEST, err);
-}
+// ---------------------------------------------------------------- open
 
 static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_error *err) {
     char used[64];
@@ -210,7 +206,7 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
     fr_status st = FR_OK;
     for (int i = 0; config->options && config->options[i] && !st; i++)
-        st = read_option(d, config->options[i], &why);
+        st = fr_drafter_read(d, "a driven draft-model", OPTIONS, config->options[i], &why);
     if (!st)
         st = fr_small_model_open(&d->small, file, config->model, config->tokenizer, config->n_ctx,
                                  &why);

@@ -171,17 +171,15 @@ static const fr_drafter_ops OPS = {.name = "prompt-lookup",
                                    .report = fr_no_report,
                                    .close = close_lookup};
 
-static fr_status read_option(fr_prompt_lookup *d, const char *option, fr_error *err) {
-    if (!strncmp(option, "min-score=", 10))
-        return fr_drafter_real(&d->votes.least, option, 0, 1, err);
-    if (!strncmp(option, "matches=", 8))
-        return fr_drafter_number(&d->most_places, option, 1, MAX_PLACES, err);
-    return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': prompt-lookup has min-score=P and matches=N", option);
-}
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_REAL("min-score", "P", fr_prompt_lookup, votes.least, 0, 1,
+                   "least estimated probability of a candidate, 0 to 1 (default 0.01)"),
+    FR_OPTION_INT("matches", "N", fr_prompt_lookup, most_places, 1, MAX_PLACES,
+                  "earlier places looked at, 1 to 16 (default 8)"),
+    {0}};
 
-fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                                fr_error *err) {
+static fr_status open_prompt_lookup(fr_drafter **out, const char *file,
+                                    const fr_drafter_config *config, fr_error *err) {
     (void)file;
     *out = NULL;
     fr_prompt_lookup *d = fr_alloc_zero(sizeof *d);
@@ -207,10 +205,18 @@ fr_status fr_prompt_lookup_open(fr_drafter **out, const char *file, const fr_dra
         }
     }
     for (int i = 0; config->options && config->options[i]; i++)
-        if ((st = read_option(d, config->options[i], err))) goto fail;
+        if ((st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err))) goto fail;
     *out = &d->base;
     return FR_OK;
 fail:
     close_lookup(&d->base);
     return st;
 }
+
+const fr_drafter_method fr_prompt_lookup_method = {.name = "prompt-lookup",
+                                                   .what = "n-gram match in the text so far",
+                                                   .file = "",
+                                                   .options = OPTIONS,
+                                                   .found = false,
+                                                   .cost = 1,
+                                                   .open = open_prompt_lookup};

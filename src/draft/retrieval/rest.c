@@ -165,27 +165,23 @@ static const fr_drafter_ops OPS = {.name = "rest",
                                    .report = report,
                                    .close = close_rest};
 
-static fr_status read_option(fr_rest *d, const char *option, fr_error *err) {
-    if (!strncmp(option, "span=", 5))
-        return fr_drafter_number(&d->most, option, 1, FR_DATASTORE_ORDER, err);
-    if (!strncmp(option, "least-span=", 11))
-        return fr_drafter_number(&d->least, option, 1, FR_DATASTORE_ORDER, err);
-    if (!strncmp(option, "retrieved=", 10))
-        return fr_drafter_number(&d->retrieved, option, 1, FR_CONTINUATIONS, err);
-    if (!strncmp(option, "depth=", 6))
-        return fr_drafter_number(&d->depth, option, 1, FR_TREE_MAX_DEPTH, err);
-    if (!strncmp(option, "min-score=", 10))
-        return fr_drafter_real(&d->min_score, option, 0, 1, err);
-    return fr_fail(err, FR_EARG,
-                   "draft option '%.60s': rest has span=N, least-span=N, retrieved=N, depth=N and "
-                   "min-score=P",
-                   option);
-}
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_INT("span", "N", fr_rest, most, 1, FR_DATASTORE_ORDER,
+                  "longest span of last tokens that is looked up, 1 to 16 (default 16)"),
+    FR_OPTION_INT("least-span", "N", fr_rest, least, 1, FR_DATASTORE_ORDER,
+                  "shortest one, 1 to 16 (default 1)"),
+    FR_OPTION_INT("retrieved", "N", fr_rest, retrieved, 1, FR_CONTINUATIONS,
+                  "continuations counted, 1 to 5000 (default 256)"),
+    FR_OPTION_INT("depth", "N", fr_rest, depth, 1, FR_TREE_MAX_DEPTH,
+                  "tokens of a continuation, 1 to 63 (default 10)"),
+    FR_OPTION_REAL("min-score", "P", fr_rest, min_score, 0, 1,
+                   "least estimated probability of a candidate, 0 to 1 (default 0.01)"),
+    {0}};
 
 static fr_status read_options(fr_rest *d, const char *const *options, fr_error *err) {
     fr_status st = FR_OK;
     for (int i = 0; options && options[i] && !st; i++)
-        st = read_option(d, options[i], err);
+        st = fr_drafter_read(d, OPS.name, OPTIONS, options[i], err);
     if (!st && d->least > d->most)
         st = fr_fail(err, FR_EARG, "draft option least-span: expected 1 to %d (span), found %d",
                      d->most, d->least);
@@ -207,8 +203,8 @@ static fr_status open_store(fr_rest *d, const char *file, const fr_drafter_confi
     return FR_OK;
 }
 
-fr_status fr_rest_open(fr_drafter **out, const char *file, const fr_drafter_config *config,
-                       fr_error *err) {
+static fr_status open_rest(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                           fr_error *err) {
     *out = NULL;
     fr_rest *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "rest: no memory");
@@ -228,3 +224,11 @@ fr_status fr_rest_open(fr_drafter **out, const char *file, const fr_drafter_conf
         *out = &d->base;
     return st;
 }
+
+const fr_drafter_method fr_rest_method = {.name = "rest",
+                                          .what = "retrieval from a datastore of texts",
+                                          .file = "a datastore of forerun datastore",
+                                          .options = OPTIONS,
+                                          .found = false,
+                                          .cost = 1,
+                                          .open = open_rest};

@@ -8,13 +8,6 @@ _Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_MAX_SCRATCH &&
 
 // ---------------------------------------------------------------- open
 
-fr_status fr_self_option(void *drafter, const char *option, fr_error *err) {
-    fr_self_draft *s = drafter;
-    if (!strncmp(option, "threshold=", 10)) return fr_drafter_real(&s->fixed, option, 0, 1, err);
-    return fr_fail(err, FR_EARG, "draft option '%.60s': %s has threshold=P, depth=N and width=N",
-                   option, s->base.base.ops->name);
-}
-
 static fr_status open_buffers(fr_self_draft *s, const fr_model *target, fr_error *err) {
     const fr_pack *p = &s->base.pack;
     s->stride = s->whole ? p->d : fr_linear_stride(p->d); // as fr_forward_head has it

@@ -41,8 +41,6 @@ struct fr_self_draft { // embedded first in a method's own struct
     int n_best, n_root;          // n_root: tokens before and with the root
 };
 
-// For fr_trained_option_fn: threshold=P.
-fr_status fr_self_option(void *drafter, const char *option, fr_error *err);
 // After the pack: head and buffers. `share`: of the model's bytes that a row of a draft pass reads,
 // without the head. FR_ENOMEM.
 fr_status fr_self_open(fr_self_draft *s, const fr_model *target, double share,

@@ -11,7 +11,7 @@ static fr_drafter *open_lookup(int n_ctx, const char *const *options) {
     fr_drafter *d;
     fr_error err;
     fr_drafter_config config = {.n_ctx = n_ctx, .options = options};
-    assert_int_equal(fr_prompt_lookup_open(&d, "", &config, &err), FR_OK);
+    assert_int_equal(fr_prompt_lookup_method.open(&d, "", &config, &err), FR_OK);
     return d;
 }
 

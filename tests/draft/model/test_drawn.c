@@ -1,7 +1,7 @@
 // Draws without replacement follow their distribution: the first draw p, the second p without the
 // first.
 #include "decode/chi_square.h"
-#include "draft/kit/drawn.h"
+#include "draft/model/drawn.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 // to ring, in their order (exponential race). The first is a draw from p; given it, the second is
 // one from what is left of p, and so on.  [Sequoia, Chen et al. 2024, §3.2: sampling without
 // replacement]
-#ifndef FR_DRAFT_KIT_DRAWN_H
-#define FR_DRAFT_KIT_DRAWN_H
+#ifndef FR_DRAFT_MODEL_DRAWN_H
+#define FR_DRAFT_MODEL_DRAWN_H
 #include "decode/sampler.h"
 #include "tree/tree.h"
 

@@ -1,4 +1,4 @@
-#include "draft/kit/drawn.h"
+#include "draft/model/drawn.h"
 #include "kern/math.h"
 #include <assert.h>
 

@@ -1,14 +1,13 @@
 // likeliest.c — a draft vocabulary has thousands of ids and a step asks for several distributions,
-// so both walks, for the largest and for the sum, are by vectors of four, which every CPU has.
+// so the sum too is by vectors of four, which every CPU has.
 #include "draft/kit/likeliest.h"
+#include "base/top.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 typedef float fr_f32x4 __attribute__((vector_size(16)));
 typedef int32_t fr_i32x4 __attribute__((vector_size(16)));
-
-enum { BLOCK = 32 };
 
 // What lies so far below the largest adds less than 1e-7 of it to the sum.
 static const float NEGLIGIBLE = 16;
@@ -26,42 +25,6 @@ static fr_f32x4 either(fr_i32x4 mask, fr_f32x4 yes, fr_f32x4 no) {
 static fr_f32x4 all(float x) {
     return (fr_f32x4){x, x, x, x};
 }
-
-// ---------------------------------------------------------------- the largest
-
-// Whether any of a block's values is larger than `least`. NaN is not.
-static bool has_larger(const float *x, float least) {
-    fr_f32x4 most = all(least);
-    for (int i = 0; i < BLOCK; i += 4)
-        most = either(load(x + i) > most, load(x + i), most);
-    return most[0] > least || most[1] > least || most[2] > least || most[3] > least;
-}
-
-// Puts a value into the list of the largest, descending; earlier ones win ties.
-static int insert(fr_likely *list, int n, int most, int index, float logit) {
-    int k = n < most ? n++ : n - 1;
-    for (; k > 0 && list[k - 1].logit < logit; k--)
-        list[k] = list[k - 1];
-    list[k] = (fr_likely){.index = index, .logit = logit};
-    return n;
-}
-
-static int find_largest(const float *logits, int n, int most, fr_likely *out) {
-    int m = 0;
-    float least = -INFINITY; // to come into the list
-    for (int begin = 0; begin < n; begin += BLOCK) {
-        const int end = begin + BLOCK < n ? begin + BLOCK : n;
-        if (end - begin == BLOCK && !has_larger(logits + begin, least)) continue;
-        for (int i = begin; i < end; i++) {
-            if (!(logits[i] > least) || isinf(logits[i])) continue;
-            m = insert(out, m, most, i, logits[i]);
-            if (m == most) least = out[m - 1].logit;
-        }
-    }
-    return m;
-}
-
-// ---------------------------------------------------------------- the sum
 
 // e^x for -NEGLIGIBLE < x <= 0, to 1e-6; 0 for all others and for NaN. As fr_exp (kern/math.h), but
 // for the fused additions.
@@ -93,10 +56,12 @@ static float sum_from(const float *logits, int n, float top) {
 
 int fr_likeliest(const float *logits, int n, int most, fr_likely *out) {
     assert(most >= 1 && most <= FR_LIKELY_MOST);
-    const int m = find_largest(logits, n, most, out);
+    int32_t index[FR_LIKELY_MOST];
+    float logit[FR_LIKELY_MOST];
+    const int m = fr_top(logits, n, most, index, logit);
     if (!m) return 0;
-    const float top = out[0].logit, sum = sum_from(logits, n, top);
+    const float sum = sum_from(logits, n, logit[0]);
     for (int i = 0; i < m; i++)
-        out[i].p = expf(out[i].logit - top) / sum;
+        out[i] = (fr_likely){index[i], logit[i], expf(logit[i] - logit[0]) / sum};
     return m;
 }

@@ -8,7 +8,7 @@
 #define FR_TRAIN_CHECKPOINT_H
 #include "base/map.h"
 
-enum { FR_CHECKPOINT_BLOCKS = 4 };
+enum { FR_CHECKPOINT_BLOCKS = 5 };
 
 typedef struct fr_checkpoint { // everything is borrowed: from a mapping when read
     const char *identity;      // identity_bytes, no NUL

@@ -32,8 +32,13 @@ double fr_train_done(const fr_train *t) {
     return done < 1 ? done : 1;
 }
 
-size_t fr_train_bytes(const fr_learner *l) {
-    return l->params.n_floats * sizeof(float) + sizeof(fr_batch);
+size_t fr_train_bytes(const fr_learner *l, double average) {
+    return (average > 0 ? 2 : 1) * l->params.n_floats * sizeof(float) + sizeof(fr_batch);
+}
+
+// Of a checkpoint.
+static int n_blocks(const fr_train *t) {
+    return t->mean ? 5 : 4;
 }
 
 static fr_checkpoint checkpoint_of(const fr_train *t) {
@@ -45,8 +50,8 @@ static fr_checkpoint checkpoint_of(const fr_train *t) {
                            .curve = t->curve,
                            .curve_bytes = t->n_points * sizeof *t->curve,
                            .n_floats = p->n_floats,
-                           .n_blocks = 4,
-                           .block = {p->w, p->m, p->v, t->best}};
+                           .n_blocks = n_blocks(t),
+                           .block = {p->w, p->m, p->v, t->best, t->mean}};
 }
 
 size_t fr_train_checkpoint_bytes(const fr_train *t) {
@@ -125,13 +130,14 @@ static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
         return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
     fr_train_state *s = &t->state;
     fr_train_point *p = &t->curve[t->n_points++];
-    *p = (fr_train_point){.step = s->step,
-                          .rows = s->rows,
-                          .seconds = s->seconds,
-                          .rate = fr_schedule_rate(t->config.rate, fr_train_done(t)),
-                          .loss = s->recent.weight > 0 ? fr_tally_loss(&s->recent) : NAN,
-                          .held_loss = fr_tally_loss(held),
-                          .tokens_per_pass = fr_tally_tokens_per_pass(held, t->learner->depth)};
+    *p = (fr_train_point){
+        .step = s->step,
+        .rows = s->rows,
+        .seconds = s->seconds,
+        .rate = fr_schedule_rate(t->config.rate, t->config.rate_end, fr_train_done(t)),
+        .loss = s->recent.weight > 0 ? fr_tally_loss(&s->recent) : NAN,
+        .held_loss = fr_tally_loss(held),
+        .tokens_per_pass = fr_tally_tokens_per_pass(held, t->learner->depth)};
     for (int k = 0; k < t->learner->depth; k++)
         p->accuracy[k] = held->tried[k] > 0 ? held->right[k][0] / held->tried[k] : 0;
     s->recent = (fr_tally){0};
@@ -146,9 +152,12 @@ static void plan_judgement(fr_train *t) {
     s->next_seconds = s->seconds + (share > least ? share : least);
 }
 
-// Judges, adds a point to the curve, keeps the parameters if they are the best so far. Those
-// that are no numbers have no loss, which would be the least of all.
-static fr_status judge(fr_train *t, fr_error *err) {
+static bool changes_still(const fr_train *t) {
+    return fr_train_done(t) < t->learner->settled || t->state.part + 1 < (uint64_t)t->n_parts ||
+           (t->mean && !t->state.averaged);
+}
+
+static fr_status judge_learner(fr_train *t, fr_error *err) {
     fr_tally held;
     fr_error why = {0};
     fr_train_state *s = &t->state;
@@ -170,9 +179,20 @@ static fr_status judge(fr_train *t, fr_error *err) {
         s->since_best = 0;
         memcpy(t->best, t->learner->params.w, t->learner->params.n_floats * sizeof(float));
     }
+    if (changes_still(t)) s->since_best = 0;
     s->stopped = s->since_best >= t->config.patience;
     plan_judgement(t);
     return FR_OK;
+}
+
+// Judges, adds a point to the curve, keeps the parameters if they are the best so far: the mean
+// where there is one. Those that are no numbers have no loss, which would be the least of all.
+static fr_status judge(fr_train *t, fr_error *err) {
+    float **const w = &t->learner->params.w, *const own = *w;
+    if (t->state.averaged) *w = t->mean;
+    const fr_status st = judge_learner(t, err);
+    *w = own;
+    return st;
 }
 
 // ---------------------------------------------------------------- a step
@@ -184,11 +204,26 @@ static uint64_t noise_of(const fr_train *t, uint64_t batch) {
     return fr_hash_value(&h);
 }
 
+static fr_batches *batches(fr_train *t) {
+    return &t->part[t->state.part];
+}
+
+// The folder whose turn it is begins at its beginning.
+static void choose_part(fr_train *t, double done) {
+    double end = 0;
+    uint64_t part = 0;
+    for (int i = 0; i + 1 < t->n_parts && done > (end += t->config.share[i]); i++)
+        part++;
+    if (part == t->state.part) return;
+    t->state.part = part;
+    t->state.epoch = t->state.at = 0;
+}
+
 // All processes walk through all batches and learn every n-th of them. False: interrupted.
 static bool learn_batches(fr_train *t, uint64_t *rows, fr_tally *tally) {
     const int n = t->config.accumulate * t->comm->n;
     for (int i = 0; i < n && ask(t); i++) {
-        fr_batches_next(&t->batches, t->batch);
+        fr_batches_next(batches(t), t->batch);
         *rows += (uint64_t)t->batch->rows;
         if (i % t->comm->n == t->comm->rank)
             t->learner->ops->learn(t->learner, t->batch, noise_of(t, (uint64_t)i), tally);
@@ -199,10 +234,19 @@ static bool learn_batches(fr_train *t, uint64_t *rows, fr_tally *tally) {
     return true;
 }
 
+static void add_to_mean(fr_train *t) {
+    const fr_params *p = &t->learner->params;
+    const float share = 1 / (float)++t->state.averaged;
+    for (size_t i = 0; i < p->n_floats; i++)
+        t->mean[i] += share * (p->w[i] - t->mean[i]);
+}
+
 static fr_status step(fr_train *t, double done, fr_error *err) {
     fr_tally tally = {0};
     fr_params *p = &t->learner->params;
     uint64_t rows = 0;
+    t->learner->done = done;
+    choose_part(t, done);
     if (!learn_batches(t, &rows, &tally)) return leave(err);
     const double norm = fr_grad_norm(p);
     if (!isfinite(norm) || !isfinite(tally.loss))
@@ -212,10 +256,11 @@ static fr_status step(fr_train *t, double done, fr_error *err) {
     t->state.step++;
     t->state.rows += rows;
     if (tally.weight > 0)
-        fr_adamw_step(p, fr_schedule_rate(t->config.rate, done),
+        fr_adamw_step(p, fr_schedule_rate(t->config.rate, t->config.rate_end, done),
                       fr_grad_scale(norm, tally.weight, norm_most), t->state.step);
-    t->state.epoch = t->batches.epoch;
-    t->state.at = (uint64_t)t->batches.at;
+    if (t->mean && done > 1 - t->config.average) add_to_mean(t);
+    t->state.epoch = batches(t)->epoch;
+    t->state.at = (uint64_t)batches(t)->at;
     add_tallies(&t->state.recent, &tally);
     return FR_OK;
 }
@@ -252,8 +297,8 @@ static fr_status fit(fr_train *t, fr_error *err) {
     const uint64_t all = t->data->rows < l->fit_rows ? t->data->rows : l->fit_rows;
     fr_status st = FR_OK;
     *phase = (fr_train_phase){"fitting first values", "tokens", 0, all};
-    while (!st && phase->done < l->fit_rows && !t->batches.epoch && ask(t)) {
-        fr_batches_next(&t->batches, t->batch);
+    while (!st && phase->done < l->fit_rows && !batches(t)->epoch && ask(t)) {
+        fr_batches_next(batches(t), t->batch);
         st = l->ops->fit_add(l, t->batch, err);
         phase->done += (uint64_t)t->batch->rows;
     }
@@ -261,7 +306,7 @@ static fr_status fit(fr_train *t, fr_error *err) {
     *phase = (fr_train_phase){0};
     if (st) return st;
     if (!all_go_on(t)) return leave(err);
-    fr_batches_seek(&t->batches, 0, 0);
+    fr_batches_seek(batches(t), 0, 0);
     t->state.fitted = true;
     return FR_OK;
 }
@@ -317,9 +362,9 @@ static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_
 
 // What a file says is checked against what will be done with it.
 static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
-    const bool fine = s->at <= (uint64_t)t->batches.n && s->seconds >= 0 && s->judgements >= 0 &&
-                      s->since_best >= 0 && isfinite(s->seconds) && s->prepared >= 0 &&
-                      isfinite(s->prepared);
+    const bool fine = s->part < (uint64_t)t->n_parts && s->at <= (uint64_t)t->part[s->part].n &&
+                      s->seconds >= 0 && s->judgements >= 0 && s->since_best >= 0 &&
+                      isfinite(s->seconds) && s->prepared >= 0 && isfinite(s->prepared);
     if (fine) return FR_OK;
     return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
 }
@@ -329,7 +374,7 @@ static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *
     fr_train_state s;
     fr_status st = compare_identity(t, c, err);
     if (st) return st;
-    if (c->n_floats != p->n_floats || c->n_blocks != 4 || c->state_bytes != sizeof s ||
+    if (c->n_floats != p->n_floats || c->n_blocks != n_blocks(t) || c->state_bytes != sizeof s ||
         c->curve_bytes % sizeof *t->curve)
         return fr_fail(err, FR_EDATA, "%s: of another training: expected %zu numbers, found %zu",
                        t->config.checkpoint, p->n_floats, c->n_floats);
@@ -343,8 +388,8 @@ static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *
     if (points) memcpy(t->curve, c->curve, c->curve_bytes);
     // An interrupted fit may have left half of its values there; it begins with those of opening.
     if (wants_fit(t, &s)) return FR_OK;
-    float *const to[] = {p->w, p->m, p->v, t->best};
-    for (int i = 0; i < 4; i++)
+    float *const to[] = {p->w, p->m, p->v, t->best, t->mean};
+    for (int i = 0; i < n_blocks(t); i++)
         memcpy(to[i], c->block[i], p->n_floats * sizeof(float));
     return FR_OK;
 }
@@ -369,11 +414,28 @@ static fr_status resume(fr_train *t, fr_error *err) {
     }
     fr_params *p = &t->learner->params;
     fr_comm_share(t->comm, &t->state, sizeof t->state);
-    float *const blocks[] = {p->w, p->m, p->v, t->best};
-    for (int i = 0; i < 4; i++)
+    float *const blocks[] = {p->w, p->m, p->v, t->best, t->mean};
+    for (int i = 0; i < n_blocks(t); i++)
         fr_comm_share(t->comm, blocks[i], p->n_floats * sizeof(float));
     t->before = t->state.seconds;
-    fr_batches_seek(&t->batches, t->state.epoch, (int)t->state.at);
+    fr_batches_seek(batches(t), t->state.epoch, (int)t->state.at);
+    return FR_OK;
+}
+
+static fr_status open_parts(fr_train *t, fr_error *err) {
+    const fr_dataset *d = t->data;
+    const fr_train_config *c = &t->config;
+    for (int i = 0; i < (c->n_shares ? c->n_shares : 1); i++) {
+        fr_batches *part = &t->part[t->n_parts];
+        const fr_status st =
+            fr_batches_open(part, d, d->n_held, d->n_train, c->batch_rows, true, c->seed, err);
+        if (st) return st;
+        t->n_parts++;
+        if (c->n_shares) fr_batches_of_folder(part, i);
+        if (!part->n)
+            return fr_fail(err, FR_EDATA, "train: folder %d of the data has nothing to learn from",
+                           i + 1);
+    }
     return FR_OK;
 }
 
@@ -384,14 +446,13 @@ fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *
     fr_status st;
     t->batch = fr_alloc_zero(sizeof *t->batch);
     t->best = fr_alloc_array(learner->params.n_floats, sizeof(float));
-    if (!t->batch || !t->best) {
+    if (config->average > 0) t->mean = fr_alloc_zero(learner->params.n_floats * sizeof(float));
+    if (!t->batch || !t->best || (config->average > 0 && !t->mean)) {
         st = fr_fail(err, FR_ENOMEM, "train: no memory for %zu parameters",
                      learner->params.n_floats);
         goto fail;
     }
-    if ((st = fr_batches_open(&t->batches, data, data->n_held, data->n_train, config->batch_rows,
-                              true, config->seed, err)))
-        goto fail;
+    if ((st = open_parts(t, err))) goto fail;
     if ((st = fr_batches_open(&t->held, data, 0, data->n_held, config->batch_rows, false, 0, err)))
         goto fail;
     if (config->resume && (st = resume(t, err))) goto fail;
@@ -402,10 +463,12 @@ fail:
 }
 
 void fr_train_close(fr_train *t) {
-    fr_batches_close(&t->batches);
+    for (int i = 0; i < t->n_parts; i++)
+        fr_batches_close(&t->part[i]);
     fr_batches_close(&t->held);
     fr_free(t->batch);
     fr_free(t->best);
+    fr_free(t->mean);
     fr_free(t->curve);
     *t = (fr_train){0};
 }

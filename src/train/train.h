@@ -4,10 +4,14 @@
 // A step takes a fixed number of batches, divided among the processes of `comm`; their gradients
 // are summed, divided by their weight, cut to norm 1 and given to AdamW. Now and then the held-out
 // samples are judged; the parameters of the least held-out loss are kept, and a training that does
-// not improve on them over `patience` judgements ends early. With a number of steps every decision
-// depends on steps alone, so an interrupted training that was resumed ends with the same bits as
-// one that was not; with a time, on the clock of process 0. What an interrupt leaves half done (a
-// step, a judgement, the fit of first values) is as if it had not been begun, and is done again.
+// not improve on them over `patience` judgements ends early, but not while something is still to
+// change: what is learned (fr_learner.settled), the folder, or whether a mean is taken. Over the
+// last part of the way, where that is asked for, the parameters after every step are averaged, and
+// it is their mean that is judged and kept [stochastic weight averaging, Izmailov et al. 2018].
+// With a number of steps every decision depends on steps alone, so an interrupted training that was
+// resumed ends with the same bits as one that was not; with a time, on the clock of process 0. What
+// an interrupt leaves half done (a step, a judgement, the fit of first values) is as if it had not
+// been begun, and is done again.
 #ifndef FR_TRAIN_TRAIN_H
 #define FR_TRAIN_TRAIN_H
 #include "train/comm.h"
@@ -36,6 +40,8 @@ typedef struct fr_train_state { // where a training stands; a checkpoint keeps i
     int32_t judgements, since_best; // judgements: 0: nothing is best yet
     int32_t stopped;                // early, nothing got better
     int32_t fitted;                 // first values are, where they are wanted so
+    uint64_t averaged;              // steps in the mean
+    uint64_t part;                  // of the data: whose epoch and at these are
     fr_tally recent;                // of the steps since the last point
     fr_tally best;                  // of what was held out
 } fr_train_state;
@@ -47,12 +53,16 @@ typedef struct fr_train_phase { // what takes long besides steps
 
 typedef struct fr_train fr_train;
 typedef struct fr_train_config {
-    uint64_t steps;             // or
-    double seconds;             // how long, with the preparation; one of them is 0
-    double prepared;            // seconds that the data took, if this run made them
-    double rate;                // the highest learning rate
-    int batch_rows, accumulate; // batches of a step: accumulate on every process
-    int patience;               // judgements without a gain
+    uint64_t steps;                   // or
+    double seconds;                   // how long, with the preparation; one of them is 0
+    double prepared;                  // seconds that the data took, if this run made them
+    double rate;                      // the highest learning rate
+    double rate_end;                  // share of it that is left at the end
+    double average;                   // share of the way whose parameters are averaged
+    int n_shares;                     // folders that come one after the other; 0: all at once
+    double share[FR_DATASET_FOLDERS]; // ... of the way of each
+    int batch_rows, accumulate;       // batches of a step: accumulate on every process
+    int patience;                     // judgements without a gain
     uint64_t seed;
     const char *identity;    // KEY=VALUE lines: what a checkpoint must agree with
     const char *checkpoint;  // its file
@@ -77,9 +87,12 @@ struct fr_train { // read-only for others
     fr_train_phase phase;
     fr_train_point *curve;
     size_t n_points, curve_room;
-    fr_batches batches, held;
+    fr_batches part[FR_DATASET_FOLDERS]; // what is learned from: all, or a folder each
+    int n_parts;
+    fr_batches held;
     fr_batch *batch;
     float *best;                            // [n_floats]
+    float *mean;                            // [n_floats] of the averaged steps; or NULL
     double before, started, saved, judging; // seconds: of earlier runs; clock at the start of this
                                             // one, at the last checkpoint; a judgement's length
     uint64_t kept_step;                     // best_step at the last keep, plus 1
@@ -87,8 +100,8 @@ struct fr_train { // read-only for others
     bool interrupted;                       // `watch` has said so, to process 0
 };
 
-// FR_ENOMEM; with resume FR_EIO, FR_EDATA: the checkpoint is missing, damaged or of another
-// training. All processes fail together.
+// FR_ENOMEM; FR_EDATA: a folder with a share has nothing to learn from; with resume FR_EIO,
+// FR_EDATA: the checkpoint is missing, damaged or of another training. All processes fail together.
 fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *learner,
                         const fr_dataset *data, const fr_comm *comm, fr_error *err);
 void fr_train_close(fr_train *t); // {0} is fine
@@ -97,8 +110,8 @@ void fr_train_close(fr_train *t); // {0} is fine
 // tried, in this order: where one does not fit the disk any more the other may.
 fr_status fr_train_run(fr_train *t, fr_error *err);
 double fr_train_done(const fr_train *t); // share of the way, 0..1
-size_t
-fr_train_bytes(const fr_learner *l); // what it takes besides the learner: the best parameters
+// What it takes besides the learner: the best parameters, and their mean where that is wanted.
+size_t fr_train_bytes(const fr_learner *l, double average);
 size_t fr_train_checkpoint_bytes(const fr_train *t);
 
 #endif

@@ -120,6 +120,12 @@ static void add_chain(maker *m, const fr_config *c, int d_ff, int n_draft) {
         add_tensor(m, "fc_token.norm", d, 0, 1);
     }
     if (o->kind == FR_PACK_HIDDEN_STATE && !o->pure) add_tensor(m, "null", d, 0, 0);
+    if (o->n_taps) {
+        add_tensor(m, "fc_taps.weight", o->n_taps * d, d, 0);
+        add_tensor(m, "fc_taps.norm", o->n_taps * d, 0, 1);
+        if (!left_out(m, "forerun.taps"))
+            fr_gguf_writer_i32_array(m->w, "forerun.taps", o->taps, (size_t)o->n_taps);
+    }
     add_block(m, c, d_ff);
     if (o->rank) {
         add_tensor(m, "inject.token.weight", d, o->rank, 0);

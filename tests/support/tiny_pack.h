@@ -15,6 +15,8 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     int tap;               // of the variant exit
     int rank;              // of the injection
     int ensemble;          // [1] of ppd
+    int n_taps;            // of eagle:
+    int32_t taps[4];       // ... layers whose rows make a state
     const int32_t *layers; // of hidden-transfer, `depth` of them [all 1]
     bool gate, pure;
     int ngram, hidden;       // of chimera [2, 64; residual: n-grams' width]

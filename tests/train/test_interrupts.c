@@ -9,6 +9,7 @@
 #include "train/method/learners.h"
 #include "train/train.h"
 #include <ftw.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ typedef struct world {
     fr_draft_vocab vocab;
     fr_gemm *gemm;
     fr_comm comm;
-    char folder[64], checkpoint[96];
+    char folder[64], more[80], checkpoint[96];
 } world;
 
 static world w;
@@ -47,10 +48,11 @@ static int open_world(void **state) {
     fr_opened_open(&w.target, &(fr_tiny_options){.n_layer = 3}, kern, 1);
     fr_shard_format f = {.d = 64, .n_vocab = w.target.model.config.n_vocab, .top = 4};
     fr_gguf_fingerprint(w.target.gguf, f.target);
-    const char *const folders[] = {w.folder};
+    snprintf(w.more, sizeof w.more, "%s/more", w.folder);
+    const char *const folders[] = {w.folder, w.more};
     return fr_tokenizer_open(&w.tokenizer, w.target.gguf, &err) ||
-           make_shards(w.folder, &f, 1, 40, &err) ||
-           fr_dataset_open(&w.data, folders, 1, f.target, ROWS, 0, NULL, NULL, &err) ||
+           make_shards(w.folder, &f, 1, 40, &err) || make_shards(w.more, &f, 101, 20, &err) ||
+           fr_dataset_open(&w.data, folders, 2, f.target, ROWS, 0, NULL, NULL, &err) ||
            fr_draft_vocab_open(&w.vocab, &w.target.model, w.tokenizer, &w.data, VOCAB, NULL, NULL,
                                &err) ||
            fr_gemm_open(&w.gemm, 1, FR_GEMM_F32, &err);
@@ -72,10 +74,29 @@ typedef struct caller {  // what the loop asks and tells
     int phases;          // interrupted in a fit or a judgement
     uint64_t kept;       // best_step at the last keep, plus 1
     bool broken;         // what it begins with are no numbers
+    double average;      // of the loop's configuration
+    bool parts;          // one folder after the other
+    bool
+        hopeless; // at a rate at which little is learned, and ended by one judgement without a gain
+    double settled; // of the learner
+    double *sum;    // of the parameters after the steps that are averaged; or NULL
+    uint64_t seen;  // steps
 } caller;
+
+// After steps 10 to 12 of 12.
+static const double LAST = 0.25;
+static void look_at_step(caller *c, const fr_train *t) {
+    const fr_params *p = &t->learner->params;
+    if (t->state.step == c->seen) return;
+    c->seen = t->state.step;
+    assert_int_equal(t->state.part, c->parts && c->seen > STEPS / 2);
+    for (size_t i = 0; c->sum && i < p->n_floats && c->seen >= 10; i++)
+        c->sum[i] += (double)p->w[i];
+}
 
 static bool watch(void *user, const fr_train *t) {
     caller *c = user;
+    look_at_step(c, t);
     if (!c->patience || c->asked++ < c->patience) return true;
     c->phases += t->phase.what != NULL;
     return false;
@@ -105,10 +126,13 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                   .options = none};
     if (found->open(&learner, &lc, err)) fail_msg("%s: %s", method, err->text);
     const fr_train_config config = {.steps = STEPS,
-                                    .rate = 0.01,
+                                    .rate = c->hopeless ? 30 : 0.01,
+                                    .average = c->average,
+                                    .n_shares = c->parts ? 2 : 0,
+                                    .share = {0.5, 0.5},
                                     .batch_rows = ROWS,
                                     .accumulate = 2,
-                                    .patience = 6,
+                                    .patience = c->hopeless ? 1 : 6,
                                     .seed = 3,
                                     .identity = method,
                                     .checkpoint = w.checkpoint,
@@ -120,6 +144,7 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                     .user = c};
     if (fr_train_open(&t, &config, learner, &w.data, &w.comm, err)) fail_msg("%s", err->text);
     if (c->broken) learner->params.w[0] = NAN;
+    if (c->hopeless) learner->settled = c->settled;
     const fr_status st = fr_train_run(&t, err);
     if (end) *end = t.state;
     fr_train_close(&t);
@@ -130,12 +155,12 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
 // ---------------------------------------------------------------- promises
 
 // Each run comes a question further than the one before, and is interrupted there.
-static void ends_with_the_same_bits(const char *method) {
+static void ends_with_the_same_bits(const char *method, double average, bool parts) {
     fr_checkpoint a, b;
     fr_map whole, pieces;
     fr_error err;
     char first[112];
-    caller c = {0};
+    caller c = {.average = average, .parts = parts};
     unlink(w.checkpoint);
     if (train(method, &c, false, NULL, &err)) fail_msg("%s: %s", method, err.text);
     snprintf(first, sizeof first, "%s/whole", w.folder);
@@ -143,7 +168,7 @@ static void ends_with_the_same_bits(const char *method) {
     int interrupts = 0, phases = 0;
     fr_status st;
     do {
-        c = (caller){.patience = ++interrupts};
+        c = (caller){.patience = ++interrupts, .average = average, .parts = parts};
         st = train(method, &c, interrupts > 1, NULL, &err);
         if (st && st != FR_EINTR) fail_msg("%s: %s", method, err.text);
         phases += c.phases;
@@ -153,6 +178,7 @@ static void ends_with_the_same_bits(const char *method) {
     if (fr_checkpoint_read(&a, &whole, first, &err)) fail_msg("%s", err.text);
     if (fr_checkpoint_read(&b, &pieces, w.checkpoint, &err)) fail_msg("%s", err.text);
     assert_int_equal(a.n_floats, b.n_floats);
+    assert_int_equal(a.n_blocks, average > 0 ? 5 : 4);
     for (int i = 0; i < a.n_blocks; i++)
         assert_memory_equal(a.block[i], b.block[i], a.n_floats * sizeof(float));
     const fr_train_state *x = a.state, *y = b.state;
@@ -169,7 +195,56 @@ static void interrupts_change_no_bit(void **state) {
                                           "chimera", "ppd",   "hidden-transfer"};
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        ends_with_the_same_bits(methods[i]);
+        ends_with_the_same_bits(methods[i], 0, false);
+    ends_with_the_same_bits("eagle", LAST, true);
+}
+
+// Block 4 of a checkpoint is the mean, block 3 the best, which the mean is if it was judged so.
+static void the_mean_is_that_of_the_last_steps(void **state) {
+    fr_checkpoint a;
+    fr_map map;
+    fr_error err;
+    (void)state;
+    caller c = {.average = LAST, .sum = fr_alloc_array(1 << 20, sizeof(double))};
+    memset(c.sum, 0, sizeof(double) << 20);
+    unlink(w.checkpoint);
+    if (train("eagle", &c, false, NULL, &err)) fail_msg("%s", err.text);
+    if (fr_checkpoint_read(&a, &map, w.checkpoint, &err)) fail_msg("%s", err.text);
+    const fr_train_state *s = a.state;
+    assert_true(a.n_floats < 1 << 20);
+    assert_int_equal(s->averaged, 3);
+    assert_int_equal(c.seen, STEPS);
+    for (size_t i = 0; i < a.n_floats; i++)
+        assert_true(fabs((double)a.block[4][i] - c.sum[i] / 3) < 1e-6 * (1 + fabs(c.sum[i])));
+    if (s->best_step == STEPS)
+        assert_memory_equal(a.block[3], a.block[4], a.n_floats * sizeof(float));
+    fr_map_close(&map);
+    fr_free(c.sum);
+}
+
+// Judgements are of steps 0, 10 and 12; what ends at the second is not ended while something is to
+// come: a mean of the last step, or other things that are learned. The second folder's turn begins
+// before it.
+static void nothing_ends_before_the_last_change(void **state) {
+    static const struct {
+        double average, settled;
+        bool parts;
+        uint64_t step;
+    } way[] = {
+        {0, 0, false, 10}, {0.05, 0, false, STEPS}, {0, 0.9, false, STEPS}, {0, 0.8, true, 10}};
+    fr_train_state s;
+    fr_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        caller c = {.hopeless = true,
+                    .average = way[i].average,
+                    .settled = way[i].settled,
+                    .parts = way[i].parts};
+        unlink(w.checkpoint);
+        if (train("eagle", &c, false, &s, &err)) fail_msg("%s", err.text);
+        assert_int_equal(s.step, way[i].step);
+        if (way[i].step < STEPS) assert_true(s.stopped && s.best_step == 0);
+    }
 }
 
 // Before the first step, where trainings are longest without one.
@@ -217,6 +292,8 @@ static void the_best_comes_before_the_checkpoint(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupts_change_no_bit),
+        cmocka_unit_test(the_mean_is_that_of_the_last_steps),
+        cmocka_unit_test(nothing_ends_before_the_last_change),
         cmocka_unit_test(an_interrupt_is_heard_before_the_first_step),
         cmocka_unit_test(what_is_no_number_is_never_kept),
         cmocka_unit_test(the_best_comes_before_the_checkpoint)};

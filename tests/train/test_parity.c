@@ -30,7 +30,7 @@ typedef struct world {
     fr_batch batch;
     int32_t ids[ROWS + 1], dist_id[ROWS * TOP];
     uint8_t flags[ROWS];
-    uint16_t final[ROWS * D], dist_lp[ROWS * TOP];
+    uint16_t final[ROWS * D], tap[2 * ROWS * D], dist_lp[ROWS * TOP];
     char path[64];
 } world;
 
@@ -58,6 +58,8 @@ static void make_batch(world *w) {
         w->ids[i] = w->vocab.ids[(int)(any(&at) * V)];
     for (int i = 0; i < ROWS * D; i++)
         w->final[i] = fr_f16_from_f32((float)(6 * any(&at) - 3));
+    for (int i = 0; i < 2 * ROWS * D; i++)
+        w->tap[i] = fr_f16_from_f32((float)(9 * any(&at) - 3));
     for (int i = 0; i < ROWS; i++) {
         w->flags[i] = i > 4 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
         for (int j = 0; j < TOP; j++) {
@@ -70,6 +72,7 @@ static void make_batch(world *w) {
                                      .ids = w->ids,
                                      .flags = w->flags,
                                      .final = w->final,
+                                     .tap = w->tap,
                                      .dist_id = w->dist_id,
                                      .dist_lp = w->dist_lp};
 }
@@ -78,7 +81,8 @@ static int set_up(void **state) {
     world *w = fr_alloc_zero(sizeof *w);
     fr_opened_open(&w->opened, &(fr_tiny_options){.n_layer = 2}, &fr_kern_scalar, 1);
     const fr_config *c = &w->opened.model.config;
-    w->format = (fr_shard_format){.d = c->d, .n_vocab = c->n_vocab, .top = TOP};
+    w->format = (fr_shard_format){
+        .d = c->d, .n_vocab = c->n_vocab, .n_taps = 2, .taps = {0, 1}, .top = TOP};
     fr_gguf_fingerprint(w->opened.gguf, w->format.target);
     strcpy(w->path, "parity-XXXXXX");
     const int fd = mkstemp(w->path);
@@ -149,19 +153,28 @@ static double loss_of(const world *w, const float *g, int row) {
     return loss_of_logits(w, z, row);
 }
 
+// What the target gives of a token: its final state, or rows of the pack's layers.
+static void given_of(const world *w, const fr_pack *p, int i, float *given) {
+    for (int t = 0; t < (p->n_taps ? p->n_taps : 1); t++) {
+        const bool final = !p->n_taps || p->taps[t] == w->opened.model.config.n_layer;
+        const uint16_t *from = final ? w->final + i * D : w->tap + (p->taps[t] * ROWS + i) * D;
+        for (int k = 0; k < D; k++)
+            given[t * D + k] = fr_f16_to_f32(from[k]);
+    }
+}
+
 // The chain behind each row of the text, by the drafter's block.
 static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     fr_pack pack;
     fr_draft_block c;
     fr_error err = {0};
-    float state[D];
+    float state[D], given[3 * D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
     if (fr_draft_block_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
     fr_draft_block_begin(&c);
     for (int i = 0; i < ROWS; i++) {
-        for (int k = 0; k < D; k++)
-            state[k] = fr_f16_to_f32(w->final[i * D + k]);
-        fr_draft_block_add(&c, state, w->ids[i + 1]);
+        given_of(w, &pack, i, given);
+        fr_draft_block_add(&c, given, w->ids[i + 1]);
         assert_true(fr_draft_block_read(&c, FR_WANT_FINAL));
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
             if (k > 1) {
@@ -243,6 +256,13 @@ static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *co
 
 static void eagle_is_the_same_in_both(void **state) {
     check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", NULL});
+    check(*state, fr_learn_eagle_open, true,
+          (const char *const[]){"ffn=96", "init=last-layer", NULL}); // turned as the target's
+}
+
+static void states_of_several_layers_are_the_same_in_both(void **state) {
+    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", "taps=0,1,2", NULL});
+    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", "taps=1", NULL});
 }
 
 static void hidden_state_is_the_same_in_both(void **state) {
@@ -265,9 +285,11 @@ static void chimera_is_the_same_in_both(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(eagle_is_the_same_in_both),
-                                       cmocka_unit_test(hidden_state_is_the_same_in_both),
-                                       cmocka_unit_test(chimera_is_the_same_in_both),
-                                       cmocka_unit_test(states_alone_are_the_same_in_both)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eagle_is_the_same_in_both),
+        cmocka_unit_test(states_of_several_layers_are_the_same_in_both),
+        cmocka_unit_test(hidden_state_is_the_same_in_both),
+        cmocka_unit_test(chimera_is_the_same_in_both),
+        cmocka_unit_test(states_alone_are_the_same_in_both)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

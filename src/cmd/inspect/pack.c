@@ -51,10 +51,17 @@ static json_t *train_json(const fr_gguf *g) {
                      fr_cmd_json_text(command.data, command.bytes));
 }
 
+static json_t *taps_json(const fr_pack *p) {
+    json_t *taps = json_array();
+    for (int t = 0; taps && t < p->n_taps; t++)
+        json_array_append_new(taps, json_integer(p->taps[t]));
+    return taps;
+}
+
 static json_t *block_json(const fr_pack *p) {
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b}", "n_head", p->n_head, "n_kv", p->n_kv,
-                     "head_dim", p->head_dim, "d_ff", p->d_ff, "rank", p->rank, "gate", p->gate,
-                     "pure", p->pure);
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:o}", "n_head", p->n_head, "n_kv",
+                     p->n_kv, "head_dim", p->head_dim, "d_ff", p->d_ff, "rank", p->rank, "gate",
+                     p->gate, "pure", p->pure, "taps", taps_json(p));
 }
 
 static json_t *layers_json(const fr_pack *p) {
@@ -128,6 +135,8 @@ static void print_block(const fr_pack *p) {
     printf(", a block of %d heads on %d of keys, feed-forward of %d", p->n_head, p->n_kv, p->d_ff);
     if (p->rank) printf(", token bias of rank %d%s", p->rank, p->gate ? ", gated" : "");
     if (p->pure) printf(", without tokens");
+    for (int t = 0; t < p->n_taps; t++)
+        printf("%s%d", t ? "," : ", states of layers ", p->taps[t]);
     if (p->kind == FR_PACK_CHIMERA)
         printf(", n-grams of %d (%s), %d heads (%s)%s", p->ngram, fr_pack_encoder_name(p->encoder),
                p->depth, fr_medusa_variant_name(p->variant),

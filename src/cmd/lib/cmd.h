@@ -22,13 +22,13 @@ typedef struct fr_cmd_args { // the values of all options of all commands
         *taps; // what is written; a folder of shards; training data
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
-    int width, turns;        // of distill: texts at once, turns of a conversation
-    double sampled;          // of distill: share of answers that are drawn
-    uint64_t enough;         // tokens of answers
-    const char *time, *init; // of train, as what follows
+    int width, turns;                 // of distill: texts at once, turns of a conversation
+    double sampled;                   // of distill: share of answers that are drawn
+    uint64_t enough;                  // tokens of answers
+    const char *time, *init, *shares; // of train, as what follows
     fr_strings settings;
     int pack_type, depth, vocab, batch_rows, accumulate;
-    double lr, every;
+    double lr, lr_end, average, every;
     uint64_t steps, limit_rows;
     bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;

@@ -17,19 +17,19 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
 }
 
-// tap=LAYER or exit=LAYER of the drafter's own settings.
-fr_status fr_training_taps(const fr_cmd_args *a, int32_t *taps, int *n_taps, fr_error *err) {
-    int32_t layer;
-    int n = 0;
+// tap=LAYER, taps=LAYER,... or exit=LAYER of the drafter's own settings.
+fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err) {
+    const fr_strings *settings = &t->args->settings;
     *n_taps = 0;
-    for (int i = 0; i < a->settings.n; i++) {
-        const char *word = a->settings.item[i];
-        if (strncmp(word, "tap=", 4) != 0 && strncmp(word, "exit=", 5) != 0) continue;
-        const fr_status st = fr_cmd_numbers(strchr(word, '=') + 1, "--set tap or exit", 0,
-                                            FR_TRAIN_MOST_LAYERS, &layer, 1, &n, err);
+    for (int i = 0; i < settings->n; i++) {
+        const char *word = settings->item[i];
+        const bool many = !strncmp(word, "taps=", 5);
+        if (!many && strncmp(word, "tap=", 4) != 0 && strncmp(word, "exit=", 5) != 0) continue;
+        const fr_status st =
+            fr_cmd_numbers(strchr(word, '=') + 1, "--set tap, taps or exit", 0,
+                           FR_TRAIN_MOST_LAYERS, taps, many ? FR_SHARD_TAPS : 1, n_taps, err);
         if (st) return st;
-        taps[0] = layer;
-        *n_taps = 1;
+        if (many && *n_taps && taps[*n_taps - 1] == t->target.config.n_layer) --*n_taps;
     }
     return FR_OK;
 }
@@ -51,7 +51,7 @@ fr_status fr_training_answers(fr_training *t, const char *files, const char *fol
                             .besides = t->room};
     if (!args->enough && t->seconds > 0) plan.seconds = ANSWERS_SHARE * t->seconds;
     if (!args->given) own_plan(&plan, args, t->seconds);
-    fr_status st = fr_training_taps(args, plan.taps, &plan.n_taps, err);
+    fr_status st = fr_training_taps(t, plan.taps, &plan.n_taps, err);
     if (!st) st = fr_cmd_engine_open(&engine, args, err);
     if (!st) {
         fr_pool_adapt(engine->pool, false);

@@ -36,6 +36,21 @@ static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
     return st;
 }
 
+// One for each of n folders, 100 in all.
+static fr_status read_shares(fr_training *t, int n, fr_error *err) {
+    int found, sum = 0;
+    if (!t->args->shares) return FR_OK;
+    const fr_status st = fr_cmd_numbers(t->args->shares, "--shares", 1, 100, t->shares,
+                                        FR_DATASET_FOLDERS, &found, err);
+    for (int i = 0; i < found && !st; i++)
+        sum += t->shares[i];
+    if (st || (found == n && sum == 100)) return st;
+    return fr_fail(err, FR_EARG,
+                   "--shares %s: expected %d numbers, one for each folder of --data, that are 100 "
+                   "together",
+                   t->args->shares, n);
+}
+
 static fr_status nothing_to_resume(const fr_training *t, fr_error *err) {
     return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
 }
@@ -46,6 +61,7 @@ static fr_status open_data(fr_training *t, fr_error *err) {
     fr_buffer files = {0};
     char folder[4096];
     fr_status st = list_data(t, &files, err);
+    if (!st) st = read_shares(t, t->n_folders + (files.n > 0), err);
     if (!st && !files.n && t->args->given)
         st = fr_fail(err, FR_EARG,
                      "--given: expected files of conversations in --data, found "
@@ -152,7 +168,7 @@ static void close_learner(fr_training *t) {
 static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err) {
     fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
     fr_draft_vocab any = {.n = init->gguf ? init->n_draft : t->args->vocab};
-    fr_status st = fr_training_taps(t->args, format.taps, &format.n_taps, err);
+    fr_status st = fr_training_taps(t, format.taps, &format.n_taps, err);
     if (st) return st;
     any.ids = fr_alloc_zero((size_t)any.n * sizeof *any.ids);
     any.index = fr_alloc_zero((size_t)t->target.config.n_vocab * sizeof *any.index);
@@ -173,6 +189,8 @@ static fr_status open_learner(fr_training *t, const fr_pack *init, fr_error *err
 }
 
 // ---------------------------------------------------------------- the loop
+static const double LR_END = 0.1; // where nobody says another
+
 // What a checkpoint must agree with.
 static void name_training(fr_training *t) {
     const fr_cmd_args *a = t->args;
@@ -185,6 +203,11 @@ static void name_training(fr_training *t) {
         t->method->name, t->fingerprint, (unsigned long long)t->data.hash, t->batch_rows,
         a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
         (unsigned long long)a->seed, a->init ? a->init : "");
+    if (a->lr_end != LR_END && n < room)
+        n += (size_t)snprintf(to + n, room - n, "lr-end=%.9g\n", a->lr_end);
+    if (a->shares && n < room) n += (size_t)snprintf(to + n, room - n, "shares=%s\n", a->shares);
+    if (a->average > 0 && n < room)
+        n += (size_t)snprintf(to + n, room - n, "average=%.9g\n", a->average);
     for (int i = 0; i < a->settings.n && n < room; i++)
         n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
 }
@@ -210,6 +233,12 @@ static void name_command(fr_training *t) {
                               (unsigned long long)a->steps);
     if (n < room && !a->steps)
         n += (size_t)snprintf(t->command + n, room - n, " --time %s", a->time);
+    if (n < room && t->learner && a->lr_end != LR_END)
+        n += (size_t)snprintf(t->command + n, room - n, " --lr-end %g", a->lr_end);
+    if (n < room && t->learner && a->shares)
+        n += (size_t)snprintf(t->command + n, room - n, " --shares %s", a->shares);
+    if (n < room && t->learner && a->average > 0)
+        n += (size_t)snprintf(t->command + n, room - n, " --average %g", a->average);
     for (int i = 0; i < a->settings.n && n < room; i++)
         n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
     if (n < room && a->init)
@@ -250,23 +279,27 @@ static fr_status keep(void *user, const fr_train *train, fr_error *err) {
 
 static fr_status open_loop(fr_training *t, fr_error *err) {
     const fr_cmd_args *a = t->args;
-    const fr_train_config config = {.steps = a->steps,
-                                    .seconds = t->seconds,
-                                    .prepared = t->prepared,
-                                    .rate = t->rate,
-                                    .batch_rows = t->batch_rows,
-                                    .accumulate = a->accumulate,
-                                    .patience = 6,
-                                    .seed = a->seed,
-                                    .identity = t->identity,
-                                    .checkpoint = t->checkpoint,
-                                    .checkpoint_every = a->every,
-                                    .resume = t->resumed,
-                                    .fit = !t->begun,
-                                    .watch = watch,
-                                    .keep = keep,
-                                    .user = t};
+    fr_train_config config = {.steps = a->steps,
+                              .seconds = t->seconds,
+                              .prepared = t->prepared,
+                              .rate = t->rate,
+                              .rate_end = a->lr_end,
+                              .average = a->average,
+                              .batch_rows = t->batch_rows,
+                              .accumulate = a->accumulate,
+                              .patience = 6,
+                              .seed = a->seed,
+                              .identity = t->identity,
+                              .checkpoint = t->checkpoint,
+                              .checkpoint_every = a->every,
+                              .resume = t->resumed,
+                              .fit = !t->begun,
+                              .watch = watch,
+                              .keep = keep,
+                              .user = t};
     const fr_status st = fr_training_check_room(t, t->learner, err);
+    for (int i = 0; a->shares && i < t->n_folders; i++)
+        config.share[config.n_shares++] = t->shares[i] / 100.0;
     return st ? st : fr_train_open(&t->train, &config, t->learner, &t->data, &t->comm, err);
 }
 

@@ -9,9 +9,9 @@
 static size_t memory_of(const fr_training *t) {
     const size_t library = 96 << 20; // the program and the buffers of products
     const fr_learner *l = t->learner;
-    return 4 * l->params.n_floats * sizeof(float) + fr_train_bytes(l) + l->ops->workspace(l) +
-           (size_t)t->vocab.n * (size_t)t->target.config.d * sizeof(float) + t->target.arena.size +
-           library;
+    return 4 * l->params.n_floats * sizeof(float) + fr_train_bytes(l, t->args->average) +
+           l->ops->workspace(l) + (size_t)t->vocab.n * (size_t)t->target.config.d * sizeof(float) +
+           t->target.arena.size + library;
 }
 
 static fr_type type_of(const fr_training *t) {

@@ -97,8 +97,11 @@ static const fr_option learning[] = {
     {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
     {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows ride through the target", "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
     {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches of a step", 1, 1 << 16, NULL},
-    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls to a tenth", 0, 10, NULL},
+    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls along a cosine", 0, 10, NULL},
+    {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", "0.1", NULL, "share of it that is left at the end", 0, 1, NULL},
+    {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the way; the mean is judged and kept", 0, 0.5, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
+    {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for so many per cent of the way (files become the last one); without it from all at once", 0, 0, NULL},
     {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},
     {.name = NULL}};

@@ -28,7 +28,8 @@ typedef struct fr_training {
     char fingerprint[FR_GGUF_FINGERPRINT];
     char *folders[FR_DATASET_FOLDERS]; // of shards
     int n_folders;
-    fr_sources sources; // of these
+    int shares[FR_DATASET_FOLDERS]; // ... per cent of the way of each; all 0: all at once
+    fr_sources sources;             // of these
     fr_dataset data;
     fr_draft_vocab vocab;
     fr_gemm *gemm;
@@ -58,8 +59,8 @@ fr_pack_facts fr_training_facts(const fr_training *t);
 
 // ---------------------------------------------------------------- data.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
-// Layers whose residuals the settings ask for.
-fr_status fr_training_taps(const fr_cmd_args *args, int32_t *taps, int *n_taps, fr_error *err);
+// Layers whose residuals the settings ask for; a target's last one is its final state.
+fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err);
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
 // the part of t->seconds that is right for it (0: by tokens), or as they stand there (--given).
 // Sets t->prepared. What an earlier run left is gone on with.

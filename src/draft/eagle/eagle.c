@@ -193,7 +193,7 @@ static fr_status open_eagle(fr_drafter **out, const char *file, const fr_drafter
     fr_fixed_tree_plan(&e->fixed, &e->base, STATIC_NODES,
                        e->base.depth ? e->base.depth : e->base.pack.depth);
     fr_trained_weigh(&e->base, config->model, fr_draft_block_bytes(&e->chain));
-    e->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    e->base.base.needs = fr_draft_block_needs(&e->chain);
     *out = &e->base.base;
     return FR_OK;
 }

@@ -8,14 +8,20 @@ static const float EPS = 1e-6f;
 
 static fr_status open_buffers(fr_draft_block *c, fr_error *err) {
     const size_t d = (size_t)c->pack->d;
-    c->stride = (c->pack->d + 15) / 16 * 16;
+    c->stride = fr_linear_stride(c->pack->d);
+    c->in_stride = fr_linear_stride(c->in);
     const size_t rows = FR_ARENA_ROUND(FR_DRAFT_BLOCK_ROWS * (size_t)c->stride * sizeof(float));
+    const size_t given = FR_ARENA_ROUND(FR_DRAFT_BLOCK_ROWS * (size_t)c->in_stride * sizeof(float));
     const size_t vector = FR_ARENA_ROUND(d * sizeof(float));
-    const fr_status st = fr_arena_open(&c->arena, 5 * rows + 4 * vector, "draft block", err);
+    const size_t taps = FR_ARENA_ROUND((size_t)c->in * sizeof(float));
+    const fr_status st =
+        fr_arena_open(&c->arena, given + 4 * rows + 4 * vector + taps, "draft block", err);
     if (st) return st;
-    float **const buffer[] = {&c->waiting, &c->state, &c->token, &c->x, &c->y};
+    float **const buffer[] = {&c->state, &c->token, &c->x, &c->y};
     float **const vectors[] = {&c->state_norm, &c->token_norm, &c->bias, &c->null_token};
-    for (int i = 0; i < 5; i++)
+    c->waiting = fr_arena_take(&c->arena, given);
+    c->taps_norm = fr_arena_take(&c->arena, taps);
+    for (int i = 0; i < 4; i++)
         *buffer[i] = fr_arena_take(&c->arena, rows);
     for (int i = 0; i < 4; i++)
         *vectors[i] = fr_arena_take(&c->arena, vector);
@@ -24,13 +30,20 @@ static fr_status open_buffers(fr_draft_block *c, fr_error *err) {
 
 static fr_status open_map(fr_draft_block *c, fr_matrix *w, const char *name, fr_error *err) {
     const fr_gguf_tensor *t = fr_pack_tensor(c->pack, name);
-    return fr_matrix_open(w, t->type, t->data, c->pack->d, c->pack->d, c->target->pool, name, err);
+    return fr_matrix_open(w, t->type, t->data, c->pack->d, (int)t->ne[0], c->target->pool, name,
+                          err);
+}
+
+static fr_status open_taps(fr_draft_block *c, fr_error *err) {
+    if (!c->pack->n_taps) return FR_OK;
+    fr_pack_vector(c->pack, "fc_taps.norm", c->taps_norm, c->in);
+    return open_map(c, &c->of_taps, "fc_taps.weight", err);
 }
 
 static fr_status open_input(fr_draft_block *c, fr_error *err) {
     const fr_pack *p = c->pack;
     fr_status st = open_buffers(c, err);
-    if (st) return st;
+    if (st || (st = open_taps(c, err))) return st;
     fr_pack_vector(p, "fc_state.norm", c->state_norm, p->d);
     fr_pack_vector(p, "fc.bias", c->bias, p->d);
     if ((st = open_map(c, &c->of_state, "fc_state.weight", err)) || p->pure) return st;
@@ -42,9 +55,10 @@ static fr_status open_input(fr_draft_block *c, fr_error *err) {
 fr_status fr_draft_block_open(fr_draft_block *c, const fr_pack *pack, const fr_model *target,
                               int n_ctx, int room, fr_error *err) {
     *c = (fr_draft_block){.pack = pack, .target = target};
+    c->in = pack->n_taps ? pack->n_taps * pack->d : pack->d;
     fr_status st;
     if ((st = open_input(c, err))) goto fail;
-    if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_DRAFT_BLOCK_ROWS, pack->d,
+    if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_DRAFT_BLOCK_ROWS, c->in,
                              err)))
         goto fail;
     if ((st = fr_decoder_block_open(&c->block, pack, target, n_ctx, room, err))) goto fail;
@@ -59,8 +73,20 @@ void fr_draft_block_close(fr_draft_block *c) {
     fr_linear_close(&c->linear);
     fr_matrix_close(&c->of_state);
     fr_matrix_close(&c->of_token);
+    fr_matrix_close(&c->of_taps);
     fr_arena_close(&c->arena);
     *c = (fr_draft_block){0};
+}
+
+fr_needs fr_draft_block_needs(const fr_draft_block *c) {
+    const fr_pack *p = c->pack;
+    fr_needs needs = {.final = !p->n_taps, .prompt_rows = true};
+    for (int t = 0; t < p->n_taps; t++)
+        if (p->taps[t] == c->target->config.n_layer)
+            needs.final = true;
+        else
+            needs.taps[needs.n_taps++] = p->taps[t];
+    return needs;
 }
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c) {
@@ -83,6 +109,19 @@ static void put_row(fr_draft_block *c, int i, const float *state, int32_t token)
     else
         fr_model_embed(c->target, token, t);
     kern->rmsnorm(t, t, c->token_norm, d, EPS);
+}
+
+// The states of n rows that wait, in c->y; what waits becomes the input of their map.
+static void join_taps(fr_draft_block *c, int n) {
+    const fr_pack *p = c->pack;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < p->n_taps; t++) {
+            float *r = c->waiting + (size_t)i * c->in_stride + (size_t)t * p->d;
+            c->target->kern->rmsnorm(r, r, c->taps_norm + (size_t)t * p->d, p->d, EPS);
+        }
+    fr_linear_run(&c->linear,
+                  &(fr_linear_product){&c->of_taps, c->waiting, c->in_stride, c->y, c->stride}, 1,
+                  n);
 }
 
 // x of the n rows that were put.
@@ -127,11 +166,15 @@ void fr_draft_block_keep(fr_draft_block *c, int pairs) {
     if (pairs < read) fr_kv_truncate(&c->block.kv, pairs);
 }
 
-void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token) {
+// Room for what is known of one more pair.
+static float *next_pair(fr_draft_block *c, int32_t token) {
     if (c->n_waiting == FR_DRAFT_BLOCK_ROWS) fr_draft_block_read(c, 0);
-    memcpy(c->waiting + (size_t)c->n_waiting * c->stride, state,
-           sizeof *state * (size_t)c->pack->d);
-    c->waiting_token[c->n_waiting++] = token;
+    c->waiting_token[c->n_waiting] = token;
+    return c->waiting + (size_t)c->n_waiting++ * c->in_stride;
+}
+
+void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token) {
+    memcpy(next_pair(c, token), state, sizeof *state * (size_t)c->in);
 }
 
 int fr_draft_block_pairs(const fr_draft_block *c) {
@@ -144,13 +187,26 @@ int fr_draft_block_keep_tokens(fr_draft_block *c, int n) {
     return fr_draft_block_pairs(c);
 }
 
+// A pass has the taps that fr_draft_block_needs lists: parts of a SPEC that tap all tap the same
+// layers.
+static void add_row(fr_draft_block *c, const fr_forward *f, int row, int32_t token) {
+    const fr_pack *p = c->pack;
+    const size_t d = (size_t)p->d;
+    float *to = next_pair(c, token);
+    if (!p->n_taps) memcpy(to, fr_forward_final(f, row), d * sizeof *to);
+    for (int t = 0; t < p->n_taps; t++)
+        memcpy(to + (size_t)t * d,
+               p->taps[t] == c->target->config.n_layer ? fr_forward_final(f, row)
+                                                       : fr_forward_tap(f, t, row),
+               d * sizeof *to);
+}
+
 // Another part of the SPEC may have to see more of a prompt: pairs that are there come again.
 void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n) {
     const int first = context->kv->n_committed - n;
     fr_draft_block_keep(c, first);
     for (int i = 0; i < n; i++)
-        fr_draft_block_add(c, fr_forward_final(context->forward, path ? path[i] : i),
-                           context->ids[first + i + 1]);
+        add_row(c, context->forward, path ? path[i] : i, context->ids[first + i + 1]);
 }
 
 bool fr_draft_block_read(fr_draft_block *c, uint8_t wants) {
@@ -158,8 +214,10 @@ bool fr_draft_block_read(fr_draft_block *c, uint8_t wants) {
     const int n = c->n_waiting;
     assert(c->block.kv.n_scratch == 0);
     if (!n) return false;
+    if (c->pack->n_taps) join_taps(c, n);
+    const float *states = c->pack->n_taps ? c->y : c->waiting; // of one stride
     for (int i = 0; i < n; i++) {
-        put_row(c, i, c->waiting + (size_t)i * c->stride, c->waiting_token[i]);
+        put_row(c, i, states + (size_t)i * c->stride, c->waiting_token[i]);
         rows[i] = row_of(c, i, i - 1, i == n - 1 ? wants : 0);
     }
     map_rows(c, n);

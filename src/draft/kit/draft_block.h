@@ -5,9 +5,12 @@
 //     x = W_state (nrm(s) * g_state) + W_token (nrm(e_t) * g_token) + b
 // enters the block (pre-norm attention and SwiGLU, RoPE), and G = nrm(x) * g_out comes out: the
 // draft head's logits of G are the distribution of the token after t, and G is the state of the
-// next row. The pair (f_i, x_{i+1}) of the target's hidden state of token i and the token after it
-// lies at position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §4.1, with norms at the input
-// as in DeepSeek-V3's MTP, §2.2]
+// next row. Of a pack with taps the state of a token of the text is made of the target's residuals
+// r behind some layers, and only later rows read a G as it is:
+//     s = W_taps [nrm(r_1) * g_1; nrm(r_2) * g_2; ...]                  [EAGLE-3, Li et al. 2025, §3]
+// The pair (f_i, x_{i+1}) of the target's hidden state of token i and the token after it lies at
+// position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §4.1, with norms at the input as in
+// DeepSeek-V3's MTP, §2.2]
 //
 // What was read, pairs of a sure text with true states, is committed in the block's KV; guesses lie
 // in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
@@ -31,12 +34,15 @@ typedef struct fr_draft_block {
     fr_decoder_block block;
     fr_linear linear;
     fr_matrix of_state, of_token;                       // of_token.panels NULL: states alone
+    fr_matrix of_taps;                                  // panels NULL: no taps
     float *state_norm, *token_norm, *bias, *null_token; // [d]
-    float *waiting;                                     // [FR_DRAFT_BLOCK_ROWS][d] states of pairs
-    int32_t waiting_token[FR_DRAFT_BLOCK_ROWS];         // not yet read
+    float *taps_norm;                                   // [n_taps d]
+    float *waiting; // [FR_DRAFT_BLOCK_ROWS][in_stride] states of pairs, or what makes them,
+    int32_t waiting_token[FR_DRAFT_BLOCK_ROWS]; // not yet read
     int n_waiting;
     float *state, *token, *x, *y; // [FR_DRAFT_BLOCK_ROWS][stride], of the pass in hand
     int stride;                   // floats: d rounded up to 16
+    int in, in_stride;            // floats that the target gives of a token; the same, rounded up
     fr_arena arena;               // vectors and buffers
 } fr_draft_block;
 
@@ -55,9 +61,11 @@ void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int toke
 void fr_draft_block_begin(fr_draft_block *c); // a new text, of which nothing was read
 void fr_draft_block_keep(fr_draft_block *c,
                          int pairs); // the first pairs of the text, and no others
-// The next pair of the text: the target's final hidden state of a token, which is copied, and the
-// token after it. Pairs wait until fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already,
-// those are read.
+// What the target's passes must deliver for fr_draft_block_add_path.
+fr_needs fr_draft_block_needs(const fr_draft_block *c);
+// The next pair of the text: the target's final hidden state of a token, or its n_taps residuals
+// side by side [c->in], which is copied, and the token after it. Pairs wait until
+// fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already, those are read.
 void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
 int fr_draft_block_pairs(const fr_draft_block *c); // of the text: read and waiting
 // Of the pairs of n tokens all but the last, whose second token may be another now. How many there

@@ -151,6 +151,25 @@ static fr_status take_variant(fr_pack *p, fr_error *err) {
                                : FR_OK;
 }
 
+// The layers whose residuals make a state, each above the one before.
+static fr_status take_taps(fr_pack *p, fr_error *err) {
+    const fr_gguf_kv *a = NULL;
+    const fr_status st = fr_gguf_opt_array(p->gguf, "forerun.taps", FR_GGUF_INTS, &a, err);
+    if (st || !a) return st;
+    if (a->count < 1 || a->count > FR_PACK_TAPS)
+        return fr_fail(err, FR_EDATA, "forerun.taps: expected 1 to %d layers, found %llu",
+                       FR_PACK_TAPS, (unsigned long long)a->count);
+    for (int i = 0; i < (int)a->count; i++) {
+        const int64_t layer = fr_gguf_item_i64(a, (uint64_t)i);
+        const int least = i ? p->taps[i - 1] + 1 : 0;
+        if (layer < least || layer > FR_MAX_LAYERS)
+            return fr_fail(err, FR_EDATA, "forerun.taps: expected %d to %d, found %lld at %d",
+                           least, FR_MAX_LAYERS, (long long)layer, i);
+        p->taps[p->n_taps++] = (int)layer;
+    }
+    return FR_OK;
+}
+
 static fr_status take_block(fr_pack *p, fr_error *err) {
     const fr_gguf *g = p->gguf;
     fr_status st;
@@ -169,6 +188,7 @@ static fr_status take_block(fr_pack *p, fr_error *err) {
     if (!(p->rope_base >= 1))
         return fr_fail(err, FR_EDATA, "forerun.rope_base: expected 1 or more, found %g",
                        (double)p->rope_base);
+    if (p->kind == FR_PACK_EAGLE) return take_taps(p, err);
     if (p->kind != FR_PACK_HIDDEN_STATE) return FR_OK;
     if ((st = fr_gguf_opt_u32(g, "forerun.rank", &rank, err)) ||
         (st = fr_gguf_opt_bool(g, "forerun.gate", &p->gate, err)) ||

@@ -57,6 +57,9 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
     if (p->kind == FR_PACK_HIDDEN_TRANSFER && p->layer[p->depth - 1] >= c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.layers: expected 1 to %d, found %d", c->n_layer - 1,
                        p->layer[p->depth - 1]);
+    if (p->n_taps && p->taps[p->n_taps - 1] > c->n_layer)
+        return fr_fail(err, FR_EDATA, "forerun.taps: expected 0 to %d, found %d", c->n_layer,
+                       p->taps[p->n_taps - 1]);
     if (p->exit >= c->n_layer)
         return fr_fail(err, FR_EDATA, "forerun.exit: expected 1 to %d, found %d", c->n_layer - 1,
                        p->exit);

@@ -28,6 +28,7 @@ enum {
     FR_PACK_ATTACHED = 7,
     FR_PACK_ENSEMBLE = 10,
     FR_PACK_NGRAM = 5,
+    FR_PACK_TAPS = 8,
 };
 
 typedef enum fr_medusa_variant { // what stands behind the heads, and what they read
@@ -60,9 +61,11 @@ typedef struct fr_pack {
 
     int n_head, n_kv, head_dim, d_ff; // of the block
     float rope_base;
-    int rank;  // of the injection of the token before; 0: none (hidden-state)
-    bool gate; // ... which the state opens and closes
-    bool pure; // the block reads no tokens (hidden-state)
+    int rank;                       // of the injection of the token before; 0: none (hidden-state)
+    bool gate;                      // ... which the state opens and closes
+    bool pure;                      // the block reads no tokens (hidden-state)
+    int n_taps, taps[FR_PACK_TAPS]; // layers, ascending, whose residuals make the states of a text;
+                                    // the target's last: its final state. None: that alone (eagle)
 
     int ensemble;                // vectors of a prompt (ppd)
     int layer[FR_PACK_ATTACHED]; // behind which step i+1 enters, ascending (hidden-transfer)

@@ -22,6 +22,11 @@ static double exit_share(const fr_pack *p, int layers, uint64_t weights) {
     return (double)p->exit / layers * (head < 1 ? 1 - head : 0);
 }
 
+// What makes states of several layers, read for the rows of the text alone.
+static double taps_share(const fr_pack *p, uint64_t weights) {
+    return 34.0 / 32 * p->n_taps * p->d * p->d / (double)weights;
+}
+
 // Share of a plain pass that drafting `depth` tokens ahead takes.
 static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weights) {
     const double head = 34.0 / 32 * p->n_draft * p->d / (double)weights; // of Q8_0
@@ -34,7 +39,7 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
     case FR_PACK_CHIMERA: // its encoder's states come from a table most of the time
         return own_heads ? own : own + (depth - 1) * block_share(p, weights) + depth * head;
     case FR_PACK_EAGLE:
-        return depth * (own + head);
+        return depth * (own + head) - (depth - 1) * taps_share(p, weights);
     case FR_PACK_LAYER_SKIP:
         return depth * (double)p->share;
     case FR_PACK_EARLY_EXIT: // the pass saves the layers of all rows but those that begin in it

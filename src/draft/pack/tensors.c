@@ -68,6 +68,10 @@ static void expect_chain(checker *c) {
         expect(c, "fc_token.norm", d, 0);
     }
     if (p->kind == FR_PACK_HIDDEN_STATE && !p->pure) expect(c, "null", d, 0);
+    if (p->n_taps) {
+        expect(c, "fc_taps.weight", p->n_taps * d, d);
+        expect(c, "fc_taps.norm", p->n_taps * d, 0);
+    }
     expect_block(c);
     if (p->rank) {
         expect(c, "inject.token.weight", d, p->rank);

@@ -83,10 +83,16 @@ static void embed_tokens(fr_unrolled *c) {
     product(c, c->tokens, c->s, c->at.fc_token, c->rows + 1, false);
 }
 
+// The context's states as they enter.
+static const float *states(const fr_unrolled *c) {
+    return c->shape.taps ? c->joined : c->state;
+}
+
 // x0 from states and tokens.
 static void map_context(fr_unrolled *c) {
     const int n = c->rows;
-    norm(c, c->s, c->state, c->at.state_norm, n);
+    if (c->shape.taps) product(c, c->joined, c->taps, c->at.fc_taps, n, false);
+    norm(c, c->s, states(c), c->at.state_norm, n);
     product(c, c->x0, c->s, c->at.fc_state, n, false);
     fr_bias_forward(c->x0, weight(c, c->at.bias), n, c->shape.d);
     if (!c->shape.token) return;
@@ -259,6 +265,15 @@ static void embed_tokens_back(fr_unrolled *c) {
                          weight(c, c->at.token_norm), 1, d);
 }
 
+// From t, the gradient into the normed states; s is overwritten.
+static void states_back(fr_unrolled *c) {
+    const int n = c->rows, d = c->shape.d;
+    norm_back(c, c->shape.taps ? c->s : NULL, false, c->t, states(c), c->at.state_norm, n);
+    if (!c->shape.taps) return;
+    const fr_param *p = &c->params->item[c->at.fc_taps];
+    fr_gemm_weight(c->gemm, grad(c, c->at.fc_taps), c->s, d, c->taps, p->cols, n, d, p->cols, true);
+}
+
 // After the first step: dx and t then hold the bases' gradients into their input and its norm.
 void fr_unrolled_context_back(fr_unrolled *c) {
     const fr_unrolled_shape *s = &c->shape;
@@ -275,9 +290,9 @@ void fr_unrolled_context_back(fr_unrolled *c) {
     norm_back(c, dx, false, da, c->x0, c->at.attn_norm, n);
     fr_rows_scatter(dx, c->dx, c->bases.row, c->bases.n, s->d);
     fr_bias_backward(grad(c, c->at.bias), dx, n, s->d);
-    norm(c, c->s, c->state, c->at.state_norm, n);
+    norm(c, c->s, states(c), c->at.state_norm, n);
     product_back(c, c->t, false, dx, c->s, c->at.fc_state, n);
-    norm_back(c, NULL, false, c->t, c->state, c->at.state_norm, n);
+    states_back(c);
     if (!s->token) return;
     fr_rows_add(c->dtokens, dx, n, s->d);
     embed_tokens_back(c);

@@ -9,6 +9,12 @@
 // batch are unrolled together with the attention of attention.h. The context's rows give keys and
 // values; queries and what follows exist for the bases alone.
 //
+// With `taps` the state of a context's row is made of several rows of the target, that of a layer
+// each:
+//     s = W_t [nrm(r_1) * g_1; nrm(r_2) * g_2; ...]                      [EAGLE-3, arXiv 2503.01840]
+// and steps from the second on read G as before. The gains only bring channels to one size; they
+// are not learned, as W_t could take them in.
+//
 // With `given` the block is not fed its own output: x of a context's row is its true state as it
 // is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
 // arXiv 2402.15758, section 3.2.2: mature and n-gram states] but where `first` asks for it: that is
@@ -31,13 +37,14 @@ typedef struct fr_unrolled_shape {
     bool null;  // has a null vector
     bool given; // states enter as they are, rows of later steps are given; neither W_f nor W_e
     bool first; // given: step 1 is run, whose rows are states too
+    int taps;   // rows of the target that make a state; 0: the final state is one
     const char *prefix; // of its parameters' names; NULL: none
     int depth, max_rows;
 } fr_unrolled_shape;
 
 // Numbers of the parameters, -1: absent.
 typedef struct fr_unrolled_params {
-    int fc_state, state_norm, fc_token, token_norm, bias, null;
+    int fc_state, state_norm, fc_token, token_norm, bias, null, fc_taps, taps_norm;
     int attn_norm, q, k, v, o, ffn_norm, gate, up, down, out_norm;
 } fr_unrolled_params;
 
@@ -59,6 +66,7 @@ typedef struct fr_unrolled {
     int *row0, *base0, *row;           // of bases
     int *position;                     // [rows]: place in its context
     float *state;                      // [rows][d]: true states
+    float *taps;                       // [rows][taps d]: nrm(r) * g, side by side
     float *embedding;                  // [rows + 1][d]: of the token after each row
     int *token[FR_UNROLLED_STEPS + 1]; // [bases]: row whose token step k >= 2 reads; -1: null, or
                                        // a given row of zeros
@@ -66,6 +74,7 @@ typedef struct fr_unrolled {
 
     fr_unrolled_step step[FR_UNROLLED_STEPS + 1]; // from 1
     float *k0, *v0, *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];
+    float *joined;   // [rows][d]: s of the taps
     float *x0, *a0;  // [rows][d]: inputs of step 1 and their norms
     float *tokens;   // [rows + 1][d]: W_e times the tokens, the null vector last
     float *s, *t;    // [rows + 1][d]: scratch, free between calls

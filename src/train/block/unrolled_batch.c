@@ -4,6 +4,7 @@
 #include "kern/half.h"
 #include "train/block/features.h"
 #include "train/learner/tally.h"
+#include "train/math/layers.h"
 #include <math.h>
 
 enum { COUNTS_NOT = -2 };
@@ -20,14 +21,31 @@ static bool is_base(const fr_sample *s, int row, int depth) {
     return false;
 }
 
+static void read_halves(float *to, const uint16_t *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = fr_f16_to_f32(from[i]);
+}
+
+static void read_taps(const fr_unrolled_batch *b, const fr_sample *s, int i, float *to) {
+    const fr_unrolled *c = b->chain;
+    const size_t d = (size_t)c->shape.d, whole = (size_t)(s->whole ? s->whole : s->n);
+    for (int t = 0; t < c->shape.taps; t++, to += d) {
+        const float *gain = fr_param_w(c->params, c->at.taps_norm) + (size_t)t * d;
+        read_halves(to,
+                    b->tap[t] < 0 ? s->final + (size_t)i * d
+                                  : s->tap + ((size_t)b->tap[t] * whole + (size_t)i) * d,
+                    d);
+        fr_norm_forward(to, to, gain, 1, c->shape.d);
+    }
+}
+
 static void read_rows(fr_unrolled_batch *b, const fr_sample *s, int first) {
     fr_unrolled *c = b->chain;
     const size_t d = (size_t)c->shape.d;
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < s->n; i++) {
-        float *state = c->state + (size_t)(first + i) * d;
-        for (size_t j = 0; j < d; j++)
-            state[j] = fr_f16_to_f32(s->final[(size_t)i * d + j]);
+        read_halves(c->state + (size_t)(first + i) * d, s->final + (size_t)i * d, d);
+        read_taps(b, s, i, c->taps + (size_t)(first + i) * (size_t)c->shape.taps * d);
         fr_model_embed(b->target, s->ids[i + 1], c->embedding + (size_t)(first + i) * d);
         c->position[first + i] = i;
     }
@@ -141,6 +159,8 @@ fr_status fr_unrolled_batch_open(fr_unrolled_batch *b, fr_unrolled *chain, const
         b->sample && b->at && b->real && b->base && b->last && b->want && b->got && b->distance;
     for (int k = 1; k <= depth; k++)
         ok = (b->all[k] = fr_alloc_array(n, sizeof *b->all[k])) && ok;
+    b->bytes = n * (sizeof *b->sample + 3 * sizeof(int) + sizeof *b->real + sizeof *b->want +
+                    (1 + (size_t)depth) * sizeof *b->got + sizeof *b->distance);
     return ok ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", n);
 }
 
@@ -150,10 +170,4 @@ void fr_unrolled_batch_close(fr_unrolled_batch *b) {
     for (int k = 1; k <= FR_DEPTHS; k++)
         fr_free(b->all[k]);
     *b = (fr_unrolled_batch){0};
-}
-
-size_t fr_unrolled_batch_bytes(const fr_unrolled_batch *b) {
-    const size_t each = sizeof *b->sample + 3 * sizeof(int) + sizeof *b->real + sizeof *b->want +
-                        (1 + (size_t)b->depth) * sizeof *b->got + sizeof *b->distance;
-    return (size_t)b->chain->shape.max_rows * each;
 }

@@ -12,8 +12,9 @@
 typedef struct fr_unrolled_batch {
     const fr_model *target;   // borrowed
     fr_unrolled *chain;       // borrowed
-    int depth;                // guesses
+    int depth;                // guesses; a batch may have fewer than it was opened for
     int ahead;                // guess k is the chain's step k + ahead
+    int tap[FR_SHARD_TAPS];   // places of the chain's taps among the samples'; -1: the final state
     const fr_sample **sample; // [bases]: whose row at[base] is
     int *at;                  // [bases]
     bool *real;               // [bases]: its steps read real tokens
@@ -24,13 +25,13 @@ typedef struct fr_unrolled_batch {
     fr_loss_got *all[FR_DEPTHS + 1]; // [bases] of each guess
     float *distance;                 // [counted]
     double extra;                    // of the loss: what is not the guesses' cross entropy
+    size_t bytes;
 } fr_unrolled_batch;
 
 // For all rows of the chain. `ahead`: 1 where the chain's rows are given, else 0. FR_ENOMEM.
 fr_status fr_unrolled_batch_open(fr_unrolled_batch *b, fr_unrolled *chain, const fr_model *target,
                                  int depth, fr_error *err);
 void fr_unrolled_batch_close(fr_unrolled_batch *b); // {0} is fine
-size_t fr_unrolled_batch_bytes(const fr_unrolled_batch *b);
 
 // States, embeddings, positions, bases and tokens of a batch into the chain. A share `feed` of the
 // bases, chosen by `noise`, reads the real tokens behind the first.

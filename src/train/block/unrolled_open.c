@@ -20,6 +20,8 @@ void fr_unrolled_add_params(fr_unrolled *c, fr_params *p, const fr_unrolled_shap
         .token_norm = s->token ? add(c, "fc_token.norm", 1, d) : -1,
         .bias = s->given ? -1 : add(c, "fc.bias", 1, d),
         .null = s->null ? add(c, "null", 1, d) : -1,
+        .fc_taps = s->taps ? add(c, "fc_taps.weight", d, s->taps * d) : -1,
+        .taps_norm = s->taps ? add(c, "fc_taps.norm", 1, s->taps * d) : -1,
         .attn_norm = add(c, "blk.0.attn_norm.weight", 1, d),
         .q = add(c, "blk.0.attn_q.weight", q, d),
         .k = add(c, "blk.0.attn_k.weight", kv, d),
@@ -52,6 +54,10 @@ static size_t deal_all(fr_unrolled *c) {
     float **const given[] = {&c->given, &c->dgiven};
     for (int i = 0; i < 2 && s->given; i++)
         deal(c, &used, given[i], (n + 1) * d);
+    if (s->taps) {
+        deal(c, &used, &c->taps, n * (size_t)s->taps * d);
+        deal(c, &used, &c->joined, n * d);
+    }
     for (int k = 1; k <= s->depth; k++) {
         fr_unrolled_step *step = &c->step[k];
         float **const of_d[] = {&step->x, &step->y, &step->z, &step->g};

@@ -6,8 +6,9 @@
 
 static void shuffle(fr_batches *b) {
     fr_hash h;
-    for (int i = 0; i < b->n; i++)
-        b->order[i] = b->first + i;
+    b->n = 0;
+    for (int i = b->first; i < b->first + b->span; i++)
+        if (b->folder < 0 || b->data->place[i].folder == b->folder) b->order[b->n++] = i;
     if (!b->shuffled) return;
     fr_hash_open(&h, b->seed);
     fr_hash_add(&h, &b->epoch, sizeof b->epoch);
@@ -17,8 +18,13 @@ static void shuffle(fr_batches *b) {
 fr_status fr_batches_open(fr_batches *b, const fr_dataset *data, int first, int n, int rows,
                           bool shuffled, uint64_t seed, fr_error *err) {
     assert(n > 0 && data->max_rows <= rows);
-    *b = (fr_batches){
-        .data = data, .first = first, .n = n, .rows = rows, .shuffled = shuffled, .seed = seed};
+    *b = (fr_batches){.data = data,
+                      .first = first,
+                      .span = n,
+                      .folder = -1,
+                      .rows = rows,
+                      .shuffled = shuffled,
+                      .seed = seed};
     b->order = fr_alloc_array((size_t)n, sizeof *b->order);
     if (!b->order) return fr_fail(err, FR_ENOMEM, "data: no memory for %d samples", n);
     shuffle(b);
@@ -28,6 +34,13 @@ fr_status fr_batches_open(fr_batches *b, const fr_dataset *data, int first, int 
 void fr_batches_close(fr_batches *b) {
     fr_free(b->order);
     *b = (fr_batches){0};
+}
+
+void fr_batches_of_folder(fr_batches *b, int folder) {
+    b->folder = folder;
+    b->epoch = 0;
+    b->at = 0;
+    shuffle(b);
 }
 
 void fr_batches_seek(fr_batches *b, uint64_t epoch, int at) {

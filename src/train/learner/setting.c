@@ -29,6 +29,21 @@ bool fr_setting_float(const char *word, const char *key, float min, float max, f
     return true;
 }
 
+bool fr_setting_list(const char *word, const char *key, int min, int max, int *value, int room,
+                     int *n) {
+    const char *at = value_of(word, key);
+    for (*n = 0; at && *n < room; at++) {
+        char *end;
+        const long number = strtol(at, &end, 10);
+        if (end == at || number < min || number > max) return false;
+        value[(*n)++] = (int)number;
+        if (!*end) return true;
+        if (*end != ',') return false;
+        at = end;
+    }
+    return false;
+}
+
 bool fr_setting_switch(const char *word, const char *key, bool *value) {
     int number = 0;
     if (!fr_setting_int(word, key, 0, 1, &number)) return false;

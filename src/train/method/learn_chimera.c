@@ -164,8 +164,7 @@ static size_t workspace(const fr_learner *l) {
     const fr_chimera_learner *m = (const fr_chimera_learner *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
     return fr_chimera_fit_bytes(m) + m->chain.bytes + m->ngram.bytes + m->layer.chain.bytes +
-           fr_loss_bytes(&m->loss) + fr_unrolled_batch_bytes(&m->batch) +
-           (4 * rows + 1) * d * sizeof(float);
+           fr_loss_bytes(&m->loss) + m->batch.bytes + (4 * rows + 1) * d * sizeof(float);
 }
 
 static void close_chimera(fr_learner *l) {

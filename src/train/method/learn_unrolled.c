@@ -16,7 +16,10 @@
 #include "train/block/features.h"
 #include "train/block/unrolled_batch.h"
 #include "train/learner/pack_write.h"
+#include "train/learner/tally.h"
 #include "train/math/layers.h"
+#include "train/method/last_layer.h"
+#include <math.h>
 
 typedef struct chain_learner {
     fr_learner learner; // first
@@ -25,8 +28,10 @@ typedef struct chain_learner {
     fr_unrolled_batch batch;
     fr_train_bias injection;
     fr_loss loss;
-    fr_linear_fit fit;
-    float *std; // [d]
+    fr_linear_fit fit, taps_fit;
+    fr_last_layer last;
+    fr_batch seen; // the last one that values were fitted to
+    float *std;    // [d]
 } chain_learner;
 
 static chain_learner *self(fr_learner *l) {
@@ -75,11 +80,13 @@ static void step_loss(chain_learner *m, int k, bool learns) {
 }
 
 // ---------------------------------------------------------------- operations
-static void forward(chain_learner *m, const fr_batch *batch, float feed, uint64_t noise) {
+static void forward(chain_learner *m, const fr_batch *batch, int steps, float feed,
+                    uint64_t noise) {
     fr_unrolled *c = &m->chain;
+    m->batch.depth = steps;
     fr_unrolled_batch_set(&m->batch, batch, feed, noise);
     fr_unrolled_context(c);
-    for (int k = 1; k <= c->shape.depth && fr_go_on(m->learner.watch); k++)
+    for (int k = 1; k <= steps && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
     if (m->options.rank) fr_train_bias_tokens(&m->injection, c->embedding, c->rows);
 }
@@ -87,11 +94,12 @@ static void forward(chain_learner *m, const fr_batch *batch, float feed, uint64_
 static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
     chain_learner *m = self(l);
     fr_unrolled *c = &m->chain;
-    forward(m, batch, m->options.feed, noise);
+    const int steps = fr_unrolled_steps(&m->options, l->done);
+    forward(m, batch, steps, m->options.feed, noise);
     if (m->options.feature > 0)
         fr_channel_spread(m->std, c->state, c->position, c->rows, c->shape.d);
     fr_unrolled_begin_back(c);
-    for (int k = c->shape.depth; k >= 1 && fr_go_on(l->watch); k--) {
+    for (int k = steps; k >= 1 && fr_go_on(l->watch); k--) {
         step_loss(m, k, true);
         fr_unrolled_step_back(c, k);
     }
@@ -103,7 +111,7 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
 
 static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     chain_learner *m = self(l);
-    forward(m, batch, m->options.kind == FR_UNROLLED_EAGLE ? 1 : 0, 0);
+    forward(m, batch, m->chain.shape.depth, m->options.kind == FR_UNROLLED_EAGLE ? 1 : 0, 0);
     for (int k = 1; k <= m->chain.shape.depth && fr_go_on(l->watch); k++)
         step_loss(m, k, false);
     if (!fr_go_on(l->watch)) return;
@@ -111,12 +119,49 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
 }
 
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
-    fr_unrolled_batch_set(&self(l)->batch, batch, 1, 0);
-    return fr_unrolled_fit_add(&self(l)->fit, &self(l)->chain, err);
+    chain_learner *m = self(l);
+    fr_unrolled_batch_set(&m->batch, batch, 1, 0);
+    fr_status st = fr_unrolled_fit_add(&m->fit, &m->chain, err);
+    if (!st && m->chain.shape.taps) st = fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
+    if (!st && m->options.init == FR_UNROLLED_LAST_LAYER)
+        st = fr_last_layer_see(&m->last, &m->chain, l->target, err);
+    m->seen = *batch;
+    return st;
+}
+
+// The target adds to residuals, the chain to rows of size 1: by how much less says the loss.
+static void choose_scale(chain_learner *m) {
+    enum { HALVINGS = 10 };
+    double least = INFINITY;
+    int best = 0;
+    for (int i = 0; i <= HALVINGS && fr_go_on(m->learner.watch); i++) {
+        fr_tally tally = {0};
+        judge(&m->learner, &m->seen, &tally);
+        if (fr_tally_loss(&tally) < least) least = fr_tally_loss(&tally), best = i;
+        fr_unrolled_scale(&m->chain, 0.5f);
+    }
+    fr_unrolled_scale(&m->chain, ldexpf(1, HALVINGS + 1 - best));
+}
+
+static void take_last_layer(chain_learner *m) {
+    fr_last_layer_take(&m->last, &m->chain);
+    fr_last_layer_close(&m->last);
+    choose_scale(m);
 }
 
 static void fit_end(fr_learner *l) {
-    fr_unrolled_fit_end(&self(l)->fit, &self(l)->chain, l->watch);
+    chain_learner *m = self(l);
+    fr_unrolled_fit_end(&m->fit, &m->chain, l->watch);
+    if (m->chain.shape.taps) fr_unrolled_taps_fit_end(&m->taps_fit, &m->chain, l->watch);
+    if (m->options.init == FR_UNROLLED_LAST_LAYER && fr_go_on(l->watch)) take_last_layer(m);
+}
+
+static void write_taps(const chain_learner *m, fr_gguf_writer *w) {
+    int32_t taps[FR_SHARD_TAPS];
+    for (int i = 0; i < m->options.n_taps; i++)
+        taps[i] = m->options.taps[i];
+    if (m->options.n_taps)
+        fr_gguf_writer_i32_array(w, "forerun.taps", taps, (size_t)m->options.n_taps);
 }
 
 static void write_chain(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
@@ -126,14 +171,16 @@ static void write_chain(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     fr_gguf_writer_u32(w, "forerun.rank", (uint32_t)m->options.rank);
     fr_gguf_writer_bool(w, "forerun.gate", m->options.rank && m->options.gate);
     fr_gguf_writer_bool(w, "forerun.pure", m->options.pure);
+    write_taps(m, w);
     fr_pack_params(w, &l->params, type);
 }
 
 static size_t workspace(const fr_learner *l) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
-    const size_t fit = l->fit_rows ? fr_unrolled_fit_bytes(&m->chain.shape) : 0;
-    return fit + m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) +
-           fr_unrolled_batch_bytes(&m->batch);
+    size_t fit = l->fit_rows ? fr_unrolled_fit_bytes(&m->chain.shape) : 0;
+    if (fit && m->chain.shape.taps) fit += fr_unrolled_taps_fit_bytes(&m->chain.shape);
+    if (m->options.init == FR_UNROLLED_LAST_LAYER) fit += fr_last_layer_bytes(l->target);
+    return fit + m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) + m->batch.bytes;
 }
 
 static void close_chain(fr_learner *l) {
@@ -143,6 +190,8 @@ static void close_chain(fr_learner *l) {
     fr_train_bias_close(&m->injection);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
+    fr_linear_fit_close(&m->taps_fit);
+    fr_last_layer_close(&m->last);
     fr_params_free(&l->params);
     fr_unrolled_batch_close(&m->batch);
     fr_free(m->std);
@@ -178,6 +227,9 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
         return st;
     if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, shape.depth, err)))
         return st;
+    if ((st = fr_unrolled_find_taps(&m->options, config->format, config->target->config.n_layer,
+                                    m->batch.tap, err)))
+        return st;
     m->std = fr_alloc_array((size_t)shape.d, sizeof *m->std);
     if (!m->std) return fr_fail(err, FR_ENOMEM, "train: no memory");
     if (rank) fr_train_bias_start(&m->injection, config->seed);
@@ -201,10 +253,13 @@ static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *
                               .gemm = config->gemm};
     fr_status st = fr_unrolled_read_options(&m->options, kind, config->depth, config->options, err);
     m->learner.depth = m->options.depth;
+    m->learner.settled = fr_unrolled_settled(&m->options);
     // A step turns all entries of a row at once, so what it does grows with the width.
     m->learner.rate = 0.25 / config->target->config.d;
     m->learner.fit_rows =
-        m->options.init == FR_UNROLLED_FIT ? fit_rows(config->target->config.d) : 0;
+        m->options.init == FR_UNROLLED_FIT || m->options.init == FR_UNROLLED_LAST_LAYER
+            ? fit_rows(config->target->config.d)
+            : 0;
     if (!st) st = open_parts(m, config, err);
     if (st)
         close_chain(&m->learner);

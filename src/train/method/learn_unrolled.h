@@ -9,9 +9,10 @@
 
 typedef enum fr_unrolled_kind { FR_UNROLLED_EAGLE, FR_UNROLLED_HIDDEN_STATE } fr_unrolled_kind;
 typedef enum fr_unrolled_init {
-    FR_UNROLLED_FIT,    // its input layer is the linear map of least squares to the next state
-    FR_UNROLLED_RANDOM, // it hands its state on
-    FR_UNROLLED_TARGET, // the latter, with the target's last layer
+    FR_UNROLLED_FIT,        // its input layer is the linear map of least squares to the next state
+    FR_UNROLLED_RANDOM,     // it hands its state on
+    FR_UNROLLED_TARGET,     // the latter, with the target's last layer
+    FR_UNROLLED_LAST_LAYER, // fitted, and that layer's neurons that are most active on the text
 } fr_unrolled_init;
 
 typedef struct fr_unrolled_options {
@@ -25,13 +26,23 @@ typedef struct fr_unrolled_options {
     float feed;    // share of bases whose steps after the first read the real tokens
     fr_unrolled_init init;
     int depth;
+    bool rise;                       // fewer steps at first: fr_unrolled_steps
+    int n_taps, taps[FR_SHARD_TAPS]; // layers whose residuals make a state; n_layer: the final one
 } fr_unrolled_options;
 
 // Defaults of the kind, then KEY=VALUE words (NULL-terminated; or NULL). FR_EARG.
 fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
                                    const char *const *words, fr_error *err);
+// Steps that are learned where a share `done` of the training is behind: all of them, or with
+// `rise` one in its first third, half of them in the second, then all. [More steps later, when the
+// first ones are learned: HASS, arXiv 2408.15766]
+int fr_unrolled_steps(const fr_unrolled_options *o, double done);
+double fr_unrolled_settled(const fr_unrolled_options *o); // the share from which on it is all
 fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *target,
                                        int max_rows);
+// Where the samples have what the options tap: places in `at`, -1 for the final state. FR_EARG.
+fr_status fr_unrolled_find_taps(const fr_unrolled_options *o, const fr_shard_format *format,
+                                int n_layer, int at[FR_SHARD_TAPS], fr_error *err);
 // First values of the chain's parameters. FR_EARG: init=target on a target of another form.
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err);
@@ -42,6 +53,8 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *target, int lay
 
 // What the sub-layers add to a row becomes little, so that what enters it is what comes out.
 void fr_unrolled_quieten(fr_unrolled *c);
+// What they add, multiplied by `by`.
+void fr_unrolled_scale(fr_unrolled *c, float by);
 // The block's numbers for a pack.
 void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
 
@@ -57,5 +70,12 @@ void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_input
                           const void *user);
 void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first);
 void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
+
+// Of a chain with taps: the map that makes of them, whose gains are 1 till then, the final state of
+// their row, best; the gains become such that every channel is of size 1.
+size_t fr_unrolled_taps_fit_bytes(const fr_unrolled_shape *s);
+fr_status fr_unrolled_taps_fit_add(fr_linear_fit *fit, const fr_unrolled *c,
+                                   fr_error *err); // FR_ENOMEM
+void fr_unrolled_taps_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
 
 #endif

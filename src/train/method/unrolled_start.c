@@ -11,8 +11,9 @@
 
 // ---------------------------------------------------------------- options
 static bool read_init(const char *word, fr_unrolled_init *out) {
-    static const char *const words[] = {"init=fit", "init=random", "init=target"};
-    for (int i = 0; i < 3; i++)
+    static const char *const words[] = {"init=fit", "init=random", "init=target",
+                                        "init=last-layer"};
+    for (int i = 0; i < 4; i++)
         if (!strcmp(word, words[i])) {
             *out = (fr_unrolled_init)i;
             return true;
@@ -23,20 +24,29 @@ static bool read_init(const char *word, fr_unrolled_init *out) {
 typedef struct word { // KEY=VALUE
     const char *key, *expects;
     bool hidden; // of hidden-state alone
+    bool eagle;  // of eagle alone
 } word;
-enum { FFN, DEPTH, FEATURE, INIT, RANK, GATE, INJECT, PURE, ZTAIL, FEED, N_WORDS };
+enum { FFN, DEPTH, FEATURE, INIT, RISE, TAPS, RANK, GATE, INJECT, PURE, ZTAIL, FEED, N_WORDS };
 static const word words_known[N_WORDS] = {
-    [FFN] = {"ffn", "a multiple of 32, 32 to 65536", false},
-    [DEPTH] = {"depth", "1 to 8", false},
-    [FEATURE] = {"feature", "0 to 100", false},
-    [INIT] = {"init", "fit, random or target", false},
-    [RANK] = {"rank", "1 to 1024", true},
-    [GATE] = {"gate", "0 or 1", true},
-    [INJECT] = {"inject", "0 or 1", true},
-    [PURE] = {"pure", "0 or 1", true},
-    [ZTAIL] = {"ztail", "0 to 100", true},
-    [FEED] = {"feed", "0 to 1", true},
+    [FFN] = {"ffn", "a multiple of 32, 32 to 65536", false, false},
+    [DEPTH] = {"depth", "1 to 8", false, false},
+    [FEATURE] = {"feature", "0 to 100", false, false},
+    [INIT] = {"init", "fit, random, target or last-layer", false, false},
+    [RISE] = {"steps-rise", "0 or 1", false, false},
+    [TAPS] = {"taps", "up to 8 layers, ascending", false, true},
+    [RANK] = {"rank", "1 to 1024", true, false},
+    [GATE] = {"gate", "0 or 1", true, false},
+    [INJECT] = {"inject", "0 or 1", true, false},
+    [PURE] = {"pure", "0 or 1", true, false},
+    [ZTAIL] = {"ztail", "0 to 100", true, false},
+    [FEED] = {"feed", "0 to 1", true, false},
 };
+
+static bool ascends(const int *list, int n) {
+    for (int i = 1; i < n; i++)
+        if (list[i] <= list[i - 1]) return false;
+    return true;
+}
 
 static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *inject) {
     const char *key = words_known[which].key;
@@ -49,6 +59,11 @@ static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *
         return fr_setting_float(text, key, 0, 100, &o->feature);
     case INIT:
         return read_init(text, &o->init);
+    case RISE:
+        return fr_setting_switch(text, key, &o->rise);
+    case TAPS:
+        return fr_setting_list(text, key, 0, FR_MAX_LAYERS, o->taps, FR_SHARD_TAPS, &o->n_taps) &&
+               ascends(o->taps, o->n_taps);
     case RANK:
         return fr_setting_int(text, key, 1, 1024, &o->rank);
     case GATE:
@@ -70,15 +85,15 @@ static fr_status read_word(fr_unrolled_options *o, const char *text, bool *injec
     for (int i = 0; i < N_WORDS; i++) {
         const word *w = &words_known[i];
         if (strlen(w->key) != n || strncmp(text, w->key, n)) continue;
-        if (w->hidden && o->kind != FR_UNROLLED_HIDDEN_STATE) continue;
+        if (o->kind == FR_UNROLLED_HIDDEN_STATE ? w->eagle : w->hidden) continue;
         if (set_word(o, i, text, inject)) return FR_OK;
         return fr_fail(err, FR_EARG, "--set %.64s: expected %s=VALUE, %s", text, w->key,
                        w->expects);
     }
-    return fr_fail(err, FR_EARG, "--set %.64s: %s knows ffn, depth, feature, init%s", text,
-                   o->kind == FR_UNROLLED_HIDDEN_STATE ? "hidden-state" : "eagle",
+    return fr_fail(err, FR_EARG, "--set %.64s: %s knows ffn, depth, feature, init, steps-rise%s",
+                   text, o->kind == FR_UNROLLED_HIDDEN_STATE ? "hidden-state" : "eagle",
                    o->kind == FR_UNROLLED_HIDDEN_STATE ? ", rank, gate, inject, pure, ztail, feed"
-                                                       : "");
+                                                       : ", taps");
 }
 
 fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
@@ -110,6 +125,10 @@ static int default_ffn(int d) {
     return wanted < 64 ? 32 : wanted / 64 * 64;
 }
 
+static bool takes_layer(const fr_unrolled_options *o) {
+    return o->init == FR_UNROLLED_TARGET || o->init == FR_UNROLLED_LAST_LAYER;
+}
+
 fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *t,
                                        int max_rows) {
     return (fr_unrolled_shape){.d = t->d,
@@ -117,11 +136,41 @@ fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_co
                                .n_kv = t->n_kv,
                                .head_dim = t->head_dim,
                                .d_ff = o->ffn ? o->ffn : default_ffn(t->d),
-                               .rope_base = o->init == FR_UNROLLED_TARGET ? t->rope_base : 10000,
+                               .rope_base = takes_layer(o) ? t->rope_base : 10000,
                                .token = !o->pure,
                                .null = o->kind == FR_UNROLLED_HIDDEN_STATE && !o->pure,
+                               .taps = o->n_taps,
                                .depth = o->depth,
                                .max_rows = max_rows};
+}
+
+int fr_unrolled_steps(const fr_unrolled_options *o, double done) {
+    if (!o->rise || done > fr_unrolled_settled(o)) return o->depth;
+    return done > fr_unrolled_settled(o) / 2 ? (o->depth + 1) / 2 : 1;
+}
+
+double fr_unrolled_settled(const fr_unrolled_options *o) {
+    return o->rise ? 2.0 / 3 : 0;
+}
+
+static int place_of(const fr_shard_format *f, int layer) {
+    for (int i = 0; i < f->n_taps; i++)
+        if (f->taps[i] == layer) return i;
+    return -1;
+}
+
+fr_status fr_unrolled_find_taps(const fr_unrolled_options *o, const fr_shard_format *format,
+                                int n_layer, int at[FR_SHARD_TAPS], fr_error *err) {
+    for (int t = 0; t < o->n_taps; t++) {
+        if (o->taps[t] > n_layer)
+            return fr_fail(err, FR_EARG, "--set taps: expected layers up to %d, found %d", n_layer,
+                           o->taps[t]);
+        at[t] = o->taps[t] < n_layer ? place_of(format, o->taps[t]) : -1;
+        if (at[t] < 0 && o->taps[t] < n_layer)
+            return fr_fail(err, FR_EARG, "--set taps: the data has no states of layer %d",
+                           o->taps[t]);
+    }
+    return FR_OK;
 }
 
 // ---------------------------------------------------------------- first values
@@ -137,10 +186,19 @@ static void spread(const fr_params *p, int i, float gain, uint64_t seed) {
     if (i >= 0) fr_param_random(p, i, gain / sqrtf((float)p->item[i].cols), seed);
 }
 
+// The state is the highest row.
+static void start_taps(const fr_unrolled *c) {
+    const size_t d = (size_t)c->shape.d, k = d * (size_t)c->shape.taps;
+    fill(c->params, c->at.taps_norm, 1);
+    for (size_t i = 0; i < d && c->shape.taps; i++)
+        fr_param_w(c->params, c->at.fc_taps)[i * k + k - d + i] = 1;
+}
+
 static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) {
     const fr_params *p = c->params;
     const fr_unrolled_params *at = &c->at;
     const int d = c->shape.d;
+    start_taps(c);
     fill(p, at->state_norm, 1);
     fill(p, at->token_norm, 1);
     fill(p, at->attn_norm, 1);
@@ -180,7 +238,7 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, f
     const fr_layer *from = &m->layers[layer];
     const size_t d = (size_t)t->d;
     if (t->n_rot != t->head_dim)
-        return fr_fail(err, FR_EARG, "init=target: the target turns %d of %d values of a head",
+        return fr_fail(err, FR_EARG, "--set init: the target turns %d of %d values of a head",
                        t->n_rot, t->head_dim);
     copy_matrix(c, c->at.q, &from->q, t, HEADS);
     copy_matrix(c, c->at.k, &from->k, t, HEADS);
@@ -198,7 +256,7 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, f
 fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
                             uint64_t seed, fr_error *err) {
     start_random(c, target, seed);
-    return o->init == FR_UNROLLED_TARGET
+    return takes_layer(o) // the neurons of a narrower one: last_layer.h
                ? fr_unrolled_take_layer(c, target, target->config.n_layer - 1, err)
                : FR_OK;
 }
@@ -209,10 +267,13 @@ static void scale(const fr_params *p, int i, float by) {
         w[j] *= by;
 }
 
-void fr_unrolled_quieten(fr_unrolled *c) {
-    const float by = 0.1f;
+void fr_unrolled_scale(fr_unrolled *c, float by) {
     scale(c->params, c->at.o, by);
     scale(c->params, c->at.down, by);
+}
+
+void fr_unrolled_quieten(fr_unrolled *c) {
+    fr_unrolled_scale(c, 0.1f);
 }
 
 void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w) {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { CTX = 200, MOST = 140, D_MOST = 64, FF_MOST = 96 };
+enum { CTX = 200, MOST = 140, D_MOST = 64, FF_MOST = 96, TAPS_MOST = 2 };
 
 typedef struct opened {
     fr_opened target;
@@ -60,6 +60,22 @@ static void naive_rope(double *head, int head_dim, int pos, double base) {
         head[i] = a * cos(angle) - b * sin(angle);
         head[i + head_dim / 2] = a * sin(angle) + b * cos(angle);
     }
+}
+
+// The state of a row of the text; what is given is that already where the pack has no taps.
+static void naive_state(const opened *o, const float *given, double *state) {
+    const fr_pack *p = &o->pack;
+    double z[TAPS_MOST * D_MOST], gain[TAPS_MOST * D_MOST];
+    for (int i = 0; i < o->chain.in; i++)
+        z[i] = (double)given[i];
+    if (!p->n_taps) {
+        memcpy(state, z, sizeof *z * (size_t)p->d);
+        return;
+    }
+    naive_vector(p, "fc_taps.norm", gain);
+    for (int t = 0; t < p->n_taps; t++)
+        naive_norm(z + t * p->d, gain + t * p->d, z + t * p->d, p->d);
+    naive_map(p, "fc_taps.weight", z, state);
 }
 
 // One row at place `at`, which sees the rows sees[0..n), itself the last of them, and lies at
@@ -145,6 +161,7 @@ static const fr_tiny_pack PACKS[] = {
     {.kind = FR_PACK_EAGLE},
     {.kind = FR_PACK_HIDDEN_STATE, .seed = 5, .rank = 8},
     {.kind = FR_PACK_HIDDEN_STATE, .seed = 6, .pure = true},
+    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
@@ -157,18 +174,19 @@ static void rows_of_a_text_are_what_the_formulas_say(void **state) {
         assert_non_null(b);
         open_all(&o, &PACKS[i], 2);
         const int d = o.pack.d;
-        float s[N * D_MOST];
+        const int in = o.chain.in;
+        float s[N * TAPS_MOST * D_MOST];
         int32_t ids[N];
         int sees[MOST];
-        random_states(s, N, d, 41);
+        assert_int_equal(in, PACKS[i].n_taps ? PACKS[i].n_taps * d : d);
+        random_states(s, N, in, 41);
         fr_test_ids(ids, N, o.pack.n_vocab, 42);
         for (int r = 0; r < N; r++) {
             double from[D_MOST], G[D_MOST];
-            for (int k = 0; k < d; k++)
-                from[k] = (double)s[r * d + k];
+            naive_state(&o, s + r * in, from);
             sees[r] = r;
             naive_row(&o, b, from, ids[r], r, sees, r + 1, r, G);
-            fr_draft_block_add(&o.chain, s + (size_t)r * d, ids[r]);
+            fr_draft_block_add(&o.chain, s + (size_t)r * (size_t)in, ids[r]);
             if (r % 7 && r < 60) continue; // one to ten at a time
             assert_true(fr_draft_block_read(&o.chain, FR_WANT_FINAL | FR_WANT_LOGITS));
             assert_int_equal(fr_draft_block_pairs(&o.chain), r + 1);
@@ -193,19 +211,19 @@ static void guesses_see_the_text_and_their_own_path(void **state) {
         open_all(&o, &PACKS[i], 1);
         const int d = o.pack.d;
         const bool silent = o.pack.kind == FR_PACK_HIDDEN_STATE;
-        float s[N * D_MOST], G_of[2][D_MOST];
+        const int in = o.chain.in;
+        float s[N * TAPS_MOST * D_MOST], G_of[2][D_MOST];
         double G[D_MOST], path_G[2][D_MOST];
         int32_t ids[N];
         int sees[2][MOST], slot[2] = {-1, -1};
-        random_states(s, N, d, 43);
+        random_states(s, N, in, 43);
         fr_test_ids(ids, N, o.pack.n_vocab, 44);
         for (int r = 0; r < N; r++) {
             double from[D_MOST];
-            for (int k = 0; k < d; k++)
-                from[k] = (double)s[r * d + k];
+            naive_state(&o, s + r * in, from);
             sees[0][r] = sees[1][r] = r;
             naive_row(&o, b, from, ids[r], r, sees[0], r + 1, r, G);
-            fr_draft_block_add(&o.chain, s + (size_t)r * d, ids[r]);
+            fr_draft_block_add(&o.chain, s + (size_t)r * (size_t)in, ids[r]);
         }
         fr_draft_block_read(&o.chain, FR_WANT_FINAL);
         for (int p = 0; p < 2; p++) {

@@ -66,6 +66,9 @@ static const fr_tiny_pack PACKS[] = {
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .type = FR_TYPE_Q8_0, .depth = 5},
     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
     {.kind = FR_PACK_CHIMERA, .no_residual = true, .ngram = 5},
+    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}, .n_draft = 200},
+    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {1, 2}, .type = FR_TYPE_Q8_0, .depth = 5},
+    {.kind = FR_PACK_EAGLE, .n_taps = 1, .taps = {2}},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 

@@ -75,6 +75,7 @@ static const fr_tiny_pack KINDS[] = {
     {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_HYDRA, .depth = 2},
     {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
     {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0},
+    {.kind = FR_PACK_EAGLE, .n_taps = 3, .taps = {0, 1, 2}, .type = FR_TYPE_Q8_0},
     {.kind = FR_PACK_HIDDEN_STATE, .rank = 16, .gate = true},
     {.kind = FR_PACK_HIDDEN_STATE, .rank = 16},
     {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
@@ -108,6 +109,9 @@ static void a_whole_pack_opens_and_says_what_it_holds(void **state) {
         assert_int_equal(p.rank, o->rank);
         assert_int_equal(p.gate, o->gate);
         assert_int_equal(p.pure, o->pure);
+        assert_int_equal(p.n_taps, o->n_taps);
+        for (int t = 0; t < o->n_taps; t++)
+            assert_int_equal(p.taps[t], o->taps[t]);
         assert_int_equal(p.ngram, o->kind != FR_PACK_CHIMERA ? 0 : o->ngram ? o->ngram : 2);
         assert_int_equal(p.encoder, o->encoder);
         assert_int_equal(p.residual, o->kind == FR_PACK_CHIMERA && !o->no_residual);
@@ -211,6 +215,44 @@ static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
     drop(&b);
     const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_ATTACHED + 1};
     expect_refused(begin(&deep), FR_EDATA, "forerun.heads: expected 1 to 7, found 8");
+}
+
+static void taps_ascend_within_the_target(void **state) {
+    (void)state;
+    static const int32_t falling[] = {1, 0}, twice[] = {1, 1}, below[] = {-1, 1}, one[] = {1},
+                         many[9] = {0};
+    const fr_tiny_pack o = {
+        .kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}, .leave_out = "forerun.taps"};
+    const struct {
+        const int32_t *taps;
+        size_t n;
+        const char *sentence;
+    } bad[] = {{falling, 2, "forerun.taps: expected 2 to 512, found 0 at 1"},
+               {twice, 2, "found 1 at 1"},
+               {below, 2, "found -1 at 0"},
+               {one, 1, "fc_taps.weight: expected [64,64]"},
+               {many, 9, "forerun.taps: expected 1 to 8 layers, found 9"},
+               {many, 0, "found 0"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fr_gguf_writer *w = begin(&o);
+        fr_gguf_writer_i32_array(w, "forerun.taps", bad[i].taps, bad[i].n);
+        expect_refused(w, FR_EDATA, bad[i].sentence);
+    }
+    expect_refused(begin(&o), FR_EDATA, "tensors, found"); // they belong to nothing
+    fr_tiny_pack whole = {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}};
+    whole.leave_out = "fc_taps.norm";
+    expect_refused(begin(&whole), FR_EDATA, "fc_taps.norm: expected a tensor");
+    whole.leave_out = NULL;
+    whole.taps[1] = 3; // of two layers
+    built b;
+    fr_pack p;
+    fr_error err = {0};
+    finish(&b, begin(&whole));
+    if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "forerun.taps: expected 0 to 2, found 3"));
+    fr_pack_close(&p);
+    drop(&b);
 }
 
 static void sublayers_of_layer_skip_ascend_within_the_target(void **state) {
@@ -453,6 +495,7 @@ int main(void) {
         cmocka_unit_test(a_whole_pack_opens_and_says_what_it_holds),
         cmocka_unit_test(any_part_that_is_missing_is_named),
         cmocka_unit_test(layers_of_hidden_transfer_ascend_within_the_target),
+        cmocka_unit_test(taps_ascend_within_the_target),
         cmocka_unit_test(sublayers_of_layer_skip_ascend_within_the_target),
         cmocka_unit_test(the_exit_is_below_the_targets_last_layer),
         cmocka_unit_test(a_tensor_too_many_or_of_another_shape_is_refused),

@@ -162,6 +162,38 @@ static void every_epoch_has_every_sample_once(void **state) {
     free(batch);
 }
 
+// Keys from 301 on are those of the second folder alone.
+static void a_folder_by_itself_is_its_samples_alone(void **state) {
+    (void)state;
+    fr_dataset d;
+    fr_batches b;
+    fr_error err;
+    fr_batch *batch = malloc(sizeof *batch);
+    int samples = 0;
+    open_set(&d, 2, 64, 0);
+    for (int f = 0; f < 2; f++) {
+        int seen[500] = {0}, n = 0;
+        assert_int_equal(fr_batches_open(&b, &d, d.n_held, d.n_train, 200, true, 7, &err), FR_OK);
+        fr_batches_of_folder(&b, f);
+        do {
+            fr_batches_next(&b, batch);
+            for (int i = 0; i < batch->n; i++) {
+                const uint64_t key = batch->sample[i].key;
+                assert_int_equal(seen[key]++, 0);
+                assert_false(is_held_out(&d, key));
+                assert_true((key > 300) == (f == 1)); // what stands in both is the first one's
+            }
+            n += batch->n;
+        } while (b.at < b.n);
+        assert_true(n > 50 && n == b.n);
+        samples += n;
+        fr_batches_close(&b);
+    }
+    assert_int_equal(samples, d.n_train);
+    fr_dataset_close(&d);
+    free(batch);
+}
+
 static void a_place_in_the_data_is_epoch_and_number(void **state) {
     (void)state;
     fr_dataset d;
@@ -196,6 +228,7 @@ int main(void) {
                                        cmocka_unit_test(long_samples_are_cut),
                                        cmocka_unit_test(other_forms_and_targets_are_refused),
                                        cmocka_unit_test(every_epoch_has_every_sample_once),
+                                       cmocka_unit_test(a_folder_by_itself_is_its_samples_alone),
                                        cmocka_unit_test(a_place_in_the_data_is_epoch_and_number)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -72,12 +72,14 @@ static void long_gradients_are_cut_to_the_norm(void **state) {
 
 static void the_rate_rises_then_falls_to_a_tenth(void **state) {
     (void)state;
-    assert_float_equal(fr_schedule_rate(2, 0), 0, 1e-12);
-    assert_float_equal(fr_schedule_rate(2, 0.01), 1, 1e-12);
-    assert_float_equal(fr_schedule_rate(2, 0.02), 2, 1e-12);
-    assert_float_equal(fr_schedule_rate(2, 0.51), 2 * 0.55, 1e-12); // halfway: (1 + 0.1) / 2
-    assert_float_equal(fr_schedule_rate(2, 1), 0.2, 1e-12);
-    assert_float_equal(fr_schedule_rate(2, 7), 0.2, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0.1, 0), 0, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0.1, 0.01), 1, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0.1, 0.02), 2, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0.1, 0.51), 2 * 0.55, 1e-12); // halfway: (1 + 0.1) / 2
+    assert_float_equal(fr_schedule_rate(2, 0.1, 1), 0.2, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0.1, 7), 0.2, 1e-12);
+    assert_float_equal(fr_schedule_rate(2, 0, 0.51), 1, 1e-12); // down to nothing
+    assert_float_equal(fr_schedule_rate(2, 0, 1), 0, 1e-12);
 }
 
 int main(void) {

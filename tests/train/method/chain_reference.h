@@ -18,6 +18,7 @@ typedef struct reference {
     int d, n_head, n_kv, hd, ff, rank, depth;
     double base, feature, ztail, feed;
     bool eagle, pure, gate;
+    int n_taps, tap[3]; // places of a state's rows among the samples'; -1: the final state
     uint64_t noise;
 } reference;
 
@@ -70,6 +71,21 @@ static inline void ref_input(const reference *r, double *x, const double *state,
     ref_linear(b, ref_w(r, "fc_token.weight"), a, r->d, r->d);
     for (int i = 0; i < r->d; i++)
         x[i] += b[i];
+}
+
+// The state of a row of the text.
+static inline void ref_state(const reference *r, double *f, const fr_sample *s, int row) {
+    double z[REF_D];
+    for (int t = 0; t < r->n_taps; t++) {
+        const uint16_t *from =
+            r->tap[t] < 0 ? s->final + row * r->d : s->tap + (r->tap[t] * s->n + row) * r->d;
+        for (int c = 0; c < r->d; c++)
+            z[t * r->d + c] = (double)fr_f16_to_f32(from[c]);
+        ref_norm(z + t * r->d, z + t * r->d, ref_w(r, "fc_taps.norm") + t * r->d, r->d);
+    }
+    if (r->n_taps) ref_linear(f, ref_w(r, "fc_taps.weight"), z, r->d, r->n_taps * r->d);
+    for (int c = 0; c < r->d && !r->n_taps; c++)
+        f[c] = (double)fr_f16_to_f32(s->final[row * r->d + c]);
 }
 
 typedef struct ref_keys { // what a query sees
@@ -230,8 +246,7 @@ static inline double reference_objective(const reference *r, const fr_batch *bat
         keys.n = 0;
         for (int i = 0; i < s->n; i++) {
             double f[REF_D], e[REF_D];
-            for (int c = 0; c < r->d; c++)
-                f[c] = (double)fr_f16_to_f32(s->final[i * r->d + c]);
+            ref_state(r, f, s, i);
             ref_embed(r, e, s->ids[i + 1]);
             ref_input(r, x0[i], f, e);
             ref_add_key(r, &keys, x0[i], i);

@@ -19,6 +19,8 @@ static reference reference_of(const world *w, const fr_learner *l, const double 
     const fr_config *t = &w->opened.model.config;
     const int gate = fr_params_find(&l->params, "blk.0.ffn_gate.weight");
     const int rank = fr_params_find(&l->params, "inject.token.weight");
+    const int taps = fr_params_find(&l->params, "fc_taps.weight");
+    const int n_taps = taps < 0 ? 0 : l->params.item[taps].cols / D;
     return (reference){.params = &l->params,
                        .w = values,
                        .target = &w->opened.model,
@@ -33,6 +35,8 @@ static reference reference_of(const world *w, const fr_learner *l, const double 
                        .base = 10000,
                        .feed = eagle ? 1 : 0.5,
                        .eagle = eagle,
+                       .n_taps = n_taps,
+                       .tap = {n_taps == 1, 1, -1},
                        .pure = fr_params_find(&l->params, "fc_token.weight") < 0,
                        .gate = fr_params_find(&l->params, "inject.gate.weight") >= 0,
                        .noise = noise};
@@ -42,16 +46,18 @@ static double objective_of(const void *r, const fr_batch *batch, const double *s
     return reference_objective(r, batch, std);
 }
 
-static void check_gradient(world *w, bool eagle, const char *const *options, double feature,
-                           double ztail, int every) {
+// Of so many steps where a share `done` of the training is behind.
+static void check_gradient_at(world *w, bool eagle, const char *const *options, double feature,
+                              double ztail, int every, double done, int steps) {
     const uint64_t noise = 5;
     fr_learner *l = open_learner(w, eagle, 3, options);
+    l->done = done;
     stir(l);
     double *values = fr_alloc_array(l->params.n_floats, sizeof *values), std[D];
     for (size_t i = 0; i < l->params.n_floats; i++)
         values[i] = (double)l->params.w[i];
     reference r = reference_of(w, l, values, eagle, noise);
-    r.feature = feature, r.ztail = ztail;
+    r.feature = feature, r.ztail = ztail, r.depth = steps;
     spread_of(w, std);
     fr_tally tally = {0};
     l->ops->learn(l, &w->batch, noise, &tally);
@@ -62,8 +68,40 @@ static void check_gradient(world *w, bool eagle, const char *const *options, dou
     l->ops->close(l);
 }
 
+static void check_gradient(world *w, bool eagle, const char *const *options, double feature,
+                           double ztail, int every) {
+    check_gradient_at(w, eagle, options, feature, ztail, every, 0, 3);
+}
+
+// One step, then two of three, then all; judged are all of them all the while.
+static void steps_rise_where_they_are_to(void **state) {
+    static const char *const options[] = {"feature=0.3", "steps-rise=1", NULL};
+    static const struct {
+        double done;
+        int steps;
+    } at[] = {{0, 1}, {0.3, 1}, {0.5, 2}, {0.7, 3}, {1, 3}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        check_gradient_at(*state, true, options, 0.3, 0, 11, at[i].done, at[i].steps);
+    fr_learner *l = open_learner(*state, true, 3, options);
+    assert_true(l->settled > 0.6 && l->settled < 0.7);
+    fr_tally tally = {0}, judged = {0};
+    l->ops->learn(l, &((world *)*state)->batch, 1, &tally);
+    l->ops->judge(l, &((world *)*state)->batch, &judged);
+    assert_true(tally.tried[0] > 0 && tally.tried[1] == 0);
+    assert_true(judged.tried[0] == tally.tried[0] && judged.tried[2] > 0);
+    l->ops->close(l);
+}
+
 static void eagle_gradient_is_that_of_its_objective(void **state) {
     check_gradient(*state, true, (const char *const[]){"feature=0.3", NULL}, 0.3, 0, 5);
+}
+
+// Of the embedding's row, the residual behind the first layer and the final state; and of one
+// alone.
+static void so_is_that_of_states_of_several_layers(void **state) {
+    check_gradient(*state, true, (const char *const[]){"feature=0.3", "taps=0,1,2", NULL}, 0.3, 0,
+                   5);
+    check_gradient(*state, true, (const char *const[]){"feature=0", "taps=1", NULL}, 0, 0, 7);
 }
 
 static void hidden_state_gradient_is_that_of_its_objective(void **state) {
@@ -214,6 +252,38 @@ static void a_start_from_the_target_keeps_its_scores(void **state) {
     l->ops->close(l);
 }
 
+// With its neurons, and added to a fitted row by as much as is best on the text.
+static void a_start_from_the_last_layer_is_scaled_to_the_text(void **state) {
+    world *w = *state;
+    const fr_model *m = &w->opened.model;
+    fr_learner *l =
+        open_learner(w, true, 2, (const char *const[]){"init=last-layer", "ffn=32", NULL});
+    const int o = fr_params_find(&l->params, "blk.0.attn_output.weight");
+    const int down = fr_params_find(&l->params, "blk.0.ffn_down.weight");
+    float row[32], want[32];
+    assert_true(l->fit_rows > 0 && l->ops->workspace(l) > 0);
+    assert_int_equal(l->ops->fit_add(l, &w->batch, NULL), FR_OK);
+    l->ops->fit_end(l);
+    fr_matrix_row(&m->layers[m->config.n_layer - 1].down, 5, row);
+    const float by = fr_param_w(&l->params, down)[5 * 32] / row[0];
+    for (int j = 0; j < 32; j++)
+        want[j] = by * row[j];
+    assert_true(log2((double)by) == round(log2((double)by)) && by <= 1);
+    assert_memory_equal(fr_param_w(&l->params, down) + 5 * 32, want, sizeof want);
+    double loss[3];
+    for (int i = 0; i < 3; i++) { // half of it, it, twice of it
+        const float scale = i ? 2 : 0.5f;
+        fr_tally tally = {0};
+        for (int k = 0; k < D * 32; k++)
+            fr_param_w(&l->params, down)[k] *= scale, fr_param_w(&l->params, o)[k] *= scale;
+        l->ops->judge(l, &w->batch, &tally);
+        loss[i] = tally.loss;
+    }
+    if (by > 0x1p-10f) assert_true(loss[1] <= loss[0]);
+    if (by < 1) assert_true(loss[1] <= loss[2]);
+    l->ops->close(l);
+}
+
 // ---------------------------------------------------------------- packs
 static uint32_t number_of(const fr_gguf *g, const char *key) {
     uint32_t value = 0;
@@ -266,8 +336,9 @@ static void wrong_options_are_refused(void **state) {
                                 .format = &w->format,
                                 .gemm = w->gemm,
                                 .max_rows = 32};
-    static const char *const wrong[] = {"ffn=33",  "ffn=", "rank=0",    "feed=2",     "gate=2",
-                                        "depth=9", "pure", "nothing=1", "init=zeros", "feature=x"};
+    static const char *const wrong[] = {"ffn=33",     "ffn=",      "rank=0", "feed=2",
+                                        "gate=2",     "depth=9",   "pure",   "nothing=1",
+                                        "init=zeros", "feature=x", "taps=1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         fr_learner *l;
         fr_error err;
@@ -279,11 +350,24 @@ static void wrong_options_are_refused(void **state) {
     fr_learner *l;
     config.options = (const char *const[]){"rank=4", NULL}; // not one of eagle's
     assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+    // Layers that do not ascend, are no layers, or of which the samples have nothing.
+    static const char *const taps[] = {"taps=1,0", "taps=",  "taps=0,1,3",
+                                       "taps=0,",  "taps=x", "taps=0,0"};
+    for (size_t i = 0; i < sizeof taps / sizeof *taps; i++) {
+        config.options = (const char *const[]){taps[i], NULL};
+        assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+    }
+    w->format.n_taps = 1;
+    config.options = (const char *const[]){"taps=1", NULL};
+    assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+    w->format.n_taps = TAPS;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eagle_gradient_is_that_of_its_objective),
+        cmocka_unit_test(so_is_that_of_states_of_several_layers),
+        cmocka_unit_test(steps_rise_where_they_are_to),
         cmocka_unit_test(hidden_state_gradient_is_that_of_its_objective),
         cmocka_unit_test(so_is_that_of_states_alone),
         cmocka_unit_test(so_is_that_without_a_gate),
@@ -292,6 +376,7 @@ int main(void) {
         cmocka_unit_test(eagle_learns_a_batch_by_heart),
         cmocka_unit_test(hidden_state_learns_a_batch_by_heart),
         cmocka_unit_test(a_start_from_the_target_keeps_its_scores),
+        cmocka_unit_test(a_start_from_the_last_layer_is_scaled_to_the_text),
         cmocka_unit_test(what_is_written_can_be_read),
         cmocka_unit_test(wrong_options_are_refused),
     };

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "decode/sampler.h"
 #include "support/open_model.h"
+#include "train/math/layers.h"
 #include "train/method/learn_unrolled.h"
 #include <math.h>
 #include <string.h>
@@ -141,8 +142,56 @@ static void so_does_a_chain_of_states_alone(void **state) {
     check(FR_UNROLLED_HIDDEN_STATE, (const char *const[]){"pure=1", NULL});
 }
 
+// A tap that holds the state's channels in another order and of other sizes, and one of noise.
+static void fill_taps(world *w) {
+    fr_unrolled *c = &w->chain;
+    uint64_t at = 90000;
+    for (int row = 0; row < ROWS; row++) {
+        float f[D], *t = c->taps + row * 2 * D;
+        fr_norm_forward(f, c->state + row * D, NULL, 1, D);
+        for (int j = 0; j < D; j++) {
+            t[j] = f[(3 * j + 7) % D] * (j % 5 ? 0.2f : 3.0f);
+            t[D + j] = (float)number(&at);
+        }
+    }
+}
+
+static void scale_taps(world *w) {
+    const fr_unrolled *c = &w->chain;
+    const float *gain = fr_param_w(&w->params, c->at.taps_norm);
+    double size[2 * D] = {0};
+    for (int i = 0; i < ROWS * 2 * D; i++)
+        c->taps[i] *= gain[i % (2 * D)];
+    for (int i = 0; i < ROWS * 2 * D; i++)
+        size[i % (2 * D)] += (double)c->taps[i] * (double)c->taps[i] / ROWS;
+    for (int j = 1; j < D; j++) // the channels of a tap are of one size now
+        assert_true(fabs(size[j] - size[0]) < 0.2 * size[0]);
+}
+
+static void a_fitted_map_of_taps_gives_the_state(void **state) {
+    world *w = fr_alloc_zero(sizeof *w);
+    fr_linear_fit fit = {0}, taps = {0};
+    fr_error err;
+    (void)state;
+    open_world(w, FR_UNROLLED_EAGLE, (const char *const[]){"taps=0,1", NULL});
+    fill(w);
+    fill_taps(w);
+    assert_int_equal(fr_unrolled_fit_add(&fit, &w->chain, &err), FR_OK);
+    assert_int_equal(fr_unrolled_taps_fit_add(&taps, &w->chain, &err), FR_OK);
+    fr_unrolled_fit_end(&fit, &w->chain, NULL);
+    fr_unrolled_taps_fit_end(&taps, &w->chain, NULL);
+    scale_taps(w);
+    clear(w, w->chain.at.o), clear(w, w->chain.at.down);
+    fr_unrolled_context(&w->chain);
+    fr_unrolled_step_forward(&w->chain, 1);
+    if (!(distance(w) < 1e-3)) fail_msg("distance %g", distance(w));
+    close_world(w);
+    fr_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_fitted_eagle_gives_the_next_state),
+                                       cmocka_unit_test(a_fitted_map_of_taps_gives_the_state),
                                        cmocka_unit_test(so_does_a_chain_of_states_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

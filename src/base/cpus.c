@@ -1,3 +1,5 @@
+// cpus.c — reads the control group's quota and the affinity mask, then lists the CPUs allowed: one
+// of each core first, the siblings after them. The processor's name comes from /proc/cpuinfo.
 #define _GNU_SOURCE
 #include "base/cpus.h"
 #include <sched.h>

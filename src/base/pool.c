@@ -1,3 +1,5 @@
+// pool.c — in this order: barriers, pieces of dealt work, sleeping and waking, what a worker thread
+// does, fewer threads on a busy machine, one run, opening and closing.
 #define _GNU_SOURCE
 #include "base/pool.h"
 #include "base/alloc.h"

@@ -1,3 +1,5 @@
+// messages.c — checks a JSON conversation and turns it into a chat request: messages with their
+// calls first, then tools, then the flags.
 #include "json/messages.h"
 #include "base/alloc.h"
 #include <string.h>

@@ -1,3 +1,5 @@
+// value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
+// become text as Python's json.dumps writes it.
 #include "json/value.h"
 #include "base/alloc.h"
 #include <math.h>

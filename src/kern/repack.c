@@ -1,4 +1,4 @@
-// pack.c — GGUF rows to panels.
+// repack.c — GGUF rows to panels.
 //
 // A block of 16 rows at a time, four rows in a vector register: four loads of 16 bytes, a transpose
 // of dwords, four stores into lines of the panel. Most types are no more than that; what spreads

@@ -1,3 +1,5 @@
+// config.c — reads the architecture's name, then its sizes, RoPE, what the family adds, and the
+// vocabulary. Each number is checked where it is read, and in the end against the others.
 #include "model/config.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+// forward.c — one pass: rows enter, then each layer runs attention and feed-forward on the rows
+// that have joined, then logits and final states are delivered.
 #include "model/forward.h"
 #include "base/clock.h"
 #include "model/finite.h"

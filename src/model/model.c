@@ -1,3 +1,5 @@
+// model.c — binds the tensors of a file twice: the first run checks shapes and adds up memory, the
+// second fills it. Then the matrices are repacked and RoPE is prepared.
 #include "model/model.h"
 #include "kern/dequant.h"
 #include "kern/repack.h"

@@ -1,3 +1,5 @@
+// presplit.c — the expressions of each family, then their compilation, then splitting: the first
+// expression cuts the text, the next one cuts each of those parts, and so on.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/presplit.h"
 #include "base/alloc.h"

@@ -1,3 +1,5 @@
+// stop.c — Knuth, Morris and Pratt for each stop string: opening builds the tables, each byte of
+// text then moves every string's state, and what cannot belong to a stop string any more comes out.
 #include "text/stop.h"
 #include "base/alloc.h"
 #include <string.h>

@@ -1,3 +1,5 @@
+// tokenizer.c — opening: vocabulary, special ids, then BPE or SPM. Encoding cuts the text at the
+// special tokens and encodes what lies between; below that: decoding and questions about tokens.
 #define _GNU_SOURCE // memmem
 #include "text/tokenizer.h"
 #include "base/alloc.h"

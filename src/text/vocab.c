@@ -1,3 +1,5 @@
+// vocab.c — what a token's spelling stands for, then how a token is found, then opening: types,
+// scores and bytes of all tokens, the hash table, the sorted list of special tokens.
 #include "text/vocab.h"
 #include "base/alloc.h"
 #include "text/utf8.h"

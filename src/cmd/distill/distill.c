@@ -1,3 +1,5 @@
+// distill.c — opens jobs, output, shards and members, then runs the text batch. Its callbacks give
+// a free member the next conversation and write answers and states of those that are done.
 #include "cmd/distill/distill.h"
 #include "base/clock.h"
 #include "base/room.h"

@@ -1,3 +1,5 @@
+// output_list.c — collects the files that a command line writes, then those that it reads, each
+// with its option and its file id.
 #include "cmd/output/output_list.h"
 #include "base/alloc.h"
 #include "base/path.h"

@@ -1,3 +1,5 @@
+// detect.c — makes a template canonical, compares it with the table of turns, then looks for the
+// parts that decide each other family. Names for --chat-template are looked up here too.
 #include "text/chat/canon.h"
 #include "text/chat/family.h"
 #include <stdlib.h>

@@ -133,8 +133,8 @@ static void read_family(fr_reader *r, fr_config *c) {
     if (c->window >= c->n_ctx_train && c->arch != FR_ARCH_GEMMA3) c->window = 0;
 }
 
-// Scalings that relatives of these families have and this pass has not: a file that asks for one
-// would run and say nonsense.
+// Refuses scalings that related families have and this engine lacks: a file that asks for one would
+// run and give nonsense.
 static void refuse_scalings(fr_reader *r) {
     static const struct {
         const char *suffix;

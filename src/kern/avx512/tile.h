@@ -48,9 +48,9 @@ FR_INLINE fr_rows_cut fr_cut_rows(int n) {
     return (fr_rows_cut){tiles, n / tiles, n % tiles};
 }
 
-// Where the memory begins that is asked for while a group of panels of `bytes` is multiplied. A
-// single panel is a stream of its own. Of several, read side by side, the whole group is there
-// before it begins, in the order of memory, which the machine's own prefetcher understands.
+// How far ahead to prefetch while a group of panels of `bytes` is multiplied. A single panel is one
+// stream. Several are read side by side, so the whole next group is fetched before it begins, in
+// the order of memory, which the hardware prefetcher follows too.
 FR_INLINE size_t fr_ahead_of(int panels, size_t bytes) {
     return panels == 1 ? FR_AHEAD : bytes;
 }

@@ -38,12 +38,12 @@ static void quoted(const char *text, const char *extra, FILE *out) {
     }
 }
 
-// Without a value of its own word.
+// Whether no value follows as a word of its own.
 static bool plain(const fr_option *o) {
     return o->kind == FR_OPT_FLAG || o->kind == FR_OPT_SWITCH;
 }
 
-// Whose value is none of those that can be offered.
+// Whether a value follows that cannot be completed.
 static bool has_free_value(const fr_option *o) {
     return !plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM && o->kind != FR_OPT_SPEC;
 }

@@ -1,4 +1,4 @@
-// output_kind.h — whether what stands where an output will be is an earlier one of its kind.
+// output_kind.h — whether the file in an output's place is an earlier output of the same kind.
 #ifndef FR_CMD_OUTPUT_OUTPUT_KIND_H
 #define FR_CMD_OUTPUT_OUTPUT_KIND_H
 #include "base/file_id.h"

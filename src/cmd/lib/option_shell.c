@@ -70,8 +70,8 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
         }
 }
 
-// NAME, NAME:FILE, and several of them: what stands in front of the last one stays. A FILE may have
-// a '+' in its name: where no word fits, it is one.
+// Completes NAME, NAME:FILE, and several of them; the text before the last one stays. A FILE may
+// have a '+' in its name, so text that no word fits counts as a file.
 static void bash_specs(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s_spec() {\n"
@@ -93,8 +93,8 @@ static void bash_specs(const fr_program *p, FILE *out) {
           out);
 }
 
-// The shell cuts words at '=' and ':'. Here they are whole, and what it has cut off is taken from
-// the answers.
+// The shell cuts words at '=' and ':'. Here they are joined again, and the part that was cut off is
+// removed from the answers.
 static void bash_words(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s() {\n"
@@ -237,7 +237,7 @@ static void fish_text(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-// What it prints takes the place of the whole word, so all of it is printed.
+// fish replaces the whole word by what is printed here, so all of it is printed.
 static void fish_specs(const fr_program *p, FILE *out) {
     fr_word word;
     fprintf(out,

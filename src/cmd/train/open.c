@@ -40,8 +40,8 @@ static fr_status nothing_to_resume(const fr_training *t, fr_error *err) {
     return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
 }
 
-// Files become a folder beside the pack. Process 0 does it; a training that came to a checkpoint
-// has it, one that was interrupted before goes on with it.
+// Files of conversations become a folder of shards beside the pack, made by process 0. A training
+// that has come to a checkpoint has that folder; one that was interrupted before continues it.
 static fr_status open_data(fr_training *t, fr_error *err) {
     fr_buffer files = {0};
     char folder[4096];
@@ -278,7 +278,7 @@ static bool has_answers(const fr_training *t) {
     return !stat(folder, &s) && S_ISDIR(s.st_mode);
 }
 
-// A checkpoint that is there is only replaced when somebody said what to do with it.
+// A checkpoint that is there is replaced only where an option says what to do with it.
 static fr_status check_outputs(fr_training *t, fr_error *err) {
     struct stat s;
     if (!t->comm.rank) {

@@ -17,7 +17,7 @@ FR_INLINE int fr_tile_width(int r, int n) {
 }
 
 // Asks for `bytes` of the weight stream, FR_AHEAD after p, into L2. It runs past the end of a panel
-// into the next one on purpose; an address that is nobody's does no harm.
+// into the next one on purpose; an address outside of all memory does no harm.
 FR_INLINE void fr_stream_ahead(const uint8_t *p, const int bytes) {
     const uintptr_t from = (uintptr_t)p + FR_AHEAD;
     FR_UNROLL

@@ -278,7 +278,8 @@ static bool has_answers(const fr_training *t) {
     return !stat(folder, &s) && S_ISDIR(s.st_mode);
 }
 
-// A checkpoint that is there is replaced only where an option says what to do with it.
+// A checkpoint that is there is never written over unasked: --resume continues it, or the user
+// removes it.
 static fr_status check_outputs(fr_training *t, fr_error *err) {
     struct stat s;
     if (!t->comm.rank) {

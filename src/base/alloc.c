@@ -29,8 +29,8 @@ void fr_free(void *p) {
     free(p);
 }
 
-// Huge pages make large memory quick to walk; in small workspaces, of which a pass may touch the
-// first rows only, they would be memory for nothing.
+// Huge pages make large memory faster to read. Small workspaces do without them: a pass may touch
+// only the first rows, and the rest of a huge page would be wasted.
 enum { HUGE_FROM = 32 << 20 };
 
 void *fr_pages_alloc(size_t bytes) {

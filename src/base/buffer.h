@@ -1,6 +1,7 @@
 // buffer.h — bytes that grow.
 //
-// {0} is empty; fr_buffer_free returns a buffer to that. What fails leaves it as it was.
+// {0} is empty; fr_buffer_free returns a buffer to that. A call that fails leaves the buffer as it
+// was.
 #ifndef FR_BASE_BUFFER_H
 #define FR_BASE_BUFFER_H
 #include "base/status.h"

@@ -1,3 +1,5 @@
+// cpus.c — reads the control group's quota and the affinity mask, then lists the CPUs allowed: one
+// of each core first, the siblings after them. The processor's name comes from /proc/cpuinfo.
 #define _GNU_SOURCE
 #include "base/cpus.h"
 #include <sched.h>
@@ -42,7 +44,7 @@ static void apply_cpu_max(const char *folder, int *quota) {
     if (space) apply_quota(line, space + 1, quota);
 }
 
-// Version 2 groups limit by every level up to the root; version 1 is asked at its usual place.
+// In version 2 every group up to the root may have a limit; version 1 has it in one usual place.
 static int read_quota(void) {
     int quota = FR_MAX_CPUS;
     char group[512], q[64], p[64];

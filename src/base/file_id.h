@@ -8,10 +8,10 @@
 typedef struct fr_file_id {
     dev_t device;
     ino_t number;
-    char name[NAME_MAX + 1]; // ""; of what is not there yet: its name in the folder of that number
+    char name[NAME_MAX + 1]; // "" if the file exists; if not: its name, `number` being its folder's
 } fr_file_id;
 
-// False: the folder that it would stand in is not there either.
+// False: neither the file nor the folder that it would be in exists.
 bool fr_file_id_of(fr_file_id *id, const char *path);
 bool fr_file_id_same(const fr_file_id *a, const fr_file_id *b);
 // Whether two paths mean one file, which may not be there yet.

@@ -1,3 +1,5 @@
+// lock.c — names PATH.lock, opens it, asks for the lock and writes the process's number into the
+// file. Where another process holds the lock, the error names that process.
 #include "base/lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,8 @@ static long read_owner(int fd) {
     return pid > 0 && !strcmp(end, "\n") ? pid : -1;
 }
 
-// Its owner may not have written its number yet, or over that of a killed one.
+// False: the owner has perhaps not written its number yet. The file is empty, or still has the
+// number of a process that was killed.
 static bool is_settled(long pid) {
     return pid && (!kill((pid_t)pid, 0) || errno != ESRCH);
 }
@@ -46,7 +49,8 @@ static fr_status tell_owner(const char *path, long pid, fr_error *err) {
     return fr_fail(err, FR_EIO, "%s: process %ld is writing it", path, pid);
 }
 
-// *again: its last owner removed the file meanwhile, or (patient) the next one is not known yet.
+// *again: try once more, as the last owner has removed the file meanwhile, or (patient) the new
+// owner has not written its number yet.
 static fr_status try_lock(fr_lock *l, const char *path, bool patient, bool *again, fr_error *err) {
     struct stat s;
     char text[TEXT_MOST];
@@ -85,7 +89,7 @@ fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err) {
     return st;
 }
 
-// Removed before it is given up: nobody else can have taken it by then.
+// The file is removed while the lock is still held: it cannot be another process's file then.
 void fr_lock_drop(fr_lock *l) {
     if (!l->held) return;
     (void)unlink(l->file);

@@ -1,7 +1,7 @@
 // lock.h — one writer of an output at a time.
 //
-// Whoever writes PATH holds PATH.lock, a small file with the number of its process, locked: the
-// system ends the lock with the process, however that ends, and what is left of the file is taken
+// Whoever writes PATH holds a lock on PATH.lock, a small file with the number of the process. The
+// system ends the lock with the process, however that ends. A file that is left behind is taken
 // over by the next writer.
 #ifndef FR_BASE_LOCK_H
 #define FR_BASE_LOCK_H
@@ -16,7 +16,7 @@ typedef struct fr_lock { // {0}: nothing is held
 
 // For the file or folder that `path` means, through links too; it need not be there. FR_EIO:
 // another process holds it (named), or PATH.lock cannot be made or is somebody else's file. Where
-// the file system has no locks nothing is guarded.
+// the file system has no locks, nothing is guarded.
 fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err);
 void fr_lock_drop(fr_lock *l); // removes PATH.lock; {0} is fine
 

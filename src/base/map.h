@@ -1,8 +1,8 @@
 // map.h — a whole file, read-only, in memory.
 //
-// The mapping is the file's pages themselves, so reading costs no copy and released pages come back
-// by being read again. A file that another program cuts while it is mapped cannot be guarded
-// against: readers replace files by renaming, never in place.
+// The mapping is the file's own pages: reading copies nothing, and a page that was released is read
+// from the file again. Nothing guards against a program that shortens the file while it is mapped.
+// So files are to be replaced by renaming, never in place.
 #ifndef FR_BASE_MAP_H
 #define FR_BASE_MAP_H
 #include "base/status.h"

@@ -1,3 +1,5 @@
+// pool.c — in this order: barriers, pieces of dealt work, sleeping and waking, what a worker thread
+// does, fewer threads on a busy machine, one run, opening and closing.
 #define _GNU_SOURCE
 #include "base/pool.h"
 #include "base/alloc.h"
@@ -14,14 +16,14 @@
 enum { WORKER_STACK = 1 << 20 };
 static const double SPIN_SECONDS = 50e-6;
 
-// When runs lost more than this part of their time to waiting beyond the spin, over a window of so
-// much time, they go on with a thread less; one more is tried again after a pause, which doubles
-// each time that the trial fails.
+// If runs lost more than LOST_PART of a window of WINDOW_SECONDS to waiting after the spin, they go
+// on with one thread less. After a pause one more thread is tried; the pause doubles each time that
+// this fails.
 static const double LOST_PART = 0.2, WINDOW_SECONDS = 0.02;
 static const double PAUSE_LEAST = 0.1, PAUSE_MOST = 1.6;
 
 typedef struct worker {
-    _Alignas(64) atomic_int next; // of its share of the items dealt: the next that nobody has taken
+    _Alignas(64) atomic_int next; // of its share of the dealt items, the next one that is not taken
     int end;                      // of that share
     pthread_t thread;
     fr_pool *pool;
@@ -172,7 +174,7 @@ static void wake_workers(fr_pool *pool) {
 static void *worker_main(void *self) {
     worker *w = self;
     fr_pool *pool = w->pool;
-    if (w->cpu >= 0) { // a wish: where it is refused the thread runs unpinned
+    if (w->cpu >= 0) { // if the system refuses, the thread runs unpinned
         cpu_set_t set;
         CPU_ZERO(&set);
         CPU_SET(w->cpu, &set);
@@ -181,8 +183,8 @@ static void *worker_main(void *self) {
     float_mode_set();
     for (unsigned seen = 0;;) {
         if (!spin_while(&pool->run, seen, pool->spin_seconds)) sleep_while(pool, seen);
-        // A run that this thread is part of waits for it, so `run` stands still; others it may
-        // miss.
+        // A run that this thread is part of waits for it, so `run` does not change meanwhile. The
+        // thread may miss other runs.
         seen = atomic_load_explicit(&pool->run, memory_order_acquire);
         const int n_active = (int)(seen & ACTIVE_MASK);
         if (atomic_load(&pool->stop)) return NULL;
@@ -210,7 +212,7 @@ static void adapt(fr_pool *pool, double start, double now) {
         return;
     }
     if (pool->n_active == 1 || a->ran < WINDOW_SECONDS) return;
-    // All but the late thread wait: the mean over them is the time that nothing was done in.
+    // All threads but the last one wait. The mean of their waiting is the time that was lost.
     const uint64_t lost = atomic_load_explicit(&pool->lost, memory_order_relaxed);
     const double part = 1e-9 * (double)(lost - a->lost_before) / (pool->n_active - 1) / a->ran;
     a->ran = 0;
@@ -293,7 +295,8 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
     if (n_threads > 1) {
         fr_cpus cpus;
         fr_cpus_read(&cpus);
-        // Whoever spins on a CPU that another thread of the pool needs only makes everyone wait.
+        // A thread that spins on a CPU that another thread of the pool needs makes all of them
+        // wait.
         bool crowded = n_threads > cpus.n_allowed || n_threads > cpus.n_quota;
         pool->spin_seconds = crowded ? 0 : SPIN_SECONDS;
         fr_status st = start_workers(pool, &cpus, err);

@@ -6,8 +6,8 @@
 // Threads split outputs, never sums.
 //
 // Work that takes long is dealt (fr_pool_deal) and taken in pieces (fr_pool_take): every thread
-// walks its own share in order, then helps those that are behind, so that a core which another
-// program slows down holds nobody up for more than a piece.
+// goes through its own share in order, then takes pieces of the others' shares. So a core that
+// another program slows down delays the others by one piece at most.
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 #include "base/status.h"
@@ -35,9 +35,9 @@ static inline void fr_pool_share(int count, int thread, int n_threads, int *begi
 // Deals items 0..count among the threads: called by every thread, before a barrier; the pieces are
 // taken after it, and all of them before the next barrier.
 void fr_pool_deal(fr_pool *pool, int thread, int count);
-// The next [*begin, *end): of the thread's own share, ascending, while that lasts, then of others.
-// A quarter of what is left of the share, and never less than `least` items but at its end: few
-// calls at first, small pieces when the others may be waiting. False when nothing is left.
+// The next piece [*begin, *end): of the thread's own share in ascending order, then of other
+// shares. It is a quarter of what is left of the share, but at least `least` items or the rest: few
+// calls at first, small pieces at the end, when others may be waiting. False when nothing is left.
 bool fr_pool_take(fr_pool *pool, int thread, int least, int *begin, int *end);
 
 #endif

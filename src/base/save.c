@@ -1,7 +1,7 @@
 // save.c — write beside, then rename.
 //
-// A file that is being written is called PATH.PID.part and locked by its writer. One that nobody
-// has locked, of a process that is gone, was left by a kill: whoever writes PATH next removes it.
+// A file that is being written is called PATH.PID.part and locked by its writer. If nobody has it
+// locked and its process is gone, it was left by a kill; the next writer of PATH removes it.
 #include "base/save.h"
 #include "base/path.h"
 #include <ctype.h>
@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The process whose part of `name` a file is; 0: it is none. Of "a.gguf" that is "a.gguf.12.part".
+// The process that wrote `file` as a part of `name` (12 for "a.gguf.12.part" and "a.gguf"); 0: it
+// is no part of it.
 static long part_owner(const char *file, const char *name) {
     const size_t n = strlen(name);
     if (strncmp(file, name, n) != 0 || file[n] != '.' || !isdigit((unsigned char)file[n + 1]))
@@ -31,8 +32,8 @@ static bool lives(long pid) {
     return pid != (long)getpid() && (!kill((pid_t)pid, 0) || errno != ESRCH);
 }
 
-// The lock tells what numbers of processes cannot: they are used again, and those of another
-// machine or container mean nothing here. Where a file system has no locks the number decides.
+// The lock decides, as process numbers are used again, and those of another machine or container
+// mean nothing here. Where a file system has no locks, the number decides.
 static void remove_if_left(int folder, const char *file, long pid) {
     struct stat s;
     if (lives(pid)) return;
@@ -56,7 +57,8 @@ void fr_save_sweep(const char *path) {
     if (dir) closedir(dir);
 }
 
-// Makes the part and locks it. Between the two somebody may have taken it for one that was left.
+// Makes the part and locks it. Between the two steps another process may have removed it as a left
+// one.
 static bool open_part(fr_saving *s) {
     struct stat now;
     for (;;) {
@@ -93,7 +95,7 @@ void fr_save_drop(fr_saving *s) {
     s->fd = -1;
 }
 
-// Closed last: its lock must not end before its name does.
+// Closed last: the lock must hold as long as the part has its name.
 fr_status fr_save_finish(fr_saving *s, fr_error *err) {
     if (fsync(s->fd) || rename(s->part, s->path)) {
         const int why = errno;

@@ -7,23 +7,23 @@
 // Writes n bytes beside `path` and renames: a reader sees the old file or the new one. FR_EIO; then
 // nothing is left behind and an old file stays as it was.
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
-// Whether that could be done, told before the work whose result it is to hold. FR_EIO; changes
+// Checks that this could be done, before the work whose result is to be written. FR_EIO; changes
 // nothing.
 fr_status fr_save_check(const char *path, fr_error *err);
 
 // Makes every folder on the way to `path` that is missing. FR_EIO.
 fr_status fr_make_folders(const char *path, fr_error *err);
 
-// The same for writers of their own: a file beside `path`, written to fd, that takes its place in
-// the end. Whoever begins removes what killed processes left of the same path, never what a living
-// one writes.
+// The same for callers that write themselves: a file beside `path`, written through fd, takes its
+// place in the end. Beginning removes what killed processes left of the same path, never what a
+// living one writes.
 typedef struct fr_saving {
     const char *path; // borrowed
     int fd;
     char part[PATH_MAX];
 } fr_saving;
 fr_status fr_save_begin(fr_saving *s, const char *path, fr_error *err); // FR_EIO: nothing is open
-// To disk and in its place; FR_EIO: dropped. Either way nothing is open any more.
+// Syncs the file and renames it to `path`; FR_EIO: it is dropped. Nothing is open afterwards.
 fr_status fr_save_finish(fr_saving *s, fr_error *err);
 void fr_save_drop(fr_saving *s);      // as if it had never begun
 void fr_save_sweep(const char *path); // removes what was left, and no more

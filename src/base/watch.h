@@ -1,4 +1,4 @@
-// watch.h — whether long work is still wanted, asked wherever it may be left.
+// watch.h — long work asks this now and then whether its result is still wanted.
 #ifndef FR_BASE_WATCH_H
 #define FR_BASE_WATCH_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@ typedef struct fr_watch {
     void *user;
 } fr_watch;
 
-// Nobody watching (NULL) wants all of it.
+// Without a watch (NULL) the work goes on to its end.
 static inline bool fr_go_on(const fr_watch *w) {
     return !w || w->go_on(w->user);
 }

@@ -1,7 +1,7 @@
 // accuracy.c — `accuracy`: how often a drafter's guesses at each distance hold the true token.
 //
 // At every step of a free-running generation the guesses of a depth are ranked by score, whatever
-// path they hang on, as the heads of Medusa and the prompt tokens of PPD are ranked [Medusa §2.3;
+// path they are on, as the heads of Medusa and the prompt tokens of PPD are ranked [Medusa §2.3;
 // PPD §4]; the answer tells afterwards which of them was right.
 #include "base/path.h"
 #include "base/save.h"
@@ -254,7 +254,7 @@ static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
     job j = {.args = args};
     const fr_status st = measure(&j, &err);
     code = st ? fr_cmd_fail(&err) : show(&j);
-    // Results first: a picture that cannot be written costs nothing else.
+    // Results are shown first, so that they are there even if the picture cannot be written.
     if (!st && args->plot && job_plot(&j, &err)) code = fr_cmd_fail(&err);
     close_job(&j);
     return code;

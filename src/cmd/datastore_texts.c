@@ -1,3 +1,5 @@
+// datastore_texts.c — goes through the paths: shards, folders and files, one after the other. Each
+// text or conversation becomes token ids, which are added to the datastore.
 #include "cmd/datastore_texts.h"
 #include "base/path.h"
 #include "train/data/shard.h"

@@ -3,7 +3,7 @@
 // A folder of shards ('distill --capture') gives the conversations that it holds; any other folder
 // gives all files in it and below, sorted by name, hidden ones left out. Files: *.jsonl are JSON
 // lines, {"messages":[...]} put through the chat template or {"text":"..."}; others are plain text,
-// each one text. Both may be packed by gzip. A file of a folder that holds a NUL is no text and is
+// each one text. Both may be packed by gzip. In a folder, a file with a NUL in it is no text and is
 // left out.
 #ifndef FR_CMD_DATASTORE_TEXTS_H
 #define FR_CMD_DATASTORE_TEXTS_H

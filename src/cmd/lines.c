@@ -29,7 +29,8 @@ static char *show_prompt(EditLine *editor) {
     return (char *)(uintptr_t)l->prompt;
 }
 
-// The history's path, its folders made. Private: what one says to a model is nobody's business.
+// The history's path; makes its folders. The history is private, so its own folder is the user's
+// alone.
 static void find_history(fr_lines *l) {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     char folder[PATH_MAX - 32];
@@ -112,8 +113,8 @@ static bool write_lines(History *lines, int fd) {
     return !fclose(f) && wrote;
 }
 
-// The file with one more line: those of other chats that came since stay in it. A history that
-// cannot be kept is no error, and a full disk or a kill costs nothing of it.
+// Adds a line to the file; lines that other chats have added since stay in it. It is no error if
+// the history cannot be kept, and a full disk or a kill does not damage the file.
 static void keep_line(const fr_lines *l, const char *line) {
     HistEvent event;
     fr_saving saving;

@@ -1,4 +1,4 @@
-// similarity.c — `similarity`: how like the true states those become that are attached to a pass.
+// similarity.c — `similarity`: how similar the states of attached rows become to the true ones.
 #include "draft/attached/similarity.h"
 #include "base/save.h"
 #include "cmd/lib/answers.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVERY = 4 }; // of so many tokens one is looked at
+enum { EVERY = 4 }; // one of so many tokens is looked at
 
 typedef struct job {
     fr_engine *engine;

@@ -1,4 +1,4 @@
-// checksum.c — files that say their own checksum.
+// checksum.c — files that hold their own checksum.
 #include "gguf/hash.h"
 #include "gguf/internal.h"
 #include <inttypes.h>

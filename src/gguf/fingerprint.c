@@ -1,4 +1,4 @@
-// fingerprint.c — what names a model's content, quick to take.
+// fingerprint.c — a name for a model's content that is quick to compute.
 #include "gguf/hash.h"
 #include "gguf/internal.h"
 #include <inttypes.h>
@@ -50,7 +50,7 @@ void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]) {
     fr_hash_open(&f.b, 0x666f726572756e31u);
     for (size_t i = 0; i < g->n_kvs; i++) {
         const fr_gguf_kv *kv = &g->kvs[i];
-        // How the model was cut into files is not what it is.
+        // These say how the model was cut into files, which is not part of its content.
         if (kv->key.bytes >= 6 && !memcmp(kv->key.data, "split.", 6)) continue;
         add_kv(&f, kv);
     }

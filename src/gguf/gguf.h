@@ -145,13 +145,13 @@ void fr_gguf_release(const fr_gguf *g, const fr_gguf_tensor *t, size_t offset, s
 void fr_gguf_release_all(const fr_gguf *g);                       // of all files, metadata too
 void fr_gguf_prefetch(const fr_gguf *g, const fr_gguf_tensor *t); // will soon be read in order
 
-// Whether a file of one part is, in every byte, the one that was written: `key` says its checksum
-// (fr_hash_around of all of it, which is read here). FR_EDATA: it is not, or says none.
+// Checks every byte of a file of one part by the checksum that it holds under `key` (fr_hash_around
+// of the whole file, which is read here). FR_EDATA: it differs, or there is none.
 fr_status fr_gguf_check_sum(const fr_gguf *g, const char *key, fr_error *err);
 
-// What names this model: 32 hex digits and a NUL. A hash of all metadata, of the tensor table
-// (names, types, dimensions) and of the first and last 64 KB of every tensor. Does not depend on
-// offsets, padding or on whether the model is split. Reads at most 128 KB a tensor.
+// A name for this model's content: 32 hex digits and a NUL. A hash of all metadata, of the tensor
+// table (names, types, dimensions) and of the first and last 64 KB of every tensor. Does not depend
+// on offsets, padding or on whether the model is split. Reads at most 128 KB a tensor.
 enum { FR_GGUF_FINGERPRINT = 33 };
 void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]);
 

@@ -15,8 +15,8 @@ void fr_hash_open(fr_hash *h, uint64_t seed);
 void fr_hash_add(fr_hash *h, const void *data, size_t bytes);
 uint64_t fr_hash_value(const fr_hash *h); // of everything added; more may follow
 
-// The checksum of a file that says it itself: of all bytes, seed 0, those 8 at `hole`, where it
-// stands, as zeros. hole + 8 <= bytes.
+// The checksum of a file that holds it: of all bytes with seed 0, the 8 bytes at `hole`, where it
+// is kept, counting as zeros. hole + 8 <= bytes.
 uint64_t fr_hash_around(const void *data, size_t bytes, size_t hole);
 
 #endif

@@ -264,8 +264,8 @@ static int compare_places(const void *a, const void *b) {
     return (i > j) - (i < j);
 }
 
-// No byte belongs to two tensors: where a damaged offset points into another's data, the shapes of
-// both are still right and nothing else would tell.
+// No byte may belong to two tensors. A damaged offset that points into another tensor's data would
+// not show otherwise, as the shapes of both are still right.
 static fr_status check_overlaps(cursor *c) {
     const fr_gguf *g = c->g;
     const fr_gguf_tensor **by_place = fr_alloc_array(g->n_tensors, sizeof *by_place);

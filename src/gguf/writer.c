@@ -1,4 +1,4 @@
-// writer.c — collects entries and tensors; writer_file.c puts them down.
+// writer.c — collects entries and tensors; writer_file.c writes them.
 #include "gguf/writer_internal.h"
 #include <assert.h>
 #include <stdlib.h>

@@ -70,8 +70,8 @@ fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *e
 fr_status fr_gguf_writer_finish_memory(fr_gguf_writer *w, void **data, size_t *bytes,
                                        fr_error *err);
 
-// fr_gguf_writer_finish of a file that says its own checksum: under `key`, a u64 that is added
-// here; fr_gguf_check_sum looks at it. Once a writer.
+// As fr_gguf_writer_finish, with a checksum of the file in it: a u64 under `key`, which is added
+// here and which fr_gguf_check_sum checks. Once for each writer.
 fr_status fr_gguf_writer_finish_summed(fr_gguf_writer *w, const char *key, const char *path,
                                        fr_error *err);
 

@@ -1,4 +1,4 @@
-// writer_file.c — puts a collected file down: whole or not at all.
+// writer_file.c — writes a collected file, whole or not at all.
 #define _GNU_SOURCE
 #include "base/save.h"
 #include "gguf/hash.h"

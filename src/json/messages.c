@@ -1,3 +1,5 @@
+// messages.c — checks a JSON conversation and turns it into a chat request: messages with their
+// calls first, then tools, then the flags.
 #include "json/messages.h"
 #include "base/alloc.h"
 #include <string.h>
@@ -109,8 +111,8 @@ static fr_status parse_content(fr_json_chat *chat, const json_t *content, const 
     return wrong(err, at, "\"content\": expected a string, null or a list of text parts");
 }
 
-// A call's arguments as an object: as the API sends them, a string that holds one, or as they are.
-// NULL without a sentence: use them as they are.
+// The object in a string of arguments, which is how the API sends them. NULL without a sentence:
+// the arguments are no such string, they are used as they are.
 static json_t *arguments_in_string(const json_t *arguments) {
     if (!fr_json_is_text(arguments)) return NULL;
     json_t *held = fr_json_load(json_string_value(arguments), json_string_length(arguments), NULL);

@@ -1,3 +1,5 @@
+// value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
+// become text as Python's json.dumps writes it.
 #include "json/value.h"
 #include "base/alloc.h"
 #include <math.h>
@@ -7,8 +9,8 @@
 
 // ---- reading -------------------------------------------------------------------------------
 
-// How an integer beyond 64 bits travels through Jansson: as a string with this in front of its
-// digits. A document that holds such a string itself gets a number printed for it, nothing worse.
+// An integer beyond 64 bits goes through Jansson as a string: this mark, then its digits. If a
+// document holds such a string itself, a number is printed for it, nothing worse.
 static const char int_mark[] = "\0int:";
 enum { INT_MARK = sizeof int_mark - 1, INT_DIGITS = 18 }; // what surely fits json_int_t
 

@@ -1,6 +1,6 @@
 #include "kern/kern.h"
 
-// For each row its weights and what a kernel makes of the query and the output; for all rows 128
+// Each row has its weights, its query and its output in the kernel's own form. All rows share 128
 // values as floats, with room between columns.
 size_t fr_attend_work_floats(int slots, int head_dim) {
     const size_t weights = (((size_t)slots + 15) & ~(size_t)15) + 32;

@@ -1,9 +1,9 @@
-// band.h — the way of one attention call over K and V: a band is its query rows.
+// band.h — how one attention call goes over K and V. A band is its query rows.
 //
 // All rows pass over some blocks of keys (some values) before the next ones are read: a band reads
 // K and V once. Rows go in tiles, as many as registers hold, and a tile takes one to eight vectors
 // of 16 floats at once. Shared by the vector instruction sets, which differ in what fills a tile;
-// ref/ tells one row after another.
+// ref/ computes one row after another.
 #ifndef FR_KERN_BAND_H
 #define FR_KERN_BAND_H
 #include "kern/kern.h"
@@ -88,7 +88,7 @@ static inline const char *fr_band_slot(const void *plane, fr_kv_form form, int h
     return (const char *)plane + (size_t)(t / FR_KEY_BLOCK) * fr_kv_block_bytes(form, head_dim);
 }
 
-// `bytes` from p on will be asked for by `calls` tiles of `steps` steps each.
+// Plans the prefetch of `bytes` from p on by `calls` tiles of `steps` steps each.
 static inline void fr_band_plan(fr_band *w, const char *p, size_t bytes, int calls, int steps) {
     const size_t all = (size_t)calls * (size_t)steps;
     w->next = p;

@@ -2,7 +2,7 @@
 //
 // ref/ is the definition (plain C, slow, final); avx2/, avxvnni/, avx512/ and amx/ give its bits,
 // chosen when the program starts (fr_kern_pick). docs/numerics.md states the order of every sum.
-// Three laws hold for every entry:
+// Three rules hold for every entry:
 //   1. a row's result does not depend on how many rows share the call, nor on the thread that
 //   computes it;
 //   2. integer sums are exact inside a quantisation group, float sums are one chain in a fixed

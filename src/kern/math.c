@@ -1,3 +1,5 @@
+// math.c — sine and cosine, logarithm, exponential and power of doubles: the argument is brought
+// near 0 or 1, then a fixed series is summed.
 #include "kern/math.h"
 
 static double from_bits(uint64_t u) {

@@ -1,4 +1,4 @@
-// pack.c — GGUF rows to panels.
+// repack.c — GGUF rows to panels.
 //
 // A block of 16 rows at a time, four rows in a vector register: four loads of 16 bytes, a transpose
 // of dwords, four stores into lines of the panel. Most types are no more than that; what spreads
@@ -351,8 +351,8 @@ void fr_repack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows
     assert(n_rows > 0 && n_rows <= FR_PANEL && src_step <= sizeof zeros);
     for (int lane = 0; lane < FR_PANEL; lane++)
         src[lane] = lane < n_rows ? rows + (size_t)lane * row_bytes : zeros;
-    // 16 rows read side by side are too many streams for the hardware to run ahead of. The next
-    // panel's rows follow these ones: they are asked for in order, past the end of the matrix too.
+    // 16 rows read side by side are more streams than the hardware prefetches. The next panel's
+    // rows follow in memory: they are prefetched in order, past the end of the matrix too.
     const uint8_t *ahead = rows + FR_PANEL * row_bytes;
     for (int u = 0; u < n_units; u++, head += head_step, dst += dst_step) {
         for (const uint8_t *to = ahead + FR_PANEL * src_step; ahead < to; ahead += 64)

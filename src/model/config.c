@@ -1,3 +1,5 @@
+// config.c — reads the architecture's name, then its sizes, RoPE, what the family adds, and the
+// vocabulary. Each number is checked where it is read, and in the end against the others.
 #include "model/config.h"
 #include <math.h>
 #include <stdio.h>
@@ -131,8 +133,8 @@ static void read_family(fr_reader *r, fr_config *c) {
     if (c->window >= c->n_ctx_train && c->arch != FR_ARCH_GEMMA3) c->window = 0;
 }
 
-// Scalings that relatives of these families have and this pass has not: a file that asks for one
-// would run and say nonsense.
+// Refuses scalings that related families have and this engine lacks: a file that asks for one would
+// run and give nonsense.
 static void refuse_scalings(fr_reader *r) {
     static const struct {
         const char *suffix;

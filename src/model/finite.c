@@ -7,7 +7,7 @@
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t four_masks __attribute__((vector_size(16)));
 
-// Four times four side by side. A NaN fails every comparison.
+// Sixteen values at a time, in four vectors of four. A NaN fails every comparison.
 static bool are_between(const float *x, int n, float least, float most) {
     const four low = {least, least, least, least}, high = {most, most, most, most};
     four_masks good[4] = {~(four_masks){0}, ~(four_masks){0}, ~(four_masks){0}, ~(four_masks){0}};

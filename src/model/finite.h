@@ -1,20 +1,20 @@
-// finite.h — whether what a pass gave are numbers at all.
+// finite.h — whether the results of a pass are finite.
 //
-// A damaged file (a scale of infinity or NaN), or weights that overflow, shows as infinities and
-// NaNs, which every reader of a row would take for some token or other. They are looked for where a
-// row is read, not in the pass: a few microseconds a row.
+// A damaged file (a scale of infinity or NaN) or weights that overflow give infinities and NaNs,
+// from which a reader would still choose some token. The check is made where a row is read, not in
+// the pass, and takes a few microseconds a row.
 #ifndef FR_MODEL_FINITE_H
 #define FR_MODEL_FINITE_H
 #include "forerun.h"
 
 bool fr_are_finite(const float *x, int n);
-// The same of a row of logits, n >= 1, where -inf is a number too: that token cannot come. Not so
-// where it stands for all of them.
+// The same for a row of logits, n >= 1. Here -inf is allowed, for a token that cannot come, but not
+// for all tokens.
 bool fr_are_logits(const float *logits, int n);
 
-// FR_EDATA, and the sentence that tells what was found in a row that is none (fr_are_logits), or
-// behind whose hidden state there can be none (logits NULL). n_known: the tokens before the one
-// that the row was to foretell.
+// FR_EDATA and a sentence about a row that fr_are_logits refused, or (logits NULL) about a hidden
+// state that is not finite. n_known: how many tokens come before the one that the row was to
+// predict.
 fr_status fr_logits_refuse(const float *logits, int n, int n_known, fr_error *err);
 
 #endif

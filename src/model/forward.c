@@ -1,3 +1,5 @@
+// forward.c — one pass: rows enter, then each layer runs attention and feed-forward on the rows
+// that have joined, then logits and final states are delivered.
 #include "model/forward.h"
 #include "base/clock.h"
 #include "model/finite.h"
@@ -41,8 +43,8 @@ typedef struct fr_output { // one matrix of a group that shares its input
     float *y;
 } fr_output;
 
-// Bytes of weights that a thread takes at least: some microseconds of reading. Kernels take panels
-// in pairs, so threads do.
+// The least bytes of weights that a thread takes at once: some microseconds of reading. Kernels
+// take panels in pairs, so threads do too.
 enum { PIECE_BYTES = 32 << 10, PAIR = 2 };
 
 // Panels [p0, p1) of one output, as far as it has them.
@@ -63,8 +65,8 @@ static void multiply(const fr_forward *f, const fr_output *out, int n_out, const
     }
 }
 
-// The same panels of the gate and of what it is for, and the activation of these columns, while
-// they are in this thread's cache: lines that two cores write in turns travel between them.
+// The same panels of the gate and the up projection, then the activation of their columns while
+// they are in this thread's cache. On another core the cache lines would have to travel.
 static void multiply_gated(fr_forward *f, const fr_output *out, int n, const fr_act *act, int p0,
                            int p1, int t) {
     const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
@@ -86,8 +88,8 @@ static int block_of(fr_act_kind kind) {
 
 typedef enum fr_joining { FR_END_TO_END, FR_GATED } fr_joining; // how outputs belong together
 
-// y = x · w for n rows and each output, or the activation of the two outputs in the place of the
-// first; ldx floats between rows of x.
+// y = x · w for n rows and each output. FR_GATED: the activation of the two outputs replaces the
+// first one. ldx: floats between rows of x.
 static void project(fr_forward *f, const float *x, int ldx, int n, const fr_output *out, int n_out,
                     fr_joining joining, int t, int nt) {
     fr_act act[FR_ACT_KINDS];
@@ -134,7 +136,8 @@ static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
     barrier(f, t, FR_PHASE_NORM);
 }
 
-// x += post-norm(y + bias), by rows: the next phase that is by rows needs no barrier.
+// x += post-norm(y + bias). Threads share rows here, so a next phase that shares rows needs no
+// barrier.
 static void add_rows(fr_forward *f, const float *bias, const float *post_norm, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_kern *kern = f->m->kern;
@@ -151,9 +154,10 @@ static void add_rows(fr_forward *f, const float *bias, const float *post_norm, i
 
 // ---------------------------------------------------------------- attention
 
-// A weight of 0 times a NaN is a NaN, so kernels that pass over hidden values would carry it to
-// rows that do not see them. The key tells it instead: whoever sees this row gets a NaN score. An
-// infinity would be stored as the largest value and pass for a number.
+// Where K or V is not finite, V becomes 0 and the key NaN. Kernels multiply hidden values by a
+// weight of 0, and 0 times NaN is NaN: a NaN in V would reach rows that do not see it. A NaN key
+// gives a NaN score to the rows that do see it. An infinity would be stored as the largest finite
+// value and not be noticed.
 static void tell_by_key(float *k, float *v, int n) {
     if (fr_are_finite(k, n) && fr_are_finite(v, n)) return;
     memset(v, 0, sizeof *v * (size_t)n);

@@ -1,3 +1,5 @@
+// kv.c — the KV cache: opening it, taking scratch slots, then what moves or drops slots (commit,
+// truncate, copy), last the check of the invariant and reading as floats.
 #include "model/kv.h"
 #include "base/alloc.h"
 #include "kern/half.h"

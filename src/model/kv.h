@@ -47,7 +47,7 @@ int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join);
 void fr_kv_commit(fr_kv *kv, const int *path, int n);
 void fr_kv_drop_scratch(fr_kv *kv);
 void fr_kv_keep_scratch(fr_kv *kv, int n); // the first n (0..n_scratch) scratch slots
-// Grows the committed part to n slots by repeating it: a long context to take times in, not a text.
+// Grows the committed part to n slots by repeating it: a long context for timing passes.
 void fr_kv_repeat(fr_kv *kv, int n);
 void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops scratch
 // Which table the keys of this sequence are rotated by. Where that changes, all slots are dropped:

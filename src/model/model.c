@@ -1,3 +1,5 @@
+// model.c — binds the tensors of a file twice: the first run checks shapes and adds up memory, the
+// second fills it. Then the matrices are repacked and RoPE is prepared.
 #include "model/model.h"
 #include "kern/dequant.h"
 #include "kern/repack.h"
@@ -185,8 +187,9 @@ static void bind_all(fr_binder *b) {
     bind_rope_factors(b);
 }
 
-// What the file means and the pass would leave out (biases of a variant, a router, a layer more)
-// must not run as if it were whole. Rotation tables of old converters say nothing new.
+// Refuses tensors that the pass would leave out (biases of a variant, a router, one more layer):
+// without them the model would give wrong results. Rotation tables of old converters are fine, they
+// say nothing new.
 static fr_status check_all_bound(const fr_binder *b) {
     const fr_gguf *g = b->m->gguf;
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
@@ -233,8 +236,9 @@ static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
     if (in_place) b->bytes += stride * threads;
     b->bytes += b->packed_bytes;
     if ((st = fr_arena_open(&m->arena, b->bytes, "model weights", b->err))) return st;
-    // Vectors lie apart: written between the panels, they would have the system clear nearly all
-    // pages here, before the threads that fill them share that work and can be interrupted in it.
+    // The vectors come after all panels. Between the panels they would make the system clear nearly
+    // all pages here, on one thread. So the threads that fill the panels share that work, and it
+    // can be interrupted.
     b->panels = fr_arena_take(&m->arena, b->packed_bytes);
     b->fill = true;
     b->n_matrices = 0;

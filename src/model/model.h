@@ -53,9 +53,10 @@ fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *co
                               const fr_matrix *head, const fr_kern *kern, fr_pool *pool,
                               fr_error *err);
 void fr_model_close(fr_model *m);
-// LongRoPE has two tables, one for texts up to the original context and one for longer ones. Which
-// one counts follows the text alone (docs/numerics.md): a row at this position or behind it gives
-// its token with all keys rotated by the long one, any before it by the short one. INT_MAX: all.
+// LongRoPE has two tables, one for texts up to the original context and one for longer ones. The
+// text alone decides which one counts (docs/numerics.md): a row at this position or after it gives
+// its token with all keys rotated by the long table, a row before it with the short one. INT_MAX:
+// every row.
 int fr_model_stretch_at(const fr_model *m);
 static inline bool fr_model_stretches(const fr_model *m, int pos) {
     return pos >= fr_model_stretch_at(m);

@@ -1,5 +1,5 @@
-// repack.c — threads take chunks of panels as they come: a slow core delays nobody by more than one
-// chunk, and no thread waits for another before the end.
+// repack.c — threads take chunks of panels as they come: a slow core delays the others by one chunk
+// at most, and no thread waits for another before the end.
 #include "model/repack.h"
 #include "kern/repack.h"
 #include <stdatomic.h>

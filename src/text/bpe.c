@@ -1,3 +1,5 @@
+// bpe.c — reads the list of merges into a hash table. A word becomes one symbol a byte, the merger
+// joins them by rank, and the ids of what is left are appended.
 #include "text/bpe.h"
 #include "base/alloc.h"
 #include <string.h>

@@ -1,3 +1,5 @@
+// merge.c — puts every pair of neighbours that can be merged into a heap, then takes out the best
+// one, merges it and adds the new pairs, until the heap is empty.
 #include "text/merge.h"
 #include "base/alloc.h"
 

@@ -1,3 +1,5 @@
+// presplit.c — the expressions of each family, then their compilation, then splitting: the first
+// expression cuts the text, the next one cuts each of those parts, and so on.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/presplit.h"
 #include "base/alloc.h"
@@ -188,8 +190,8 @@ static fr_status next_match(const splitting *x, int level, const char *text, siz
         *begin = *end = bytes;
     } else if (rc >= 0 && span[1] > span[0]) {
         *begin = span[0], *end = span[1];
-    } else { // a limit was reached: what follows is one word. Any answer will do, but an answer,
-             // and soon.
+    } else { // a limit was reached: what follows becomes one word. Any cut will do, but it has to
+             // come soon.
         *begin = at;
         *end = bytes - at > GIVEN_UP ? at + GIVEN_UP : bytes;
         while (*end < bytes && (text[*end] & 0xC0) == 0x80)

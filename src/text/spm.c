@@ -1,3 +1,5 @@
+// spm.c — cuts a text into parts that no merge can cross, makes a symbol of each character, merges
+// by score and appends the ids. A character without a token becomes its bytes.
 #include "text/spm.h"
 #include "base/alloc.h"
 #include "text/utf8.h"

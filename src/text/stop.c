@@ -1,9 +1,11 @@
+// stop.c — Knuth, Morris and Pratt for each stop string: opening builds the tables, each byte of
+// text then moves every string's state, and what cannot belong to a stop string any more comes out.
 #include "text/stop.h"
 #include "base/alloc.h"
 #include <string.h>
 
-// One stop string. `matched` bytes at the end of the text so far are its beginning: the most that
-// are, so that the text held back is always the beginning of the string that has matched most.
+// One stop string. The last `matched` bytes of the text so far are its beginning, as many as
+// possible. So the text held back is always the beginning of the string that has matched most.
 typedef struct stop_string {
     const char *text;
     size_t bytes, matched;

@@ -1,3 +1,5 @@
+// tokenizer.c — opening: vocabulary, special ids, then BPE or SPM. Encoding cuts the text at the
+// special tokens and encodes what lies between; below that: decoding and questions about tokens.
 #define _GNU_SOURCE // memmem
 #include "text/tokenizer.h"
 #include "base/alloc.h"
@@ -20,9 +22,9 @@ struct fr_tokenizer {
 
 // ---- opening
 
-// What ends a generation besides the ids that the file names. Counts only where the token is a
-// control token, since an ordinary entry or an HTML tag may look the same, or one marked by hand
-// that nobody would write by chance ("<|...|>").
+// Texts of tokens that end a generation, besides the ids that the file names. They count only for
+// control tokens, since an ordinary entry or an HTML tag may look the same, and for user-defined
+// tokens that nobody would write by chance ("<|...|>").
 static const char *const end_names[] = {
     "<|im_end|>",
     "<|endoftext|>",

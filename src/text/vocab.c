@@ -1,3 +1,5 @@
+// vocab.c — what a token's spelling stands for, then how a token is found, then opening: types,
+// scores and bytes of all tokens, the hash table, the sorted list of special tokens.
 #include "text/vocab.h"
 #include "base/alloc.h"
 #include "text/utf8.h"
@@ -54,7 +56,7 @@ static size_t unwrite_token(const fr_vocab *v, int32_t id, fr_gguf_str s, char *
         out[0] = (char)byte_token(s);
         return 1;
     }
-    // In a byte-level file tokens that text is not merged into are written as they are.
+    // In a byte-level file, tokens that no merge gives are written as they are.
     if (v->kind == FR_VOCAB_BPE && type != FR_TOKEN_NORMAL && type != FR_TOKEN_UNUSED) {
         memcpy(out, s.data, s.bytes);
         return s.bytes;

@@ -58,8 +58,8 @@ static void name_set(fr_bench_set *s) {
              name);
 }
 
-// A drafter that has seen a prompt would not be tried by it, and one that is there twice would
-// count twice: each is taken where it stands first.
+// A repeated prompt would count twice, and is no test for a drafter that has seen it before. So
+// each is taken at its first place only.
 static fr_status read_set(fr_bench *b, const char *path, int limit, fr_error *err) {
     fr_bench_set *s = &b->sets[b->n_sets];
     for (int i = 0; i < b->n_sets; i++)
@@ -159,8 +159,8 @@ static void close_bench(fr_bench *b) {
     free(b);
 }
 
-// Results first: a page that cannot be written costs nothing else. An interrupted run writes none:
-// one of a whole run may lie there.
+// Results are shown first, so that they are there even if the page cannot be written. An
+// interrupted run writes no page, as that of a complete run may be there.
 static int show(const fr_bench *b) {
     int code = FR_EXIT_DONE;
     if (b->args->json)

@@ -19,7 +19,7 @@ typedef struct fr_bench_set { // the prompts of one file
 
 typedef struct fr_bench_run { // one way to draft
     const char *spec;         // drafter
-    char used[64];            // what it stood for: of `auto`; "several" where that changed
+    char used[64];            // the drafter that `auto` chose; "several" if that changed
     int tree;                 // nodes, by --tree-sizes; 0: as --tree says
     fr_session *session;      // of the conversation at hand
     bool lossless, exact_law; // what its rule of acceptance promises

@@ -95,7 +95,7 @@ static void draw_order(running *r, place at) {
     fr_shuffle(r->order, r->bench->n_runs, fr_hash_value(&h));
 }
 
-// Who has the fewest tokens and is not at its end; the first of the order where several have. -1:
+// The run with the fewest tokens of those not at their end, of several the first in the order; -1:
 // all are at their end.
 static int furthest_behind(const running *r) {
     int found = -1;
@@ -107,7 +107,8 @@ static int furthest_behind(const running *r) {
     return found;
 }
 
-// The prompt is read once, by plain decoding, and by drafters that have to see its hidden states.
+// Plain decoding reads the prompt, and the others take its context over. Drafters that need the
+// hidden states of the prompt read it again.
 static fr_status begin(running *r, int i, const fr_request *request, fr_error *err) {
     fr_session *s = r->bench->runs[i].session;
     fr_status st = i ? fr_session_adopt(s, r->bench->runs[0].session, err) : FR_OK;
@@ -123,8 +124,8 @@ static fr_status end(running *r, int i, fr_error *err) {
 }
 
 // All drafters and `none` on one turn. They take turns by passes, so that all of them are at every
-// place of the answer at about the same time: what the machine's other work does to passes, for a
-// second or for minutes, it does to all alike. The order is drawn, so that no place is favoured.
+// place of the answer at about the same time: whatever else the machine does, for a second or for
+// minutes, slows all of them alike. The order is drawn, so that no place is favoured.
 static fr_status run_turn(running *r, place at, fr_error *err) {
     const int n = r->bench->n_runs;
     const fr_request request = request_of(r, r->args->n_predict);
@@ -161,8 +162,8 @@ static fr_status open_sessions(running *r, const fr_prompt *p, fr_error *err) {
     for (int i = 0; i < p->n_turns; i++) // a byte is a token at most, and a template adds some
         need += (int64_t)p->turn_bytes[i] + r->args->n_predict + 256;
     need += (int64_t)p->system_bytes;
-    // All have the same cost of passes to be judged by, plain decoding too: sessions of the
-    // conversation before may have found the one in use wrong.
+    // All runs, plain decoding too, are judged by the same costs of passes. They are looked up
+    // again, as sessions of the last conversation may have found the old ones wrong.
     if (r->bench->n_runs > 1) {
         const fr_status st = fr_cmd_profile(r->engine, r->args, 0, err);
         if (st) return st;
@@ -180,7 +181,7 @@ static fr_status open_sessions(running *r, const fr_prompt *p, fr_error *err) {
     return FR_OK;
 }
 
-// `warm`: one short generation that nothing is counted of.
+// `warm`: one short generation, which is not counted.
 static fr_status run_conversation(running *r, place at, bool warm, fr_error *err) {
     const fr_prompt *p = &r->bench->sets[at.set].prompts.item[at.prompt];
     fr_talk_drop(&r->talk, 0);

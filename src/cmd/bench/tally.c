@@ -173,9 +173,9 @@ static double acceptance_for(const fr_bench_counts *t, double tokens) {
     return 0.5 * (lo + hi);
 }
 
-// Of the same passes on a machine where they take what was measured. The time of drafting, drawing
-// and accepting was taken by the clock, in which other programs held it up as they did the passes
-// of plain decoding.
+// The speedup if each pass took its measured cost. Drafting, drawing and accepting were timed by
+// the clock, so these times are scaled: other programs slowed them as much as the passes of plain
+// decoding.
 static double predicted_speedup(const fr_bench_counts *t, const fr_bench_counts *plain) {
     if (!(plain->predicted > 0 && t->predicted > 0)) return NAN;
     const double passes = fr_cmd_pass_seconds(plain->seconds_by_rows),

@@ -1,4 +1,4 @@
-// curve.c — `curve`: how long a pass of n rows takes, and how long it would have to.
+// curve.c — `curve`: how long a pass of n rows takes, and how long it must take at least.
 #include "cmd/curve/curve.h"
 #include "base/clock.h"
 #include "base/save.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const double enough_seconds = 7;
-// A probe's length: so much, and this part of the longer of the passes beside it.
+// How long a probe takes: probe_seconds, and probe_part of the longer of the two passes beside it.
 static const double probe_seconds = 3e-3, probe_part = 0.04;
 
 typedef struct measuring {
@@ -49,8 +49,8 @@ static bool nothing(void *user, int pos, float *logits) {
     return true;
 }
 
-// Reads a little text and repeats its keys and values: what they are changes no time. It also warms
-// up.
+// Reads a little text and repeats its keys and values, as their contents do not change the time.
+// This also warms up.
 static fr_status fill_context(measuring *m, fr_error *err) {
     int32_t ids[FR_CHUNK];
     const int n = m->most_context < FR_CHUNK ? m->most_context : FR_CHUNK;
@@ -114,7 +114,7 @@ static fr_status measure(measuring *m, fr_error *err) {
 }
 // ---------------------------------------------------------------- the command
 
-// L(1) is what all others are compared with, so it is measured even when it was not asked for.
+// All others are compared with L(1), so it is measured even when it was not asked for.
 static fr_status read_options(measuring *m, fr_error *err) {
     fr_curve *c = &m->curve;
     fr_status st = fr_cmd_numbers(m->args->rows, "--rows", 1, FR_CURVE_ROWS, c->rows,
@@ -165,7 +165,8 @@ static fr_status open_context(measuring *m, fr_error *err) {
     if (m->most_context > config->n_ctx_train)
         return fr_fail(err, FR_EARG, "--context %d: the model's context is %d tokens",
                        m->most_context, config->n_ctx_train);
-    // The system gives more than there is and ends the program when it is used.
+    // Checked here, as the system promises more memory than there is and ends the program that uses
+    // it.
     const char *type_name = fr_cmd_kv_type(m->args);
     fr_kv_type type;
     const fr_status st = fr_kv_type_of(&type, type_name, err);
@@ -237,7 +238,7 @@ static int run_curve(const fr_cmd_args *args, const fr_parsed *parsed) {
     else
         fr_curve_print(&m->curve);
     if (!st && !args->quiet) fr_curve_warn(&m->curve);
-    // Results first: a picture that cannot be written costs nothing else.
+    // Results are shown first, so that they are there even if the picture cannot be written.
     if (!st && args->plot && fr_curve_plot(&m->curve, args->plot, &err)) code = fr_cmd_fail(&err);
     close_all(m);
     return code;

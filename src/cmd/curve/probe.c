@@ -39,8 +39,8 @@ static void take_pieces(void *arg, int thread, int n_threads) {
     w->by_thread[thread] = mine;
 }
 
-// Amount a second, as if all pieces had been done in the best way: what that gives a second of a
-// thread, times the threads that were at work on average.
+// Amount per second, as if all pieces had been done in the best way: what one thread does in a
+// second that way, times the mean number of threads at work.
 static double rate_of(fr_pool *pool, work *w) {
     atomic_init(&w->next, w->first);
     const double start = fr_seconds();
@@ -104,8 +104,9 @@ static double read_piece(const void *arg, int piece, int way) {
     return (double)p->piece * p->n_repeats;
 }
 
-// The end of the weights is what a pass leaves in the caches, and so must a probe: it ends there,
-// and begins so far before that the caches hold nothing of that part. Small weights are read whole.
+// A pass leaves the end of the weights in the caches, so a probe must leave the same: it reads up
+// to the end, and begins so far before it that the caches do not hold that part yet. Small weights
+// are read whole.
 static double probe_read(const fr_probe *p, double seconds) {
     work w = {.fn = read_piece, .arg = p, .n_ways = READ_WAYS};
     int n = (int)(seconds * p->last.read / (double)p->piece / p->n_repeats) + 1;

@@ -1,11 +1,12 @@
 // probe.h — what this machine could do at most, right now: bytes of the weights read a second,
 // 8-bit integer products a second.
 //
-// Both are upper bounds for a pass, so they must not be weak, and they must meet what a pass meets.
-// The weights themselves are read, in the order of a pass, so that caches hold as much of them as
-// they do for a pass. All threads take small pieces of work from one counter; where several ways
-// compete (streams, instructions) they take turns piece by piece, so that noise hits all alike, and
-// the best one counts. A rate is that of the whole probe, waiting included.
+// Both bound the speed of a pass from above, so a probe must be as fast as the machine can be,
+// under the conditions of a pass. The weights themselves are read, in the order of a pass, so that
+// caches hold as much of them as they do for a pass. All threads take small pieces of work from one
+// counter; where several ways compete (streams, instructions) they take turns piece by piece, so
+// that noise hits all alike, and the best one counts. A rate is that of the whole probe, waiting
+// included.
 #ifndef FR_CMD_CURVE_PROBE_H
 #define FR_CMD_CURVE_PROBE_H
 #include "base/pool.h"

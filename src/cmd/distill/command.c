@@ -49,7 +49,7 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     return FR_EXIT_DONE;
 }
 
-// There is nothing where something was asked for.
+// An error where nothing came out, as all texts were too long.
 static fr_status check_result(const fr_distill_plan *plan, const fr_distill_stats *s,
                               fr_error *err) {
     if (s->texts || s->known || !s->too_long) return FR_OK;

@@ -1,3 +1,5 @@
+// distill.c — opens jobs, output, shards and members, then runs the text batch. Its callbacks give
+// a free member the next conversation and write answers and states of those that are done.
 #include "cmd/distill/distill.h"
 #include "base/clock.h"
 #include "base/room.h"
@@ -13,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// What a power cut may cost: answers of so long, and the states of so long, which can be computed
-// again. A pass may take a second or two, and 5 are promised.
+// What a power cut may cost: the answers of 3 seconds, as a pass may take a second or two and 5
+// seconds are promised, and the states of 60 seconds, which can be computed again.
 enum { ANSWERS_SECONDS = 3, SHARDS_SECONDS = 60 };
 
 typedef struct member_talk { // a member's conversation so far
@@ -99,8 +101,8 @@ static fr_status mark_answer(distill *d, member_talk *t, size_t from) {
     return FR_OK;
 }
 
-// The ids of the conversation with its answers, and which of them are answers: what comes behind
-// the ids of the conversation up to there, with the assistant's turn opened.
+// The ids of the conversation with its answers, and which of them are answers. An answer is what
+// follows the ids of the conversation before it with the assistant's turn opened.
 static fr_status start_given(distill *d, member_talk *t, fr_batch_text *text) {
     const json_t *line = fr_distill_line(&d->jobs, t->job);
     const json_t *messages = json_object_get(line, "messages");
@@ -159,7 +161,7 @@ static bool enough(const distill *d) {
     return share_of_limit(d) >= 1;
 }
 
-// About how many it will be when a limit ends it, or all.
+// About how many texts there will be when a limit ends the work; all, if no limit does.
 static uint64_t texts_in_all(const distill *d) {
     const double next = (double)d->jobs.next, all = (double)d->jobs.n;
     const double share = fmin(share_of_limit(d), 1);
@@ -281,8 +283,8 @@ static bool keep_going(void *user) {
 
 // ---------------------------------------------------------------- all of it
 
-// A run that was killed may have left half a line, which is dropped. Of a file that holds no
-// answers at all nothing is kept: --force was given.
+// A run that was killed may have left half a line, which is dropped. A file that holds no answers
+// at all is emptied, as --force was given.
 static fr_status open_output(distill *d, fr_error *err) {
     const char *path = d->plan->output;
     fr_answers_file there;

@@ -3,8 +3,8 @@
 //
 // Two ways: the target answers the user's turns itself (OWN), or the answers that stand in the
 // files are read (GIVEN). Answers go to a file of JSON lines, states to a folder of shards; either
-// may be left out. Both are there to be gone on with: what they hold is not done again, and
-// answers that were written but not captured when a run ended are read again for their states.
+// may be left out. Both can be continued: what they hold is not done again. Answers that were
+// written but not captured when a run ended are read again for their states.
 #ifndef FR_CMD_DISTILL_DISTILL_H
 #define FR_CMD_DISTILL_DISTILL_H
 #include "cmd/lib/generate.h"

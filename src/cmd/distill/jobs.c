@@ -1,3 +1,5 @@
+// jobs.c — reads the files of conversations, leaves out those that the output or the shards hold,
+// and sorts the rest: files in turns, each in a fixed shuffled order.
 #include "cmd/distill/jobs.h"
 #include "gguf/hash.h"
 #include <stdlib.h>

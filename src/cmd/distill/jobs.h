@@ -1,8 +1,8 @@
 // jobs.h — which conversations are to be gone through, and in what order.
 //
 // A conversation is known by its id, or by its first words where it has none. Those that the output
-// or the shards hold already are left out; what was written and not captured comes again, to be
-// read for its states.
+// or the shards hold already are left out; an answer that was written but not captured is listed
+// again, to be read for its states.
 #ifndef FR_CMD_DISTILL_JOBS_H
 #define FR_CMD_DISTILL_JOBS_H
 #include "cmd/distill/distill.h"

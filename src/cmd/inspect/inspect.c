@@ -126,7 +126,7 @@ static void print_memory(const fr_gguf *g) {
     printf("\n");
 }
 
-// What a GGUF file may be: the last is what is left.
+// The kinds of GGUF files. A file that is none of the first is of the last.
 typedef struct file_kind {
     bool (*is)(const fr_gguf *g);
     const char *name, *at_fault;                      // keys of the JSON document

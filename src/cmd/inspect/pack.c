@@ -1,3 +1,4 @@
+// pack.c — reads a pack as a drafter does, then shows it: first as JSON, below that as text.
 #include "cmd/inspect/pack.h"
 #include "cmd/lib/text.h"
 #include "draft/pack/pack.h"

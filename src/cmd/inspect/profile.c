@@ -9,7 +9,7 @@ static const char *fastest(const fr_profile *p) {
     return best ? best->spec : "none";
 }
 
-// "fastest" is of what was tuned: `auto` looks at packs besides that lie ready.
+// "fastest" is the fastest of those that were tuned. `auto` also looks at packs that lie ready.
 json_t *fr_inspect_profile_json(const fr_gguf *g, fr_error *err) {
     fr_profile p;
     if (fr_profile_load(&p, g, err)) return NULL;

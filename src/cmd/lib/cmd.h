@@ -104,7 +104,8 @@ void fr_cmd_open_standard(void);
 // Ctrl-C from now on sets the flag; a second one ends the program at once, and takes away what is
 // half written. Writes beyond a limit of file sizes fail with EFBIG, into a closed pipe with EPIPE.
 void fr_cmd_catch_interrupts(void);
-// Forgets Ctrl-C, and from now on no number of them ends the program; a SIGTERM stays.
+// Forgets Ctrl-C. From now on it never ends the program at once, however often it comes; a SIGTERM
+// is not forgotten.
 void fr_cmd_clear_interrupt(void);
 bool fr_cmd_interrupted(void);
 extern const fr_watch fr_cmd_watch; // wants everything until then

@@ -31,7 +31,8 @@ fr_cpu_use fr_cpu_use_now(void) {
 fr_cpu_others fr_cpu_use_others(fr_cpu_use from, fr_cpu_use to) {
     const double wall = to.wall - from.wall, own = to.own - from.own;
     const double programs = to.busy - from.busy - own, host = to.stolen - from.stolen;
-    // A twentieth of one processor, and a fiftieth of what was used oneself.
+    // What counting in ticks may be wrong by: a twentieth of one processor, and a fiftieth of this
+    // program's own use.
     const double error = 0.05 * wall + 0.02 * own;
     fr_cpu_others others = {0};
     if (wall > 0 && programs > error) others.programs = programs / wall;

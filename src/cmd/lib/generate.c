@@ -61,7 +61,7 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     fr_status st = fr_engine_profile(engine, where, fr_cmd_progress, &bar, &note, err);
     if (!st && rounds) st = fr_engine_measure(engine, rounds, fr_cmd_progress, &bar, &note, err);
     fr_progress_clear(&bar);
-    // Who asks for rounds keeps the profile itself, once more is in it.
+    // A caller that asks for rounds keeps the profile itself, when it has added to it.
     const bool unkept = note.code == FR_EIO || note.code == FR_ENOMEM;
     if (!st && note.code && !args->quiet && !(unkept && rounds))
         fprintf(stderr, "forerun: %s; %s\n", note.text,
@@ -114,7 +114,8 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     bool shown = !drafted || fr_cmd_write(colors[(unsigned)piece->drafter % 5], 5);
     shown = shown && fr_cmd_write(piece->text, piece->bytes);
     shown = shown && (!drafted || fr_cmd_write("\033[0m", 4));
-    // What is handed out counts as said, so an interrupt is looked at when it is shown.
+    // A piece that was handed out belongs to the answer, so it is shown before an interrupt is
+    // looked at.
     return shown && !fr_cmd_interrupted();
 }
 

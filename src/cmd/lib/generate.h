@@ -16,7 +16,8 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given);
 enum { FR_CMD_PATH = 4096 };
 bool fr_cmd_cache_dir(char *dir, size_t room);
 // The engine's profile, measured with a progress bar where there is none yet; what was wrong with
-// an old one goes to stderr. rounds > 0: passes are measured anew in any case, so often each.
+// an old one goes to stderr. rounds > 0: passes are measured anew in any case, each that many
+// times.
 fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds, fr_error *err);
 
 // A session for `spec` (whose profile is taken first, unless it is `none`) whose context holds

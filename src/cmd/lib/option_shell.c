@@ -38,12 +38,12 @@ static void quoted(const char *text, const char *extra, FILE *out) {
     }
 }
 
-// Without a value of its own word.
+// Whether no value follows as a word of its own.
 static bool plain(const fr_option *o) {
     return o->kind == FR_OPT_FLAG || o->kind == FR_OPT_SWITCH;
 }
 
-// Whose value is none of those that can be offered.
+// Whether a value follows that cannot be completed.
 static bool has_free_value(const fr_option *o) {
     return !plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM && o->kind != FR_OPT_SPEC;
 }
@@ -70,8 +70,8 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
         }
 }
 
-// NAME, NAME:FILE, and several of them: what stands in front of the last one stays. A FILE may have
-// a '+' in its name: where no word fits, it is one.
+// Completes NAME, NAME:FILE, and several of them; the text before the last one stays. A FILE may
+// have a '+' in its name, so text that no word fits counts as a file.
 static void bash_specs(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s_spec() {\n"
@@ -93,8 +93,8 @@ static void bash_specs(const fr_program *p, FILE *out) {
           out);
 }
 
-// The shell cuts words at '=' and ':'. Here they are whole, and what it has cut off is taken from
-// the answers.
+// The shell cuts words at '=' and ':'. Here they are joined again, and the part that was cut off is
+// removed from the answers.
 static void bash_words(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s() {\n"
@@ -237,7 +237,7 @@ static void fish_text(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-// What it prints takes the place of the whole word, so all of it is printed.
+// fish replaces the whole word by what is printed here, so all of it is printed.
 static void fish_specs(const fr_program *p, FILE *out) {
     fr_word word;
     fprintf(out,

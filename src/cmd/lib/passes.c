@@ -64,7 +64,7 @@ fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_l
         if (ids[i] < 0 || ids[i] >= n_vocab)
             return fr_fail(err, FR_EARG, "token id %d at %d: the vocabulary ends at %d", ids[i], i,
                            n_vocab - 1);
-    // Rows that LongRoPE gives other keys than those before them take a reading of their own.
+    // Rows whose keys LongRoPE rotates by another table than those before them are read separately.
     const int at = fr_model_stretch_at(&p->engine->model), brief = n < at ? n : at;
     fr_status st = FR_OK;
     fr_kv_stretch(&p->kv, false);

@@ -2,7 +2,7 @@
 //
 // Nothing shows in the first two seconds. The struct is the caller's, holds no memory and lives as
 // long as one piece of work; several may follow each other in one struct. Writing goes to the FILE
-// given (NULL: silent), errors of which are nobody's concern.
+// given (NULL: silent); its errors are ignored.
 #ifndef FR_CMD_LIB_PROGRESS_H
 #define FR_CMD_LIB_PROGRESS_H
 #include <stdbool.h>

@@ -75,7 +75,7 @@ bool fr_cmd_flush(void) {
     return false;
 }
 
-// Not by the stream, which drops what it holds when a signal cuts its write short.
+// Not through the stream, which drops its buffer when a signal cuts its write short.
 bool fr_cmd_write(const char *text, size_t bytes) {
     if (!fr_cmd_flush()) return false;
     if (!fr_write_all(STDOUT_FILENO, text, bytes)) output_error = errno ? errno : EIO;
@@ -84,7 +84,7 @@ bool fr_cmd_write(const char *text, size_t bytes) {
 
 int fr_cmd_end_output(int code) {
     if (fr_cmd_flush()) return code;
-    // A reader that has seen enough, as `head` does, is told nothing.
+    // No message where the reader has seen enough, as `head` has.
     if (output_error != EPIPE)
         fprintf(stderr, "forerun: standard output: %s\n", strerror(output_error));
     return FR_EXIT_FAILED;

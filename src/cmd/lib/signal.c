@@ -15,8 +15,9 @@ static volatile sig_atomic_t interrupted, ended, second_ends;
 
 // ---------------------------------------------------------------- the start
 
-// What is closed would be the number of the next file that is opened, and everything printed would
-// go into that one. Opened the wrong way round, so that who reads or writes there gets an error.
+// The number of a closed descriptor would go to the next file that is opened, and everything
+// printed would end up in that file. So /dev/null takes the number, opened the wrong way round:
+// reading from stdin or writing to the others is an error.
 void fr_cmd_open_standard(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
@@ -40,8 +41,8 @@ static char *put_number(char *to, const char *prefix, long number) {
     return to;
 }
 
-// Files that are being written are open and called PATH.PID.part (base/save.h), so the process's
-// own list of open files knows them.
+// Files that are being written are open and called PATH.PID.part (base/save.h), so they are found
+// in the process's own list of open files.
 static void drop_parts(void) {
     enum { DESCRIPTORS = 1024 };
     char end[32], link[32], path[PATH_MAX];
@@ -67,8 +68,8 @@ static void note(int number) {
     alarm(1);
 }
 
-// A signal may come just before a read that waits for input, and not end it. So another one follows
-// a second later.
+// A signal that comes just before a read that waits for input does not end that read. So another
+// one follows a second later.
 static void come_again(int number) {
     (void)number;
 }

@@ -1,4 +1,4 @@
-// samples.c — medians, fractions and turns.
+// timings.c — medians, fractions and turns.
 #include "cmd/lib/timings.h"
 #include <math.h>
 #include <stdlib.h>

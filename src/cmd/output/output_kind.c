@@ -1,3 +1,5 @@
+// output_kind.c — looks at the path of an output: a file is judged by its first bytes, a folder by
+// the names in it. What is no earlier output of the same kind is refused.
 #define _GNU_SOURCE
 #include "cmd/output/output_kind.h"
 #include "base/map.h"
@@ -36,7 +38,7 @@ static bool is_pack(const char *path) {
     return pack;
 }
 
-// By their marks, or by what files without one surely have.
+// By the mark at its beginning, or by text that every file of its kind holds.
 static bool is_kind(const fr_map *m, const char *path, fr_output_kind kind) {
     switch (kind) {
     case FR_OUTPUT_PACK:

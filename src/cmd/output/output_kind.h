@@ -1,4 +1,4 @@
-// output_kind.h — whether what stands where an output will be is an earlier one of its kind.
+// output_kind.h — whether the file in an output's place is an earlier output of the same kind.
 #ifndef FR_CMD_OUTPUT_OUTPUT_KIND_H
 #define FR_CMD_OUTPUT_OUTPUT_KIND_H
 #include "base/file_id.h"
@@ -16,9 +16,10 @@ typedef enum fr_output_kind {
     FR_OUTPUT_MANUAL,
 } fr_output_kind;
 
-// FR_OK: it is, or is empty, or nothing is there, or neither file nor folder. FR_EIO: something
-// else, which --force writes over. FR_EDATA: one of its kind that is damaged, or a thing that is
-// never written over. own: n other outputs, which may stand in a folder of shards.
+// FR_OK: it is one, or it is empty, or nothing is there, or it is neither file nor folder. FR_EIO:
+// another file, which only --force writes over. FR_EDATA: a damaged file of this kind, or a file
+// that is never written over. own: n other outputs of the command line, which may be in a folder of
+// shards.
 fr_status fr_output_check(const char *path, fr_output_kind kind, const fr_file_id *own, size_t n,
                           fr_error *err);
 

@@ -1,3 +1,5 @@
+// output_list.c — collects the files that a command line writes, then those that it reads, each
+// with its option and its file id.
 #include "cmd/output/output_list.h"
 #include "base/alloc.h"
 #include "base/path.h"
@@ -29,8 +31,8 @@ static fr_status add(fr_named_files *to, const char *option, const char *head, c
 }
 
 // ---------------------------------------------------------------- outputs
-// Whether a training makes a folder of data: where --data names files. With --resume it goes on
-// with that folder or reads it, which are the same locks.
+// Whether a training makes a folder of data: where --data names files. With --resume it continues
+// that folder or reads it, and takes the same locks either way.
 static bool makes_data(const fr_cmd_args *a) {
     char path[PATH_MAX];
     struct stat s;
@@ -92,7 +94,7 @@ fr_status fr_list_outputs(fr_named_files *to, const char *command, const fr_cmd_
 }
 
 // ---------------------------------------------------------------- inputs
-// What is not there cannot be lost.
+// An input that does not exist cannot be overwritten.
 static fr_status add_input(fr_named_files *to, const char *option, const char *path,
                            fr_error *err) {
     struct stat s;
@@ -133,7 +135,7 @@ static fr_status add_each(fr_named_files *to, const char *option, const char *te
     return st;
 }
 
-// What cannot be read as a SPEC is complained of elsewhere.
+// A SPEC that cannot be parsed is reported elsewhere.
 static fr_status add_spec(fr_named_files *to, const char *option, const char *text, fr_error *err) {
     fr_error unsaid;
     fr_spec *spec = malloc(sizeof *spec);

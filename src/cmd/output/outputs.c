@@ -1,3 +1,5 @@
+// outputs.c — lists outputs and inputs, checks that no output is an input or another output, then
+// what is there already. The locks are taken by the commands that write.
 #include "cmd/output/outputs.h"
 #include "cmd/output/output_list.h"
 #include <dirent.h>
@@ -39,7 +41,7 @@ static bool find_below(char path[PATH_MAX], const char *folder, const fr_file_id
     return found;
 }
 
-// Nor is a file in a folder that is read written over.
+// A file in a folder that is read is not written over either.
 static fr_status check_below(const fr_named_file *out, const fr_named_files *ins, fr_error *err) {
     char path[PATH_MAX];
     for (size_t k = 0; k < ins->n && out->known; k++)
@@ -92,7 +94,7 @@ fr_status fr_outputs_check(const char *command, const fr_cmd_args *args, fr_erro
     return st;
 }
 
-// Pictures and pages are whole whoever writes them, and nothing is added to them.
+// Pictures and pages need no lock: they are written whole, and nothing is added to them.
 static bool is_locked(const fr_named_file *f) {
     struct stat s;
     const bool device = !stat(f->path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);

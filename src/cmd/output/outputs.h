@@ -1,4 +1,4 @@
-// outputs.h — what a command line writes, and that nobody loses anything by it.
+// outputs.h — what a command line writes, checked so that no other file is lost.
 //
 // Before any work: no output is a file that the same line reads (by device and inode, so through
 // links too) nor another output of it; what stands there already is of the output's kind, or

@@ -55,8 +55,8 @@ static fr_status nothing_to_resume(const fr_training *t, fr_error *err) {
     return fr_fail(err, FR_EIO, "%s: there is nothing to resume", t->checkpoint);
 }
 
-// Files become a folder beside the pack. Process 0 does it; a training that came to a checkpoint
-// has it, one that was interrupted before goes on with it.
+// Files of conversations become a folder of shards beside the pack, made by process 0. A training
+// that has come to a checkpoint has that folder; one that was interrupted before continues it.
 static fr_status open_data(fr_training *t, fr_error *err) {
     fr_buffer files = {0};
     char folder[4096];
@@ -93,13 +93,13 @@ static fr_status open_target(fr_training *t, fr_error *err) {
     // work, and the other way round.
     const int all = t->args->threads > 0 ? t->args->threads : fr_pool_default_threads();
     if ((st = fr_pool_open(&t->pool, t->method->passes ? all : 1, err))) return st;
-    // Where only rows of it are read they stay in the file.
+    // Where only single rows of the weights are read, the weights stay in the file.
     return fr_model_open(&t->target, t->gguf, kern, t->pool,
                          t->method->passes ? FR_WEIGHTS_PACKED : FR_WEIGHTS_IN_PLACE,
                          fr_cmd_progress, NULL, err);
 }
 
-// States that say they are of this target, and are not of its form.
+// Refuses states that name this target but have other sizes.
 static fr_status check_format(const fr_training *t, fr_error *err) {
     const fr_config *c = &t->target.config;
     const fr_shard_format *f = &t->data.format;
@@ -129,13 +129,13 @@ static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) 
                                fr_cmd_progress, &t->phase, err);
 }
 
-// One of another drafter may have nothing in common but the draft vocabulary.
+// A pack of another drafter may have nothing but the draft vocabulary in common.
 static bool gives_parameters(const fr_pack *init, const fr_learner *l) {
     return !strcmp(fr_pack_kind_name(init->kind), l->name) ||
            fr_pack_shares(&l->params, init->gguf);
 }
 
-// Taking gigabytes of memory takes its time.
+// Taking gigabytes of memory takes time, so Ctrl-C is looked at in between.
 static fr_status heard(fr_error *err) {
     return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
 }
@@ -163,8 +163,8 @@ static void close_learner(fr_training *t) {
     t->learner = NULL;
 }
 
-// What is wrong with the settings or with --init is said before answers are written, which may take
-// an hour: by a learner of one row and of no vocabulary in particular.
+// Errors in the settings or in --init are found before answers are written, which may take an hour:
+// a learner of one row and with any vocabulary is opened.
 static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err) {
     fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
     fr_draft_vocab any = {.n = init->gguf ? init->n_draft : t->args->vocab};
@@ -212,7 +212,7 @@ static void name_training(fr_training *t) {
         n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
 }
 
-// What a learner is given and a search is not stays unsaid.
+// Options that a search does not have are left out for it.
 static void name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
     const size_t room = sizeof t->command;
@@ -311,7 +311,8 @@ static bool has_answers(const fr_training *t) {
     return !stat(folder, &s) && S_ISDIR(s.st_mode);
 }
 
-// A checkpoint that is there is only replaced when somebody said what to do with it.
+// A checkpoint that is there is never written over unasked: --resume continues it, or the user
+// removes it.
 static fr_status check_outputs(fr_training *t, fr_error *err) {
     struct stat s;
     if (!t->comm.rank) {

@@ -16,7 +16,7 @@ typedef struct settings {
 typedef struct search {
     fr_training *t;
     fr_skip_bench bench, held;
-    bool timed; // a draft pass takes what it was measured to take, else as its bytes are
+    bool timed; // draft passes are timed; else their time follows from bytes
     double start;
     const char *phase;
 } search;
@@ -60,7 +60,7 @@ static void judge(void *user, const uint8_t *skip, fr_skip_value *value) {
         (fr_skip_value){.divergence = fr_tally_loss(&tally), .speed = fr_skip_speed(&tally, share)};
 }
 
-// A search by time leaves the last of it for judging what was found.
+// A search by time keeps its last part for judging what was found.
 static bool watch(void *user, const fr_skip_search *found) {
     search *s = user;
     const fr_training *t = s->t;
@@ -103,8 +103,8 @@ static fr_status keep(search *s, const fr_skip_search *found, fr_error *err) {
         return fr_fail(err, FR_EDATA, "train layer-skip: no set was judged in this time");
     memcpy(to->skip, found->best, (size_t)found->n);
     to->judgements = found->judgements;
-    // The pack goes to other machines, so it says what bytes say; and whoever interrupts does not
-    // wait for passes to be timed.
+    // The pack goes to other machines, so it has the share of time that follows from bytes. After
+    // an interrupt this share also stands in for a timed one, so that nobody waits for passes.
     const double share = fr_skip_bench_bytes_share(&s->held, to->skip);
     to->share = fr_cmd_interrupted() ? share : fr_skip_bench_share(&s->held, to->skip);
     fr_skip_bench_judge(&s->held, to->skip, &to->judged);

@@ -62,8 +62,8 @@ enum { FR_TRAIN_MOST_LAYERS = 512 };
 // Layers whose residuals the settings ask for; a target's last one is its final state.
 fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err);
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
-// the part of t->seconds that is right for it (0: by tokens), or as they stand there (--given).
-// Sets t->prepared. What an earlier run left is gone on with.
+// its part of t->seconds (0: by tokens), or with the answers that the files hold (--given). Sets
+// t->prepared. Continues what an earlier run left.
 fr_status fr_training_answers(fr_training *t, const char *files, const char *folder, fr_error *err);
 
 // ---------------------------------------------------------------- room.c

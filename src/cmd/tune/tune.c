@@ -12,7 +12,7 @@ typedef struct job {
     fr_buffer room; // of the candidates' names
     fr_strings specs;
     char store[FR_PROFILE_SPEC]; // a datastore beside the model; "": there is none
-    fr_cost cost;                // as measured, whatever sessions make of it
+    fr_cost cost;                // as measured; sessions may change theirs
     fr_tuned tuned[FR_PROFILE_DRAFTERS];
     int n_tuned;
 } job;
@@ -31,7 +31,8 @@ static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     t->rows += s->rows;
 }
 
-// held: of fr_cost. The time of drafting is the clock's, held up as the passes of the same minute.
+// held: as in fr_cost. Drafting was timed by the clock, so its time is scaled: it was slowed as
+// much as the passes of the same minute.
 static void conclude(fr_tuned *t, double held) {
     const double tokens = (double)t->tokens;
     const double draft = t->draft * fr_cmd_rate(t->predicted, t->passes_took);
@@ -40,13 +41,13 @@ static void conclude(fr_tuned *t, double held) {
     t->entry.tokens_per_pass = fr_cmd_rate(tokens, (double)t->passes);
 }
 
-// Of a candidate: no file of one has a '+' in its name.
+// For candidates, whose files have no '+' in their names.
 static bool drafts_by_model(const char *spec) {
     return strstr(spec, "+draft-model:");
 }
 
-// A drafter that was not asked for by name and does not fit the model is no failure of the command;
-// one of the other models beside it that has another vocabulary is not worth a word.
+// If a drafter that was not asked for by name does not fit the model, the command goes on. A model
+// beside it with another vocabulary is not even mentioned.
 static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     fr_tuned *t = &j->tuned[j->n_tuned++];
     fr_error why = {0};
@@ -55,8 +56,8 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     const fr_status st = fr_answers_run(&j->answers, spec, NULL, count, t, &why);
     if (!st) {
         conclude(t, j->cost.held);
-        // Reading the prompt is an investment that a short answer does not bring back: who wants a
-        // draft model says so.
+        // A draft model has to read the prompt, which a short answer does not pay back: it is used
+        // only where it was asked for.
         if (j->args->drafter || !drafts_by_model(spec))
             fr_profile_put(j->engine->profile, &t->entry);
         return FR_OK;
@@ -89,14 +90,14 @@ static const char *fastest(const job *j) {
     return spec;
 }
 
-// Retrieval costs next to nothing, so it is tried with the fastest of the others.
+// Retrieval takes next to no time, so it is tried with the fastest of the others.
 static fr_status tune_with_store(job *j, fr_error *err) {
     char spec[FR_PROFILE_SPEC];
     const int n = snprintf(spec, sizeof spec, "rest:%s+%s", j->store, fastest(j));
     return n < (int)sizeof spec ? tune_one(j, spec, err) : FR_OK;
 }
 
-// What was kept may be of a busier hour.
+// The costs kept before may have been measured on a busier machine.
 static fr_status measure_passes(job *j, fr_error *err) {
     enum { ROUNDS = 7 };
     fr_status st = fr_cmd_profile(j->engine, j->args, ROUNDS, err);
@@ -141,8 +142,8 @@ static fr_status tune(job *j, fr_error *err) {
     return st;
 }
 
-// A profile that cannot be kept takes nothing from what is shown, but is an error. What was
-// measured before an interrupt is worth as much as after one.
+// If the profile cannot be kept, the results are still shown and the command fails. What was
+// measured before an interrupt is kept and shown too.
 static int finish(const job *j, fr_status tuned, const fr_error *why) {
     fr_error err = {0};
     if (tuned && (tuned != FR_EINTR || !j->n_tuned)) return fr_cmd_fail(why);

@@ -3,7 +3,7 @@
 //
 // Bound by the FMA units; beside few rows, by the memory that K and V come from. Tiles of up to six
 // rows, twelve independent chains each, pass over some blocks of keys (some values) before the next
-// ones are read. f16 becomes floats in the tile: on units that cannot multiply anyway.
+// ones are read. f16 becomes floats in the tile, on units that cannot multiply.
 #include "kern/avx2/attend.h"
 #include "kern/math.h"
 

@@ -1,4 +1,4 @@
-// text_batch.h — what the AVX2 kernels share: exp in eight lanes, the joining of 16 partial sums.
+// lanes.h — what the AVX2 kernels share: exp in eight lanes, the joining of 16 partial sums.
 #ifndef FR_KERN_AVX2_LANES_H
 #define FR_KERN_AVX2_LANES_H
 #include <immintrin.h>

@@ -305,10 +305,10 @@ static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const
 }
 
 // ---------------------------------------------------------------- starts of Q3_K and Q6_K
-// Sums of codes that start at -offset times the sum of their x are sums of (code - offset) * x: the
-// offset needs no step of its own. Eight products of a six-bit code and an x can leave int16, those
-// of (code - 32) cannot (at most 8 * 32 * 127), and what wraps around comes back: so a whole
-// sub-block stays in int16.
+// A sum of code * x that starts at -offset * (sum of x) ends as the sum of (code - offset) * x, so
+// the offset needs no step of its own. Eight products of a six-bit code and an x may leave the
+// range of int16 on the way. But int16 wraps around, and the final sum, of (code - 32) * x, is in
+// range (at most 8 * 32 * 127). So a whole sub-block stays in int16.
 enum { START_CELLS = 1024 }; // of a superblock and column, 64 bytes each
 
 // out[column][16] for n columns of one superblock: the starts of a dword's two int16 sums, those of

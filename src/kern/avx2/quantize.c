@@ -47,7 +47,7 @@ FR_INLINE __m256i round_eight(const float *x, __m256 inverse) {
     return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
 }
 
-// 32 codes; what is no number, 0 where `inverse` is, would be -128.
+// 32 codes. `usable` is 0 where `inverse` is 0: there a value that is no number would become -128.
 FR_INLINE __m256i codes_of(const float *x, __m256 inverse, __m256i usable) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7); // packs work within 128 bits
     const __m256i ab = _mm256_packs_epi32(round_eight(x, inverse), round_eight(x + 8, inverse));

@@ -135,9 +135,10 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     }
 }
 
-// Up to so many columns every tile unpacks codes for itself. Others: the first tile does, and
-// stores them on its way, when the units for products have more to do than those for stores; codes
-// of 8 bits are stored before the first. Measured, see docs/speed-log.md.
+// Up to this many columns every tile unpacks the codes for itself. With more, the first tile
+// unpacks them and stores them for the others, as the units for products then have more to do than
+// those for stores. Codes of 8 bits are stored before the first tile. Measured, see
+// docs/speed-log.md.
 FR_INLINE int direct_max(fr_type t) {
     switch (t) {
     case FR_TYPE_Q8_0:

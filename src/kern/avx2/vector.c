@@ -1,4 +1,4 @@
-// One row by itself, eight lanes at a time; what is left over goes the way of the reference.
+// One row by itself, eight lanes at a time; the rest is computed as in ref/.
 #include "kern/avx2/avx2.h"
 #include "kern/avx2/lanes.h"
 #include "kern/math.h"

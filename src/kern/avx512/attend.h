@@ -8,8 +8,9 @@
 extern const fr_band_keys fr_keys_f16_avx512, fr_keys_q8_0_avx512;
 extern const fr_band_values fr_values_f16_avx512, fr_values_q8_0_avx512;
 
-// Step i of a tile asks for its part of what comes next. One row has nothing to hide the asking
-// behind; what many vectors of few rows come from fills the first cache alone.
+// Step i of a tile prefetches its part of what is read next. A single row does not: it has too
+// little work to hide that. With many vectors the next data would fill the first cache, so they go
+// to the second one.
 FR_INLINE void fr_band_ask(const int rows, const int vectors, const fr_band *w, int i) {
     const char *p = w->next + i * w->next_step;
     if (rows == 1) return;

@@ -1,4 +1,4 @@
-// text_batch.h — sums across the 16 lanes and exp, in the order of docs/numerics.md.
+// lanes.h — sums across the 16 lanes and exp, in the order of docs/numerics.md.
 #ifndef FR_KERN_AVX512_LANES_H
 #define FR_KERN_AVX512_LANES_H
 #include "kern/avx512/isa.h"

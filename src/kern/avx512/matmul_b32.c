@@ -66,7 +66,8 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
             __m512i w[FR_MOST_PANELS];
             FR_UNROLL
             for (int p = 0; p < panels; p++) {
-                // Hidden, or vectors that hold several groups stay in registers for all.
+                // Hidden from the compiler, which would keep vectors with several groups in
+                // registers.
                 const uint8_t *from = block + (size_t)p * job->stride;
                 FR_HIDE(from);
                 w[p] = b32_codes(type, from, g);

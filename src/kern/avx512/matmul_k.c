@@ -137,7 +137,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                     __m512i w[FR_MOST_PANELS];
                     FR_UNROLL
                     for (int p = 0; p < panels; p++) {
-                        // Hidden, or vectors that hold several groups stay in registers for all.
+                        // Hidden: the compiler would keep vectors of several groups in registers.
                         const uint8_t *block = panel[p].block + step * at.lo_step;
                         FR_HIDE(block);
                         w[p] = tile_codes(type, block + at.lo,

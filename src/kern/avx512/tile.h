@@ -17,7 +17,7 @@ FR_INLINE int fr_tile_width(int r, int n) {
 }
 
 // Asks for `bytes` of the weight stream, FR_AHEAD after p, into L2. It runs past the end of a panel
-// into the next one on purpose; an address that is nobody's does no harm.
+// into the next one on purpose; an address outside of all memory does no harm.
 FR_INLINE void fr_stream_ahead(const uint8_t *p, const int bytes) {
     const uintptr_t from = (uintptr_t)p + FR_AHEAD;
     FR_UNROLL
@@ -48,9 +48,9 @@ FR_INLINE fr_rows_cut fr_cut_rows(int n) {
     return (fr_rows_cut){tiles, n / tiles, n % tiles};
 }
 
-// Where the memory begins that is asked for while a group of panels of `bytes` is multiplied. A
-// single panel is a stream of its own. Of several, read side by side, the whole group is there
-// before it begins, in the order of memory, which the machine's own prefetcher understands.
+// How far ahead to prefetch while a group of panels of `bytes` is multiplied. A single panel is one
+// stream. Several are read side by side, so the whole next group is fetched before it begins, in
+// the order of memory, which the hardware prefetcher follows too.
 FR_INLINE size_t fr_ahead_of(int panels, size_t bytes) {
     return panels == 1 ? FR_AHEAD : bytes;
 }

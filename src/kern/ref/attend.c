@@ -1,5 +1,5 @@
-// The definition of attention: one query row after another, each told from its first visible key to
-// its last. At least one key is visible to every row.
+// The definition of attention: one query row after another, each from its first visible key to its
+// last. At least one key is visible to every row.
 #include "kern/math.h"
 #include "kern/ref/ref.h"
 

@@ -1,3 +1,5 @@
+// canon.c — walks through a template from tag to tag. Text between tags and the expressions in
+// them are written in the one canonical spelling.
 #include "text/chat/canon.h"
 #include <string.h>
 

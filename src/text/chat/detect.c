@@ -1,3 +1,5 @@
+// detect.c — makes a template canonical, compares it with the table of turns, then looks for the
+// parts that decide each other family. Names for --chat-template are looked up here too.
 #include "text/chat/canon.h"
 #include "text/chat/family.h"
 #include <stdlib.h>
@@ -7,8 +9,8 @@ enum { TEMPLATE_MAX = 1 << 20 };
 
 #define QWEN_SYSTEM "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
 
-// The families that are more than a row of fr_chat_turns_table: recognised by parts of the
-// canonical text that each decides something. Order matters: the first that fits is taken.
+// The families that a row of fr_chat_turns_table cannot describe. They are recognised by parts of
+// the canonical text that each decide something. Order matters: the first that fits is taken.
 typedef struct family {
     const char *name;
     fr_chat_kind kind;
@@ -166,7 +168,7 @@ static const char *find(const fr_chat_text *text, const char *part) {
     return strstr(text->text.data, part); // a NUL in a template hides the rest: then no family fits
 }
 
-// The branch with tools has the default system message alone in an output.
+// Whether the branch with tools writes the same default system message, alone in an output.
 static bool same_with_tools(const fr_chat_text *text, const char *system) {
     static const char before[] = "{%else%}{{'", after[] = "'}}{%endif%}";
     const size_t n = strlen(system);
@@ -192,7 +194,7 @@ static bool match_family(fr_chat_template *out, const fr_chat_text *text, const 
            same_with_tools(text, out->system);
 }
 
-// What many templates open with and Jinja needs; here the request always says.
+// Many templates open with this default, which Jinja needs. Here the request always says it.
 static void drop_preamble(fr_chat_text *text) {
     static const char preamble[] = "{%if not add_generation_prompt is defined%}"
                                    "{%set add_generation_prompt=false%}{%endif%}";

@@ -1,3 +1,6 @@
+// budget.c — predicts passes from the measured cost and the corrections seen in this request, and
+// chooses the tree size that gains most time. After each step it learns corrections, the cost of a
+// token and the account.
 #include "decode/budget.h"
 #include <string.h>
 

@@ -1,3 +1,5 @@
+// pick.c — three ways to find the place: sorting where few are left, buckets where there are more,
+// and a sample first where the row is large. Each leaves a shorter list for the one before.
 #include "decode/pick.h"
 #include "base/alloc.h"
 #include "kern/math.h"

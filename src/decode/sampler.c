@@ -1,3 +1,5 @@
+// sampler.c — first the random numbers and the repeat penalty. Then a row is read through top-k,
+// top-p, min-p and temperature, and answers draws, distributions and lists of the likeliest tokens.
 #include "decode/sampler.h"
 #include "base/alloc.h"
 #include "kern/math.h"

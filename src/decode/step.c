@@ -1,3 +1,5 @@
+// step.c — first the prompt: what agrees with the last text is kept, the rest is read in chunks.
+// Then the step: propose, extend, forward, verify, emit, commit, observe, learn.
 #include "decode/step.h"
 #include "base/alloc.h"
 #include "base/clock.h"

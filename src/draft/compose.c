@@ -1,3 +1,5 @@
+// compose.c — unites what the parts need of the target's passes when it is opened. Then it passes
+// every verb on to each part in turn, the cheapest first.
 #include "draft/compose.h"
 #include "base/alloc.h"
 #include <assert.h>

@@ -1,3 +1,5 @@
+// spec.c — splits a SPEC at '+' into parts, each a NAME, NAME:FILE or NAME:FILE@DRIVER. Then it
+// checks which parts may stand together.
 #include "draft/spec.h"
 #include "base/file_id.h"
 #include "draft/registry.h"

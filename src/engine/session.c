@@ -1,3 +1,5 @@
+// session.c — opens a session with its drafter. A generation checks the request, reads the prompt,
+// steps while text is delivered, and finishes the text and the statistics.
 #include "base/clock.h"
 #include "draft/registry.h"
 #include "engine/auto.h"

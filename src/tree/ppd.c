@@ -1,3 +1,6 @@
+// ppd.c — first gives prompts to the nodes of one tree, then builds the trees of all states and
+// their steady state. The search climbs from several starts over the candidates of each state; fit
+// does so for every number of rows.
 #include "tree/ppd.h"
 #include "tree/expand.h"
 #include "tree/expect.h"

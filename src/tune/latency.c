@@ -1,3 +1,5 @@
+// latency.c — fills a near and a far context, then times passes of every row count, trunk and head
+// apart. What a longer context adds comes from pairs of near and far passes.
 #include "tune/latency.h"
 #include "base/clock.h"
 #include <stdlib.h>

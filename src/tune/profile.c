@@ -1,3 +1,5 @@
+// profile.c — first the key and the path of a profile, then its entries for drafters. Then writing
+// the file, and reading it with every value checked.
 #include "tune/profile.h"
 #include "base/cpus.h"
 #include "base/save.h"

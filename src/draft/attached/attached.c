@@ -1,3 +1,6 @@
+// attached.c — opens head, buffers and options. A step reads the states of the last accepted node's
+// chain through the head, grows the tree, attaches chains to its nodes, and after the pass takes
+// the states of the chain of the new last node.
 #include "draft/attached/attached.h"
 #include "base/clock.h"
 #include <string.h>

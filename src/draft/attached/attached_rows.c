@@ -1,3 +1,6 @@
+// attached_rows.c — first the worth of guesses k deep: expected from accuracies, then learned. Then
+// the choice: the chain with the best gain for its time grows until none pays; where none does, a
+// full chain on the root is tried now and then.
 #include "draft/attached/attached_rows.h"
 #include "tree/expand.h"
 #include "tree/expect.h"

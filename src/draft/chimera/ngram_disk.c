@@ -1,3 +1,6 @@
+// ngram_disk.c — opens the file: lock the folder, check the whole file if nobody else has it open,
+// then connect a reader and a writer. After that single vectors are read, and many are written in
+// one transaction.
 #include "draft/chimera/ngram_disk.h"
 #include "base/save.h"
 #include <errno.h>

@@ -1,3 +1,5 @@
+// ngram_encoder.c — opens the encoder's matrices and the memory of states. States that are kept are
+// copied; the others are computed together (embeddings, hidden layer, output) and kept.
 #include "draft/chimera/ngram_encoder.h"
 #include "gguf/hash.h"
 #include <assert.h>

@@ -1,3 +1,5 @@
+// ngram_writer.c — the thread waits for entries, lets some gather, and commits them with the lock
+// released. Callers copy entries into the ring, and wait for room or for a commit only if they ask.
 #include "draft/chimera/ngram_writer.h"
 #include <signal.h>
 #include <time.h>

@@ -1,3 +1,6 @@
+// state_tree.c — first sorts guesses into kinds with hit rates to start from. Then it grows the
+// beam depth by depth: shortlist, token bias, softmax over the list, the best children of every
+// node.
 #include "draft/hidden_state/state_tree.h"
 #include <math.h>
 

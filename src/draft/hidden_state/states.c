@@ -1,3 +1,6 @@
+// states.c — the block reads the text's pairs, goes on from its own states with the null token, and
+// one product of the draft head gives the logits of all depths. The iterative way reads the head at
+// every depth and feeds the best token to the next state.
 #include "draft/hidden_state/states.h"
 #include "base/clock.h"
 #include <string.h>

@@ -1,3 +1,6 @@
+// token_bias.c — opens the maps of the pack and a sorted draft vocabulary. A score adds to each
+// logit of a shortlist the product of its row, the gate of the state and the part of the token
+// before.
 #include "draft/hidden_state/token_bias.h"
 #include "kern/dequant.h"
 #include <assert.h>

@@ -1,3 +1,5 @@
+// draft_benefit.c — first predicts what a draft pass takes, from its measured ratio to the target's
+// pass. Then it decides whether to draft in a step and how many rows another pass gets.
 #include "draft/kit/draft_benefit.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen

@@ -1,3 +1,6 @@
+// draft_block.c — opens the block with its two input maps, collects pairs of state and token, and
+// reads those that wait in one pass. Then it runs passes over guesses, each on the state that its
+// parent's row gave.
 #include "draft/kit/draft_block.h"
 #include <assert.h>
 #include <string.h>

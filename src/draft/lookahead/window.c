@@ -1,3 +1,6 @@
+// window.c — starts the window with one level of tokens from the text and adds its cells to a pass
+// level by level. After the pass it reads the n-grams of the columns and moves the window on by
+// one.
 #include "draft/lookahead/window.h"
 #include "decode/sampler.h"
 #include <string.h>

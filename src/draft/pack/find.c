@@ -1,3 +1,5 @@
+// find.c — looks into each folder in turn and opens every .gguf file in it. It keeps the path of
+// the pack of the right kind and target that is expected to bring most tokens.
 #include "draft/pack/find.h"
 #include "base/path.h"
 #include <dirent.h>

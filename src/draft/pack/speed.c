@@ -1,3 +1,5 @@
+// speed.c — first the share of a plain pass that drafting so deep takes, by kind. Then it tries
+// every depth and tree size, or the planned trees of attached rows, and returns the greatest speed.
 #include "draft/pack/speed.h"
 #include "decode/budget.h"
 #include "tree/expand.h"

@@ -1,3 +1,5 @@
+// datastore.c — maps a store and checks header and checksum. A query narrows the sorted places by
+// one more token of the text at a time, with two binary searches each.
 #include "draft/retrieval/datastore_file.h"
 #include "gguf/hash.h"
 #include <stddef.h>

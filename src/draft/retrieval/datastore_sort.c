@@ -1,3 +1,5 @@
+// datastore_sort.c — sorts all places by the one id before them, then by 2, 4, 8 and 16 ids, each
+// time from the ranks of the round before. Every round is a counting sort.
 #include "draft/retrieval/datastore_sort.h"
 #include "base/alloc.h"
 #include "draft/retrieval/datastore.h"

@@ -1,3 +1,6 @@
+// self_draft.c — opens the draft head and its buffers, then drafts one step at a time. Each pass
+// reads the frontier's nodes through the method's layers and the head, until the best guess is too
+// unsure; afterwards the threshold learns how much of the chain was accepted.
 #include "draft/self/self_draft.h"
 #include "base/clock.h"
 #include <string.h>

@@ -58,7 +58,7 @@ static void subtract(fr_rejection *r, int n, double q_mass) {
     }
 }
 
-// The node that passed, or -1; r->left then is what the other tokens are drawn from.
+// The node that passed; or -1, and r->left then holds what the token is drawn from.
 static int test_draws(fr_rejection *r, int n, const fr_tree *tree, const fr_dist *dist,
                       uint64_t seed, int position) {
     double q_mass = mass_of_draft(r, dist);

@@ -130,7 +130,7 @@ static void finish_hidden(fr_ngram_encoder *g, int n) {
     }
 }
 
-// The states of the n rows whose tokens were put, in g.
+// Computes the states of the n rows whose tokens were put, into g.
 static void encode(fr_ngram_encoder *g, int n) {
     const int d = g->pack->d;
     const bool wide = g->pack->encoder == FR_ENCODER_WIDE;

@@ -8,7 +8,7 @@ enum { ROOM_LEAST = 16, ROOM_MOST = 512, BYTES = 8 << 20 };
 
 // ---------------------------------------------------------------- the thread
 
-// Gives others a second to bring more, while nobody waits.
+// Waits up to a second for more entries, unless somebody waits for the commit.
 static void linger(fr_ngram_writer *w) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

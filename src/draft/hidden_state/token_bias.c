@@ -16,7 +16,7 @@ static f32x4 load(const float *p) {
     return v;
 }
 
-// In no order that another machine would have to keep: drafts may differ by rounding.
+// The order of this sum is free: drafts may differ by rounding between machines.
 static float dot(const float *a, const float *b, int n) {
     f32x4 sum[4] = {0};
     float rest = 0;

@@ -74,7 +74,7 @@ uint64_t fr_draft_block_bytes(const fr_draft_block *c) {
 
 // ---------------------------------------------------------------- the input of a row
 
-// Places state and token of row i, normed, in the buffers of the pass.
+// Puts state and token of row i, normed, into the buffers of the pass.
 static void put_row(fr_draft_block *c, int i, const float *state, int32_t token) {
     const fr_kern *kern = c->target->kern;
     const int d = c->pack->d;
@@ -147,7 +147,8 @@ int fr_draft_block_keep_tokens(fr_draft_block *c, int n) {
     return fr_draft_block_pairs(c);
 }
 
-// Another part of the SPEC may have to see more of a prompt: pairs that are there come again.
+// Another part of the SPEC may have to see more of a prompt, so rows may be shown whose pairs are
+// here already.
 void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n) {
     const int first = context->kv->n_committed - n;
     fr_draft_block_keep(c, first);

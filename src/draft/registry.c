@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of those that draft with the model's own layers.
+// Options of the drafters that use the model's own layers.
 #define SELF_DRAFT_OPTIONS                                                                         \
     "threshold=P   stop behind a token less probable than this, 0 to 1; default: adapted to "      \
     "what\n"                                                                                       \

@@ -69,8 +69,8 @@ void fr_window_ngram(const fr_window *w, int column, int32_t root, int32_t next,
     ngram[w->levels] = next;
 }
 
-// The place of a cell counts from the root, which is one further on now. So a level that stays
-// loses its first column, and one that takes the place of the level below stays as it is.
+// A cell's place counts from the root, which is one further on now. So a level that stays loses its
+// first column, and a level that moves down keeps all its columns.
 void fr_window_shift(fr_window *w, const int32_t *next) {
     const size_t bytes = sizeof **w->cell * (size_t)w->columns;
     if (fr_window_is_full(w)) {

@@ -146,8 +146,7 @@ static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
 // ---------------------------------------------------------------- levels
 // Gives the head the ids of the text that came since the last step.
 static void see_ids(fr_chimera *m, const fr_context *c) {
-    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS)
-        return; // those heads know the pack's ids alone
+    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS) return; // those know the pack's ids alone
     fr_text_head_take(&m->block.head, c->ids + m->n_seen, c->n_ids - m->n_seen);
     m->n_seen = c->n_ids;
     m->base.n_ids = m->block.head.n;

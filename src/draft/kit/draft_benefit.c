@@ -75,7 +75,7 @@ void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens) {
 
 // ---------------------------------------------------------------- whether it pays
 
-// What the target's pass takes more with rows + more rows than with `rows`.
+// Seconds that `more` rows add to the target's pass of `rows` rows.
 static double rows_more(const fr_budget *budget, int rows, int more, int context) {
     return target_pass(budget, rows + more, context) - target_pass(budget, rows, context);
 }

@@ -60,8 +60,8 @@ void fr_draft_block_keep(fr_draft_block *c,
 // those are read.
 void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
 int fr_draft_block_pairs(const fr_draft_block *c); // of the text: read and waiting
-// Keeps the pairs of n tokens but the last, whose second token may be another now. How many there
-// are then.
+// Keeps the pairs of n tokens but the last, whose second token may be another now. Returns how many
+// there are then.
 int fr_draft_block_keep_tokens(fr_draft_block *c, int n);
 // Adds the pairs that the last pass made sure: its rows path[0..n-1] (NULL: 0..n-1) are the newest
 // committed tokens.

@@ -75,7 +75,7 @@ static int32_t before(const fr_datastore *s, uint32_t i, uint32_t back) {
     return at < s->n_ids ? s->ids[at] : FR_DATASTORE_MARK;
 }
 
-// Places [begin, end) have the same back - 1 tokens before them. The first of them whose next token
+// Places [begin, end) have the same back - 1 tokens before them. Returns the first whose next token
 // back is not below id; end: there is none.
 static uint32_t first_not_below(const fr_datastore *s, uint32_t begin, uint32_t end, uint32_t back,
                                 int32_t id) {

@@ -78,8 +78,8 @@ static void read_head(fr_self_draft *s, const fr_context *c, int n) {
 // is.
 static float expand(fr_self_draft *s, int node, int i, int slot) {
     fr_likely likely[FR_TRAINED_RANKS];
-    // Without adapting nothing weighs more leaves against the chain, so no more than `width` are
-    // offered.
+    // Without adapting nothing weighs extra leaves against the chain, so no more guesses than
+    // `width` are offered.
     const int most =
         s->base.adapt || s->base.width > FR_TRAINED_RANKS ? FR_TRAINED_RANKS : s->base.width;
     const int m =

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A number that ends with `end`; *text moves behind that.
+// Reads a number that is followed by `end` and moves *text behind it.
 static bool read_number(const char **text, char end, double most, double *value) {
     char *stop;
     *value = strtod(*text, &stop);

@@ -1,3 +1,6 @@
+// budget.c — predicts passes from the measured cost and the corrections seen in this request, and
+// chooses the tree size that gains most time. After each step it learns corrections, the cost of a
+// token and the account.
 #include "decode/budget.h"
 #include <string.h>
 
@@ -61,7 +64,7 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
                      int context) {
     float score[FR_TREE_MAX];
     int m = 0, best_n = 1;
-    for (int i = 1; i < tree->n; i++) { // descending
+    for (int i = 1; i < tree->n; i++) { // the scores, descending
         int k = m++;
         for (; k > 0 && score[k - 1] < tree->node[i].score; k--)
             score[k] = score[k - 1];
@@ -70,7 +73,7 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
     const double price = fr_budget_token_cost(p, context),
                  trust = 2 * fr_budget_pass(p, 1, NULL, context);
     const double root = fr_budget_pass(p, 1, extra, context);
-    double tokens = 0, best = 0; // of the rows beyond the root; the most seconds that a size brings
+    double tokens = 0, best = 0; // of rows beyond the root; most seconds that a size gains
     for (int n = 2; n <= tree->n; n++) {
         tokens += score[n - 2];
         const double takes = fr_budget_pass(p, n, extra, context) - root;
@@ -87,7 +90,7 @@ static void follow(double *value, double seen, double share) {
     *value += share * (seen - *value);
 }
 
-// One slow pass is the machine's moment, not what passes take.
+// A single slow pass is an outlier: the bound keeps it from moving the estimate far.
 static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
@@ -100,7 +103,7 @@ void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int con
         follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
         follow(&p->drift, p->drift * bounded(ratio), 0.1);
     } else {
-        p->drift *= ratio; // the guess knows no machine
+        p->drift *= ratio; // the guessed cost has no scale before the first pass
     }
     p->seen[g]++;
     const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;

@@ -3,12 +3,14 @@
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
 // adds. The cost of a token is what one takes at present: a plain pass at most, less where drafts
 // are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
-// really took in this request. The account holds the time gained over plain decoding, by the same
-// predictions (a slow moment of the machine is nobody's loss): rows beyond the root are bought from
-// what was gained, from 1 % of the time spent, and from half a plain pass to begin with
-// (`allowance`; more where drafting itself takes passes). Guesses that are rather right than wrong
-// are trusted with two plain passes more: bad ones of before must not keep a copy from being
-// followed. So a request whose drafts are never right loses no more than that.
+// took in this request.
+//
+// The account holds the time gained over plain decoding, by the same predictions, so a slow moment
+// of the machine is not charged to drafting. Rows beyond the root are paid from what was gained,
+// from 1 % of the time spent, and from the allowance: half a plain pass, or more where drafting
+// itself takes passes. If the rows are expected to be right at least half of the time, the request
+// may overdraw the account by two plain passes. Otherwise early misses would block a copy that has
+// just been found. So a request whose drafts are never right loses no more than that.
 #ifndef FR_DECODE_BUDGET_H
 #define FR_DECODE_BUDGET_H
 #include "tree/cost.h"
@@ -21,39 +23,39 @@ typedef struct fr_budget {
     bool measured;                  // false: cost is a guess, of the shape that all machines have
     bool adapt;                     // false: trees as large as asked for
     double drift;                   // seconds taken over predicted, all passes
-    double group[FR_BUDGET_GROUPS]; // ... of passes of about so many rows, over drift
+    double group[FR_BUDGET_GROUPS]; // the same of passes of about so many rows, over drift
     int seen[FR_BUDGET_GROUPS];     // passes that this was learned from
-    double seconds, tokens;         // of late: older steps fade
+    double seconds, tokens;         // of recent steps: older ones fade
     double gained, spent;           // seconds: gained over plain decoding; of all steps
     double allowance;               // plain passes that a request may lose to begin with
 } fr_budget;
 
-// cost NULL or of no points: a guess, scaled by the first passes.
+// cost NULL or without points: a guessed cost is used and scaled by the first pass.
 void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt);
 void fr_budget_begin(fr_budget *p); // a new request; corrections stay
 
-// Seconds of a pass with logits on `rows` rows and `late` ones besides (NULL: none), behind
+// Seconds of a pass with logits on `rows` rows and the `extra` rows besides (NULL: none), behind
 // `context` slots.
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_budget_token_cost(const fr_budget *p, int context);
-// Tokens, at the cost of one, that the last `own` of the `rows` of such a pass take.
+// What the last `own` of the `rows` rows of such a pass take, in tokens at the present token cost.
 double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra_rows *extra,
                            int context);
-// Whether `seconds` may be lost on a trial behind `context` slots, by the account.
+// Whether the account allows `seconds` to be lost on a trial behind `context` slots.
 bool fr_budget_affords(const fr_budget *p, double seconds, int context);
 
-// Whether the measured cost is another machine's by now: passes of some row counts have taken 25 %
-// more or less of the others' time than it says, again and again.
+// Whether the measured cost no longer fits this machine: many times, passes of some row counts took
+// 25 % more or less than it says, compared with the others.
 bool fr_budget_disagrees(const fr_budget *p);
 
 // How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to
-// tree->n. The `late` rows are in the pass besides.
+// tree->n. The `extra` rows are in the pass besides.
 int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_rows *extra,
                      int context);
 
-// A step is done: `tokens` came of a pass of `rows` rows and the `late` ones that took
-// pass_seconds, after drafting for draft_seconds.
+// Learns from a step: a pass of `rows` rows and the `extra` ones took pass_seconds and gave
+// `tokens`, after drafting for draft_seconds.
 void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int context, int tokens,
                      double pass_seconds, double draft_seconds);
 

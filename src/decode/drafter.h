@@ -1,9 +1,9 @@
 // drafter.h — who proposes candidates: a table of verbs, one file a method in draft/.
 //
-// A step is: propose, extend, forward, verify, commit, observe, emit (step.h). Plain decoding is the
-// drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and remember;
-// they never touch the target's committed KV and may propose anything: what is wrong costs time,
-// never bytes.
+// A step is: propose, extend, forward, verify, emit, commit, observe (step.h). Plain decoding is
+// the drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and
+// remember. They never touch the target's committed KV and may propose anything: what is wrong
+// costs time, never bytes.
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
@@ -44,7 +44,7 @@ typedef struct fr_context {
     int n_ids;
     const fr_sampling *sampling;
     fr_rule rule;
-    const fr_budget *budget; // costs and worths of the target's passes
+    const fr_budget *budget; // what passes of the target cost and tokens are worth
 } fr_context;
 
 // What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was
@@ -54,37 +54,38 @@ typedef struct fr_verdict {
     const fr_row *rows; // candidate rows first (row i is node i), then the attached ones
     int n_rows;
     int path[FR_TREE_MAX_DEPTH + 1]; // nodes that were committed, the root first
-    int n_path;                      // 0 is for the step alone: no drafter is told
+    int n_path;                      // 0 only within the step: no drafter is told
     int broken;                      // where n_path is 0: the node whose logits are no numbers
     int32_t next;                    // the token after the path: the next root
 } fr_verdict;
 
-// What a drafter, or several in turns, say of a step.
+// What a drafter, or several one after the other, propose in a step.
 typedef struct fr_proposal {
-    fr_tree tree;             // candidates with honest scores; it knows its limits
+    fr_tree tree;             // candidates; scores are honest probabilities
     fr_extra_rows extra_rows; // the rows, about, that `extend` will add
-    double prepaid; // seconds of this proposal that serve the steps to come: not this one's
+    double prepaid;           // seconds of this proposal that serve later steps, not this one
 } fr_proposal;
 
 // Every verb is there; fr_no_... are those that do nothing.
 typedef struct fr_drafter_ops {
     const char *name;
-    // A context whose first `agree` tokens, the root too where it is the same, are those of the text
-    // before, or of that of `from` (not NULL: a drafter of the same SPEC on the same model, whose text is taken
-    // over). All else is forgotten. Where needs.prompt_rows is set: how many rows of these tokens
-    // (0..agree; the last of them may not have been shown at all) `observe` need not be shown again;
-    // it may be shown some all the same. Called before the prompt is evaluated.
+    // Begins a context whose first `agree` tokens (the root too where it is the same) are those of
+    // the text before, or of the text of `from`. `from` is NULL, or a drafter of the same SPEC on
+    // the same model whose text is taken over. All else is forgotten. Where needs.prompt_rows is
+    // set, returns how many rows of these tokens (0..agree) `observe` need not be shown again; it
+    // may be shown some all the same, and the last of them may never have been shown. Called before
+    // the prompt is evaluated.
     int (*begin)(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
     // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
     // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
     // then the drafter has chosen the tree's size itself.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
-    // Before the pass: rows[0..n), row i < tree->n being node i, become what the drafter needs of
-    // it; the new n, at most max.
-    // Rows of nodes may go on where the drafter's own passes of `propose` left them: in their
-    // scratch slots, from layer needs.resumes on, with the residual there. All ancestors of such a
-    // row, up to the root, are such rows too. (Where needs.resumes is 0, scratch is dropped after
-    // `propose`.) And rows may be attached: appended, under nodes or under one another.
+    // Called before the pass. Changes rows[0..n) (row i < tree->n is node i) to what the drafter
+    // needs of it and may attach rows; returns the new n, at most max. Rows of nodes may go on
+    // where the drafter's own passes of `propose` left them: in their scratch slots, from layer
+    // needs.resumes on, with the residual there. All ancestors of such a row, up to the root, are
+    // such rows too. (Where needs.resumes is 0, scratch is dropped after `propose`.) Attached rows
+    // are appended, under nodes or under one another.
     int (*extend)(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max);
     // After commit; results are still readable.
@@ -114,7 +115,8 @@ struct fr_drafter { // embedded first in a method's own struct
     int n_parts;
 };
 
-// Plain decoding: everyone's, never written to. Under every rule its bytes are those of EXACT.
+// Plain decoding: one object that all share and nobody writes to. Under every rule its bytes are
+// those of EXACT.
 fr_drafter *fr_drafter_none(void);
 static inline bool fr_drafter_is_none(const fr_drafter *d) {
     return d == fr_drafter_none();

@@ -1,3 +1,5 @@
+// pick.c — three ways to find the place: sorting where few are left, buckets where there are more,
+// and a sample first where the row is large. Each leaves a shorter list for the one before.
 #include "decode/pick.h"
 #include "base/alloc.h"
 #include "kern/math.h"
@@ -96,8 +98,9 @@ static int bucket_of(const range *r, float x) {
     return b < BUCKETS - 1 ? (int)b : BUCKETS - 1;
 }
 
-// The list becomes the bucket in which the sum passes the target, which loses what is before it.
-// The best of the list is in another bucket than the least, so it gets shorter.
+// Cuts the list down to the bucket in which the running sum passes the target, and takes the weight
+// before it off the target. The largest and the least value are in different buckets, so the list
+// gets shorter.
 static void keep_bucket(fr_pick *p, list *l, const range *r, uint64_t *target) {
     uint64_t sum[BUCKETS] = {0};
     bool any[BUCKETS] = {false};
@@ -113,7 +116,7 @@ static void keep_bucket(fr_pick *p, list *l, const range *r, uint64_t *target) {
         passed = b;
         if (sum[b] > *target) break;
     }
-    for (int i = 0; i < l->n; i++) { // what is written is behind what is read
+    for (int i = 0; i < l->n; i++) { // writing never overtakes reading
         if (bucket_of(r, l->x[i]) != passed) continue;
         p->at[m] = index_of(l, i);
         p->x[m] = l->x[i];
@@ -185,20 +188,21 @@ static float end_of(const sample *s, int b) { // of bucket b - 1, where b begins
     return (float)(s->range.most - b / s->range.scale);
 }
 
-// A large list becomes what stands around the target, as a sample guesses it; *total is its sum.
-// False: the guess was wrong or no use, and what the workspace held is lost.
+// Cuts a large list down to the values around the target, whose place a sample estimates; *total
+// becomes their sum. False: the estimate was wrong or saved too little, and what the workspace held
+// is lost.
 static bool narrow(fr_pick *p, list *l, uint64_t *target, uint64_t *total) {
     sample s;
     if (!take_sample(&s, l)) return false;
     const double share = (double)*target / (double)*total, margin = 3 * deviation(&s, share);
     const int first = bucket_at(&s, share - margin), last = bucket_at(&s, share + margin);
-    // The outermost buckets of a sample are not those of the list.
+    // The list may hold values beyond the outermost buckets of the sample.
     const float high = first > 0 && share > margin ? end_of(&s, first) : INFINITY;
     const float low = last < BUCKETS - 1 ? end_of(&s, last + 1) : -INFINITY;
     uint64_t above = 0, sum = 0;
     const int m = p->kern->split(p->found, l->x, l->w, l->n, low, high, &above);
     if (above > *target || m > l->n / 2) return false;
-    for (int i = 0; i < m; i++) { // what is written is behind what is read
+    for (int i = 0; i < m; i++) { // writing never overtakes reading
         const int k = p->found[i];
         p->at[i] = index_of(l, k);
         p->x[i] = l->x[k];

@@ -1,3 +1,6 @@
+// rules.c — rejection sampling at one node: the drawn children are tested in order, q is subtracted
+// from p after each miss, and the token comes from what is left. Then the threshold of typical
+// acceptance.
 #include "decode/rules.h"
 #include "base/alloc.h"
 #include "kern/math.h"
@@ -55,7 +58,7 @@ static void subtract(fr_rejection *r, int n, double q_mass) {
     }
 }
 
-// The node that passed, or -1; r->left then is what the other tokens are drawn from.
+// The node that passed; or -1, and r->left then holds what the token is drawn from.
 static int test_draws(fr_rejection *r, int n, const fr_tree *tree, const fr_dist *dist,
                       uint64_t seed, int position) {
     double q_mass = mass_of_draft(r, dist);

@@ -37,8 +37,8 @@ int32_t fr_rejection_token(fr_rejection *r, const fr_chance *p, int n, const fr_
                            int node, uint64_t seed, int position);
 
 // *Typical* acceptance: a child counts if its probability exceeds min(epsilon, delta e^-H), H the
-// entropy of p: few tokens stand out of a distribution that knows what it wants, many out of one
-// that does not. Not the target's distribution.  [Medusa 2024, §2.3.1]
+// entropy of p. Where p is peaked few tokens count, where it is flat many do. This does not keep
+// the target's distribution.  [Medusa 2024, §2.3.1]
 typedef struct fr_typical {
     double epsilon, delta;
 } fr_typical;

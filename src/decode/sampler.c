@@ -1,3 +1,5 @@
+// sampler.c — first the random numbers and the repeat penalty. Then a row is read through top-k,
+// top-p, min-p and temperature, and answers draws, distributions and lists of the likeliest tokens.
 #include "decode/sampler.h"
 #include "base/alloc.h"
 #include "kern/math.h"
@@ -121,8 +123,9 @@ static int32_t id_at(const fr_sampler *s, int i) {
     return s->id ? s->id[i] : i;
 }
 
-// The tokens of the whole row with at least `low`; of those with `low` itself, none behind `last`.
-// Only runs that have one are looked at. -1: more than there is room for.
+// Collects the tokens of the whole row with at least `low`; of those with `low` itself, none behind
+// place `last`. Only runs whose largest value reaches `low` are read. -1: more than there is room
+// for.
 static int gather(const fr_sampler *s, float low, int last, float *x, int32_t *id) {
     int32_t at[FR_RUN];
     uint64_t none = 0;
@@ -142,8 +145,8 @@ static int gather(const fr_sampler *s, float low, int last, float *x, int32_t *i
     return m;
 }
 
-// Leaves out what stands behind place `last`, whose value is `low`. Few tokens become a row of
-// their own; of a whole row the bound is kept.
+// Cuts the row behind place `last`, whose value is `low`. If few tokens are left they become a row
+// of their own; otherwise the whole row stays and the bound is kept.
 static void bound(fr_sampler *s, float low, int last) {
     int m = 0;
     if (!(low > s->low || (low == s->low && last < s->last))) return; // NaN bounds nothing
@@ -181,8 +184,8 @@ static void weigh(fr_sampler *s, float rate) {
     }
 }
 
-// The place where the sum of w passes `target`. Of a whole row the best are looked at first: a
-// model that knows what it wants has most of the weight there.
+// The place where the sum of w passes `target`. Of a whole row the best are looked at first, as
+// most of the weight is usually there.
 static int pick(fr_sampler *s, uint64_t target) {
     if (!s->id) {
         const float low = s->best - 8 / s->rate;
@@ -198,8 +201,8 @@ static int pick(fr_sampler *s, uint64_t target) {
 
 // ---------------------------------------------------------------- settings
 
-// The k best. The k-th largest of the runs' maxima is at most the k-th largest of all, and only k
-// runs, but for ties, have what is as large.
+// Keeps the k best. The k-th largest of the runs' maxima is a lower bound of the k-th largest
+// value, and but for ties only k runs hold values that large.
 static void keep_best(fr_sampler *s, int k) {
     const uint64_t before = (uint64_t)(k - 1) << FR_FIXED_BITS;
     const int runs = runs_of(s->n);
@@ -213,7 +216,7 @@ static void keep_best(fr_sampler *s, int k) {
     bound(s, s->x[at], s->pick.tied ? at : INT32_MAX);
 }
 
-// The fewest tokens, likeliest first, whose probability reaches top_p.
+// Keeps the fewest tokens, likeliest first, whose probability reaches top_p.
 static void keep_mass(fr_sampler *s, float top_p) {
     weigh(s, 1);
     const double needed = ceil((double)top_p * (double)s->total);
@@ -256,7 +259,7 @@ void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids
     }
     s->kern->run_max(s->run, logits, s->n);
     s->best = largest(s->run, runs_of(s->n));
-    if (!isfinite(s->best)) { // no logits; something must come
+    if (!isfinite(s->best)) { // no usable logits, but a token must be given
         only(s, s->kern->argmax(logits, s->n_vocab));
         return;
     }

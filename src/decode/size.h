@@ -5,7 +5,7 @@
 
 typedef struct fr_tree_size {
     int nodes;      // most nodes, root included; 0: chosen by cost
-    fr_shape shape; // n 0: any; else what rides is what this shape picks of the proposal
+    fr_shape shape; // n 0: any; else a pass takes the proposal's nodes that are in it
 } fr_tree_size;
 
 // "auto" (NULL too), a number of nodes besides the root, or the path of a file that holds a shape

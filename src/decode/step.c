@@ -1,3 +1,5 @@
+// step.c — first the prompt: what agrees with the last text is kept, the rest is read in chunks.
+// Then the step: propose, extend, forward, verify, emit, commit, observe, learn.
 #include "decode/step.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -121,7 +123,8 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
     assert(n >= 1 && n <= d->n_ctx);
     double start = fr_seconds();
     const bool stretched = fr_model_stretches(d->model, n - 1);
-    // The last token is the first root, and what is known of it serves no drafter.
+    // The last token is the first root. It is not counted as known: no drafter can use what is
+    // known of it.
     const int same = d->kv.stretched == stretched ? lesser(in_common(d, prompt, n), n - 1) : 0;
     int kept = lesser(same, d->kv.n_committed);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
@@ -155,8 +158,9 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 
 // ---------------------------------------------------------------- one step
 
-// Most nodes that may be proposed. What is drawn at random cannot be picked over afterwards, so
-// where that may come the size wanted is the limit; else more is asked for, to take the best.
+// Most nodes that may be proposed. Candidates drawn at random must not be picked over afterwards,
+// so under rejection the size wanted is the limit. Otherwise more are asked for, and the best are
+// taken.
 static int most_nodes(const fr_decoder *d) {
     const int wanted = d->size.shape.n ? d->size.shape.n : d->size.nodes;
     if (fr_drafter_is_none(d->drafter)) return 1;
@@ -185,7 +189,7 @@ static void propose(fr_decoder *d, int max_depth) {
     if (max_depth > 0) {
         const fr_context c = context_of(d);
         d->drafter->ops->propose(d->drafter, &c, p);
-        // Of passes that the drafter ran on the target.
+        // The scratch rows of passes that the drafter ran on the target.
         if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     }
     choose_rows(d);
@@ -203,7 +207,8 @@ static int rows_of_tree(fr_decoder *d) {
     return d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n, most < room ? most : room);
 }
 
-// Rows that do not run through all layers, and rows without logits.
+// What the pass has besides whole rows with logits: attached rows that join late or want no logits,
+// and candidate rows that go on from a middle layer.
 static fr_extra_rows attached_rows(const fr_decoder *d, int n_rows) {
     const int layers = d->model->config.n_layer;
     fr_extra_rows extra = {.rows = n_rows - d->tree.n};
@@ -219,8 +224,8 @@ static fr_extra_rows attached_rows(const fr_decoder *d, int n_rows) {
     return extra;
 }
 
-// Rejection keeps to its own noise at every node, for whether there are candidates at a place may
-// depend on the noise of the target's draws there.
+// Rejection uses noise of its own at every node: whether a place has candidates may depend on the
+// noise of the target's draws there.
 static void verify(fr_decoder *d, fr_verdict *v) {
     const fr_rule rule = rule_of(d);
     if (rule == FR_RULE_EXACT)
@@ -264,7 +269,7 @@ static int emit_path(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     return v->n_path;
 }
 
-// What the measured cost of passes says of this one, and of as many tokens decoded plainly.
+// Adds up what the measured cost predicts for this pass, and for as many tokens decoded plainly.
 static void count_predictions(fr_decoder *d, const fr_extra_rows *attached, int taken) {
     const fr_cost *c = &d->budget.cost;
     const int before = d->kv.n_committed - taken;
@@ -287,8 +292,9 @@ int fr_decoder_reach(const fr_decoder *d) {
     return d->kv.stretched ? INT_MAX : fr_model_stretch_at(d->model) - (d->n_ids - 1);
 }
 
-// The text has outgrown the table that its keys are rotated by: another part of it is read with the
-// other one. Drafters saw these rows when they were new.
+// Where the text has outgrown the LongRoPE table that its keys were rotated by, reads the next part
+// of it again with the other table. Drafters saw these rows when they were new and are not shown
+// them.
 static bool reads_again(fr_decoder *d) {
     fr_kv_stretch(&d->kv, fr_model_stretches(d->model, d->n_ids - 1));
     const int left = d->n_ids - 1 - d->kv.n_committed;
@@ -301,7 +307,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx);
     if (reads_again(d)) return true;
     double t0 = fr_seconds();
-    const int reach = fr_decoder_reach(d); // rows behind it would want other keys
+    const int reach = fr_decoder_reach(d); // beyond it rows need the other LongRoPE table
     propose(d, (max_tokens < reach ? max_tokens : reach) - 1);
     int n_rows = rows_of_tree(d);
     double t1 = fr_seconds();
@@ -322,7 +328,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     }
     bool go_on;
     int taken = emit_path(d, max_tokens, emit, user, &go_on);
-    v->n_path = taken; // the rows of the tokens before the last one, and the root's
+    v->n_path = taken; // the root's row and those of all tokens taken but the last
     v->next = d->ids[d->n_ids + taken - 1];
     int slots[FR_TREE_MAX_DEPTH + 1];
     for (int i = 0; i < taken; i++)

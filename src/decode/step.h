@@ -1,8 +1,8 @@
 // step.h — the loop that plain decoding and every method run through.
 //
 // A decoder is one sequence's context on one model. Its tokens are ids[0..n_ids); all but the last
-// are committed, the last is the root of the next step. Opening may fail; a step cannot, but it
-// ends a text where the model gives no numbers to go on from.
+// are committed, the last is the root of the next step. Opening may fail. A step cannot, but it
+// ends the text where the model's logits are not finite.
 #ifndef FR_DECODE_STEP_H
 #define FR_DECODE_STEP_H
 #include "decode/accept.h"
@@ -56,8 +56,8 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 // type, as far as it has room.
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
 
-// New tokens for which the keys that are there serve; behind them, where a text of a model with
-// LongRoPE outgrows the original context, all of it has to be read again (docs/numerics.md).
+// How many new tokens the present keys serve. Beyond that, where a text of a model with LongRoPE
+// outgrows the original context, all of it has to be read again (docs/numerics.md).
 int fr_decoder_reach(const fr_decoder *d);
 
 // One pass: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new tokens, at least one

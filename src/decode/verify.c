@@ -1,3 +1,6 @@
+// verify.c — first the walk of the exact rule and of rejection: at each node the rule gives a token
+// and the walk goes to the child that holds it. Then the typical rule, which judges the children of
+// every node that it reaches and takes the longest path.
 #include "decode/verify.h"
 #include "kern/math.h"
 #include "model/finite.h"

@@ -5,10 +5,10 @@
 // them, the last being v->next), so that a repeat penalty sees at each node the text before it.
 // Logits of the nodes walked are changed.
 //
-// Nothing is drawn from logits that are no numbers (finite.h): v->n_path is then 0 and v->broken
-// the node that they stand at, for typical any that it looks at. The other rules end the path
-// before such a node, so that what comes before it is what plain decoding gives before it fails
-// there; only the root's leave no path.
+// Nothing is drawn from logits that are not finite (finite.h). Exact and rejection end the path
+// before such a node, where plain decoding would fail too; if the root is such a node there is no
+// path. Typical gives no path if any node that it looks at is such a node. Where there is no path
+// v->n_path is 0 and v->broken is the node.
 #ifndef FR_DECODE_VERIFY_H
 #define FR_DECODE_VERIFY_H
 #include "decode/drafter.h"

@@ -1,3 +1,5 @@
+// compose.c — unites what the parts need of the target's passes when it is opened. Then it passes
+// every verb on to each part in turn, the cheapest first.
 #include "draft/compose.h"
 #include "base/alloc.h"
 #include <assert.h>
@@ -8,7 +10,7 @@ typedef struct fr_compose {
     fr_drafter *part[FR_COMPOSE_PARTS];
 } fr_compose;
 
-// Rows that every part that is shown prompts can do without; others see some again.
+// How many rows no part needs to see again. A part that kept more is shown some of them twice.
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     int kept = agree;
     for (int i = 0; i < base->n_parts; i++) {
@@ -19,8 +21,9 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     return kept;
 }
 
-// Only rows of one part go on in the target's pass, the first that drafted some (`extend`): the
-// scratch slots of all others are free again, for the next part and for the tree's own rows.
+// Only one part's rows can go on in the target's pass (`extend`): those of the first part that
+// drafted some. The scratch slots of all others are freed for the next part and the tree's own
+// rows.
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     for (int i = 0; i < base->n_parts; i++) {
         fr_drafter *d = base->parts[i];

@@ -1,3 +1,5 @@
+// registry.c — first the table of all drafters and their options. Then it opens a SPEC: it shares
+// the options out, opens the parts, the cheapest first, and composes them if there are several.
 #include "draft/registry.h"
 #include "base/alloc.h"
 #include "draft/compose.h"

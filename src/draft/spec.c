@@ -1,3 +1,5 @@
+// spec.c — splits a SPEC at '+' into parts, each a NAME, NAME:FILE or NAME:FILE@DRIVER. Then it
+// checks which parts may stand together.
 #include "draft/spec.h"
 #include "base/file_id.h"
 #include "draft/registry.h"
@@ -95,7 +97,7 @@ static bool stands_alone(const fr_spec_part *p) {
     return !strcmp(fr_drafter_method_at(p->drafter)->name, "none");
 }
 
-// Files by what they are: one pack may be given by two paths.
+// Compares files by what they are: one pack may be given by two paths.
 static bool same_driver(const char *a, const char *b) {
     fr_spec_part x, y;
     fr_error unsaid;

@@ -9,7 +9,7 @@ static const char *const WITH_PACK[FR_PACK_KINDS] = {
     "prompt-lookup+ppd",        "prompt-lookup+hidden-transfer", "prompt-lookup+chimera",
     "prompt-lookup+layer-skip", "prompt-lookup+early-exit"};
 
-// 0: there is none, or nothing that drafts by it.
+// 0: there is no pack of this kind, or no drafter for it.
 static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
     char path[FR_PACK_PATH];
     fr_error unsaid;

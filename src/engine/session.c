@@ -1,3 +1,5 @@
+// session.c — opens a session with its drafter. A generation checks the request, reads the prompt,
+// steps while text is delivered, and finishes the text and the statistics.
 #include "base/clock.h"
 #include "draft/registry.h"
 #include "engine/auto.h"
@@ -9,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Tokens become bytes, bytes pass the stop strings, what is left becomes whole UTF-8, the stream
-// and the result. None is at work where `request` is NULL.
+// One generation: tokens become bytes, bytes pass the stop strings, and what is left becomes whole
+// UTF-8 for the stream and the result. `request` is NULL where no generation is at work.
 typedef struct generation {
     fr_session *s;
     const fr_request *request;
@@ -50,8 +52,9 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
     if (!any) return fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err);
     const char *spec = fr_auto_spec(s->engine, &s->reason);
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
-    // A pack, draft model or datastore may be gone since; nor is it the caller's fault where what
-    // was kept cannot even be read. But settings ask for what they are of.
+    // A choice of `auto` that cannot be opened is not the caller's fault (a pack, draft model or
+    // datastore may be gone since, or be damaged), so the next best is tried. With options there is
+    // no such fallback: they ask for the drafter that they belong to.
     while (st && st != FR_ENOMEM && !o->draft_opts && strcmp(spec, FR_DRAFTER_AUTO)) {
         const bool known = fr_auto_forget(s->engine, spec);
         spec = known ? fr_auto_spec(s->engine, &s->reason) : FR_DRAFTER_AUTO;
@@ -102,7 +105,8 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch_user = user;
 }
 
-// A profile that what was seen here contradicts is measured anew when it is asked for again.
+// Drops the measured cost if this session's passes contradict it, so that it is measured anew when
+// it is next asked for.
 static void forget_cost(fr_session *s) {
     fr_error unkept;
     fr_profile *p = s->engine->profile;
@@ -131,7 +135,7 @@ void fr_session_close(fr_session *s) {
 
 // ---------------------------------------------------------------- one generation
 
-// Whether the listener wants more, where there is nothing to hand out.
+// Asks the listener whether to go on where there is no text to deliver.
 static bool keep_going(void *user) {
     const fr_request *r = user;
     return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});

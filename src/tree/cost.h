@@ -40,9 +40,9 @@ double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int 
 // raised; where nothing is left for the pass itself, all is the rows'.
 void fr_cost_keys(fr_cost *c, double one, int rows, double many);
 
-// Takes out of measured points what only another program's work on the cores explains: more rows
-// never take less time, and time grows with rows no more slowly than it did before (memory bounds
-// few rows, arithmetic many), but for a twelfth that tiles of rows may make.
+// Smooths measured points where only another program's work on the cores explains them. More rows
+// never take less time. And time never grows more slowly with rows than it did before (memory
+// bounds few rows, arithmetic many), but for a twelfth that tiles of rows may make.
 void fr_cost_smooth(fr_cost *c);
 
 #endif

@@ -1,6 +1,6 @@
 #include "tree/markov.h"
 
-// The chain with `start` as state 0, beginning anew once in a long while.
+// The chain with `start` as state 0, which it returns to once in a long while.
 static void prepare(const fr_markov *c, int start, double move[][FR_MARKOV_STATES]) {
     const double anew = 1e-12;
     for (int i = 0; i < c->n; i++)

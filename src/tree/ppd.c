@@ -1,3 +1,6 @@
+// ppd.c — first gives prompts to the nodes of one tree, then builds the trees of all states and
+// their steady state. The search climbs from several starts over the candidates of each state; fit
+// does so for every number of rows.
 #include "tree/ppd.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
@@ -17,7 +20,7 @@ int fr_ppd_assign(const fr_shape *s, const double accepted[], int m, int budget,
         for (int c = 1; c < s->n; c++) {
             if (!prompts[c]) continue;
             const double loss = term[c] * (accepted[prompts[c]] - accepted[prompts[c] - 1]);
-            // Of equal losses the last node's: it is the least likely one.
+            // Of equal losses the last node goes first: it is the least likely one.
             if (from >= 0 && loss > least) continue;
             least = loss;
             from = c;
@@ -53,7 +56,7 @@ static int room_of(const fr_ppd_limits *l) {
     return l->rows - 1 - l->prompts * l->ensemble;
 }
 
-// The best shapes of as many candidates as may ever fit: their beginnings are the best of fewer.
+// The best shapes of the most candidates that may ever fit; their first n nodes are the best n.
 typedef struct fr_widest {
     fr_shape shape[FR_MARKOV_STATES];
 } fr_widest;
@@ -129,8 +132,8 @@ static double worth(const fr_ppd *p, const fr_goal *g) {
     return g->cost ? fr_ppd_speed(p, g->cost, g->step_seconds, g->context) : p->accepted;
 }
 
-// Tries every number of candidates for state k. The best one stands in candidates[k] and, built, in
-// *p; returns whether it is a better one.
+// Tries every number of candidates for state k and keeps the best in candidates[k] and, built, in
+// *p. Returns whether it is better than the one before.
 static bool improve(fr_ppd *p, const fr_widest *w, const fr_goal *g, int *candidates, int k) {
     const int before = candidates[k], most = w->shape[k].n - 1;
     int best = before;
@@ -148,7 +151,7 @@ static bool improve(fr_ppd *p, const fr_widest *w, const fr_goal *g, int *candid
     return best != before;
 }
 
-// From these numbers of candidates uphill, until no change of one of them is for the better.
+// Changes one number of candidates at a time, until no change makes the trees better.
 static void climb(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const fr_goal *g,
                   int *candidates) {
     build(p, w, l, candidates);
@@ -159,8 +162,8 @@ static void climb(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const f
     }
 }
 
-// Climbs from 1, 2, 4, 8, ... candidates in every state: one climb alone ends on a lower
-// hill now and then.
+// Climbs from 1, 2, 4, 8, ... candidates in every state: a single climb sometimes ends in a local
+// optimum.
 static void search(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const fr_goal *g) {
     fr_ppd trial;
     for (int n = 1; n == 1 || n <= room_of(l); n *= 2) {

@@ -10,8 +10,8 @@
 //     F(T_k) = f(T_k) + sum of P(i|k) f(T_i) over i                 [proposition 4.2]
 //     R      = sum of share_k f(T_k), share = share P               [proposition 4.4]
 // A pass brings 1 + R tokens. Two readings of the paper: p(c) in its proposition 4.3 is term(c),
-// and a node may be left without prompts (n_c = 0), which few rows need. Pure data of fixed size;
-// nothing here fails.
+// and a node may be left without prompts (n_c = 0), which is needed where rows are few. Pure data
+// of fixed size; nothing here fails.
 #ifndef FR_TREE_PPD_H
 #define FR_TREE_PPD_H
 #include "tree/accuracy.h"
@@ -43,30 +43,32 @@ typedef struct fr_ppd {
     double accepted;                      // R
 } fr_ppd;
 
-// Hands out prompts to the nodes of a shape: m to the root and, of the rest, as many as `budget`
-// allows. All start with m; while there are more than the budget, one goes where the loss is least,
+// Gives prompts to the nodes of a shape: m to the root and, to the others, at most `budget`
+// together. All start with m. While there are more than the budget, one is taken where the loss is
+// least,
 //     dF = term(c) (f(T_n_c) - f(T_n_c - 1)),     accepted[i] = f(T_i)    [proposition 4.3]
-// down to none (f(T_0) = 0), and prompts that bring nothing go in any case. The best assignment
-// where f(T_i) - f(T_i-1) falls with i; else near it. Returns how many stay besides the root's.
+// down to none (f(T_0) = 0). Prompts that bring nothing are taken in any case. This is the best
+// assignment where f(T_i) - f(T_i-1) falls with i; else near it. Returns how many stay besides the
+// root's.
 int fr_ppd_assign(const fr_shape *s, const double accepted[], int m, int budget,
                   uint8_t prompts[FR_TREE_MAX]);
 
-// The trees for the given numbers of candidates (candidates[k] of T_k, k in 1..m; fewer where the
-// rows do not hold them or where no more guesses were ever right).
+// The trees for the given numbers of candidates: candidates[k] of T_k, k in 1..m; fewer where the
+// rows cannot hold them, or where no more guesses were ever right.
 void fr_ppd_build(fr_ppd *p, const fr_accuracy *a, const fr_ppd_limits *limits,
                   const int candidates[]);
 // F(T_k).
 double fr_ppd_two_passes(const fr_ppd *p, int k);
 
 // The trees of greatest R within the limits, searched over the numbers of candidates of the states:
-// one number is changed at a time until no change helps, from several beginnings. Not for a step:
+// one number is changed at a time until no change helps, from several starts. Too slow for a step:
 // it takes about 2 ms at 32 rows, 11 ms at 64, 55 ms at 128.
 void fr_ppd_choose(fr_ppd *p, const fr_accuracy *a, const fr_ppd_limits *limits);
-// Tokens a second where passes cost so: prompts are rows without logits, and a step takes
-// step_seconds beside its pass.
+// Tokens a second at this cost of passes. Prompts are rows without logits, and a step takes
+// step_seconds besides its pass.
 double fr_ppd_speed(const fr_ppd *p, const fr_cost *cost, double step_seconds, int context);
-// The trees of greatest speed, searched so for every number of rows up to the limit; returns that
-// speed.  [§4.2, hardware-awareness]  The cost has a point at least.
+// The trees of greatest speed, searched like this for every number of rows up to the limit; returns
+// that speed.  [§4.2, hardware-awareness]  The cost must have a point at least.
 double fr_ppd_fit(fr_ppd *p, const fr_accuracy *a, const fr_ppd_limits *limits, const fr_cost *cost,
                   double step_seconds, int context);
 

@@ -1,3 +1,5 @@
+// sequoia.c — fills the table T(n, l, b) from small trees to large ones. Then it reads the best
+// shape out of the table, and chooses the size that costs least time a token.
 #include "tree/sequoia.h"
 #include <assert.h>
 

@@ -24,13 +24,13 @@ typedef struct fr_sequoia {
     uint8_t children[FR_SEQUOIA_NODES + 1][FR_SEQUOIA_DEPTH + 1]; // the best b'
 } fr_sequoia;
 
-// p holds limits->children probabilities, their sum at most 1; from FR_SEQUOIA_CHILDREN on they do
-// not count.
+// p holds limits->children probabilities, their sum at most 1; those from FR_SEQUOIA_CHILDREN on
+// are ignored.
 void fr_sequoia_solve(fr_sequoia *q, const double *p, const fr_shape_limits *limits);
 // Expected tokens of the best shape of exactly n nodes and depth at most l (both within the
 // limits); 0: there is none.
 double fr_sequoia_tokens(const fr_sequoia *q, int n, int depth);
-// That shape, which there is.
+// Builds that shape, which must exist.
 void fr_sequoia_shape(const fr_sequoia *q, int n, int depth, fr_shape *s);
 
 // The size that costs least time a token: the n and l that minimise

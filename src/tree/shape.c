@@ -1,3 +1,5 @@
+// shape.c — builds and checks a shape. Then it fills a tree with guesses at the places of the
+// shape, or picks from a tree the nodes that the shape has.
 #include "tree/shape.h"
 #include <assert.h>
 

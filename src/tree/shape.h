@@ -50,8 +50,8 @@ typedef struct fr_guesses {
 // scores. Nodes without a guess or without room are left out, and what hangs under them.
 void fr_shape_fill(const fr_shape *s, const fr_guesses *g, int drafter, fr_tree *tree);
 
-// Drops the nodes of `tree` whose path of ranks is none of the shape's. Where parts of a SPEC give
-// two children of a node the same rank, the first one is the shape's.
+// Drops the nodes of `tree` whose path of ranks is not in the shape. Where parts of a SPEC give two
+// children of a node the same rank, the first one stays.
 void fr_shape_pick(const fr_shape *s, fr_tree *tree);
 
 // Text: one path of ranks a line, `0.0.1` being rank 1 under rank 0 under rank 0; blank lines and

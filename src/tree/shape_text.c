@@ -29,7 +29,7 @@ static fr_status read_rank(fr_reader *r, int *rank, fr_error *err) {
                    FR_SHAPE_RANKS - 1, (int)(r->at - begin), begin);
 }
 
-// A path, added as far as it is not there yet.
+// Reads a path and adds those of its nodes that are not there yet.
 static fr_status read_path(fr_reader *r, fr_shape *s, fr_error *err) {
     int node = 0;
     for (;; r->at++) {
@@ -59,7 +59,7 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-// Sets at..end to what counts of the line that begins at `text`; returns where the next one begins.
+// Sets at..end to the part of the line at `text` that counts; returns where the next line begins.
 static const char *take_line(fr_reader *r, const char *text, const char *end) {
     const char *newline = memchr(text, '\n', (size_t)(end - text));
     r->end = newline ? newline : end;

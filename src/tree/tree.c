@@ -1,3 +1,5 @@
+// tree.c — adds nodes to a tree, merging equal children. Then it keeps the best n by score, or
+// whatever nodes the caller names, and links them anew.
 #include "tree/tree.h"
 #include <assert.h>
 #include <stddef.h>

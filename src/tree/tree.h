@@ -22,10 +22,10 @@ typedef struct fr_node {
     float score;  // estimated probability that it is reached and right
 } fr_node;
 
-// The distribution that the children of a node were drawn from at random. Memory is the drafter's,
-// until it proposes again. p sums to 1 over the n tokens listed, which the target has too; all
-// others have probability 0. How many are drawn is settled before the first draw is seen: draws
-// that found no room for what they are would leave a distribution that is not this one.
+// The distribution that the children of a node were drawn from at random. The drafter owns the
+// memory until it proposes again. p sums to 1 over the n tokens listed, which the target has too;
+// all others have probability 0. The number of draws must be settled before the first draw is seen.
+// If draws were left out for want of room afterwards, the rest would not follow this distribution.
 typedef struct fr_dist {
     const int32_t *id;
     const float *p;
@@ -52,9 +52,9 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
 // Whether any nodes were drawn from a distribution.
 bool fr_tree_is_drawn(const fr_tree *t);
-// Drops all but the n best nodes by score (root included; of equal ones those added first stay), in
-// the order they have. A child scored above its parent counts as its parent. Not for trees with
-// distributions: what was drawn may not be picked over.
+// Drops all but the n best nodes by score, in the order they have (root included; of equal ones
+// those added first stay). A child's score above its parent's counts as its parent's. Not for trees
+// with distributions: candidates that were drawn must not be picked over.
 void fr_tree_keep(fr_tree *t, int n);
 // Drops nodes i > 0 with keep[i] false, and what hangs under them; the others stay in order. Not
 // for trees with distributions.

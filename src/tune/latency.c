@@ -1,3 +1,5 @@
+// latency.c — fills a near and a far context, then times passes of every row count, trunk and head
+// apart. What a longer context adds comes from pairs of near and far passes.
 #include "tune/latency.h"
 #include "base/clock.h"
 #include <stdlib.h>
@@ -5,7 +7,7 @@
 
 enum { N_ROWS = 12, MOST_ROWS = 64, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
 enum { FILL = 16 }; // rows of a pass that fills a context
-// A median of three is one bad moment away from a wrong one: some more pairs than rounds.
+// A median of three is wrong after one bad moment, so there are more pairs than rounds.
 enum { MORE_PAIRS = 2, PAIRS_MAX = ROUNDS_MAX + MORE_PAIRS };
 static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, MOST_ROWS};
 static const int KEY_ROWS[2] = {1, 8}; // what context adds is taken at these
@@ -88,9 +90,9 @@ static double mean(const double *v, int n) {
     return sum / n;
 }
 
-// The mean of the fastest half: a pass that another program held up says nothing of the next, and
-// where decoding is held up too the pace follows it. A cost that is too high is never corrected, as
-// rows that seem too dear are not tried.
+// The mean of the fastest half. A pass that another program held up says nothing of the next one,
+// and where decoding is held up too the budget's drift follows it. A cost that is too high would
+// never be corrected, as rows that seem too expensive are not tried.
 static double typical(double *v, int n) {
     qsort(v, (size_t)n, sizeof *v, by_value);
     return mean(v, (n + 1) / 2);
@@ -101,8 +103,8 @@ static double median(double *v, int n) {
     return v[n / 2];
 }
 
-// Where the cost is the time of undisturbed passes, the clock of a long run sees all of them: the
-// mean pass over the typical one, the median over row counts as decoding has them.
+// The cost is the time of undisturbed passes, but a long run has disturbed ones too. So this is the
+// mean pass over the typical one, the median of that over the row counts of decoding.
 static double held_up(double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX], int rounds) {
     double ratio[N_ROWS];
     int n = 0;

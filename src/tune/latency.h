@@ -1,9 +1,9 @@
 // latency.h — takes the time of passes: the cost model of one model on this machine.
 //
-// Passes without and with the head are timed apart, row counts taking turns, each the mean of its
-// faster half, smoothed (tree/cost.h); what context adds is the median of pairs, near and far.
-// Needs memory for a context of its own while it runs; may fail for want of it. Nobody else may use
-// the model's pool meanwhile.
+// Passes without and with the head are timed apart, row counts taking turns. Each cost is the mean
+// of its faster half, smoothed (tree/cost.h). What context adds is the median of pairs of near and
+// far passes. Needs memory for a context of its own while it runs and may fail for want of it.
+// Nobody else may use the model's pool meanwhile.
 #ifndef FR_TUNE_LATENCY_H
 #define FR_TUNE_LATENCY_H
 #include "model/forward.h"

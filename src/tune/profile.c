@@ -1,3 +1,5 @@
+// profile.c — first the key and the path of a profile, then its entries for drafters. Then writing
+// the file, and reading it with every value checked.
 #include "tune/profile.h"
 #include "base/cpus.h"
 #include "base/save.h"
@@ -47,7 +49,7 @@ double fr_profile_speedup(const fr_profile_drafter *d) {
     return d->plain_tok_s > 0 ? d->tok_s / d->plain_tok_s : 0;
 }
 
-// The speedup, or less than any of one that is gone.
+// The speedup; -1, below any speedup, for a drafter that is gone.
 static double worth_of(const fr_profile_drafter *d) {
     return d->gone ? -1 : fr_profile_speedup(d);
 }

@@ -1,11 +1,11 @@
 // profile.h — what was measured of one model on one machine, and the file that keeps it.
 //
-// A profile holds the cost of passes and, for each drafter that was tuned, the speed that this cost
-// and the acceptance seen on tuning's prompts predict. It is good for one model file, processor,
-// instruction set and number of threads, and for this version of the format; any other is refused
-// with the difference named, and then measured anew; so is one that is damaged in any byte or names
-// a drafter that this program does not have. The file is a GGUF of metadata alone with a checksum
-// (`forerun inspect` shows it), written whole or not at all.
+// A profile holds the cost of passes and, for each drafter that was tuned, the speed predicted from
+// this cost and from the acceptance seen on tuning's prompts. It is good for one model file,
+// processor, instruction set and number of threads, and for this version of the format. Any other
+// profile is refused with the difference named, and what it holds is measured anew. So is one that
+// is damaged in any byte or names a drafter that this program does not have. The file is a GGUF of
+// metadata alone with a checksum (`forerun inspect` shows it), written whole or not at all.
 #ifndef FR_TUNE_PROFILE_H
 #define FR_TUNE_PROFILE_H
 #include "forerun.h"

@@ -1,8 +1,11 @@
+// attached.c — opens head, buffers and options. A step reads the states of the last accepted node's
+// chain through the head, grows the tree, attaches chains to its nodes, and after the pass takes
+// the states of the chain of the new last node.
 #include "draft/attached/attached.h"
 #include "base/clock.h"
 #include <string.h>
 
-static const double BELIEF = 0.1; // in one proposal's seconds
+static const double BELIEF = 0.1; // weight of one proposal's seconds
 
 // ---------------------------------------------------------------- open
 
@@ -75,7 +78,7 @@ int fr_attached_begin(fr_drafter *d, const fr_context *c, int agree, const fr_dr
 }
 
 // Tokens that this drafter's guesses of depth `most` and less would bring beyond the tree without
-// them, their rows paid.
+// them, less what their rows and the proposal take.
 static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     const int part = a->base.base.part, context = c->n_ids - 1;
     const fr_extra_rows *riding = &a->rows;
@@ -103,7 +106,8 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
     fr_attached_rows_learn(&a->attached, a->n_dists, tokens);
 }
 
-// The tree of this state; attached rows were chosen before there were guesses, so the plan is made.
+// Fills the tree planned for this state. The plan exists: guesses come from attached rows, which
+// are chosen by it.
 static void fill_planned(fr_attached *a, fr_tree *tree) {
     int32_t id[FR_ATTACHED_STEPS * FR_TRAINED_RANKS];
     fr_likely likely[FR_TRAINED_RANKS];
@@ -139,7 +143,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     if (a->base.adapt) learn_worth(a, c, tree);
 }
 
-// ---------------------------------------------------------------- the riders
+// ---------------------------------------------------------------- attached rows
 
 static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     if (a->base.adapt) {
@@ -159,7 +163,7 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
     }
 }
 
-// Of an ensemble, a chain for each member.
+// With an ensemble there is a chain for each member; the members of a step stand side by side.
 int fr_attached_chain(const fr_attached *a, int node, int length, fr_row *rows, int n) {
     for (int step = 0; step < length; step++)
         for (int member = 0; member < a->attached.ensemble; member++) {
@@ -184,7 +188,7 @@ int fr_attached_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
     return n;
 }
 
-// The mean of a step's members.
+// The mean of the states of a step's members.
 static void take_state(fr_attached *a, const fr_context *c, int row, float *to) {
     const int d = c->model->config.d;
     memcpy(to, fr_forward_final(c->forward, row), sizeof *to * (size_t)d);

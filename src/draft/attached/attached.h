@@ -1,10 +1,10 @@
 // attached.h — what the drafters have in common whose guesses run in the target's own pass.
 //
 // Chosen nodes of the tree carry chains of rows (attached_rows.h) that go through the target's
-// layers with the candidates and are never committed. What the chain of the last accepted node
-// gave, after the final norm and averaged over an ensemble, is read through the draft head after
-// the pass: as many distributions as the chain is long, each of a distance ahead, from which the
-// next tree grows. A method says how a row of a chain enters.
+// layers with the candidates and are never committed. After the pass the chain of the last accepted
+// node is read: its states after the final norm, averaged over an ensemble, go through the draft
+// head. This gives as many distributions as the chain is long, each of a distance ahead, from which
+// the next tree grows. A method says how a row of a chain enters.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
 #include "draft/attached/planned_trees.h"

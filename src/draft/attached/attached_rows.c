@@ -1,3 +1,6 @@
+// attached_rows.c — first the worth of guesses k deep: expected from accuracies, then learned. Then
+// the choice: the chain with the best gain for its time grows until none pays; where none does, a
+// full chain on the root is tried now and then.
 #include "draft/attached/attached_rows.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
@@ -5,7 +8,7 @@
 #include <string.h>
 
 enum { NODES = 17, FIRST_WAIT = 8, LONGEST_WAIT = 128 };
-static const double BELIEF = 1.0 / 24; // in one step's figures
+static const double BELIEF = 1.0 / 24; // weight of one step's figures
 
 void fr_attached_rows_begin(fr_attached_rows *r) {
     r->idle = 0;
@@ -14,8 +17,8 @@ void fr_attached_rows_begin(fr_attached_rows *r) {
 
 // ---------------------------------------------------------------- what guesses are worth
 
-// Tokens beyond plain decoding of the best shape k deep: its candidates are paid for with time at
-// the cost of a token.
+// Tokens that the best shape k deep brings beyond plain decoding, less what the rows of its
+// candidates take.
 static double worth_of(const fr_accuracy *a, int k, const fr_budget *budget, int context) {
     fr_shape s;
     double best = 0, sum = 0;
@@ -41,7 +44,7 @@ void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]) {
         r->worth[i] += BELIEF * (tokens[i] - r->worth[i]);
 }
 
-// ---------------------------------------------------------------- who carries
+// ---------------------------------------------------------------- which nodes carry chains
 
 typedef struct choice { // of attached rows so far
     const fr_attached_rows *r;
@@ -54,7 +57,7 @@ static double seconds(const choice *c, fr_extra_rows rows) {
     return fr_budget_pass(c->budget, c->nodes, &rows, c->context);
 }
 
-// These rows and those of the attached rows from..to-1 of a node.
+// `rows` with attached rows from..to-1 of a node added.
 static fr_extra_rows with(fr_extra_rows rows, const fr_attached_rows *r, int from, int to) {
     for (int i = from; i < to; i++) {
         rows.rows += r->ensemble;
@@ -63,7 +66,7 @@ static fr_extra_rows with(fr_extra_rows rows, const fr_attached_rows *r, int fro
     return rows;
 }
 
-// The longer chain of one node that gains most for its time; false: none pays.
+// Lengthens the chain of the node that gains most for its time; false: no longer chain pays.
 static bool improve(choice *c, const double *term, uint8_t *n_attached, double price, int most) {
     const double bare = seconds(c, (fr_extra_rows){0}), before = seconds(c, c->rows);
     double best = 1;
@@ -89,7 +92,7 @@ static bool improve(choice *c, const double *term, uint8_t *n_attached, double p
     return true;
 }
 
-// A full chain on the root, if it is time and the request can pay for it.
+// Puts a full chain on the root if the wait is over and the request can afford it.
 static void try_again(fr_attached_rows *r, choice *c, int most, uint8_t *n_attached) {
     if (++r->idle < r->wait || most < r->steps) return;
     const fr_extra_rows none = {0};

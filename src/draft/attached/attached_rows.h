@@ -5,9 +5,10 @@
 // its chain is long. So the i-th attached row of node c is worth
 //     term(c) (worth[i] - worth[i - 1])     [PPD §4.2, proposition 4.3, with term(c) for p(c)]
 // tokens, where term(c) is the probability that c is the last one accepted (tree/expect.h) and
-// worth[k] is what a step with guesses k deep brings beyond plain decoding, the time of its rows
-// already paid. Attached rows take trunk time and no head's. Those that are worth more than they
-// cost ride, dearest gain for its price first; a node may carry none, which few rows need.
+// worth[k] is what a step with guesses k deep brings beyond plain decoding, less what its rows
+// take. Attached rows take trunk time and no head's. Those that are worth more than they cost are
+// attached, the greatest gain for its cost first. A node may carry none, which is needed where rows
+// are few.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_ROWS_H
 #define FR_DRAFT_ATTACHED_ATTACHED_ROWS_H
 #include "decode/budget.h"
@@ -22,21 +23,21 @@ typedef struct fr_attached_rows {
         [FR_ATTACHED_STEPS]; // of the layers that attached row i + 1 runs through: it joins late
     double worth[FR_ATTACHED_STEPS + 1]; // tokens; [0] is 0
     bool expected;                       // worth was set from accuracies
-    int idle, wait; // steps since attached rows last rode; until they are tried again
+    int idle, wait; // steps since rows were last attached; until they are tried again
 } fr_attached_rows;
 
 void fr_attached_rows_begin(fr_attached_rows *r); // a new request; what was learned stays
 
-// Before anything was seen: worth from accuracies, for the best tree of so deep guesses at these
-// prices. Does nothing the second time.
+// Sets worth from accuracies before any step was seen: that of the best tree of guesses k deep at
+// the present costs. Does nothing the second time.
 void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr_budget *budget,
                              int context);
-// A step had guesses k deep (1..steps); had only the first i of them counted, it would have brought
-// tokens[i] more than plain decoding, i in 1..k. A little of it is believed.
+// Learns from a step with guesses k deep (1..steps): with guesses only i deep it would have brought
+// tokens[i] more than plain decoding, i in 1..k. worth moves a little towards that.
 void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]);
 
-// n_attached[c]: how many attached rows node c gets. Where none pay, a full chain rides on the root
-// now and then if the request can afford to try. At most `most` attached rows in all.
+// n_attached[c]: how many attached rows node c gets, at most `most` in all. Where none pay, the
+// root gets a full chain now and then if the request can afford to try.
 void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const fr_tree *tree,
                              int most, int context, uint8_t n_attached[FR_TREE_MAX]);
 // The rows that these attached rows take.

@@ -1,3 +1,5 @@
+// planned_trees.c — plans a tree and its attached rows for every state: dynamic, static or random.
+// In a step it fills the plan's shape with guesses, then gives each node the rows that are planned.
 #include "draft/attached/planned_trees.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
@@ -23,7 +25,7 @@ static uint32_t draw(uint64_t *dice, int below) {
     return (uint32_t)((*dice >> 33) * (uint64_t)below >> 31);
 }
 
-// The numbers of candidates and of attached rows stay; where they are is drawn.
+// Keeps the numbers of candidates and of attached rows and draws their places at random.
 static void plan_random(fr_ppd *t, const fr_accuracy *a) {
     uint64_t dice = 1;
     for (int k = 0; k <= t->limits.prompts; k++) {
@@ -84,7 +86,7 @@ void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree
     fr_shape_fill(&p->trees.state[guesses->depths].shape, guesses, part, tree);
 }
 
-// What is planned, as far as there is room.
+// As many attached rows as are planned, or as there is room for.
 static uint8_t take(int planned, int *most) {
     const int n = planned < *most ? planned : *most;
     *most -= n;
@@ -95,7 +97,7 @@ void fr_planned_attach(fr_planned *p, int state, int part, const fr_tree *tree, 
                        uint8_t n_attached[FR_TREE_MAX]) {
     const fr_ppd_state *s = &p->trees.state[state];
     p->node[0] = 0;
-    n_attached[0] = take(p->trees.limits.prompts, &most); // whatever the state: else it would last
+    n_attached[0] = take(p->trees.limits.prompts, &most); // in every state, so that state 0 ends
     for (int i = 1; i < tree->n; i++) {
         const fr_node *n = &tree->node[i];
         const int above = p->node[n->parent];

@@ -2,8 +2,8 @@
 // has them.
 //
 // Where scores decide, every step has a tree and attached rows of its own (attached_rows.h). Here
-// the number of rows is given, or found by the cost of passes, and each state (how deep the guesses
-// at hand are) has one tree and one distribution of attached rows:
+// the number of rows is given, or found by the cost of passes. Each state (how deep the guesses at
+// hand are) has one tree and one assignment of attached rows to its nodes:
 //     dynamic   the best ones by accuracies [PPD §4.2], tree/ppd.h
 //     static    one tree, a full chain on every node [PPD §5, "static sparse tree"]
 //     random    candidates and attached rows drawn at random, as many as dynamic has
@@ -32,8 +32,8 @@ void fr_planned_make(fr_planned *p, const fr_attached_rows *r, const fr_accuracy
                      const fr_cost *cost, int context);
 // Fills the tree of the state `guesses->depths` with these guesses.
 void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree *tree);
-// Who carries how many in a tree that was filled so, `state` guesses deep: `most` in all, as other
-// drafters' rows may run in the pass too.
+// How many attached rows each node gets in a tree that was filled like this, `state` guesses deep:
+// at most `most` in all, as other drafters' rows may be in the pass too.
 void fr_planned_attach(fr_planned *p, int state, int part, const fr_tree *tree, int most,
                        uint8_t n_attached[FR_TREE_MAX]);
 

@@ -1,3 +1,5 @@
+// similarity.c — reads a text and keeps the states of all its rows behind all layers. Then it runs
+// the attached rows of single places and sums their cosines with the states of the true tokens.
 #include "draft/attached/similarity.h"
 #include "base/alloc.h"
 #include <math.h>
@@ -93,7 +95,7 @@ static double cosine(const float *a, const float *b, int d) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
-// The attached rows of row q, the text before it being committed.
+// Runs row q and its attached rows, the text before it being committed, and adds their cosines.
 static void add_row(fr_similarity *s, const int32_t *ids, int q) {
     fr_row rows[1 + FR_ATTACHED_STEPS * FR_PACK_ENSEMBLE];
     const int d = s->model->config.d;
@@ -115,7 +117,8 @@ static void add_row(fr_similarity *s, const int32_t *ids, int q) {
 void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, int every) {
     if (n > FR_SIMILARITY_TEXT) n = FR_SIMILARITY_TEXT;
     read_text(s, ids, n);
-    // Row 0's state is of another size than all others. From the end, as truncating goes.
+    // Row 0 is left out, as its state is of another size than all others. From the end to the
+    // front, as the KV is truncated for each row.
     for (int q = n - 1 - s->steps; q >= 1 && q + 1 >= first; q -= every)
         add_row(s, ids, q);
 }

@@ -2,8 +2,8 @@
 //
 // In a text of the target's own, the state of attached row i under row q behind layer l is compared
 // with that of row q + i, the token that it stands for: their cosine, averaged over many q.
-// [Hidden Transfer §5.2, figure 4]  Beside it the cosine of row q itself, which an attached row
-// would have that changed nothing.
+// [Hidden Transfer §5.2, figure 4]  For comparison also the cosine of row q itself: that of an
+// attached row which changed nothing.
 #ifndef FR_DRAFT_ATTACHED_SIMILARITY_H
 #define FR_DRAFT_ATTACHED_SIMILARITY_H
 #include "draft/attached/attached.h"

@@ -1,13 +1,12 @@
 // Chimera: a trained block on states of the last few tokens, which sees the target's own states of
 // all tokens before, and heads that read both.  [Chimera, arXiv 2402.15758, §3.2]
 //
-// A step: the target's states of the tokens that became sure ("mature") enter the block together
-// with the root's n-gram state (ngram_encoder.h); what comes out gives the distribution of the
-// token after the root. Then level by level: n-gram states of the nodes that go on, each behind
-// those of its path. Which nodes go on is decided as in eagle.c. With tree=chain one path alone
-// goes on, that of the best guesses, and its distribution of a level counts for all nodes there, as
-// the paper has it; tree=static is that with one shape, the best of 25 nodes by the pack's
-// accuracies.
+// A step: the target's states of newly accepted tokens ("mature" states) enter the block together
+// with the root's n-gram state (ngram_encoder.h). What comes out gives the distribution of the
+// token after the root. Then the n-gram states of the nodes that are expanded enter level by level,
+// each behind those of its path. Nodes are chosen as in eagle.c. With tree=chain only the path of
+// best guesses is expanded, and its distribution of a level counts for all nodes there, as the
+// paper has it. tree=static does so with one shape, the best of 25 nodes by the pack's accuracies.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -89,7 +88,7 @@ static void keep_first(fr_chimera *m, int tokens) {
     if (tokens < read) fr_kv_truncate(&m->block.kv, tokens);
 }
 
-// The mature states of another text's first tokens become those of this one.
+// Takes over the mature states of the first tokens of another drafter's text.
 static void copy_states(fr_chimera *m, const fr_chimera *from, int tokens) {
     const int of_kv = from->block.kv.n_committed, all = mature(from);
     const int n = tokens < all ? tokens : all, read = n < of_kv ? n : of_kv;
@@ -145,9 +144,9 @@ static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
 }
 
 // ---------------------------------------------------------------- levels
-// Ids of the text that came since the last step.
+// Gives the head the ids of the text that came since the last step.
 static void see_ids(fr_chimera *m, const fr_context *c) {
-    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS) return; // those heads have the pack's alone
+    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS) return; // those know the pack's ids alone
     fr_text_head_take(&m->block.head, c->ids + m->n_seen, c->n_ids - m->n_seen);
     m->n_seen = c->n_ids;
     m->base.n_ids = m->block.head.n;
@@ -172,7 +171,8 @@ static void run_heads(fr_chimera *m, const int *node, int k, int n) {
     fr_chimera_heads_run(&m->heads, k, n);
 }
 
-// Reads what waits, the root behind it. What waited lies in the first scratch slots then.
+// Reads the waiting states and the root's n-gram state behind them. The waiting states then lie in
+// the first scratch slots. Returns the seconds of it that serve later steps.
 static double read_text(fr_chimera *m, const fr_context *c) {
     const double start = fr_seconds();
     const int behind = m->n_waiting, root = 0;
@@ -195,7 +195,7 @@ static double read_text(fr_chimera *m, const fr_context *c) {
     return behind > 2 && seconds > step ? seconds - step : 0;
 }
 
-// The nodes of the next level, 0 of them: that is all.
+// How many nodes the next level has; 0: drafting ends.
 static int next_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
     m->best = best_child(m);
     if (by_levels(m) && m->best < 0) return 0;
@@ -233,13 +233,14 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     p->prepaid += read_text(m, c);
     for (int k = 2, n; k <= m->base.pack.depth && (n = next_level(m, c, tree)) > 0; k++)
         guess_behind(m, c, k, n);
-    fr_decoder_block_commit(&m->block, m->n_waiting); // and the guesses are gone
+    fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
     m->n_waiting = 0;
     fr_trained_fill(&m->base, tree);
     fr_trained_proposed(&m->base, c, tree);
 }
 
-// Another part of the SPEC may have to see more of a prompt: states that are there come again.
+// Another part of the SPEC may have to see more of a prompt, so rows may be shown whose states are
+// here already.
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_chimera *m = (fr_chimera *)base;
     const int n = v->tree ? v->n_path : v->n_rows;

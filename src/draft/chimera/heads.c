@@ -1,3 +1,6 @@
+// heads.c — opens the matrices and norms of the pack. Then it takes the target's state, puts the
+// block's states and runs head k on all of them: the sum of both maps, then norm and draft head
+// unless the heads are Chimera's own.
 #include "draft/chimera/heads.h"
 #include <assert.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// ngram.h — the key of what is kept by the last tokens of a text.
+// ngram.h — the key of vectors that depend on the last tokens of a text.
 #ifndef FR_DRAFT_CHIMERA_NGRAM_H
 #define FR_DRAFT_CHIMERA_NGRAM_H
 #include <stdbool.h>

@@ -1,3 +1,6 @@
+// ngram_disk.c — opens the file: lock the folder, check the whole file if nobody else has it open,
+// then connect a reader and a writer. After that single vectors are read, and many are written in
+// one transaction.
 #include "draft/chimera/ngram_disk.h"
 #include "base/save.h"
 #include <errno.h>
@@ -32,8 +35,8 @@ static int64_t sum_of(const fr_ngram_disk *k, const void *key, const void *float
     return (int64_t)fr_hash_value(&h);
 }
 
-// The sentence says what the system said, where it said something. FR_EDATA: for what the file is,
-// and not for where it lies or what else goes on.
+// Makes an error of SQLite's code, with the system's own message where there is one. FR_EDATA: the
+// file itself is wrong, not its place or what other processes do.
 static fr_status refuse(const fr_ngram_disk *k, sqlite3 *db, int rc, const char *what,
                         fr_error *err) {
     const int kind = rc & 0xff;
@@ -131,7 +134,8 @@ static fr_status check_rows(const fr_ngram_disk *k, sqlite3 *db, fr_error *err) 
     return rc == SQLITE_DONE || !rc ? st : refuse(k, db, rc, "cannot be read", err);
 }
 
-// Afterwards the file is sound and of our kind. FR_EDATA: it is not.
+// Makes an empty file one of our kind and checks any other. FR_EDATA: it is damaged or of another
+// kind.
 static fr_status examine(const fr_ngram_disk *k, fr_error *err) {
     sqlite3 *db = NULL;
     bool empty;
@@ -159,7 +163,8 @@ static fr_status put_aside(const fr_ngram_disk *k, fr_error *err) {
     return FR_OK;
 }
 
-// The same, or put aside and begun anew. Only alone.
+// As examine, but a file that fails is put aside and begun anew. Only while nobody else has the
+// folder.
 static fr_status make_sound(fr_ngram_disk *k, fr_error *err) {
     fr_status st = examine(k, &k->rebuilt);
     if (st != FR_EDATA) return st ? fr_fail(err, st, "%s", k->rebuilt.text) : FR_OK;
@@ -195,7 +200,8 @@ static fr_status enter(fr_ngram_disk *k, const char *folder, bool *alone, fr_err
     return FR_OK;
 }
 
-// Others may open it too from here on, and until here somebody else may have been alone with it.
+// Shares the lock and connects. Others may open the file from here on. Before, another process may
+// have had it alone, so the schema is checked again.
 static fr_status share(fr_ngram_disk *k, const char *folder, fr_error *err) {
     fr_error why;
     bool empty;
@@ -305,7 +311,7 @@ fr_status fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float 
     }
     if (!rc) rc = run(k->writer, "COMMIT");
     const fr_status st = rc ? refuse(k, k->writer, rc, "cannot be written", err) : FR_OK;
-    if (st) (void)run(k->writer, "ROLLBACK"); // which some errors have done already
+    if (st) (void)run(k->writer, "ROLLBACK"); // some errors have rolled back already
     *written = rc ? 0 : (int)(sqlite3_total_changes64(k->writer) - before);
     *missing = rc ? n : n - done;
     if (st || fits) return st;

@@ -1,3 +1,5 @@
+// ngram_encoder.c — opens the encoder's matrices and the memory of states. States that are kept are
+// copied; the others are computed together (embeddings, hidden layer, output) and kept.
 #include "draft/chimera/ngram_encoder.h"
 #include "gguf/hash.h"
 #include <assert.h>
@@ -128,7 +130,7 @@ static void finish_hidden(fr_ngram_encoder *g, int n) {
     }
 }
 
-// The states of the n rows whose tokens were put, in g.
+// Computes the states of the n rows whose tokens were put, into g.
 static void encode(fr_ngram_encoder *g, int n) {
     const int d = g->pack->d;
     const bool wide = g->pack->encoder == FR_ENCODER_WIDE;

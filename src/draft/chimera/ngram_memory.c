@@ -32,7 +32,7 @@ void fr_ngram_memory_close(fr_ngram_memory *m) {
     *m = (fr_ngram_memory){0};
 }
 
-// Into the table, in place of what falls out of it, which the store is given first.
+// Puts a vector into the table. The entry that falls out is given to the store first.
 static const float *take_in(fr_ngram_memory *m, const fr_ngram *key, const float *vector,
                             bool stored) {
     const int before = m->table.n;

@@ -1,9 +1,9 @@
 // ngram_store.h — n-gram vectors on disk, from one run to the next: the second storage of Chimera's
 // section 3.2.1.
 //
-// A cache: every vector can be computed again from its key, so nothing here is ever worth an error
-// once it is open. A key has one vector. What cannot be written, or is damaged, is left out and
-// counted; what get returns is, bit for bit, what was added under that key and this identity, by
+// A cache: every vector can be computed again from its key, so once the store is open nothing here
+// is an error. A key has one vector. What cannot be written, or is damaged, is left out and
+// counted. What get returns is, bit for bit, what was added under that key and this identity, by
 // whatever handle. Several processes, and several handles of one process, may have a folder open at
 // once; after fork a handle is of no use to the child.
 #ifndef FR_DRAFT_CHIMERA_NGRAM_STORE_H

@@ -1,3 +1,5 @@
+// ngram_table.c — a list in the order of use, then hash buckets of places. A get moves its entry to
+// the front; a put of a new key into a full table takes the place of the oldest entry.
 #include "draft/chimera/ngram_table.h"
 #include "gguf/hash.h"
 #include <assert.h>

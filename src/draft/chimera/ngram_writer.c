@@ -1,3 +1,5 @@
+// ngram_writer.c — the thread waits for entries, lets some gather, and commits them with the lock
+// released. Callers copy entries into the ring, and wait for room or for a commit only if they ask.
 #include "draft/chimera/ngram_writer.h"
 #include <signal.h>
 #include <time.h>
@@ -6,7 +8,7 @@ enum { ROOM_LEAST = 16, ROOM_MOST = 512, BYTES = 8 << 20 };
 
 // ---------------------------------------------------------------- the thread
 
-// Gives others a second to bring more, while nobody waits.
+// Waits up to a second for more entries, unless somebody waits for the commit.
 static void linger(fr_ngram_writer *w) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

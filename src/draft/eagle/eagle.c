@@ -1,11 +1,11 @@
 // EAGLE: one trained block drafts on the target's hidden states; a row reads the state of a token
 // and the token after it, so that the guess is about one thing.  [EAGLE, Li et al. 2024, §4.1]
 //
-// A step: read the pairs that became sure with their true states, then level by level pass the
-// frontier's nodes through the block, each with the state that its parent's row gave. Which nodes
-// go on is decided by the product of probabilities on the way to them, and the best of all that
-// were guessed ride.  [EAGLE-2, Li et al. 2024, §4.1, §4.2]  With tree=static the nodes are those
-// of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
+// A step: read the pairs of newly accepted tokens with their true states. Then pass the frontier's
+// nodes through the block level by level, each with the state that its parent's row gave. The nodes
+// to expand are those with the greatest product of probabilities on their path, and the best of all
+// guesses form the tree.  [EAGLE-2, Li et al. 2024, §4.1, §4.2]  With tree=static the nodes are
+// those of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/draft_block.h"
@@ -53,7 +53,7 @@ static float *state_at(const fr_eagle *e, int place) {
     return e->states + (size_t)place * (size_t)e->base.pack.d;
 }
 
-// What row `row` of the block's last pass says of what follows a node.
+// Expands a node with what row `row` of the block's last pass says of the token after it.
 static void expand(fr_eagle *e, int node, int slot, int row) {
     const int place = e->n_expanded++;
     e->place[node] = (int16_t)place;
@@ -71,14 +71,14 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
 
 // ---------------------------------------------------------------- levels
 
-// Ids of the text that came since the last step.
+// Gives the head the ids of the text that came since the last step.
 static void see_ids(fr_eagle *e, const fr_context *c) {
     fr_text_head_take(&e->chain.block.head, c->ids + e->n_seen, c->n_ids - e->n_seen);
     e->n_seen = c->n_ids;
     e->base.n_ids = e->chain.block.head.n;
 }
 
-// The seconds of it that serve later steps too.
+// Reads the waiting pairs; returns the seconds of it that serve later steps.
 static double read_text(fr_eagle *e, const fr_context *c) {
     const double start = fr_seconds();
     const int rows = e->chain.n_waiting;
@@ -93,7 +93,7 @@ static double read_text(fr_eagle *e, const fr_context *c) {
     return rows > 2 && seconds > step ? seconds - step : 0;
 }
 
-// The nodes of the next pass, 0 of them: that is all.
+// How many nodes the next pass has; 0: drafting ends.
 static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
     return e->is_fixed ? fr_fixed_tree_next(&e->fixed, &e->base, c, tree)
                        : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
@@ -120,7 +120,7 @@ static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_eagle *e = (fr_eagle *)base;
-    // Nothing waits behind a prompt of one token: the root is the first of a pair.
+    // After a prompt of one token nothing waits: a pair needs a token before the root.
     if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
     p->prepaid += read_text(e, c);
     for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)

@@ -2,11 +2,11 @@
 // future, one product gives the distributions of all depths, and tokens are put in as the tree
 // grows. [Make Every Draft Count, Chen et al. 2026]
 //
-// A step: read the pairs that became sure (draft_block.h), whose last output is the state behind
-// the root; go on from it with the null token, as many times as pays; the draft head on all states
-// at once; then a tree from the distributions (state_tree.h), which takes no pass. What was drafted
-// depends on no guess, so what is left of it after a pass may serve the next step (chain_cache.h),
-// alone or with a new chain (reuse.h).
+// A step: read the pairs of newly accepted tokens (draft_block.h); the last output is the state
+// behind the root. Go on from it with the null token, as many times as pays. Read the draft head on
+// all states at once, then grow a tree from the distributions (state_tree.h), which takes no pass.
+// What was drafted depends on no guess, so what is left of a chain after a pass may serve the next
+// step (chain_cache.h), alone or with a new chain (reuse.h).
 #include "draft/hidden_state/hidden_state.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    DEEPER = 2, // than it was trained for, that a chain may be
+    DEEPER = 2, // states that a chain may have beyond the depth trained for
     CANDIDATES = 64,
 };
 static const float LEAST_SCORE = 0.004f, LAMBDA = 0.3f;
@@ -73,7 +73,8 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 
 // ---------------------------------------------------------------- what pays
 
-// One more state is worth its pass and a row of the target's while depth k is right often enough.
+// Length of a chain: one more state is worth its pass and a row of the target's while its depth is
+// right often enough.
 static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int most) {
     const int context = c->n_ids - 1;
     const double price = fr_budget_token_cost(c->budget, context);
@@ -97,7 +98,8 @@ static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_
     return for_itself ? length_that_pays(d, c, most) : most;
 }
 
-// Tokens that n depths from `first` on bring by what is known of fresh ones, the root's included.
+// Tokens that n depths from `first` on are expected to bring by the rates of new chains, with the
+// one that every pass gives.
 static double tokens_of(const fr_hidden_state *d, int first, int n) {
     double reached = 1, sum = 1;
     for (int k = first; k < first + n && k < FR_CHAIN_CACHE_DEPTH; k++)
@@ -110,7 +112,7 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
     d->left = fr_chain_cache_left(last);
     d->age = d->states.kept.age;
     const bool kept = fr_reuse_possible(d->left, d->age) && !d->iterative;
-    if (!chain_pays) // what is kept is there for nothing
+    if (!chain_pays) // a kept chain costs no pass
         return kept && (d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_KEPT) ? FR_REUSE_KEPT
                                                                               : FR_REUSE_AUTO;
     if (d->mode == FR_REUSE_KEPT) return kept ? FR_REUSE_KEPT : FR_REUSE_FRESH;
@@ -137,8 +139,8 @@ static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *
 
 // ---------------------------------------------------------------- its tree
 
-// The distributions of what is left of a chain; those of the first `with_before` levels joined with
-// those of the chain before.
+// Takes the distributions of what is left of a chain. Those of the first `with_before` levels are
+// fused with those of the chain before.
 static int take_dists(fr_hidden_state *d, const fr_cached_chain *chain, bool reused,
                       int with_before) {
     const int n = fr_chain_cache_left(chain), n_draft = d->base.pack.n_draft;
@@ -163,7 +165,8 @@ static void add_tree_of(fr_hidden_state *d, const fr_cached_chain *chain, bool r
     fr_trained_fill(&d->base, tree);
 }
 
-// The best of both trees and of what others have there. The beam stays that of the newest chain.
+// Unites the trees of both chains and what other parts proposed, the best nodes first. The beam
+// stays that of the newest chain.
 static void unite(fr_hidden_state *d, fr_tree *tree) {
     const fr_tree others = *tree;
     const int32_t root = tree->node[0].id;

@@ -1,8 +1,8 @@
 // reuse.h — whether a step drafts from a new chain of states, from what is left of the last one, or
 // from both.
 //
-// A step in a mode brings tau(mode) tokens in the target's pass and the drafting of that mode;
-// taken is the mode of the most tokens a second: reuse where tau_reuse / L_v exceeds
+// A step in a mode brings tau(mode) tokens and takes the target's pass and the drafting of that
+// mode. The mode with the most tokens a second is taken: reuse where tau_reuse / L_v exceeds
 // tau_fresh / (L_v + L_d). tau follows what steps brought, apart for each number of depths left and
 // age of the chain. A mode that was possible and not taken for a while is tried again, where the
 // account of the request affords what that may lose.
@@ -29,7 +29,7 @@ typedef struct fr_reuse {
     struct {
         float tokens, steps; // of late
     } seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE];
-    int waits[FR_REUSE_MODES]; // steps since it was taken, of those in which it could be
+    int waits[FR_REUSE_MODES]; // steps since it was taken, of those in which it was possible
 } fr_reuse;
 
 typedef struct fr_reuse_case { // a step

@@ -1,3 +1,6 @@
+// state_tree.c — first sorts guesses into kinds with hit rates to start from. Then it grows the
+// beam depth by depth: shortlist, token bias, softmax over the list, the best children of every
+// node.
 #include "draft/hidden_state/state_tree.h"
 #include <math.h>
 
@@ -51,7 +54,7 @@ void fr_state_expect(fr_hits *hits, const fr_accuracy *accuracy, int depth_train
     for (int reused = 0; reused < 2; reused++) {
         for (int depth = 1; depth <= FIRST_DEPTHS; depth++)
             for (int b = 0; b < FIRST_BINS; b++) {
-                // What is reused speaks of a depth that was at least one deeper.
+                // A reused distribution was drafted at least one depth deeper.
                 const int spoken = depth + reused < depth_trained ? depth + reused : depth_trained;
                 expect(hits, first_kind(reused, depth, b), FIRST_EDGE + b,
                        fr_accuracy_rate(accuracy, spoken, 0));

@@ -1,3 +1,6 @@
+// states.c — the block reads the text's pairs, goes on from its own states with the null token, and
+// one product of the draft head gives the logits of all depths. The iterative way reads the head at
+// every depth and feeds the best token to the next state.
 #include "draft/hidden_state/states.h"
 #include "base/clock.h"
 #include <string.h>
@@ -32,8 +35,8 @@ static void open_gate(fr_states *s, const fr_cached_chain *c, int k) {
     if (s->injects) fr_token_bias_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
 }
 
-// What the block's last pass gave becomes row k; logits and gate too, where they are taken depth by
-// depth.
+// Keeps what the block's last pass gave as row k; logits and gate too, where they are taken depth
+// by depth.
 static void keep(fr_states *s, fr_cached_chain *c, int k) {
     memcpy(state_of(s, c, k), fr_draft_block_state(&s->chain, 0),
            sizeof(float) * (size_t)s->pack->d);
@@ -43,8 +46,8 @@ static void keep(fr_states *s, fr_cached_chain *c, int k) {
     open_gate(s, c, k);
 }
 
-// The likeliest token of depth k + 1 behind `before`; the null token where no logit is a number,
-// and nothing is injected behind that.
+// The likeliest token of depth k + 1 behind `before`. The null token where no logit is a number; no
+// bias is added behind a null token.
 static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
     float injected[FR_SHORTLIST_MOST];
     const float *score = s->list.z;

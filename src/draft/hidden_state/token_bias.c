@@ -1,3 +1,6 @@
+// token_bias.c — opens the maps of the pack and a sorted draft vocabulary. A score adds to each
+// logit of a shortlist the product of its row, the gate of the state and the part of the token
+// before.
 #include "draft/hidden_state/token_bias.h"
 #include "kern/dequant.h"
 #include <assert.h>
@@ -13,7 +16,7 @@ static f32x4 load(const float *p) {
     return v;
 }
 
-// In no order that another machine would have to keep: drafts may differ by rounding.
+// The order of this sum is free: drafts may differ by rounding between machines.
 static float dot(const float *a, const float *b, int n) {
     f32x4 sum[4] = {0};
     float rest = 0;

@@ -8,9 +8,9 @@
 // information is integrated after the hidden states; the low-rank form is a reading of it]
 //
 // It is computed for the v of a shortlist alone, from rows of b in f32: a list touches so few rows
-// that panels would read many times as much. nrm(W_1 e_u) takes as much as a hundred such
-// lists' rows and depends on u alone, so it is kept once it was needed, for u of the draft
-// vocabulary: no time when it opens, [n_draft][rank] floats of memory.
+// that panels would read many times as much. nrm(W_1 e_u) depends on u alone and takes as much as
+// the rows of a hundred such lists. So it is kept after its first use, for u of the draft
+// vocabulary: it takes no time when it opens, and [n_draft][rank] floats of memory.
 #ifndef FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #define FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #include "draft/kit/shortlist.h"

@@ -1,7 +1,7 @@
 // candidates.h — guesses that wait for a place in the tree, the best estimated first.
 //
 // For drafters whose guesses cost nothing: the likeliest node anywhere enters next, and only then
-// are its children thought of, so the tree is the best of its size.
+// its children are looked for. So the tree is the best of its size.
 #ifndef FR_DRAFT_KIT_CANDIDATES_H
 #define FR_DRAFT_KIT_CANDIDATES_H
 #include "tree/tree.h"
@@ -9,7 +9,7 @@
 enum { FR_CANDIDATES = 512 };
 
 typedef struct fr_candidate {
-    uint64_t from; // what says so: the drafter's own
+    uint64_t from; // where the guess is from, in numbers of the drafter's own
     float score;
     int32_t id;
     int16_t node; // it hangs under

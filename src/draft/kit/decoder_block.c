@@ -1,3 +1,5 @@
+// decoder_block.c — opens a pack's block as a model of one layer with KV and a draft head. Then it
+// runs passes over rows that enter as vectors, commits or drops them, and reads the head.
 #include "draft/kit/decoder_block.h"
 #include <assert.h>
 #include <math.h>

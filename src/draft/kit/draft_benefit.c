@@ -1,8 +1,10 @@
+// draft_benefit.c — first predicts what a draft pass takes, from its measured ratio to the target's
+// pass. Then it decides whether to draft in a step and how many rows another pass gets.
 #include "draft/kit/draft_benefit.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
 enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
-enum { LONG_ANSWER = 128 }; // tokens that are reckoned with where no end is in sight
+enum { LONG_ANSWER = 128 }; // tokens assumed to be left where no end is known
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
     *w = (fr_draft_benefit){.usual = usual};
@@ -27,15 +29,16 @@ static int group_of(int rows) {
     return g;
 }
 
-// Of a group that was not seen yet: as that of the nearest smaller one.
+// A group that was not seen yet has the ratio of the nearest smaller one.
 static double ratio_of(const fr_draft_benefit *w, int rows) {
     for (int g = group_of(rows); g >= 0; g--)
         if (w->ratio[g] > 0) return w->ratio[g];
     return w->usual;
 }
 
-// The target's pass by the shape of its cost. What was seen of single row counts is left out: a
-// row more takes 2 to 5 % of a pass, and such corrections differ by more from one to the next.
+// The target's pass by the shape of its cost. The budget's corrections for single row counts are
+// left out: one more row takes 2 to 5 % of a pass, and such corrections differ by more from one
+// count to the next.
 static double target_pass(const fr_budget *budget, int rows, int context) {
     return fr_cost_pass(&budget->cost, rows, rows, context) * budget->drift;
 }
@@ -58,7 +61,7 @@ void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int ro
     if (rows > CHUNK || target <= 0) return;
     double *ratio = &w->ratio[group_of(rows)];
     const double seen = seconds / target, before = ratio_of(w, rows);
-    // One slow pass is the machine's, not the model's.
+    // A single slow pass is an outlier: the bound keeps it from moving the ratio far.
     *ratio = before + 0.15 * ((seen < 3 * before ? seen : 3 * before) - before);
 }
 
@@ -72,13 +75,13 @@ void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens) {
 
 // ---------------------------------------------------------------- whether it pays
 
-// What the target's rows from `rows` to `rows + more` take.
+// Seconds that `more` rows add to the target's pass of `rows` rows.
 static double rows_more(const fr_budget *budget, int rows, int more, int context) {
     return target_pass(budget, rows + more, context) - target_pass(budget, rows, context);
 }
 
-// A pause ends as the confidence comes back to what is usual, or by a trial that can be afforded;
-// the first one of a request is due to who asked for this drafter.
+// A pause ends when the confidence has come back to its usual value, or by a trial that the request
+// can afford. The first trial of a request is made in any case: the user asked for this drafter.
 static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost, int context) {
     w->confidence += 0.02f * (EXPECTED - w->confidence);
     const bool first = !w->tried && w->idle + 1 >= FIRST_TRIAL;
@@ -110,7 +113,7 @@ bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int be
         return true;
     }
     if (tokens * fr_budget_token_cost(budget, context) > cost)
-        return false; // others cover this step
+        return false; // others' candidates cover this step
     return try_again(w, budget, cost + reading, context);
 }
 
@@ -119,7 +122,7 @@ bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int
     float covered = 0;
     for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
         covered += tree->node[k].score;
-    // A tree that may be as deep as any says nothing of the answer's end.
+    // A tree of the greatest depth does not tell where the answer ends.
     const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
     return fr_draft_benefit_start(w, budget, behind, covered, left, context);
 }

@@ -1,13 +1,15 @@
 // draft_benefit.h — what a pass of the draft model takes, and whether another one pays.
 //
-// A draft pass pays when the tokens that its guesses are expected to bring, at the price that a
-// token has now (decode/budget.h), are worth more than its own time and that of the target's rows.
-// Its own time is kept relative to the target's pass of as many rows: first as the weights are,
-// then as measured. How right its best guess will be is expected before the pass from what it was
-// lately. What it has not read of the text yet is an investment for the rest of the answer, made
-// when a part of it has been missed in gains: short answers, and texts that a cheaper drafter
-// knows, never come to it. And the account of the request must afford a pass, so that a draft model
-// that is sure of itself and wrong falls silent soon.
+// A draft pass pays when the tokens that its guesses are expected to bring, at the present token
+// cost (decode/budget.h), are worth more than its own time and that of the target's rows. Its own
+// time is kept relative to the target's pass of as many rows: at first by the bytes of the weights,
+// then as measured. How right its best guess will be is expected from the last ones, before the
+// pass is made.
+//
+// Reading what it has not read of the text yet is an investment for the rest of the answer. It is
+// made when a part of it has been missed in gains, so short answers, and texts that a cheaper
+// drafter knows, never come to it. The account of the request must afford a pass, so a draft model
+// that is confident and wrong stops drafting soon.
 #ifndef FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #define FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #include "decode/budget.h"
@@ -17,7 +19,7 @@ enum { FR_DRAFT_GROUPS = 6 }; // of row counts: 1, 2, 4, 8, 16, more
 typedef struct fr_draft_benefit {
     double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen
     double usual;                  // where nothing was seen: as the weights are
-    float confidence;              // how often the best guess of late was right, and how sure
+    float confidence;              // of recent best guesses: how often right, and how probable
     float yield; // tokens that all guesses of a step together were worth of late; 0: not followed
     int idle, wait; // steps since the last draft that did not pay; until a trial
     double missed;  // seconds that drafting would have gained since it last did
@@ -32,17 +34,17 @@ double fr_draft_benefit_pass(const fr_draft_benefit *w, const fr_budget *budget,
                              int context);
 void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int rows, int context,
                             double seconds);
-// A best guess: how probable it was held to be, and again whether it was right (1 or 0).
+// Learns of a best guess: how probable it was held to be, and later whether it was right (1 or 0).
 void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess);
-// A proposal: the tokens that its rows are expected to bring, less what those beyond the first
-// take.
+// Learns of a proposal: the tokens that its rows are expected to bring, less what those beyond the
+// first take.
 void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens);
 
 // Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: how
 // probable it is that the next token stands in the tree already; `left`: tokens still wanted.
 bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
                             int left, int context);
-// The same with covered and left as a tree says that others have begun.
+// The same with `covered` and `left` taken from a tree that others have begun.
 bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int behind,
                                const fr_tree *tree, int context);
 // How many of the n best nodes to guess behind, their scores descending, in one more pass; the

@@ -1,3 +1,6 @@
+// draft_block.c — opens the block with its two input maps, collects pairs of state and token, and
+// reads those that wait in one pass. Then it runs passes over guesses, each on the state that its
+// parent's row gave.
 #include "draft/kit/draft_block.h"
 #include <assert.h>
 #include <string.h>
@@ -97,7 +100,7 @@ uint64_t fr_draft_block_bytes(const fr_draft_block *c) {
 
 // ---------------------------------------------------------------- the input of a row
 
-// Places state and token of row i, normed, in the buffers of the pass.
+// Puts state and token of row i, normed, into the buffers of the pass.
 static void put_row(fr_draft_block *c, int i, const float *state, int32_t token) {
     const fr_kern *kern = c->target->kern;
     const int d = c->pack->d;
@@ -155,7 +158,7 @@ void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int toke
     fr_kv_copy(&c->block.kv, &from->block.kv, read);
     c->n_waiting = n - read;
     memcpy(c->waiting, from->waiting,
-           sizeof *c->waiting * (size_t)c->n_waiting * (size_t)c->stride);
+           sizeof *c->waiting * (size_t)c->n_waiting * (size_t)c->in_stride);
     memcpy(c->waiting_token, from->waiting_token, sizeof *c->waiting_token * (size_t)c->n_waiting);
 }
 
@@ -201,7 +204,8 @@ static void add_row(fr_draft_block *c, const fr_forward *f, int row, int32_t tok
                d * sizeof *to);
 }
 
-// Another part of the SPEC may have to see more of a prompt: pairs that are there come again.
+// Another part of the SPEC may have to see more of a prompt, so rows may be shown whose pairs are
+// here already.
 void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n) {
     const int first = context->kv->n_committed - n;
     fr_draft_block_keep(c, first);

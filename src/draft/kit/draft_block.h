@@ -55,8 +55,8 @@ void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row with logits reads
 
-// Of the first `tokens` of the text of `from`, of the same pack and target, all pairs but the last
-// become this one's, read or waiting; there is room for them.
+// Takes over the pairs of the first `tokens` tokens of the text of `from`, all but the last, read
+// or waiting. `from` is of the same pack and target, and there is room for them.
 void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int tokens);
 void fr_draft_block_begin(fr_draft_block *c); // a new text, of which nothing was read
 void fr_draft_block_keep(fr_draft_block *c,
@@ -68,10 +68,10 @@ fr_needs fr_draft_block_needs(const fr_draft_block *c);
 // fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already, those are read.
 void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
 int fr_draft_block_pairs(const fr_draft_block *c); // of the text: read and waiting
-// Of the pairs of n tokens all but the last, whose second token may be another now. How many there
-// are then.
+// Keeps the pairs of n tokens but the last, whose second token may be another now. Returns how many
+// there are then.
 int fr_draft_block_keep_tokens(fr_draft_block *c, int n);
-// The pairs that the last pass made sure: its rows path[0..n-1] (NULL: 0..n-1) are the newest
+// Adds the pairs that the last pass made sure: its rows path[0..n-1] (NULL: 0..n-1) are the newest
 // committed tokens.
 void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// A width that Q8_0 has no blocks for stays as it is.
+// Rows whose width is no multiple of a Q8_0 block are kept as f32.
 fr_type fr_draft_head_type(const fr_model *target) {
     return target->config.d % 32 ? FR_TYPE_F32 : FR_TYPE_Q8_0;
 }

@@ -1,3 +1,5 @@
+// linear.c — repacks a matrix into panels when it is opened. A product quantises its rows, then the
+// threads multiply them with their shares of the panels.
 #include "draft/kit/linear.h"
 #include "kern/repack.h"
 #include <assert.h>

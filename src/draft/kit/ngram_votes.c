@@ -1,6 +1,6 @@
 #include "draft/kit/ngram_votes.h"
 
-// The guesses of `continuations` (bit set) at the children of `node`, which hold probability
+// Offers the guesses of `continuations` (bit set) as children of `node`; they hold probability
 // `score` together.
 static void expand(fr_ngram_votes *v, const fr_hits *hits, int node, int depth, float score,
                    uint64_t voices) {

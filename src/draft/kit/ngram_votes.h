@@ -1,8 +1,8 @@
-// ngram_votes.h — several continuations of the text, heard together: one tree of what they say.
+// ngram_votes.h — several continuations of the text, counted in one tree.
 //
-// A continuation says a token for every depth. Those that agree from the root on share nodes; how
-// they agree at a node, and what else the caller knows of those that do, is the kind of a guess
-// (tree/hits.h). A node's score is its parent's times its kind's hit rate, and the tree grows by
+// A continuation says a token for every depth. Those that agree from the root on share nodes. The
+// kind of a guess (tree/hits.h) is how they agree at a node, and what else the caller knows of
+// those that do. A node's score is its parent's times its kind's hit rate, and the tree grows by
 // the best estimated next node. Nothing here can fail.
 #ifndef FR_DRAFT_KIT_NGRAM_VOTES_H
 #define FR_DRAFT_KIT_NGRAM_VOTES_H

@@ -1,3 +1,5 @@
+// text_head.c — opens the draft head with spare rows, and gives them to ids of the text that the
+// draft vocabulary lacks. Only the panels whose rows changed are packed again.
 #include "draft/kit/text_head.h"
 #include "base/alloc.h"
 #include "kern/repack.h"

@@ -1,3 +1,6 @@
+// trained.c — opens a pack and reads the options, then serves the steps of all drafters with a
+// pack. A step asks whether drafting pays, grows the beam level by level, adds its best nodes to
+// the tree and learns from what was accepted.
 #include "draft/kit/trained.h"
 #include "draft/pack/find.h"
 #include <string.h>
@@ -22,8 +25,9 @@ static int kind_of(int depth, int rank, float p) {
     return ((depth < DEPTHS ? depth : DEPTHS) - 1) * BINS * FIRSTS + b * FIRSTS + (rank > 0);
 }
 
-// Distributions are trained to be true, so a guess is held to be right as often as it says; where
-// the pack knows how right guesses of its rank were, that counts a quarter.
+// Distributions are trained to be calibrated, so a guess is expected to be right as often as its
+// probability says. Where the pack knows how often guesses of its rank were right, that counts a
+// quarter.
 void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
     const float own = 0.25f, weight = 6;
     for (int depth = 1; depth <= DEPTHS; depth++)
@@ -138,7 +142,8 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
     return fr_beam_offer(&t->beam, at, id, rate, kind);
 }
 
-// By what the distribution says: hit rates cannot tell the guesses of a kind apart.
+// The cut is by the probability that the distribution gives: hit rates cannot tell the guesses of a
+// kind apart.
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
     for (int r = 0; r < n; r++)
         if (r == 0 || t->beam.node[at].score * likely[r].p >= LEAST_SCORE)
@@ -195,8 +200,8 @@ void fr_trained_fill(fr_trained *t, fr_tree *tree) {
     fr_beam_fill(&t->beam, t->base.part, tree);
 }
 
-// What the rows of this drafter that pay for themselves are worth, in tokens, beyond the first's
-// time, which fr_draft_benefit_start reckons with itself.
+// Tokens that this drafter's rows in the chosen tree are expected to bring, less what those beyond
+// the first take. The first row's time is counted in fr_draft_benefit_start.
 static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *tree) {
     fr_tree chosen = *tree;
     int rows = 0;

@@ -43,7 +43,7 @@ fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops
 fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
                               const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err);
-// How the time of a proposal begins to be reckoned with: bytes of weights that one row reads.
+// Sets the time of a proposal before any was measured, by the bytes of weights that one row reads.
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes);
 void fr_trained_close(fr_trained *t); // a zeroed one is fine
 
@@ -51,27 +51,27 @@ void fr_trained_begin(fr_trained *t); // a new request
 
 // Whether to draft in this step, `behind` rows being unread; if so the beam is the root alone.
 bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind);
-// The same where drafting costs nothing that is not spent already.
+// The same where drafting costs no pass: whether it pays is not asked.
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree);
 // Offers what a distribution says may follow node `at` of the beam's frontier: its likeliest
-// guesses but those that hardly count.
+// guesses, but for later ones whose score is too low.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n);
 // The same for the guess of one rank, whatever its score: the new node, or -1.
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank);
-// The next level: how many nodes of the frontier to guess behind; 0: none. Levels that `cost` a
-// pass have those that pay for it.
+// Goes to the next level: how many nodes of the frontier to guess behind; 0: none. A level that
+// takes a pass (FR_LEVEL_PASS) has those nodes that pay for it.
 typedef enum fr_level { FR_LEVEL_FREE, FR_LEVEL_PASS } fr_level;
 int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level);
 // Grows all levels where every node of a level has the same distribution: row k - 1 of n (row
 // stride `stride`) is that of depth k.
 void fr_trained_grow_dists(fr_trained *t, const fr_context *c, const fr_tree *tree,
                            const float *logits, int stride, int n);
-// A pass of `rows` rows took so long.
+// Learns that a pass of `rows` rows took so long.
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds);
 // Adds the best of the beam to the tree.
 void fr_trained_fill(fr_trained *t, fr_tree *tree);
-// The tree is what is proposed: whether to draft in later steps depends on what it promises.
+// Learns what is proposed: whether to draft in later steps depends on what it promises.
 void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree);
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v); // when observing

@@ -14,8 +14,8 @@ void fr_jacobi_begin(fr_jacobi *j, const int32_t *ids, int n_ids) {
         fill(j, k, ids, n_ids);
 }
 
-// Guess k of now is of the place of guess k + taken of before, which the row of the guess in front
-// of that one speaks of.
+// The place of guess k now is that of guess k + taken before. The row of the guess in front of that
+// one says what stands there.
 void fr_jacobi_move(fr_jacobi *j, int taken, const int32_t *next, const int32_t *ids, int n_ids) {
     for (int k = 1; k <= j->width; k++) {
         const int before = k + taken, row = before - 1;

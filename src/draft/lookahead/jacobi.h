@@ -3,9 +3,9 @@
 //
 // Guess k (1..width) is of the token k places after the root. With y the guesses of one pass behind
 // the text x and f the likeliest next token, the next ones are y'_k = f(x, y_1 .. y_{k-1}): all at
-// once, by one pass over the chain. What was right at the front is text by then, so the chain moves
-// on with the root: its first guess is always the one after it, and at its end enter tokens of the
-// text, picked at random. A guess whose row was not in the pass stays as it was.
+// once, by one pass over the chain. Guesses at the front that were right are text by then. So the
+// chain moves on with the root: its first guess is always the one after the root, and tokens of the
+// text, picked at random, enter at its end. A guess whose row was not in the pass stays as it was.
 #ifndef FR_DRAFT_LOOKAHEAD_JACOBI_H
 #define FR_DRAFT_LOOKAHEAD_JACOBI_H
 #include <stdint.h>

@@ -2,12 +2,12 @@
 // makes of them becomes n-grams, and those that begin with the last token of the text are the
 // candidates of a step.  [Fu et al. 2024]
 //
-// Two branches in one pass [§3.2]: rows of the window (window.h) ride beside the candidates and
-// fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into one
-// tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0`
+// Two branches in one pass [§3.2]: rows of the window (window.h) are attached beside the candidates
+// and fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into
+// one tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0`
 // leaves those alone. With `guesses=0` the window's guesses are themselves the candidates and there
-// is no pool: Jacobi decoding (jacobi.h). What of that chain is no candidate rides behind those
-// that are.
+// is no pool: Jacobi decoding (jacobi.h). Guesses of that chain that are no candidates are attached
+// behind those that are.
 //
 // Unlike the code that came with the paper, an n-gram that matches whole yields the token behind it
 // too, as any path of a tree does, and every n-gram that enters is one that stood there.
@@ -118,7 +118,7 @@ static int32_t word_of(const void *user, int voice, int depth) {
     return depth < d->pool.n ? fr_ngram_pool_tail(&d->pool, d->entry[voice])[depth] : -1;
 }
 
-// Of the text if any n-gram that says so is.
+// The kind of a guess; it counts as one of the text if any n-gram that says so stood there.
 static int kind_of(const void *user, uint64_t voices, int depth, fr_vote vote) {
     const fr_lookahead *d = user;
     bool of_text = false;
@@ -145,8 +145,8 @@ static void propose_chain(fr_lookahead *d, fr_tree *tree) {
     }
 }
 
-// What rides if the window does; of Jacobi's chain, whose front are candidates, about what rode
-// last.
+// The rows to attach. Of Jacobi's chain, whose front are candidates, about as many as the last
+// time.
 static fr_extra_rows window_rows(const fr_lookahead *d) {
     const int rows = is_jacobi(d) ? d->rode : fr_window_rows(&d->window);
     const int logits = is_jacobi(d) ? d->rode : fr_window_logits(&d->window);
@@ -176,7 +176,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
 
 // ---------------------------------------------------------------- the window's rows
 
-// Guesses of the chain that are candidates have their rows; those behind ride.
+// Guesses of the chain that are candidates have rows already; those behind them are attached.
 static int attach_chain(fr_lookahead *d, const fr_tree *tree, fr_row *rows, int n, int max) {
     const int before = n;
     memset(d->row, -1, sizeof d->row);
@@ -231,7 +231,7 @@ static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
     return node->drafter == d->base.part && is_of_window(node->kind) == of_window;
 }
 
-// Tokens that the window's candidates were expected to bring, their rows paid.
+// Learns the tokens that the window's candidates were expected to bring, less what their rows take.
 static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
     double tokens = 0;
     int own = 0;

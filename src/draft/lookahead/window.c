@@ -1,3 +1,6 @@
+// window.c — starts the window with one level of tokens from the text and adds its cells to a pass
+// level by level. After the pass it reads the n-grams of the columns and moves the window on by
+// one.
 #include "draft/lookahead/window.h"
 #include "decode/sampler.h"
 #include <string.h>
@@ -66,8 +69,8 @@ void fr_window_ngram(const fr_window *w, int column, int32_t root, int32_t next,
     ngram[w->levels] = next;
 }
 
-// The place of a cell counts from the root, which is one further on now. So a level that stays
-// loses its first column, and one that takes the place of the level below stays as it is.
+// A cell's place counts from the root, which is one further on now. So a level that stays loses its
+// first column, and a level that moves down keeps all its columns.
 void fr_window_shift(fr_window *w, const int32_t *next) {
     const size_t bytes = sizeof **w->cell * (size_t)w->columns;
     if (fr_window_is_full(w)) {

@@ -7,10 +7,11 @@
 // [Fu et al. 2024, §3.1, §3.2, figure 3]
 //
 // A pass gives what follows the cells of the highest level. While there are fewer than n - 1 levels
-// it becomes a new one; then column by column the cells from the bottom up and what followed are an
-// n-gram, and every level takes the place of the one below. In either case the window moves on by
-// one column, whatever was accepted. Level 0 begins with tokens of the text, picked at random, n -
-// 2 columns wider than the window, for each level that fills costs one.
+// it becomes a new one. After that, column by column, the cells from the bottom up and what
+// followed are an n-gram, and every level takes the place of the one below. In either case the
+// window moves on by one column, whatever was accepted. Level 0 begins with tokens of the text,
+// picked at random. It begins n - 2 columns wider than the window, as each level that fills costs
+// one column.
 #ifndef FR_DRAFT_LOOKAHEAD_WINDOW_H
 #define FR_DRAFT_LOOKAHEAD_WINDOW_H
 #include "model/row.h"

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 enum { FIRST_WAIT = 8, LONGEST_WAIT = 128, TRIAL = 16 };
-static const double BELIEF = 1.0 / 24; // in one pass's figures
+static const double BELIEF = 1.0 / 24; // weight of one pass's figures
 
 void fr_window_benefit_begin(fr_window_benefit *w) {
     w->idle = w->trial = 0;

@@ -1,24 +1,25 @@
 // window_benefit.h — whether rows are attached that bring guesses only later.
 //
-// Rows of a window give nothing to the pass they ride in; what they make is proposed in later ones.
-// So they ride while the tokens that come of it, the time of their candidates already paid, are
-// worth more than the time of the window itself. What comes of it is only seen while it rides;
-// where it does not pay it is tried again after 8, 16, ... steps, for as many passes as it takes to
-// fill a window and see, if the request can afford all of them (decode/budget.h).
+// Rows of a window give nothing to the pass that they are attached to; what they make is proposed
+// in later ones. They are attached while the tokens that come of them, less what the candidates'
+// rows take, are worth more than the time of the window itself. What comes of it is only seen while
+// it is attached. Where it does not pay it is tried again after 8, 16, ... steps, for as many
+// passes as it takes to fill a window and see, if the request can afford all of them
+// (decode/budget.h).
 #ifndef FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #define FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #include "decode/budget.h"
 
 typedef struct fr_window_benefit {
     double tokens;         // a pass, of late; what was expected before anything was seen
-    int idle, wait, trial; // steps since it last rode; until a trial; passes left of one
+    int idle, wait, trial; // steps since it was attached; until a trial; passes left of one
 } fr_window_benefit;
 
 void fr_window_benefit_begin(fr_window_benefit *w); // a new request; what was learned stays
 // Whether these rows are attached in the next pass, behind `context` slots.
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context);
-// A pass that they rode in had candidates of theirs, worth so many tokens.
+// A pass with the window attached had candidates of it, worth so many tokens.
 void fr_window_benefit_learn(fr_window_benefit *w, double tokens);
 
 #endif

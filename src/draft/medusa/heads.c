@@ -1,3 +1,5 @@
+// heads.c — opens the maps, the heads and the buffers of a pack. Then it takes the state, runs the
+// maps and reads the heads: all depths at once, or for Hydra one depth for several paths.
 #include "draft/medusa/heads.h"
 #include "draft/kit/head.h"
 #include <assert.h>

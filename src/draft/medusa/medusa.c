@@ -24,7 +24,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     return agree;
 }
 
-// ---------------------------------------------------------------- laws into the beam
+// ---------------------------------------------------------------- distributions into the beam
 
 // One distribution a depth: every node of a level has the same children.
 static void grow_by_depth(fr_medusa *m, const fr_context *c, const fr_tree *tree) {

@@ -1,18 +1,17 @@
 // Two-model speculation: a smaller model with the same vocabulary drafts, the target verifies.
 // [Leviathan, Kalman, Matias 2023; Chen et al. 2023]
 //
-// A step: read what became sure since the last one (one row, two after a full acceptance), take
-// guesses at the next token, then guess on behind the most promising nodes, pass by pass, as long
-// as another pass pays (draft_benefit.h). A chain goes on behind its best guess and leaves the
-// others as leaves; a beam goes on behind all nodes that are worth their rows, wherever in the tree
-// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]; Sequoia's tree is planned before the first
-// guess (positional.h), and goes on level by level behind the nodes that its shape has children
-// for.
+// A step: read what became sure since the last one (one row, two after a full acceptance) and take
+// guesses at the next token. Then guess on behind the most promising nodes, pass by pass, as long
+// as another pass pays (draft_benefit.h). A chain goes on behind its best guess and keeps the
+// others as leaves. A beam goes on behind all nodes that are worth their rows, wherever in the tree
+// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]. Sequoia's tree is planned before the first
+// guess (positional.h) and goes on level by level behind the nodes that have children in its shape.
 //
-// Candidates that other parts of the SPEC put into the tree before are guessed behind like its own.
+// Nodes that other parts of the SPEC put into the tree before are guessed behind like its own.
 // Under rejection at a temperature (decode/rules.h) the children of a node are drawn from the
-// draft's distribution: how many is settled by the shape, before they are seen, and all of them
-// ride.
+// draft's distribution. How many is settled by the shape before they are seen, and all of them are
+// in the pass.
 //
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/model/draft_model.h"
@@ -198,12 +197,12 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
     return n;
 }
 
-// The nodes of the next pass, 0 of them: that is all. `tip`: the node that was guessed behind last.
+// How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_LOGITS];
     const bool chain = d->shape == CHAIN || d->shape == AUTO || (d->shape == BEAM && d->depth);
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
-    if (d->shape == SEQUOIA) return n; // the plan has weighed it all
+    if (d->shape == SEQUOIA) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
     const int rows = fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1);
     return fr_draft_benefit_rows(&d->worth, c->budget, score, n, rows, c->n_ids - 1);
@@ -286,7 +285,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     d->n_drawn = 0;
     if (!d->guesser.draws)
         d->tree.max_nodes = FR_TREE_MAX;
-    else if (d->adapt) // what was drawn may not be picked over later
+    else if (d->adapt) // drawn candidates must not be picked over later
         fr_tree_keep(&d->tree, fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1));
     for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = d->planned[i] = -1;

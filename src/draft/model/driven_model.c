@@ -3,9 +3,9 @@
 // draft model]
 //
 // A step: make the small model's text that of the target, which keeps what agrees, and let it
-// decode on as long as another pass pays. What it decodes is a chain; the second and later guesses
-// of every row are leaves. Its random numbers are the target's (seed, position), so at a
-// temperature equal distributions still give equal tokens.
+// decode on as long as another pass pays. What it decodes is a chain, and the second and later
+// guesses of every row are leaves. Its random numbers are the target's (seed, position), so equal
+// distributions give equal tokens at a temperature too.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/step.h"

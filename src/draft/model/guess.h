@@ -1,9 +1,9 @@
 // guess.h — what a draft model's logits say about the target's next token.
 //
-// Greedy: the likeliest tokens. At a temperature, where the target's draw is a function of (seed,
-// position): the token that the draft's own warped distribution gives for the very same random
-// number comes first, as two distributions that are alike mostly give the same token for the same
-// number [Daliri, Musco, Suresh 2024: drafter-invariant speculation]; then the likeliest others.
+// Greedy: the likeliest tokens. At a temperature the target's draw is a function of (seed,
+// position). The first guess is then the token that the draft's own warped distribution gives for
+// the very same random number, as similar distributions mostly give the same token for the same
+// number [Daliri, Musco, Suresh 2024: drafter-invariant speculation]. The likeliest others follow.
 //
 // Under rejection at a temperature guesses are drawn from the draft's warped distribution with a
 // noise of their own (drawn.h), which gives that distribution (`draws`).

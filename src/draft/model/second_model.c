@@ -1,3 +1,6 @@
+// second_model.c — opens a small model with its KV and keeps what it read of the text in step with
+// the target's. A step reads what is new, runs passes over guesses in scratch slots, and commits
+// those that were accepted.
 #include "draft/model/second_model.h"
 #include "tree/tree.h"
 #include <assert.h>

@@ -1,9 +1,9 @@
 // second_model.h — a smaller model that reads the target's text and guesses ahead of it.
 //
-// A small model (small_model.h) with workspace and KV. What it
-// has read, ids[0..kv.n_committed), is always a part of some text that was sure when it was read;
-// `keep` drops what a new text does not begin with. Rows of guesses lie in scratch slots behind it
-// until `commit` or `drop`. Opening may fail, nothing else does.
+// A small model (small_model.h) with workspace and KV. What it has read, ids[0..kv.n_committed), is
+// always a part of some text that was sure when it was read; `keep` drops what a new text does not
+// begin with. Rows of guesses lie in scratch slots behind it until `commit` or `drop`. Opening may
+// fail, nothing else does.
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
 #include "draft/model/small_model.h"
@@ -21,8 +21,8 @@ typedef struct fr_second {
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
 } fr_second;
 
-// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. What the file
-// is at fault for: fr_gguf_open, fr_model_open, FR_EUNSUP for another vocabulary than the target's.
+// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. Errors: those
+// of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
 fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
                          const fr_tokenizer *tokenizer, int n_ctx, fr_error *err);
 void fr_second_close(fr_second *s); // a zeroed one is fine
@@ -30,7 +30,8 @@ void fr_second_close(fr_second *s); // a zeroed one is fine
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
 // that there is a row to take logits from.
 void fr_second_keep(fr_second *s, const int32_t *ids, int n);
-// Reads nothing yet; a model with LongRoPE forgets all where a text of n tokens wants other keys.
+// Prepares for a text of n tokens without reading: a model with LongRoPE forgets all that it read
+// if such a text needs the other table.
 void fr_second_stretch(fr_second *s, int n);
 // Whether ids[0..n), whose beginning it has read, is a text that it can read.
 bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);

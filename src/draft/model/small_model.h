@@ -14,8 +14,8 @@ typedef struct fr_small_model {
     int n_ctx; // longest text that it can read
 } fr_small_model;
 
-// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. What the file
-// is at fault for: fr_gguf_open, fr_model_open, FR_EUNSUP for another vocabulary than the target's.
+// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. Errors: those
+// of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
 fr_status fr_small_model_open(fr_small_model *s, const char *path, const fr_model *target,
                               const fr_tokenizer *tokenizer, int n_ctx, fr_error *err);
 void fr_small_model_close(fr_small_model *s); // a zeroed one is fine

@@ -1,3 +1,5 @@
+// find.c — looks into each folder in turn and opens every .gguf file in it. It keeps the path of
+// the pack of the right kind and target that is expected to bring most tokens.
 #include "draft/pack/find.h"
 #include "base/path.h"
 #include <dirent.h>
@@ -24,7 +26,8 @@ typedef struct search {
     double promise;                  // ... and what it is expected to bring; below 0: none found
 } search;
 
-// It reads from every tensor of the target, so it is taken only where there is a pack to compare.
+// The fingerprint reads from every tensor of the target, so it is taken only where there is a pack
+// to compare.
 static const char *print_of(search *s) {
     if (!*s->print) fr_gguf_fingerprint(s->target, s->print);
     return s->print;

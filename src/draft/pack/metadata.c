@@ -93,7 +93,7 @@ static fr_status take_target(fr_pack *p, fr_error *err) {
     return take_u32(p->gguf, "forerun.n_vocab", 2, 1 << 24, &p->n_vocab, err);
 }
 
-// The ids are in the vocabulary and there once.
+// Checks that each id is in the vocabulary and stands there once.
 static fr_status check_ids(const fr_pack *p, const fr_gguf_kv *ids, fr_error *err) {
     uint8_t *seen = fr_alloc_array((size_t)p->n_vocab / 8 + 1, 1);
     fr_status st = FR_OK;
@@ -221,7 +221,7 @@ static fr_status take_layers(fr_pack *p, fr_error *err) {
     return FR_OK;
 }
 
-// What rides in the target's passes.
+// Of packs whose guesses are attached rows.
 static fr_status take_riders(fr_pack *p, fr_error *err) {
     if (p->depth > FR_PACK_ATTACHED)
         return fr_fail(err, FR_EDATA, "forerun.heads: expected 1 to %d, found %d", FR_PACK_ATTACHED,
@@ -303,7 +303,7 @@ static fr_status take_own(fr_pack *p, fr_error *err) {
     }
 }
 
-// Rates become counts of so many tries.
+// Turns rates into counts of so many tries.
 static fr_status take_accuracy(fr_pack *p, fr_error *err) {
     enum { TRIES = 1 << 24 };
     const fr_gguf_kv *a = NULL;

@@ -1,3 +1,5 @@
+// pack.c — opens a pack: metadata, then tensors, and for a drafter also kind, target and checksum.
+// Then it hands out vectors and matrices by name.
 #include "draft/pack/pack.h"
 #include "draft/pack/parts.h"
 #include "kern/dequant.h"

@@ -3,9 +3,9 @@
 //
 // A pack belongs to one target file, whose fingerprint it names; it holds no part of the target.
 // Opening checks everything: numbers in range, every id of the draft vocabulary in the target's and
-// there once, every tensor present with its shape and a type that is read, and none besides. So who
-// binds the tensors afterwards cannot fail but for memory. The checksum alone is apart: who looks
-// for a pack among many does not read all of each.
+// there once, every tensor present with its shape and a type that is read, and none besides. So
+// binding the tensors afterwards can only fail for want of memory. The checksum alone is checked
+// apart: a search among many packs does not read all of each.
 #ifndef FR_DRAFT_PACK_PACK_H
 #define FR_DRAFT_PACK_PACK_H
 #include "model/model.h"

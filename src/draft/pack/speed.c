@@ -1,3 +1,5 @@
+// speed.c — first the share of a plain pass that drafting so deep takes, by kind. Then it tries
+// every depth and tree size, or the planned trees of attached rows, and returns the greatest speed.
 #include "draft/pack/speed.h"
 #include "decode/budget.h"
 #include "tree/expand.h"
@@ -8,15 +10,15 @@ enum {
     NODES = 33,
     RIDER_ROWS = 24,
     CONTEXT = 256
-}; // most rows; tokens that are reckoned to stand before
+}; // most rows; tokens that are assumed to stand before
 
-// Of the block, as Q8_0.
+// The block's share of the target's weights, as Q8_0.
 static double block_share(const fr_pack *p, uint64_t weights) {
     const double heads = p->n_head + p->n_kv, attention = 2.0 * heads * p->head_dim * p->d;
     return 34.0 / 32 * (attention + 3.0 * p->d_ff * p->d) / (double)weights;
 }
 
-// Of the layers that a draft runs through, the target's head as Q8_0.
+// The share of the layers that a draft runs through, the target's head as Q8_0.
 static double exit_share(const fr_pack *p, int layers, uint64_t weights) {
     const double head = 34.0 / 32 * p->n_vocab * p->d / (double)weights;
     return (double)p->exit / layers * (head < 1 ? 1 - head : 0);

@@ -1,11 +1,13 @@
+// continuations.c — takes the places of a match as one group. A split counts the next token of each
+// continuation, picks the most frequent ones and sorts the places behind their tokens.
 #include "draft/retrieval/continuations.h"
 #include "base/alloc.h"
 #include <string.h>
 
 enum { SLOTS = 1 << 14, AHEAD = 16 };
 
-// Counts of ids, by hash. Which slots are in use is known by the number of the split that used
-// them, so none is ever cleared.
+// Counts of ids, by hash. A slot is in use if it carries the number of the present split, so none
+// is ever cleared.
 typedef struct fr_tokens {
     uint32_t split, used[SLOTS];
     int32_t id[SLOTS];
@@ -70,7 +72,7 @@ static void count_next(fr_continuations *c, const fr_group *g) {
     }
     t->n = 0;
     for (int i = g->begin; i < g->end; i++) {
-        // Places lie all over a file that no cache holds.
+        // Places lie all over a file larger than any cache, so ids are fetched ahead.
         const uint32_t soon = c->place[i + AHEAD < g->end ? i + AHEAD : i];
         if (soon < s->n_ids) __builtin_prefetch(&s->ids[soon]);
         c->id[i] = fr_datastore_id(s, c->place[i], g->depth);

@@ -1,3 +1,5 @@
+// datastore.c — maps a store and checks header and checksum. A query narrows the sorted places by
+// one more token of the text at a time, with two binary searches each.
 #include "draft/retrieval/datastore_file.h"
 #include "gguf/hash.h"
 #include <stddef.h>
@@ -73,8 +75,8 @@ static int32_t before(const fr_datastore *s, uint32_t i, uint32_t back) {
     return at < s->n_ids ? s->ids[at] : FR_DATASTORE_MARK;
 }
 
-// The first of places [begin, end), which have the same back - 1 tokens before them, whose one
-// before these is not below id; end: there is none.
+// Places [begin, end) have the same back - 1 tokens before them. Returns the first whose next token
+// back is not below id; end: there is none.
 static uint32_t first_not_below(const fr_datastore *s, uint32_t begin, uint32_t end, uint32_t back,
                                 int32_t id) {
     while (begin < end) {

@@ -1,13 +1,13 @@
 // datastore.h — texts as token ids, and every place in them found by the tokens before it.
 //
 // One file, mapped and never written: a header, the ids of all texts with a mark around each, and
-// the *places*: numbers of the tokens that follow another one of their text, sorted by the tokens
-// before them, the nearest first, up to FR_DATASTORE_ORDER of them. So the places behind a span of
-// tokens lie side by side, and those behind a longer span are a part of those behind a shorter one.
-// [He et al. 2023, REST: there a suffix array, searched once a span.]
+// the *places*. A place is the number of a token that follows another one of its text. Places are
+// sorted by the tokens before them, the nearest first, up to FR_DATASTORE_ORDER of them. So the
+// places behind a span of tokens lie side by side, and those behind a longer span are a part of
+// those behind a shorter one. [He et al. 2023, REST: there a suffix array, searched once a span.]
 //
-// Opening reads the file once, for its checksum. What is read afterwards is bounded all the same: a
-// store that changes while it is open may say nonsense, never more.
+// Opening reads the file once, for its checksum. Reads after that are bounded all the same: a store
+// that changes while it is open may give wrong ids, but nothing outside of it is read.
 #ifndef FR_DRAFT_RETRIEVAL_DATASTORE_H
 #define FR_DRAFT_RETRIEVAL_DATASTORE_H
 #include "base/map.h"

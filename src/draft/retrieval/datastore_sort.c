@@ -1,3 +1,5 @@
+// datastore_sort.c — sorts all places by the one id before them, then by 2, 4, 8 and 16 ids, each
+// time from the ranks of the round before. Every round is a counting sort.
 #include "draft/retrieval/datastore_sort.h"
 #include "base/alloc.h"
 #include "draft/retrieval/datastore.h"
@@ -44,8 +46,8 @@ static bool sort_by_one(sorter *s, const int32_t *ids, uint32_t *first, int n_vo
     return true;
 }
 
-// From sorted by `by` ids to sorted by twice as many: places are taken in the order of the ids from
-// `by` back on, and put behind those of their own rank.
+// Goes from an order by `by` ids to one by twice as many: places are taken in the order of the ids
+// from `by` back on, and put behind those of their own rank.
 static bool reorder(sorter *s, uint32_t by) {
     for (uint32_t r = 0; r < s->n; r++)
         s->next[r] = r;

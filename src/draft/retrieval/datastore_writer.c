@@ -1,3 +1,5 @@
+// datastore_writer.c — collects texts as ids with marks between them. At the end it sorts all
+// places, keeps those inside a text, fills in the header with the checksum and saves the file.
 #include "draft/retrieval/datastore_writer.h"
 #include "base/save.h"
 #include "draft/kit/vocab_match.h"

@@ -2,10 +2,10 @@
 // again.  [Saxena 2023]
 //
 // An index finds the earlier places of the last 1 to 4 tokens, most recent first, in constant time
-// a token; each place is then compared further back. A place whose match is longer is a better
-// guess, and so is a token on which several places agree: how long and how agreed is the kind of a
-// guess (tree/hits.h), whose hit rate is learned from the text. The places walk on together into
-// one tree, the best estimated next node first.
+// a token; each place is then compared further back. A longer match is a better guess, and so is a
+// token on which several places agree. Both together are the kind of a guess (tree/hits.h), whose
+// hit rate is learned from the text. The places walk on together into one tree, the best estimated
+// next node first.
 #include "base/alloc.h"
 #include "draft/kit/config.h"
 #include "draft/kit/ngram_votes.h"
@@ -112,8 +112,8 @@ static void add_place(fr_prompt_lookup *d, const int32_t *ids, int n_ids, int at
 static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
     d->n_places = 0;
     for (int n = LONGEST < n_ids ? LONGEST : n_ids; n > 0; n--) {
-        // Far more places than wanted may share the bucket; a bounded look keeps a step's time
-        // constant.
+        // One bucket may hold far more places than wanted, so the look is bounded to keep a step's
+        // time constant.
         int p = d->head[n - 1][hash_of(ids + n_ids - n, n) & d->mask];
         for (int looked = 0; p && looked < MAX_LOOKS; looked++, p = d->older[n - 1][p]) {
             if (d->n_places == d->most_places) return;

@@ -1,12 +1,12 @@
 // Retrieval: what followed the last tokens in a datastore of texts is proposed.
 // [He et al. 2023, "REST: Retrieval-Based Speculative Decoding"]
 //
-// The longest span of last tokens that stands anywhere in the store is looked up, the root with it;
-// what followed it there makes a trie (continuations.h), which grows into the tree from its best
-// node on. The paper keeps the most frequent prefixes; here a node is scored, so that a tree of few
-// rows holds the best ones and guesses of several drafters compare. How long the span is, with the
-// path behind it, and how large the share of what followed, is the kind of a guess (tree/hits.h),
-// whose hit rate is learned from the text.
+// The longest span of last tokens, the root included, that stands anywhere in the store is looked
+// up. What followed it there makes a trie (continuations.h), which grows into the tree from its
+// best node on. The paper keeps the most frequent prefixes. Here a node is scored, so that a tree
+// of few rows holds the best ones and guesses of several drafters compare. The kind of a guess
+// (tree/hits.h) is the length of the span, with the path behind it, and the share of what followed;
+// its hit rate is learned from the text.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -42,8 +42,8 @@ enum {
     N_SHARES = sizeof SHARE / sizeof *SHARE + 1,
 };
 
-// `count` of `all` that followed `length` tokens. One that was never contradicted because it stands
-// alone is worth no more than half.
+// The kind of a guess that stands in `count` of `all` continuations of `length` tokens. The share
+// is of all + 1, so a single continuation, which nothing contradicts, counts as half.
 static uint8_t kind_of(int length, int count, int all) {
     const float share = (float)count / (float)(all + 1);
     int l = 0, s = 0;

@@ -5,9 +5,9 @@
 // The exit behind layer E makes of a residual h
 //     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y
 // A drafted row has K and V of the layers below E in its scratch slot and its residual here, the
-// same bits as if the target's pass had computed them; so in that pass it begins at layer E.
-// Guesses that nothing was drafted behind begin at the bottom; where their tokens are not worth
-// reading those layers again they stay out.
+// same bits as if the target's pass had computed them. So in that pass it begins at layer E.
+// Guesses behind which nothing was drafted begin at the first layer. They are left out where their
+// tokens are not worth reading those layers again.
 #include "draft/self/self_draft.h"
 #include "draft/self/skip_set.h"
 #include <string.h>
@@ -75,7 +75,7 @@ static int drafted_child(const fr_self_draft *s, int above, int32_t id) {
 }
 
 // Node i of the tree is node[i] of the beam; -1: nothing was drafted behind it, so it begins at the
-// bottom.
+// first layer.
 static void find_drafted(const fr_self_draft *s, const fr_tree *tree, int node[FR_TREE_MAX]) {
     node[0] = 0;
     for (int i = 1; i < tree->n; i++) {
@@ -105,8 +105,8 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
 
 // ---------------------------------------------------------------- proposals
 
-// Leaves of the tree that begin at the bottom bring, at the cost of a token, less than the layers
-// that only they need.
+// Whether the leaves that begin at the first layer bring tokens worth less than the layers that
+// only they need.
 static bool leaves_cost_more(const fr_early_exit *e, const fr_context *c, const fr_tree *tree) {
     int node[FR_TREE_MAX];
     double tokens = 0;

@@ -1,3 +1,6 @@
+// self_draft.c — opens the draft head and its buffers, then drafts one step at a time. Each pass
+// reads the frontier's nodes through the method's layers and the head, until the best guess is too
+// unsure; afterwards the threshold learns how much of the chain was accepted.
 #include "draft/self/self_draft.h"
 #include "base/clock.h"
 #include <string.h>
@@ -64,10 +67,12 @@ static void read_head(fr_self_draft *s, const fr_context *c, int n) {
     fr_linear_run(&s->linear, &head, 1, n);
 }
 
-// Offers what row i of the pass says of the tokens behind a node: how probable the best one is.
+// Offers what row i of the pass says of the tokens behind a node; returns how probable the best one
+// is.
 static float expand(fr_self_draft *s, int node, int i, int slot) {
     fr_likely likely[FR_TRAINED_RANKS];
-    // Without adapting nobody weighs leaves against the chain.
+    // Without adapting nothing weighs extra leaves against the chain, so no more guesses than
+    // `width` are offered.
     const int most =
         s->base.adapt || s->base.width > FR_TRAINED_RANKS ? FR_TRAINED_RANKS : s->base.width;
     const int m =
@@ -78,7 +83,8 @@ static float expand(fr_self_draft *s, int node, int i, int slot) {
     return m ? likely[0].p : 0;
 }
 
-// One pass over the frontier's nodes: how sure the best of them is of what follows.
+// One pass over the frontier's nodes; returns the probability of the best guess behind the first of
+// them.
 static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
     const fr_beam *b = &s->base.beam;
     fr_row rows[FR_BEAM_WIDTH];
@@ -132,7 +138,7 @@ void fr_self_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_trained_proposed(&s->base, c, tree);
 }
 
-// How many tokens of the chain came, of those that can be compared with what came.
+// Learns how many tokens of the chain came, of those that can be compared with the text.
 void fr_self_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v) {
     fr_self_draft *s = (fr_self_draft *)d;
     fr_trained_saw(&s->base, c, v);

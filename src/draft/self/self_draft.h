@@ -1,10 +1,10 @@
 // self_draft.h — what the drafters have in common that draft with the target's own layers, in
 // passes of fewer of them: a token at a time, in scratch slots behind the committed context.
 //
-// Guesses grow as those of other trained drafters do (trained.h), a chain where nobody says
-// otherwise: rows of the frontier's nodes run through the layers that a method takes, what comes
-// out is read through a draft head, and so on behind the best guess, until it is less sure than the
-// threshold says (threshold.h), or another pass would not pay.
+// Guesses grow as those of other trained drafters do (trained.h), in a chain unless the user sets a
+// width. Rows of the frontier's nodes run through the layers that a method takes, and what comes
+// out is read through a draft head. This goes on behind the best guess until it is less sure than
+// the threshold says (threshold.h), or another pass would not pay.
 #ifndef FR_DRAFT_SELF_SELF_DRAFT_H
 #define FR_DRAFT_SELF_SELF_DRAFT_H
 #include "draft/kit/head.h"

@@ -2,9 +2,9 @@
 // accepted.
 //
 // Drafting stops behind the first token whose probability is below the threshold. After a step the
-// share accepted, a moving mean m, is compared with 0.9: below it the threshold rises by a
-// hundredth; at or above it falls by one, unless the draft ran to its full length; a tenth of that
-// step is taken.  [Draft & Verify, Zhang et al. 2023, §3.4]
+// share accepted, a moving mean m, is compared with 0.9. Below it the threshold rises by a
+// hundredth. At or above it the threshold falls by a hundredth, unless the draft ran to its full
+// length. A tenth of that step is taken.  [Draft & Verify, Zhang et al. 2023, §3.4]
 #ifndef FR_DRAFT_SELF_THRESHOLD_H
 #define FR_DRAFT_SELF_THRESHOLD_H
 #include <stdbool.h>

@@ -483,6 +483,50 @@ static void a_prompt_that_goes_on_is_not_read_again(void **state) {
     close_pair(&p);
 }
 
+// A text that another drafter of the same pack has read is taken over: nothing of it is evaluated,
+// and the first guesses are those of a drafter that read it all.
+static void a_text_taken_over_is_not_read_again(void **state) {
+    (void)state;
+    for (size_t k = 0; k < sizeof PACKS / sizeof *PACKS; k++) {
+        const fr_pack_kind kind = PACKS[k].kind;
+        if (kind != FR_PACK_EAGLE && kind != FR_PACK_HIDDEN_STATE && kind != FR_PACK_CHIMERA)
+            continue;
+        pair p;
+        int32_t text[CTX];
+        char spec[80];
+        fr_decoder d[3];
+        fr_drafter *drafter[3];
+        static seen s[3];
+        memset(s, 0, sizeof s);
+        open_pair(&p, &PACKS[k], 1);
+        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(kind), p.path);
+        for (int i = 0; i < 3; i++) {
+            drafter[i] = open_drafter(&p, spec, true, NULL);
+            watched(&d[i], &p, drafter[i], &s[i]);
+        }
+        fr_test_ids(text, PROMPT, 256, 38);
+        answer(&d[0], text, PROMPT);
+        fr_decoder_adopt(&d[1], &d[0]);
+        const int n = d[0].n_ids;
+        memcpy(text, d[0].ids, sizeof *text * (size_t)n);
+        fr_test_ids(text + n, 3, 256, 39);
+        assert_int_equal(answer(&d[1], text, n + 3), n - 1);
+        answer(&d[2], text, n + 3);
+        int compared = 0;
+        for (int at = n; at < CTX; at++)
+            if (s[1].first[at] && s[2].first[at]) {
+                assert_int_equal(s[1].first[at], s[2].first[at]);
+                compared++;
+            }
+        assert_true(compared > TOKENS / 4);
+        for (int i = 0; i < 3; i++) {
+            fr_decoder_close(&d[i]);
+            fr_drafter_close(drafter[i]);
+        }
+        close_pair(&p);
+    }
+}
+
 static void strange_options_and_files_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -570,6 +614,7 @@ int main(void) {
         cmocka_unit_test(heads_say_what_their_formulas_say),
         cmocka_unit_test(the_first_guess_is_the_likeliest_of_the_first_head),
         cmocka_unit_test(a_prompt_that_goes_on_is_not_read_again),
+        cmocka_unit_test(a_text_taken_over_is_not_read_again),
         cmocka_unit_test(strange_options_and_files_are_refused),
         cmocka_unit_test(a_pack_is_found_by_method_and_target),
     };

@@ -32,7 +32,7 @@ static void add_answer(void *user, const fr_ids *prompt, const fr_result *r) {
         fr_similarity_add(&j->similarity, j->text.data, (int)j->text.n, (int)prompt->n, EVERY);
 }
 
-static fr_status open_rider(job *j, const fr_cmd_args *args, fr_error *err) {
+static fr_status open_attached(job *j, const fr_cmd_args *args, fr_error *err) {
     char used[64];
     const fr_model *m = &j->engine->model;
     const fr_drafter_config config = {
@@ -40,10 +40,11 @@ static fr_status open_rider(job *j, const fr_cmd_args *args, fr_error *err) {
     const fr_status st = fr_drafter_open(&j->drafter, used, args->drafter, &config, err);
     if (st) return st;
     if (strcmp(used, "ppd") != 0 && strcmp(used, "hidden-transfer") != 0)
-        return fr_fail(err, FR_EARG,
-                       "--drafter: expected one whose guesses ride in the pass, ppd or "
-                       "hidden-transfer, found %s",
-                       used);
+        return fr_fail(
+            err, FR_EARG,
+            "--drafter: expected one whose guesses are rows attached to the pass, ppd or "
+            "hidden-transfer, found %s",
+            used);
     return fr_similarity_open(&j->similarity, m, (fr_attached *)(void *)j->drafter,
                               fr_cmd_kv_kind(args), err);
 }
@@ -53,7 +54,7 @@ static fr_status measure(job *j, const fr_cmd_args *args, fr_error *err) {
     if (!st && args->plot) st = fr_save_check(args->plot, err);
     if (!st) st = fr_prompts_read(&j->prompts, args->prompts, args->limit, err);
     if (!st) st = fr_cmd_engine_open(&j->engine, args, err);
-    if (!st) st = open_rider(j, args, err);
+    if (!st) st = open_attached(j, args, err);
     if (!st) st = fr_answers_open(&j->answers, args, j->engine, &j->prompts, err);
     if (st) return st;
     j->answers.total = (uint64_t)j->prompts.n;
@@ -75,8 +76,8 @@ static json_t *similarity_json(const fr_similarity *s, const char *spec) {
     json_t *steps = json_array();
     for (int i = 0; steps && i < s->steps; i++)
         json_array_append_new(steps, json_pack("{s:i, s:i, s:o, s:o}", "step", i + 1, "entry",
-                                               s->rider->base.pack.layer[i], "rides",
-                                               layers_json(s, i, fr_similarity_rides), "stays",
+                                               s->drafter->base.pack.layer[i], "rides",
+                                               layers_json(s, i, fr_similarity_attached), "stays",
                                                layers_json(s, i, fr_similarity_stays)));
     return json_pack("{s:s, s:I, s:o}", "drafter", spec, "rows", (json_int_t)s->n, "steps", steps);
 }
@@ -88,13 +89,13 @@ static void similarity_print(const fr_similarity *s, const char *spec) {
     for (int i = 0; i < s->steps; i++)
         printf("  %5d ahead (unmoved)", i + 1);
     putchar('\n');
-    for (int l = s->rider->base.pack.layer[0]; l <= s->layers; l++) { // where the first enters
+    for (int l = s->drafter->base.pack.layer[0]; l <= s->layers; l++) { // where the first enters
         printf("%6d", l);
         for (int i = 0; i < s->steps; i++)
-            if (isnan(fr_similarity_rides(s, i, l)))
+            if (isnan(fr_similarity_attached(s, i, l)))
                 printf("  %11s %9s", "", "");
             else
-                printf("  %11.3f  (%6.3f)", fr_similarity_rides(s, i, l),
+                printf("  %11.3f  (%6.3f)", fr_similarity_attached(s, i, l),
                        fr_similarity_stays(s, i, l));
         putchar('\n');
     }
@@ -106,15 +107,16 @@ typedef struct drawing {
     char labels[2 * FR_ATTACHED_STEPS][40];
 } drawing;
 
-static void draw_step(const fr_similarity *s, drawing *d, int i, bool rides) {
-    const int at = 2 * i + rides;
+static void draw_step(const fr_similarity *s, drawing *d, int i, bool attached) {
+    const int at = 2 * i + attached;
     int n = 0;
-    for (int l = s->rider->base.pack.layer[i]; l <= s->layers; l++)
+    for (int l = s->drafter->base.pack.layer[i]; l <= s->layers; l++)
         d->points[at][n++] = (fr_plot_point){
-            .x = l, .y = rides ? fr_similarity_rides(s, i, l) : fr_similarity_stays(s, i, l)};
-    snprintf(d->labels[at], sizeof d->labels[at], rides ? "%d ahead" : "%d ahead, unmoved", i + 1);
-    d->series[at] =
-        (fr_plot_series){d->labels[at], rides ? FR_PLOT_LINE : FR_PLOT_DASHED, i, d->points[at], n};
+            .x = l, .y = attached ? fr_similarity_attached(s, i, l) : fr_similarity_stays(s, i, l)};
+    snprintf(d->labels[at], sizeof d->labels[at], attached ? "%d ahead" : "%d ahead, unmoved",
+             i + 1);
+    d->series[at] = (fr_plot_series){d->labels[at], attached ? FR_PLOT_LINE : FR_PLOT_DASHED, i,
+                                     d->points[at], n};
 }
 
 static fr_status similarity_plot(const fr_similarity *s, const char *spec, const char *path,
@@ -187,8 +189,8 @@ static const fr_option_group group = {"What is measured", options};
 
 const fr_cmd fr_cmd_similarity = {
     {.name = "similarity",
-     .summary = "measure how like the true states those become that ride in a pass",
-     .about = "Generates greedily, then lets the drafter's rows ride under every fourth row of the "
+     .summary = "measure how like the true states attached rows become",
+     .about = "Generates greedily, then attaches the drafter's rows under every fourth row of the "
               "answer: for each step and behind each layer, the cosine of the row's state with "
               "that of the token it stands for, and that of the row it hangs under, as if it had "
               "not moved. Texts are looked at up to 512 tokens.",

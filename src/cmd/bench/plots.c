@@ -251,7 +251,7 @@ static const picture list[FR_BENCH_PICTURES] = {
      "tell which of the two is faster.",
      draw_speed},
     {"passes.svg",
-     "As long as the curve is flat, candidates ride almost free; a drafter pays where its tokens "
+     "As long as the curve is flat, candidates are almost free; a drafter pays where its tokens "
      "per pass grow faster than this curve.",
      draw_passes},
     {"rows.svg", "How many candidates each drafter had and found worth their rows.", draw_rows},

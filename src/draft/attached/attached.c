@@ -15,7 +15,7 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
     a->logit_stride = fr_linear_stride(p->n_draft);
     const size_t state = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->stride));
     const size_t logits = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->logit_stride));
-    fr_status st = fr_arena_open(&a->arena, state + logits, "laws", err);
+    fr_status st = fr_arena_open(&a->arena, state + logits, "distributions", err);
     if (st) return st;
     a->state = fr_arena_take(&a->arena, state);
     a->logits = fr_arena_take(&a->arena, logits);
@@ -81,7 +81,7 @@ int fr_attached_begin(fr_drafter *d, const fr_context *c, int agree, const fr_dr
 // them, less what their rows and the proposal take.
 static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     const int part = a->base.base.part, context = c->n_ids - 1;
-    const fr_extra_rows *riding = &a->rows;
+    const fr_extra_rows *extra = &a->rows;
     bool keep[FR_TREE_MAX];
     fr_tree chosen = *tree;
     double tokens = 0;
@@ -89,13 +89,13 @@ static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tr
     for (int i = 0; i < tree->n; i++)
         keep[i] = tree->node[i].drafter != part || tree->node[i].depth <= most;
     fr_tree_retain(&chosen, keep);
-    fr_tree_keep(&chosen, fr_budget_choose(c->budget, &chosen, riding, context));
+    fr_tree_keep(&chosen, fr_budget_choose(c->budget, &chosen, extra, context));
     for (int i = 1; i < chosen.n; i++)
         if (chosen.node[i].drafter == part) {
             tokens += (double)chosen.node[i].score;
             own++;
         }
-    return tokens - fr_budget_rows_cost(c->budget, chosen.n, own, riding, context) -
+    return tokens - fr_budget_rows_cost(c->budget, chosen.n, own, extra, context) -
            a->seconds / fr_budget_token_cost(c->budget, context);
 }
 

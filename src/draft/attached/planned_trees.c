@@ -31,9 +31,9 @@ static void plan_random(fr_ppd *t, const fr_accuracy *a) {
     for (int k = 0; k <= t->limits.prompts; k++) {
         fr_ppd_state *s = &t->state[k];
         const int nodes = s->shape.n;
-        int riders = -t->limits.prompts; // the root keeps its own
+        int rows = -t->limits.prompts; // the root keeps its own
         for (int c = 0; c < nodes; c++)
-            riders += s->prompts[c];
+            rows += s->prompts[c];
         fr_shape_begin(&s->shape);
         while (s->shape.n < nodes) {
             const int parent = (int)draw(&dice, s->shape.n), rank = (int)draw(&dice, CHILDREN);
@@ -43,7 +43,7 @@ static void plan_random(fr_ppd *t, const fr_accuracy *a) {
         fr_accuracy_weigh(a, &s->shape);
         memset(s->prompts, 0, (size_t)nodes);
         s->prompts[0] = (uint8_t)t->limits.prompts;
-        for (; riders > 0 && nodes > 1; riders--) {
+        for (; rows > 0 && nodes > 1; rows--) {
             int c;
             do
                 c = 1 + (int)draw(&dice, nodes - 1);

@@ -75,7 +75,7 @@ static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_c
 
 const fr_drafter_method fr_ppd_method = {
     .name = "ppd",
-    .what = "trained vectors that ride in the model's own pass and guess ahead",
+    .what = "trained vectors, attached to the model's own pass, that guess ahead",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
     .found = true,

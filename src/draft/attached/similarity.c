@@ -7,10 +7,10 @@
 
 enum { CHUNK = 64 };
 
-fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *rider,
+fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *drafter,
                              fr_kv_type kv_type, fr_error *err) {
     const int layers = m->config.n_layer;
-    *s = (fr_similarity){.model = m, .rider = rider, .layers = layers, .steps = rider->steps};
+    *s = (fr_similarity){.model = m, .drafter = drafter, .layers = layers, .steps = drafter->steps};
     const fr_forward_limits limits = {.max_rows = CHUNK + FR_ATTACHED_STEPS * FR_PACK_ENSEMBLE,
                                       .max_logits = 1,
                                       .max_taps = layers + 1,
@@ -22,9 +22,9 @@ fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attac
     if ((st = fr_kv_open(&s->kv, &m->config, FR_SIMILARITY_TEXT, kv_type, err))) goto fail;
     if ((st = fr_forward_open(&s->forward, m, &limits, err))) goto fail;
     s->real = fr_alloc_array(FR_SIMILARITY_TEXT, row);
-    s->rides = fr_alloc_zero(sizeof *s->rides * (size_t)s->steps);
+    s->attached = fr_alloc_zero(sizeof *s->attached * (size_t)s->steps);
     s->stays = fr_alloc_zero(sizeof *s->stays * (size_t)s->steps);
-    if (s->real && s->rides && s->stays) return FR_OK;
+    if (s->real && s->attached && s->stays) return FR_OK;
     st = fr_fail(err, FR_ENOMEM, "similarity: no memory for the states of %d tokens",
                  FR_SIMILARITY_TEXT);
 fail:
@@ -34,7 +34,7 @@ fail:
 
 void fr_similarity_close(fr_similarity *s) {
     fr_free(s->real);
-    fr_free(s->rides);
+    fr_free(s->attached);
     fr_free(s->stays);
     fr_forward_close(s->forward);
     fr_kv_close(&s->kv);
@@ -52,8 +52,8 @@ static void run(fr_similarity *s, fr_row *rows, int n) {
                                           .n_seq = 1,
                                           .taps = s->taps,
                                           .n_taps = s->layers + 1,
-                                          .maps = s->rider->base.base.needs.maps,
-                                          .n_maps = s->rider->base.base.needs.n_maps});
+                                          .maps = s->drafter->base.base.needs.maps,
+                                          .n_maps = s->drafter->base.base.needs.n_maps});
 }
 
 static float *real_at(const fr_similarity *s, int row, int layer) {
@@ -101,12 +101,12 @@ static void add_row(fr_similarity *s, const int32_t *ids, int q) {
     const int d = s->model->config.d;
     fr_kv_truncate(&s->kv, q);
     rows[0] = fr_row_token(ids[q], FR_PARENT_COMMITTED, 0);
-    run(s, rows, fr_attached_chain(s->rider, 0, s->steps, rows, 1));
+    run(s, rows, fr_attached_chain(s->drafter, 0, s->steps, rows, 1));
     for (int i = 0; i < s->steps; i++) {
-        const int row = 1 + i * s->rider->attached.ensemble; // the first member of an ensemble
+        const int row = 1 + i * s->drafter->attached.ensemble; // the first member of an ensemble
         for (int l = rows[row].join; l <= s->layers; l++) {
             const float *true_one = real_at(s, q + 1 + i, l);
-            s->rides[i][l] += cosine(fr_forward_tap(s->forward, l, row), true_one, d);
+            s->attached[i][l] += cosine(fr_forward_tap(s->forward, l, row), true_one, d);
             s->stays[i][l] += cosine(real_at(s, q, l), true_one, d);
         }
     }
@@ -124,11 +124,11 @@ void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, i
 }
 
 static double mean(const fr_similarity *s, double (*sum)[FR_MAX_LAYERS + 1], int i, int l) {
-    return s->n && l >= s->rider->base.pack.layer[i] ? sum[i][l] / (double)s->n : NAN;
+    return s->n && l >= s->drafter->base.pack.layer[i] ? sum[i][l] / (double)s->n : NAN;
 }
 
-double fr_similarity_rides(const fr_similarity *s, int i, int l) {
-    return mean(s, s->rides, i, l);
+double fr_similarity_attached(const fr_similarity *s, int i, int l) {
+    return mean(s, s->attached, i, l);
 }
 
 double fr_similarity_stays(const fr_similarity *s, int i, int l) {

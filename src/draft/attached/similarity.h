@@ -11,12 +11,12 @@
 enum { FR_SIMILARITY_TEXT = 512 }; // tokens of a text that are looked at
 
 typedef struct fr_similarity {
-    const fr_model *model;    // borrowed
-    const fr_attached *rider; // borrowed
+    const fr_model *model;      // borrowed
+    const fr_attached *drafter; // borrowed
     int layers, steps;
-    double (*rides)[FR_MAX_LAYERS + 1]; // [steps][0..layers] sums of cosines; 0 below the entry
-    double (*stays)[FR_MAX_LAYERS + 1]; // the same of row q
-    int64_t n;                          // rows q
+    double (*attached)[FR_MAX_LAYERS + 1]; // [steps][0..layers] sums of cosines; 0 below the entry
+    double (*stays)[FR_MAX_LAYERS + 1];    // the same of row q
+    int64_t n;                             // rows q
     fr_kv kv;
     fr_forward *forward;
     float *real; // [FR_SIMILARITY_TEXT][layers + 1][d]
@@ -25,7 +25,7 @@ typedef struct fr_similarity {
 
 // `drafter` is a drafter whose guesses are attached (attached.h). FR_ENOMEM; FR_EUNSUP as
 // fr_kv_open.
-fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *rider,
+fr_status fr_similarity_open(fr_similarity *s, const fr_model *m, const fr_attached *drafter,
                              fr_kv_type kv_type, fr_error *err);
 void fr_similarity_close(fr_similarity *s); // a zeroed one is fine
 
@@ -34,7 +34,7 @@ void fr_similarity_close(fr_similarity *s); // a zeroed one is fine
 void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, int every);
 // Mean cosine behind layer l (0: the embedding) of step i (from 0); NaN where nothing was seen or
 // the step has not entered yet.
-double fr_similarity_rides(const fr_similarity *s, int i, int l);
+double fr_similarity_attached(const fr_similarity *s, int i, int l);
 double fr_similarity_stays(const fr_similarity *s, int i, int l);
 
 #endif

@@ -32,10 +32,10 @@ typedef struct fr_lookahead {
     bool adapt;
     int n_indexed; // n-grams of the text that end before this place are in the pool
     fr_window_benefit worth;
-    bool rides;                       // in this step's pass
+    bool has_window;                  // in this step's pass
     int first_row;                    // ... from this row on; -1: not
     int16_t row[FR_JACOBI_WIDTH + 1]; // of Jacobi's guess k; -1: none
-    int rode;                         // guesses of Jacobi's chain that were no candidates
+    int n_attached;                   // guesses of Jacobi's chain that were no candidates
     int64_t steps, with_window, taken_of_text, taken_of_window;
 } fr_lookahead;
 
@@ -95,13 +95,13 @@ static void take_text(fr_lookahead *d, const fr_context *c) {
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     (void)from;
     fr_lookahead *d = (fr_lookahead *)base;
-    d->rides = false;
+    d->has_window = false;
     d->first_row = -1;
     d->n_indexed = 0;
     d->steps = d->with_window = d->taken_of_text = d->taken_of_window = 0;
     fr_window_benefit_begin(&d->worth);
     if (is_jacobi(d)) {
-        d->rode = d->width;
+        d->n_attached = d->width;
         fr_jacobi_begin(&d->jacobi, c->ids, c->n_ids);
         return agree;
     }
@@ -148,8 +148,8 @@ static void propose_chain(fr_lookahead *d, fr_tree *tree) {
 // The rows to attach. Of Jacobi's chain, whose front are candidates, about as many as the last
 // time.
 static fr_extra_rows window_rows(const fr_lookahead *d) {
-    const int rows = is_jacobi(d) ? d->rode : fr_window_rows(&d->window);
-    const int logits = is_jacobi(d) ? d->rode : fr_window_logits(&d->window);
+    const int rows = is_jacobi(d) ? d->n_attached : fr_window_rows(&d->window);
+    const int logits = is_jacobi(d) ? d->n_attached : fr_window_logits(&d->window);
     return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = logits};
 }
 
@@ -162,11 +162,12 @@ static void add_rows(fr_extra_rows *to, const fr_extra_rows *rows) {
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_lookahead *d = (fr_lookahead *)base;
-    d->rides = d->width > 0;
-    if (d->rides) {
+    d->has_window = d->width > 0;
+    if (d->has_window) {
         const fr_extra_rows rows = window_rows(d);
-        if (d->adapt) d->rides = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
-        if (d->rides) add_rows(&p->extra_rows, &rows);
+        if (d->adapt)
+            d->has_window = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
+        if (d->has_window) add_rows(&p->extra_rows, &rows);
     }
     if (is_jacobi(d))
         propose_chain(d, tree);
@@ -182,12 +183,12 @@ static int attach_chain(fr_lookahead *d, const fr_tree *tree, fr_row *rows, int 
     memset(d->row, -1, sizeof d->row);
     for (int k = 1, row = 0; k <= d->width; k++) {
         const int child = n == before ? fr_tree_child(tree, row, d->jacobi.id[k]) : -1;
-        if (child < 0 && (!d->rides || n == max)) break;
+        if (child < 0 && (!d->has_window || n == max)) break;
         if (child < 0) rows[n] = fr_row_token(d->jacobi.id[k], row, FR_WANT_LOGITS);
         row = child < 0 ? n++ : child;
         d->row[k] = (int16_t)row;
     }
-    if (d->rides) d->rode = n - before;
+    if (d->has_window) d->n_attached = n - before;
     return n;
 }
 
@@ -197,7 +198,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
     (void)c;
     d->first_row = -1;
     if (is_jacobi(d)) return attach_chain(d, tree, rows, n, max);
-    if (!d->rides || n + fr_window_rows(&d->window) > max) return n;
+    if (!d->has_window || n + fr_window_rows(&d->window) > max) return n;
     d->first_row = n;
     return fr_window_attach(&d->window, rows, n);
 }
@@ -246,7 +247,7 @@ static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tre
 
 static void count(fr_lookahead *d, const fr_verdict *v) {
     d->steps++;
-    d->with_window += d->rides;
+    d->with_window += d->has_window;
     for (int i = 1; i < v->n_path; i++) {
         d->taken_of_text += is_own(d, &v->tree->node[v->path[i]], false);
         d->taken_of_window += is_own(d, &v->tree->node[v->path[i]], true);
@@ -257,14 +258,14 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_lookahead *d = (fr_lookahead *)base;
     if (!v->tree) return;
     count(d, v);
-    if (d->rides && d->adapt) learn_worth(d, c, v->tree);
+    if (d->has_window && d->adapt) learn_worth(d, c, v->tree);
     if (is_jacobi(d)) {
         take_chain(d, c, v);
     } else {
         if (d->first_row >= 0) take_window(d, c, v);
         if (d->of_text) take_text(d, c);
     }
-    d->rides = false; // where no more than one token is wanted nothing is proposed
+    d->has_window = false; // where no more than one token is wanted nothing is proposed
 }
 
 static void report(const fr_drafter *base, fr_draft_counts *to) {
@@ -298,7 +299,7 @@ static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("ngram", "N", fr_lookahead, window.n, 2, FR_WINDOW_NGRAM,
                   "tokens of an n-gram, 2 to 8 (default 4)"),
     FR_OPTION_INT("window", "W", fr_lookahead, width, 0, FR_JACOBI_WIDTH,
-                  "columns of guessed tokens that ride in a pass, 0 (none) to 63 (default 3)"),
+                  "columns of guessed tokens in a pass, 0 (none) to 63 (default 3)"),
     FR_OPTION_INT("guesses", "G", fr_lookahead, guesses, 0, FR_NGRAM_VOTES,
                   "n-grams kept for a first token, 1 to 64 (default 3); 0: Jacobi decoding"),
     FR_OPTION_INT("prompt", "N", fr_lookahead, of_text, 0, 1,

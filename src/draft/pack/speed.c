@@ -56,8 +56,8 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
 }
 
 // Where guesses run in the pass themselves: the best trees of all states (tree/ppd.h).
-static double speed_riding(const fr_pack *p, const fr_cost *cost, int layers, double plain,
-                           uint64_t weights) {
+static double speed_attached(const fr_pack *p, const fr_cost *cost, int layers, double plain,
+                             uint64_t weights) {
     fr_ppd_limits limits = {.rows = RIDER_ROWS,
                             .prompts = p->depth,
                             .ensemble = p->ensemble,
@@ -77,8 +77,8 @@ double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t
     fr_budget_open(&budget, cost, true);
     const double plain = fr_cost_pass(&budget.cost, 1, 1, CONTEXT);
     if (p->kind == FR_PACK_PPD || p->kind == FR_PACK_HIDDEN_TRANSFER) {
-        const double riding = speed_riding(p, &budget.cost, layers, plain, weights);
-        return riding > best ? riding : best;
+        const double attached = speed_attached(p, &budget.cost, layers, plain, weights);
+        return attached > best ? attached : best;
     }
     for (int depth = 1; depth <= p->depth; depth++) {
         fr_shape shape;

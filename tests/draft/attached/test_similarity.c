@@ -58,8 +58,8 @@ static void a_rider_that_is_the_token_is_like_it_everywhere(void **state) {
     measure(&p, "ppd", ids, &s);
     for (int i = 0; i < 3; i++)
         for (int l = 0; l <= LAYERS; l++)
-            assert_true(fabs(fr_similarity_rides(&s, i, l) - 1) < 1e-6);
-    fr_drafter_close((fr_drafter *)(void *)(uintptr_t)s.rider);
+            assert_true(fabs(fr_similarity_attached(&s, i, l) - 1) < 1e-6);
+    fr_drafter_close((fr_drafter *)(void *)(uintptr_t)s.drafter);
     fr_similarity_close(&s);
     unlink(p.path);
     close_target(&p);
@@ -85,16 +85,16 @@ static void a_rider_that_did_not_move_is_like_its_row(void **state) {
     // One tensor can be left out; the maps of steps 2 and 3 are random ones.
     write_pack(&p, &o, names, 1, d, d, identity);
     measure(&p, "hidden-transfer", ids, &s);
-    assert_true(isnan(fr_similarity_rides(&s, 0, 0)));
-    assert_true(isnan(fr_similarity_rides(&s, 1, 1)));
-    assert_true(fabs(fr_similarity_rides(&s, 0, 1) - fr_similarity_stays(&s, 0, 1)) < 1e-6);
-    assert_true(fabs(fr_similarity_rides(&s, 0, 2) - fr_similarity_stays(&s, 0, 2)) > 1e-4);
+    assert_true(isnan(fr_similarity_attached(&s, 0, 0)));
+    assert_true(isnan(fr_similarity_attached(&s, 1, 1)));
+    assert_true(fabs(fr_similarity_attached(&s, 0, 1) - fr_similarity_stays(&s, 0, 1)) < 1e-6);
+    assert_true(fabs(fr_similarity_attached(&s, 0, 2) - fr_similarity_stays(&s, 0, 2)) > 1e-4);
     for (int i = 0; i < 3; i++)
         for (int l = layers[i]; l <= LAYERS; l++) {
-            assert_true(fabs(fr_similarity_rides(&s, i, l)) <= 1 + 1e-9);
+            assert_true(fabs(fr_similarity_attached(&s, i, l)) <= 1 + 1e-9);
             assert_true(fabs(fr_similarity_stays(&s, i, l)) <= 1 + 1e-9);
         }
-    fr_drafter_close((fr_drafter *)(void *)(uintptr_t)s.rider);
+    fr_drafter_close((fr_drafter *)(void *)(uintptr_t)s.drafter);
     fr_similarity_close(&s);
     unlink(p.path);
     free(identity);

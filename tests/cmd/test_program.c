@@ -620,14 +620,14 @@ static void accuracy_is_counted_by_distance(void **state) {
     expect(with_model("accuracy", ""), 2, "--prompts");
 }
 
-static void similarity_is_of_drafters_whose_rows_ride(void **state) {
+static void similarity_is_of_drafters_that_attach_rows(void **state) {
     (void)state;
     char rest[256];
     expect(with_model("similarity", ""), 2, "--prompts");
     snprintf(rest, sizeof rest, "--drafter prompt-lookup --prompts %s",
              write_file("sim.jsonl", "{\"id\":\"a\",\"messages\":[{\"role\":\"user\","
                                      "\"content\":\"the wind\"}]}\n"));
-    expect(with_model("similarity", rest), 2, "expected one whose guesses ride");
+    expect(with_model("similarity", rest), 2, "expected one whose guesses are rows attached");
 }
 
 // Where a rule promises no equal bytes, what was found is said all the same.
@@ -955,7 +955,7 @@ int main(void) {
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
-        cmocka_unit_test(similarity_is_of_drafters_whose_rows_ride),
+        cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
         cmocka_unit_test(bench_interrupted_shows_what_it_has),
         cmocka_unit_test(without_a_place_for_profiles_all_is_said),
         cmocka_unit_test(bench_tells_promises_from_findings),

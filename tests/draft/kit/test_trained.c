@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { CTX = 160, PROMPT = 71, TOKENS = 60 };
+enum { CTX = 160, PROMPT = 71, SHORT = 20, TOKENS = 60 };
 
 static const fr_sampling LAWS[] = {
     {.temperature = 0},
@@ -504,8 +504,8 @@ static void a_text_taken_over_is_not_read_again(void **state) {
             drafter[i] = open_drafter(&p, spec, true, NULL);
             watched(&d[i], &p, drafter[i], &s[i]);
         }
-        fr_test_ids(text, PROMPT, 256, 38);
-        answer(&d[0], text, PROMPT);
+        fr_test_ids(text, SHORT, 256, 38);
+        answer(&d[0], text, SHORT);
         fr_decoder_adopt(&d[1], &d[0]);
         const int n = d[0].n_ids;
         memcpy(text, d[0].ids, sizeof *text * (size_t)n);

@@ -15,20 +15,20 @@ static const struct {
 
 // Reads keys "ARCH.suffix"; remembers the first failure, so that a list of reads is checked once at
 // its end.
-typedef struct fr_reader {
+typedef struct config_reader {
     const fr_gguf *g;
     const char *arch;
     fr_status status;
     fr_error *err;
     char key[96];
-} fr_reader;
+} config_reader;
 
-static const char *key_of(fr_reader *r, const char *suffix) {
+static const char *key_of(config_reader *r, const char *suffix) {
     snprintf(r->key, sizeof r->key, "%s.%s", r->arch, suffix);
     return r->key;
 }
 
-static void read_int(fr_reader *r, const char *suffix, bool required, int low, int high,
+static void read_int(config_reader *r, const char *suffix, bool required, int low, int high,
                      int *value) {
     if (r->status) return;
     uint32_t v = (uint32_t)*value;
@@ -42,7 +42,7 @@ static void read_int(fr_reader *r, const char *suffix, bool required, int low, i
         *value = (int)v;
 }
 
-static void read_float(fr_reader *r, const char *suffix, bool required, float low, float high,
+static void read_float(config_reader *r, const char *suffix, bool required, float low, float high,
                        float *value) {
     if (r->status) return;
     float v = *value;
@@ -75,7 +75,7 @@ static fr_status read_name(fr_config *c, const fr_gguf *g, fr_error *err) {
                    c->arch_name);
 }
 
-static void read_rope(fr_reader *r, fr_config *c) {
+static void read_rope(config_reader *r, fr_config *c) {
     c->rope_base = 10000;
     // The logarithms of base and original context are divided by: neither may be 1.
     read_float(r, "rope.freq_base", false, 2, 1e12f, &c->rope_base);
@@ -114,7 +114,7 @@ static void read_rope(fr_reader *r, fr_config *c) {
         c->rope_scaling = FR_ROPE_LONG;
 }
 
-static void read_family(fr_reader *r, fr_config *c) {
+static void read_family(config_reader *r, fr_config *c) {
     c->embed_scale = 1;
     c->attn_scale = (float)(1 / sqrt((double)c->head_dim));
     c->neox = c->arch != FR_ARCH_LLAMA;
@@ -135,7 +135,7 @@ static void read_family(fr_reader *r, fr_config *c) {
 
 // Refuses scalings that related families have and this engine lacks: a file that asks for one would
 // run and give nonsense.
-static void refuse_scalings(fr_reader *r) {
+static void refuse_scalings(config_reader *r) {
     static const struct {
         const char *suffix;
         float none;
@@ -182,7 +182,7 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
     *c = (fr_config){0};
     fr_status st = read_name(c, g, err);
     if (st) return st;
-    fr_reader r = {.g = g, .arch = c->arch_name, .err = err};
+    config_reader r = {.g = g, .arch = c->arch_name, .err = err};
     read_int(&r, "block_count", true, 1, FR_MAX_LAYERS, &c->n_layer);
     read_int(&r, "embedding_length", true, 1, 1 << 17, &c->d);
     read_int(&r, "feed_forward_length", true, 1, 1 << 20, &c->d_ff);

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct fr_reader {
+typedef struct shape_reader {
     const char *at, *end; // of the line
     size_t line;
     bool named[FR_TREE_MAX]; // nodes that have a line of their own
-} fr_reader;
+} shape_reader;
 
-static fr_status expected(const fr_reader *r, const char *what, fr_error *err) {
+static fr_status expected(const shape_reader *r, const char *what, fr_error *err) {
     if (r->at == r->end)
         return fr_fail(err, FR_EDATA, "line %zu: expected %s, found the line's end", r->line, what);
     const unsigned char c = (unsigned char)*r->at;
@@ -18,7 +18,7 @@ static fr_status expected(const fr_reader *r, const char *what, fr_error *err) {
     return fr_fail(err, FR_EDATA, "line %zu: expected %s, found byte 0x%02x", r->line, what, c);
 }
 
-static fr_status read_rank(fr_reader *r, int *rank, fr_error *err) {
+static fr_status read_rank(shape_reader *r, int *rank, fr_error *err) {
     const char *begin = r->at;
     *rank = 0;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9' && *rank < FR_SHAPE_RANKS; r->at++)
@@ -30,7 +30,7 @@ static fr_status read_rank(fr_reader *r, int *rank, fr_error *err) {
 }
 
 // Reads a path and adds those of its nodes that are not there yet.
-static fr_status read_path(fr_reader *r, fr_shape *s, fr_error *err) {
+static fr_status read_path(shape_reader *r, fr_shape *s, fr_error *err) {
     int node = 0;
     for (;; r->at++) {
         int rank;
@@ -60,7 +60,7 @@ static bool is_blank(char c) {
 }
 
 // Sets at..end to the part of the line at `text` that counts; returns where the next line begins.
-static const char *take_line(fr_reader *r, const char *text, const char *end) {
+static const char *take_line(shape_reader *r, const char *text, const char *end) {
     const char *newline = memchr(text, '\n', (size_t)(end - text));
     r->end = newline ? newline : end;
     r->at = text;
@@ -75,7 +75,7 @@ static const char *take_line(fr_reader *r, const char *text, const char *end) {
 }
 
 fr_status fr_shape_read(fr_shape *s, const char *text, size_t n, fr_error *err) {
-    fr_reader r = {.line = 0};
+    shape_reader r = {.line = 0};
     const char *end = text + n;
     fr_shape_begin(s);
     while (text < end) {

@@ -31,6 +31,13 @@ typedef struct fr_extra_rows {
     double below; // the share of the layers that the resumed rows have behind them
 } fr_extra_rows;
 
+// Adds rows of which none are resumed candidates.
+static inline void fr_extra_rows_add(fr_extra_rows *to, const fr_extra_rows *rows) {
+    to->rows += rows->rows;
+    to->trunk += rows->trunk;
+    to->logits += rows->logits;
+}
+
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run
 // `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
 double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int context);

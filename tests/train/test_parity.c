@@ -171,7 +171,7 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     float state[D], given[3 * D];
     if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
     if (fr_draft_block_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
-    fr_draft_block_begin(&c);
+    fr_draft_block_keep(&c, 0);
     for (int i = 0; i < ROWS; i++) {
         given_of(w, &pack, i, given);
         fr_draft_block_add(&c, given, w->ids[i + 1]);

@@ -126,9 +126,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_attached *a = (fr_attached *)d;
     const double start = fr_seconds();
-    p->extra_rows.rows += a->rows.rows;
-    p->extra_rows.trunk += a->rows.trunk;
-    p->extra_rows.logits += a->rows.logits;
+    fr_extra_rows_add(&p->extra_rows, &a->rows);
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_dists);

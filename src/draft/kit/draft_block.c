@@ -147,10 +147,6 @@ static fr_row row_of(const fr_draft_block *c, int i, int parent, uint8_t wants) 
 
 // ---------------------------------------------------------------- pairs of the text
 
-void fr_draft_block_begin(fr_draft_block *c) {
-    fr_draft_block_keep(c, 0);
-}
-
 void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int tokens) {
     const int pairs = fr_draft_block_pairs(from), most = tokens > 0 ? tokens - 1 : 0;
     const int n = pairs < most ? pairs : most, of_kv = from->block.kv.n_committed;

@@ -58,7 +58,6 @@ uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row
 // Takes over the pairs of the first `tokens` tokens of the text of `from`, all but the last, read
 // or waiting. `from` is of the same pack and target, and there is room for them.
 void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int tokens);
-void fr_draft_block_begin(fr_draft_block *c); // a new text, of which nothing was read
 void fr_draft_block_keep(fr_draft_block *c,
                          int pairs); // the first pairs of the text, and no others
 // What the target's passes must deliver for fr_draft_block_add_path.

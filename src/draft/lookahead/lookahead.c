@@ -153,12 +153,6 @@ static fr_extra_rows window_rows(const fr_lookahead *d) {
     return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = logits};
 }
 
-static void add_rows(fr_extra_rows *to, const fr_extra_rows *rows) {
-    to->rows += rows->rows;
-    to->trunk += rows->trunk;
-    to->logits += rows->logits;
-}
-
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_lookahead *d = (fr_lookahead *)base;
@@ -167,7 +161,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
         const fr_extra_rows rows = window_rows(d);
         if (d->adapt)
             d->has_window = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
-        if (d->has_window) add_rows(&p->extra_rows, &rows);
+        if (d->has_window) fr_extra_rows_add(&p->extra_rows, &rows);
     }
     if (is_jacobi(d))
         propose_chain(d, tree);

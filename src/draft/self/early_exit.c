@@ -159,16 +159,6 @@ static const fr_drafter_ops OPS = {.name = "early-exit",
                                    .report = fr_no_report,
                                    .close = close_early_exit};
 
-static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_REAL("threshold", "P", fr_self_draft, fixed, 0, 1,
-                   "stop behind a token less probable than this, 0 to 1; default: adapted to "
-                   "what\nis accepted"),
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes of a level that are gone on behind, 1 to 16 (default 1)"),
-    {0}};
-
 // ---------------------------------------------------------------- open
 
 static fr_status open_exit(fr_early_exit *e, const fr_model *target, fr_error *err) {
@@ -212,7 +202,8 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
     s->base.width = 1;
     s->fixed = -1;
     s->wants = FR_WANT_TAPS;
-    fr_status st = fr_trained_open(&s->base, FR_PACK_EARLY_EXIT, &OPS, file, config, OPTIONS, err);
+    fr_status st =
+        fr_trained_open(&s->base, FR_PACK_EARLY_EXIT, &OPS, file, config, fr_self_options, err);
     if (!st) {
         const fr_pack *p = &s->base.pack;
         e->below = trunk_share(config->model, p->exit);
@@ -234,7 +225,7 @@ const fr_drafter_method fr_early_exit_method = {
     .name = "early-exit",
     .what = "the model's own first layers and a trained exit; its pass goes on behind them",
     .file = "a pack of forerun train; else one that is found",
-    .options = OPTIONS,
+    .options = fr_self_options,
     .found = true,
     .cost = 4,
     .open = open_early_exit};

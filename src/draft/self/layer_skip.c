@@ -33,16 +33,6 @@ static const fr_drafter_ops OPS = {.name = "layer-skip",
                                    .report = fr_no_report,
                                    .close = close_layer_skip};
 
-static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_REAL("threshold", "P", fr_self_draft, fixed, 0, 1,
-                   "stop behind a token less probable than this, 0 to 1; default: adapted to "
-                   "what\nis accepted"),
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes of a level that are gone on behind, 1 to 16 (default 1)"),
-    {0}};
-
 // ---------------------------------------------------------------- open
 
 // Every token of the target, and the sublayers that a rule names.
@@ -69,10 +59,11 @@ static fr_status open_trained(fr_self_draft *s, const char *file, const fr_draft
     if (!*file && !fr_pack_find(found, FR_PACK_LAYER_SKIP, config->model->gguf, &unsaid))
         file = found;
     if (*file)
-        return fr_trained_open(&s->base, FR_PACK_LAYER_SKIP, &OPS, file, config, OPTIONS, err);
+        return fr_trained_open(&s->base, FR_PACK_LAYER_SKIP, &OPS, file, config, fr_self_options,
+                               err);
     const fr_status st = default_pack(&pack, config->model, err);
     s->whole = true;
-    return st ? st : fr_trained_open_own(&s->base, &pack, &OPS, config, OPTIONS, err);
+    return st ? st : fr_trained_open_own(&s->base, &pack, &OPS, config, fr_self_options, err);
 }
 
 static fr_status open_layer_skip(fr_drafter **out, const char *file,
@@ -102,7 +93,7 @@ const fr_drafter_method fr_layer_skip_method = {
     .name = "layer-skip",
     .what = "the model itself with some of its sublayers left out",
     .file = "a pack of forerun train; else one that is found; else a rule says what is left out",
-    .options = OPTIONS,
+    .options = fr_self_options,
     .found = true,
     .cost = 4,
     .open = open_layer_skip};

@@ -25,6 +25,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
                        o->threads);
     fr_engine *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "engine: cannot get %zu bytes", sizeof *e);
+    fr_shared_open(&e->shared);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
@@ -47,6 +48,7 @@ fail:
 void fr_engine_close(fr_engine *e) {
     if (!e) return;
     fr_free(e->profile);
+    fr_shared_close(&e->shared);
     fr_model_close(&e->model);
     fr_pool_close(e->pool);
     fr_tokenizer_close(e->tokenizer);

@@ -2,6 +2,7 @@
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
 #include "decode/step.h"
+#include "draft/kit/shared.h"
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
 #include "tune/profile.h"
@@ -13,6 +14,7 @@ struct fr_engine {
     fr_tokenizer *tokenizer;
     fr_pool *pool;
     fr_model model;
+    fr_shared shared; // what its sessions' drafters know of the model
     double load_seconds;
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere

@@ -41,7 +41,9 @@ static void barrier(fr_forward *f, int t, fr_phase phase) {
 typedef struct fr_output { // one matrix of a group that shares its input
     const fr_matrix *w;
     float *y;
+    int ldy; // floats between rows of y
 } fr_output;
+#define OUTPUT(w_, y_) ((fr_output){.w = &(w_), .y = (y_), .ldy = (w_).m}) // rows of w_ alone
 
 // The least bytes of weights that a thread takes at once: some microseconds of reading. Kernels
 // take panels in pairs, so threads do too.
@@ -52,7 +54,8 @@ static void multiply_one(const fr_forward *f, const fr_output *out, const fr_act
                          int p1, int t) {
     const fr_matrix *w = out->w;
     const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
-    if (from < to) fr_product(f->m, w, out->y, w->m, &act[fr_act_kind_of(w->type)], from, to, t);
+    if (from < to)
+        fr_product(f->m, w, out->y, out->ldy, &act[fr_act_kind_of(w->type)], from, to, t);
 }
 
 // Panels [p0, p1) of all outputs laid end to end.
@@ -123,7 +126,7 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         else
             multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
     }
-    barrier(f, t, out[0].w == &f->m->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
+    barrier(f, t, out[0].w == f->head[0] ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
 }
 
 static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
@@ -245,8 +248,9 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->attn_norm, t, nt);
-    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->q, f->q}, {&l->k, f->k}, {&l->v, f->v}},
-            3, FR_END_TO_END, t, nt);
+    project(f, f->xn, c->d, f->n_active,
+            (fr_output[]){OUTPUT(l->q, f->q), OUTPUT(l->k, f->k), OUTPUT(l->v, f->v)}, 3,
+            FR_END_TO_END, t, nt);
 
     int h0, h1, heads = c->n_head + c->n_kv;
     fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
@@ -255,8 +259,8 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     barrier(f, t, FR_PHASE_ROPE);
     attend_share(f, l, layer, t, nt);
     barrier(f, t, FR_PHASE_ATTENTION);
-    project(f, f->att, c->n_head * c->head_dim, f->n_active, &(fr_output){&l->o, f->y}, 1,
-            FR_END_TO_END, t, nt);
+    project(f, f->att, c->n_head * c->head_dim, f->n_active, &OUTPUT(l->o, f->y), 1, FR_END_TO_END,
+            t, nt);
     add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
 }
 
@@ -264,10 +268,9 @@ static void feed_forward(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->ffn_norm, t, nt);
-    project(f, f->xn, c->d, f->n_active, (fr_output[]){{&l->gate, f->gate}, {&l->up, f->up}}, 2,
-            FR_GATED, t, nt);
-    project(f, f->gate, c->d_ff, f->n_active, &(fr_output){&l->down, f->y}, 1, FR_END_TO_END, t,
-            nt);
+    project(f, f->xn, c->d, f->n_active,
+            (fr_output[]){OUTPUT(l->gate, f->gate), OUTPUT(l->up, f->up)}, 2, FR_GATED, t, nt);
+    project(f, f->gate, c->d_ff, f->n_active, &OUTPUT(l->down, f->y), 1, FR_END_TO_END, t, nt);
     add_rows(f, NULL, l->post_ffn_norm, t, nt);
 }
 
@@ -313,7 +316,7 @@ static void enter_linear(fr_forward *f, int layer, int map, int t, int nt) {
     }
     if (!n) return;
     barrier(f, t, FR_PHASE_ENTER);
-    project(f, f->xn, d, n, &(fr_output){&p->maps[map], f->y}, 1, FR_END_TO_END, t, nt);
+    project(f, f->xn, d, n, &OUTPUT(p->maps[map], f->y), 1, FR_END_TO_END, t, nt);
     n = 0;
     for (int r = 0; r < p->n_rows && t == 0; r++) {
         const fr_row *row = &p->rows[r];
@@ -356,6 +359,15 @@ static void tap(fr_forward *f, int depth, int t, int nt) {
     }
 }
 
+// logits = the head, or all of them end to end, on n final hidden states (row stride d).
+static void read_head(fr_forward *f, const float *hidden, int n, float *logits, int t, int nt) {
+    fr_output out[FR_HEADS];
+    float *y = logits;
+    for (int i = 0; i < f->n_heads; y += f->head[i++]->m)
+        out[i] = (fr_output){f->head[i], y, f->n_outputs};
+    project(f, hidden, f->m->config.d, n, out, f->n_heads, FR_END_TO_END, t, nt);
+}
+
 static void deliver(fr_forward *f, int t, int nt) {
     const fr_model *m = f->m;
     const fr_pass *p = f->pass;
@@ -373,8 +385,7 @@ static void deliver(fr_forward *f, int t, int nt) {
     mark(f, t, FR_PHASE_NORM);
     if (!f->n_logits) return;
     barrier(f, t, FR_PHASE_NORM);
-    project(f, f->xn, m->config.d, f->n_logits, &(fr_output){&m->head, f->logits}, 1, FR_END_TO_END,
-            t, nt);
+    read_head(f, f->xn, f->n_logits, f->logits, t, nt);
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
@@ -461,7 +472,7 @@ void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]) {
 
 float *fr_forward_logits(fr_forward *f, int row) {
     assert(f->logit_row[row] >= 0);
-    return f->logits + (size_t)f->logit_row[row] * f->m->config.n_vocab;
+    return f->logits + (size_t)f->logit_row[row] * (size_t)f->n_outputs;
 }
 
 const float *fr_forward_final(const fr_forward *f, int row) {
@@ -485,8 +496,7 @@ typedef struct fr_head_job {
 
 static void head_thread(void *arg, int t, int nt) {
     fr_head_job *j = arg;
-    project(j->f, j->hidden, j->f->m->config.d, j->n, &(fr_output){&j->f->m->head, j->logits}, 1,
-            FR_END_TO_END, t, nt);
+    read_head(j->f, j->hidden, j->n, j->logits, t, nt);
 }
 
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits) {

@@ -12,11 +12,16 @@
 
 typedef struct fr_forward fr_forward;
 
+enum { FR_HEADS = 2 };
+
 typedef struct fr_forward_limits { // {0} means the defaults
     int max_rows;                  // of one pass; 0: FR_MAX_ROWS
     int max_logits;                // rows of one pass that want logits; 0: 64
     int max_taps;                  // tapped layers
     int n_ctx; // committed slots that a sequence may have; 0: the model's context
+    // In place of the model's head: outputs end to end, all but the last in whole panels. NULL: the
+    // model's own. They outlive the workspace.
+    const fr_matrix *head[FR_HEADS];
 } fr_forward_limits;
 
 typedef struct fr_pass {
@@ -49,12 +54,12 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass);
 void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]);
 
 // Results of the last pass, valid until the next. Row numbers are those of pass->rows.
-float *fr_forward_logits(fr_forward *f, int row); // [n_vocab]; the caller may change them
+float *fr_forward_logits(fr_forward *f, int row); // [rows of the head]; the caller may change them
 const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
 
-// The head alone on n given final hidden states (row stride d): logits [n][n_vocab]; n <= max_rows.
+// The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <= max_rows.
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits);
 
 #endif

@@ -40,7 +40,7 @@ static size_t place(fr_forward *f) {
     TAKE(f->cs_local, n * c->n_rot * sizeof(float));
     TAKE(f->final, n * c->d * sizeof(float));
     TAKE(f->taps, (size_t)f->limits.max_taps * n * c->d * sizeof(float));
-    TAKE(f->logits, (size_t)f->limits.max_logits * c->n_vocab * sizeof(float));
+    TAKE(f->logits, (size_t)f->limits.max_logits * (size_t)f->n_outputs * sizeof(float));
     for (int kind = FR_ACT_Q32; kind < FR_ACT_KINDS; kind++) {
         size_t block = kind == FR_ACT_Q32 ? 32 : 256;
         size_t k = (largest_k(c) + block - 1) / block * block;
@@ -58,8 +58,17 @@ static size_t place(fr_forward *f) {
     return total;
 }
 
+static void take_heads(fr_forward *f) {
+    for (int i = 0; i < FR_HEADS && f->limits.head[i]; i++)
+        f->head[f->n_heads++] = f->limits.head[i];
+    if (!f->n_heads) f->head[f->n_heads++] = &f->m->head;
+    for (int i = 0; i < f->n_heads; i++)
+        f->n_outputs += f->head[i]->m;
+}
+
 static fr_forward describe(const fr_model *m, const fr_forward_limits *limits) {
     fr_forward f = {.m = m, .limits = limits_of(limits, &m->config)};
+    take_heads(&f);
     f.work_floats =
         FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH, m->config.head_dim));
     return f;

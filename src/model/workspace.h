@@ -19,7 +19,9 @@ struct fr_forward {
     float *cs, *cs_local; // [n_rot] cosines and sines, by row of the pass
     float *final;         // [d] by row of the pass
     float *taps;          // [max_taps][max_rows][d]
-    float *logits;        // [max_logits][n_vocab]
+    const fr_matrix *head[FR_HEADS];
+    int n_heads, n_outputs; // ... and the sum of their rows
+    float *logits;          // [max_logits][n_outputs]
     void *act[FR_ACT_KINDS];
 
     float *work; // attention, one piece a thread

@@ -140,8 +140,7 @@ static fr_status open_buffers(fr_skip_bench *b, fr_error *err) {
     b->in = fr_arena_take(&b->arena, in);
     b->logits = fr_arena_take(&b->arena, logits);
     if ((st = fr_forward_open(&b->forward, b->target, &limits, err))) return st;
-    if ((st = fr_draft_head_open(&b->head, b->target, b->vocab->ids, b->vocab->n, 0, err)))
-        return st;
+    if ((st = fr_draft_head_open(&b->head, b->target, b->vocab->ids, b->vocab->n, err))) return st;
     return fr_linear_open(&b->linear, b->target->kern, b->target->pool, PASS_ROWS, b->stride, err);
 }
 

@@ -8,6 +8,7 @@
 #include "kern/half.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
+#include "support/weights.h"
 #include "train/data/draft_vocab.h"
 #include "train/learner/pack_write.h"
 #include <math.h>
@@ -165,12 +166,12 @@ static void given_of(const world *w, const fr_pack *p, int i, float *given) {
 
 // The chain behind each row of the text, by the drafter's block.
 static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
-    fr_pack pack;
     fr_draft_block c;
     fr_error err = {0};
     float state[D], given[3 * D];
-    if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
-    if (fr_draft_block_open(&c, &pack, &w->opened.model, 64, 0, &err)) fail_msg("%s", err.text);
+    fr_pack_weights *weights = weights_of(w->path, &w->opened.model);
+    const fr_pack pack = weights->pack;
+    if (fr_draft_block_open(&c, weights, 64, 0, &err)) fail_msg("%s", err.text);
     fr_draft_block_keep(&c, 0);
     for (int i = 0; i < ROWS; i++) {
         given_of(w, &pack, i, given);
@@ -188,25 +189,22 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
         fr_draft_block_drop(&c);
     }
     fr_draft_block_close(&c);
-    fr_pack_close(&pack);
+    fr_pack_weights_give_back(weights);
 }
 
 // Chimera's guesses behind each row of the text, by the drafter's parts.
 static void run_chimera(const world *w, double part[DEPTH]) {
-    fr_pack pack;
     fr_decoder_block block;
     fr_ngram_encoder green;
     fr_chimera_heads heads;
     fr_error err = {0};
     _Alignas(64) float state[D], x[D];
-    if (fr_pack_open(&pack, w->path, &err)) fail_msg("%s", err.text);
-    if (fr_decoder_block_open(&block, &pack, &w->opened.model, 64, 0, &err))
+    fr_pack_weights *weights = weights_of(w->path, &w->opened.model);
+    const fr_pack pack = weights->pack;
+    if (fr_decoder_block_open(&block, weights, 64, 0, &err)) fail_msg("%s", err.text);
+    if (fr_ngram_encoder_open(&green, weights, &(fr_ngram_encoder_options){.cache = 8}, &err))
         fail_msg("%s", err.text);
-    if (fr_ngram_encoder_open(&green, &pack, &w->opened.model,
-                              &(fr_ngram_encoder_options){.cache = 8}, &err))
-        fail_msg("%s", err.text);
-    if (fr_chimera_heads_open(&heads, &pack, &w->opened.model, &block.head.w, &err))
-        fail_msg("%s", err.text);
+    if (fr_chimera_heads_open(&heads, weights, &block.head, &err)) fail_msg("%s", err.text);
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < D; k++)
             state[k] = fr_f16_to_f32(w->final[i * D + k]);
@@ -233,7 +231,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
     fr_chimera_heads_close(&heads);
     fr_ngram_encoder_close(&green);
     fr_decoder_block_close(&block);
-    fr_pack_close(&pack);
+    fr_pack_weights_give_back(weights);
 }
 
 static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *const *options) {

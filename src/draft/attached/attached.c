@@ -10,7 +10,7 @@ static const double BELIEF = 0.1; // weight of one proposal's seconds
 // ---------------------------------------------------------------- open
 
 static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *err) {
-    const fr_pack *p = &a->base.pack;
+    const fr_pack *p = a->base.pack;
     a->stride = fr_linear_stride(p->d);
     a->logit_stride = fr_linear_stride(p->n_draft);
     const size_t state = FR_ARENA_ROUND(sizeof(float) * (size_t)(a->steps * a->stride));
@@ -19,7 +19,7 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
     if (st) return st;
     a->state = fr_arena_take(&a->arena, state);
     a->logits = fr_arena_take(&a->arena, logits);
-    st = fr_draft_head_open(&a->head, target, p->ids, p->n_draft, 0, err);
+    st = fr_pack_weights_head(a->base.weights, &a->head, err);
     return st ? st
               : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
 }
@@ -44,7 +44,7 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
     if (!st) st = check_options(a, err);
     if (st) return st;
     if (a->planned.kind) a->base.base.default_nodes = FR_TREE_MAX;
-    const fr_pack *p = &a->base.pack;
+    const fr_pack *p = a->base.pack;
     const int layers = config->model->config.n_layer;
     a->row = row;
     a->steps = a->attached.steps = p->depth;
@@ -53,13 +53,12 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
         a->attached.share[i] = (double)(layers - p->layer[i]) / layers;
     if ((st = open_buffers(a, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
-    fr_trained_weigh(&a->base, config->model, a->head.panel_bytes * (size_t)a->head.n_panels);
+    fr_trained_weigh(&a->base, config->model, fr_matrix_bytes(a->head));
     a->base.base.needs.max_attached = FR_ATTACHED_MOST;
     return FR_OK;
 }
 
 void fr_attached_close(fr_attached *a) {
-    fr_matrix_close(&a->head);
     fr_linear_close(&a->linear);
     fr_arena_close(&a->arena);
     fr_trained_close(&a->base);
@@ -111,7 +110,7 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
 static void fill_planned(fr_attached *a, fr_tree *tree) {
     int32_t id[FR_ATTACHED_STEPS * FR_TRAINED_RANKS];
     fr_likely likely[FR_TRAINED_RANKS];
-    const fr_pack *p = &a->base.pack;
+    const fr_pack *p = a->base.pack;
     for (int k = 0; k < a->n_dists; k++) {
         const int n = fr_likeliest(a->logits + (size_t)(k * a->logit_stride), p->n_draft,
                                    FR_TRAINED_RANKS, likely);
@@ -128,7 +127,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     const double start = fr_seconds();
     fr_extra_rows_add(&p->extra_rows, &a->rows);
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
-    const fr_linear_product head = {&a->head, a->state, a->stride, a->logits, a->logit_stride};
+    const fr_linear_product head = {a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_dists);
     if (a->planned.kind) {
         fill_planned(a, tree);
@@ -145,12 +144,12 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
 
 static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     if (a->base.adapt) {
-        fr_attached_rows_expect(&a->attached, &a->base.pack.accuracy, c->budget, c->n_ids - 1);
+        fr_attached_rows_expect(&a->attached, &a->base.pack->accuracy, c->budget, c->n_ids - 1);
         fr_attached_rows_choose(&a->attached, c->budget, tree, most, c->n_ids - 1, a->n_attached);
         return;
     }
     if (a->planned.kind) {
-        fr_planned_make(&a->planned, &a->attached, &a->base.pack.accuracy, &c->budget->cost,
+        fr_planned_make(&a->planned, &a->attached, &a->base.pack->accuracy, &c->budget->cost,
                         c->n_ids - 1);
         fr_planned_attach(&a->planned, a->n_dists, a->base.base.part, tree, most, a->n_attached);
         return;

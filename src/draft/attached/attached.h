@@ -8,7 +8,6 @@
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
 #include "draft/attached/planned_trees.h"
-#include "draft/kit/head.h"
 #include "draft/kit/trained.h"
 
 enum { FR_ATTACHED_MOST = 128 }; // rows of a pass
@@ -25,8 +24,8 @@ struct fr_attached { // embedded first in a method's own struct
     fr_attached_row_fn *row;
     int steps;
     fr_attached_rows attached;
-    fr_planned planned; // --draft-opt tree=: in place of scores
-    fr_matrix head;
+    fr_planned planned;    // --draft-opt tree=: in place of scores
+    const fr_matrix *head; // the draft head
     fr_linear linear;
     float *state;  // [steps][stride]: of the last accepted node's chain
     float *logits; // [steps][logit_stride]

@@ -10,7 +10,7 @@
 
 typedef struct fr_transfer {
     fr_attached base;
-    fr_matrix map[FR_PACK_ATTACHED];
+    fr_matrix map[FR_PACK_ATTACHED]; // of the weights
 } fr_transfer;
 
 static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
@@ -18,13 +18,11 @@ static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
     return (fr_row){.kind = FR_ROW_LINEAR,
                     .source = node,
                     .map = step,
-                    .join = (int16_t)a->base.pack.layer[step]};
+                    .join = (int16_t)a->base.pack->layer[step]};
 }
 
 static void close_transfer(fr_drafter *base) {
     fr_transfer *t = (fr_transfer *)base;
-    for (int k = 0; k < FR_PACK_ATTACHED; k++)
-        fr_matrix_close(&t->map[k]);
     fr_attached_close(&t->base);
     fr_free(t);
 }
@@ -48,14 +46,15 @@ static const fr_drafter_option OPTIONS[] = {
                   "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
     {0}};
 
-static fr_status open_maps(fr_transfer *t, fr_pool *pool, fr_error *err) {
-    const fr_pack *p = &t->base.base.pack;
+static fr_status take_maps(fr_transfer *t, fr_error *err) {
+    const fr_pack *p = t->base.base.pack;
     fr_status st = FR_OK;
     for (int k = 0; k < p->depth && !st; k++) {
+        const fr_matrix *map;
         char name[40];
         snprintf(name, sizeof name, "transfer.%d.weight", k + 1);
-        const fr_gguf_tensor *w = fr_pack_tensor(p, name);
-        st = fr_matrix_open(&t->map[k], w->type, w->data, p->d, p->d, pool, name, err);
+        st = fr_pack_weights_matrix(t->base.base.weights, name, &map, err);
+        t->map[k] = *map;
     }
     t->base.base.base.needs.maps = t->map;
     t->base.base.base.needs.n_maps = p->depth;
@@ -69,7 +68,7 @@ static fr_status open_hidden_transfer(fr_drafter **out, const char *file,
     if (!t) return fr_fail(err, FR_ENOMEM, "hidden-transfer: cannot get memory");
     fr_status st = fr_attached_open(&t->base, FR_PACK_HIDDEN_TRANSFER, &OPS, file, config, OPTIONS,
                                     pseudo, err);
-    if (!st) st = open_maps(t, config->model->pool, err);
+    if (!st) st = take_maps(t, err);
     if (st) {
         close_transfer(&t->base.base.base);
         return st;

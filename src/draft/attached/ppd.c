@@ -6,16 +6,15 @@
 // states is taken before the head: the head is linear, so that is the mean of their logits.
 #include "base/alloc.h"
 #include "draft/attached/attached.h"
-#include "kern/dequant.h"
 
 typedef struct fr_ppd_drafter {
     fr_attached base;
-    float *vectors; // [steps * ensemble][d], members of a prompt next to each other
+    const float *vectors; // [steps * ensemble][d], members of a prompt next to each other
 } fr_ppd_drafter;
 
 static fr_row prompt(const fr_attached *a, int step, int member, int node) {
     const fr_ppd_drafter *p = (const fr_ppd_drafter *)a;
-    const size_t at = (size_t)(step * a->attached.ensemble + member) * (size_t)a->base.pack.d;
+    const size_t at = (size_t)(step * a->attached.ensemble + member) * (size_t)a->base.pack->d;
     (void)node;
     return (fr_row){.kind = FR_ROW_VECTOR, .vec = p->vectors + at};
 }
@@ -23,7 +22,6 @@ static fr_row prompt(const fr_attached *a, int step, int member, int node) {
 static void close_ppd(fr_drafter *base) {
     fr_ppd_drafter *p = (fr_ppd_drafter *)base;
     fr_attached_close(&p->base);
-    fr_free(p->vectors);
     fr_free(p);
 }
 
@@ -46,17 +44,6 @@ static const fr_drafter_option OPTIONS[] = {
                   "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
     {0}};
 
-static fr_status read_vectors(fr_ppd_drafter *p, fr_error *err) {
-    const fr_gguf_tensor *t = fr_pack_tensor(&p->base.base.pack, "ppd.vectors");
-    const int d = (int)t->ne[0], n = (int)t->ne[1];
-    if (!(p->vectors = fr_alloc_array((size_t)n, sizeof *p->vectors * (size_t)d)))
-        return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory for %d vectors", n);
-    for (int i = 0; i < n; i++)
-        fr_dequant_row(t->type, (const uint8_t *)t->data + t->bytes / (size_t)n * (size_t)i,
-                       p->vectors + (size_t)i * (size_t)d, d);
-    return FR_OK;
-}
-
 static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_config *config,
                           fr_error *err) {
     *out = NULL;
@@ -64,7 +51,7 @@ static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_c
     if (!p) return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory");
     fr_status st =
         fr_attached_open(&p->base, FR_PACK_PPD, &OPS, file, config, OPTIONS, prompt, err);
-    if (!st) st = read_vectors(p, err);
+    if (!st) st = fr_pack_weights_values(p->base.base.weights, "ppd.vectors", &p->vectors, err);
     if (st) {
         close_ppd(&p->base.base.base);
         return st;

@@ -136,9 +136,9 @@ static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
     const fr_beam *b = &m->base.beam;
     int32_t last[FR_NGRAM_MAX];
     int n = 0, before = c->n_ids - 2; // of the root
-    for (; n < m->base.pack.ngram && node >= 0; node = b->node[node].parent)
+    for (; n < m->base.pack->ngram && node >= 0; node = b->node[node].parent)
         last[FR_NGRAM_MAX - ++n] = b->node[node].id;
-    for (; n < m->base.pack.ngram && before >= 0; before--)
+    for (; n < m->base.pack->ngram && before >= 0; before--)
         last[FR_NGRAM_MAX - ++n] = c->ids[before];
     return fr_ngram_of(last + FR_NGRAM_MAX - n, n, n);
 }
@@ -146,7 +146,7 @@ static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
 // ---------------------------------------------------------------- levels
 // Gives the head the ids of the text that came since the last step.
 static void see_ids(fr_chimera *m, const fr_context *c) {
-    if (m->base.pack.variant == FR_MEDUSA_OWN_HEADS) return; // those know the pack's ids alone
+    if (m->base.pack->variant == FR_MEDUSA_OWN_HEADS) return; // those know the pack's ids alone
     fr_text_head_take(&m->block.head, c->ids + m->n_seen, c->n_ids - m->n_seen);
     m->n_seen = c->n_ids;
     m->base.n_ids = m->block.head.n;
@@ -231,7 +231,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     // Nothing waits behind a prompt of one token: there is no state to go on from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, tree, m->n_waiting + 1)) return;
     p->prepaid += read_text(m, c);
-    for (int k = 2, n; k <= m->base.pack.depth && (n = next_level(m, c, tree)) > 0; k++)
+    for (int k = 2, n; k <= m->base.pack->depth && (n = next_level(m, c, tree)) > 0; k++)
         guess_behind(m, c, k, n);
     fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
     m->n_waiting = 0;
@@ -249,7 +249,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
         if (m->n_waiting == WAITING) read_waiting(m);
         memcpy(waiting_at(m, m->n_waiting++),
                fr_forward_final(c->forward, v->tree ? v->path[i] : i),
-               sizeof(float) * (size_t)m->base.pack.d);
+               sizeof(float) * (size_t)m->base.pack->d);
     }
     if (v->tree) fr_trained_saw(&m->base, c, v);
 }
@@ -308,17 +308,16 @@ static const fr_drafter_option OPTIONS[] = {
 
 // ---------------------------------------------------------------- open
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
-    const fr_pack *p = &m->base.pack;
-    const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
+    fr_pack_weights *w = m->base.weights;
+    const bool own = w->pack.variant == FR_MEDUSA_OWN_HEADS;
     const fr_ngram_encoder_options green = {.cache = m->cache, .store = m->store};
     if (m->store && !m->cache)
         return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
-    fr_status st =
-        fr_decoder_block_open(&m->block, p, config->model, config->n_ctx, own ? 0 : m->room, err);
-    if (!st) st = fr_ngram_encoder_open(&m->green, p, config->model, &green, err);
-    if (!st) st = fr_chimera_heads_open(&m->heads, p, config->model, &m->block.head.w, err);
+    fr_status st = fr_decoder_block_open(&m->block, w, config->n_ctx, own ? 0 : m->room, err);
+    if (!st) st = fr_ngram_encoder_open(&m->green, w, &green, err);
+    if (!st) st = fr_chimera_heads_open(&m->heads, w, &m->block.head, err);
     if (st) return st;
-    m->stride = fr_linear_stride(p->d);
+    m->stride = fr_linear_stride(w->pack.d);
     m->waiting = fr_alloc_array((size_t)WAITING * (size_t)m->stride, sizeof(float));
     m->x = fr_alloc_array((size_t)FR_NGRAM_ENCODER_ROWS * (size_t)m->stride, sizeof(float));
     if (!m->waiting || !m->x) return fr_fail(err, FR_ENOMEM, "cannot get memory for states");
@@ -340,10 +339,10 @@ static fr_status open_chimera(fr_drafter **out, const char *file, const fr_draft
         close_chimera(&m->base.base);
         return st;
     }
-    const int most = m->base.pack.depth, asked = m->base.depth;
+    const int most = m->base.pack->depth, asked = m->base.depth;
     fr_fixed_tree_plan(&m->fixed, &m->base, STATIC_NODES, asked && asked < most ? asked : most);
     fr_trained_weigh(&m->base, config->model,
-                     m->block.model.weights_bytes + m->green.bytes + m->heads.bytes);
+                     fr_decoder_block_bytes(&m->block) + m->green.bytes + m->heads.bytes);
     m->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
     *out = &m->base.base;
     return FR_OK;

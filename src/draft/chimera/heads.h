@@ -7,21 +7,22 @@
 //     own-heads  logits = U_k o + V_k f
 // without the terms of f where the pack has none.  [Chimera, arXiv 2402.15758, §3.2.3]
 //
-// Opening may fail, nothing else does, and nothing else allocates. Pack, target and head must
-// outlive it.
+// Opening may fail, nothing else does, and nothing else allocates. Weights and head must outlive
+// it.
 #ifndef FR_DRAFT_CHIMERA_HEADS_H
 #define FR_DRAFT_CHIMERA_HEADS_H
 #include "draft/kit/linear.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/text_head.h"
+#include "draft/kit/weights.h"
 
 enum { FR_CHIMERA_ROWS = 16 }; // states of one product
 
 typedef struct fr_chimera_heads {
     const fr_pack *pack;
-    const fr_matrix *shared; // H'
-    fr_matrix chain[FR_PACK_HEADS], state[FR_PACK_HEADS];
+    const fr_text_head *shared;                                   // H'
+    const fr_matrix *chain[FR_PACK_HEADS], *state[FR_PACK_HEADS]; // B_k, A_k, or U_k, V_k
+    const float *norm[FR_PACK_HEADS];                             // [d]: g_k
     fr_linear linear;
-    float *norm;   // [depth][d]: g_k
     float *f;      // [d]
     float *of_f;   // what a head makes of f
     float *o, *y;  // [FR_CHIMERA_ROWS][stride]
@@ -32,8 +33,8 @@ typedef struct fr_chimera_heads {
 } fr_chimera_heads;
 
 // FR_ENOMEM.
-fr_status fr_chimera_heads_open(fr_chimera_heads *h, const fr_pack *pack, const fr_model *target,
-                                const fr_matrix *shared, fr_error *err);
+fr_status fr_chimera_heads_open(fr_chimera_heads *h, fr_pack_weights *w, const fr_text_head *shared,
+                                fr_error *err);
 void fr_chimera_heads_close(fr_chimera_heads *h); // a zeroed one is fine
 
 void fr_chimera_heads_state(fr_chimera_heads *h, const float *f); // copied

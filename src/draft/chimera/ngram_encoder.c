@@ -1,4 +1,4 @@
-// ngram_encoder.c — opens the encoder's matrices and the memory of states. States that are kept are
+// ngram_encoder.c — takes the encoder's matrices and the memory of states. States that are kept are
 // copied; the others are computed together (embeddings, hidden layer, output) and kept.
 #include "draft/chimera/ngram_encoder.h"
 #include "gguf/hash.h"
@@ -8,12 +8,19 @@
 static const float EPS = 1e-6f;
 
 // ---------------------------------------------------------------- open
-static fr_status open_matrix(fr_ngram_encoder *g, fr_matrix *w, const char *name, fr_error *err) {
-    const fr_gguf_tensor *t = fr_pack_tensor(g->pack, name);
-    const fr_status st = fr_matrix_open(w, t->type, t->data, (int)t->ne[1], (int)t->ne[0],
-                                        g->target->pool, name, err);
-    g->bytes += w->panel_bytes * (size_t)w->n_panels;
+static fr_status take_matrix(fr_ngram_encoder *g, fr_pack_weights *w, const char *name,
+                             const fr_matrix **to, fr_error *err) {
+    const fr_status st = fr_pack_weights_matrix(w, name, to, err);
+    g->bytes += fr_matrix_bytes(*to);
     return st;
+}
+
+static fr_status take_weights(fr_ngram_encoder *g, fr_pack_weights *w, fr_error *err) {
+    fr_status st = take_matrix(g, w, "ngram.hidden.weight", &g->hidden, err);
+    if (!st) st = take_matrix(g, w, "ngram.out.weight", &g->out, err);
+    if (!st && w->pack.encoder == FR_ENCODER_WIDE)
+        st = take_matrix(g, w, "ngram.skip.weight", &g->skip, err);
+    return st ? st : fr_pack_weights_values(w, "ngram.hidden.bias", &g->bias, err);
 }
 
 static fr_status open_buffers(fr_ngram_encoder *g, fr_error *err) {
@@ -26,9 +33,8 @@ static fr_status open_buffers(fr_ngram_encoder *g, fr_error *err) {
     const size_t t = FR_ARENA_ROUND((size_t)g->t_stride * rows);
     const size_t h = FR_ARENA_ROUND((size_t)g->h_stride * rows);
     const size_t y = FR_ARENA_ROUND((size_t)g->stride * rows);
-    const fr_status st = fr_arena_open(&g->arena, 2 * hidden + t + h + 2 * y, "encoder", err);
+    const fr_status st = fr_arena_open(&g->arena, hidden + t + h + 2 * y, "encoder", err);
     if (st) return st;
-    g->bias = fr_arena_take(&g->arena, hidden);
     g->ones = fr_arena_take(&g->arena, hidden);
     g->t = fr_arena_take(&g->arena, t);
     g->h = fr_arena_take(&g->arena, h);
@@ -36,7 +42,6 @@ static fr_status open_buffers(fr_ngram_encoder *g, fr_error *err) {
     g->g = fr_arena_take(&g->arena, y);
     for (int i = 0; i < p->hidden; i++)
         g->ones[i] = 1;
-    fr_pack_vector(p, "ngram.hidden.bias", g->bias, p->hidden);
     return FR_OK;
 }
 
@@ -73,14 +78,13 @@ static fr_status open_memory(fr_ngram_encoder *g, const fr_ngram_encoder_options
     return fr_ngram_memory_open(&g->memory, &o, err);
 }
 
-fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, const fr_pack *pack, const fr_model *target,
+fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, fr_pack_weights *w,
                                 const fr_ngram_encoder_options *options, fr_error *err) {
+    const fr_pack *pack = &w->pack;
+    const fr_model *target = w->target;
     *g = (fr_ngram_encoder){.pack = pack, .target = target};
     const int t = pack->ngram * pack->d;
-    fr_status st = open_matrix(g, &g->hidden, "ngram.hidden.weight", err);
-    if (!st) st = open_matrix(g, &g->out, "ngram.out.weight", err);
-    if (!st && pack->encoder == FR_ENCODER_WIDE)
-        st = open_matrix(g, &g->skip, "ngram.skip.weight", err);
+    fr_status st = take_weights(g, w, err);
     if (!st) st = open_buffers(g, err);
     if (!st)
         st = fr_linear_open(&g->linear, target->kern, target->pool, FR_NGRAM_ENCODER_ROWS,
@@ -92,9 +96,6 @@ fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, const fr_pack *pack, const 
 
 void fr_ngram_encoder_close(fr_ngram_encoder *g) {
     fr_ngram_memory_close(&g->memory);
-    fr_matrix_close(&g->hidden);
-    fr_matrix_close(&g->out);
-    fr_matrix_close(&g->skip);
     fr_linear_close(&g->linear);
     fr_arena_close(&g->arena);
     *g = (fr_ngram_encoder){0};
@@ -134,11 +135,11 @@ static void finish_hidden(fr_ngram_encoder *g, int n) {
 static void encode(fr_ngram_encoder *g, int n) {
     const int d = g->pack->d;
     const bool wide = g->pack->encoder == FR_ENCODER_WIDE;
-    const fr_linear_product first[] = {{&g->hidden, g->t, g->t_stride, g->h, g->h_stride},
-                                       {&g->skip, g->t, g->t_stride, g->y, g->stride}};
+    const fr_linear_product first[] = {{g->hidden, g->t, g->t_stride, g->h, g->h_stride},
+                                       {g->skip, g->t, g->t_stride, g->y, g->stride}};
     fr_linear_run(&g->linear, first, wide ? 2 : 1, n);
     finish_hidden(g, n);
-    const fr_linear_product second = {&g->out, g->h, g->h_stride, g->g, g->stride};
+    const fr_linear_product second = {g->out, g->h, g->h_stride, g->g, g->stride};
     fr_linear_run(&g->linear, &second, 1, n);
     for (int i = 0; i < n && wide; i++)
         g->target->kern->add(g->g + (size_t)i * (size_t)g->stride,

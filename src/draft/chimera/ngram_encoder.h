@@ -11,7 +11,7 @@
 #define FR_DRAFT_CHIMERA_NGRAM_ENCODER_H
 #include "draft/chimera/ngram_memory.h"
 #include "draft/kit/linear.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/weights.h"
 
 enum { FR_NGRAM_ENCODER_ROWS = 16 }; // n-grams of one call
 
@@ -22,9 +22,10 @@ typedef struct fr_ngram_encoder_options {
 
 typedef struct fr_ngram_encoder {
     const fr_pack *pack;
-    const fr_model *target; // for embeddings
-    fr_matrix hidden, out, skip;
-    float *bias, *ones;   // [hidden]
+    const fr_model *target;               // for embeddings
+    const fr_matrix *hidden, *out, *skip; // of the weights; skip: NULL where the encoder has none
+    const float *bias;                    // [hidden]
+    float *ones;                          // [hidden]
     float *t, *h, *y, *g; // [FR_NGRAM_ENCODER_ROWS] of t_stride, h_stride, stride twice
     int t_stride, h_stride, stride;
     fr_linear linear;
@@ -34,8 +35,8 @@ typedef struct fr_ngram_encoder {
     uint64_t bytes; // of the weights
 } fr_ngram_encoder;
 
-// FR_ENOMEM, FR_EIO: the store.
-fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, const fr_pack *pack, const fr_model *target,
+// The weights must outlive it. FR_ENOMEM, FR_EIO: the store.
+fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, fr_pack_weights *w,
                                 const fr_ngram_encoder_options *options, fr_error *err);
 void fr_ngram_encoder_close(fr_ngram_encoder *g); // a zeroed one is fine
 

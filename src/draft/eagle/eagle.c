@@ -50,7 +50,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 // ---------------------------------------------------------------- guesses behind a node
 
 static float *state_at(const fr_eagle *e, int place) {
-    return e->states + (size_t)place * (size_t)e->base.pack.d;
+    return e->states + (size_t)place * (size_t)e->base.pack->d;
 }
 
 // Expands a node with what row `row` of the block's last pass says of the token after it.
@@ -59,7 +59,7 @@ static void expand(fr_eagle *e, int node, int slot, int row) {
     e->place[node] = (int16_t)place;
     e->slot[place] = slot;
     memcpy(state_at(e, place), fr_draft_block_state(&e->chain, row),
-           sizeof(float) * (size_t)e->base.pack.d);
+           sizeof(float) * (size_t)e->base.pack->d);
     fr_likely likely[FR_TRAINED_RANKS];
     const int n = fr_likeliest(fr_draft_block_logits(&e->chain, row), e->base.n_ids,
                                FR_TRAINED_RANKS, likely);
@@ -168,12 +168,11 @@ static const fr_drafter_option OPTIONS[] = {
 // ---------------------------------------------------------------- open
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
-    const fr_pack *p = &e->base.pack;
     const fr_status st =
-        fr_draft_block_open(&e->chain, p, config->model, config->n_ctx, e->room, err);
+        fr_draft_block_open(&e->chain, e->base.weights, config->n_ctx, e->room, err);
     if (st) return st;
     e->base.ids = e->chain.block.head.ids;
-    e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)p->d);
+    e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)e->base.pack->d);
     return e->states ? FR_OK : fr_fail(err, FR_ENOMEM, "cannot get memory for %d states", EXPANDED);
 }
 
@@ -191,7 +190,7 @@ static fr_status open_eagle(fr_drafter **out, const char *file, const fr_drafter
         return st;
     }
     fr_fixed_tree_plan(&e->fixed, &e->base, STATIC_NODES,
-                       e->base.depth ? e->base.depth : e->base.pack.depth);
+                       e->base.depth ? e->base.depth : e->base.pack->depth);
     fr_trained_weigh(&e->base, config->model, fr_draft_block_bytes(&e->chain));
     e->base.base.needs = fr_draft_block_needs(&e->chain);
     *out = &e->base.base;

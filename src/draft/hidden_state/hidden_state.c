@@ -92,7 +92,7 @@ static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int m
 
 static int chain_length(const fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
     if (d->base.depth) return d->base.depth;
-    int most = smaller(d->base.pack.depth + DEEPER, FR_CHAIN_CACHE_DEPTH);
+    int most = smaller(d->base.pack->depth + DEEPER, FR_CHAIN_CACHE_DEPTH);
     most = smaller(most, tree->max_depth);
     const bool for_itself = d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH;
     return for_itself ? length_that_pays(d, c, most) : most;
@@ -143,7 +143,7 @@ static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *
 // fused with those of the chain before.
 static int take_dists(fr_hidden_state *d, const fr_cached_chain *chain, bool reused,
                       int with_before) {
-    const int n = fr_chain_cache_left(chain), n_draft = d->base.pack.n_draft;
+    const int n = fr_chain_cache_left(chain), n_draft = d->base.pack->n_draft;
     for (int j = 0; j < n; j++) {
         const float *logits = fr_states_logits(&d->states, chain, chain->shift + j);
         if (j < with_before) {
@@ -340,9 +340,9 @@ static fr_status check_options(const fr_hidden_state *d, fr_error *err) {
 // ---------------------------------------------------------------- open
 
 static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config, fr_error *err) {
-    const fr_pack *p = &d->base.pack;
+    const fr_pack *p = d->base.pack;
     fr_error why = {0};
-    fr_status st = fr_states_open(&d->states, p, config->model, config->n_ctx, d->inject, &why);
+    fr_status st = fr_states_open(&d->states, d->base.weights, config->n_ctx, d->inject, &why);
     if (st) return fr_fail(err, st, "hidden-state: %s", why.text);
     if (!(d->fused = fr_alloc_array((size_t)p->n_draft, sizeof *d->fused)))
         return fr_fail(err, FR_ENOMEM, "hidden-state: no memory for %d logits", p->n_draft);
@@ -356,7 +356,7 @@ static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config,
 }
 
 static void expect_depths(fr_hidden_state *d) {
-    const fr_pack *p = &d->base.pack;
+    const fr_pack *p = d->base.pack;
     for (int k = 0; k < FR_CHAIN_CACHE_DEPTH; k++) {
         float sum = 0;
         for (int rank = 0; rank < 3; rank++)

@@ -23,9 +23,8 @@ typedef struct fr_states {
     double catch_up_seconds, chain_seconds, head_seconds; // since `begin`
 } fr_states;
 
-// Pack and target must outlive it. FR_ENOMEM and what fr_draft_block_open says.
-fr_status fr_states_open(fr_states *s, const fr_pack *pack, const fr_model *target, int n_ctx,
-                         bool inject, fr_error *err);
+// The weights must outlive it. FR_ENOMEM and what fr_draft_block_open says.
+fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine
 void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
 

@@ -1,8 +1,7 @@
-// token_bias.c — opens the maps of the pack and a sorted draft vocabulary. A score adds to each
+// token_bias.c — takes the maps of the pack and sorts the draft vocabulary. A score adds to each
 // logit of a shortlist the product of its row, the gate of the state and the part of the token
 // before.
 #include "draft/hidden_state/token_bias.h"
-#include "kern/dequant.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,17 +57,13 @@ static float *take_floats(fr_arena *a, int rows, int columns) {
     return fr_arena_take(a, (size_t)rows * (size_t)columns * sizeof(float));
 }
 
-static fr_status take_memory(fr_token_bias *j, bool gate, fr_error *err) {
+static fr_status take_memory(fr_token_bias *j, fr_error *err) {
     const size_t n = (size_t)j->n_draft, r = (size_t)j->rank, d = (size_t)j->d;
-    const size_t maps = (gate ? 2 : 1) * FR_ARENA_ROUND(r * d * sizeof(float));
-    const size_t tables = 2 * FR_ARENA_ROUND(n * r * sizeof(float));
+    const size_t kept = FR_ARENA_ROUND(n * r * sizeof(float));
     const size_t ids = 2 * FR_ARENA_ROUND(n * sizeof(int32_t)) + FR_ARENA_ROUND(n);
     const size_t vectors = FR_ARENA_ROUND(d * sizeof(float)) + FR_ARENA_ROUND(r * sizeof(float));
-    fr_status st = fr_arena_open(&j->arena, maps + tables + ids + vectors, "injection", err);
+    fr_status st = fr_arena_open(&j->arena, kept + ids + vectors, "injection", err);
     if (st) return st;
-    j->of_token = take_floats(&j->arena, j->rank, j->d);
-    j->of_state = gate ? take_floats(&j->arena, j->rank, j->d) : NULL;
-    j->out = take_floats(&j->arena, j->n_draft, j->rank);
     j->kept = take_floats(&j->arena, j->n_draft, j->rank);
     j->sorted = fr_arena_take(&j->arena, n * sizeof(int32_t));
     j->sorted_index = fr_arena_take(&j->arena, n * sizeof(int32_t));
@@ -78,25 +73,22 @@ static fr_status take_memory(fr_token_bias *j, bool gate, fr_error *err) {
     return FR_OK;
 }
 
-static void take_matrix(const fr_pack *pack, const char *name, float *to) {
-    const fr_gguf_tensor *t = fr_pack_tensor(pack, name);
-    fr_dequant_row(t->type, t->data, to, (int64_t)(t->ne[0] * t->ne[1]));
+static fr_status take_maps(fr_token_bias *j, fr_pack_weights *w, fr_error *err) {
+    fr_status st = fr_pack_weights_values(w, "inject.token.weight", &j->of_token, err);
+    if (!st && w->pack.gate)
+        st = fr_pack_weights_values(w, "inject.gate.weight", &j->of_state, err);
+    return st ? st : fr_pack_weights_values(w, "inject.out.weight", &j->out, err);
 }
 
-fr_status fr_token_bias_open(fr_token_bias *j, const fr_pack *pack, const fr_model *target,
-                             fr_error *err) {
+fr_status fr_token_bias_open(fr_token_bias *j, fr_pack_weights *w, fr_error *err) {
+    const fr_pack *pack = &w->pack;
     *j = (fr_token_bias){
-        .target = target, .rank = pack->rank, .d = pack->d, .n_draft = pack->n_draft};
-    fr_status st = take_memory(j, pack->gate, err);
+        .target = w->target, .rank = pack->rank, .d = pack->d, .n_draft = pack->n_draft};
+    fr_status st = take_memory(j, err);
+    if (!st) st = take_maps(j, w, err);
     if (!st) st = sort_vocabulary(j, pack->ids, err);
-    if (st) {
-        fr_token_bias_close(j);
-        return st;
-    }
-    take_matrix(pack, "inject.token.weight", j->of_token);
-    if (pack->gate) take_matrix(pack, "inject.gate.weight", j->of_state);
-    take_matrix(pack, "inject.out.weight", j->out);
-    return FR_OK;
+    if (st) fr_token_bias_close(j);
+    return st;
 }
 
 void fr_token_bias_close(fr_token_bias *j) {

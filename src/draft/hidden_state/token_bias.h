@@ -14,13 +14,13 @@
 #ifndef FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #define FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #include "draft/kit/shortlist.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/weights.h"
 
 typedef struct fr_token_bias {
     const fr_model *target;
     int rank, d, n_draft;
-    float *of_token, *of_state; // W_1 [rank][d], W_g [rank][d] or NULL
-    float *out;                 // b [n_draft][rank]
+    const float *of_token, *of_state; // W_1 [rank][d], W_g [rank][d] or NULL
+    const float *out;                 // b [n_draft][rank]
     int32_t *sorted,
         *sorted_index;        // [n_draft] ids ascending, and where they stand in the vocabulary
     float *kept;              // [n_draft][rank] nrm(W_1 e_u), of those that
@@ -29,9 +29,8 @@ typedef struct fr_token_bias {
     fr_arena arena;
 } fr_token_bias;
 
-// The pack has an injection (rank > 0); pack and target must outlive it. FR_ENOMEM.
-fr_status fr_token_bias_open(fr_token_bias *j, const fr_pack *pack, const fr_model *target,
-                             fr_error *err);
+// The pack has an injection (rank > 0); the weights must outlive it. FR_ENOMEM.
+fr_status fr_token_bias_open(fr_token_bias *j, fr_pack_weights *w, fr_error *err);
 void fr_token_bias_close(fr_token_bias *j); // a zeroed one is fine
 
 // gate[0..rank) = σ(W_g state), or ones.

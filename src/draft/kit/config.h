@@ -5,6 +5,7 @@
 #include "text/tokenizer.h"
 
 typedef struct fr_drafter_config fr_drafter_config;
+typedef struct fr_shared fr_shared; // shared.h
 
 // Opens what SPEC describes (registry.h: fr_drafter_open).
 typedef fr_status fr_drafter_open_spec_fn(fr_drafter **out, char used[64], const char *spec,
@@ -14,6 +15,7 @@ struct fr_drafter_config {
     const fr_model *model;         // the target
     const fr_tokenizer *tokenizer; // of the target; NULL only where no drafter has a vocabulary
     int n_ctx;
+    fr_shared *shared; // what others on this engine have opened; NULL: everything is opened anew
     bool no_adapt;
     const char *driver;                 // SPEC of what drives its own model; NULL: nothing
     fr_drafter_open_spec_fn *open_spec; // opens the driver; set by the registry

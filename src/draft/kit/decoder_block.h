@@ -9,7 +9,7 @@
 #ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
 #define FR_DRAFT_KIT_DECODER_BLOCK_H
 #include "draft/kit/text_head.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/weights.h"
 #include "model/forward.h"
 
 enum {
@@ -19,8 +19,8 @@ enum {
 };
 
 typedef struct fr_decoder_block {
-    fr_text_head head; // [n_draft + room][d]: ids of the text behind those of the pack
-    fr_model model;
+    const fr_model *model; // of the weights
+    fr_text_head head;     // [n_draft + room][d]: ids of the text behind those of the pack
     fr_forward *forward;
     fr_kv kv;
     int first_result; // row of the last pass that is row 0 of its results
@@ -28,10 +28,13 @@ typedef struct fr_decoder_block {
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
 // the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
-// something. Pack and target must outlive it.
-fr_status fr_decoder_block_open(fr_decoder_block *b, const fr_pack *pack, const fr_model *target,
-                                int n_ctx, int room, fr_error *err);
+// something. The weights must outlive it.
+fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_ctx, int room,
+                                fr_error *err);
 void fr_decoder_block_close(fr_decoder_block *b); // a zeroed one is fine
+
+uint64_t
+fr_decoder_block_bytes(const fr_decoder_block *b); // of weights that a row with logits reads
 
 static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_t wants) {
     return (fr_row){
@@ -46,10 +49,10 @@ void fr_decoder_block_drop(fr_decoder_block *b); // all scratch slots
 // Results of the last pass, valid until the next.
 const float *fr_decoder_block_state(const fr_decoder_block *b, int row); // [d]
 float *fr_decoder_block_logits(fr_decoder_block *b,
-                               int row); // [head.w.m], of head.ids; the caller may change them
+                               int row); // [head.m], of head.ids; the caller may change them
 int fr_decoder_block_slot(const fr_decoder_block *b, int row);
 // The draft head on n states (row stride d, 1..FR_DECODER_BLOCK_GUESSES) in one product: logits
-// [n][head.w.m].
+// [n][head.m].
 void fr_decoder_block_head(fr_decoder_block *b, const float *states, int n, float *logits);
 
 #endif

@@ -1,4 +1,4 @@
-// draft_block.c — opens the block with its two input maps, collects pairs of state and token, and
+// draft_block.c — opens the block and takes its input maps, collects pairs of state and token, and
 // reads those that wait in one pass. Then it runs passes over guesses, each on the state that its
 // parent's row gave.
 #include "draft/kit/draft_block.h"
@@ -10,61 +10,54 @@ static const float EPS = 1e-6f;
 // ---------------------------------------------------------------- open
 
 static fr_status open_buffers(fr_draft_block *c, fr_error *err) {
-    const size_t d = (size_t)c->pack->d;
     c->stride = fr_linear_stride(c->pack->d);
     c->in_stride = fr_linear_stride(c->in);
     const size_t rows = FR_ARENA_ROUND(FR_DRAFT_BLOCK_ROWS * (size_t)c->stride * sizeof(float));
     const size_t given = FR_ARENA_ROUND(FR_DRAFT_BLOCK_ROWS * (size_t)c->in_stride * sizeof(float));
-    const size_t vector = FR_ARENA_ROUND(d * sizeof(float));
-    const size_t taps = FR_ARENA_ROUND((size_t)c->in * sizeof(float));
-    const fr_status st =
-        fr_arena_open(&c->arena, given + 4 * rows + 4 * vector + taps, "draft block", err);
+    const fr_status st = fr_arena_open(&c->arena, given + 4 * rows, "draft block", err);
     if (st) return st;
     float **const buffer[] = {&c->state, &c->token, &c->x, &c->y};
-    float **const vectors[] = {&c->state_norm, &c->token_norm, &c->bias, &c->null_token};
     c->waiting = fr_arena_take(&c->arena, given);
-    c->taps_norm = fr_arena_take(&c->arena, taps);
     for (int i = 0; i < 4; i++)
         *buffer[i] = fr_arena_take(&c->arena, rows);
-    for (int i = 0; i < 4; i++)
-        *vectors[i] = fr_arena_take(&c->arena, vector);
     return FR_OK;
 }
 
-static fr_status open_map(fr_draft_block *c, fr_matrix *w, const char *name, fr_error *err) {
-    const fr_gguf_tensor *t = fr_pack_tensor(c->pack, name);
-    return fr_matrix_open(w, t->type, t->data, c->pack->d, (int)t->ne[0], c->target->pool, name,
-                          err);
-}
-
-static fr_status open_taps(fr_draft_block *c, fr_error *err) {
+static fr_status take_taps(fr_draft_block *c, fr_pack_weights *w, fr_error *err) {
     if (!c->pack->n_taps) return FR_OK;
-    fr_pack_vector(c->pack, "fc_taps.norm", c->taps_norm, c->in);
-    return open_map(c, &c->of_taps, "fc_taps.weight", err);
+    const fr_status st = fr_pack_weights_values(w, "fc_taps.norm", &c->taps_norm, err);
+    return st ? st : fr_pack_weights_matrix(w, "fc_taps.weight", &c->of_taps, err);
 }
 
-static fr_status open_input(fr_draft_block *c, fr_error *err) {
-    const fr_pack *p = c->pack;
-    fr_status st = open_buffers(c, err);
-    if (st || (st = open_taps(c, err))) return st;
-    fr_pack_vector(p, "fc_state.norm", c->state_norm, p->d);
-    fr_pack_vector(p, "fc.bias", c->bias, p->d);
-    if ((st = open_map(c, &c->of_state, "fc_state.weight", err)) || p->pure) return st;
-    fr_pack_vector(p, "fc_token.norm", c->token_norm, p->d);
-    if (p->kind == FR_PACK_HIDDEN_STATE) fr_pack_vector(p, "null", c->null_token, p->d);
-    return open_map(c, &c->of_token, "fc_token.weight", err);
+static fr_status take_tokens(fr_draft_block *c, fr_pack_weights *w, fr_error *err) {
+    if (c->pack->pure) return FR_OK;
+    fr_status st = fr_pack_weights_values(w, "fc_token.norm", &c->token_norm, err);
+    if (!st && c->pack->kind == FR_PACK_HIDDEN_STATE)
+        st = fr_pack_weights_values(w, "null", &c->null_token, err);
+    return st ? st : fr_pack_weights_matrix(w, "fc_token.weight", &c->of_token, err);
 }
 
-fr_status fr_draft_block_open(fr_draft_block *c, const fr_pack *pack, const fr_model *target,
-                              int n_ctx, int room, fr_error *err) {
-    *c = (fr_draft_block){.pack = pack, .target = target};
-    c->in = pack->n_taps ? pack->n_taps * pack->d : pack->d;
+static fr_status take_weights(fr_draft_block *c, fr_pack_weights *w, fr_error *err) {
+    fr_status st = take_taps(c, w, err);
+    if (!st) st = take_tokens(c, w, err);
+    if (!st) st = fr_pack_weights_values(w, "fc_state.norm", &c->state_norm, err);
+    if (!st) st = fr_pack_weights_values(w, "fc.bias", &c->bias, err);
+    return st ? st : fr_pack_weights_matrix(w, "fc_state.weight", &c->of_state, err);
+}
+
+fr_status fr_draft_block_open(fr_draft_block *c, fr_pack_weights *w, int n_ctx, int room,
+                              fr_error *err) {
+    const fr_pack *p = &w->pack;
+    const fr_model *target = w->target;
+    *c = (fr_draft_block){.pack = p, .target = target};
+    c->in = p->n_taps ? p->n_taps * p->d : p->d;
     fr_status st;
-    if ((st = open_input(c, err))) goto fail;
+    if ((st = open_buffers(c, err))) goto fail;
+    if ((st = take_weights(c, w, err))) goto fail;
     if ((st = fr_linear_open(&c->linear, target->kern, target->pool, FR_DRAFT_BLOCK_ROWS, c->in,
                              err)))
         goto fail;
-    if ((st = fr_decoder_block_open(&c->block, pack, target, n_ctx, room, err))) goto fail;
+    if ((st = fr_decoder_block_open(&c->block, w, n_ctx, room, err))) goto fail;
     return FR_OK;
 fail:
     fr_draft_block_close(c);
@@ -74,9 +67,6 @@ fail:
 void fr_draft_block_close(fr_draft_block *c) {
     fr_decoder_block_close(&c->block);
     fr_linear_close(&c->linear);
-    fr_matrix_close(&c->of_state);
-    fr_matrix_close(&c->of_token);
-    fr_matrix_close(&c->of_taps);
     fr_arena_close(&c->arena);
     *c = (fr_draft_block){0};
 }
@@ -93,9 +83,8 @@ fr_needs fr_draft_block_needs(const fr_draft_block *c) {
 }
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c) {
-    const fr_matrix *s = &c->of_state, *t = &c->of_token;
-    return c->block.model.weights_bytes + s->panel_bytes * (size_t)s->n_panels +
-           t->panel_bytes * (size_t)t->n_panels;
+    return fr_decoder_block_bytes(&c->block) + fr_matrix_bytes(c->of_state) +
+           (c->of_token ? fr_matrix_bytes(c->of_token) : 0);
 }
 
 // ---------------------------------------------------------------- the input of a row
@@ -123,7 +112,7 @@ static void join_taps(fr_draft_block *c, int n) {
             c->target->kern->rmsnorm(r, r, c->taps_norm + (size_t)t * p->d, p->d, EPS);
         }
     fr_linear_run(&c->linear,
-                  &(fr_linear_product){&c->of_taps, c->waiting, c->in_stride, c->y, c->stride}, 1,
+                  &(fr_linear_product){c->of_taps, c->waiting, c->in_stride, c->y, c->stride}, 1,
                   n);
 }
 
@@ -131,8 +120,8 @@ static void join_taps(fr_draft_block *c, int n) {
 static void map_rows(fr_draft_block *c, int n) {
     const fr_kern *kern = c->target->kern;
     const int d = c->pack->d, stride = c->stride;
-    const fr_linear_product maps[] = {{&c->of_state, c->state, stride, c->x, stride},
-                                      {&c->of_token, c->token, stride, c->y, stride}};
+    const fr_linear_product maps[] = {{c->of_state, c->state, stride, c->x, stride},
+                                      {c->of_token, c->token, stride, c->y, stride}};
     fr_linear_run(&c->linear, maps, c->pack->pure ? 1 : 2, n);
     for (int i = 0; i < n; i++) {
         float *x = c->x + (size_t)i * stride;

@@ -14,7 +14,7 @@
 //
 // What was read, pairs of a sure text with true states, is committed in the block's KV; guesses lie
 // in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
-// nothing else allocates. Pack and target must outlive it.
+// nothing else allocates. The weights must outlive it.
 #ifndef FR_DRAFT_KIT_DRAFT_BLOCK_H
 #define FR_DRAFT_KIT_DRAFT_BLOCK_H
 #include "decode/drafter.h"
@@ -33,24 +33,26 @@ typedef struct fr_draft_block {
     const fr_model *target; // for embeddings
     fr_decoder_block block;
     fr_linear linear;
-    fr_matrix of_state, of_token;                       // of_token.panels NULL: states alone
-    fr_matrix of_taps;                                  // panels NULL: no taps
-    float *state_norm, *token_norm, *bias, *null_token; // [d]
-    float *taps_norm;                                   // [n_taps d]
+    // Of the weights.
+    const fr_matrix *of_state, *of_token;                     // of_token NULL: states alone
+    const fr_matrix *of_taps;                                 // NULL: no taps
+    const float *state_norm, *token_norm, *bias, *null_token; // [d]
+    const float *taps_norm;                                   // [n_taps d]
+    // Of the text.
     float *waiting; // [FR_DRAFT_BLOCK_ROWS][in_stride] states of pairs, or what makes them,
     int32_t waiting_token[FR_DRAFT_BLOCK_ROWS]; // not yet read
     int n_waiting;
     float *state, *token, *x, *y; // [FR_DRAFT_BLOCK_ROWS][stride], of the pass in hand
     int stride;                   // floats: d rounded up to 16
     int in, in_stride;            // floats that the target gives of a token; the same, rounded up
-    fr_arena arena;               // vectors and buffers
+    fr_arena arena;               // the buffers
 } fr_draft_block;
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
 // the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
 // something.
-fr_status fr_draft_block_open(fr_draft_block *c, const fr_pack *pack, const fr_model *target,
-                              int n_ctx, int room, fr_error *err);
+fr_status fr_draft_block_open(fr_draft_block *c, fr_pack_weights *w, int n_ctx, int room,
+                              fr_error *err);
 void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row with logits reads
@@ -93,10 +95,10 @@ void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *gu
 // Results of the last pass, valid until the next.
 const float *fr_draft_block_state(const fr_draft_block *c, int row); // G, [d]
 float *fr_draft_block_logits(fr_draft_block *c,
-                             int row); // [head.w.m], of head.ids; the caller may change them
+                             int row); // [head.m], of head.ids; the caller may change them
 
 // The draft head on n states (row stride d, 1..FR_DRAFT_BLOCK_GUESSES) in one product: logits
-// [n][head.w.m].
+// [n][head.m].
 void fr_draft_block_head(fr_draft_block *c, const float *states, int n, float *logits);
 
 void fr_draft_block_drop(fr_draft_block *c); // all guesses

@@ -26,19 +26,18 @@ void fr_draft_head_row(const fr_model *target, int32_t id, float *values, uint8_
 }
 
 fr_status fr_draft_head_open(fr_matrix *w, const fr_model *target, const int32_t *ids, int n,
-                             int room, fr_error *err) {
+                             fr_error *err) {
     const size_t bytes = fr_draft_head_row_bytes(target);
     float *values = fr_alloc_array((size_t)target->config.d, sizeof *values);
-    uint8_t *rows = fr_alloc_zero(((size_t)n + (size_t)room) * bytes);
+    uint8_t *rows = fr_alloc_array((size_t)n, bytes);
     fr_status st = FR_OK;
     *w = (fr_matrix){0};
-    if (!values || !rows)
-        st = fr_fail(err, FR_ENOMEM, "draft head: no memory for %d tokens", n + room);
+    if (!values || !rows) st = fr_fail(err, FR_ENOMEM, "draft head: no memory for %d tokens", n);
     for (int i = 0; i < n && !st; i++)
         fr_draft_head_row(target, ids[i], values, rows + bytes * (size_t)i);
     if (!st)
-        st = fr_matrix_open(w, fr_draft_head_type(target), rows, n + room, target->config.d,
-                            target->pool, "draft head", err);
+        st = fr_matrix_open(w, fr_draft_head_type(target), rows, n, target->config.d, target->pool,
+                            "draft head", err);
     fr_free(values);
     fr_free(rows);
     return st;

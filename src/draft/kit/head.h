@@ -8,10 +8,9 @@
 #include "draft/kit/linear.h"
 #include "model/model.h"
 
-// w becomes [n + room][d]: row i is the target's head row of ids[i] (ids are in its vocabulary),
-// from n on rows are zero. FR_ENOMEM.
+// w becomes [n][d]: row i is the target's head row of ids[i] (ids are in its vocabulary). FR_ENOMEM.
 fr_status fr_draft_head_open(fr_matrix *w, const fr_model *target, const int32_t *ids, int n,
-                             int room, fr_error *err);
+                             fr_error *err);
 
 // One such row, in GGUF's form; `values` [d] is scratch.
 void fr_draft_head_row(const fr_model *target, int32_t id, float *values, uint8_t *to);

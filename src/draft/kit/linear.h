@@ -14,6 +14,9 @@
 fr_status fr_matrix_open(fr_matrix *w, fr_type type, const void *rows, int m, int k, fr_pool *pool,
                          const char *what, fr_error *err);
 void fr_matrix_close(fr_matrix *w); // a zeroed one is fine
+static inline size_t fr_matrix_bytes(const fr_matrix *w) {
+    return w->panel_bytes * (size_t)w->n_panels;
+}
 
 enum { FR_LINEAR_INPUTS = 2 };
 

@@ -5,25 +5,40 @@
 #include "kern/repack.h"
 #include <string.h>
 
-static int first_row(const fr_text_head *h) { // of those whose GGUF rows are kept
-    return h->n_fixed / FR_PANEL * FR_PANEL;
-}
-
 static uint8_t *row_at(const fr_text_head *h, int row) {
-    return h->rows + fr_draft_head_row_bytes(h->target) * (size_t)(row - first_row(h));
+    return h->rows + fr_draft_head_row_bytes(h->target) * (size_t)(row - h->first);
 }
 
-fr_status fr_text_head_open(fr_text_head *h, const fr_model *target, const int32_t *ids, int n,
-                            int room, fr_error *err) {
+// The panels of the draft head that hold nothing else; all of them where there is no room.
+static void share_panels(fr_text_head *h, const fr_matrix *shared) {
+    h->vocabulary = *shared;
+    h->first = h->room ? h->n_fixed / FR_PANEL * FR_PANEL : h->n_fixed;
+    h->vocabulary.m = h->first;
+    h->vocabulary.n_panels = (h->first + FR_PANEL - 1) / FR_PANEL;
+    h->m = h->n_fixed + h->room;
+}
+
+static fr_status open_own(fr_text_head *h, const int32_t *ids, fr_error *err) {
+    const size_t own = (size_t)(h->m - h->first);
+    if (!(h->rows = fr_alloc_array(own + 1, fr_draft_head_row_bytes(h->target))))
+        return fr_fail(err, FR_ENOMEM, "draft head: no memory for %zu tokens", own);
+    for (int i = h->first; i < h->n; i++)
+        fr_draft_head_row(h->target, ids[i], h->values, row_at(h, i));
+    if (!own) return FR_OK;
+    return fr_matrix_open(&h->text, fr_draft_head_type(h->target), h->rows, (int)own,
+                          h->target->config.d, h->target->pool, "draft head", err);
+}
+
+fr_status fr_text_head_open(fr_text_head *h, const fr_matrix *shared, const fr_model *target,
+                            const int32_t *ids, int n, int room, fr_error *err) {
     *h = (fr_text_head){.n = n, .n_fixed = n, .room = room, .target = target};
-    const size_t all = (size_t)n + (size_t)room, bytes = fr_draft_head_row_bytes(target);
-    h->ids = fr_alloc_array(all, sizeof *h->ids);
+    share_panels(h, shared);
+    h->ids = fr_alloc_array((size_t)h->m, sizeof *h->ids);
     h->known = fr_alloc_zero((size_t)target->config.n_vocab);
     h->values = fr_alloc_array((size_t)target->config.d, sizeof *h->values);
-    h->rows = fr_alloc_zero((FR_PANEL + (size_t)room) * bytes);
-    const fr_status st = h->ids && h->known && h->values && h->rows
-                             ? fr_draft_head_open(&h->w, target, ids, n, room, err)
-                             : fr_fail(err, FR_ENOMEM, "draft head: no memory for %zu tokens", all);
+    const fr_status st = h->ids && h->known && h->values
+                             ? open_own(h, ids, err)
+                             : fr_fail(err, FR_ENOMEM, "draft head: no memory for %d tokens", h->m);
     if (st) {
         fr_text_head_close(h);
         return st;
@@ -32,13 +47,11 @@ fr_status fr_text_head_open(fr_text_head *h, const fr_model *target, const int32
         h->ids[i] = ids[i];
         h->known[ids[i]] = 1;
     }
-    for (int i = first_row(h); i < n; i++)
-        fr_draft_head_row(target, ids[i], h->values, row_at(h, i));
     return FR_OK;
 }
 
 void fr_text_head_close(fr_text_head *h) {
-    fr_matrix_close(&h->w);
+    fr_matrix_close(&h->text);
     fr_free(h->ids);
     fr_free(h->known);
     fr_free(h->values);
@@ -53,10 +66,13 @@ void fr_text_head_begin(fr_text_head *h) {
     h->taken = 0;
 }
 
+// `panel` counts those of its own.
 static void pack_panel(fr_text_head *h, int panel) {
-    const int first = panel * FR_PANEL, left = h->w.m - first;
-    uint8_t *to = (uint8_t *)(uintptr_t)h->w.panels + h->w.panel_bytes * (size_t)panel;
-    fr_repack_panel(h->w.type, to, row_at(h, first), left < FR_PANEL ? left : FR_PANEL, h->w.k);
+    const fr_matrix *w = &h->text;
+    const int first = panel * FR_PANEL, left = w->m - first;
+    uint8_t *to = (uint8_t *)(uintptr_t)w->panels + w->panel_bytes * (size_t)panel;
+    fr_repack_panel(w->type, to, row_at(h, h->first + first), left < FR_PANEL ? left : FR_PANEL,
+                    w->k);
 }
 
 // The row that the next id gets.
@@ -74,8 +90,9 @@ void fr_text_head_take(fr_text_head *h, const int32_t *ids, int n) {
     for (int i = 0; i < n && h->room; i++) {
         if (h->known[ids[i]]) continue;
         const int row = next_row(h);
-        if (panel >= 0 && panel != row / FR_PANEL) pack_panel(h, panel);
-        panel = row / FR_PANEL;
+        const int its_panel = (row - h->first) / FR_PANEL;
+        if (panel >= 0 && panel != its_panel) pack_panel(h, panel);
+        panel = its_panel;
         h->ids[row] = ids[i];
         h->known[ids[i]] = 1;
         fr_draft_head_row(h->target, ids[i], h->values, row_at(h, row));

@@ -44,15 +44,15 @@ void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
 
 // ---------------------------------------------------------------- open
 
-static fr_status open_pack(fr_trained *t, fr_pack_kind kind, const char *file,
-                           const fr_model *target, fr_error *err) {
+static fr_status take_weights(fr_trained *t, fr_pack_kind kind, const char *file,
+                              const fr_drafter_config *config, fr_error *err) {
     char found[FR_PACK_PATH];
     if (!*file) {
-        const fr_status st = fr_pack_find(found, kind, target->gguf, err);
+        const fr_status st = fr_pack_find(found, kind, config->model->gguf, err);
         if (st) return st;
         file = found;
     }
-    return fr_pack_open_for(&t->pack, file, kind, target, err);
+    return fr_pack_weights_take(&t->weights, file, kind, config, err);
 }
 
 static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
@@ -73,10 +73,11 @@ static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
 }
 
 static void take_pack(fr_trained *t) {
-    t->ids = t->pack.ids;
-    t->n_ids = t->pack.n_draft;
-    if (t->pack.gguf) fr_gguf_fingerprint(t->pack.gguf, t->base.file);
-    fr_trained_expect(&t->base.hits, &t->pack.accuracy);
+    t->pack = &t->weights->pack;
+    t->ids = t->pack->ids;
+    t->n_ids = t->pack->n_draft;
+    memcpy(t->base.file, t->weights->file, sizeof t->base.file);
+    fr_trained_expect(&t->base.hits, &t->pack->accuracy);
 }
 
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
@@ -85,7 +86,7 @@ fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops
     fr_error why = {0};
     fr_status st = open_options(t, ops, config, options, err);
     if (st) return st;
-    if ((st = open_pack(t, kind, file, config->model, &why)))
+    if ((st = take_weights(t, kind, file, config, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
     take_pack(t);
     return FR_OK;
@@ -94,8 +95,8 @@ fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops
 fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_drafter_ops *ops,
                               const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err) {
-    t->pack = *pack;
-    const fr_status st = open_options(t, ops, config, options, err);
+    fr_status st = fr_pack_weights_own(&t->weights, pack, config->model, err);
+    if (!st) st = open_options(t, ops, config, options, err);
     if (!st) take_pack(t);
     return st;
 }
@@ -105,7 +106,7 @@ void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {
 }
 
 void fr_trained_close(fr_trained *t) {
-    fr_pack_close(&t->pack);
+    fr_pack_weights_give_back(t->weights);
 }
 
 // ---------------------------------------------------------------- a step

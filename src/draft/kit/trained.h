@@ -12,7 +12,7 @@
 #include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/kit/likeliest.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/weights.h"
 #include "tree/beam.h"
 
 enum {
@@ -22,7 +22,8 @@ enum {
 
 typedef struct fr_trained { // embedded first in a method's own struct
     fr_drafter base;
-    fr_pack pack;
+    fr_pack_weights *weights; // the half that belongs to the model
+    const fr_pack *pack;      // of the weights
     fr_draft_benefit worth;
     fr_beam beam;
     int depth; // tokens drafted ahead; 0: as many as pay

@@ -1,7 +1,6 @@
-// heads.c — opens the maps, the heads and the buffers of a pack. Then it takes the state, runs the
+// heads.c — takes the maps and heads of a pack and opens the buffers. Then it takes the state, runs the
 // maps and reads the heads: all depths at once, or for Hydra one depth for several paths.
 #include "draft/medusa/heads.h"
-#include "draft/kit/head.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,28 +9,33 @@ static const float EPS = 1e-6f;
 
 // ---------------------------------------------------------------- open
 
-static fr_status open_matrix(fr_medusa_heads *h, fr_matrix *w, const char *what, int k,
-                             fr_error *err) {
+static fr_status take_matrix(fr_medusa_heads *h, fr_pack_weights *w, const char *what, int k,
+                             const fr_matrix **to, fr_error *err) {
     char name[40];
     snprintf(name, sizeof name, "medusa.%d.%s", k, what);
-    const fr_gguf_tensor *t = fr_pack_tensor(h->pack, name);
-    const fr_status st = fr_matrix_open(w, t->type, t->data, (int)t->ne[1], (int)t->ne[0],
-                                        h->target->pool, name, err);
-    h->bytes += w->panel_bytes * (size_t)w->n_panels;
+    const fr_status st = fr_pack_weights_matrix(w, name, to, err);
+    h->bytes += fr_matrix_bytes(*to);
     return st;
 }
 
-static fr_status open_heads(fr_medusa_heads *h, fr_error *err) {
+static fr_status take_bias(fr_medusa_heads *h, fr_pack_weights *w, int k, fr_error *err) {
+    char name[40];
+    snprintf(name, sizeof name, "medusa.%d.bias", k);
+    return fr_pack_weights_values(w, name, &h->bias[k - 1], err);
+}
+
+static fr_status take_weights(fr_medusa_heads *h, fr_pack_weights *w, fr_error *err) {
     const fr_pack *p = h->pack;
+    const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
     fr_status st = FR_OK;
     for (int k = 1; k <= p->depth && !st; k++) {
-        st = open_matrix(h, &h->map[k - 1], "weight", k, err);
-        if (!st && p->variant == FR_MEDUSA_OWN_HEADS)
-            st = open_matrix(h, &h->own[k - 1], "head", k, err);
+        st = take_matrix(h, w, "weight", k, &h->map[k - 1], err);
+        if (!st && own) st = take_matrix(h, w, "head", k, &h->own[k - 1], err);
+        if (!st) st = take_bias(h, w, k, err);
     }
-    if (st || p->variant == FR_MEDUSA_OWN_HEADS) return st;
-    st = fr_draft_head_open(&h->shared, h->target, p->ids, p->n_draft, 0, err);
-    h->bytes += h->shared.panel_bytes * (size_t)h->shared.n_panels;
+    if (st || own) return st;
+    st = fr_pack_weights_head(w, &h->shared, err);
+    h->bytes += fr_matrix_bytes(h->shared);
     return st;
 }
 
@@ -41,14 +45,12 @@ static fr_status open_buffers(fr_medusa_heads *h, fr_error *err) {
     h->stride = fr_linear_stride(p->d);
     h->in_stride = fr_linear_stride(p->variant == FR_MEDUSA_HYDRA ? (p->depth + 1) * p->d : p->d);
     h->logit_stride = fr_linear_stride(p->n_draft);
-    const size_t bias = FR_ARENA_ROUND((size_t)p->depth * d * f), state = FR_ARENA_ROUND(d * f);
+    const size_t state = FR_ARENA_ROUND(d * f);
     const size_t in = FR_ARENA_ROUND(rows * (size_t)h->in_stride * f);
     const size_t y = FR_ARENA_ROUND(rows * (size_t)h->stride * f);
     const size_t logits = FR_ARENA_ROUND(rows * (size_t)h->logit_stride * f);
-    const fr_status st =
-        fr_arena_open(&h->arena, bias + 2 * state + in + y + logits, "medusa", err);
+    const fr_status st = fr_arena_open(&h->arena, 2 * state + in + y + logits, "medusa", err);
     if (st) return st;
-    h->bias = fr_arena_take(&h->arena, bias);
     h->state = fr_arena_take(&h->arena, state);
     h->ones = fr_arena_take(&h->arena, state);
     h->in = fr_arena_take(&h->arena, in);
@@ -56,30 +58,19 @@ static fr_status open_buffers(fr_medusa_heads *h, fr_error *err) {
     h->logits = fr_arena_take(&h->arena, logits);
     for (int i = 0; i < p->d; i++)
         h->ones[i] = 1;
-    for (int k = 1; k <= p->depth; k++) {
-        char name[40];
-        snprintf(name, sizeof name, "medusa.%d.bias", k);
-        fr_pack_vector(p, name, h->bias + (size_t)(k - 1) * d, p->d);
-    }
     return fr_linear_open(&h->linear, h->target->kern, h->target->pool, FR_MEDUSA_PATHS,
                           h->in_stride, err);
 }
 
-fr_status fr_medusa_heads_open(fr_medusa_heads *h, const fr_pack *pack, const fr_model *target,
-                               fr_error *err) {
-    *h = (fr_medusa_heads){.pack = pack, .target = target};
-    fr_status st = open_heads(h, err);
+fr_status fr_medusa_heads_open(fr_medusa_heads *h, fr_pack_weights *w, fr_error *err) {
+    *h = (fr_medusa_heads){.pack = &w->pack, .target = w->target};
+    fr_status st = take_weights(h, w, err);
     if (!st) st = open_buffers(h, err);
     if (st) fr_medusa_heads_close(h);
     return st;
 }
 
 void fr_medusa_heads_close(fr_medusa_heads *h) {
-    for (int k = 0; k < FR_PACK_HEADS; k++) {
-        fr_matrix_close(&h->map[k]);
-        fr_matrix_close(&h->own[k]);
-    }
-    fr_matrix_close(&h->shared);
     fr_linear_close(&h->linear);
     fr_arena_close(&h->arena);
     *h = (fr_medusa_heads){0};
@@ -100,7 +91,7 @@ static void finish_row(fr_medusa_heads *h, int k, int i) {
     const fr_kern *kern = h->target->kern;
     const int d = h->pack->d;
     float *y = h->y + (size_t)i * h->stride;
-    kern->add(y, h->bias + (size_t)(k - 1) * d, d);
+    kern->add(y, h->bias[k - 1], d);
     kern->silu_mul(y, y, h->ones, d);
     kern->add(y, h->state, d);
 }
@@ -111,7 +102,7 @@ static fr_linear_product head_of_row(fr_medusa_heads *h, const fr_matrix *head, 
 }
 
 static void run_shared_head(fr_medusa_heads *h, int n) {
-    const fr_linear_product head = head_of_row(h, &h->shared, 0);
+    const fr_linear_product head = head_of_row(h, h->shared, 0);
     fr_linear_run(&h->linear, &head, 1, n);
 }
 
@@ -121,14 +112,14 @@ void fr_medusa_heads_run(fr_medusa_heads *h) {
     assert(p->variant != FR_MEDUSA_HYDRA);
     h->target->kern->rmsnorm(h->in, h->state, NULL, p->d, EPS);
     for (int k = 0; k < p->depth; k++)
-        map[k] = (fr_linear_product){&h->map[k], h->in, h->in_stride, h->y + (size_t)k * h->stride,
+        map[k] = (fr_linear_product){h->map[k], h->in, h->in_stride, h->y + (size_t)k * h->stride,
                                      h->stride};
     fr_linear_run(&h->linear, map, p->depth, 1);
     for (int k = 0; k < p->depth; k++)
         finish_row(h, k + 1, k);
     if (p->variant != FR_MEDUSA_OWN_HEADS) run_shared_head(h, p->depth);
     for (int k = 0; k < p->depth && p->variant == FR_MEDUSA_OWN_HEADS; k++) {
-        const fr_linear_product head = head_of_row(h, &h->own[k], k);
+        const fr_linear_product head = head_of_row(h, h->own[k], k);
         fr_linear_run(&h->linear, &head, 1, 1);
     }
 }
@@ -147,7 +138,7 @@ void fr_medusa_heads_run_paths(fr_medusa_heads *h, int k, const int32_t path[][F
             kern->rmsnorm(e, e, NULL, d, EPS);
         }
     }
-    const fr_linear_product map = {&h->map[k - 1], h->in, h->in_stride, h->y, h->stride};
+    const fr_linear_product map = {h->map[k - 1], h->in, h->in_stride, h->y, h->stride};
     fr_linear_run(&h->linear, &map, 1, n);
     for (int i = 0; i < n; i++)
         finish_row(h, k, i);

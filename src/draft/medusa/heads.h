@@ -8,21 +8,21 @@
 // read the path too: A_k [f~; e~_root; e~_1; ...; e~_{k-1}], e~ being normed embeddings of its
 // tokens, so every path has a distribution of its own.  [Hydra, Ankner et al. 2024, §3]
 //
-// Opening may fail, nothing else does, and nothing else allocates. Pack and target must outlive it.
+// Opening may fail, nothing else does, and nothing else allocates. The weights must outlive it.
 #ifndef FR_DRAFT_MEDUSA_HEADS_H
 #define FR_DRAFT_MEDUSA_HEADS_H
 #include "draft/kit/linear.h"
-#include "draft/pack/pack.h"
+#include "draft/kit/weights.h"
 
 enum { FR_MEDUSA_PATHS = FR_PACK_HEADS }; // rows of one product: heads, or paths of Hydra
 
 typedef struct fr_medusa_heads {
     const fr_pack *pack;
     const fr_model *target; // for embeddings
-    fr_matrix map[FR_PACK_HEADS];
-    fr_matrix own[FR_PACK_HEADS]; // heads of their own
-    fr_matrix shared;             // else the draft head
-    float *bias;                  // [depth][d]
+    const fr_matrix *map[FR_PACK_HEADS];
+    const fr_matrix *own[FR_PACK_HEADS]; // heads of their own
+    const fr_matrix *shared;             // else the draft head
+    const float *bias[FR_PACK_HEADS];    // [d]
     fr_linear linear;
     float *state;  // [d] f
     float *ones;   // [d]
@@ -34,8 +34,7 @@ typedef struct fr_medusa_heads {
     uint64_t bytes; // of weights that a proposal reads
 } fr_medusa_heads;
 
-fr_status fr_medusa_heads_open(fr_medusa_heads *h, const fr_pack *pack, const fr_model *target,
-                               fr_error *err);
+fr_status fr_medusa_heads_open(fr_medusa_heads *h, fr_pack_weights *w, fr_error *err);
 void fr_medusa_heads_close(fr_medusa_heads *h); // a zeroed one is fine
 
 // The state that the heads read: the target's final hidden state, or, for a pack of an early layer,

@@ -32,7 +32,7 @@ static void grow_by_depth(fr_medusa *m, const fr_context *c, const fr_tree *tree
     const double start = fr_seconds();
     fr_medusa_heads_run(&m->heads);
     fr_trained_grow_dists(t, c, tree, fr_medusa_heads_logits(&m->heads, 0), m->heads.logit_stride,
-                          t->pack.depth);
+                          t->pack->depth);
     fr_trained_took(t, c, 1, fr_seconds() - start);
 }
 
@@ -45,7 +45,7 @@ static void grow_along_paths(fr_medusa *m, const fr_context *c, const fr_tree *t
     fr_trained *t = &m->base;
     int32_t path[FR_MEDUSA_PATHS][FR_PACK_HEADS];
     int n = 1;
-    for (int k = 1; k <= t->pack.depth && n; k++) {
+    for (int k = 1; k <= t->pack->depth && n; k++) {
         const double start = fr_seconds();
         for (int i = 0; i < n; i++)
             path_to(&t->beam, t->beam.frontier[i], path[i]);
@@ -53,7 +53,7 @@ static void grow_along_paths(fr_medusa *m, const fr_context *c, const fr_tree *t
         for (int i = 0; i < n; i++)
             fr_trained_offer(t, t->beam.frontier[i], fr_medusa_heads_logits(&m->heads, i));
         fr_trained_took(t, c, n, fr_seconds() - start);
-        n = k < t->pack.depth ? fr_trained_next(t, c, tree, FR_LEVEL_PASS) : 0;
+        n = k < t->pack->depth ? fr_trained_next(t, c, tree, FR_LEVEL_PASS) : 0;
     }
 }
 
@@ -63,7 +63,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_medusa *m = (fr_medusa *)base;
     if (!m->has_state || !fr_trained_start(&m->base, c, tree, 1)) return;
-    if (m->base.pack.variant == FR_MEDUSA_HYDRA)
+    if (m->base.pack->variant == FR_MEDUSA_HYDRA)
         grow_along_paths(m, c, tree);
     else
         grow_by_depth(m, c, tree);
@@ -75,7 +75,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_medusa *m = (fr_medusa *)base;
     fr_trained_saw(&m->base, c, v);
     const int row = v->tree ? v->path[v->n_path - 1] : v->n_rows - 1;
-    fr_medusa_heads_state(&m->heads, m->base.pack.variant == FR_MEDUSA_EXIT
+    fr_medusa_heads_state(&m->heads, m->base.pack->variant == FR_MEDUSA_EXIT
                                          ? fr_forward_tap(c->forward, 0, row)
                                          : fr_forward_final(c->forward, row));
     m->has_state = true;
@@ -110,7 +110,7 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
     fr_medusa *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "medusa: cannot get memory");
     fr_status st = fr_trained_open(&m->base, FR_PACK_MEDUSA, &OPS, file, config, OPTIONS, err);
-    if (!st && (st = fr_medusa_heads_open(&m->heads, &m->base.pack, config->model, &why)))
+    if (!st && (st = fr_medusa_heads_open(&m->heads, m->base.weights, &why)))
         fr_fail(err, st, "medusa: %s", why.text);
     if (st) {
         close_medusa(&m->base.base);
@@ -118,8 +118,8 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
     }
     fr_trained_weigh(&m->base, config->model, m->heads.bytes);
     fr_needs *needs = &m->base.base.needs;
-    if (m->base.pack.variant == FR_MEDUSA_EXIT) {
-        needs->taps[0] = m->base.pack.tap;
+    if (m->base.pack->variant == FR_MEDUSA_EXIT) {
+        needs->taps[0] = m->base.pack->tap;
         needs->n_taps = 1;
     } else {
         needs->final = true;

@@ -365,16 +365,14 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
         else
             fr_positional_open(d->positional);
     }
-    if (!st)
-        st =
-            fr_second_open(&d->second, file, config->model, config->tokenizer, config->n_ctx, &why);
+    if (!st) st = fr_second_open(&d->second, file, config, &why);
     if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.small.n_common, &why);
     if (st) {
         close_draft_model(&d->base);
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->worth, (double)d->second.small.model.weights_bytes /
+    fr_draft_benefit_open(&d->worth, (double)d->second.small.model->weights_bytes /
                                          (double)config->model->weights_bytes);
     forget_step(d);
     *out = &d->base;

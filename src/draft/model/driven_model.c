@@ -180,10 +180,11 @@ static const fr_drafter_option OPTIONS[] = {
 
 static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_error *err) {
     char used[64];
-    const fr_model *m = &d->small.model;
+    const fr_model *m = d->small.model;
     const fr_drafter_config own = {.model = m,
                                    .tokenizer = config->tokenizer,
                                    .n_ctx = d->small.n_ctx,
+                                   .shared = config->shared,
                                    .no_adapt = config->no_adapt};
     fr_status st = config->open_spec(&d->driver, used, config->driver, &own, err);
     if (st) return st;
@@ -207,9 +208,7 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
     fr_status st = FR_OK;
     for (int i = 0; config->options && config->options[i] && !st; i++)
         st = fr_drafter_read(d, "a driven draft-model", OPTIONS, config->options[i], &why);
-    if (!st)
-        st = fr_small_model_open(&d->small, file, config->model, config->tokenizer, config->n_ctx,
-                                 &why);
+    if (!st) st = fr_small_model_open(&d->small, file, config, &why);
     if (!st) st = open_decoder(d, config, &why);
     if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->small.n_common, &why);
     if (st) {
@@ -217,7 +216,7 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->worth, (double)d->small.model.weights_bytes /
+    fr_draft_benefit_open(&d->worth, (double)d->small.model->weights_bytes /
                                          (double)config->model->weights_bytes);
     *out = &d->base;
     return FR_OK;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static fr_status open_parts(fr_second *s, fr_error *err) {
-    const fr_model *m = &s->small.model;
+    const fr_model *m = s->small.model;
     const int n_ctx = s->small.n_ctx;
     const fr_forward_limits limits = {
         .max_rows = FR_SECOND_CHUNK, .max_logits = FR_SECOND_LOGITS, .n_ctx = n_ctx};
@@ -18,10 +18,10 @@ static fr_status open_parts(fr_second *s, fr_error *err) {
     return s->ids ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory for %d tokens", n_ctx);
 }
 
-fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
-                         const fr_tokenizer *tokenizer, int n_ctx, fr_error *err) {
+fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config *config,
+                         fr_error *err) {
     *s = (fr_second){.ids = NULL};
-    fr_status st = fr_small_model_open(&s->small, path, target, tokenizer, n_ctx, err);
+    fr_status st = fr_small_model_open(&s->small, path, config, err);
     if (!st) st = open_parts(s, err);
     if (st) fr_second_close(s);
     return st;
@@ -36,7 +36,7 @@ void fr_second_close(fr_second *s) {
 }
 
 void fr_second_stretch(fr_second *s, int n) {
-    fr_kv_stretch(&s->kv, fr_model_stretches(&s->small.model, n - 1));
+    fr_kv_stretch(&s->kv, fr_model_stretches(s->small.model, n - 1));
 }
 
 void fr_second_keep(fr_second *s, const int32_t *ids, int n) {

@@ -21,10 +21,10 @@ typedef struct fr_second {
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
 } fr_second;
 
-// Loads `path` for texts of up to n_ctx tokens, or as many as the model was made for. Errors: those
+// Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for. Errors: those
 // of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
-fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
-                         const fr_tokenizer *tokenizer, int n_ctx, fr_error *err);
+fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config *config,
+                         fr_error *err);
 void fr_second_close(fr_second *s); // a zeroed one is fine
 
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so

@@ -71,14 +71,18 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
     return FR_OK;
 }
 
+fr_status fr_pack_is_of(const fr_pack *p, fr_pack_kind kind, fr_error *err) {
+    if (p->kind == kind) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "expected a pack of %s, found one of %s",
+                   fr_pack_kind_name(kind), fr_pack_kind_name(p->kind));
+}
+
 fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, const fr_model *target,
                            fr_error *err) {
     fr_error why = {0};
     fr_status st = fr_pack_open(p, path, err);
     if (st) return st;
-    if (p->kind != kind)
-        st = fr_fail(&why, FR_EUNSUP, "expected a pack of %s, found one of %s",
-                     fr_pack_kind_name(kind), fr_pack_kind_name(p->kind));
+    st = fr_pack_is_of(p, kind, &why);
     if (!st) st = fr_pack_fits(p, target, &why);
     if (!st) st = fr_pack_check_sum(p, &why);
     if (!st) return FR_OK;

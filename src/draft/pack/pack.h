@@ -103,6 +103,8 @@ fr_status fr_pack_open(fr_pack *p, const char *path, fr_error *err);
 fr_status fr_pack_take(fr_pack *p, const fr_gguf *g, fr_error *err);
 void fr_pack_close(fr_pack *p); // a zeroed one is fine
 
+// FR_EUNSUP where it is of another kind.
+fr_status fr_pack_is_of(const fr_pack *p, fr_pack_kind kind, fr_error *err);
 // FR_EUNSUP where it was not trained for this target: the sentence names both fingerprints.
 fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err);
 // Whether every byte is as it was written, where the pack says a checksum: reads all of it.

@@ -12,6 +12,7 @@
 #include "decode/counts.h"
 #include "draft/kit/candidates.h"
 #include "draft/kit/config.h"
+#include "draft/kit/shared.h"
 #include "draft/retrieval/continuations.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ enum { MAX_GROUPS = 1 << 12 };
 
 typedef struct fr_rest {
     fr_drafter base;
-    fr_datastore store;
+    fr_shared_part *shared;
+    const fr_datastore *store; // of the shared part
     fr_continuations found;
     int least, most;      // tokens of a span
     int retrieved, depth; // continuations counted, tokens of one
@@ -124,7 +126,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_rest *d = (fr_rest *)base;
     const double start = fr_seconds();
     fr_datastore_match match[FR_DATASTORE_ORDER];
-    const int span = fr_datastore_find(&d->store, c->ids, c->n_ids, d->most, match);
+    const int span = fr_datastore_find(d->store, c->ids, c->n_ids, d->most, match);
     d->count.lookups++;
     if (span >= d->least) {
         d->count.hits++;
@@ -153,7 +155,7 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
 static void close_rest(fr_drafter *base) {
     fr_rest *d = (fr_rest *)base;
     fr_continuations_close(&d->found);
-    fr_datastore_close(&d->store);
+    fr_shared_give_back(d->shared);
     fr_free(d);
 }
 
@@ -188,19 +190,44 @@ static fr_status read_options(fr_rest *d, const char *const *options, fr_error *
     return st;
 }
 
-static fr_status open_store(fr_rest *d, const char *file, const fr_drafter_config *config,
-                            fr_error *err) {
+typedef struct store { // the half that belongs to the model
+    fr_shared_part part;
+    fr_datastore store;
+} store;
+
+static fr_status check_vocabulary(const fr_datastore *s, const char *file,
+                                  const fr_drafter_config *config, fr_error *err) {
     char own[FR_VOCAB_NAME];
-    const fr_status st = fr_datastore_open(&d->store, file, err);
-    if (st) return st;
     fr_vocab_name(config->tokenizer, own);
-    if (strcmp(own, d->store.vocab))
-        return fr_fail(err, FR_EUNSUP,
-                       "%s: is of another vocabulary: expected %s, the model's, found %s", file,
-                       own, d->store.vocab);
-    if (d->store.n_vocab > config->model->config.n_vocab)
-        d->store.n_vocab = config->model->config.n_vocab;
-    return FR_OK;
+    if (!strcmp(own, s->vocab)) return FR_OK;
+    return fr_fail(err, FR_EUNSUP,
+                   "%s: is of another vocabulary: expected %s, the model's, found %s", file, own,
+                   s->vocab);
+}
+
+static fr_status open_store(fr_shared_part *p, const char *file, const fr_drafter_config *config,
+                            const void *with, fr_error *err) {
+    fr_datastore *s = &((store *)p)->store;
+    (void)with;
+    fr_status st = fr_datastore_open(s, file, err);
+    if (st) return st;
+    if ((st = check_vocabulary(s, file, config, err))) fr_datastore_close(s);
+    if (s->n_vocab > config->model->config.n_vocab) s->n_vocab = config->model->config.n_vocab;
+    return st;
+}
+
+static void close_store(fr_shared_part *p) {
+    fr_datastore_close(&((store *)p)->store);
+}
+
+static const fr_shared_kind STORE = {
+    .bytes = sizeof(store), .open = open_store, .close = close_store};
+
+static fr_status take_store(fr_rest *d, const char *file, const fr_drafter_config *config,
+                            fr_error *err) {
+    const fr_status st = fr_shared_take(&d->shared, &STORE, file, config, NULL, err);
+    if (!st) d->store = &((const store *)d->shared)->store;
+    return st;
 }
 
 static fr_status open_rest(fr_drafter **out, const char *file, const fr_drafter_config *config,
@@ -216,8 +243,8 @@ static fr_status open_rest(fr_drafter **out, const char *file, const fr_drafter_
     d->min_score = 0.01f;
     expect(&d->base.hits);
     fr_status st = read_options(d, config->options, err);
-    if (!st) st = open_store(d, file, config, err);
-    if (!st) st = fr_continuations_open(&d->found, &d->store, err);
+    if (!st) st = take_store(d, file, config, err);
+    if (!st) st = fr_continuations_open(&d->found, d->store, err);
     if (st)
         close_rest(&d->base);
     else

@@ -16,9 +16,10 @@ static const float EPS = 1e-6f;
 
 typedef struct fr_early_exit {
     fr_self_draft base;
-    fr_matrix map;    // A
-    fr_linear linear; // for it
-    float *gain, *bias, *ones;
+    const fr_matrix *map; // A
+    fr_linear linear;     // for it
+    const float *gain, *bias;
+    float *ones;
     float *x, *u;  // [FR_BEAM_WIDTH][stride]
     float *states; // [FR_SELF_ROWS][d]: residuals behind layer E of the step's rows
     fr_arena arena;
@@ -26,21 +27,20 @@ typedef struct fr_early_exit {
 } fr_early_exit;
 
 static float *state_at(const fr_early_exit *e, int row) {
-    return e->states + (size_t)row * (size_t)e->base.base.pack.d;
+    return e->states + (size_t)row * (size_t)e->base.base.pack->d;
 }
 
 // ---------------------------------------------------------------- drafting
 
 static void exit_rows(fr_early_exit *e, const fr_kern *kern, int n) {
     fr_self_draft *s = &e->base;
-    const int d = s->base.pack.d;
+    const int d = s->base.pack->d;
     for (int i = 0; i < n; i++) {
         const size_t at = (size_t)i * (size_t)s->stride;
         kern->rmsnorm(e->x + at, state_at(e, s->n_rows + i), NULL, d, EPS);
         kern->rmsnorm(s->in + at, state_at(e, s->n_rows + i), e->gain, d, EPS);
     }
-    fr_linear_run(&e->linear, &(fr_linear_product){&e->map, e->x, s->stride, e->u, s->stride}, 1,
-                  n);
+    fr_linear_run(&e->linear, &(fr_linear_product){e->map, e->x, s->stride, e->u, s->stride}, 1, n);
     for (int i = 0; i < n; i++) {
         float *u = e->u + (size_t)i * (size_t)s->stride;
         kern->add(u, e->bias, d);
@@ -55,12 +55,12 @@ static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int 
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
                                           .n_seq = 1,
-                                          .stop = s->base.pack.exit,
-                                          .taps = &s->base.pack.exit,
+                                          .stop = s->base.pack->exit,
+                                          .taps = &s->base.pack->exit,
                                           .n_taps = 1});
     for (int i = 0; i < n; i++)
         memcpy(state_at(e, s->n_rows + i), fr_forward_tap(c->forward, 0, i),
-               sizeof(float) * (size_t)s->base.pack.d);
+               sizeof(float) * (size_t)s->base.pack->d);
     exit_rows(e, c->model->kern, n);
 }
 
@@ -97,7 +97,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
         const int row = s->row[node[i]];
         rows[i].kind = FR_ROW_VECTOR;
         rows[i].vec = state_at(e, row);
-        rows[i].join = (int16_t)s->base.pack.exit;
+        rows[i].join = (int16_t)s->base.pack->exit;
         rows[i].resume = s->slot[row] + 1;
     }
     return n;
@@ -144,7 +144,6 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
 
 static void close_early_exit(fr_drafter *base) {
     fr_early_exit *e = (fr_early_exit *)base;
-    fr_matrix_close(&e->map);
     fr_linear_close(&e->linear);
     fr_arena_close(&e->arena);
     fr_self_close(&e->base);
@@ -161,28 +160,27 @@ static const fr_drafter_ops OPS = {.name = "early-exit",
 
 // ---------------------------------------------------------------- open
 
+static fr_status take_weights(fr_early_exit *e, fr_error *err) {
+    fr_pack_weights *w = e->base.base.weights;
+    fr_status st = fr_pack_weights_values(w, "exit.norm", &e->gain, err);
+    if (!st) st = fr_pack_weights_values(w, "exit.bias", &e->bias, err);
+    return st ? st : fr_pack_weights_matrix(w, "exit.weight", &e->map, err);
+}
+
 static fr_status open_exit(fr_early_exit *e, const fr_model *target, fr_error *err) {
-    const fr_pack *p = &e->base.base.pack;
+    const fr_pack *p = e->base.base.pack;
     const size_t stride = (size_t)fr_linear_stride(p->d), f = sizeof(float);
     const size_t one = FR_ARENA_ROUND(stride * f),
                  rows = FR_ARENA_ROUND(FR_BEAM_WIDTH * stride * f);
     const size_t states = FR_ARENA_ROUND(FR_SELF_ROWS * (size_t)p->d * f);
-    fr_status st = fr_arena_open(&e->arena, 3 * one + 2 * rows + states, "exit", err);
+    fr_status st = fr_arena_open(&e->arena, one + 2 * rows + states, "exit", err);
     if (st) return st;
-    e->gain = fr_arena_take(&e->arena, one);
-    e->bias = fr_arena_take(&e->arena, one);
     e->ones = fr_arena_take(&e->arena, one);
     e->x = fr_arena_take(&e->arena, rows);
     e->u = fr_arena_take(&e->arena, rows);
     e->states = fr_arena_take(&e->arena, states);
-    fr_pack_vector(p, "exit.norm", e->gain, p->d);
-    fr_pack_vector(p, "exit.bias", e->bias, p->d);
     for (int i = 0; i < p->d; i++)
         e->ones[i] = 1;
-    const fr_gguf_tensor *map = fr_pack_tensor(p, "exit.weight");
-    if ((st = fr_matrix_open(&e->map, map->type, map->data, p->d, p->d, target->pool, "exit.weight",
-                             err)))
-        return st;
     return fr_linear_open(&e->linear, target->kern, target->pool, FR_BEAM_WIDTH, (int)stride, err);
 }
 
@@ -205,10 +203,11 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
     fr_status st =
         fr_trained_open(&s->base, FR_PACK_EARLY_EXIT, &OPS, file, config, fr_self_options, err);
     if (!st) {
-        const fr_pack *p = &s->base.pack;
+        const fr_pack *p = s->base.pack;
         e->below = trunk_share(config->model, p->exit);
         const double adapter = (double)p->bytes / (double)config->model->weights_bytes;
         st = fr_self_open(s, config->model, e->below + adapter, pass, &why);
+        if (!st) st = take_weights(e, &why);
         if (!st) st = open_exit(e, config->model, &why);
         if (st) fr_fail(err, st, "early-exit: %s", why.text);
     }
@@ -216,7 +215,7 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
         close_early_exit(&s->base.base);
         return st;
     }
-    s->base.base.needs = (fr_needs){.own_taps = 1, .resumes = s->base.pack.exit};
+    s->base.base.needs = (fr_needs){.own_taps = 1, .resumes = s->base.pack->exit};
     *out = &s->base.base;
     return FR_OK;
 }

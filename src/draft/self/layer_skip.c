@@ -14,10 +14,10 @@ static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int 
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
                                           .n_seq = 1,
-                                          .skip = s->base.pack.skip});
+                                          .skip = s->base.pack->skip});
     for (int i = 0; i < n; i++)
         memcpy(s->in + (size_t)i * (size_t)s->stride, fr_forward_final(c->forward, i),
-               sizeof(float) * (size_t)s->base.pack.d);
+               sizeof(float) * (size_t)s->base.pack->d);
 }
 
 static void close_layer_skip(fr_drafter *base) {
@@ -77,7 +77,7 @@ static fr_status open_layer_skip(fr_drafter **out, const char *file,
     s->wants = FR_WANT_FINAL;
     fr_status st = open_trained(s, file, config, err);
     if (!st) {
-        const double share = fr_skip_trunk_share(config->model, s->base.pack.skip);
+        const double share = fr_skip_trunk_share(config->model, s->base.pack->skip);
         st = fr_self_open(s, config->model, share, pass, &why);
         if (st) fr_fail(err, st, "layer-skip: %s", why.text);
     }

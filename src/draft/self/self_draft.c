@@ -22,7 +22,7 @@ const fr_drafter_option fr_self_options[] = {
     {0}};
 
 static fr_status open_buffers(fr_self_draft *s, const fr_model *target, fr_error *err) {
-    const fr_pack *p = &s->base.pack;
+    const fr_pack *p = s->base.pack;
     s->stride = s->whole ? p->d : fr_linear_stride(p->d); // as fr_forward_head has it
     s->logit_stride = s->whole ? p->n_draft : fr_linear_stride(p->n_draft);
     const size_t rows = FR_BEAM_WIDTH * sizeof(float);
@@ -38,20 +38,18 @@ static fr_status open_buffers(fr_self_draft *s, const fr_model *target, fr_error
 
 fr_status fr_self_open(fr_self_draft *s, const fr_model *target, double share,
                        fr_self_pass_fn *pass, fr_error *err) {
-    const fr_pack *p = &s->base.pack;
     s->pass = pass;
     fr_status st = FR_OK;
-    if (!s->whole) st = fr_draft_head_open(&s->head, target, p->ids, p->n_draft, 0, err);
+    if (!s->whole) st = fr_pack_weights_head(s->base.weights, &s->head, err);
     if (!st) st = open_buffers(s, target, err);
     if (st) return st;
-    const fr_matrix *w = s->whole ? &target->head : &s->head;
-    const double head = (double)(w->panel_bytes * (size_t)w->n_panels);
+    const fr_matrix *w = s->whole ? &target->head : s->head;
+    const double head = (double)fr_matrix_bytes(w);
     fr_trained_weigh(&s->base, target, (uint64_t)(share * (double)target->weights_bytes + head));
     return FR_OK;
 }
 
 void fr_self_close(fr_self_draft *s) {
-    fr_matrix_close(&s->head);
     fr_linear_close(&s->linear);
     fr_arena_close(&s->arena);
     fr_trained_close(&s->base);
@@ -73,7 +71,7 @@ static void read_head(fr_self_draft *s, const fr_context *c, int n) {
         fr_forward_head(c->forward, s->in, n, s->logits);
         return;
     }
-    const fr_linear_product head = {&s->head, s->in, s->stride, s->logits, s->logit_stride};
+    const fr_linear_product head = {s->head, s->in, s->stride, s->logits, s->logit_stride};
     fr_linear_run(&s->linear, &head, 1, n);
 }
 

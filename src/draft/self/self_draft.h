@@ -7,7 +7,6 @@
 // the threshold says (threshold.h), or another pass would not pay.
 #ifndef FR_DRAFT_SELF_SELF_DRAFT_H
 #define FR_DRAFT_SELF_SELF_DRAFT_H
-#include "draft/kit/head.h"
 #include "draft/kit/trained.h"
 #include "draft/self/threshold.h"
 
@@ -26,9 +25,9 @@ struct fr_self_draft { // embedded first in a method's own struct
     fr_self_pass_fn *pass;
     uint8_t wants; // FR_WANT_* of a draft pass's rows; set before opening
     fr_threshold threshold;
-    float fixed; // threshold=P; below 0: it adapts
-    bool whole;  // the target's own head in place of a pruned one; set before opening
-    fr_matrix head;
+    float fixed;           // threshold=P; below 0: it adapts
+    bool whole;            // the target's own head in place of a pruned one; set before opening
+    const fr_matrix *head; // else the draft head
     fr_linear linear;
     float *in, *logits; // [FR_BEAM_WIDTH][stride], [FR_BEAM_WIDTH][logit_stride]
     int stride, logit_stride;

@@ -5,6 +5,7 @@
 #include "draft/drafting.h"
 #include "draft/naive.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -72,13 +73,13 @@ static void states_are_those_of_the_formula(void **state) {
         const fr_tiny_pack tiny = {
             .kind = FR_PACK_CHIMERA, .encoder = (fr_pack_encoder)form, .ngram = 3};
         pair p;
-        fr_pack pack;
         fr_ngram_encoder g;
         fr_error err;
         int32_t ids[8];
         open_pair(&p, &tiny);
-        if (fr_pack_open(&pack, p.path, &err)) fail_msg("%s", err.text);
-        if (fr_ngram_encoder_open(&g, &pack, &p.target.model, &(fr_ngram_encoder_options){0}, &err))
+        fr_pack_weights *weights = weights_of(p.path, &p.target.model);
+        const fr_pack pack = weights->pack;
+        if (fr_ngram_encoder_open(&g, weights, &(fr_ngram_encoder_options){0}, &err))
             fail_msg("%s", err.text);
         fr_test_ids(ids, 8, 256, 5);
         const int stride = fr_linear_stride(pack.d);
@@ -100,7 +101,7 @@ static void states_are_those_of_the_formula(void **state) {
         }
         fr_free(x);
         fr_ngram_encoder_close(&g);
-        fr_pack_close(&pack);
+        fr_pack_weights_give_back(weights);
         close_pair(&p);
     }
 }
@@ -111,18 +112,17 @@ static void what_is_remembered_is_what_is_computed(void **state) {
     static const int caches[] = {0, 1, 7, 4096};
     const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .type = FR_TYPE_Q8_0, .ngram = 2};
     pair p;
-    fr_pack pack;
     fr_error err;
     open_pair(&p, &tiny);
-    if (fr_pack_open(&pack, p.path, &err)) fail_msg("%s", err.text);
+    fr_pack_weights *weights = weights_of(p.path, &p.target.model);
+    const fr_pack pack = weights->pack;
     const int stride = fr_linear_stride(pack.d);
     const size_t bytes = (size_t)GRAMS * (size_t)stride * sizeof(float);
     float *want = fr_alloc_zero(bytes), *got = fr_alloc_zero(bytes);
     for (int c = 0; c < 4; c++) {
         fr_ngram_encoder g;
         const fr_ngram_encoder_options options = {.cache = caches[c]};
-        if (fr_ngram_encoder_open(&g, &pack, &p.target.model, &options, &err))
-            fail_msg("%s", err.text);
+        if (fr_ngram_encoder_open(&g, weights, &options, &err)) fail_msg("%s", err.text);
         for (int round = 0; round < 3; round++)
             for (int i = 0; i < GRAMS;) {
                 fr_ngram gram[FR_NGRAM_ENCODER_ROWS];
@@ -140,7 +140,7 @@ static void what_is_remembered_is_what_is_computed(void **state) {
         fr_ngram_encoder_close(&g);
     }
     fr_free(want), fr_free(got);
-    fr_pack_close(&pack);
+    fr_pack_weights_give_back(weights);
     close_pair(&p);
 }
 

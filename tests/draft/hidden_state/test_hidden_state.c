@@ -3,6 +3,7 @@
 #include "decode/counts.h"
 #include "draft/drafting.h"
 #include "draft/hidden_state/hidden_state.h"
+#include "draft/kit/trained.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <stdio.h>
@@ -171,7 +172,7 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     fr_draft_block chain;
     fr_forward *forward;
     fr_kv kv;
-    if (fr_draft_block_open(&chain, s->pack, &p->target.model, CTX, 0, &err) ||
+    if (fr_draft_block_open(&chain, ((const fr_trained *)d)->weights, CTX, 0, &err) ||
         fr_forward_open(&forward, &p->target.model, &limits, &err) ||
         fr_kv_open(&kv, &p->target.model.config, CTX, FR_KV_F16, &err))
         fail_msg("%s", err.text);

@@ -2,6 +2,7 @@
 #include "draft/hidden_state/state_tree.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include "tree/dice.h"
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ typedef struct path {
 
 typedef struct fixture {
     fr_opened target;
-    fr_pack pack;
+    fr_pack_weights *weights;
+    fr_pack pack; // of the weights
     fr_token_bias injection;
     fr_hits hits;
     char file[32];
@@ -35,14 +37,14 @@ static void open_fixture(fixture *f) {
     fr_opened_open(&f->target, &tiny, kern, 1);
     strcpy(f->file, "pack-XXXXXX");
     fr_tiny_pack_write(f->file, &o, &f->target.model);
-    if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
-        fr_token_bias_open(&f->injection, &f->pack, &f->target.model, &err))
-        fail_msg("%s", err.text);
+    f->weights = weights_of(f->file, &f->target.model);
+    f->pack = f->weights->pack;
+    if (fr_token_bias_open(&f->injection, f->weights, &err)) fail_msg("%s", err.text);
 }
 
 static void close_fixture(fixture *f) {
     fr_token_bias_close(&f->injection);
-    fr_pack_close(&f->pack);
+    fr_pack_weights_give_back(f->weights);
     unlink(f->file);
     fr_opened_close(&f->target);
 }

@@ -4,6 +4,7 @@
 #include "draft/hidden_state/states.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include "tree/dice.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -12,7 +13,8 @@ enum { D = 64, DRAFT = 48, LENGTH = 6, TEXT = 70, CTX = 128 };
 
 typedef struct fixture {
     fr_opened target;
-    fr_pack pack;
+    fr_pack_weights *weights;
+    fr_pack pack; // of the weights
     char file[32];
     fr_states states;
     fr_draft_block block; // the same block for itself
@@ -31,9 +33,10 @@ static void open_fixture(fixture *f, bool pure, bool iterative) {
     fr_opened_open(&f->target, &tiny, kern, 1);
     strcpy(f->file, "pack-XXXXXX");
     fr_tiny_pack_write(f->file, &o, &f->target.model);
-    if (fr_pack_open_for(&f->pack, f->file, FR_PACK_HIDDEN_STATE, &f->target.model, &err) ||
-        fr_states_open(&f->states, &f->pack, &f->target.model, CTX, true, &err) ||
-        fr_draft_block_open(&f->block, &f->pack, &f->target.model, CTX, 0, &err))
+    f->weights = weights_of(f->file, &f->target.model);
+    f->pack = f->weights->pack;
+    if (fr_states_open(&f->states, f->weights, CTX, true, &err) ||
+        fr_draft_block_open(&f->block, f->weights, CTX, 0, &err))
         fail_msg("%s", err.text);
     f->states.iterative = iterative;
 }
@@ -41,7 +44,7 @@ static void open_fixture(fixture *f, bool pure, bool iterative) {
 static void close_fixture(fixture *f) {
     fr_draft_block_close(&f->block);
     fr_states_close(&f->states);
-    fr_pack_close(&f->pack);
+    fr_pack_weights_give_back(f->weights);
     unlink(f->file);
     fr_opened_close(&f->target);
 }

@@ -4,6 +4,7 @@
 #include "kern/dequant.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include "tree/dice.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ enum { D = 64, RANK = 24, DRAFT = 90 };
 
 typedef struct fixture {
     fr_opened target;
-    fr_pack pack;
+    fr_pack_weights *weights;
+    fr_pack pack; // of the weights
     char path[32];
 } fixture;
 
@@ -30,12 +32,12 @@ static void open_fixture(fixture *f, bool gate, fr_type type) {
     fr_opened_open(&f->target, &tiny, kern, 1);
     strcpy(f->path, "pack-XXXXXX");
     fr_tiny_pack_write(f->path, &o, &f->target.model);
-    if (fr_pack_open_for(&f->pack, f->path, FR_PACK_HIDDEN_STATE, &f->target.model, &err))
-        fail_msg("%s", err.text);
+    f->weights = weights_of(f->path, &f->target.model);
+    f->pack = f->weights->pack;
 }
 
 static void close_fixture(fixture *f) {
-    fr_pack_close(&f->pack);
+    fr_pack_weights_give_back(f->weights);
     unlink(f->path);
     fr_opened_close(&f->target);
 }
@@ -84,7 +86,7 @@ static void scores_are_those_of_the_formula(void **state) {
         fr_error err;
         fr_token_bias j;
         open_fixture(&f, how[h].gate, how[h].type);
-        if (fr_token_bias_open(&j, &f.pack, &f.target.model, &err)) fail_msg("%s", err.text);
+        if (fr_token_bias_open(&j, f.weights, &err)) fail_msg("%s", err.text);
         for (int round = 0; round < 60; round++) {
             float hidden[D], gate[64], score[FR_SHORTLIST_MOST];
             fr_shortlist list = {.n = 1 + dice_below(20)};

@@ -5,6 +5,7 @@
 #include "kern/repack.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,7 +18,8 @@ enum { CTX = 200, MOST = 140, D_MOST = 64, FF_MOST = 96, TAPS_MOST = 2 };
 
 typedef struct opened {
     fr_opened target;
-    fr_pack pack;
+    fr_pack_weights *weights;
+    fr_pack pack; // of the weights
     fr_draft_block chain;
     char path[16];
 } opened;
@@ -29,14 +31,14 @@ static void open_all(opened *o, const fr_tiny_pack *pack, int threads) {
     fr_opened_open(&o->target, &(fr_tiny_options){.n_layer = 1}, kern, threads);
     strcpy(o->path, "pack-XXXXXX");
     fr_tiny_pack_write(o->path, pack, &o->target.model);
-    if (fr_pack_open(&o->pack, o->path, &err)) fail_msg("%s", err.text);
-    if (fr_draft_block_open(&o->chain, &o->pack, &o->target.model, CTX, 0, &err))
-        fail_msg("%s", err.text);
+    o->weights = weights_of(o->path, &o->target.model);
+    o->pack = o->weights->pack;
+    if (fr_draft_block_open(&o->chain, o->weights, CTX, 0, &err)) fail_msg("%s", err.text);
 }
 
 static void close_all(opened *o) {
     fr_draft_block_close(&o->chain);
-    fr_pack_close(&o->pack);
+    fr_pack_weights_give_back(o->weights);
     unlink(o->path);
     fr_opened_close(&o->target);
 }
@@ -146,7 +148,7 @@ static void expect_logits(const opened *o, const float *logits, const double *G)
     assert_true(o->pack.n_draft <= 64);
     for (int v = 0; v < o->pack.n_draft; v++) {
         float exact[D_MOST];
-        fr_unpack_row(&o->chain.block.head.w, v, row);
+        fr_unpack_row(&o->chain.block.head.vocabulary, v, row);
         fr_unpack_row(&o->target.model.head, o->pack.ids[v], exact);
         want[v] = 0;
         for (int i = 0; i < o->pack.d; i++) {

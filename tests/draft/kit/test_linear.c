@@ -138,8 +138,7 @@ static void the_draft_head_has_the_rows_of_its_ids(void **state) {
             assert_int_equal(
                 fr_model_open(&m, o.gguf, kern, o.pool, FR_WEIGHTS_IN_PLACE, NULL, NULL, &err),
                 FR_OK);
-        assert_int_equal(fr_draft_head_open(&head, in_place ? &m : &o.model, ids, 5, 0, &err),
-                         FR_OK);
+        assert_int_equal(fr_draft_head_open(&head, in_place ? &m : &o.model, ids, 5, &err), FR_OK);
         assert_int_equal(head.m, 5);
         for (int v = 0; v < 5; v++) {
             fr_unpack_row(&o.model.head, ids[v], want);

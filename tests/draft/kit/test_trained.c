@@ -7,6 +7,7 @@
 #include "draft/pack/find.h"
 #include "kern/repack.h"
 #include "support/tiny_pack.h"
+#include "support/weights.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -282,7 +283,8 @@ static void under_other_rules_every_pack_drafts_as_well(void **state) {
 
 typedef struct heads {
     pair p;
-    fr_pack pack;
+    fr_pack_weights *weights;
+    fr_pack pack; // of the weights
     fr_medusa_heads heads;
     float f[64];
 } heads;
@@ -290,9 +292,9 @@ typedef struct heads {
 static void open_heads(heads *h, const fr_tiny_pack *o) {
     fr_error err;
     open_pair(&h->p, o, 2);
-    if (fr_pack_open(&h->pack, h->p.path, &err)) fail_msg("%s", err.text);
-    if (fr_medusa_heads_open(&h->heads, &h->pack, &h->p.target.model, &err))
-        fail_msg("%s", err.text);
+    h->weights = weights_of(h->p.path, &h->p.target.model);
+    h->pack = h->weights->pack;
+    if (fr_medusa_heads_open(&h->heads, h->weights, &err)) fail_msg("%s", err.text);
     srand(71);
     for (int i = 0; i < h->pack.d; i++)
         h->f[i] = 2 * (float)rand() / (float)RAND_MAX - 1;
@@ -301,7 +303,7 @@ static void open_heads(heads *h, const fr_tiny_pack *o) {
 
 static void close_heads(heads *h) {
     fr_medusa_heads_close(&h->heads);
-    fr_pack_close(&h->pack);
+    fr_pack_weights_give_back(h->weights);
     close_pair(&h->p);
 }
 

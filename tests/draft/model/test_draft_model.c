@@ -64,11 +64,12 @@ static void write_driver_pack(const pair *p, const char *driver, char pack[32]) 
         const char *name = fr_pack_kind_name(packs[i].kind);
         fr_small_model small;
         fr_error err;
+        const fr_drafter_config config = {
+            .model = &p->target.model, .tokenizer = p->tokenizer, .n_ctx = CTX};
         if (strncmp(driver, name, strlen(name)) != 0) continue;
-        if (fr_small_model_open(&small, p->path, &p->target.model, p->tokenizer, CTX, &err))
-            fail_msg("%s", err.text);
+        if (fr_small_model_open(&small, p->path, &config, &err)) fail_msg("%s", err.text);
         strcpy(pack, "driver-XXXXXX");
-        fr_tiny_pack_write(pack, &packs[i], &small.model);
+        fr_tiny_pack_write(pack, &packs[i], small.model);
         fr_small_model_close(&small);
     }
 }
@@ -370,8 +371,9 @@ static void expect_fresh_kv(const pair *p, const fr_drafter *d) {
     const fr_second *s = fr_draft_model_second(d);
     fr_second fresh;
     fr_error err;
-    if (fr_second_open(&fresh, p->path, &p->target.model, p->tokenizer, CTX, &err))
-        fail_msg("%s", err.text);
+    const fr_drafter_config config = {
+        .model = &p->target.model, .tokenizer = p->tokenizer, .n_ctx = CTX};
+    if (fr_second_open(&fresh, p->path, &config, &err)) fail_msg("%s", err.text);
     const int n = s->kv.n_committed;
     assert_int_equal(s->kv.n_scratch, 0);
     fr_second_read(&fresh, s->ids, n);

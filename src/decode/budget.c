@@ -10,8 +10,8 @@ static const fr_cost GUESS = {.n = 5,
                               .trunk = {0.85, 1.02, 1.45, 2.6, 5.1},
                               .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
 
-void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt) {
-    *p = (fr_budget){.adapt = adapt, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
+void fr_budget_open(fr_budget *p, const fr_cost *cost) {
+    *p = (fr_budget){.members = 1, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
     p->cost = p->measured ? *cost : GUESS;
     for (int i = 0; i < FR_BUDGET_GROUPS; i++)
         p->group[i] = 1;
@@ -22,7 +22,7 @@ void fr_budget_begin(fr_budget *p) {
 }
 
 static int group_of(int rows, const fr_extra_rows *extra) {
-    static const int last[FR_BUDGET_GROUPS - 1] = {1, 2, 4, 6, 8, 12, 16};
+    static const int last[FR_BUDGET_GROUPS - 1] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64};
     const double trunk = rows + (extra ? extra->trunk : 0);
     int g = 0;
     while (g < FR_BUDGET_GROUPS - 1 && trunk > last[g] + 1e-9)
@@ -31,12 +31,18 @@ static int group_of(int rows, const fr_extra_rows *extra) {
 }
 
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context) {
-    return fr_cost_with(&p->cost, rows, extra, context) * p->drift *
-           p->group[group_of(rows, extra)];
+    const int all = rows + p->members - 1;
+    return fr_cost_with(&p->cost, all, extra, context) * p->drift * p->group[group_of(all, extra)];
+}
+
+void fr_budget_join(fr_budget *p, double allowance, int context) {
+    const double plain = fr_budget_pass(p, 1, NULL, context), most = 4 * plain;
+    if (p->gained > most) p->gained = most;
+    p->gained += (allowance > 0 ? allowance : p->allowance) * plain / p->members;
 }
 
 double fr_budget_token_cost(const fr_budget *p, int context) {
-    const double plain = fr_budget_pass(p, 1, NULL, context);
+    const double plain = fr_budget_pass(p, 1, NULL, context) / p->members;
     const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
     return late < plain ? late : plain;
 }
@@ -60,30 +66,41 @@ bool fr_budget_disagrees(const fr_budget *p) {
     return false;
 }
 
+int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
+                          const fr_extra_rows *extra, int context) {
+    const double price = fr_budget_token_cost(p, context),
+                 trust = 2 * fr_budget_pass(p, 1, NULL, context);
+    const double without = fr_budget_pass(p, rows, extra, context);
+    double tokens = 0, most = 0; // that k nodes bring; seconds that the best size gains
+    int best = 0;
+    for (int k = 1; k <= n; k++) {
+        tokens += score[k - 1];
+        const double takes = fr_budget_pass(p, rows + k, extra, context) - without;
+        const double trusted = 2 * tokens >= k ? trust : 0;
+        const double brings = tokens * price - takes;
+        if (brings <= most || !fr_budget_affords(p, takes - trusted, context)) continue;
+        most = brings;
+        best = k;
+    }
+    return best;
+}
+
 int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_rows *extra,
                      int context) {
     float score[FR_TREE_MAX];
-    int m = 0, best_n = 1;
-    for (int i = 1; i < tree->n; i++) { // the scores, descending
-        int k = m++;
-        for (; k > 0 && score[k - 1] < tree->node[i].score; k--)
-            score[k] = score[k - 1];
-        score[k] = tree->node[i].score;
+    const int n = fr_tree_scores(tree, score);
+    return 1 + fr_budget_choose_from(p, score, n, 1, extra, context);
+}
+
+int fr_budget_reads(const fr_budget *p, double times, int most, int context) {
+    const double plain = fr_budget_pass(p, 1, NULL, context);
+    int n = 0;
+    while (n < most) {
+        const fr_extra_rows read = {.rows = n + 1, .trunk = n + 1};
+        if (fr_budget_pass(p, 1, &read, context) > times * plain) break;
+        n++;
     }
-    const double price = fr_budget_token_cost(p, context),
-                 trust = 2 * fr_budget_pass(p, 1, NULL, context);
-    const double root = fr_budget_pass(p, 1, extra, context);
-    double tokens = 0, best = 0; // of rows beyond the root; most seconds that a size gains
-    for (int n = 2; n <= tree->n; n++) {
-        tokens += score[n - 2];
-        const double takes = fr_budget_pass(p, n, extra, context) - root;
-        const double trusted = 2 * tokens >= n - 1 ? trust : 0;
-        const double brings = tokens * price - takes;
-        if (brings <= best || !fr_budget_affords(p, takes - trusted, context)) continue;
-        best = brings;
-        best_n = n;
-    }
-    return best_n;
+    return n;
 }
 
 static void follow(double *value, double seen, double share) {
@@ -95,10 +112,12 @@ static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
 
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int context, int tokens,
-                     double pass_seconds, double draft_seconds) {
-    const int g = group_of(rows, extra);
-    const double ratio = pass_seconds / fr_budget_pass(p, rows, extra, context);
+void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int n_read, int context,
+                     int tokens, double pass_seconds, double draft_seconds) {
+    fr_extra_rows all = extra ? *extra : (fr_extra_rows){0};
+    fr_extra_rows_add(&all, &(fr_extra_rows){.rows = n_read, .trunk = n_read});
+    const int g = group_of(rows + p->members - 1, &all);
+    const double ratio = pass_seconds / fr_budget_pass(p, rows, &all, context);
     if (p->measured || p->spent > 0) {
         follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
         follow(&p->drift, p->drift * bounded(ratio), 0.1);
@@ -109,6 +128,6 @@ void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int con
     const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;
     p->seconds = 0.95 * p->seconds + seconds;
     p->tokens = 0.95 * p->tokens + tokens;
-    p->gained += tokens * fr_budget_pass(p, 1, NULL, context) - seconds;
+    p->gained += tokens * fr_budget_pass(p, 1, NULL, context) / p->members - seconds;
     p->spent += seconds;
 }

@@ -5,6 +5,8 @@
 // are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
 // took in this request.
 //
+// A *plain pass* is one row of every member.
+//
 // The account holds the time gained over plain decoding, by the same predictions, so a slow moment
 // of the machine is not charged to drafting. Rows beyond the root are paid from what was gained,
 // from 1 % of the time spent, and from the allowance: half a plain pass, or more where drafting
@@ -16,12 +18,12 @@
 #include "tree/cost.h"
 #include "tree/tree.h"
 
-enum { FR_BUDGET_GROUPS = 8 }; // of row counts
+enum { FR_BUDGET_GROUPS = 12 }; // of row counts
 
 typedef struct fr_budget {
     fr_cost cost;
     bool measured;                  // false: cost is a guess, of the shape that all machines have
-    bool adapt;                     // false: trees as large as asked for
+    int members;                    // texts that share the passes; their roots are rows of each
     double drift;                   // seconds taken over predicted, all passes
     double group[FR_BUDGET_GROUPS]; // the same of passes of about so many rows, over drift
     int seen[FR_BUDGET_GROUPS];     // passes that this was learned from
@@ -31,11 +33,13 @@ typedef struct fr_budget {
 } fr_budget;
 
 // cost NULL or without points: a guessed cost is used and scaled by the first pass.
-void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt);
+void fr_budget_open(fr_budget *p, const fr_cost *cost);
 void fr_budget_begin(fr_budget *p); // a new request; corrections stay
+// One more request among others, with this allowance (0: the usual one).
+void fr_budget_join(fr_budget *p, double allowance, int context);
 
-// Seconds of a pass with logits on `rows` rows and the `extra` rows besides (NULL: none), behind
-// `context` slots.
+// Seconds of a pass with logits on `rows` rows, the other members' roots and the `extra` rows
+// besides (NULL: none), behind `context` slots.
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_budget_token_cost(const fr_budget *p, int context);
@@ -53,10 +57,18 @@ bool fr_budget_disagrees(const fr_budget *p);
 // tree->n. The `extra` rows are in the pass besides.
 int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_rows *extra,
                      int context);
+// The same of n nodes by their scores, descending, on top of `rows` rows that the pass has anyway:
+// how many of them, 0 to n.
+int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
+                          const fr_extra_rows *extra, int context);
+// Rows of a text that is read which may come along before the pass takes `times` that of a plain
+// one; at most `most`.
+int fr_budget_reads(const fr_budget *p, double times, int most, int context);
 
-// Learns from a step: a pass of `rows` rows and the `extra` ones took pass_seconds and gave
-// `tokens`, after drafting for draft_seconds.
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int context, int tokens,
-                     double pass_seconds, double draft_seconds);
+// Learns from a step: a pass of `rows` rows (the other members' roots besides), the `extra` ones
+// and n_read of texts that are read took pass_seconds and gave `tokens`, after drafting for
+// draft_seconds. What is read is not charged to drafting.
+void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int n_read, int context,
+                     int tokens, double pass_seconds, double draft_seconds);
 
 #endif

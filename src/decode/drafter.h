@@ -1,6 +1,6 @@
 // drafter.h — who proposes candidates: a table of verbs, one file a method in draft/.
 //
-// A step is: propose, extend, forward, verify, emit, commit, observe (step.h). Plain decoding is
+// A step is: propose, extend, forward, verify, emit, commit, observe (group.h). Plain decoding is
 // the drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and
 // remember. They never touch the target's committed KV and may propose anything: what is wrong
 // costs time, never bytes.
@@ -16,7 +16,7 @@ typedef struct fr_drafter fr_drafter;
 
 // When a candidate counts. EXACT: the target's own draw decides, the same bytes as plain decoding.
 // REJECTION: the same distribution, other bytes. TYPICAL: neither.
-typedef enum fr_rule { FR_RULE_EXACT, FR_RULE_REJECTION, FR_RULE_TYPICAL } fr_rule;
+typedef enum fr_rule { FR_RULE_EXACT, FR_RULE_REJECTION, FR_RULE_TYPICAL, FR_RULES } fr_rule;
 
 // What the target's passes must deliver for a drafter; fixed when it opens.
 typedef struct fr_needs {
@@ -39,6 +39,8 @@ typedef struct fr_context {
     const fr_model *model;
     fr_forward *forward; // for passes of its own on the target (skip set, stop layer); scratch is
                          // dropped after
+    int first_row;       // where its rows begin in the step's pass; 0 in passes of its own
+    const uint8_t *tap;  // by needs.taps: the place among the taps of that pass; NULL: the same
     fr_kv *kv;
     const int32_t *ids;
     int n_ids;
@@ -46,6 +48,17 @@ typedef struct fr_context {
     fr_rule rule;
     const fr_budget *budget; // what passes of the target cost and tokens are worth
 } fr_context;
+
+// Results of the step's pass (forward.h) for a row of the drafter's own text.
+static inline float *fr_context_logits(const fr_context *c, int row) {
+    return fr_forward_logits(c->forward, c->first_row + row);
+}
+static inline const float *fr_context_final(const fr_context *c, int row) {
+    return fr_forward_final(c->forward, c->first_row + row);
+}
+static inline const float *fr_context_tap(const fr_context *c, int tap, int row) {
+    return fr_forward_tap(c->forward, c->tap ? c->tap[tap] : tap, c->first_row + row);
+}
 
 // What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was
 // accepted.

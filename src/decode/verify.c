@@ -5,38 +5,44 @@
 #include "kern/math.h"
 #include "model/finite.h"
 
-// rejection NULL: the target's own draws.
-static void walk(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
-                 fr_rejection *rejection, int32_t *ids, int n_ids) {
-    int node = 0;
+static float *logits_of(const fr_verification *a, int node) {
+    return fr_forward_logits(a->forward, a->first_row + node);
+}
+
+typedef int32_t next_fn(const fr_verification *a, int node, float *logits, int n_ids);
+
+static int32_t target_draws(const fr_verification *a, int node, float *logits, int n_ids) {
+    (void)node;
+    return fr_sampler_token(a->sampler, logits, a->ids, n_ids, n_ids);
+}
+
+static int32_t rejection_gives(const fr_verification *a, int node, float *logits, int n_ids) {
+    const fr_chance *dist;
+    fr_sampler_read(a->sampler, logits, a->ids, n_ids);
+    const int n = fr_sampler_dist(a->sampler, &dist);
+    return fr_rejection_token(a->rejection, dist, n, a->tree, node, a->sampler->sampling.seed,
+                              n_ids);
+}
+
+static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
+    int node = 0, n_ids = a->n_ids;
     v->n_path = v->broken = 0;
-    for (;;) {
-        float *logits = fr_forward_logits(forward, node);
-        if (!fr_are_logits(logits, sampler->n_vocab)) return; // the next step begins there
+    do {
+        float *logits = logits_of(a, node);
+        if (!fr_are_logits(logits, a->sampler->n_vocab)) return; // the next step begins there
         v->path[v->n_path++] = node;
-        if (rejection) {
-            const fr_chance *dist;
-            fr_sampler_read(sampler, logits, ids, n_ids);
-            const int n = fr_sampler_dist(sampler, &dist);
-            v->next =
-                fr_rejection_token(rejection, dist, n, tree, node, sampler->sampling.seed, n_ids);
-        } else {
-            v->next = fr_sampler_token(sampler, logits, ids, n_ids, n_ids);
-        }
-        ids[n_ids++] = v->next;
-        node = fr_tree_child(tree, node, v->next);
-        if (node < 0) return;
-    }
+        v->next = next(a, node, logits, n_ids);
+        a->ids[n_ids++] = v->next;
+        node = fr_tree_child(a->tree, node, v->next);
+    } while (node >= 0);
 }
 
-void fr_verify_exact(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
-                     int32_t *ids, int n_ids) {
-    walk(v, tree, forward, sampler, NULL, ids, n_ids);
+static void verify_exact(fr_verdict *v, const fr_verification *a) {
+    walk(v, a, target_draws);
 }
 
-void fr_verify_rejection(fr_verdict *v, const fr_tree *tree, fr_forward *forward,
-                         fr_sampler *sampler, fr_rejection *rejection, int32_t *ids, int n_ids) {
-    walk(v, tree, forward, sampler, rejection, ids, n_ids);
+static void verify_rejection(fr_verdict *v, const fr_verification *a) {
+    walk(v, a, rejection_gives);
 }
 
 // ---------------------------------------------------------------- typical
@@ -71,28 +77,34 @@ static bool better(const fr_tree *tree, const fr_reached *reached, int a, int b)
     return reached[a].log_p > reached[b].log_p;
 }
 
-void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
-                       const fr_typical *typical, int32_t *ids, int n_ids) {
+static void verify_typical(fr_verdict *v, const fr_verification *a) {
+    const fr_tree *tree = a->tree;
     fr_reached reached[FR_TREE_MAX] = {{.yes = true}};
     int best = 0;
     for (int i = 0; i < tree->n; i++) { // parents come first
         if (!reached[i].yes) continue;
         const fr_chance *dist;
-        const int known = n_ids + tree->node[i].depth;
-        float *logits = fr_forward_logits(forward, i);
+        const int known = a->n_ids + tree->node[i].depth;
+        float *logits = logits_of(a, i);
         v->broken = i;
         v->n_path = 0;
-        if (!fr_are_logits(logits, sampler->n_vocab)) return;
-        append_path(tree, i, ids, n_ids);
-        fr_sampler_read(sampler, logits, ids, known);
-        const int n = fr_sampler_dist(sampler, &dist);
-        reached[i].next = fr_sampler_draw(sampler, known).id;
-        judge_children(reached, tree, i, typical, dist, n);
+        if (!fr_are_logits(logits, a->sampler->n_vocab)) return;
+        append_path(tree, i, a->ids, a->n_ids);
+        fr_sampler_read(a->sampler, logits, a->ids, known);
+        const int n = fr_sampler_dist(a->sampler, &dist);
+        reached[i].next = fr_sampler_draw(a->sampler, known).id;
+        judge_children(reached, tree, i, a->typical, dist, n);
         if (better(tree, reached, i, best)) best = i;
     }
-    append_path(tree, best, ids, n_ids);
+    append_path(tree, best, a->ids, a->n_ids);
     v->n_path = tree->node[best].depth + 1;
-    v->next = ids[n_ids + v->n_path - 1] = reached[best].next;
+    v->next = a->ids[a->n_ids + v->n_path - 1] = reached[best].next;
     for (int i = v->n_path - 1, node = best; i >= 0; i--, node = tree->node[node].parent)
         v->path[i] = node;
 }
+
+const fr_rule_ops fr_rules[FR_RULES] = {
+    [FR_RULE_EXACT] = {"exact", true, true, verify_exact},
+    [FR_RULE_REJECTION] = {"rejection", false, true, verify_rejection},
+    [FR_RULE_TYPICAL] = {"typical", false, false, verify_typical},
+};

@@ -1,9 +1,8 @@
 // verify.h — one walk of the tree: which candidates count, and the token after them.
 //
-// Every rule fills v->path, v->n_path and v->next. `ids` holds the n_ids known tokens with the root
-// last and has room for a path: the walk appends the tokens of the path behind them (v->n_path of
-// them, the last being v->next), so that a repeat penalty sees at each node the text before it.
-// Logits of the nodes walked are changed.
+// Every rule fills v->path, v->n_path and v->next, and appends the tokens of the path behind the
+// known ones (v->n_path of them, the last being v->next), so that a repeat penalty sees at each
+// node the text before it. Logits of the nodes walked are changed.
 //
 // Nothing is drawn from logits that are not finite (finite.h). Exact and rejection end the path
 // before such a node, where plain decoding would fail too; if the root is such a node there is no
@@ -14,19 +13,33 @@
 #include "decode/drafter.h"
 #include "decode/rules.h"
 
-// At each node the target's own token for the next position is drawn (greedy, or with the noise of
-// that position); where a child holds it the walk goes on there, else it stops and the token is the
-// next root. Every token is thereby the one that plain decoding gives.
-void fr_verify_exact(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
-                     int32_t *ids, int n_ids);
+typedef struct fr_verification { // what a rule is given
+    const fr_tree *tree;
+    fr_forward *forward;
+    int first_row; // the root's, in the pass
+    fr_sampler *sampler;
+    fr_rejection *rejection;   // of that rule alone
+    const fr_typical *typical; // of that rule alone
+    int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path
+    int n_ids;
+} fr_verification;
 
-// The same walk where rejection sampling says the token: the target's distribution, other bytes.
-void fr_verify_rejection(fr_verdict *v, const fr_tree *tree, fr_forward *forward,
-                         fr_sampler *sampler, fr_rejection *rejection, int32_t *ids, int n_ids);
+typedef struct fr_rule_ops {
+    const char *name;
+    bool same_bytes;        // as plain decoding
+    bool same_distribution; // at least
+    void (*verify)(fr_verdict *v, const fr_verification *a);
+} fr_rule_ops;
 
-// The longest path of typical nodes, of equally long ones the most probable; then the target's own
-// draw. All branches are looked at, each node at most once.
-void fr_verify_typical(fr_verdict *v, const fr_tree *tree, fr_forward *forward, fr_sampler *sampler,
-                       const fr_typical *typical, int32_t *ids, int n_ids);
+// By fr_rule.
+// - exact: at each node the target's own token for the next position is drawn (greedy, or with the
+//   noise of that position); where a child holds it the walk goes on there, else it stops and the
+//   token is the next root. Every token is thereby the one that plain decoding gives.
+// - rejection: the same walk where rejection sampling says the token: the target's distribution,
+//   other bytes. It uses noise of its own at every node: whether a place has candidates may depend
+//   on the noise of the target's draws there.
+// - typical: the longest path of typical nodes, of equally long ones the most probable; then the
+//   target's own draw. All branches are looked at, each node at most once.
+extern const fr_rule_ops fr_rules[FR_RULES];
 
 #endif

@@ -1,7 +1,7 @@
 // engine.h — what an engine is made of, for programs of this project that need more than forerun.h.
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
-#include "decode/step.h"
+#include "decode/decoder.h"
 #include "draft/kit/shared.h"
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
@@ -21,7 +21,7 @@ struct fr_engine {
     unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
 };
 
-// Has every proposal of the session's drafter shown to `watch` (step.h); NULL ends it.
+// Has every proposal of the session's drafter shown to `watch` (decoder.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 
 // Measures the cost of passes anew, every pass `rounds` times, and keeps it, after

@@ -1,6 +1,7 @@
 // session.c — opens a session with its drafter. A generation checks the request, reads the prompt,
 // steps while text is delivered, and finishes the text and the statistics.
 #include "base/clock.h"
+#include "decode/group.h"
 #include "draft/registry.h"
 #include "engine/auto.h"
 #include "engine/engine.h"
@@ -87,9 +88,9 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         goto fail;
     s->decoder.drafter = s->drafter;
     s->decoder.size = size;
-    s->decoder.rule = accept.rule;
-    s->decoder.typical = accept.typical;
-    fr_budget_open(&s->decoder.budget, e->profile ? &e->profile->cost : NULL, !o->no_adapt);
+    s->decoder.accept = accept;
+    s->decoder.adapt = !o->no_adapt;
+    fr_budget_open(&s->decoder.group->budget, e->profile ? &e->profile->cost : NULL);
     if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
         goto fail;
@@ -111,7 +112,7 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
 static void forget_cost(fr_session *s) {
     fr_error unkept;
     fr_profile *p = s->engine->profile;
-    if (!p || !p->cost.n || !fr_budget_disagrees(&s->decoder.budget)) return;
+    if (!p || !p->cost.n || !fr_budget_disagrees(&s->decoder.group->budget)) return;
     p->cost.n = 0;
     fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
 }

@@ -42,6 +42,17 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter) {
     return t->n++;
 }
 
+int fr_tree_scores(const fr_tree *t, float score[FR_TREE_MAX]) {
+    int n = 0;
+    for (int i = 1; i < t->n; i++) {
+        int k = n++;
+        for (; k > 0 && score[k - 1] < t->node[i].score; k--)
+            score[k] = score[k - 1];
+        score[k] = t->node[i].score;
+    }
+    return n;
+}
+
 bool fr_tree_is_drawn(const fr_tree *t) {
     for (int i = 0; i < t->n; i++)
         if (t->dist[i]) return true;

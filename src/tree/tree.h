@@ -50,6 +50,8 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 // The child of `parent` that holds id: the one already there (its score becomes the larger) or a
 // new one; -1: no room.
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
+// The scores of all nodes but the root, descending; how many.
+int fr_tree_scores(const fr_tree *t, float score[FR_TREE_MAX]);
 // Whether any nodes were drawn from a distribution.
 bool fr_tree_is_drawn(const fr_tree *t);
 // Drops all but the n best nodes by score, in the order they have (root included; of equal ones

@@ -1,7 +1,7 @@
 // Rules other than `exact`, on a model: rejection gives the distribution of plain decoding whatever
 // drafters draw, typical takes the path that its definition says.
 #include "chi_square.h"
-#include "decode/step.h"
+#include "decode/group.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_s
     int32_t token;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &(fr_sampling){0}, NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, keep_token, &token);
-    return dist_of(fr_forward_logits(d->forward, 0), d->model->config.n_vocab, ids, n, g);
+    return dist_of(fr_forward_logits(d->group->forward, 0), d->model->config.n_vocab, ids, n, g);
 }
 
 // ---------------------------------------------------------------- a drafter that draws
@@ -186,8 +186,8 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
                         int trials, long *count) {
     fr_error err;
     d->drafter = &draws->base;
-    d->rule = FR_RULE_REJECTION;
-    d->budget.adapt = true; // what was drawn must be kept whole all the same
+    d->accept.rule = FR_RULE_REJECTION;
+    d->adapt = true; // what was drawn must be kept whole all the same
     for (int trial = 0; trial < trials; trial++) {
         pair p = {0};
         g.seed = (uint64_t)trial;
@@ -334,8 +334,8 @@ static text decode(const fr_model *m, fr_drafter *drafter, fr_rule rule, const f
     text t = {.n = 0};
     assert_int_equal(fr_decoder_open(&d, m, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     d.drafter = drafter ? drafter : fr_drafter_none();
-    d.rule = rule;
-    if (typical) d.typical = *typical;
+    d.accept.rule = rule;
+    if (typical) d.accept.typical = *typical;
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, g, NULL, NULL, &err), FR_OK);
     assert_int_equal(d.stats.lossless, rule == FR_RULE_EXACT || !drafter);
     assert_int_equal(d.stats.exact_law, rule != FR_RULE_TYPICAL || !drafter);

@@ -1,7 +1,7 @@
 // drafting.h — a tiny target, a drafter from a SPEC, and what a decoder emits with it.
 #ifndef FR_TESTS_DRAFT_DRAFTING_H
 #define FR_TESTS_DRAFT_DRAFTING_H
-#include "decode/step.h"
+#include "decode/group.h"
 #include "draft/registry.h"
 #include "support/open_model.h"
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static inline void open_decoder(fr_decoder *d, const pair *p, fr_drafter *drafte
                         &err))
         fail_msg("%s", err.text);
     d->drafter = drafter ? drafter : fr_drafter_none();
-    fr_budget_open(&d->budget, NULL, adapt);
+    d->adapt = adapt;
 }
 
 static inline output decode(fr_decoder *d, const int32_t *prompt, int n_prompt,
@@ -92,7 +92,7 @@ static inline output decode_once(const pair *p, fr_drafter *drafter, fr_rule rul
                                  int n_predict, fr_stats *stats) {
     fr_decoder d;
     open_decoder(&d, p, drafter, adapt);
-    d.rule = rule;
+    d.accept.rule = rule;
     const output o = decode(&d, prompt, n_prompt, dist, n_predict);
     if (stats) *stats = d.stats;
     fr_decoder_close(&d);

@@ -1,6 +1,6 @@
 // The public interface on tiny models: what a program that links the library sees.
 #define _GNU_SOURCE
-#include "decode/step.h"
+#include "decode/decoder.h"
 #include "engine/engine.h"
 #include "support/tiny_model.h"
 #include <math.h>

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "cmd/lib/generate.h"
 #include "base/clock.h"
-#include "decode/accept.h"
+#include "decode/accept_option.h"
 #include "decode/counts.h"
 #include <limits.h>
 #include <stdlib.h>

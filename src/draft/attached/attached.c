@@ -188,9 +188,9 @@ int fr_attached_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
 // The mean of the states of a step's members.
 static void take_state(fr_attached *a, const fr_context *c, int row, float *to) {
     const int d = c->model->config.d;
-    memcpy(to, fr_forward_final(c->forward, row), sizeof *to * (size_t)d);
+    memcpy(to, fr_context_final(c, row), sizeof *to * (size_t)d);
     for (int member = 1; member < a->attached.ensemble; member++)
-        c->model->kern->add(to, fr_forward_final(c->forward, row + member), d);
+        c->model->kern->add(to, fr_context_final(c, row + member), d);
     if (a->attached.ensemble > 1) c->model->kern->scale(to, 1.0f / (float)a->attached.ensemble, d);
 }
 

@@ -247,8 +247,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     keep_first(m, c->kv->n_committed - n);
     for (int i = 0; i < n; i++) {
         if (m->n_waiting == WAITING) read_waiting(m);
-        memcpy(waiting_at(m, m->n_waiting++),
-               fr_forward_final(c->forward, v->tree ? v->path[i] : i),
+        memcpy(waiting_at(m, m->n_waiting++), fr_context_final(c, v->tree ? v->path[i] : i),
                sizeof(float) * (size_t)m->base.pack->d);
     }
     if (v->tree) fr_trained_saw(&m->base, c, v);

@@ -177,15 +177,15 @@ int fr_draft_block_keep_tokens(fr_draft_block *c, int n) {
 
 // A pass has the taps that fr_draft_block_needs lists: parts of a SPEC that tap all tap the same
 // layers.
-static void add_row(fr_draft_block *c, const fr_forward *f, int row, int32_t token) {
+static void add_row(fr_draft_block *c, const fr_context *context, int row, int32_t token) {
     const fr_pack *p = c->pack;
     const size_t d = (size_t)p->d;
     float *to = next_pair(c, token);
-    if (!p->n_taps) memcpy(to, fr_forward_final(f, row), d * sizeof *to);
+    if (!p->n_taps) memcpy(to, fr_context_final(context, row), d * sizeof *to);
     for (int t = 0; t < p->n_taps; t++)
         memcpy(to + (size_t)t * d,
-               p->taps[t] == c->target->config.n_layer ? fr_forward_final(f, row)
-                                                       : fr_forward_tap(f, t, row),
+               p->taps[t] == c->target->config.n_layer ? fr_context_final(context, row)
+                                                       : fr_context_tap(context, t, row),
                d * sizeof *to);
 }
 
@@ -195,7 +195,7 @@ void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const
     const int first = context->kv->n_committed - n;
     fr_draft_block_keep(c, first);
     for (int i = 0; i < n; i++)
-        add_row(c, context->forward, path ? path[i] : i, context->ids[first + i + 1]);
+        add_row(c, context, path ? path[i] : i, context->ids[first + i + 1]);
 }
 
 bool fr_draft_block_read(fr_draft_block *c, uint8_t wants) {

@@ -200,7 +200,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
 // ---------------------------------------------------------------- what came of it
 
 static int32_t said_by(const fr_context *c, int row) {
-    return c->model->kern->argmax(fr_forward_logits(c->forward, row), c->model->config.n_vocab);
+    return c->model->kern->argmax(fr_context_logits(c, row), c->model->config.n_vocab);
 }
 
 static void take_window(fr_lookahead *d, const fr_context *c, const fr_verdict *v) {

@@ -76,8 +76,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_trained_saw(&m->base, c, v);
     const int row = v->tree ? v->path[v->n_path - 1] : v->n_rows - 1;
     fr_medusa_heads_state(&m->heads, m->base.pack->variant == FR_MEDUSA_EXIT
-                                         ? fr_forward_tap(c->forward, 0, row)
-                                         : fr_forward_final(c->forward, row));
+                                         ? fr_context_tap(c, 0, row)
+                                         : fr_context_final(c, row));
     m->has_state = true;
 }
 

@@ -8,7 +8,7 @@
 // distributions give equal tokens at a temperature too.
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "decode/step.h"
+#include "decode/decoder.h"
 #include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/model/guess.h"
@@ -87,7 +87,7 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
     fr_decoder_step(inner, most, take_token, d);
     if (!d->n_tokens) return -1; // its logits are no numbers
     for (int i = 0; i < d->n_tokens && node >= 0; i++) {
-        float *logits = fr_forward_logits(inner->forward, inner->verdict.path[i]);
+        float *logits = fr_decoder_logits(inner, inner->verdict.path[i]);
         if (d->token[i] >= d->small.n_common) return -1;
         node = add_guesses(d, tree, node, logits, before + i, d->token[i]);
     }
@@ -191,7 +191,7 @@ static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_
     st = fr_decoder_open(&d->decoder, m, d->small.n_ctx, FR_KV_F16, &d->driver->needs, err);
     if (st) return st;
     d->decoder.drafter = d->driver;
-    fr_budget_open(&d->decoder.budget, NULL, !config->no_adapt);
+    d->decoder.adapt = !config->no_adapt;
     return FR_OK;
 }
 

@@ -74,7 +74,7 @@ static double speed_attached(const fr_pack *p, const fr_cost *cost, int layers, 
 double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t weights) {
     fr_budget budget;
     double best = 1;
-    fr_budget_open(&budget, cost, true);
+    fr_budget_open(&budget, cost);
     const double plain = fr_cost_pass(&budget.cost, 1, 1, CONTEXT);
     if (p->kind == FR_PACK_PPD || p->kind == FR_PACK_HIDDEN_TRANSFER) {
         const double attached = speed_attached(p, &budget.cost, layers, plain, weights);

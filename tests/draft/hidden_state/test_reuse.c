@@ -12,7 +12,7 @@
 
 static fr_budget rich(void) {
     fr_budget p;
-    fr_budget_open(&p, NULL, true);
+    fr_budget_open(&p, NULL);
     fr_budget_begin(&p);
     p.gained = 1e9;
     return p;

@@ -44,7 +44,7 @@ static output decode_twice(const pair *p, fr_drafter *drafter, bool adapt, fr_ru
                            fr_stats *stats) {
     fr_decoder d;
     open_decoder(&d, p, drafter, adapt);
-    d.rule = rule;
+    d.accept.rule = rule;
     decode(&d, prompt, n_prompt, dist, TOKENS);
     const output o = decode(&d, prompt, n_prompt, dist, TOKENS);
     if (stats) *stats = d.stats;
@@ -404,7 +404,6 @@ static void the_first_guess_is_the_likeliest_of_the_first_head(void **state) {
     d.drafter = drafter;
     d.watch = look;
     d.watch_user = &s;
-    fr_budget_open(&d.budget, NULL, false);
     assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
     while (o.n < TOKENS) {
         const int32_t expected = o.n ? s.first[0] : -1;
@@ -412,8 +411,8 @@ static void the_first_guess_is_the_likeliest_of_the_first_head(void **state) {
         const int root = d.n_ids - d.verdict.n_path; // tokens up to and with the last root
         if (expected >= 0 && d.n_ids < CTX) assert_int_equal(s.first[root], expected);
         fr_likely best;
-        fr_medusa_heads_state(&h.heads,
-                              fr_forward_final(d.forward, d.verdict.path[d.verdict.n_path - 1]));
+        fr_medusa_heads_state(
+            &h.heads, fr_forward_final(d.group->forward, d.verdict.path[d.verdict.n_path - 1]));
         fr_medusa_heads_run(&h.heads);
         assert_int_equal(
             fr_likeliest(fr_medusa_heads_logits(&h.heads, 0), h.pack.n_draft, 1, &best), 1);
@@ -432,7 +431,6 @@ static void watched(fr_decoder *d, const pair *p, fr_drafter *drafter, seen *s) 
     d->drafter = drafter;
     d->watch = look;
     d->watch_user = s;
-    fr_budget_open(&d->budget, NULL, false);
 }
 
 static int answer(fr_decoder *d, const int32_t *prompt, int n) {

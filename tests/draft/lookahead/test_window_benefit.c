@@ -10,7 +10,7 @@
 // A plain pass takes 1, every row more `row`.
 static void open_budget(fr_budget *p, double row) {
     const fr_cost cost = {.n = 2, .rows = {1, 101}, .trunk = {1, 1 + 100 * row}, .head = {0, 0}};
-    fr_budget_open(p, &cost, true);
+    fr_budget_open(p, &cost);
     fr_budget_begin(p);
 }
 
@@ -40,7 +40,7 @@ static run play(fr_window_benefit *w, double row, double tokens) {
         }
         made += 1 + extra;
         r.seconds += took;
-        fr_budget_learn(&budget, 1, rides ? &EIGHT : NULL, 0, 1 + extra, took, 0);
+        fr_budget_learn(&budget, 1, rides ? &EIGHT : NULL, 0, 0, 1 + extra, took, 0);
     }
     return r;
 }

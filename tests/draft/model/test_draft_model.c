@@ -252,7 +252,7 @@ static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_s
     double total = 0;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &LAWS[0], NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, emit, &o);
-    float *z = fr_forward_logits(d->forward, 0);
+    float *z = fr_forward_logits(d->group->forward, 0);
     for (int k = 0; k < TOP; k++) {
         int best = 0;
         for (int i = 1; i < d->model->config.n_vocab; i++)
@@ -317,7 +317,7 @@ static void under_rejection_the_law_is_the_targets(void **state) {
             long count[TOP * TOP] = {0}, drafted = 0;
             int df;
             open_decoder(&dec, &p, d, false);
-            dec.rule = FR_RULE_REJECTION;
+            dec.accept.rule = FR_RULE_REJECTION;
             for (int trial = 0; trial < TRIALS; trial++) {
                 output o = {.n = 0};
                 fr_sampling g = dist_of;

@@ -1,4 +1,4 @@
-#include "decode/accept.h"
+#include "decode/accept_option.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "decode/accept.h"
+#include "decode/accept_option.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

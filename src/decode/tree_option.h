@@ -1,6 +1,6 @@
-// size.h — the words of --tree: a number of nodes, or a shape from a file.
-#ifndef FR_DECODE_SIZE_H
-#define FR_DECODE_SIZE_H
+// tree_option.h — the words of --tree: a number of nodes, or a shape from a file.
+#ifndef FR_DECODE_TREE_OPTION_H
+#define FR_DECODE_TREE_OPTION_H
 #include "tree/shape.h"
 
 typedef struct fr_tree_size {

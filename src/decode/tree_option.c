@@ -1,4 +1,4 @@
-#include "decode/size.h"
+#include "decode/tree_option.h"
 #include "base/map.h"
 #include <stdlib.h>
 #include <string.h>

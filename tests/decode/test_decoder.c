@@ -1,5 +1,5 @@
 // The promise of the step: whatever a drafter proposes, the tokens are those of plain decoding.
-#include "decode/step.h"
+#include "decode/decoder.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -254,7 +254,7 @@ static output decode_to_fault(fr_model *m, fr_drafter *drafter, fr_rule rule,
         fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &(fr_needs){0}, &err),
         FR_OK);
     d.drafter = drafter ? drafter : fr_drafter_none();
-    d.rule = rule;
+    d.accept.rule = rule;
     assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
     while (d.n_ids < CTX && fr_decoder_step(&d, CTX - d.n_ids, emit, &o))
         assert_int_equal(fr_decoder_fault(&d, &err), FR_OK);

@@ -1,6 +1,6 @@
-// accept.h — the words of --accept: which rule, with which numbers.
-#ifndef FR_DECODE_ACCEPT_H
-#define FR_DECODE_ACCEPT_H
+// accept_option.h — the words of --accept: which rule, with which numbers.
+#ifndef FR_DECODE_ACCEPT_OPTION_H
+#define FR_DECODE_ACCEPT_OPTION_H
 #include "decode/drafter.h"
 #include "decode/rules.h"
 

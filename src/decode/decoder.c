@@ -1,0 +1,176 @@
+// decoder.c — opens a sequence's context, begins texts in it and takes texts over; steps it where
+// it is by itself.
+#include "decode/decoder.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "decode/group.h"
+#include "model/finite.h"
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- open and close
+
+fr_status fr_decoder_join(fr_decoder *d, fr_group *g, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err) {
+    const fr_model *m = g->model;
+    *d = (fr_decoder){.model = m,
+                      .n_ctx = n_ctx,
+                      .drafter = fr_drafter_none(),
+                      .accept = {.typical = fr_typical_default}};
+    fr_status st;
+    if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
+    if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
+    if ((st = fr_rejection_open(&d->rejection, m->config.n_vocab, err))) goto fail;
+    if (!(d->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *d->ids))) {
+        st = fr_fail(err, FR_ENOMEM, "context: cannot get memory for %d tokens", n_ctx);
+        goto fail;
+    }
+    if ((st = fr_group_add(g, d, needs, err))) goto fail;
+    return FR_OK;
+fail:
+    fr_decoder_close(d);
+    return st;
+}
+
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err) {
+    fr_group *g;
+    *d = (fr_decoder){0};
+    fr_status st = fr_group_open_one(&g, m, n_ctx, needs, err);
+    if (st) return st;
+    if ((st = fr_decoder_join(d, g, n_ctx, kv_type, needs, err)))
+        fr_group_close(g);
+    else
+        d->alone = true;
+    return st;
+}
+
+void fr_decoder_close(fr_decoder *d) {
+    fr_group *g = d->group;
+    if (g) fr_group_remove(g, d);
+    if (d->alone) fr_group_close(g);
+    fr_free(d->ids);
+    fr_rejection_close(&d->rejection);
+    fr_sampler_close(&d->sampler);
+    fr_kv_close(&d->kv);
+    *d = (fr_decoder){0};
+}
+
+fr_context fr_decoder_context(const fr_decoder *d) {
+    return (fr_context){.model = d->model,
+                        .forward = d->group->forward,
+                        .first_row = d->first_row,
+                        .tap = d->tap,
+                        .kv = (fr_kv *)(uintptr_t)&d->kv,
+                        .ids = d->ids,
+                        .n_ids = d->n_ids,
+                        .sampling = &d->sampler.sampling,
+                        .rule = d->accept.rule,
+                        .budget = &d->group->budget};
+}
+
+float *fr_decoder_logits(const fr_decoder *d, int node) {
+    return fr_forward_logits(d->group->forward, d->first_row + node);
+}
+
+// ---------------------------------------------------------------- texts
+
+static int in_common(const fr_decoder *d, const int32_t *ids, int n) {
+    int same = 0;
+    while (same < n && same < d->n_ids && d->ids[same] == ids[same])
+        same++;
+    return same;
+}
+
+void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from) {
+    const int n = from->kv.n_committed < d->n_ctx ? from->kv.n_committed : d->n_ctx - 1;
+    const int n_ids = n < from->n_ids ? n + 1 : n;
+    const bool alike = fr_drafter_is_alike(d->drafter, from->drafter);
+    const int agree = alike ? n_ids : in_common(d, from->ids, n_ids);
+    fr_kv_copy(&d->kv, &from->kv, n);
+    memcpy(d->ids, from->ids, sizeof *d->ids * (size_t)n_ids);
+    d->n_ids = n_ids;
+    d->n_shown = n;
+    const fr_context c = fr_decoder_context(d);
+    d->drafter->ops->begin(d->drafter, &c, agree, alike ? from->drafter : NULL);
+}
+
+static int lesser(int a, int b) {
+    return a < b ? a : b;
+}
+
+void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling) {
+    assert(n >= 1 && n <= d->n_ctx);
+    const bool stretched = fr_model_stretches(d->model, n - 1);
+    // The last token is the first root. It is not counted as known: no drafter can use what is
+    // known of it.
+    const int same = d->kv.stretched == stretched ? lesser(in_common(d, prompt, n), n - 1) : 0;
+    int kept = lesser(same, d->kv.n_committed);
+    memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
+    d->n_ids = n;
+    d->broken = false;
+    fr_sampler_begin(&d->sampler, sampling);
+    fr_group_begin(d);
+    const fr_context c = fr_decoder_context(d);
+    const int seen = d->drafter->ops->begin(d->drafter, &c, same, NULL);
+    // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
+    if (d->drafter->needs.prompt_rows) kept = lesser(kept, seen);
+    fr_kv_truncate(&d->kv, kept);
+    fr_kv_stretch(&d->kv, stretched);
+    d->n_shown = kept;
+    // Without a drafter there is nothing to accept: the bytes of EXACT.
+    const fr_rule_ops *rule =
+        &fr_rules[fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule];
+    d->stats = (fr_stats){.lossless = rule->same_bytes,
+                          .exact_law = rule->same_distribution,
+                          .prompt_tokens = n,
+                          .prompt_reused = kept};
+}
+
+bool fr_decoder_reads(fr_decoder *d) {
+    fr_kv_stretch(&d->kv, fr_model_stretches(d->model, d->n_ids - 1));
+    return d->kv.n_committed < d->n_ids - 1;
+}
+
+void fr_decoder_shorten(fr_decoder *d) {
+    d->n_ids = d->kv.n_committed + 1;
+}
+
+int fr_decoder_reach(const fr_decoder *d) {
+    return d->kv.stretched ? INT_MAX : fr_model_stretch_at(d->model) - (d->n_ids - 1);
+}
+
+fr_status fr_decoder_fault(fr_decoder *d, fr_error *err) {
+    if (!d->broken) return FR_OK;
+    const int node = d->verdict.broken;
+    return fr_logits_refuse(fr_decoder_logits(d, node), d->model->config.n_vocab,
+                            d->n_ids + d->tree.node[node].depth, err);
+}
+
+// ---------------------------------------------------------------- a decoder by itself
+
+fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
+                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
+                            fr_error *err) {
+    const double start = fr_seconds();
+    assert(d->alone);
+    fr_decoder_begin(d, prompt, n, sampling);
+    while (fr_decoder_reads(d)) {
+        if (keep_going && !keep_going(user)) {
+            fr_decoder_shorten(d);
+            return fr_fail(err, FR_EINTR, "interrupted while reading the prompt");
+        }
+        d->turn = (fr_turn){.max_tokens = 1};
+        fr_group_step(d->group);
+    }
+    d->stats.seconds_prompt = fr_seconds() - start;
+    return FR_OK;
+}
+
+bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
+    assert(d->alone && max_tokens >= 1);
+    d->turn = (fr_turn){.max_tokens = max_tokens, .emit = emit, .user = user};
+    fr_group_step(d->group);
+    return d->go_on;
+}

@@ -1,0 +1,99 @@
+// decoder.h — one sequence: its context on a model, and the loop that plain decoding and every
+// method run through.
+//
+// The tokens of a decoder are ids[0..n_ids); all but the last are committed, the last is the root
+// of the next step. Opening may fail. A step cannot, but it ends the text where the model's logits
+// are not finite. Decoders share passes as members of a group (group.h); one that is opened by
+// itself is a group of one, so there is one loop for both.
+#ifndef FR_DECODE_DECODER_H
+#define FR_DECODE_DECODER_H
+#include "decode/accept_option.h"
+#include "decode/tree_option.h"
+#include "decode/verify.h"
+
+enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
+
+typedef struct fr_group fr_group;
+
+// Told of every proposal, before its pass; the n_ids tokens known then end with the root.
+typedef void fr_watch_fn(void *user, const fr_tree *proposed, int n_ids);
+
+// Told of every new token in order; false: this is the last one.
+typedef bool fr_emit_fn(void *user, int32_t token,
+                        const fr_node *node); // node NULL: the target's own token
+
+typedef struct fr_turn { // what a decoder may do in the next step
+    int max_tokens;      // new tokens; 0: it takes no part
+    fr_emit_fn *emit;
+    void *user;
+} fr_turn;
+
+typedef struct fr_decoder {
+    const fr_model *model;
+    fr_group *group;
+    bool alone; // the group is its own
+    fr_kv kv;
+    fr_sampler sampler;
+    fr_drafter *drafter; // borrowed; fr_drafter_none() when it opens
+    bool adapt;          // trees as large as what pays; false: as large as asked for
+    fr_tree_size size;   // of trees, where the user says it
+    int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
+    int n_ids, n_ctx;
+    int n_shown;            // rows that the drafter saw, or need not see
+    fr_acceptance accept;   // without a drafter the rule makes no difference
+    fr_rejection rejection; // workspace of the rule of that name
+    fr_watch_fn *watch;     // NULL: nobody looks
+    void *watch_user;
+    fr_stats stats; // passes, rows, times, acceptance by depth
+    // Of the step at hand, or the last one.
+    fr_turn turn;
+    bool go_on; // whether it has more to do
+    fr_proposal proposal;
+    fr_tree tree; // of its candidates, those of the pass
+    fr_row rows[FR_MAX_ROWS];
+    int n_rows, first_row; // its rows, and the place of the first one in the pass
+    uint8_t tap[8];        // places of its drafter's taps among those of the pass
+    fr_verdict verdict;
+    bool broken;          // it found no numbers (fr_decoder_fault)
+    double seconds_draft; // its drafter took
+} fr_decoder;
+
+// A decoder by itself.
+fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err);
+void fr_decoder_close(fr_decoder *d); // leaves its group
+
+// Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one.
+// What is not kept is read by the steps that follow.
+void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
+// Whether tokens before the root are still to be read: of the prompt; or, where a text of a model
+// with LongRoPE has outgrown the original context, all of it once more (docs/numerics.md).
+bool fr_decoder_reads(fr_decoder *d);
+
+// Begins and evaluates all but the last token, of a decoder by itself. `keep_going` (or NULL) is
+// asked between chunks; false leaves a shorter context and returns FR_EINTR.
+fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
+                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
+                            fr_error *err);
+void fr_decoder_shorten(fr_decoder *d); // gives up what is still to be read
+
+// Makes the context that of `from`, a decoder on the same model with keys and values of the same
+// type, as far as it has room.
+void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
+
+// How many new tokens the present keys serve, until a text has to be read again.
+int fr_decoder_reach(const fr_decoder *d);
+
+// One pass of a decoder by itself: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new
+// tokens, at least one unless the model is broken; or none, where the pass read a part of the text.
+// Returns whether to go on.
+bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);
+
+// FR_OK, or FR_EDATA where the last step ended because the model's logits were not finite: the text
+// stands as it was before that step. Until the next pass.
+fr_status fr_decoder_fault(fr_decoder *d, fr_error *err);
+
+fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may read
+float *fr_decoder_logits(const fr_decoder *d, int node); // of the last step's tree
+
+#endif

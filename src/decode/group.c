@@ -1,0 +1,284 @@
+// group.c — opens what members share. The step gathers the rows of all members, runs one pass and
+// lets every member verify before any of them goes on.
+#include "decode/group.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "decode/choose.h"
+#include "decode/member.h"
+#include <assert.h>
+#include <string.h>
+
+static const double READ_TIMES = 4; // plain passes that a pass which reads may take
+
+// ---------------------------------------------------------------- one step
+
+// Rows of a text that is read: all of a chunk where nobody decodes, else what the others hardly
+// feel; shared evenly.
+static void read_texts(fr_group *g, fr_decoder *const *readers, int n, int context) {
+    int room = FR_PREFILL_ROWS;
+    if (g->n_roots) room = fr_budget_reads(&g->budget, READ_TIMES, FR_PREFILL_ROWS, context);
+    if (room < n) room = n;
+    g->n_read = 0;
+    for (int i = 0; i < n; i++) {
+        const int left = readers[i]->n_ids - 1 - readers[i]->kv.n_committed;
+        const int share = (room - g->n_read) / (n - i);
+        fr_member_read(readers[i], left < share ? left : share);
+        g->n_read += readers[i]->n_rows;
+    }
+}
+
+static void propose(fr_group *g, fr_decoder *const *members, int context) {
+    const int n = g->n_roots;
+    int spare = FR_MAX_ROWS - g->n_read;
+    if (!n) return;
+    for (int i = 0; i < n; i++)
+        fr_member_propose(members[i], fr_choose_most(members[i], n));
+    fr_choose_rows(g, members, n, context);
+    for (int i = 0; i < n; i++)
+        spare -= members[i]->tree.n;
+    for (int i = 0; i < n; i++) {
+        fr_member_rows(members[i], spare / (n - i));
+        spare -= members[i]->n_rows - members[i]->tree.n;
+    }
+}
+
+static uint8_t place_of_tap(fr_group *g, int layer) {
+    int at = 0;
+    while (at < g->n_taps && g->taps[at] < layer)
+        at++;
+    return (uint8_t)at;
+}
+
+// The layers that any member's drafter reads, ascending; then where each finds its own.
+static void unite_taps(fr_group *g, fr_decoder *const *members, int n) {
+    g->n_taps = 0;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < members[i]->drafter->needs.n_taps; t++) {
+            const int layer = members[i]->drafter->needs.taps[t], at = place_of_tap(g, layer);
+            if (at < g->n_taps && g->taps[at] == layer) continue;
+            assert(g->n_taps < g->max_taps);
+            memmove(g->taps + at + 1, g->taps + at, sizeof *g->taps * (size_t)(g->n_taps - at));
+            g->taps[at] = layer;
+            g->n_taps++;
+        }
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < members[i]->drafter->needs.n_taps; t++)
+            members[i]->tap[t] = place_of_tap(g, members[i]->drafter->needs.taps[t]);
+}
+
+// The place of the drafter's first map among those of the pass: sessions with one pack have one.
+static int place_of_maps(fr_group *g, const fr_needs *needs) {
+    for (int i = 0; i + needs->n_maps <= g->n_maps; i++)
+        if (g->maps[i].panels == needs->maps[0].panels) return i;
+    assert(g->n_maps + needs->n_maps <= FR_GROUP_MAPS);
+    memcpy(g->maps + g->n_maps, needs->maps, sizeof *g->maps * (size_t)needs->n_maps);
+    g->n_maps += needs->n_maps;
+    return g->n_maps - needs->n_maps;
+}
+
+// Puts a member's rows, which count from its own first one, into the pass.
+static void add_rows(fr_group *g, fr_decoder *d, int seq) {
+    const fr_needs *needs = &d->drafter->needs;
+    const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
+    d->first_row = g->n_rows;
+    g->kv[seq] = &d->kv;
+    assert(g->n_rows + d->n_rows <= FR_MAX_ROWS);
+    for (int i = 0; i < d->n_rows; i++) {
+        fr_row *row = &g->rows[g->n_rows++];
+        *row = d->rows[i];
+        row->seq = seq;
+        if (row->parent >= 0) row->parent += d->first_row;
+        row->source += d->first_row;
+        row->map += map;
+    }
+}
+
+static void run_pass(fr_group *g, fr_decoder *const *members, int n) {
+    const double start = fr_seconds();
+    g->n_rows = g->n_maps = 0;
+    unite_taps(g, members, n);
+    for (int i = 0; i < n; i++)
+        add_rows(g, members[i], i);
+    fr_forward_run(g->forward, &(fr_pass){.rows = g->rows,
+                                          .n_rows = g->n_rows,
+                                          .kv = g->kv,
+                                          .n_seq = n,
+                                          .taps = g->taps,
+                                          .n_taps = g->n_taps,
+                                          .maps = g->maps,
+                                          .n_maps = g->n_maps});
+    g->seconds_pass = fr_seconds() - start;
+}
+
+// Adds up what the measured cost predicts for the member's part of the pass, and for as many tokens
+// decoded plainly.
+static void count_predictions(const fr_group *g, fr_decoder *d, const fr_extra_rows *extra,
+                              int before, int taken) {
+    const fr_cost *c = &g->budget.cost;
+    if (!g->budget.measured) return;
+    d->stats.predicted += fr_cost_with(c, d->tree.n, extra, before);
+    for (int i = 0; i < taken; i++)
+        d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
+}
+
+static void settle(fr_group *g, fr_decoder *const *members, int context) {
+    fr_extra_rows all = {0};
+    double draft = 0;
+    int rows = 1, tokens = 0;
+    for (int i = 0; i < g->n_roots; i++)
+        fr_member_verify(members[i], g->seconds_pass);
+    for (int i = 0; i < g->n_roots; i++) {
+        fr_decoder *d = members[i];
+        const fr_extra_rows extra = fr_member_extra_rows(d);
+        const int before = d->kv.n_committed, taken = fr_member_take(d);
+        count_predictions(g, d, &extra, before, taken);
+        fr_extra_rows_add(&all, &extra);
+        all.resumed += extra.resumed;
+        if (extra.resumed) all.below = extra.below;
+        rows += d->tree.n - 1;
+        tokens += taken;
+        draft += d->seconds_draft - d->proposal.prepaid;
+    }
+    if (tokens)
+        fr_budget_learn(&g->budget, rows, &all, g->n_read, context, tokens, g->seconds_pass, draft);
+}
+
+// Members with a turn: those that decode, then those that read. How many.
+static int take_turns(fr_group *g, fr_decoder **members) {
+    int n = 0;
+    for (int reads = 0; reads < 2; reads++) {
+        for (int i = 0; i < g->n_members; i++) {
+            fr_decoder *d = g->member[i];
+            if (!d->turn.max_tokens || fr_decoder_reads(d) != reads) continue;
+            assert(d->n_ids + d->turn.max_tokens <= d->n_ctx);
+            d->go_on = true;
+            d->broken = false;
+            members[n++] = d;
+        }
+        if (!reads) g->n_roots = n;
+    }
+    return n;
+}
+
+bool fr_group_step(fr_group *g) {
+    fr_decoder *members[FR_GROUP_MEMBERS];
+    double context = 0;
+    const int n = take_turns(g, members), n_roots = g->n_roots;
+    if (!n) return false;
+    for (int i = 0; i < n_roots; i++)
+        context += members[i]->kv.n_committed;
+    const int mean = n_roots ? (int)(context / n_roots) : 0;
+    g->budget.members = n_roots ? n_roots : 1;
+    read_texts(g, members + n_roots, n - n_roots, mean);
+    propose(g, members, mean);
+    run_pass(g, members, n);
+    for (int i = n_roots; i < n; i++)
+        fr_member_keep_read(members[i]);
+    settle(g, members, mean);
+    for (int i = 0; i < n; i++)
+        members[i]->turn.max_tokens = 0;
+    return true;
+}
+
+// ---------------------------------------------------------------- open and close
+
+static fr_status open_group(fr_group **out, const fr_model *m, const fr_forward_limits *limits,
+                            fr_error *err) {
+    fr_group *g = fr_alloc_zero(sizeof *g);
+    *out = NULL;
+    if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
+    g->model = m;
+    g->max_taps = limits->max_taps;
+    fr_budget_open(&g->budget, NULL);
+    const fr_status st = fr_forward_open(&g->forward, m, limits, err);
+    if (st) {
+        fr_free(g);
+        return st;
+    }
+    *out = g;
+    return FR_OK;
+}
+
+fr_status fr_group_open(fr_group **out, const fr_model *m, int n_ctx, fr_error *err) {
+    const fr_forward_limits limits = {
+        .max_logits = FR_MAX_ROWS, .max_taps = FR_GROUP_TAPS, .n_ctx = n_ctx};
+    return open_group(out, m, &limits, err);
+}
+
+fr_status fr_group_open_one(fr_group **out, const fr_model *m, int n_ctx, const fr_needs *needs,
+                            fr_error *err) {
+    const int taps = needs->n_taps > needs->own_taps ? needs->n_taps : needs->own_taps;
+    const fr_forward_limits limits = {
+        .max_logits = FR_TREE_MAX + needs->attached_logits, .max_taps = taps, .n_ctx = n_ctx};
+    return open_group(out, m, &limits, err);
+}
+
+void fr_group_close(fr_group *g) {
+    if (!g) return;
+    assert(!g->n_members);
+    fr_forward_close(g->forward);
+    fr_free(g);
+}
+
+// Layers that the members' drafters and one of these needs read together.
+static int layers_read(const fr_group *g, const fr_needs *needs) {
+    bool read[FR_MAX_LAYERS + 1] = {false};
+    int n = 0;
+    for (int i = 0; i <= g->n_members; i++) {
+        const fr_needs *of = i < g->n_members ? &g->member[i]->drafter->needs : needs;
+        for (int t = 0; t < of->n_taps; t++) {
+            n += !read[of->taps[t]];
+            read[of->taps[t]] = true;
+        }
+    }
+    return n;
+}
+
+// The same of maps, of which drafters with one pack have the same.
+static int maps_read(const fr_group *g, const fr_needs *needs) {
+    int n = needs->n_maps;
+    for (int i = 0; i < g->n_members; i++) {
+        const fr_needs *of = &g->member[i]->drafter->needs;
+        bool new = of->n_maps && !(needs->n_maps && of->maps[0].panels == needs->maps[0].panels);
+        for (int k = 0; k < i && new; k++) {
+            const fr_needs *before = &g->member[k]->drafter->needs;
+            new = !before->n_maps || before->maps[0].panels != of->maps[0].panels;
+        }
+        if (new) n += of->n_maps;
+    }
+    return n;
+}
+
+fr_status fr_group_add(fr_group *g, fr_decoder *d, const fr_needs *needs, fr_error *err) {
+    if (g->n_members == FR_GROUP_MEMBERS)
+        return fr_fail(err, FR_EUNSUP, "group: expected at most %d members", FR_GROUP_MEMBERS);
+    if (layers_read(g, needs) > g->max_taps || needs->own_taps > g->max_taps ||
+        maps_read(g, needs) > FR_GROUP_MAPS)
+        return fr_fail(err, FR_EUNSUP,
+                       "group: expected drafters that read at most %d layers of the model and have "
+                       "%d maps together, found more",
+                       g->max_taps, FR_GROUP_MAPS);
+    g->member[g->n_members++] = d;
+    d->group = g;
+    return FR_OK;
+}
+
+// Alone a text begins with an account of its own. Among others it adds to the common one what a
+// text may lose; what was gained before counts for little, as it was not gained by this text.
+void fr_group_begin(fr_decoder *d) {
+    fr_budget *p = &d->group->budget;
+    if (!d->alone) {
+        fr_budget_join(p, d->drafter->allowance, d->n_ids);
+        return;
+    }
+    fr_budget_begin(p);
+    if (d->drafter->allowance > 0) p->allowance = d->drafter->allowance;
+}
+
+void fr_group_remove(fr_group *g, fr_decoder *d) {
+    int n = 0;
+    for (int i = 0; i < g->n_members; i++)
+        if (g->member[i] != d) g->member[n++] = g->member[i];
+    g->n_members = n;
+    d->group = NULL;
+}

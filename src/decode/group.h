@@ -1,0 +1,55 @@
+// group.h — decoders that share each pass.
+//
+// A step of a group: every member that decodes proposes; rows are chosen over all of them by what
+// they bring and cost together (budget.h); members that still read a prompt add the rows of a
+// chunk; one pass; every member verifies, emits, commits and shows its drafter what came of it. All
+// have verified before any proposes again, as logits and hidden states lie in the workspace that
+// they share. A row's bits do not depend on its company, so a member's text is what it would be
+// alone.
+#ifndef FR_DECODE_GROUP_H
+#define FR_DECODE_GROUP_H
+#include "decode/decoder.h"
+
+enum { FR_GROUP_MEMBERS = 64, FR_GROUP_TAPS = 12, FR_GROUP_MAPS = 64 };
+
+struct fr_group {
+    const fr_model *model;
+    fr_forward *forward;
+    fr_budget budget; // of the passes
+    int max_taps;
+    fr_decoder *member[FR_GROUP_MEMBERS];
+    int n_members;
+    // Of the step at hand.
+    fr_row rows[FR_MAX_ROWS];
+    int n_rows;
+    fr_kv *kv[FR_GROUP_MEMBERS];
+    int taps[FR_GROUP_TAPS]; // of all members' drafters, ascending
+    int n_taps;
+    fr_matrix maps[FR_GROUP_MAPS]; // end to end
+    int n_maps;
+    int n_roots, n_read; // members that decode; rows of texts that are read
+    double seconds_pass;
+};
+
+// For decoders of up to n_ctx tokens. FR_ENOMEM.
+fr_status fr_group_open(fr_group **out, const fr_model *m, int n_ctx, fr_error *err);
+// The same with no more room than one decoder has use for, whose drafter needs this.
+fr_status fr_group_open_one(fr_group **out, const fr_model *m, int n_ctx, const fr_needs *needs,
+                            fr_error *err);
+void fr_group_close(fr_group *g); // without members; NULL is fine
+
+// Opens a decoder as a member; fr_decoder_close takes it out. FR_ENOMEM; FR_EUNSUP: the group is
+// full, or its drafters read more layers, or have more maps, than a pass has room for.
+fr_status fr_decoder_join(fr_decoder *d, fr_group *g, int n_ctx, fr_kv_type kv_type,
+                          const fr_needs *needs, fr_error *err);
+
+// For decoder.c: a member comes, begins a text, and goes.
+fr_status fr_group_add(fr_group *g, fr_decoder *d, const fr_needs *needs, fr_error *err);
+void fr_group_begin(fr_decoder *d);
+void fr_group_remove(fr_group *g, fr_decoder *d);
+
+// One pass of all members that have a turn, of which each is used up. Their go_on says what is
+// left. False: nobody had one.
+bool fr_group_step(fr_group *g);
+
+#endif

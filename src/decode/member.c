@@ -1,0 +1,174 @@
+// member.c — one member's part of a step: its drafter proposes, its rows are made, and after the
+// pass its path is verified, emitted, committed and shown to the drafter.
+#include "decode/member.h"
+#include "base/clock.h"
+#include <assert.h>
+
+// What every candidate row (or, of a prompt, every row) delivers besides logits.
+static uint8_t hidden_wants(const fr_decoder *d) {
+    return (d->drafter->needs.n_taps ? FR_WANT_TAPS : 0) |
+           (d->drafter->needs.final ? FR_WANT_FINAL : 0);
+}
+
+// ---------------------------------------------------------------- before the pass
+
+void fr_member_propose(fr_decoder *d, int most_nodes) {
+    fr_proposal *p = &d->proposal;
+    const double start = fr_seconds();
+    const int reach = fr_decoder_reach(d); // beyond it rows need the other LongRoPE table
+    const int most = d->turn.max_tokens < reach ? d->turn.max_tokens : reach;
+    fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes, most - 1);
+    p->extra_rows = (fr_extra_rows){0};
+    p->prepaid = 0;
+    if (most > 1) {
+        const fr_context c = fr_decoder_context(d);
+        d->drafter->ops->propose(d->drafter, &c, p);
+        // The scratch rows of passes that the drafter ran on the target.
+        if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
+    }
+    d->seconds_draft = fr_seconds() - start;
+}
+
+void fr_member_rows(fr_decoder *d, int room) {
+    const double start = fr_seconds();
+    const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
+    if (d->watch) d->watch(d->watch_user, &d->proposal.tree, d->n_ids);
+    for (int i = 0; i < n; i++) {
+        const fr_node *node = &d->tree.node[i];
+        d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
+    }
+    const int attached =
+        d->drafter->needs.max_attached < room ? d->drafter->needs.max_attached : room;
+    const fr_context c = fr_decoder_context(d);
+    d->n_rows = d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n,
+                                        n + attached < free_slots ? n + attached : free_slots);
+    d->seconds_draft += fr_seconds() - start;
+}
+
+void fr_member_read(fr_decoder *d, int n) {
+    const bool shown = d->drafter->needs.prompt_rows && d->kv.n_committed >= d->n_shown;
+    for (int i = 0; i < n; i++)
+        d->rows[i] =
+            fr_row_token(d->ids[d->kv.n_committed + i], i - 1, shown ? hidden_wants(d) : 0);
+    d->n_rows = n;
+}
+
+fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
+    const int layers = d->model->config.n_layer;
+    fr_extra_rows extra = {.rows = d->n_rows - d->tree.n};
+    for (int r = d->tree.n; r < d->n_rows; r++) {
+        extra.trunk += (double)(layers - d->rows[r].join) / layers;
+        extra.logits += (d->rows[r].wants & FR_WANT_LOGITS) != 0;
+    }
+    for (int r = 0; r < d->tree.n; r++) {
+        if (!d->rows[r].resume) continue;
+        extra.resumed++;
+        extra.below = (double)d->rows[r].join / layers;
+    }
+    return extra;
+}
+
+// ---------------------------------------------------------------- after the pass
+
+void fr_member_keep_read(fr_decoder *d) {
+    int path[FR_PREFILL_ROWS];
+    const bool shown = d->kv.n_committed >= d->n_shown;
+    for (int i = 0; i < d->n_rows; i++)
+        path[i] = i;
+    fr_kv_commit(&d->kv, path, d->n_rows);
+    if (!shown) return;
+    d->n_shown = d->kv.n_committed;
+    if (!d->drafter->needs.prompt_rows) return;
+    const fr_verdict v = {.rows = d->rows, .n_rows = d->n_rows};
+    const fr_context c = fr_decoder_context(d);
+    d->drafter->ops->observe(d->drafter, &c, &v);
+}
+
+static void count_depths(fr_decoder *d) {
+    int deepest = 0;
+    for (int i = 0; i < d->tree.n; i++)
+        if (d->tree.node[i].depth > deepest) deepest = d->tree.node[i].depth;
+    for (int k = 1; k <= deepest; k++)
+        d->stats.offered[k - 1]++;
+    for (int k = 1; k < d->verdict.n_path; k++)
+        d->stats.accepted[k - 1]++;
+}
+
+static void count_pass(fr_decoder *d, double seconds) {
+    const int counted = d->n_rows <= FR_COUNTED_ROWS ? d->n_rows : 0;
+    d->stats.passes++;
+    d->stats.plain_passes += d->tree.n == 1;
+    d->stats.rows += d->n_rows;
+    d->stats.passes_by_rows[counted]++;
+    d->stats.seconds_by_rows[counted] += seconds;
+    d->stats.expected++;
+    for (int i = 1; i < d->tree.n; i++)
+        d->stats.expected += d->tree.node[i].score;
+}
+
+void fr_member_verify(fr_decoder *d, double seconds) {
+    const double start = fr_seconds();
+    const fr_rule rule = fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule;
+    const fr_verification a = {.tree = &d->tree,
+                               .forward = d->group->forward,
+                               .first_row = d->first_row,
+                               .sampler = &d->sampler,
+                               .rejection = &d->rejection,
+                               .typical = &d->accept.typical,
+                               .ids = d->ids,
+                               .n_ids = d->n_ids};
+    d->verdict.tree = &d->tree;
+    d->verdict.rows = d->rows;
+    d->verdict.n_rows = d->n_rows;
+    fr_rules[rule].verify(&d->verdict, &a);
+    count_depths(d);
+    count_pass(d, seconds);
+    d->stats.seconds_verify += seconds + fr_seconds() - start;
+}
+
+// Hands out the drawn tokens in order until one of them is the last; how many were taken.
+static int emit_path(fr_decoder *d) {
+    const fr_verdict *v = &d->verdict;
+    for (int i = 0; i < v->n_path; i++) {
+        const fr_node *node = i + 1 < v->n_path ? &d->tree.node[v->path[i + 1]] : NULL;
+        d->go_on =
+            d->turn.emit(d->turn.user, d->ids[d->n_ids + i], node) && i + 1 < d->turn.max_tokens;
+        if (!d->go_on) return i + 1;
+    }
+    return v->n_path;
+}
+
+// Every part of the SPEC sees which of its guesses were right, those too that were not evaluated.
+static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *followed, int n) {
+    for (int i = 0; i < d->n_parts; i++)
+        learn_hits(d->parts[i], proposed, followed, n);
+    if (d->n_parts) return;
+    fr_hits_learn(&d->hits, proposed, d->part, followed, n);
+}
+
+int fr_member_take(fr_decoder *d) {
+    fr_verdict *v = &d->verdict;
+    int slots[FR_TREE_MAX_DEPTH + 1];
+    if (!v->n_path) {
+        fr_kv_drop_scratch(&d->kv);
+        d->broken = true;
+        d->go_on = false;
+        return 0;
+    }
+    const int taken = emit_path(d);
+    v->n_path = taken; // the root's row and those of all tokens taken but the last
+    v->next = d->ids[d->n_ids + taken - 1];
+    for (int i = 0; i < taken; i++)
+        slots[i] = fr_forward_slot(d->group->forward, d->first_row + v->path[i]);
+    fr_kv_commit(&d->kv, slots, taken);
+    d->n_ids += taken;
+    d->n_shown = d->kv.n_committed;
+    const double start = fr_seconds();
+    learn_hits(d->drafter, &d->proposal.tree, d->ids + d->n_ids - taken, taken);
+    const fr_context c = fr_decoder_context(d);
+    d->drafter->ops->observe(d->drafter, &c, v);
+    d->seconds_draft += fr_seconds() - start;
+    d->stats.completion_tokens += taken;
+    d->stats.seconds_draft += d->seconds_draft;
+    return taken;
+}

@@ -35,6 +35,7 @@ typedef struct fr_error {
 
 typedef struct fr_engine fr_engine;
 typedef struct fr_session fr_session;
+typedef struct fr_group fr_group;
 
 // Called during long work (loading): done of total, in bytes. A false return stops it with
 // FR_EINTR.
@@ -94,7 +95,18 @@ typedef struct fr_session_options { // {0} means the defaults
                         // (neither)
     bool no_adapt;
     const char *const *draft_opts; // NULL-terminated KEY=VALUE list, or NULL
+    fr_group *group;               // whose passes it shares; NULL: it has passes of its own
 } fr_session_options;
+
+// A group of sessions shares each pass: what many ask at once takes little longer than what one
+// asks, and every session's bytes are those that it would give alone. At most 64 sessions. n_ctx:
+// the largest context of any of them; 0: the model's own. FR_EARG, FR_ENOMEM.
+fr_status fr_group_open(fr_group **out, fr_engine *engine, int n_ctx, fr_error *err);
+void fr_group_close(fr_group *group); // after its sessions; NULL is fine
+// One pass for all sessions of the group that have begun a generation and are not at its end; each
+// is given its tokens through its request's `stream`. Sessions join, begin, end and leave between
+// two steps. False: no session has anything left to do.
+bool fr_group_step(fr_group *group);
 
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,
                           fr_error *err);
@@ -179,7 +191,8 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, fr
                               fr_error *err);
 
 // The same in parts, so that generations of several sessions of an engine can take turns: begin
-// reads the prompt, step runs one pass (false: nothing is left to do), end hands over the result. A
+// reads the prompt (in a group the steps do, along with what the others do), step runs one pass of
+// the session or of its group (false: nothing is left to do), end hands over the result. A
 // session has one generation at a time (FR_EARG). The request, all that it points at and *out must
 // stay in place until end, which may call `stream` a last time. out->n_tokens counts along; times
 // are those of the parts, without what happens between them. Every begin that gives FR_OK needs its
@@ -187,6 +200,7 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, fr
 fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_result *out,
                            fr_error *err);
 bool fr_session_step(fr_session *session);
+bool fr_session_runs(const fr_session *session); // whether its generation has steps left
 fr_status fr_session_end(fr_session *session, fr_error *err);
 
 // Makes the context of `session` that of `from`, as far as it has room: what several sessions of an

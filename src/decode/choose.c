@@ -53,7 +53,7 @@ static int likeliest_of(const ranked *by, int n) {
     return best;
 }
 
-void fr_choose_rows(const fr_group *g, fr_decoder *const *members, int n, int context) {
+void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n, int context) {
     static const fr_extra_rows none = {0};
     ranked by[FR_GROUP_MEMBERS];
     float score[CANDIDATES] = {0};

@@ -11,6 +11,6 @@ int fr_choose_most(const fr_decoder *d, int n_roots);
 // likeliest, as many as are worth what they add to the pass behind `context` slots: the n for which
 // (1 + sum of the n largest scores) * token cost - L(n) is greatest.  [goodput: TurboSpec, Liu et
 // al. 2024, §4; rows over requests: AdaServe, Li et al. 2025, §4]
-void fr_choose_rows(const fr_group *g, fr_decoder *const *members, int n, int context);
+void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n, int context);
 
 #endif

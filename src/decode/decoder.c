@@ -11,7 +11,7 @@
 
 // ---------------------------------------------------------------- open and close
 
-fr_status fr_decoder_join(fr_decoder *d, fr_group *g, int n_ctx, fr_kv_type kv_type,
+fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err) {
     const fr_model *m = g->model;
     *d = (fr_decoder){.model = m,
@@ -26,7 +26,7 @@ fr_status fr_decoder_join(fr_decoder *d, fr_group *g, int n_ctx, fr_kv_type kv_t
         st = fr_fail(err, FR_ENOMEM, "context: cannot get memory for %d tokens", n_ctx);
         goto fail;
     }
-    if ((st = fr_group_add(g, d, needs, err))) goto fail;
+    if ((st = fr_decoder_group_add(g, d, needs, err))) goto fail;
     return FR_OK;
 fail:
     fr_decoder_close(d);
@@ -35,21 +35,21 @@ fail:
 
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err) {
-    fr_group *g;
+    fr_decoder_group *g;
     *d = (fr_decoder){0};
-    fr_status st = fr_group_open_one(&g, m, n_ctx, needs, err);
+    fr_status st = fr_decoder_group_open_one(&g, m, n_ctx, needs, err);
     if (st) return st;
     if ((st = fr_decoder_join(d, g, n_ctx, kv_type, needs, err)))
-        fr_group_close(g);
+        fr_decoder_group_close(g);
     else
         d->alone = true;
     return st;
 }
 
 void fr_decoder_close(fr_decoder *d) {
-    fr_group *g = d->group;
-    if (g) fr_group_remove(g, d);
-    if (d->alone) fr_group_close(g);
+    fr_decoder_group *g = d->group;
+    if (g) fr_decoder_group_remove(g, d);
+    if (d->alone) fr_decoder_group_close(g);
     fr_free(d->ids);
     fr_rejection_close(&d->rejection);
     fr_sampler_close(&d->sampler);
@@ -111,7 +111,7 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
     d->n_ids = n;
     d->broken = false;
     fr_sampler_begin(&d->sampler, sampling);
-    fr_group_begin(d);
+    fr_decoder_group_begin(d);
     const fr_context c = fr_decoder_context(d);
     const int seen = d->drafter->ops->begin(d->drafter, &c, same, NULL);
     // A drafter that reads the hidden states of the prompt has to see those that it did not keep.
@@ -162,7 +162,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
             return fr_fail(err, FR_EINTR, "interrupted while reading the prompt");
         }
         d->turn = (fr_turn){.max_tokens = 1};
-        fr_group_step(d->group);
+        fr_decoder_group_step(d->group);
     }
     d->stats.seconds_prompt = fr_seconds() - start;
     return FR_OK;
@@ -171,6 +171,6 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
     assert(d->alone && max_tokens >= 1);
     d->turn = (fr_turn){.max_tokens = max_tokens, .emit = emit, .user = user};
-    fr_group_step(d->group);
+    fr_decoder_group_step(d->group);
     return d->go_on;
 }

@@ -13,7 +13,7 @@
 
 enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
 
-typedef struct fr_group fr_group;
+typedef struct fr_decoder_group fr_decoder_group;
 
 // Told of every proposal, before its pass; the n_ids tokens known then end with the root.
 typedef void fr_watch_fn(void *user, const fr_tree *proposed, int n_ids);
@@ -30,7 +30,7 @@ typedef struct fr_turn { // what a decoder may do in the next step
 
 typedef struct fr_decoder {
     const fr_model *model;
-    fr_group *group;
+    fr_decoder_group *group;
     bool alone; // the group is its own
     fr_kv kv;
     fr_sampler sampler;

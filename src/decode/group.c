@@ -14,7 +14,7 @@ static const double READ_TIMES = 4; // plain passes that a pass which reads may 
 
 // Rows of a text that is read: all of a chunk where nobody decodes, else what the others hardly
 // feel; shared evenly.
-static void read_texts(fr_group *g, fr_decoder *const *readers, int n, int context) {
+static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n, int context) {
     int room = FR_PREFILL_ROWS;
     if (g->n_roots) room = fr_budget_reads(&g->budget, READ_TIMES, FR_PREFILL_ROWS, context);
     if (room < n) room = n;
@@ -27,7 +27,7 @@ static void read_texts(fr_group *g, fr_decoder *const *readers, int n, int conte
     }
 }
 
-static void propose(fr_group *g, fr_decoder *const *members, int context) {
+static void propose(fr_decoder_group *g, fr_decoder *const *members, int context) {
     const int n = g->n_roots;
     int spare = FR_MAX_ROWS - g->n_read;
     if (!n) return;
@@ -42,7 +42,7 @@ static void propose(fr_group *g, fr_decoder *const *members, int context) {
     }
 }
 
-static uint8_t place_of_tap(fr_group *g, int layer) {
+static uint8_t place_of_tap(fr_decoder_group *g, int layer) {
     int at = 0;
     while (at < g->n_taps && g->taps[at] < layer)
         at++;
@@ -50,7 +50,7 @@ static uint8_t place_of_tap(fr_group *g, int layer) {
 }
 
 // The layers that any member's drafter reads, ascending; then where each finds its own.
-static void unite_taps(fr_group *g, fr_decoder *const *members, int n) {
+static void unite_taps(fr_decoder_group *g, fr_decoder *const *members, int n) {
     g->n_taps = 0;
     for (int i = 0; i < n; i++)
         for (int t = 0; t < members[i]->drafter->needs.n_taps; t++) {
@@ -67,7 +67,7 @@ static void unite_taps(fr_group *g, fr_decoder *const *members, int n) {
 }
 
 // The place of the drafter's first map among those of the pass: sessions with one pack have one.
-static int place_of_maps(fr_group *g, const fr_needs *needs) {
+static int place_of_maps(fr_decoder_group *g, const fr_needs *needs) {
     for (int i = 0; i + needs->n_maps <= g->n_maps; i++)
         if (g->maps[i].panels == needs->maps[0].panels) return i;
     assert(g->n_maps + needs->n_maps <= FR_GROUP_MAPS);
@@ -77,7 +77,7 @@ static int place_of_maps(fr_group *g, const fr_needs *needs) {
 }
 
 // Puts a member's rows, which count from its own first one, into the pass.
-static void add_rows(fr_group *g, fr_decoder *d, int seq) {
+static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     const fr_needs *needs = &d->drafter->needs;
     const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
     d->first_row = g->n_rows;
@@ -93,7 +93,7 @@ static void add_rows(fr_group *g, fr_decoder *d, int seq) {
     }
 }
 
-static void run_pass(fr_group *g, fr_decoder *const *members, int n) {
+static void run_pass(fr_decoder_group *g, fr_decoder *const *members, int n) {
     const double start = fr_seconds();
     g->n_rows = g->n_maps = 0;
     unite_taps(g, members, n);
@@ -112,7 +112,7 @@ static void run_pass(fr_group *g, fr_decoder *const *members, int n) {
 
 // Adds up what the measured cost predicts for the member's part of the pass, and for as many tokens
 // decoded plainly.
-static void count_predictions(const fr_group *g, fr_decoder *d, const fr_extra_rows *extra,
+static void count_predictions(const fr_decoder_group *g, fr_decoder *d, const fr_extra_rows *extra,
                               int before, int taken) {
     const fr_cost *c = &g->budget.cost;
     if (!g->budget.measured) return;
@@ -121,7 +121,7 @@ static void count_predictions(const fr_group *g, fr_decoder *d, const fr_extra_r
         d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
 }
 
-static void settle(fr_group *g, fr_decoder *const *members, int context) {
+static void settle(fr_decoder_group *g, fr_decoder *const *members, int context) {
     fr_extra_rows all = {0};
     double draft = 0;
     int rows = 1, tokens = 0;
@@ -144,7 +144,7 @@ static void settle(fr_group *g, fr_decoder *const *members, int context) {
 }
 
 // Members with a turn: those that decode, then those that read. How many.
-static int take_turns(fr_group *g, fr_decoder **members) {
+static int take_turns(fr_decoder_group *g, fr_decoder **members) {
     int n = 0;
     for (int reads = 0; reads < 2; reads++) {
         for (int i = 0; i < g->n_members; i++) {
@@ -160,7 +160,7 @@ static int take_turns(fr_group *g, fr_decoder **members) {
     return n;
 }
 
-bool fr_group_step(fr_group *g) {
+bool fr_decoder_group_step(fr_decoder_group *g) {
     fr_decoder *members[FR_GROUP_MEMBERS];
     double context = 0;
     const int n = take_turns(g, members), n_roots = g->n_roots;
@@ -182,9 +182,9 @@ bool fr_group_step(fr_group *g) {
 
 // ---------------------------------------------------------------- open and close
 
-static fr_status open_group(fr_group **out, const fr_model *m, const fr_forward_limits *limits,
-                            fr_error *err) {
-    fr_group *g = fr_alloc_zero(sizeof *g);
+static fr_status open_group(fr_decoder_group **out, const fr_model *m,
+                            const fr_forward_limits *limits, fr_error *err) {
+    fr_decoder_group *g = fr_alloc_zero(sizeof *g);
     *out = NULL;
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->model = m;
@@ -199,21 +199,22 @@ static fr_status open_group(fr_group **out, const fr_model *m, const fr_forward_
     return FR_OK;
 }
 
-fr_status fr_group_open(fr_group **out, const fr_model *m, int n_ctx, fr_error *err) {
+fr_status fr_decoder_group_open(fr_decoder_group **out, const fr_model *m, int n_ctx,
+                                fr_error *err) {
     const fr_forward_limits limits = {
         .max_logits = FR_MAX_ROWS, .max_taps = FR_GROUP_TAPS, .n_ctx = n_ctx};
     return open_group(out, m, &limits, err);
 }
 
-fr_status fr_group_open_one(fr_group **out, const fr_model *m, int n_ctx, const fr_needs *needs,
-                            fr_error *err) {
+fr_status fr_decoder_group_open_one(fr_decoder_group **out, const fr_model *m, int n_ctx,
+                                    const fr_needs *needs, fr_error *err) {
     const int taps = needs->n_taps > needs->own_taps ? needs->n_taps : needs->own_taps;
     const fr_forward_limits limits = {
         .max_logits = FR_TREE_MAX + needs->attached_logits, .max_taps = taps, .n_ctx = n_ctx};
     return open_group(out, m, &limits, err);
 }
 
-void fr_group_close(fr_group *g) {
+void fr_decoder_group_close(fr_decoder_group *g) {
     if (!g) return;
     assert(!g->n_members);
     fr_forward_close(g->forward);
@@ -221,7 +222,7 @@ void fr_group_close(fr_group *g) {
 }
 
 // Layers that the members' drafters and one of these needs read together.
-static int layers_read(const fr_group *g, const fr_needs *needs) {
+static int layers_read(const fr_decoder_group *g, const fr_needs *needs) {
     bool read[FR_MAX_LAYERS + 1] = {false};
     int n = 0;
     for (int i = 0; i <= g->n_members; i++) {
@@ -235,7 +236,7 @@ static int layers_read(const fr_group *g, const fr_needs *needs) {
 }
 
 // The same of maps, of which drafters with one pack have the same.
-static int maps_read(const fr_group *g, const fr_needs *needs) {
+static int maps_read(const fr_decoder_group *g, const fr_needs *needs) {
     int n = needs->n_maps;
     for (int i = 0; i < g->n_members; i++) {
         const fr_needs *of = &g->member[i]->drafter->needs;
@@ -249,7 +250,8 @@ static int maps_read(const fr_group *g, const fr_needs *needs) {
     return n;
 }
 
-fr_status fr_group_add(fr_group *g, fr_decoder *d, const fr_needs *needs, fr_error *err) {
+fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_needs *needs,
+                               fr_error *err) {
     if (g->n_members == FR_GROUP_MEMBERS)
         return fr_fail(err, FR_EUNSUP, "group: expected at most %d members", FR_GROUP_MEMBERS);
     if (layers_read(g, needs) > g->max_taps || needs->own_taps > g->max_taps ||
@@ -265,7 +267,7 @@ fr_status fr_group_add(fr_group *g, fr_decoder *d, const fr_needs *needs, fr_err
 
 // Alone a text begins with an account of its own. Among others it adds to the common one what a
 // text may lose; what was gained before counts for little, as it was not gained by this text.
-void fr_group_begin(fr_decoder *d) {
+void fr_decoder_group_begin(fr_decoder *d) {
     fr_budget *p = &d->group->budget;
     if (!d->alone) {
         fr_budget_join(p, d->drafter->allowance, d->n_ids);
@@ -275,7 +277,7 @@ void fr_group_begin(fr_decoder *d) {
     if (d->drafter->allowance > 0) p->allowance = d->drafter->allowance;
 }
 
-void fr_group_remove(fr_group *g, fr_decoder *d) {
+void fr_decoder_group_remove(fr_decoder_group *g, fr_decoder *d) {
     int n = 0;
     for (int i = 0; i < g->n_members; i++)
         if (g->member[i] != d) g->member[n++] = g->member[i];

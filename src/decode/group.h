@@ -12,7 +12,7 @@
 
 enum { FR_GROUP_MEMBERS = 64, FR_GROUP_TAPS = 12, FR_GROUP_MAPS = 64 };
 
-struct fr_group {
+struct fr_decoder_group {
     const fr_model *model;
     fr_forward *forward;
     fr_budget budget; // of the passes
@@ -32,24 +32,26 @@ struct fr_group {
 };
 
 // For decoders of up to n_ctx tokens. FR_ENOMEM.
-fr_status fr_group_open(fr_group **out, const fr_model *m, int n_ctx, fr_error *err);
+fr_status fr_decoder_group_open(fr_decoder_group **out, const fr_model *m, int n_ctx,
+                                fr_error *err);
 // The same with no more room than one decoder has use for, whose drafter needs this.
-fr_status fr_group_open_one(fr_group **out, const fr_model *m, int n_ctx, const fr_needs *needs,
-                            fr_error *err);
-void fr_group_close(fr_group *g); // without members; NULL is fine
+fr_status fr_decoder_group_open_one(fr_decoder_group **out, const fr_model *m, int n_ctx,
+                                    const fr_needs *needs, fr_error *err);
+void fr_decoder_group_close(fr_decoder_group *g); // without members; NULL is fine
 
 // Opens a decoder as a member; fr_decoder_close takes it out. FR_ENOMEM; FR_EUNSUP: the group is
 // full, or its drafters read more layers, or have more maps, than a pass has room for.
-fr_status fr_decoder_join(fr_decoder *d, fr_group *g, int n_ctx, fr_kv_type kv_type,
+fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err);
 
 // For decoder.c: a member comes, begins a text, and goes.
-fr_status fr_group_add(fr_group *g, fr_decoder *d, const fr_needs *needs, fr_error *err);
-void fr_group_begin(fr_decoder *d);
-void fr_group_remove(fr_group *g, fr_decoder *d);
+fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_needs *needs,
+                               fr_error *err);
+void fr_decoder_group_begin(fr_decoder *d);
+void fr_decoder_group_remove(fr_decoder_group *g, fr_decoder *d);
 
 // One pass of all members that have a turn, of which each is used up. Their go_on says what is
 // left. False: nobody had one.
-bool fr_group_step(fr_group *g);
+bool fr_decoder_group_step(fr_decoder_group *g);
 
 #endif

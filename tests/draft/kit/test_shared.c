@@ -4,6 +4,7 @@
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,0 +1,204 @@
+// generation.c — one generation: checks the request, reads the prompt, steps while text is delivered,
+// and finishes the text and the statistics.
+#include "base/clock.h"
+#include "engine/session.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+// Asks the listener whether to go on where there is no text to deliver.
+static bool keep_going(void *user) {
+    const fr_request *r = user;
+    return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
+}
+
+static bool deliver_text(fr_generation *g, size_t bytes) {
+    if (!bytes) return true;
+    if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, &g->err))) return false;
+    g->piece.text = g->clean;
+    g->piece.bytes = bytes;
+    return !g->request->stream || g->request->stream(g->request->user, &g->piece);
+}
+
+static bool emit(void *user, int32_t token, const fr_node *node) {
+    fr_generation *g = user;
+    fr_result *r = g->result;
+    const fr_tokenizer *t = g->s->engine->tokenizer;
+    g->s->tokens[r->n_tokens++] = token;
+    g->piece = (fr_piece){
+        .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
+    if (fr_token_is_end(t, token) && !g->request->ignore_eos) {
+        r->stats.finish = FR_FINISH_STOP;
+        return false;
+    }
+    size_t n, passed = 0;
+    const char *bytes = fr_token_shown(t, token, &n);
+    bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
+    size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
+    bool go_on = clean ? deliver_text(g, clean) : keep_going((void *)(uintptr_t)g->request);
+    if (stopped)
+        r->stats.finish = FR_FINISH_STOP;
+    else if (!go_on)
+        r->stats.finish = FR_FINISH_INTERRUPTED;
+    return go_on && !stopped;
+}
+
+static void finish_text(fr_generation *g) {
+    size_t held = fr_stop_finish(g->stop, g->filtered);
+    deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
+    if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
+}
+
+static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
+    int n_ctx = s->decoder.n_ctx, n_vocab = s->engine->model.config.n_vocab;
+    if (r->n_prompt < 1)
+        return fr_fail(err, FR_EARG, "prompt: expected at least one token, found none");
+    if (r->n_prompt >= n_ctx)
+        return fr_fail(err, FR_ECONTEXT,
+                       "prompt: expected less than the context of %d tokens, found %d", n_ctx,
+                       r->n_prompt);
+    if (r->n_predict < -1)
+        return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
+    for (int i = 0; i < r->n_prompt; i++)
+        if (r->prompt[i] < 0 || r->prompt[i] >= n_vocab)
+            return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
+                           n_vocab, r->prompt[i], i);
+    return fr_sampler_check(&r->sampling, err);
+}
+
+static void explain(const fr_session *s, fr_stats *stats) {
+    if (fr_drafter_is_none(s->drafter))
+        snprintf(stats->why, sizeof stats->why, "%s", s->reason);
+    else if (stats->passes)
+        snprintf(stats->why, sizeof stats->why,
+                 "%s; %lld of %lld passes drafted, %.1f rows each on average", s->reason,
+                 (long long)(stats->passes - stats->plain_passes), (long long)stats->passes,
+                 (double)stats->rows / (double)stats->passes);
+}
+
+void fr_generation_close(fr_generation *g) {
+    fr_free(g->filtered);
+    fr_free(g->clean);
+    fr_stop_close(g->stop);
+    *g = (fr_generation){0};
+}
+
+static fr_status open_run(fr_session *s, const fr_request *request, fr_result *out, fr_error *err) {
+    fr_generation *g = &s->run;
+    *g = (fr_generation){.s = s, .request = request, .result = out};
+    const fr_status st = fr_stop_open(&g->stop, request->stop, err);
+    if (st) return st;
+    const size_t filtered = fr_stop_room(g->stop, fr_token_longest(s->engine->tokenizer));
+    g->filtered = fr_alloc_zero(filtered);
+    g->clean = fr_alloc_zero(FR_STREAM_ROOM(filtered));
+    if (g->filtered && g->clean) return FR_OK;
+    return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
+}
+
+fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *out,
+                           fr_error *err) {
+    if (s->run.request)
+        return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+    *out = (fr_result){.tokens = s->tokens, .text = ""};
+    fr_status st = check_request(s, request, err);
+    if (st) return st;
+    s->text.n = 0;
+    st = open_run(s, request, out, err);
+    if (st) {
+        fr_generation_close(&s->run);
+        return st;
+    }
+    out->stats.finish = FR_FINISH_LENGTH;
+    const double start = fr_seconds();
+    fr_decoder_begin(&s->decoder, request->prompt, request->n_prompt, &request->sampling);
+    s->decoder.stats.seconds_prompt = fr_seconds() - start;
+    while (!s->group && !s->run.over && fr_decoder_reads(&s->decoder))
+        fr_session_step(s);
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- a step
+
+static void stop_run(fr_generation *g) {
+    g->result->stats.finish = FR_FINISH_INTERRUPTED;
+    g->over = true;
+}
+
+bool fr_generation_prepare(fr_generation *g) {
+    if (!g->request || g->over) return false;
+    fr_decoder *d = &g->s->decoder;
+    const int wanted = g->request->n_predict;
+    int left = d->n_ctx - d->n_ids;
+    if (wanted >= 0 && wanted - g->result->n_tokens < left) left = wanted - g->result->n_tokens;
+    g->read = fr_decoder_reads(d);
+    g->started = fr_seconds();
+    g->before = g->result->n_tokens;
+    if (g->read && !keep_going((void *)(uintptr_t)g->request)) {
+        fr_decoder_shorten(d);
+        stop_run(g);
+    } else if (!g->read && left < 1) {
+        g->over = true;
+    }
+    if (g->over) {
+        finish_text(g);
+        return false;
+    }
+    d->turn = (fr_turn){.max_tokens = g->read ? 1 : left, .emit = emit, .user = g};
+    return true;
+}
+
+void fr_generation_settle(fr_generation *g) {
+    fr_decoder *d = &g->s->decoder;
+    const double took = fr_seconds() - g->started;
+    g->over = !d->go_on;
+    if (g->over && !g->status) finish_text(g);
+    if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out
+    if (g->read && !g->before)
+        d->stats.seconds_prompt += took;
+    else
+        g->seconds += took;
+}
+
+bool fr_session_step(fr_session *s) {
+    if (s->group) {
+        fr_group_step(s->group);
+    } else if (fr_generation_prepare(&s->run)) {
+        fr_decoder_group_step(s->decoder.group);
+        fr_generation_settle(&s->run);
+    }
+    return fr_session_runs(s);
+}
+
+bool fr_session_runs(const fr_session *s) {
+    return s->run.request && !s->run.over;
+}
+
+fr_status fr_session_end(fr_session *s, fr_error *err) {
+    fr_generation *g = &s->run;
+    assert(g->request);
+    fr_result *out = g->result;
+    const fr_finish finish = g->over ? out->stats.finish : FR_FINISH_INTERRUPTED;
+    if (!g->over && !g->status) finish_text(g);
+    const fr_status st = g->status;
+    if (st && err) *err = g->err;
+    out->stats = s->decoder.stats;
+    out->stats.finish = finish;
+    out->stats.seconds_decode = g->seconds;
+    const fr_drafter *d = s->decoder.drafter;
+    d->ops->report(d, &out->stats.draft);
+    explain(s, &out->stats);
+    memcpy(out->stats.used, s->used, sizeof out->stats.used);
+    out->text = s->text.n ? s->text.data : "";
+    out->text_bytes = s->text.n;
+    fr_generation_close(g);
+    return st;
+}
+
+fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
+                              fr_error *err) {
+    const fr_status st = fr_session_begin(s, request, out, err);
+    if (st) return st;
+    while (fr_session_step(s)) {
+    }
+    return fr_session_end(s, err);
+}

@@ -1,0 +1,58 @@
+// session.h — what a session is made of. Private to the engine.
+#ifndef FR_ENGINE_SESSION_H
+#define FR_ENGINE_SESSION_H
+#include "decode/group.h"
+#include "engine/engine.h"
+#include "text/stop.h"
+#include "text/stream.h"
+
+// One generation: tokens become bytes, bytes pass the stop strings, and what is left becomes whole
+// UTF-8 for the stream and the result. `request` is NULL where no generation is at work.
+typedef struct fr_generation {
+    fr_session *s;
+    const fr_request *request;
+    fr_stop *stop;
+    fr_stream utf8;
+    fr_piece piece;
+    fr_result *result;
+    fr_status status;       // of handing text out, or what is wrong with the model's numbers,
+    fr_error err;           // ... and its sentence
+    bool over;              // no step is left
+    double started;         // the step at hand
+    int before;             // tokens given before it
+    bool read;              // it read a part of the text
+    double seconds;         // of the steps so far, without those that read the prompt
+    char *filtered, *clean; // room for one piece at either stage
+} fr_generation;
+
+struct fr_session {
+    fr_engine *engine;
+    fr_group *group; // NULL: by itself
+    fr_decoder decoder;
+    fr_drafter *drafter;
+    char used[64];
+    const char *reason; // why the drafter is what it is
+    int32_t *tokens;    // [n_ctx + 1] of the last generation
+    fr_buffer text;     // of the last generation
+    fr_generation run;
+};
+
+struct fr_group {
+    fr_engine *engine;
+    fr_decoder_group *decoders;
+    int n_ctx; // most of a member
+    fr_session *session[FR_GROUP_MEMBERS];
+    int n_sessions;
+};
+
+// A step in parts, so that sessions of a group can take it together. Whether there is one to take:
+// then the decoder has a turn.
+bool fr_generation_prepare(fr_generation *g);
+void fr_generation_settle(fr_generation *g); // after the pass
+void fr_generation_close(fr_generation *g);
+
+// FR_EARG: the context is larger than the group's.
+fr_status fr_group_add(fr_group *group, fr_session *s, int n_ctx, fr_error *err);
+void fr_group_remove(fr_group *group, fr_session *s);
+
+#endif

@@ -1,0 +1,147 @@
+// Groups of sessions on tiny models: whatever members do, each gives the bytes that it gives alone.
+#define _GNU_SOURCE
+#include "decode/group.h"
+#include "group_trial.h"
+#include "support/tiny_model.h"
+#include "support/tiny_pack.h"
+#include <unistd.h>
+
+enum { CTX = 160, TEXT = 400 };
+
+static const fr_tiny_pack PACKS[] = {
+    {.kind = FR_PACK_MEDUSA, .n_draft = 200},
+    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
+    {.kind = FR_PACK_EAGLE, .n_draft = 200},
+    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 2}, .n_draft = 200},
+    {.kind = FR_PACK_PPD, .n_draft = 200},
+    {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
+    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0, .depth = 2},
+    {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3},
+    {.kind = FR_PACK_HIDDEN_STATE, .n_draft = 200, .rank = 8},
+    {.kind = FR_PACK_LAYER_SKIP},
+    {.kind = FR_PACK_EARLY_EXIT},
+};
+static const char *const NAMES[] = {"medusa", "medusa",  "eagle",        "eagle",      "ppd", "hidden-transfer",
+                                    "hidden-transfer", "chimera", "hidden-state", "layer-skip", "early-exit"};
+enum { N_PACKS = sizeof PACKS / sizeof *PACKS, N_SPECS = 2 * N_PACKS + 4 };
+
+typedef struct world {
+    char model[64], small[64], pack[N_PACKS][32], specs[N_SPECS][96];
+    const char *spec[N_SPECS];
+    int32_t text[TEXT];
+    trial_world trials;
+} world;
+
+static void open_world(world *w, const fr_tiny_options *options, int threads) {
+    fr_error err;
+    int n = 0;
+    snprintf(w->model, sizeof w->model, "group-test-%d.gguf", (int)getpid());
+    snprintf(w->small, sizeof w->small, "group-small-%d.gguf", (int)getpid());
+    fr_tiny_options small = *options;
+    small.n_layer = 1;
+    small.seed = options->seed + 1;
+    assert_int_equal(fr_tiny_write(options, w->model, &err), FR_OK);
+    assert_int_equal(fr_tiny_write(&small, w->small, &err), FR_OK);
+    const fr_engine_options o = {.threads = threads};
+    if (fr_engine_open(&w->trials.engine, w->model, &o, &err)) fail_msg("%s", err.text);
+    for (int i = 0; i < N_PACKS; i++) {
+        strcpy(w->pack[i], "pack-XXXXXX");
+        fr_tiny_pack_write(w->pack[i], &PACKS[i], &w->trials.engine->model);
+        snprintf(w->specs[n++], sizeof *w->specs, "%s:%s", NAMES[i], w->pack[i]);
+        snprintf(w->specs[n++], sizeof *w->specs, "%s:%s+prompt-lookup", NAMES[i], w->pack[i]);
+    }
+    strcpy(w->specs[n++], "none");
+    strcpy(w->specs[n++], "prompt-lookup");
+    strcpy(w->specs[n++], "lookahead");
+    snprintf(w->specs[n++], sizeof *w->specs, "draft-model:%s", w->small);
+    for (int i = 0; i < N_SPECS; i++)
+        w->spec[i] = w->specs[i];
+    uint64_t rng = 12345;
+    for (int i = 0; i < TEXT; i++) // it repeats itself, so that some guesses are right
+        w->text[i] = i >= 40 && trial_draw(&rng, 3) ? w->text[i - 40]
+                                                    : (int32_t)('a' + trial_draw(&rng, 26));
+    static const char *const stops[] = {"e", "th"};
+    w->trials.specs = w->spec;
+    w->trials.n_specs = N_SPECS;
+    w->trials.text = w->text;
+    w->trials.n_text = TEXT;
+    w->trials.n_ctx = CTX;
+    w->trials.most_prompt = 100;
+    w->trials.most_tokens = 50;
+    w->trials.stops = stops;
+    w->trials.n_stops = 2;
+}
+
+static void close_world(world *w) {
+    fr_engine_close(w->trials.engine);
+    for (int i = 0; i < N_PACKS; i++)
+        unlink(w->pack[i]);
+    unlink(w->small);
+    unlink(w->model);
+}
+
+static long number(const char *name, long otherwise) {
+    const char *value = getenv(name);
+    return value ? strtol(value, NULL, 10) : otherwise;
+}
+
+// FR_GROUP_TRIALS of them from FR_GROUP_SEED on, for each model.
+static void members_give_the_bytes_that_they_give_alone(void **state) {
+    (void)state;
+    static const fr_tiny_options models[] = {
+        {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32},
+        {.arch = "gemma3", .type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32, .window = 24},
+        {.arch = "phi3", .n_ctx = 256, .n_ctx_short = 64},
+    };
+    const long trials = number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 4 : 24);
+    const long first = number("FR_GROUP_SEED", 1);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        static world w;
+        trial_counts c = {0};
+        memset(&w, 0, sizeof w);
+        open_world(&w, &models[i], 2);
+        for (long t = 0; t < trials; t++) {
+            w.trials.kv_type = models[i].head_dim && t % 2 ? "q8_0" : NULL;
+            trial_run(&w.trials, (uint64_t)(first + t), &c);
+        }
+        print_message("%ld trials from %ld: %ld requests (%ld broken off, %ld taken over), %ld "
+                      "tokens in %ld passes\n",
+                      trials, first, c.requests, c.cancelled, c.adopted, c.tokens, c.passes);
+        assert_true(c.requests > trials && c.adopted && c.drafted);
+        close_world(&w);
+    }
+}
+
+static void a_group_refuses_what_it_has_no_room_for(void **state) {
+    (void)state;
+    static world w;
+    fr_group *g;
+    fr_session *s[FR_GROUP_MEMBERS + 1], *one;
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
+    assert_int_equal(fr_group_open(&g, w.trials.engine, 64, &err), FR_OK);
+    fr_session_options o = {.drafter = "none", .n_ctx = 65, .group = g};
+    assert_int_equal(fr_session_open(&one, w.trials.engine, &o, &err), FR_EARG);
+    assert_string_equal(err.text, "session: expected a context of at most the group's 64 tokens, "
+                                  "found 65");
+    o.n_ctx = 64;
+    for (int i = 0; i < FR_GROUP_MEMBERS; i++)
+        assert_int_equal(fr_session_open(&s[i], w.trials.engine, &o, &err), FR_OK);
+    assert_int_equal(fr_session_open(&one, w.trials.engine, &o, &err), FR_EUNSUP);
+    fr_session_close(s[5]); // its place is free again
+    assert_int_equal(fr_session_open(&s[5], w.trials.engine, &o, &err), FR_OK);
+    assert_false(fr_group_step(g)); // nobody has anything to do
+    for (int i = 0; i < FR_GROUP_MEMBERS; i++)
+        fr_session_close(s[i]);
+    fr_group_close(g);
+    close_world(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_give_the_bytes_that_they_give_alone),
+        cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
+    };
+    return cmocka_run_group_tests_name("engine/group", tests, NULL, NULL);
+}

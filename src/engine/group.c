@@ -30,8 +30,9 @@ fr_status fr_group_add(fr_group *g, fr_session *s, int n_ctx, fr_error *err) {
     if (g->engine != s->engine)
         return fr_fail(err, FR_EARG, "session: expected a group of the same engine");
     if (n_ctx > g->n_ctx)
-        return fr_fail(err, FR_EARG, "session: expected a context of at most the group's %d tokens, "
-                                     "found %d",
+        return fr_fail(err, FR_EARG,
+                       "session: expected a context of at most the group's %d tokens, "
+                       "found %d",
                        g->n_ctx, n_ctx);
     if (g->n_sessions == FR_GROUP_MEMBERS)
         return fr_fail(err, FR_EUNSUP, "group: expected at most %d sessions", FR_GROUP_MEMBERS);

@@ -103,14 +103,12 @@ static inline void trial_compare(const trial_world *w, const trial_member *m, bo
     fr_result r;
     fr_error err;
     const fr_session_options o = {.drafter = "none", .n_ctx = w->n_ctx, .kv_type = w->kv_type};
-    if (fr_session_open(&s, w->engine, &o, &err) ||
-        fr_session_generate(s, &m->request, &r, &err))
+    if (fr_session_open(&s, w->engine, &o, &err) || fr_session_generate(s, &m->request, &r, &err))
         fail_msg("%s", err.text);
     const fr_result *got = &m->result;
     const bool same =
         (whole ? got->n_tokens == r.n_tokens && got->text_bytes == r.text_bytes &&
-                     !memcmp(got->text, r.text, r.text_bytes) &&
-                     got->stats.finish == r.stats.finish
+                     !memcmp(got->text, r.text, r.text_bytes) && got->stats.finish == r.stats.finish
                : got->n_tokens <= r.n_tokens) &&
         !memcmp(got->tokens, r.tokens, sizeof *r.tokens * (size_t)got->n_tokens);
     if (!same)

@@ -21,8 +21,9 @@ static const fr_tiny_pack PACKS[] = {
     {.kind = FR_PACK_LAYER_SKIP},
     {.kind = FR_PACK_EARLY_EXIT},
 };
-static const char *const NAMES[] = {"medusa", "medusa",  "eagle",        "eagle",      "ppd", "hidden-transfer",
-                                    "hidden-transfer", "chimera", "hidden-state", "layer-skip", "early-exit"};
+static const char *const NAMES[] = {"medusa",       "medusa",          "eagle",           "eagle",
+                                    "ppd",          "hidden-transfer", "hidden-transfer", "chimera",
+                                    "hidden-state", "layer-skip",      "early-exit"};
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS, N_SPECS = 2 * N_PACKS + 4 };
 
 typedef struct world {

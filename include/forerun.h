@@ -72,6 +72,11 @@ typedef struct fr_engine_info {
 } fr_engine_info;
 fr_engine_info fr_engine_describe(const fr_engine *engine);
 
+typedef struct fr_logit_bias {
+    int32_t token;
+    float bias; // -100 to 100, added to its logit; -infinity: it never comes
+} fr_logit_bias;
+
 // A 0 is the default, which is to leave a rule out. What a 0 could mean besides is said otherwise:
 // the best token alone by top_k 1, a penalty that looks back on nothing by repeat_penalty 1.
 typedef struct fr_sampling { // {0}: greedy
@@ -81,6 +86,10 @@ typedef struct fr_sampling { // {0}: greedy
     float min_p;             // 0: off
     float repeat_penalty;    // 0 or 1: off; at most 100
     int repeat_last_n;       // 0: 64; tokens that the penalty looks back on; -1: the whole context
+    float frequency_penalty; // 0: off; taken from a token's logit for each time it was generated
+    float presence_penalty;  // 0: off; taken once from that of every generated token
+    const fr_logit_bias *bias; // [n_bias]; stays in place until the generation's end
+    int n_bias;
     uint64_t seed;
 } fr_sampling;
 
@@ -136,6 +145,8 @@ typedef struct fr_request { // one generation
     fr_sampling sampling;
     const char *const *stop; // NULL-terminated list of stop strings, or NULL
     bool ignore_eos;
+    bool logprobs;    // fr_result.logprobs is wanted; not with accept "typical"
+    int top_logprobs; // ... and in it so many of the likeliest tokens, at most FR_TOP_LOGPROBS
     fr_stream_fn *stream;
     void *user;
 } fr_request;
@@ -174,12 +185,25 @@ typedef struct fr_stats {
     fr_draft_counts draft;
 } fr_stats;
 
+// Natural logarithms of the model's own probabilities, before penalties, bias and sampling.
+enum { FR_TOP_LOGPROBS = 20 };
+typedef struct fr_logprob {
+    int32_t token;
+    float logprob;
+} fr_logprob;
+typedef struct fr_logprobs {
+    float logprob; // of the token given
+    int n_top;
+    fr_logprob top[FR_TOP_LOGPROBS]; // the likeliest, best first
+} fr_logprobs;
+
 // Generated tokens (prompt not included) and their text stay valid until the next call on the
 // session.
 typedef struct fr_result {
     const int32_t *tokens;
     int n_tokens;
-    const char *text; // valid UTF-8: a cut or invalid character is U+FFFD
+    const fr_logprobs *logprobs; // [n_tokens], where the request wants them; else NULL
+    const char *text;            // valid UTF-8: a cut or invalid character is U+FFFD
     size_t text_bytes;
     fr_stats stats;
 } fr_result;

@@ -110,7 +110,7 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
     d->broken = false;
-    fr_sampler_begin(&d->sampler, sampling);
+    fr_sampler_begin(&d->sampler, sampling, n);
     fr_decoder_group_begin(d);
     const fr_context c = fr_decoder_context(d);
     const int seen = d->drafter->ops->begin(d->drafter, &c, same, NULL);

@@ -42,6 +42,8 @@ typedef struct fr_decoder {
     int n_shown;            // rows that the drafter saw, or need not see
     fr_acceptance accept;   // without a drafter the rule makes no difference
     fr_rejection rejection; // workspace of the rule of that name
+    fr_scorer *scorer;      // borrowed; NULL: no scores are wanted
+    fr_logprobs *scores;    // ... else borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens
     fr_watch_fn *watch;     // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth

@@ -116,7 +116,9 @@ void fr_member_verify(fr_decoder *d, double seconds) {
                                .rejection = &d->rejection,
                                .typical = &d->accept.typical,
                                .ids = d->ids,
-                               .n_ids = d->n_ids};
+                               .n_ids = d->n_ids,
+                               .scorer = d->scorer,
+                               .scores = d->scores};
     d->verdict.tree = &d->tree;
     d->verdict.rows = d->rows;
     d->verdict.n_rows = d->n_rows;

@@ -1,4 +1,4 @@
-// sampler.c — first the random numbers and the repeat penalty. Then a row is read through top-k,
+// sampler.c — first the random numbers. Then a row is read through top-k,
 // top-p, min-p and temperature, and answers draws, distributions and lists of the likeliest tokens.
 #include "decode/sampler.h"
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-fr_status fr_sampler_check(const fr_sampling *s, fr_error *err) {
+fr_status fr_sampler_check(const fr_sampling *s, int n_vocab, fr_error *err) {
     if (!(s->temperature >= 0 && s->temperature <= FR_TEMPERATURE_MAX))
         return fr_fail(err, FR_EARG, "temperature: expected 0 to %d, found %g", FR_TEMPERATURE_MAX,
                        s->temperature);
@@ -17,13 +17,7 @@ fr_status fr_sampler_check(const fr_sampling *s, fr_error *err) {
         return fr_fail(err, FR_EARG, "top-p: expected 0 to 1, found %g", s->top_p);
     if (!(s->min_p >= 0 && s->min_p <= 1))
         return fr_fail(err, FR_EARG, "min-p: expected 0 to 1, found %g", s->min_p);
-    if (!(s->repeat_penalty >= 0 && s->repeat_penalty <= FR_REPEAT_PENALTY_MAX))
-        return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to %d, found %g",
-                       FR_REPEAT_PENALTY_MAX, s->repeat_penalty);
-    if (s->repeat_last_n < -1)
-        return fr_fail(err, FR_EARG, "repeat-last-n: expected -1 or more, found %d",
-                       s->repeat_last_n);
-    return FR_OK;
+    return fr_penalty_check(s, n_vocab, err);
 }
 
 static int runs_of(int n) {
@@ -32,13 +26,16 @@ static int runs_of(int n) {
 
 fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_error *err) {
     *s = (fr_sampler){.kern = kern, .n_vocab = n_vocab};
-    const fr_status st = fr_pick_open(&s->pick, kern, n_vocab, err);
-    if (st) return st;
+    fr_status st = fr_pick_open(&s->pick, kern, n_vocab, err);
+    if (!st) st = fr_penalty_open(&s->penalty, n_vocab, err);
+    if (st) {
+        fr_sampler_close(s);
+        return st;
+    }
     s->run = fr_alloc_array((size_t)runs_of(n_vocab), sizeof *s->run);
     s->w = fr_alloc_array((size_t)n_vocab, sizeof *s->w);
-    s->stamp = fr_alloc_array((size_t)n_vocab, sizeof *s->stamp);
     s->dist = fr_alloc_array((size_t)n_vocab, sizeof *s->dist);
-    if (s->run && s->w && s->stamp && s->dist) return FR_OK;
+    if (s->run && s->w && s->dist) return FR_OK;
     fr_sampler_close(s);
     return fr_fail(err, FR_ENOMEM, "sampler: cannot get memory for %d tokens", n_vocab);
 }
@@ -47,13 +44,14 @@ void fr_sampler_close(fr_sampler *s) {
     fr_pick_close(&s->pick);
     fr_free(s->run);
     fr_free(s->w);
-    fr_free(s->stamp);
+    fr_penalty_close(&s->penalty);
     fr_free(s->dist);
     *s = (fr_sampler){0};
 }
 
-void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling) {
+void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling, int n_prompt) {
     s->sampling = *sampling;
+    s->n_prompt = n_prompt;
     if (s->sampling.repeat_last_n == 0) s->sampling.repeat_last_n = 64;
 }
 
@@ -97,24 +95,6 @@ int32_t fr_chance_draw(const fr_chance *dist, int n, double u) {
         if (dist[i].p > 0) last = i;
     }
     return dist[last].id;
-}
-
-// Each token seen lately counts once: positive logits are divided, negative ones multiplied. [CTRL,
-// Keskar 2019, §4.1]
-static void penalise(fr_sampler *s, float *logits, const int32_t *ids, int n_ids) {
-    float penalty = s->sampling.repeat_penalty;
-    int last = s->sampling.repeat_last_n, first = last < 0 || last > n_ids ? 0 : n_ids - last;
-    if (penalty == 0 || penalty == 1) return;
-    if (++s->stamp_now == INT32_MAX) {
-        memset(s->stamp, 0, sizeof *s->stamp * (size_t)s->n_vocab);
-        s->stamp_now = 1;
-    }
-    for (int i = first; i < n_ids; i++) {
-        int32_t id = ids[i];
-        if (s->stamp[id] == s->stamp_now) continue;
-        s->stamp[id] = s->stamp_now;
-        logits[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
-    }
 }
 
 // ---------------------------------------------------------------- the row
@@ -247,7 +227,7 @@ static float largest(const float *x, int n) {
 
 void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids) {
     const fr_sampling *g = &s->sampling;
-    penalise(s, logits, ids, n_ids);
+    fr_penalise(&s->penalty, g, logits, ids, n_ids, s->n_prompt);
     s->x = logits;
     s->id = NULL;
     s->n = s->n_vocab;

@@ -2,7 +2,7 @@
 //
 // The random number of a draw is a function of (seed, position) and nothing else, so the token that
 // the target gives at a place is determined by the text before it: verification draws it, and plain
-// decoding would draw the same. Order as users of other engines know it: repeat penalty, top-k,
+// decoding would draw the same. Order as users of other engines know it: bias, penalties, top-k,
 // top-p, min-p, temperature. Ties go to the lower id.
 //
 // The token drawn is the one at which the sum of weights, likeliest token first, passes u times
@@ -10,9 +10,10 @@
 // (pick.h), and no order of work shows.
 #ifndef FR_DECODE_SAMPLER_H
 #define FR_DECODE_SAMPLER_H
+#include "decode/penalty.h"
 #include "decode/pick.h"
 
-enum { FR_TEMPERATURE_MAX = 100, FR_REPEAT_PENALTY_MAX = 100 };
+enum { FR_TEMPERATURE_MAX = 100 };
 enum { FR_FEW_MOST = 4096, FR_LIKELIEST_MOST = 1024 };
 
 typedef struct fr_chance {
@@ -28,8 +29,8 @@ typedef struct fr_sampler {
     float *run;      // [n_vocab / FR_RUN, up] largest of each run of logits
     float *w;        // [n_vocab] weights of the row's values
     fr_chance *dist; // [n_vocab]
-    int32_t *stamp;  // [n_vocab] marks tokens that were penalised already
-    int32_t stamp_now;
+    fr_penalty penalty;
+    int n_prompt; // tokens of a text that were given, not generated
     float few_x[FR_FEW_MOST], head_x[FR_FEW_MOST], head_w[FR_FEW_MOST];
     int32_t few_id[FR_FEW_MOST], head_id[FR_FEW_MOST];
     // The row at hand: what is left of the logits, in order of id. Values below `low`, and equal
@@ -41,11 +42,11 @@ typedef struct fr_sampler {
     uint64_t total;        // of w
 } fr_sampler;
 
-fr_status fr_sampler_check(const fr_sampling *s,
+fr_status fr_sampler_check(const fr_sampling *s, int n_vocab,
                            fr_error *err); // ranges; FR_EARG with the option's name
 fr_status fr_sampler_open(fr_sampler *s, const fr_kern *kern, int n_vocab, fr_error *err);
 void fr_sampler_close(fr_sampler *s);
-void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling);
+void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling, int n_prompt);
 
 // The token at `position`, given the logits there and the n_ids tokens before it: read and draw.
 // Changes logits.

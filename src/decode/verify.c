@@ -30,8 +30,10 @@ static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
     do {
         float *logits = logits_of(a, node);
         if (!fr_are_logits(logits, a->sampler->n_vocab)) return; // the next step begins there
-        v->path[v->n_path++] = node;
+        if (a->scorer) fr_scorer_keep(a->scorer, logits);
         v->next = next(a, node, logits, n_ids);
+        if (a->scorer) fr_scorer_score(a->scorer, v->next, &a->scores[v->n_path]);
+        v->path[v->n_path++] = node;
         a->ids[n_ids++] = v->next;
         node = fr_tree_child(a->tree, node, v->next);
     } while (node >= 0);

@@ -12,6 +12,7 @@
 #define FR_DECODE_VERIFY_H
 #include "decode/drafter.h"
 #include "decode/rules.h"
+#include "decode/score.h"
 
 typedef struct fr_verification { // what a rule is given
     const fr_tree *tree;
@@ -22,6 +23,8 @@ typedef struct fr_verification { // what a rule is given
     const fr_typical *typical; // of that rule alone
     int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path
     int n_ids;
+    fr_scorer *scorer;   // NULL: no scores are wanted
+    fr_logprobs *scores; // [FR_TREE_MAX_DEPTH + 1] of the path's tokens
 } fr_verification;
 
 typedef struct fr_rule_ops {

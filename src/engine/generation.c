@@ -24,6 +24,7 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
     fr_result *r = g->result;
     const fr_tokenizer *t = g->s->engine->tokenizer;
+    if (g->request->logprobs) g->s->logprobs[r->n_tokens] = g->s->scores[r->n_tokens - g->before];
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
@@ -63,7 +64,12 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
         if (r->prompt[i] < 0 || r->prompt[i] >= n_vocab)
             return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
                            n_vocab, r->prompt[i], i);
-    return fr_sampler_check(&r->sampling, err);
+    if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
+        return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,
+                       r->top_logprobs);
+    if (r->logprobs && s->decoder.accept.rule == FR_RULE_TYPICAL)
+        return fr_fail(err, FR_EARG, "logprobs: not with accept typical");
+    return fr_sampler_check(&r->sampling, n_vocab, err);
 }
 
 static void explain(const fr_session *s, fr_stats *stats) {
@@ -95,6 +101,26 @@ static fr_status open_run(fr_session *s, const fr_request *request, fr_result *o
     return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
 }
 
+// Has the decoder score tokens where the request wants that.
+static fr_status open_scores(fr_session *s, const fr_request *request, fr_error *err) {
+    fr_decoder *d = &s->decoder;
+    d->scorer = NULL;
+    if (!request->logprobs) return FR_OK;
+    if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);
+    if (!s->logprobs) s->logprobs = fr_alloc_array((size_t)d->n_ctx + 1, sizeof *s->logprobs);
+    if (!s->scores || !s->logprobs)
+        return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %d tokens", d->n_ctx);
+    fr_status st = FR_OK;
+    if (!s->scorer.x)
+        st = fr_scorer_open(&s->scorer, d->model->kern, d->model->config.n_vocab, err);
+    if (st) return st;
+    s->scorer.n_top = request->top_logprobs;
+    d->scorer = &s->scorer;
+    d->scores = s->scores;
+    s->run.result->logprobs = s->logprobs;
+    return FR_OK;
+}
+
 fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *out,
                            fr_error *err) {
     if (s->run.request)
@@ -104,6 +130,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *
     if (st) return st;
     s->text.n = 0;
     st = open_run(s, request, out, err);
+    if (!st) st = open_scores(s, request, err);
     if (st) {
         fr_generation_close(&s->run);
         return st;

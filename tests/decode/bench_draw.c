@@ -130,7 +130,7 @@ static double time_setting(fr_sampler *s, const rows *r, const fr_sampling *g, f
     double best = 1e9;
     for (int i = 0; i < IDS; i++)
         ids[i] = i * 37 % r->n_vocab;
-    fr_sampler_begin(s, g);
+    fr_sampler_begin(s, g, 0);
     for (int round = 0; round < ROUNDS; round++) {
         double spent = 0;
         for (int i = 0; i < r->n; i++) {

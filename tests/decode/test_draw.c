@@ -150,14 +150,14 @@ static void check_row(fixture *f, const fr_kern *kern, int n, int kind) {
     for (int i = 0; i < SETTINGS; i++) {
         uint64_t total;
         if (settings[i].temperature < 1e-30f) { // only the best, or its equals
-            fr_sampler_begin(s, &settings[i]);
+            fr_sampler_begin(s, &settings[i], 0);
             memcpy(f->copy, f->x, sizeof(float) * (size_t)n);
             const int32_t id = fr_sampler_token(s, f->copy, NULL, 0, 3);
             assert_true(f->x[id] == f->x[kern->argmax(f->x, n)]);
             continue;
         }
         const int kept = define(f->c, f->w, &total, f->x, n, &settings[i]);
-        fr_sampler_begin(s, &settings[i]);
+        fr_sampler_begin(s, &settings[i], 0);
         check_draws(f, s, kept, total, n);
         check_dists(f, s, kept, total, n);
     }
@@ -195,7 +195,7 @@ static void no_numbers_give_some_token(void **state) {
                 fr_sampler *s = malloc(sizeof *s);
                 const fr_chance *dist;
                 assert_int_equal(fr_sampler_open(s, kern, MOST, NULL), FR_OK);
-                fr_sampler_begin(s, &settings[i]);
+                fr_sampler_begin(s, &settings[i], 0);
                 for (int k = 0; k < MOST; k++)
                     x[k] = kind == 0   ? NAN
                            : kind == 1 ? -INFINITY

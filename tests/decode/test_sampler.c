@@ -13,7 +13,7 @@ enum { V = 8 };
 static fr_sampler open_sampler(int n_vocab, const fr_sampling *g) {
     fr_sampler s;
     assert_int_equal(fr_sampler_open(&s, fr_kern_of(FR_ISA_SCALAR), n_vocab, NULL), FR_OK);
-    fr_sampler_begin(&s, g);
+    fr_sampler_begin(&s, g, 0);
     return s;
 }
 
@@ -136,7 +136,7 @@ static void penalty_counts_a_token_once(void **state) {
     assert_int_equal(fr_sampler_token(&s, logits, ids, 5, 5), 1);
     assert_true(logits[0] == 2.0f && logits[2] == -1.5f && logits[1] == 2.5f);
     float again[V] = {3, 2.5f, -1, 0, 0, 0, 0, 0};
-    fr_sampler_begin(&s, &(fr_sampling){.repeat_penalty = 1.5f, .repeat_last_n = 1});
+    fr_sampler_begin(&s, &(fr_sampling){.repeat_penalty = 1.5f, .repeat_last_n = 1}, 0);
     assert_int_equal(fr_sampler_token(&s, again, ids, 5, 5), 0);
     assert_true(again[0] == 3.0f && again[2] == -1.5f);
     fr_sampler_close(&s);
@@ -145,16 +145,16 @@ static void penalty_counts_a_token_once(void **state) {
 static void absurd_settings_are_refused(void **state) {
     (void)state;
     fr_error err;
-    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = -1}, &err), FR_EARG);
-    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = NAN}, &err), FR_EARG);
-    assert_int_equal(fr_sampler_check(&(fr_sampling){.top_p = 1.5f}, &err), FR_EARG);
-    assert_int_equal(fr_sampler_check(&(fr_sampling){.top_k = -3}, &err), FR_EARG);
+    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = -1}, 256, &err), FR_EARG);
+    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = NAN}, 256, &err), FR_EARG);
+    assert_int_equal(fr_sampler_check(&(fr_sampling){.top_p = 1.5f}, 256, &err), FR_EARG);
+    assert_int_equal(fr_sampler_check(&(fr_sampling){.top_k = -3}, 256, &err), FR_EARG);
     assert_non_null(strstr(err.text, "top-k"));
     fr_sampling s = {.temperature = FR_TEMPERATURE_MAX, .repeat_penalty = FR_REPEAT_PENALTY_MAX};
-    assert_int_equal(fr_sampler_check(&s, &err), FR_OK);
+    assert_int_equal(fr_sampler_check(&s, 256, &err), FR_OK);
     s.temperature *= 1.001f;
-    assert_int_equal(fr_sampler_check(&s, &err), FR_EARG);
-    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = 0.8f, .top_k = 40}, &err),
+    assert_int_equal(fr_sampler_check(&s, 256, &err), FR_EARG);
+    assert_int_equal(fr_sampler_check(&(fr_sampling){.temperature = 0.8f, .top_k = 40}, 256, &err),
                      FR_OK);
 }
 

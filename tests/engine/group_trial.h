@@ -7,6 +7,7 @@
 #ifndef FR_TESTS_ENGINE_GROUP_TRIAL_H
 #define FR_TESTS_ENGINE_GROUP_TRIAL_H
 #include "engine/engine.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -69,7 +70,13 @@ static inline void trial_open(const trial_world *w, fr_group *group, trial_membe
 
 static inline fr_sampling trial_sampling(uint64_t *rng) {
     static const float temperatures[] = {0, 0.8f, 1.3f};
+    static const fr_logit_bias bias[] = {{97, -INFINITY}, {98, 2.5f}, {101, -3}};
+    const bool adds = trial_draw(rng, 4) == 0;
     return (fr_sampling){.temperature = temperatures[trial_draw(rng, 3)],
+                         .frequency_penalty = adds ? 0.3f : 0,
+                         .presence_penalty = adds ? -0.4f : 0,
+                         .bias = bias,
+                         .n_bias = trial_draw(rng, 4) ? 0 : 3,
                          .top_k = trial_draw(rng, 2) ? 40 : 0,
                          .top_p = trial_draw(rng, 2) ? 0.95f : 0,
                          .min_p = trial_draw(rng, 3) ? 0 : 0.05f,
@@ -93,6 +100,8 @@ static inline void trial_request(const trial_world *w, trial_member *m, uint64_t
                               .n_predict = 1 + (int)trial_draw(rng, (uint64_t)w->most_tokens),
                               .sampling = trial_sampling(rng),
                               .stop = m->stop,
+                              .logprobs = trial_draw(rng, 4) == 0,
+                              .top_logprobs = (int)trial_draw(rng, 6),
                               .ignore_eos = trial_draw(rng, 2)};
     m->cancel_at = trial_draw(rng, 6) ? -1 : (int)trial_draw(rng, 20);
 }
@@ -111,6 +120,8 @@ static inline void trial_compare(const trial_world *w, const trial_member *m, bo
                      !memcmp(got->text, r.text, r.text_bytes) && got->stats.finish == r.stats.finish
                : got->n_tokens <= r.n_tokens) &&
         !memcmp(got->tokens, r.tokens, sizeof *r.tokens * (size_t)got->n_tokens);
+    for (int i = 0; same && m->request.logprobs && i < got->n_tokens; i++)
+        assert_memory_equal(&got->logprobs[i], &r.logprobs[i], sizeof *r.logprobs);
     if (!same)
         fail_msg("trial %llu, %s: differs from plain decoding (%d tokens, %d alone)",
                  (unsigned long long)seed, m->spec, got->n_tokens, r.n_tokens);

@@ -60,7 +60,7 @@ static int32_t token_behind(const int32_t *ids, int n, const fr_sampling *sampli
     for (int i = 0; i < n; i++)
         rows[i] = fr_row_token(ids[i], i - 1, i == n - 1 ? FR_WANT_LOGITS : 0);
     fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
-    fr_sampler_begin(&s, sampling);
+    fr_sampler_begin(&s, sampling, 0);
     const int32_t token = fr_sampler_token(&s, fr_forward_logits(f, n - 1), ids, n, n);
     fr_sampler_close(&s);
     fr_forward_close(f);

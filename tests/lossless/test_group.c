@@ -12,15 +12,25 @@ static const char TEXT[] =
     "Here is a function that multiplies two numbers:\n```python\ndef multiply(a, b):\n"
     "    return a * b\n```\nIt takes two numbers and returns their product.<|im_end|>\n"
     "<|im_start|>user\nThe sky is blue because air scatters blue light more than red light. Say it "
-    "again in other words, then count from one to ten.<|im_end|>\n<|im_start|>assistant\nBlue light "
+    "again in other words, then count from one to ten.<|im_end|>\n<|im_start|>assistant\nBlue "
+    "light "
     "is scattered by air more than red light, so the sky looks blue. One, two, three, four, five, "
     "six, seven, eight, nine, ten.<|im_end|>\n<|im_start|>user\nList the months of the year and "
     "how many days each of them has.<|im_end|>\n<|im_start|>assistant\n";
 
-static const char *const SPECS[] = {
-    "none",     "prompt-lookup",       "eagle+prompt-lookup", "ppd",          "hidden-transfer",
-    "chimera",  "layer-skip",          "medusa",              "hidden-state", "early-exit",
-    "lookahead", "ppd+prompt-lookup", "chimera+prompt-lookup"};
+static const char *const SPECS[] = {"none",
+                                    "prompt-lookup",
+                                    "eagle+prompt-lookup",
+                                    "ppd",
+                                    "hidden-transfer",
+                                    "chimera",
+                                    "layer-skip",
+                                    "medusa",
+                                    "hidden-state",
+                                    "early-exit",
+                                    "lookahead",
+                                    "ppd+prompt-lookup",
+                                    "chimera+prompt-lookup"};
 static const char *const STOPS[] = {"return", ".", "seven"};
 
 static long number(const char *name, long otherwise) {

@@ -49,7 +49,8 @@ void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule) 
         own.top_k = GREEDY_TOP_K;
         own.top_p = own.min_p = 0;
     }
-    fr_sampler_begin(&g->sampler, &own);
+    own.frequency_penalty = own.presence_penalty = 0; // where the answer begins is not known here
+    fr_sampler_begin(&g->sampler, &own, 0);
 }
 
 int fr_guesser_next(fr_guesser *g, float *logits, const int32_t *ids, int n_ids,

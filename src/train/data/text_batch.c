@@ -289,7 +289,7 @@ static bool is_last(const member *at, int row) {
 }
 
 static int32_t draw(fr_sampler *s, const member *at, float *logits) {
-    fr_sampler_begin(s, &at->sampling);
+    fr_sampler_begin(s, &at->sampling, at->n_prompt);
     return fr_sampler_token(s, logits, at->ids, at->n_ids, at->n_ids);
 }
 

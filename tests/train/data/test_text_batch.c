@@ -99,7 +99,7 @@ static void check_sample(world *w, const fr_sample *s, int n_prompt, text *t) {
     const fr_forward_limits limits = {.max_taps = 2, .n_ctx = CTX};
     assert_int_equal(fr_forward_open(&f, &w->o.model, &limits, NULL), FR_OK);
     assert_int_equal(fr_sampler_open(&sampler, w->o.model.kern, w->keep.n_vocab, NULL), FR_OK);
-    fr_sampler_begin(&sampler, &t->sampling);
+    fr_sampler_begin(&sampler, &t->sampling, 0);
     note_rows(w, t, t->n_predict ? n_prompt : s->n, s->n);
     for (int i = 0; i < s->n; i++) {
         const fr_row row = fr_row_token(s->ids[i], FR_PARENT_COMMITTED,

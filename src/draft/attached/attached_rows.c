@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { NODES = 17, FIRST_WAIT = 8, LONGEST_WAIT = 128 };
+enum { NODES = 17 };
+static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
 static const double BELIEF = 1.0 / 24; // weight of one step's figures
 
 void fr_attached_rows_begin(fr_attached_rows *r) {
-    r->idle = 0;
-    r->wait = FIRST_WAIT;
+    r->trial = (fr_trial){0};
 }
 
 // ---------------------------------------------------------------- what guesses are worth
@@ -92,15 +92,15 @@ static bool improve(choice *c, const double *term, uint8_t *n_attached, double p
     return true;
 }
 
-// Puts a full chain on the root if the wait is over and the request can afford it.
+// Puts a full chain on the root if the pause is over and the request can afford it.
 static void try_again(fr_attached_rows *r, choice *c, int most, uint8_t *n_attached) {
-    if (++r->idle < r->wait || most < r->steps) return;
+    fr_trial_idle(&r->trial);
+    if (!fr_trial_is_due(&r->trial, &PAUSES) || most < r->steps) return;
     const fr_extra_rows none = {0};
     const double cost = seconds(c, with(none, r, 0, r->steps)) - seconds(c, none);
     if (!fr_budget_affords(c->budget, cost, c->context)) return;
     n_attached[0] = (uint8_t)r->steps;
-    r->idle = 0;
-    r->wait = r->wait < LONGEST_WAIT ? 2 * r->wait : LONGEST_WAIT;
+    fr_trial_begin(&r->trial);
 }
 
 void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const fr_tree *tree,
@@ -113,8 +113,8 @@ void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const
     while (improve(&c, term, n_attached, price, most))
         continue;
     if (c.count) {
-        r->idle = 0;
-        r->wait = FIRST_WAIT;
+        fr_trial_used(&r->trial);
+        fr_trial_pays(&r->trial);
         return;
     }
     try_again(r, &c, most, n_attached);

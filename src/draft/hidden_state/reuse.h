@@ -9,6 +9,7 @@
 #ifndef FR_DRAFT_HIDDEN_STATE_REUSE_H
 #define FR_DRAFT_HIDDEN_STATE_REUSE_H
 #include "decode/budget.h"
+#include "decode/trial.h"
 
 typedef enum fr_reuse_mode {
     FR_REUSE_FRESH, // a new chain
@@ -29,7 +30,7 @@ typedef struct fr_reuse {
     struct {
         float tokens, steps; // of late
     } seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE];
-    int waits[FR_REUSE_MODES]; // steps since it was taken, of those in which it was possible
+    fr_trial trial[FR_REUSE_MODES]; // of modes; steps count in which a mode was possible
 } fr_reuse;
 
 typedef struct fr_reuse_case { // a step

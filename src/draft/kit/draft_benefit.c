@@ -3,7 +3,8 @@
 #include "draft/kit/draft_benefit.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
-enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
+static const fr_pauses PAUSES = {.shortest = 16, .longest = 128};
+enum { FIRST_TRIAL = 4, CHUNK = 64, PATIENCE = 12 };
 enum { LONG_ANSWER = 128 }; // tokens assumed to be left where no end is known
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
@@ -14,8 +15,7 @@ void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
 void fr_draft_benefit_begin(fr_draft_benefit *w) {
     w->confidence = EXPECTED;
     w->yield = 0;
-    w->idle = 0;
-    w->wait = SHORTEST_WAIT;
+    w->trial = (fr_trial){0};
     w->missed = 0;
     w->tried = false;
 }
@@ -84,11 +84,14 @@ static double rows_more(const fr_budget *budget, int rows, int more, int context
 // can afford. The first trial of a request is made in any case: the user asked for this drafter.
 static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost, int context) {
     w->confidence += 0.02f * (EXPECTED - w->confidence);
-    const bool first = !w->tried && w->idle + 1 >= FIRST_TRIAL;
-    if (++w->idle < w->wait && !first) return false;
-    if (!first && !fr_budget_affords(budget, cost, context)) return false;
-    if (!first && w->wait < LONGEST_WAIT) w->wait *= 2;
-    w->idle = 0;
+    fr_trial_idle(&w->trial);
+    if (!w->tried && w->trial.idle >= FIRST_TRIAL) {
+        fr_trial_used(&w->trial);
+    } else {
+        if (!fr_trial_is_due(&w->trial, &PAUSES)) return false;
+        if (!fr_budget_affords(budget, cost, context)) return false;
+        fr_trial_begin(&w->trial);
+    }
     w->tried = true;
     return true;
 }
@@ -103,7 +106,7 @@ bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int be
     const double gain = open * fr_budget_token_cost(budget, context) - cost;
     const double reading = fr_draft_benefit_pass(w, budget, behind, context) - one;
     if (gain > 0) {
-        w->wait = SHORTEST_WAIT;
+        fr_trial_pays(&w->trial);
         w->missed += gain;
         if (reading > gain * left || w->missed < reading / PATIENCE ||
             !fr_budget_affords(budget, cost, context))

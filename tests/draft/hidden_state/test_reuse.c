@@ -30,7 +30,7 @@ static void the_inequality_decides(void **state) {
     // tau_reuse / L_v against tau_fresh / (L_v + L_d): with L_d / L_v = 0.2 and tau_fresh = 2.4
     // reuse has to reach 2.
     for (int tenths = 10; tenths < 40; tenths++) {
-        fr_reuse r = {.waits = {0}};
+        fr_reuse r = {.trial = {{0}}};
         const fr_reuse_case c = {
             .left = 3, .fresh = 2.4, .kept = tenths / 10.0, .pass = 1, .draft = 0.2};
         const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
@@ -42,7 +42,7 @@ static void the_inequality_decides(void **state) {
 static void what_steps_bring_outweighs_what_was_expected(void **state) {
     (void)state;
     const fr_budget p = poor();
-    fr_reuse r = {.waits = {0}};
+    fr_reuse r = {.trial = {{0}}};
     const fr_reuse_case c = {.left = 3, .fresh = 2, .kept = 1, .pass = 1, .draft = 0.1};
     assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_FRESH);
     for (int i = 0; i < 40; i++)
@@ -64,7 +64,7 @@ static void too_old_or_too_short_is_not_reused(void **state) {
     const fr_budget p = poor();
     for (int left = 0; left < 12; left++)
         for (int age = 0; age < 5; age++) {
-            fr_reuse r = {.waits = {0}};
+            fr_reuse r = {.trial = {{0}}};
             const fr_reuse_case c = {
                 .left = left, .age = age, .fresh = 1, .kept = 9, .pass = 1, .draft = 1};
             const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
@@ -85,7 +85,7 @@ static int looks_in(fr_reuse *r, const fr_budget *p, fr_reuse_mode mode, int ste
 static void others_are_tried_where_it_can_be_afforded(void **state) {
     (void)state;
     const fr_budget with = rich(), without = poor();
-    fr_reuse r = {.waits = {0}}, s = {.waits = {0}};
+    fr_reuse r = {.trial = {{0}}}, s = {.trial = {{0}}};
     assert_in_range(looks_in(&r, &with, FR_REUSE_KEPT, 340), 8, 11);
     assert_int_equal(looks_in(&s, &without, FR_REUSE_KEPT, 340), 0);
 }

@@ -6,13 +6,14 @@
 // ago is forgotten.
 #ifndef FR_TREE_HITS_H
 #define FR_TREE_HITS_H
+#include "base/mean.h"
 #include "tree/tree.h"
 
 enum { FR_HIT_KINDS = 64 };
 
-typedef struct fr_hits { // pseudo-counts: right of tried
-    float right[FR_HIT_KINDS], tried[FR_HIT_KINDS];
-    float memory; // most that `tried` grows to; 0: no bound
+typedef struct fr_hits {
+    fr_mean kind[FR_HIT_KINDS]; // how often right, of how many tries
+    float memory;               // tries that count at most; 0: no bound
 } fr_hits;
 
 // Expects kind k to be right at `rate`, as firmly as after `weight` tries.

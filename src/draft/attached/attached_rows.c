@@ -2,6 +2,7 @@
 // the choice: the chain with the best gain for its time grows until none pays; where none does, a
 // full chain on the root is tried now and then.
 #include "draft/attached/attached_rows.h"
+#include "base/mean.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
 #include <math.h>
@@ -9,7 +10,7 @@
 
 enum { NODES = 17 };
 static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
-static const double BELIEF = 1.0 / 24; // weight of one step's figures
+static const double OF_STEP = 1.0 / 24; // share of one step in what is known
 
 void fr_attached_rows_begin(fr_attached_rows *r) {
     r->trial = (fr_trial){0};
@@ -41,7 +42,7 @@ void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr
 
 void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]) {
     for (int i = 1; i <= k; i++)
-        r->worth[i] += BELIEF * (tokens[i] - r->worth[i]);
+        fr_follow(&r->worth[i], tokens[i], OF_STEP);
 }
 
 // ---------------------------------------------------------------- which nodes carry chains

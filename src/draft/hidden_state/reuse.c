@@ -19,19 +19,13 @@ static int age_group(fr_reuse_mode mode, int age) {
 double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c) {
     const int left = left_group(mode, c->left), age = age_group(mode, c->age);
     const double expected = mode == FR_REUSE_KEPT ? c->kept : c->fresh;
-    return (EXPECTED * expected + r->seen[mode][left][age].tokens) /
-           (EXPECTED + r->seen[mode][left][age].steps);
+    const fr_mean *seen = &r->seen[mode][left][age];
+    return (EXPECTED * expected + seen->sum) / (EXPECTED + seen->weight);
 }
 
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens) {
-    float *sum = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].tokens;
-    float *steps = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].steps;
-    if (*steps > MEMORY - 1) {
-        *sum *= (MEMORY - 1) / *steps;
-        *steps = MEMORY - 1;
-    }
-    *sum += (float)tokens;
-    *steps += 1;
+    fr_mean_add(&r->seen[mode][left_group(mode, left)][age_group(mode, age)], (float)tokens,
+                MEMORY);
 }
 
 static double seconds_of(fr_reuse_mode mode, const fr_reuse_case *c) {

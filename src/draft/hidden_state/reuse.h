@@ -8,6 +8,7 @@
 // account of the request affords what that may lose.
 #ifndef FR_DRAFT_HIDDEN_STATE_REUSE_H
 #define FR_DRAFT_HIDDEN_STATE_REUSE_H
+#include "base/mean.h"
 #include "decode/budget.h"
 #include "decode/trial.h"
 
@@ -27,9 +28,7 @@ enum {
 };
 
 typedef struct fr_reuse {
-    struct {
-        float tokens, steps; // of late
-    } seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE];
+    fr_mean seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE]; // tokens of steps
     fr_trial trial[FR_REUSE_MODES]; // of modes; steps count in which a mode was possible
 } fr_reuse;
 

@@ -1,8 +1,12 @@
 // draft_benefit.c — first predicts what a draft pass takes, from its measured ratio to the target's
 // pass. Then it decides whether to draft in a step and how many rows another pass gets.
 #include "draft/kit/draft_benefit.h"
+#include "base/mean.h"
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
+static const double OF_PASS = 0.15;  // share of one pass in the ratio of its row count
+static const float OF_GUESS = 0.05f; // of one step in what guesses are worth; of a step without
+static const float OF_PAUSE = 0.02f; // drafting in the way back to what was expected
 static const fr_pauses PAUSES = {.shortest = 16, .longest = 128};
 enum { FIRST_TRIAL = 4, CHUNK = 64, PATIENCE = 12 };
 enum { LONG_ANSWER = 128 }; // tokens assumed to be left where no end is known
@@ -62,15 +66,16 @@ void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int ro
     double *ratio = &w->ratio[group_of(rows)];
     const double seen = seconds / target, before = ratio_of(w, rows);
     // A single slow pass is an outlier: the bound keeps it from moving the ratio far.
-    *ratio = before + 0.15 * ((seen < 3 * before ? seen : 3 * before) - before);
+    *ratio = before;
+    fr_follow(ratio, seen < 3 * before ? seen : 3 * before, OF_PASS);
 }
 
 void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess) {
-    w->confidence += 0.05f * (best_guess - w->confidence);
+    fr_follow_f32(&w->confidence, best_guess, OF_GUESS);
 }
 
 void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens) {
-    w->yield += 0.05f * (tokens - w->yield);
+    fr_follow_f32(&w->yield, tokens, OF_GUESS);
 }
 
 // ---------------------------------------------------------------- whether it pays
@@ -83,7 +88,7 @@ static double rows_more(const fr_budget *budget, int rows, int more, int context
 // A pause ends when the confidence has come back to its usual value, or by a trial that the request
 // can afford. The first trial of a request is made in any case: the user asked for this drafter.
 static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost, int context) {
-    w->confidence += 0.02f * (EXPECTED - w->confidence);
+    fr_follow_f32(&w->confidence, EXPECTED, OF_PAUSE);
     fr_trial_idle(&w->trial);
     if (!w->tried && w->trial.idle >= FIRST_TRIAL) {
         fr_trial_used(&w->trial);

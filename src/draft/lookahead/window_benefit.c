@@ -1,9 +1,10 @@
 #include "draft/lookahead/window_benefit.h"
+#include "base/mean.h"
 #include <stddef.h>
 
 static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
-enum { TRIAL = 16 };                   // passes: a window fills, and what comes of it is seen
-static const double BELIEF = 1.0 / 24; // weight of one pass's figures
+enum { TRIAL = 16 };                    // passes: a window fills, and what comes of it is seen
+static const double OF_PASS = 1.0 / 24; // share of one pass in what is known
 
 void fr_window_benefit_begin(fr_window_benefit *w) {
     w->trial = (fr_trial){0};
@@ -11,7 +12,7 @@ void fr_window_benefit_begin(fr_window_benefit *w) {
 }
 
 void fr_window_benefit_learn(fr_window_benefit *w, double tokens) {
-    w->tokens += BELIEF * (tokens - w->tokens);
+    fr_follow(&w->tokens, tokens, OF_PASS);
 }
 
 static bool begins_trial(fr_window_benefit *w, const fr_budget *budget, double cost, int context) {

@@ -1,4 +1,7 @@
 #include "draft/model/positional.h"
+#include "base/mean.h"
+
+static const double OF_TOKEN = 0.03; // share of one token in what is known
 
 void fr_positional_open(fr_positional *p) {
     static const double expected[FR_GUESSES] = {0.75, 0.1, 0.04, 0.02};
@@ -9,7 +12,7 @@ void fr_positional_open(fr_positional *p) {
 
 void fr_positional_learn(fr_positional *p, int rank) {
     for (int r = 0; r < FR_GUESSES; r++)
-        p->right[r] += 0.03 * ((r == rank ? 1 : 0) - p->right[r]);
+        fr_follow(&p->right[r], r == rank ? 1 : 0, OF_TOKEN);
 }
 
 static void solve(fr_positional *p, const fr_shape_limits *limits) {

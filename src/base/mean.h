@@ -7,6 +7,7 @@
 // are used. The order of the operations is fixed: same values, same bits.
 #ifndef FR_BASE_MEAN_H
 #define FR_BASE_MEAN_H
+#include <stdbool.h>
 
 // *value moves by `share` (0..1) of the way to `seen`.
 static inline void fr_follow(double *value, double seen, double share) {
@@ -40,6 +41,10 @@ static inline void fr_mean_add(fr_mean *m, float seen, float memory) {
     }
     m->weight += 1;
     m->sum += seen;
+}
+
+static inline bool fr_mean_is_sound(const fr_mean *m) { // neither holds of a NaN
+    return m->sum >= 0 && m->weight >= 0;
 }
 
 // Where nothing was seen there is no mean (weight is 0): the caller asks.

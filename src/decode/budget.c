@@ -3,7 +3,8 @@
 // token and the account.
 #include "decode/budget.h"
 #include "base/mean.h"
-#include <string.h>
+#include <assert.h>
+#include <stddef.h>
 
 // Relative seconds of passes where nothing was measured: memory bounds few rows, arithmetic many.
 static const fr_cost GUESS = {.n = 5,
@@ -20,10 +21,19 @@ void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt) {
     p->cost = p->measured ? *cost : GUESS;
     for (int i = 0; i < FR_BUDGET_GROUPS; i++)
         p->group[i] = 1;
+    assert(fr_budget_is_sound(p));
 }
 
 void fr_budget_begin(fr_budget *p) {
     p->seconds = p->tokens = p->gained = p->spent = 0;
+    assert(fr_budget_is_sound(p));
+}
+
+bool fr_budget_is_sound(const fr_budget *p) {
+    if (!fr_cost_is_sound(&p->cost) || !p->cost.n || !(p->drift > 0)) return false;
+    for (int g = 0; g < FR_BUDGET_GROUPS; g++)
+        if (!(p->group[g] > 0) || p->seen[g] < 0) return false;
+    return p->tokens >= 0 && p->spent >= 0 && p->allowance >= 0 && p->gained == p->gained;
 }
 
 static int group_of(int rows, const fr_extra_rows *extra) {
@@ -112,4 +122,5 @@ void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int con
     fr_fade(&p->tokens, tokens, KEPT);
     p->gained += tokens * fr_budget_pass(p, 1, NULL, context) - seconds;
     p->spent += seconds;
+    assert(fr_budget_is_sound(p));
 }

@@ -33,6 +33,8 @@ typedef struct fr_budget {
 // cost NULL or without points: a guessed cost is used and scaled by the first pass.
 void fr_budget_open(fr_budget *p, const fr_cost *cost, bool adapt);
 void fr_budget_begin(fr_budget *p); // a new request; corrections stay
+// The cost is sound and has points; corrections are above 0, and no time or number of tokens below.
+bool fr_budget_is_sound(const fr_budget *p);
 
 // Seconds of a pass with logits on `rows` rows and the `extra` rows besides (NULL: none), behind
 // `context` slots.

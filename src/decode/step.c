@@ -41,6 +41,15 @@ void fr_decoder_close(fr_decoder *d) {
     *d = (fr_decoder){0};
 }
 
+bool fr_decoder_is_sound(const fr_decoder *d) {
+    if (!d->model || !d->ids || d->n_ids < 0 || d->n_ids > d->n_ctx) return false;
+    if (d->kv.n_committed > d->n_ids || d->kv.n_scratch || d->kv.n_ctx != d->n_ctx) return false;
+    for (int i = 0; i < d->n_ids; i++)
+        if (d->ids[i] < 0 || d->ids[i] >= d->model->config.n_vocab) return false;
+    return fr_kv_is_sound(&d->kv) && fr_budget_is_sound(&d->budget) &&
+           fr_drafter_is_sound(d->drafter);
+}
+
 static fr_context context_of(fr_decoder *d) {
     return (fr_context){.model = d->model,
                         .forward = d->forward,
@@ -111,6 +120,7 @@ void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from) {
     d->n_ids = n_ids;
     const fr_context c = context_of(d);
     d->drafter->ops->begin(d->drafter, &c, agree, alike ? from->drafter : NULL);
+    assert(fr_decoder_is_sound(d));
 }
 
 static int lesser(int a, int b) {
@@ -153,6 +163,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
         evaluate_chunk(d, left < FR_PREFILL_ROWS ? left : FR_PREFILL_ROWS);
     }
     d->stats.seconds_prompt = fr_seconds() - start;
+    assert(fr_decoder_is_sound(d));
     return FR_OK;
 }
 
@@ -192,6 +203,7 @@ static void propose(fr_decoder *d, int max_depth) {
         // The scratch rows of passes that the drafter ran on the target.
         if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     }
+    assert(fr_tree_is_sound(&p->tree));
     choose_rows(d);
     if (d->watch) d->watch(d->watch_user, &p->tree, d->n_ids);
 }
@@ -305,6 +317,7 @@ static bool reads_again(fr_decoder *d) {
 
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
     assert(max_tokens >= 1 && d->n_ids + max_tokens <= d->n_ctx);
+    assert(fr_decoder_is_sound(d));
     if (reads_again(d)) return true;
     double t0 = fr_seconds();
     const int reach = fr_decoder_reach(d); // beyond it rows need the other LongRoPE table
@@ -345,6 +358,7 @@ bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user
     count_predictions(d, &attached, taken);
     fr_budget_learn(&d->budget, d->tree.n, &attached, d->kv.n_committed - taken, taken, t2 - t1,
                     (t1 - t0) + (fr_seconds() - t4) - d->proposal.prepaid);
+    assert(fr_decoder_is_sound(d));
     return go_on;
 }
 

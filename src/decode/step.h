@@ -45,6 +45,10 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
                           const fr_needs *needs, fr_error *err);
 void fr_decoder_close(fr_decoder *d);
 
+// Between steps: every token is one of the vocabulary, all but the last may be committed, nothing
+// lies in scratch; KV, budget and drafter are sound.
+bool fr_decoder_is_sound(const fr_decoder *d);
+
 // Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one,
 // and evaluates all but the last. `keep_going` (or NULL) is asked between chunks; false leaves a
 // shorter context and returns FR_EINTR.

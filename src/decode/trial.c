@@ -23,3 +23,7 @@ void fr_trial_used(fr_trial *t) {
 void fr_trial_pays(fr_trial *t) {
     t->trials = 0;
 }
+
+bool fr_trial_is_sound(const fr_trial *t) {
+    return t->idle >= 0 && t->trials >= 0;
+}

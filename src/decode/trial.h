@@ -26,5 +26,6 @@ bool fr_trial_is_due(const fr_trial *t, const fr_pauses *p);
 void fr_trial_begin(fr_trial *t); // it is tried now
 void fr_trial_used(fr_trial *t);  // it is used now, and that is no trial
 void fr_trial_pays(fr_trial *t);  // it is expected to pay, used or not
+bool fr_trial_is_sound(const fr_trial *t);
 
 #endif

@@ -100,6 +100,19 @@ fail:
     return st;
 }
 
+static bool generation_is_sound(const generation *g, const fr_session *s) {
+    if (!g->request) return !g->stop && !g->filtered && !g->clean;
+    return g->s == s && g->stop && g->filtered && g->clean && g->result &&
+           g->result->n_tokens >= 0 && g->result->n_tokens <= s->decoder.n_ctx &&
+           fr_stop_is_sound(g->stop) && fr_stream_is_sound(&g->utf8);
+}
+
+bool fr_session_is_sound(const fr_session *s) {
+    return s->engine && s->tokens && s->decoder.drafter == s->drafter &&
+           s->decoder.model == &s->engine->model && fr_buffer_is_sound(&s->text) &&
+           generation_is_sound(&s->run, s) && fr_decoder_is_sound(&s->decoder);
+}
+
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch = watch;
     s->decoder.watch_user = user;
@@ -221,6 +234,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *
                            fr_error *err) {
     if (s->run.request)
         return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+    assert(fr_session_is_sound(s));
     *out = (fr_result){.tokens = s->tokens, .text = ""};
     fr_status st = check_request(s, request, err);
     if (st) return st;
@@ -256,6 +270,7 @@ bool fr_session_step(fr_session *s) {
     if (g->over && !g->status) finish_text(g);
     if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out
     g->seconds += fr_seconds() - start;
+    assert(fr_session_is_sound(s));
     return !g->over;
 }
 
@@ -277,6 +292,7 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     out->text = s->text.n ? s->text.data : "";
     out->text_bytes = s->text.n;
     close_run(g);
+    assert(fr_session_is_sound(s));
     return st;
 }
 
@@ -288,6 +304,7 @@ fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err)
     if (s->decoder.kv.type != from->decoder.kv.type)
         return fr_fail(err, FR_EARG, "session: expected one with the same kv-type, found another");
     if (s != from) fr_decoder_adopt(&s->decoder, &from->decoder);
+    assert(fr_session_is_sound(s));
     return FR_OK;
 }
 

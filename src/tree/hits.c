@@ -23,4 +23,13 @@ void fr_hits_learn(fr_hits *h, const fr_tree *tree, int part, const int32_t *fol
                 fr_hits_count(h, tree->node[c].kind, tree->node[c].id == followed[i]);
         node = fr_tree_child(tree, node, followed[i]);
     }
+    assert(fr_hits_is_sound(h));
+}
+
+bool fr_hits_is_sound(const fr_hits *h) {
+    if (!(h->memory == 0 || h->memory > 1)) return false;
+    for (int k = 0; k < FR_HIT_KINDS; k++)
+        if (!fr_mean_is_sound(&h->kind[k]) || h->kind[k].sum > 1.0001f * h->kind[k].weight)
+            return false;
+    return true;
 }

@@ -20,6 +20,8 @@ typedef struct fr_hits {
 void fr_hits_expect(fr_hits *h, int kind, float rate, float weight);
 float fr_hits_rate(const fr_hits *h, int kind); // in [0.001, 0.999]; 0.5 for a kind never tried
 void fr_hits_count(fr_hits *h, int kind, bool right);
+bool fr_hits_is_sound(
+    const fr_hits *h); // no kind was right more often than tried, but for rounding
 
 // Counts the nodes of `tree` that drafter `part` proposed, from the root along the n tokens that
 // really followed it.

@@ -50,6 +50,9 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 // The child of `parent` that holds id: the one already there (its score becomes the larger) or a
 // new one; -1: no room.
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
+// n <= max_nodes; parents before children, one deeper each, within max_depth; every node stands once
+// in the list of its parent, where no other has its id; no score is below 0.
+bool fr_tree_is_sound(const fr_tree *t);
 // Whether any nodes were drawn from a distribution.
 bool fr_tree_is_drawn(const fr_tree *t);
 // Drops all but the n best nodes by score, in the order they have (root included; of equal ones

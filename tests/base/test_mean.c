@@ -1,5 +1,6 @@
 // Means of late against their closed forms.
 #include "base/mean.h"
+#include "support/damage.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,6 +91,15 @@ static void an_expectation_counts_as_much_as_its_weight(void **state) {
     assert_true(fr_mean_value(&m) == 6.0f / 16);
 }
 
+static void the_check_of_a_mean_finds_damage(void **state) {
+    (void)state;
+    fr_mean m = fr_mean_expect(0.5f, 8);
+    assert_noticed(m.sum, -1, fr_mean_is_sound(&m));
+    assert_noticed(m.weight, -1, fr_mean_is_sound(&m));
+    assert_noticed(m.sum, NAN, fr_mean_is_sound(&m));
+    assert_noticed(m.weight, NAN, fr_mean_is_sound(&m));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thing_seen_n_times_ago_weighs_share_times_its_fading),
@@ -99,6 +109,7 @@ int main(void) {
         cmocka_unit_test(a_mean_is_the_plain_one_until_its_memory_is_full),
         cmocka_unit_test(a_full_memory_follows_with_its_inverse),
         cmocka_unit_test(an_expectation_counts_as_much_as_its_weight),
+        cmocka_unit_test(the_check_of_a_mean_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

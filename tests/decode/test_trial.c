@@ -1,5 +1,6 @@
 // Trials come after 8, 16, 32, ... steps, and soon again once it has paid.
 #include "decode/trial.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +83,13 @@ static void what_pays_has_the_shortest_pause_again(void **state) {
     assert_int_equal(pause_before_trial(&t, &PAUSES), 16);
 }
 
+static void the_check_of_a_trial_finds_damage(void **state) {
+    (void)state;
+    fr_trial t = {.idle = 3, .trials = 1};
+    assert_noticed(t.idle, -1, fr_trial_is_sound(&t));
+    assert_noticed(t.trials, -1, fr_trial_is_sound(&t));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_trial_doubles_the_pause_up_to_the_longest),
@@ -90,6 +98,7 @@ int main(void) {
         cmocka_unit_test(what_is_due_stays_due_until_it_is_tried),
         cmocka_unit_test(use_begins_the_pause_anew_and_keeps_its_length),
         cmocka_unit_test(what_pays_has_the_shortest_pause_again),
+        cmocka_unit_test(the_check_of_a_trial_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

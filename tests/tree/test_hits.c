@@ -1,4 +1,5 @@
 #include "dice.h"
+#include "support/damage.h"
 #include "tree/hits.h"
 #include <math.h>
 
@@ -79,6 +80,16 @@ static void learning_counts_what_was_offered_along_the_text(void **state) {
     assert_true(h.kind[10].weight == 2);
 }
 
+static void the_check_of_hits_finds_damage(void **state) {
+    (void)state;
+    fr_hits h = {.memory = 32};
+    fr_hits_expect(&h, 3, 0.75f, 8);
+    assert_noticed(h.kind[3].sum, 9, fr_hits_is_sound(&h)); // right more often than tried
+    assert_noticed(h.kind[3].weight, NAN, fr_hits_is_sound(&h));
+    assert_noticed(h.kind[FR_HIT_KINDS - 1].sum, 1, fr_hits_is_sound(&h));
+    assert_noticed(h.memory, 0.5f, fr_hits_is_sound(&h));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_alone_are_right_over_tried),
@@ -86,6 +97,7 @@ int main(void) {
         cmocka_unit_test(an_expectation_weighs_as_many_tries),
         cmocka_unit_test(a_full_memory_is_a_running_mean),
         cmocka_unit_test(learning_counts_what_was_offered_along_the_text),
+        cmocka_unit_test(the_check_of_hits_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "base/mean.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +15,16 @@ static const double OF_STEP = 1.0 / 24; // share of one step in what is known
 
 void fr_attached_rows_begin(fr_attached_rows *r) {
     r->trial = (fr_trial){0};
+    assert(fr_attached_rows_is_sound(r));
+}
+
+bool fr_attached_rows_is_sound(const fr_attached_rows *r) {
+    if (r->steps < 1 || r->steps > FR_ATTACHED_STEPS || r->ensemble < 1) return false;
+    for (int i = 0; i < r->steps; i++) {
+        if (!(r->share[i] >= 0 && r->share[i] <= 1)) return false;
+        if (r->worth[i + 1] != r->worth[i + 1]) return false; // NaN
+    }
+    return r->worth[0] == 0 && fr_trial_is_sound(&r->trial);
 }
 
 // ---------------------------------------------------------------- what guesses are worth
@@ -43,6 +54,7 @@ void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr
 void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]) {
     for (int i = 1; i <= k; i++)
         fr_follow(&r->worth[i], tokens[i], OF_STEP);
+    assert(fr_attached_rows_is_sound(r));
 }
 
 // ---------------------------------------------------------------- which nodes carry chains
@@ -109,6 +121,7 @@ void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const
     double term[FR_TREE_MAX];
     choice c = {.r = r, .budget = budget, .nodes = tree->n, .context = context};
     const double price = fr_budget_token_cost(budget, context);
+    assert(fr_attached_rows_is_sound(r));
     memset(n_attached, 0, (size_t)tree->n);
     fr_tree_terms(tree, term);
     while (improve(&c, term, n_attached, price, most))

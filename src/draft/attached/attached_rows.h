@@ -29,6 +29,9 @@ typedef struct fr_attached_rows {
 
 void fr_attached_rows_begin(fr_attached_rows *r); // a new request; what was learned stays
 
+// Chains and ensemble are within bounds, every share is one, worth[0] is 0 and the others numbers.
+bool fr_attached_rows_is_sound(const fr_attached_rows *r);
+
 // Sets worth from accuracies before any step was seen: that of the best tree of guesses k deep at
 // the present costs. Does nothing the second time.
 void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr_budget *budget,

@@ -1,4 +1,5 @@
 #include "draft/hidden_state/reuse.h"
+#include <assert.h>
 
 static const float MEMORY = 32, EXPECTED = 4; // steps; what is expected counts as so many
 static const fr_pauses PAUSES = {.shortest = 33, .longest = 33}; // a look costs one step
@@ -26,6 +27,19 @@ double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_cas
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens) {
     fr_mean_add(&r->seen[mode][left_group(mode, left)][age_group(mode, age)], (float)tokens,
                 MEMORY);
+    assert(fr_reuse_is_sound(r));
+}
+
+bool fr_reuse_is_sound(const fr_reuse *r) {
+    for (int mode = 0; mode < FR_REUSE_MODES; mode++) {
+        if (!fr_trial_is_sound(&r->trial[mode])) return false;
+        for (int left = 0; left <= FR_REUSE_LEFT; left++)
+            for (int age = 0; age < FR_REUSE_AGE; age++) {
+                const fr_mean *seen = &r->seen[mode][left][age];
+                if (!fr_mean_is_sound(seen) || seen->weight > MEMORY) return false;
+            }
+    }
+    return true;
 }
 
 static double seconds_of(fr_reuse_mode mode, const fr_reuse_case *c) {

@@ -43,6 +43,7 @@ fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budg
                               int context);
 // A step in `mode` brought `tokens`; left and age are those of its case.
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens);
+bool fr_reuse_is_sound(const fr_reuse *r); // its means and trials are, and no mean is too sure
 // Tokens expected of a step in this mode.
 double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c);
 // Whether there is enough left of a chain that is not too old.

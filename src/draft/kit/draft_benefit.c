@@ -2,6 +2,7 @@
 // pass. Then it decides whether to draft in a step and how many rows another pass gets.
 #include "draft/kit/draft_benefit.h"
 #include "base/mean.h"
+#include <assert.h>
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
 static const double OF_PASS = 0.15;  // share of one pass in the ratio of its row count
@@ -22,6 +23,15 @@ void fr_draft_benefit_begin(fr_draft_benefit *w) {
     w->trial = (fr_trial){0};
     w->missed = 0;
     w->tried = false;
+    assert(fr_draft_benefit_is_sound(w));
+}
+
+bool fr_draft_benefit_is_sound(const fr_draft_benefit *w) {
+    for (int g = 0; g < FR_DRAFT_GROUPS; g++)
+        if (!(w->ratio[g] >= 0)) return false;
+    if (!(w->usual >= 0 && w->missed >= 0 && w->spent >= 0)) return false;
+    return w->confidence >= 0 && w->confidence <= 1 && w->yield == w->yield &&
+           fr_trial_is_sound(&w->trial);
 }
 
 // ---------------------------------------------------------------- seconds
@@ -68,6 +78,7 @@ void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int ro
     // A single slow pass is an outlier: the bound keeps it from moving the ratio far.
     *ratio = before;
     fr_follow(ratio, seen < 3 * before ? seen : 3 * before, OF_PASS);
+    assert(fr_draft_benefit_is_sound(w));
 }
 
 void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess) {
@@ -103,6 +114,7 @@ static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost,
 
 bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
                             int left, int context) {
+    assert(fr_draft_benefit_is_sound(w));
     w->spent = 0;
     const double one = fr_draft_benefit_pass(w, budget, 1, context);
     const double cost = one + rows_more(budget, 1, 1, context);

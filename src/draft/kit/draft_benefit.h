@@ -30,6 +30,8 @@ typedef struct fr_draft_benefit {
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual);
 void fr_draft_benefit_begin(fr_draft_benefit *w); // a new request
+// No ratio or time is below 0, the confidence is a probability.
+bool fr_draft_benefit_is_sound(const fr_draft_benefit *w);
 
 double fr_draft_benefit_pass(const fr_draft_benefit *w, const fr_budget *budget, int rows,
                              int context);

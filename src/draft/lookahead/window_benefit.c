@@ -1,5 +1,6 @@
 #include "draft/lookahead/window_benefit.h"
 #include "base/mean.h"
+#include <assert.h>
 #include <stddef.h>
 
 static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
@@ -13,6 +14,12 @@ void fr_window_benefit_begin(fr_window_benefit *w) {
 
 void fr_window_benefit_learn(fr_window_benefit *w, double tokens) {
     fr_follow(&w->tokens, tokens, OF_PASS);
+    assert(fr_window_benefit_is_sound(w));
+}
+
+bool fr_window_benefit_is_sound(const fr_window_benefit *w) {
+    return w->trial_left >= 0 && w->trial_left < TRIAL && w->tokens == w->tokens &&
+           fr_trial_is_sound(&w->trial);
 }
 
 static bool begins_trial(fr_window_benefit *w, const fr_budget *budget, double cost, int context) {
@@ -26,6 +33,7 @@ static bool begins_trial(fr_window_benefit *w, const fr_budget *budget, double c
 
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context) {
+    assert(fr_window_benefit_is_sound(w));
     const double cost =
         fr_budget_pass(budget, 1, rows, context) - fr_budget_pass(budget, 1, NULL, context);
     const bool affords = fr_budget_affords(budget, cost, context);

@@ -18,6 +18,8 @@ typedef struct fr_window_benefit {
 } fr_window_benefit;
 
 void fr_window_benefit_begin(fr_window_benefit *w); // a new request; what was learned stays
+// What is left of a trial is less than the whole; the tokens are a number.
+bool fr_window_benefit_is_sound(const fr_window_benefit *w);
 // Whether these rows are attached in the next pass, behind `context` slots.
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context);

@@ -1,5 +1,6 @@
 #include "draft/model/positional.h"
 #include "base/mean.h"
+#include <assert.h>
 
 static const double OF_TOKEN = 0.03; // share of one token in what is known
 
@@ -15,9 +16,19 @@ void fr_positional_learn(fr_positional *p, int rank) {
         fr_follow(&p->right[r], r == rank ? 1 : 0, OF_TOKEN);
 }
 
+bool fr_positional_is_sound(const fr_positional *p) {
+    double sum = 0; // one guess at most is right, but for rounding
+    for (int r = 0; r < FR_GUESSES; r++) {
+        if (!(p->right[r] >= 0)) return false;
+        sum += p->right[r];
+    }
+    return sum < 1 + 1e-9 && fr_shape_is_sound(&p->shape);
+}
+
 static void solve(fr_positional *p, const fr_shape_limits *limits) {
     fr_shape_limits l = *limits;
     if (l.children > FR_GUESSES) l.children = FR_GUESSES;
+    assert(fr_positional_is_sound(p));
     fr_sequoia_solve(&p->table, p->right, &l);
     fr_shape_begin(&p->shape);
 }

@@ -27,6 +27,9 @@ fr_status fr_second_open(fr_second *s, const char *path, const fr_model *target,
                          const fr_tokenizer *tokenizer, int n_ctx, fr_error *err);
 void fr_second_close(fr_second *s); // a zeroed one is fine
 
+// The KV is sound and within the model's reach, and holds tokens that the model knows.
+bool fr_second_is_sound(const fr_second *s);
+
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
 // that there is a row to take logits from.
 void fr_second_keep(fr_second *s, const int32_t *ids, int n);

@@ -1,6 +1,7 @@
 // Which chain a step drafts from: the mode of the most tokens a second by what was seen, and a look
 // at the others now and then as far as the account goes.
 #include "draft/hidden_state/reuse.h"
+#include "support/damage.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,12 +91,22 @@ static void others_are_tried_where_it_can_be_afforded(void **state) {
     assert_int_equal(looks_in(&s, &without, FR_REUSE_KEPT, 340), 0);
 }
 
+static void the_check_of_reuse_finds_damage(void **state) {
+    (void)state;
+    fr_reuse r = {.trial = {{0}}};
+    fr_reuse_learn(&r, FR_REUSE_KEPT, 3, 1, 2);
+    assert_noticed(r.seen[FR_REUSE_KEPT][3][1].weight, 33, fr_reuse_is_sound(&r));
+    assert_noticed(r.seen[FR_REUSE_KEPT][3][1].sum, -1, fr_reuse_is_sound(&r));
+    assert_noticed(r.trial[FR_REUSE_UNION].trials, -1, fr_reuse_is_sound(&r));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_inequality_decides),
         cmocka_unit_test(what_steps_bring_outweighs_what_was_expected),
         cmocka_unit_test(too_old_or_too_short_is_not_reused),
         cmocka_unit_test(others_are_tried_where_it_can_be_afforded),
+        cmocka_unit_test(the_check_of_reuse_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,12 @@ void *fr_arena_take(fr_arena *a, size_t bytes) {
     assert(rounded <= a->size - a->used);
     void *p = a->base + a->used;
     a->used += rounded;
+    assert(fr_arena_is_sound(a));
     return p;
+}
+
+bool fr_arena_is_sound(const fr_arena *a) {
+    return (a->base != NULL) == (a->size > 0) && a->used <= a->size && a->used % 64 == 0;
 }
 
 void fr_arena_close(fr_arena *a) {

@@ -27,6 +27,7 @@ fr_status fr_arena_open(fr_arena *a, size_t size, const char *what, fr_error *er
 void *fr_arena_take(fr_arena *a,
                     size_t bytes); // asserts that it fits: the size was computed before
 void fr_arena_close(fr_arena *a);
+bool fr_arena_is_sound(const fr_arena *a); // used <= size, in whole 64 bytes; {0} is sound too
 #define FR_ARENA_ROUND(bytes) (((size_t)(bytes) + 63) & ~(size_t)63) // what a take of `bytes` uses
 
 #endif

@@ -1,5 +1,6 @@
 #include "base/buffer.h"
 #include "base/alloc.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ fr_status fr_buffer_reserve(fr_buffer *b, size_t more, fr_error *err) {
         return fr_fail(err, FR_ENOMEM, "text: no memory for %zu more bytes behind %zu", more, b->n);
     b->data = data;
     b->data[b->n] = 0;
+    assert(fr_buffer_is_sound(b));
     return FR_OK;
 }
 
@@ -34,7 +36,12 @@ fr_status fr_buffer_add(fr_buffer *b, const void *bytes, size_t n, fr_error *err
     if (n) memcpy(b->data + b->n, bytes, n);
     b->n += n;
     b->data[b->n] = 0;
+    assert(fr_buffer_is_sound(b));
     return FR_OK;
+}
+
+bool fr_buffer_is_sound(const fr_buffer *b) {
+    return b->data ? b->n < b->cap : !b->n && !b->cap;
 }
 
 void fr_buffer_free(fr_buffer *b) {

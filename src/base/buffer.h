@@ -15,6 +15,7 @@ fr_status fr_buffer_add(fr_buffer *b, const void *bytes, size_t n, fr_error *err
 // Room for `more` bytes and the NUL, for those who write to data + n themselves. FR_ENOMEM.
 fr_status fr_buffer_reserve(fr_buffer *b, size_t more, fr_error *err);
 void fr_buffer_free(fr_buffer *b);
+bool fr_buffer_is_sound(const fr_buffer *b); // where there is data there is room for the NUL
 
 // The same for a list of any items: makes room for `more` behind the n of `size` bytes each that
 // *data, of *cap items, holds (free with fr_free). False: no memory, and nothing has changed.

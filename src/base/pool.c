@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/cpus.h"
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -226,6 +227,15 @@ static void adapt(fr_pool *pool, double start, double now) {
     }
 }
 
+bool fr_pool_is_sound(const fr_pool *pool) {
+    const adapting *a = &pool->adapt;
+    if (pool->n_threads < 1 || pool->n_threads > FR_MAX_THREADS) return false;
+    if (pool->n_active < 1 || pool->n_active > pool->n_threads) return false;
+    if (pool->n_started < 0 || pool->n_started >= pool->n_threads) return false;
+    if (a->on && (a->pause < PAUSE_LEAST || a->pause > PAUSE_MOST)) return false;
+    return !atomic_load_explicit(&pool->arrived, memory_order_relaxed);
+}
+
 void fr_pool_adapt(fr_pool *pool, bool on) {
     pthread_mutex_lock(&pool->run_lock);
     pool->adapt = (adapting){.on = on, .pause = PAUSE_LEAST, .since = fr_seconds()};
@@ -236,6 +246,7 @@ void fr_pool_adapt(fr_pool *pool, bool on) {
 
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     pthread_mutex_lock(&pool->run_lock);
+    assert(fr_pool_is_sound(pool));
     unsigned mode = float_mode_set();
     pool->fn = fn;
     pool->arg = arg;
@@ -245,6 +256,7 @@ void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     fr_pool_barrier(pool);
     if (pool->adapt.on) adapt(pool, start, fr_seconds());
     float_mode_restore(mode);
+    assert(fr_pool_is_sound(pool));
     pthread_mutex_unlock(&pool->run_lock);
 }
 

@@ -1,23 +1,18 @@
 // top.c — most blocks hold nothing that is larger than the least value found so far, which vectors
 // of four, which every CPU has, see at once.
 #include "base/top.h"
+#include "base/lanes.h"
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
-
-typedef float fr_f32x4 __attribute__((vector_size(16)));
-typedef int32_t fr_i32x4 __attribute__((vector_size(16)));
 
 enum { BLOCK = 32 };
 
 // Whether any of a block's values is larger than `least`. NaN is not.
 static bool has_larger(const float *x, float least) {
-    fr_f32x4 most = {least, least, least, least};
+    fr_f32x4 most = fr_f32x4_all(least);
     for (int i = 0; i < BLOCK; i += 4) {
-        fr_f32x4 v;
-        memcpy(&v, x + i, sizeof v);
-        const fr_i32x4 larger = v > most;
-        most = (fr_f32x4)((larger & (fr_i32x4)v) | (~larger & (fr_i32x4)most));
+        const fr_f32x4 v = fr_f32x4_load(x + i);
+        most = fr_f32x4_either(v > most, v, most);
     }
     return most[0] > least || most[1] > least || most[2] > least || most[3] > least;
 }

@@ -2,7 +2,9 @@
 // chooses the tree size that gains most time. After each step it learns corrections, the cost of a
 // token and the account.
 #include "decode/budget.h"
-#include <string.h>
+#include "base/mean.h"
+#include <assert.h>
+#include <stddef.h>
 
 // Relative seconds of passes where nothing was measured: memory bounds few rows, arithmetic many.
 static const fr_cost GUESS = {.n = 5,
@@ -10,15 +12,28 @@ static const fr_cost GUESS = {.n = 5,
                               .trunk = {0.85, 1.02, 1.45, 2.6, 5.1},
                               .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
 
+// Shares of one pass in what passes of its row count, and all passes, take over what was predicted;
+// what a step leaves of older ones in the cost of a token.
+static const double OF_GROUP = 0.05, OF_DRIFT = 0.1, KEPT = 0.95;
+
 void fr_budget_open(fr_budget *p, const fr_cost *cost) {
     *p = (fr_budget){.members = 1, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
     p->cost = p->measured ? *cost : GUESS;
     for (int i = 0; i < FR_BUDGET_GROUPS; i++)
         p->group[i] = 1;
+    assert(fr_budget_is_sound(p));
 }
 
 void fr_budget_begin(fr_budget *p) {
     p->seconds = p->tokens = p->gained = p->spent = 0;
+    assert(fr_budget_is_sound(p));
+}
+
+bool fr_budget_is_sound(const fr_budget *p) {
+    if (!fr_cost_is_sound(&p->cost) || !p->cost.n || !(p->drift > 0)) return false;
+    for (int g = 0; g < FR_BUDGET_GROUPS; g++)
+        if (!(p->group[g] > 0) || p->seen[g] < 0) return false;
+    return p->tokens >= 0 && p->spent >= 0 && p->allowance >= 0 && p->gained == p->gained;
 }
 
 static int group_of(int rows, const fr_extra_rows *extra) {
@@ -103,10 +118,6 @@ int fr_budget_reads(const fr_budget *p, double times, int most, int context) {
     return n;
 }
 
-static void follow(double *value, double seen, double share) {
-    *value += share * (seen - *value);
-}
-
 // A single slow pass is an outlier: the bound keeps it from moving the estimate far.
 static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
@@ -119,15 +130,16 @@ void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int n_r
     const int g = group_of(rows + p->members - 1, &all);
     const double ratio = pass_seconds / fr_budget_pass(p, rows, &all, context);
     if (p->measured || p->spent > 0) {
-        follow(&p->group[g], p->group[g] * bounded(ratio), 0.05);
-        follow(&p->drift, p->drift * bounded(ratio), 0.1);
+        fr_follow(&p->group[g], p->group[g] * bounded(ratio), OF_GROUP);
+        fr_follow(&p->drift, p->drift * bounded(ratio), OF_DRIFT);
     } else {
         p->drift *= ratio; // the guessed cost has no scale before the first pass
     }
     p->seen[g]++;
     const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;
-    p->seconds = 0.95 * p->seconds + seconds;
-    p->tokens = 0.95 * p->tokens + tokens;
+    fr_fade(&p->seconds, seconds, KEPT);
+    fr_fade(&p->tokens, tokens, KEPT);
     p->gained += tokens * fr_budget_pass(p, 1, NULL, context) / p->members - seconds;
     p->spent += seconds;
+    assert(fr_budget_is_sound(p));
 }

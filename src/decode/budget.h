@@ -37,6 +37,8 @@ void fr_budget_open(fr_budget *p, const fr_cost *cost);
 void fr_budget_begin(fr_budget *p); // a new request; corrections stay
 // One more request among others, with this allowance (0: the usual one).
 void fr_budget_join(fr_budget *p, double allowance, int context);
+// The cost is sound and has points; corrections are above 0, and no time or number of tokens below.
+bool fr_budget_is_sound(const fr_budget *p);
 
 // Seconds of a pass with logits on `rows` rows, the other members' roots and the `extra` rows
 // besides (NULL: none), behind `context` slots.

@@ -57,6 +57,16 @@ void fr_decoder_close(fr_decoder *d) {
     *d = (fr_decoder){0};
 }
 
+bool fr_decoder_is_sound(const fr_decoder *d) {
+    if (!d->model || !d->group || !d->ids || d->n_ids < 0 || d->n_ids > d->n_ctx) return false;
+    if (d->kv.n_committed > d->n_ids || d->kv.n_scratch || d->kv.n_ctx != d->n_ctx) return false;
+    if (d->n_shown < 0 || d->n_shown > d->n_ids) return false;
+    for (int i = 0; i < d->n_ids; i++)
+        if (d->ids[i] < 0 || d->ids[i] >= d->model->config.n_vocab) return false;
+    return fr_kv_is_sound(&d->kv) && fr_budget_is_sound(&d->group->budget) &&
+           fr_drafter_is_sound(d->drafter);
+}
+
 fr_context fr_decoder_context(const fr_decoder *d) {
     return (fr_context){.model = d->model,
                         .forward = d->group->forward,
@@ -94,6 +104,7 @@ void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from) {
     d->n_shown = n;
     const fr_context c = fr_decoder_context(d);
     d->drafter->ops->begin(d->drafter, &c, agree, alike ? from->drafter : NULL);
+    assert(fr_decoder_is_sound(d));
 }
 
 static int lesser(int a, int b) {
@@ -126,6 +137,7 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
                           .exact_law = rule->same_distribution,
                           .prompt_tokens = n,
                           .prompt_reused = kept};
+    assert(fr_decoder_is_sound(d));
 }
 
 bool fr_decoder_reads(fr_decoder *d) {

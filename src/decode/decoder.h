@@ -65,6 +65,10 @@ fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_typ
                           const fr_needs *needs, fr_error *err);
 void fr_decoder_close(fr_decoder *d); // leaves its group
 
+// Between steps: every token is one of the vocabulary, all but the last may be committed, nothing
+// lies in scratch; KV, budget and drafter are sound.
+bool fr_decoder_is_sound(const fr_decoder *d);
+
 // Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one.
 // What is not kept is read by the steps that follow.
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);

@@ -49,6 +49,22 @@ bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from) {
     return true;
 }
 
+static bool ops_are_whole(const fr_drafter_ops *o) {
+    return o && o->name && o->begin && o->propose && o->extend && o->observe && o->report &&
+           o->close;
+}
+
+bool fr_drafter_is_sound(const fr_drafter *d) {
+    const fr_needs *n = &d->needs;
+    if (!ops_are_whole(d->ops) || d->default_nodes < 1 || !(d->allowance >= 0)) return false;
+    if (n->n_taps < 0 || n->n_taps > (int)(sizeof n->taps / sizeof *n->taps)) return false;
+    if (n->max_attached < 0 || n->n_maps < 0 || n->resumes < 0) return false;
+    if (d->n_parts < 0 || (d->n_parts && !d->parts)) return false;
+    for (int i = 0; i < d->n_parts; i++)
+        if (!fr_drafter_is_sound(d->parts[i])) return false;
+    return d->n_parts || fr_hits_is_sound(&d->hits);
+}
+
 void fr_drafter_close(fr_drafter *d) {
     if (d) d->ops->close(d);
 }

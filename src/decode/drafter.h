@@ -137,5 +137,7 @@ static inline bool fr_drafter_is_none(const fr_drafter *d) {
 // Whether `from` is a drafter of the same methods and packs, of which `begin` can take a text over.
 bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from);
 void fr_drafter_close(fr_drafter *d); // NULL is fine
+// Every verb is there, needs are within their bounds, its hits or all its parts are sound.
+bool fr_drafter_is_sound(const fr_drafter *d);
 
 #endif

@@ -160,11 +160,20 @@ static int take_turns(fr_decoder_group *g, fr_decoder **members) {
     return n;
 }
 
+bool fr_decoder_group_is_sound(const fr_decoder_group *g) {
+    if (g->n_members < 0 || g->n_members > FR_GROUP_MEMBERS || !fr_budget_is_sound(&g->budget))
+        return false;
+    for (int i = 0; i < g->n_members; i++)
+        if (g->member[i]->group != g || !fr_decoder_is_sound(g->member[i])) return false;
+    return true;
+}
+
 bool fr_decoder_group_step(fr_decoder_group *g) {
     fr_decoder *members[FR_GROUP_MEMBERS];
     double context = 0;
     const int n = take_turns(g, members), n_roots = g->n_roots;
     if (!n) return false;
+    assert(fr_decoder_group_is_sound(g));
     for (int i = 0; i < n_roots; i++)
         context += members[i]->kv.n_committed;
     const int mean = n_roots ? (int)(context / n_roots) : 0;
@@ -177,6 +186,7 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     settle(g, members, mean);
     for (int i = 0; i < n; i++)
         members[i]->turn.max_tokens = 0;
+    assert(fr_decoder_group_is_sound(g));
     return true;
 }
 

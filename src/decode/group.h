@@ -50,6 +50,9 @@ fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_need
 void fr_decoder_group_begin(fr_decoder *d);
 void fr_decoder_group_remove(fr_decoder_group *g, fr_decoder *d);
 
+// Between steps: members are sound and know their group.
+bool fr_decoder_group_is_sound(const fr_decoder_group *g);
+
 // One pass of all members that have a turn, of which each is used up. Their go_on says what is
 // left. False: nobody had one.
 bool fr_decoder_group_step(fr_decoder_group *g);

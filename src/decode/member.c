@@ -27,6 +27,7 @@ void fr_member_propose(fr_decoder *d, int most_nodes) {
         if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     }
     d->seconds_draft = fr_seconds() - start;
+    assert(fr_tree_is_sound(&p->tree));
 }
 
 void fr_member_rows(fr_decoder *d, int room) {

@@ -24,8 +24,8 @@ void fr_penalty_close(fr_penalty *p) {
 
 fr_status fr_penalty_check(const fr_sampling *s, int n_vocab, fr_error *err) {
     if (!(s->repeat_penalty >= 0 && s->repeat_penalty <= FR_REPEAT_PENALTY_MAX))
-        return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to %d, found %g", FR_REPEAT_PENALTY_MAX,
-                       s->repeat_penalty);
+        return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to %d, found %g",
+                       FR_REPEAT_PENALTY_MAX, s->repeat_penalty);
     if (s->repeat_last_n < -1)
         return fr_fail(err, FR_EARG, "repeat-last-n: expected -1 or more, found %d",
                        s->repeat_last_n);
@@ -84,8 +84,7 @@ static void subtract(fr_penalty *p, const fr_sampling *s, float *logits, const i
     count_tokens(p, ids, n);
     for (int i = 0; i < n; i++) {
         const int count = take(p, ids[i]);
-        if (count)
-            logits[ids[i]] -= (float)count * s->frequency_penalty + s->presence_penalty;
+        if (count) logits[ids[i]] -= (float)count * s->frequency_penalty + s->presence_penalty;
     }
 }
 

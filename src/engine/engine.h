@@ -24,6 +24,10 @@ struct fr_engine {
 // Has every proposal of the session's drafter shown to `watch` (decoder.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 
+// The decoder is sound and drafts with the session's drafter; of a generation at work, no more
+// tokens are out than there is room for. Without one it owns nothing.
+bool fr_session_is_sound(const fr_session *s);
+
 // Measures the cost of passes anew, every pass `rounds` times, and keeps it, after
 // fr_engine_profile. *note as there. FR_ENOMEM, FR_EINTR.
 fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, void *user,

@@ -125,6 +125,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *
                            fr_error *err) {
     if (s->run.request)
         return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+    assert(fr_session_is_sound(s));
     *out = (fr_result){.tokens = s->tokens, .text = ""};
     fr_status st = check_request(s, request, err);
     if (st) return st;
@@ -184,6 +185,7 @@ void fr_generation_settle(fr_generation *g) {
         d->stats.seconds_prompt += took;
     else
         g->seconds += took;
+    assert(fr_session_is_sound(g->s));
 }
 
 bool fr_session_step(fr_session *s) {
@@ -218,6 +220,7 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     out->text = s->text.n ? s->text.data : "";
     out->text_bytes = s->text.n;
     fr_generation_close(g);
+    assert(fr_session_is_sound(s));
     return st;
 }
 

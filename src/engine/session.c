@@ -2,6 +2,7 @@
 #include "engine/session.h"
 #include "draft/registry.h"
 #include "engine/auto.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,19 @@ fail:
     return st;
 }
 
+static bool generation_is_sound(const fr_generation *g, const fr_session *s) {
+    if (!g->request) return !g->stop && !g->filtered && !g->clean;
+    return g->s == s && g->stop && g->filtered && g->clean && g->result &&
+           g->result->n_tokens >= 0 && g->result->n_tokens <= s->decoder.n_ctx &&
+           fr_stop_is_sound(g->stop) && fr_stream_is_sound(&g->utf8);
+}
+
+bool fr_session_is_sound(const fr_session *s) {
+    return s->engine && s->tokens && s->decoder.drafter == s->drafter &&
+           s->decoder.model == &s->engine->model && fr_buffer_is_sound(&s->text) &&
+           generation_is_sound(&s->run, s) && fr_decoder_is_sound(&s->decoder);
+}
+
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch = watch;
     s->decoder.watch_user = user;
@@ -118,5 +132,6 @@ fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err)
     if (s->decoder.kv.type != from->decoder.kv.type)
         return fr_fail(err, FR_EARG, "session: expected one with the same kv-type, found another");
     if (s != from) fr_decoder_adopt(&s->decoder, &from->decoder);
+    assert(fr_session_is_sound(s));
     return FR_OK;
 }

@@ -4,11 +4,10 @@
 #define FR_KERN_MATH_H
 #include "kern/half.h"
 
-// e^x in f32, for x in -87..88 within 3 units of the last place; +0 below, e^88 above. NaN stays
-// NaN. The vector kernels repeat this sequence lane by lane (docs/numerics.md).
-static inline float fr_exp(float x) {
-    if (x < -87.0f) return 0.0f;
-    if (x > 88.0f) x = 88.0f;
+// e^x in f32, for x in -87..88 alone, within 3 units of the last place; NaN stays NaN. Without a
+// branch: for loops that the compiler turns into vectors. The vector kernels repeat this sequence
+// lane by lane (docs/numerics.md); exp4.h has it with products and sums rounded apart.
+static inline __attribute__((always_inline)) float fr_exp_within(float x) {
     const float magic = 0x1.8p23f; // its unit is 1: adding it rounds to an integer
     float t = __builtin_fmaf(x, 0x1.715476p+0f, magic);
     float n = t - magic;
@@ -22,6 +21,13 @@ static inline float fr_exp(float x) {
     p = __builtin_fmaf(p, r, 1.0f);
     p = __builtin_fmaf(p, r, 1.0f);
     return p * fr_f32_from_bits((fr_f32_bits(t) - 0x4b400000u + 127u) << 23);
+}
+
+// The same for any x: +0 below -87, e^88 above 88.
+static inline float fr_exp(float x) {
+    if (x < -87.0f) return 0.0f;
+    if (x > 88.0f) x = 88.0f;
+    return fr_exp_within(x);
 }
 
 // Weights of a draw are added as integers, whose sums are the same in any order: w in 0..1 as a

@@ -1,25 +1,26 @@
 #include "model/finite.h"
+#include "base/lanes.h"
 #include "base/status.h"
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
 
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t four_masks __attribute__((vector_size(16)));
+static inline fr_i32x4 between(const float *x, fr_f32x4 low, fr_f32x4 high) {
+    const fr_f32x4 v = fr_f32x4_load(x);
+    return (v >= low) & (v <= high);
+}
 
 // Sixteen values at a time, in four vectors of four. A NaN fails every comparison.
 static bool are_between(const float *x, int n, float least, float most) {
-    const four low = {least, least, least, least}, high = {most, most, most, most};
-    four_masks good[4] = {~(four_masks){0}, ~(four_masks){0}, ~(four_masks){0}, ~(four_masks){0}};
+    const fr_f32x4 low = fr_f32x4_all(least), high = fr_f32x4_all(most);
+    fr_i32x4 good[4] = {~(fr_i32x4){0}, ~(fr_i32x4){0}, ~(fr_i32x4){0}, ~(fr_i32x4){0}};
     int i = 0;
     for (; i + 16 <= n; i += 16) {
-        const four *v = (const four *)(const void *)(x + i);
-        good[0] &= (v[0] >= low) & (v[0] <= high);
-        good[1] &= (v[1] >= low) & (v[1] <= high);
-        good[2] &= (v[2] >= low) & (v[2] <= high);
-        good[3] &= (v[3] >= low) & (v[3] <= high);
+        good[0] &= between(x + i, low, high);
+        good[1] &= between(x + i + 4, low, high);
+        good[2] &= between(x + i + 8, low, high);
+        good[3] &= between(x + i + 12, low, high);
     }
-    const four_masks all = good[0] & good[1] & good[2] & good[3];
+    const fr_i32x4 all = good[0] & good[1] & good[2] & good[3];
     bool yes = all[0] && all[1] && all[2] && all[3];
     for (; i < n; i++)
         yes &= x[i] >= least && x[i] <= most;

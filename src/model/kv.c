@@ -141,7 +141,7 @@ void fr_kv_commit(fr_kv *kv, const int *path, int n) {
     }
     kv->n_committed += n;
     kv->n_scratch = 0;
-    assert(fr_kv_check(kv));
+    assert(fr_kv_is_sound(kv));
 }
 
 void fr_kv_repeat(fr_kv *kv, int n) {
@@ -150,6 +150,7 @@ void fr_kv_repeat(fr_kv *kv, int n) {
         move_slot(kv, s - kv->n_committed, s);
     if (n > kv->n_committed) kv->n_committed = n;
     kv->n_scratch = 0;
+    assert(fr_kv_is_sound(kv));
 }
 
 void fr_kv_drop_scratch(fr_kv *kv) {
@@ -159,12 +160,14 @@ void fr_kv_drop_scratch(fr_kv *kv) {
 void fr_kv_keep_scratch(fr_kv *kv, int n) {
     assert(n >= 0 && n <= kv->n_scratch);
     kv->n_scratch = n;
+    assert(fr_kv_is_sound(kv));
 }
 
 void fr_kv_truncate(fr_kv *kv, int n_committed) {
     assert(n_committed >= 0 && n_committed <= kv->n_committed);
     kv->n_committed = n_committed;
     kv->n_scratch = 0;
+    assert(fr_kv_is_sound(kv));
 }
 
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
@@ -181,6 +184,7 @@ void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
     kv->n_committed = n;
     kv->n_scratch = 0;
     kv->stretched = from->stretched;
+    assert(fr_kv_is_sound(kv));
 }
 
 void fr_kv_stretch(fr_kv *kv, bool stretched) {
@@ -189,15 +193,18 @@ void fr_kv_stretch(fr_kv *kv, bool stretched) {
     kv->stretched = stretched;
 }
 
-bool fr_kv_check(const fr_kv *kv) {
+bool fr_kv_is_sound(const fr_kv *kv) {
     if (kv->n_committed < 0 || kv->n_committed > kv->n_ctx) return false;
     if (kv->n_scratch < 0 || kv->n_scratch > FR_MAX_SCRATCH) return false;
-    for (int s = 0; s < kv->n_scratch; s++)
+    if (kv->capacity != capacity_of(kv->n_ctx)) return false;
+    for (int s = 0; s < kv->n_scratch; s++) {
+        if (!(kv->ancestors[s][s / 64] >> s % 64 & 1) || kv->join[s] < 0) return false;
         for (int w = 0; w < FR_MAX_SCRATCH / 64; w++) {
             int top = s - 64 * w; // bits above the slot's own must be clear
             uint64_t above = top < 0 ? ~UINT64_C(0) : top >= 63 ? 0 : ~UINT64_C(0) << (top + 1);
             if (kv->ancestors[s][w] & above) return false;
         }
+    }
     return true;
 }
 

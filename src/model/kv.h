@@ -27,8 +27,8 @@ typedef struct fr_kv {
     int16_t join[FR_MAX_SCRATCH]; // first layer whose K and V the slot holds
     uint64_t ancestors[FR_MAX_SCRATCH][FR_MAX_SCRATCH / 64]; // bit set: itself and its ancestors
 } fr_kv;
-// Invariant: 0 <= n_committed <= n_ctx; 0 <= n_scratch <= FR_MAX_SCRATCH; a slot's ancestors have
-// lower numbers.
+// Invariant: 0 <= n_committed <= n_ctx, with room for all scratch slots behind; 0 <= n_scratch <=
+// FR_MAX_SCRATCH; a scratch slot is its own ancestor, its others have lower numbers.
 
 const char *fr_kv_type_name(fr_kv_type type); // "f16", "q8_0", "f16+q8_0"
 // NULL is f16. FR_EARG: no type has that name.
@@ -55,7 +55,7 @@ void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops
 void fr_kv_stretch(fr_kv *kv, bool stretched);
 // The first n committed slots of `from`, of the same model and type, become all of kv's.
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
-bool fr_kv_check(const fr_kv *kv); // the invariant above, for asserts
+bool fr_kv_is_sound(const fr_kv *kv); // the invariant above, for asserts
 // K and V of slots [first, first + n) in one layer as floats, k and v [n][n_kv * head_dim]. Of f16
 // alone (asserted).
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v);

@@ -2,6 +2,7 @@
 // text then moves every string's state, and what cannot belong to a stop string any more comes out.
 #include "text/stop.h"
 #include "base/alloc.h"
+#include <assert.h>
 #include <string.h>
 
 // One stop string. The last `matched` bytes of the text so far are its beginning, as many as
@@ -65,6 +66,7 @@ fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err)
         return fr_fail(err, FR_ENOMEM, "stop strings: no memory for %zu bytes", total);
     }
     lay_out(s, strings);
+    assert(fr_stop_is_sound(s));
     *out = s;
     return FR_OK;
 }
@@ -130,7 +132,17 @@ bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out
         }
     }
     *out_bytes = w - fr_stop_held(s);
+    assert(fr_stop_is_sound(s));
     return false;
+}
+
+bool fr_stop_is_sound(const fr_stop *s) {
+    for (size_t i = 0; i < s->n_strings; i++) {
+        const stop_string *t = &s->strings[i];
+        if (!t->bytes || t->bytes > s->longest || t->matched >= t->bytes) return false;
+        if (s->done && t->matched) return false;
+    }
+    return true;
 }
 
 size_t fr_stop_finish(fr_stop *s, char *out) {

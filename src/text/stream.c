@@ -1,5 +1,6 @@
 #include "text/stream.h"
 #include "text/utf8.h"
+#include <assert.h>
 #include <string.h>
 
 static size_t put_replacement(char *out) {
@@ -39,7 +40,13 @@ size_t fr_stream_push(fr_stream *s, const void *bytes, size_t n, char *out) {
     w += copy_whole(p + at, n - at, &taken, out + w);
     for (at += taken; at < n; at++)
         s->held[s->n_held++] = p[at];
+    assert(fr_stream_is_sound(s));
     return w;
+}
+
+bool fr_stream_is_sound(const fr_stream *s) {
+    if (s->n_held < 0 || s->n_held > 3) return false;
+    return !s->n_held || fr_utf8_next(s->held, (size_t)s->n_held).kind == FR_UTF8_CUT;
 }
 
 size_t fr_stream_finish(fr_stream *s, char out[static 3]) {

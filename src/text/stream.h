@@ -6,6 +6,7 @@
 // so that the output does not depend on how the input was cut. Nothing here allocates or fails.
 #ifndef FR_TEXT_STREAM_H
 #define FR_TEXT_STREAM_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ size_t fr_stream_push(fr_stream *s, const void *bytes, size_t n, char *out);
 // The end: a beginning still held becomes one U+FFFD. Returns 0 or 3 bytes; the stream is empty
 // afterwards.
 size_t fr_stream_finish(fr_stream *s, char out[static 3]);
+bool fr_stream_is_sound(const fr_stream *s); // what is held is the beginning of one character
 
 // The same for a text at hand, as one: writes at most 3n bytes. Returns their number.
 size_t fr_utf8_repair(const void *bytes, size_t n, char *out);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/mean.h"
 #include "gguf/hash.h"
 #include "train/checkpoint.h"
 #include "train/learner/tally.h"
@@ -238,7 +239,7 @@ static void add_to_mean(fr_train *t) {
     const fr_params *p = &t->learner->params;
     const float share = 1 / (float)++t->state.averaged;
     for (size_t i = 0; i < p->n_floats; i++)
-        t->mean[i] += share * (p->w[i] - t->mean[i]);
+        fr_follow_f32(&t->mean[i], p->w[i], share);
 }
 
 static fr_status step(fr_train *t, double done, fr_error *err) {

@@ -40,7 +40,25 @@ int fr_beam_next(fr_beam *b) {
         if (b->node[i].score > 0)
             b->n_frontier = insert_best(b, b->frontier, b->n_frontier, b->width, i);
     b->level = b->n;
+    assert(fr_beam_is_sound(b));
     return b->n_frontier;
+}
+
+bool fr_beam_is_sound(const fr_beam *b) {
+    if (b->n < 1 || b->n > FR_BEAM_NODES || b->level < 1 || b->level > b->n) return false;
+    if (b->width < 1 || b->width > FR_BEAM_WIDTH) return false;
+    if (b->n_frontier < 0 || b->n_frontier > b->width) return false;
+    for (int i = 0; i < b->n_frontier; i++)
+        if (b->frontier[i] < 0 || b->frontier[i] >= b->level) return false;
+    if (b->node[0].parent != -1 || b->node[0].depth) return false;
+    for (int i = 1; i < b->n; i++) {
+        const fr_beam_node *node = &b->node[i];
+        if (node->parent < 0 || node->parent >= i) return false;
+        const fr_beam_node *above = &b->node[node->parent];
+        if (node->depth != above->depth + 1) return false;
+        if (!(node->score >= 0 && node->score <= above->score)) return false;
+    }
+    return true;
 }
 
 void fr_beam_fill(const fr_beam *b, int drafter, fr_tree *tree) {

@@ -41,6 +41,9 @@ int fr_beam_offer(fr_beam *b, int parent, int32_t id, float p, int kind);
 // Makes the `width` best of the nodes offered since the last call the frontier (of equal ones those
 // offered first; none of score 0). Returns n_frontier; 0: there is nothing to expand.
 int fr_beam_next(fr_beam *b);
+// The frontier is within the beam and older than `level`; parents come before children, one deeper
+// each; no node's score is below 0 or above its parent's.
+bool fr_beam_is_sound(const fr_beam *b);
 // Adds the best of all offered nodes to `tree`, as many as it still has room for and within its
 // depth (of equal ones those offered first), in the order of their offering.
 void fr_beam_fill(const fr_beam *b, int drafter, fr_tree *tree);

@@ -33,6 +33,15 @@ double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int 
     return alone - saved + extra->trunk / extra->rows * (all - alone) + heads;
 }
 
+bool fr_cost_is_sound(const fr_cost *c) {
+    if (c->n < 0 || c->n > FR_COST_POINTS) return false;
+    for (int i = 0; i < c->n; i++) {
+        if (c->rows[i] < (i ? c->rows[i - 1] + 1 : 1)) return false;
+        if (!(c->trunk[i] >= 0 && c->head[i] >= 0)) return false;
+    }
+    return c->key >= 0 && c->key_row >= 0;
+}
+
 void fr_cost_keys(fr_cost *c, double one, int rows, double many) {
     assert(rows >= 2);
     if (one < 0) one = 0; // below the noise
@@ -70,4 +79,5 @@ static void smooth(const fr_cost *c, double *seconds) {
 void fr_cost_smooth(fr_cost *c) {
     smooth(c, c->trunk);
     smooth(c, c->head);
+    assert(fr_cost_is_sound(c));
 }

@@ -5,6 +5,7 @@
 // cost is interpolated, beyond them it goes on with the last slope.
 #ifndef FR_TREE_COST_H
 #define FR_TREE_COST_H
+#include <stdbool.h>
 
 enum { FR_COST_POINTS = 16 };
 
@@ -41,6 +42,9 @@ static inline void fr_extra_rows_add(fr_extra_rows *to, const fr_extra_rows *row
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run
 // `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
 double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int context);
+
+// Rows ascend from 1 on, and nothing takes less than no time. One without points is sound.
+bool fr_cost_is_sound(const fr_cost *c);
 
 // Sets key and key_row from the seconds that one more slot adds to passes of one and of `rows` rows
 // (2 or more). Measured values that cannot be, less than nothing or less with more rows, are

@@ -1,4 +1,5 @@
 #include "tree/expand.h"
+#include <assert.h>
 
 // Ranks by falling accuracy: a rank may have been right more often than the one before it.
 typedef struct fr_order {
@@ -38,8 +39,9 @@ void fr_expand(fr_shape *s, const fr_accuracy *a, const fr_shape_limits *limits)
             parent = i;
             rank = r;
         }
-        if (parent < 0) return;
+        if (parent < 0) break;
         n_children[parent]++;
         fr_shape_add(s, parent, rank, best);
     }
+    assert(fr_shape_is_sound(s));
 }

@@ -6,19 +6,22 @@
 // ago is forgotten.
 #ifndef FR_TREE_HITS_H
 #define FR_TREE_HITS_H
+#include "base/mean.h"
 #include "tree/tree.h"
 
 enum { FR_HIT_KINDS = 64 };
 
-typedef struct fr_hits { // pseudo-counts: right of tried
-    float right[FR_HIT_KINDS], tried[FR_HIT_KINDS];
-    float memory; // most that `tried` grows to; 0: no bound
+typedef struct fr_hits {
+    fr_mean kind[FR_HIT_KINDS]; // how often right, of how many tries
+    float memory;               // tries that count at most; 0: no bound
 } fr_hits;
 
 // Expects kind k to be right at `rate`, as firmly as after `weight` tries.
 void fr_hits_expect(fr_hits *h, int kind, float rate, float weight);
 float fr_hits_rate(const fr_hits *h, int kind); // in [0.001, 0.999]; 0.5 for a kind never tried
 void fr_hits_count(fr_hits *h, int kind, bool right);
+bool fr_hits_is_sound(
+    const fr_hits *h); // no kind was right more often than tried, but for rounding
 
 // Counts the nodes of `tree` that drafter `part` proposed, from the root along the n tokens that
 // really followed it.

@@ -52,11 +52,12 @@ void fr_tree_merge(fr_tree *out, const fr_tree *const *tree, int n) {
             from = k;
             best = i;
         }
-        if (best < 0) return;
+        if (best < 0) break;
         const fr_node *node = &tree[from]->node[best];
         const int made = fr_tree_add(out, u.at[from][node->parent], node->id, score, node->drafter);
         out->node[made].rank = node->rank;
         out->node[made].kind = node->kind;
         take(&u, out, made);
     }
+    assert(fr_tree_is_sound(out));
 }

@@ -62,6 +62,7 @@ void fr_sequoia_shape(const fr_sequoia *q, int n, int depth, fr_shape *s) {
     assert(fr_sequoia_tokens(q, n, depth) > 0);
     fr_shape_begin(s);
     grow(q, s, 0, n, depth);
+    assert(fr_shape_is_sound(s));
 }
 
 double fr_sequoia_choose(const fr_sequoia *q, const fr_cost *cost, double level_seconds,

@@ -44,7 +44,7 @@ static bool check_node(const fr_shape *s, int i) {
            fr_shape_child(s, node->parent, node->rank) == i;
 }
 
-bool fr_shape_check(const fr_shape *s) {
+bool fr_shape_is_sound(const fr_shape *s) {
     if (s->n < 1 || s->n > FR_TREE_MAX) return false;
     const fr_shape_node *root = &s->node[0];
     if (root->parent != -1 || root->depth || root->rank || root->prob != 1) return false;

@@ -37,7 +37,7 @@ int fr_shape_add(fr_shape *s, int parent, int rank, double prob);
 int fr_shape_child(const fr_shape *s, int parent, int rank); // -1: none
 // The children of a node by ascending rank; returns how many.
 int fr_shape_children(const fr_shape *s, int parent, int16_t child[FR_TREE_MAX]);
-bool fr_shape_check(const fr_shape *s); // the invariant above
+bool fr_shape_is_sound(const fr_shape *s); // the invariant above
 
 // What a drafter guesses for the tokens after the root: id[(k - 1) * ranks + r] at depth k, rank r;
 // below 0: no guess.

@@ -1,5 +1,6 @@
 // shape_text.c — shapes as text, one path a line.
 #include "tree/shape.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ fr_status fr_shape_read(fr_shape *s, const char *text, size_t n, fr_error *err) 
         const fr_status st = read_path(&r, s, err);
         if (st) return st;
     }
+    assert(fr_shape_is_sound(s));
     if (s->n > 1) return FR_OK;
     return fr_fail(err, FR_EDATA, "expected paths of ranks such as 0.0.1, found none");
 }

@@ -53,6 +53,31 @@ int fr_tree_scores(const fr_tree *t, float score[FR_TREE_MAX]) {
     return n;
 }
 
+// Walks the list of a node's children, counting them; *n stays below t->n, whatever the links say.
+static bool children_are_sound(const fr_tree *t, int parent, int *n) {
+    for (int c = t->node[parent].first_child; c >= 0; c = t->node[c].next) {
+        if (c <= parent || c >= t->n || ++*n >= t->n) return false;
+        const fr_node *node = &t->node[c];
+        if (node->parent != parent || node->depth != t->node[parent].depth + 1) return false;
+        if (node->depth > t->max_depth || !(node->score >= 0)) return false;
+    }
+    return true;
+}
+
+bool fr_tree_is_sound(const fr_tree *t) {
+    int n_children = 0;
+    if (t->max_nodes < 1 || t->max_nodes > FR_TREE_MAX || t->n < 1 || t->n > t->max_nodes)
+        return false;
+    if (t->max_depth < 0 || t->max_depth > FR_TREE_MAX_DEPTH) return false;
+    if (t->node[0].parent != -1 || t->node[0].depth) return false;
+    for (int i = 0; i < t->n; i++)
+        if (!children_are_sound(t, i, &n_children)) return false;
+    if (n_children != t->n - 1) return false; // so every node stands in its parent's list
+    for (int i = 1; i < t->n; i++)            // of two with the same id the first one is found
+        if (fr_tree_child(t, t->node[i].parent, t->node[i].id) != i) return false;
+    return true;
+}
+
 bool fr_tree_is_drawn(const fr_tree *t) {
     for (int i = 0; i < t->n; i++)
         if (t->dist[i]) return true;
@@ -92,6 +117,7 @@ void fr_tree_retain(fr_tree *t, const bool *keep) {
         t->node[kept++] = node;
     }
     t->n = kept;
+    assert(fr_tree_is_sound(t));
 }
 
 void fr_tree_keep(fr_tree *t, int n) {

@@ -52,6 +52,9 @@ int fr_tree_child(const fr_tree *t, int parent, int32_t id);
 int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter);
 // The scores of all nodes but the root, descending; how many.
 int fr_tree_scores(const fr_tree *t, float score[FR_TREE_MAX]);
+// n <= max_nodes; parents before children, one deeper each, within max_depth; every node stands once
+// in the list of its parent, where no other has its id; no score is below 0.
+bool fr_tree_is_sound(const fr_tree *t);
 // Whether any nodes were drawn from a distribution.
 bool fr_tree_is_drawn(const fr_tree *t);
 // Drops all but the n best nodes by score, in the order they have (root included; of equal ones

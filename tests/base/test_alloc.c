@@ -1,5 +1,6 @@
 // Memory comes zeroed and aligned, or not at all: no count from outside can wrap.
 #include "base/alloc.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -85,6 +86,19 @@ static void pages_come_zeroed(void **state) {
     assert_null(fr_pages_alloc(SIZE_MAX / 2));
 }
 
+static void the_check_of_an_arena_finds_damage(void **state) {
+    (void)state;
+    fr_error err;
+    fr_arena a = {0};
+    assert_true(fr_arena_is_sound(&a));
+    assert_int_equal(fr_arena_open(&a, 256, "test", &err), FR_OK);
+    fr_arena_take(&a, 100);
+    assert_noticed(a.used, 320, fr_arena_is_sound(&a));
+    assert_noticed(a.used, 100, fr_arena_is_sound(&a));
+    assert_noticed(a.base, NULL, fr_arena_is_sound(&a));
+    fr_arena_close(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alloc_is_zeroed_and_aligned),
@@ -93,6 +107,7 @@ int main(void) {
         cmocka_unit_test(arena_hands_out_aligned_pieces_that_do_not_meet),
         cmocka_unit_test(arena_says_what_did_not_fit),
         cmocka_unit_test(pages_come_zeroed),
+        cmocka_unit_test(the_check_of_an_arena_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

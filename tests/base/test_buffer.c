@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -80,6 +81,18 @@ static void lists_grow_by_items(void **state) {
     fr_free(data);
 }
 
+static void the_check_of_a_buffer_finds_damage(void **state) {
+    (void)state;
+    fr_error err;
+    fr_buffer b = {0};
+    assert_noticed(b.n, 1, fr_buffer_is_sound(&b));
+    assert_noticed(b.cap, 1, fr_buffer_is_sound(&b));
+    assert_int_equal(fr_buffer_add(&b, "text", 4, &err), FR_OK);
+    assert_noticed(b.n, b.cap, fr_buffer_is_sound(&b)); // no room for the NUL
+    assert_noticed(b.data, NULL, fr_buffer_is_sound(&b));
+    fr_buffer_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffer_holds_what_was_added),
@@ -87,6 +100,7 @@ int main(void) {
         cmocka_unit_test(reserved_room_can_be_written),
         cmocka_unit_test(what_cannot_be_had_changes_nothing),
         cmocka_unit_test(lists_grow_by_items),
+        cmocka_unit_test(the_check_of_a_buffer_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

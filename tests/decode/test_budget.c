@@ -1,5 +1,6 @@
 // Sizing by cost: what is chosen is the best there is, and drafts that are never right cost little.
 #include "decode/budget.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -165,6 +166,23 @@ static void a_table_of_another_shape_is_told(void **state) {
     assert_true(ratio > 1.8 * told && ratio < 2.2 * told); // and is corrected meanwhile
 }
 
+static void the_check_of_a_budget_finds_damage(void **state) {
+    (void)state;
+    fr_budget p;
+    fr_budget_open(&p, &COST);
+    fr_budget_begin(&p);
+    fr_budget_learn(&p, 4, NULL, 0, 0, 2, 0.06, 0.001);
+    assert_noticed(p.cost.n, 0, fr_budget_is_sound(&p));
+    assert_noticed(p.cost.rows[1], 1, fr_budget_is_sound(&p));
+    assert_noticed(p.drift, 0, fr_budget_is_sound(&p));
+    assert_noticed(p.group[2], 0.0 / 0.0, fr_budget_is_sound(&p));
+    assert_noticed(p.seen[2], -1, fr_budget_is_sound(&p));
+    assert_noticed(p.tokens, -1, fr_budget_is_sound(&p));
+    assert_noticed(p.spent, -1, fr_budget_is_sound(&p));
+    assert_noticed(p.gained, 0.0 / 0.0, fr_budget_is_sound(&p));
+    assert_noticed(p.allowance, -1, fr_budget_is_sound(&p));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_size_of_the_greatest_worth_is_chosen),
@@ -173,6 +191,7 @@ int main(void) {
         cmocka_unit_test(what_pays_is_used_and_what_stops_to_pay_is_left),
         cmocka_unit_test(a_guess_learns_the_machine_from_the_first_pass),
         cmocka_unit_test(a_table_of_another_shape_is_told),
+        cmocka_unit_test(the_check_of_a_budget_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // The promise of the step: whatever a drafter proposes, the tokens are those of plain decoding.
-#include "decode/decoder.h"
+#include "decode/group.h"
+#include "support/damage.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -328,6 +329,56 @@ static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
     fr_opened_close(&o);
 }
 
+static void the_check_of_a_decoder_finds_damage(void **state) {
+    (void)state;
+    fr_opened o;
+    fr_decoder d;
+    fr_error err;
+    int32_t text[PROMPT];
+    fr_opened_open(&o, &(fr_tiny_options){.type = FR_TYPE_Q8_0}, fr_kern_of(FR_ISA_SCALAR), 1);
+    const int n_vocab = o.model.config.n_vocab;
+    fr_test_ids(text, PROMPT, n_vocab, 3);
+    assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
+    assert_true(fr_decoder_is_sound(&d));
+    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_noticed(d.n_ids, -1, fr_decoder_is_sound(&d));
+    assert_noticed(d.n_ids, CTX + 1, fr_decoder_is_sound(&d));
+    assert_noticed(d.n_ids, PROMPT - 2, fr_decoder_is_sound(&d)); // more is committed
+    assert_noticed(d.ids[4], n_vocab, fr_decoder_is_sound(&d));
+    assert_noticed(d.ids[PROMPT - 1], -1, fr_decoder_is_sound(&d));
+    assert_noticed(d.kv.n_committed, CTX + 1, fr_decoder_is_sound(&d));
+    assert_noticed(d.kv.n_scratch, 1, fr_decoder_is_sound(&d));
+    assert_noticed(d.n_ctx, CTX + 1, fr_decoder_is_sound(&d));
+    assert_noticed(d.group->budget.drift, 0, fr_decoder_is_sound(&d));
+    test_drafter t = {.base = {.ops = &OPS, .default_nodes = 12}};
+    d.drafter = &t.base;
+    assert_noticed(t.base.default_nodes, 0, fr_decoder_is_sound(&d));
+    fr_decoder_close(&d);
+    fr_opened_close(&o);
+}
+
+static void the_check_of_a_drafter_finds_damage(void **state) {
+    (void)state;
+    test_drafter t = {.base = {.ops = &OPS, .default_nodes = 12}};
+    fr_drafter_ops without = OPS;
+    without.report = NULL;
+    fr_drafter *d = &t.base;
+    assert_true(fr_drafter_is_sound(fr_drafter_none()));
+    assert_noticed(d->ops, &without, fr_drafter_is_sound(d));
+    assert_noticed(d->ops, NULL, fr_drafter_is_sound(d));
+    assert_noticed(d->default_nodes, 0, fr_drafter_is_sound(d));
+    assert_noticed(d->allowance, -1, fr_drafter_is_sound(d));
+    assert_noticed(d->needs.n_taps, 9, fr_drafter_is_sound(d));
+    assert_noticed(d->needs.max_attached, -1, fr_drafter_is_sound(d));
+    assert_noticed(d->n_parts, 1, fr_drafter_is_sound(d)); // and none is there
+    assert_noticed(d->hits.kind[0].sum, 1, fr_drafter_is_sound(d));
+    test_drafter part = t;
+    fr_drafter *parts[] = {&part.base};
+    d->parts = parts;
+    d->n_parts = 1;
+    assert_noticed(part.base.ops, NULL, fr_drafter_is_sound(d));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_drafter_gives_the_tokens_of_plain_decoding),
@@ -335,6 +386,8 @@ int main(void) {
         cmocka_unit_test(prefix_reuse_keeps_the_bits),
         cmocka_unit_test(passes_are_counted_by_their_rows),
         cmocka_unit_test(a_broken_model_ends_the_text_with_a_sentence),
+        cmocka_unit_test(the_check_of_a_decoder_finds_damage),
+        cmocka_unit_test(the_check_of_a_drafter_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,11 +57,16 @@ static void absurd_values_are_refused(void **state) {
     fr_error err;
     const fr_logit_bias outside = {V, 1}, large = {0, 101}, none = {0, NAN}, never = {0, -INFINITY};
     const fr_sampling bad[] = {
-        {.repeat_penalty = -1},      {.repeat_penalty = 101},
-        {.repeat_last_n = -2},       {.frequency_penalty = NAN},
-        {.presence_penalty = 100.5f}, {.bias = &outside, .n_bias = 1},
-        {.bias = &large, .n_bias = 1}, {.bias = &none, .n_bias = 1},
-        {.n_bias = 1},               {.n_bias = -1},
+        {.repeat_penalty = -1},
+        {.repeat_penalty = 101},
+        {.repeat_last_n = -2},
+        {.frequency_penalty = NAN},
+        {.presence_penalty = 100.5f},
+        {.bias = &outside, .n_bias = 1},
+        {.bias = &large, .n_bias = 1},
+        {.bias = &none, .n_bias = 1},
+        {.n_bias = 1},
+        {.n_bias = -1},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(fr_penalty_check(&bad[i], V, &err), FR_EARG);

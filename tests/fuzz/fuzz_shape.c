@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fr_shape s;
     fr_error err = {0};
     const fr_status st = fr_shape_read(&s, copy, size, &err);
-    if (st ? !err.text[0] || err.code != st : s.n < 2 || !fr_shape_check(&s)) abort();
+    if (st ? !err.text[0] || err.code != st : s.n < 2 || !fr_shape_is_sound(&s)) abort();
     if (!st) write_and_read(&s);
     free(copy);
     return 0;

@@ -1,4 +1,5 @@
 // The fixed mathematics against the C library's within stated bounds, and against recorded bits.
+#include "kern/exp4.h"
 #include "kern/math.h"
 #include <math.h>
 #include <setjmp.h>
@@ -34,6 +35,34 @@ static void exp_is_within_three_ulp(void **state) {
     }
     printf("exp: worst error %.2f ulp\n", worst);
     assert_true(worst < 3);
+}
+
+static void exp_is_the_same_without_its_branches(void **state) {
+    (void)state;
+    for (int i = 0; i < 400000; i++) {
+        const float x = (float)(-87 + 175 * uniform());
+        assert_int_equal(fr_f32_bits(fr_exp_within(x)), fr_f32_bits(fr_exp(x)));
+    }
+    assert_true(isnan(fr_exp_within(NAN)));
+}
+
+// Four lanes round more often: r has an error of 1.5 units of the last place of n ln 2 at most,
+// which is below 1e-7 (1 + |x|).
+static void exp_in_four_lanes_is_near(void **state) {
+    (void)state;
+    for (int i = 0; i < 400000; i++) {
+        fr_f32x4 x;
+        for (int k = 0; k < 4; k++)
+            x[k] = (float)(-87 + 175 * uniform());
+        const fr_f32x4 e = fr_exp4_within(x);
+        for (int k = 0; k < 4; k++) {
+            const double exact = exp((double)x[k]);
+            assert_true(fabs((double)e[k] - exact) <= (4e-7 + 1e-7 * fabs((double)x[k])) * exact);
+        }
+    }
+    const fr_f32x4 zero = fr_exp4_within((fr_f32x4){0, -0.0f, 0, -0.0f});
+    for (int k = 0; k < 4; k++)
+        assert_true(zero[k] == 1);
 }
 
 static void exp_ends_are_defined(void **state) {
@@ -153,6 +182,8 @@ static void bits_are_those_recorded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_within_three_ulp),
+        cmocka_unit_test(exp_is_the_same_without_its_branches),
+        cmocka_unit_test(exp_in_four_lanes_is_near),
         cmocka_unit_test(exp_ends_are_defined),
         cmocka_unit_test(silu_and_gelu_match_their_formulas),
         cmocka_unit_test(sincos_is_within_1e_15),

@@ -1,5 +1,6 @@
 #include "kern/half.h"
 #include "model/kv.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -57,7 +58,7 @@ static void commit_moves_the_path(fr_kv_type type) {
             assert_int_equal(fr_kv_scratch(&kv, parent[s], kv.n_committed + s, 0), s);
             fill(&kv, kv.n_committed + s, 200 * round + s + 1);
         }
-        assert_true(fr_kv_check(&kv));
+        assert_true(fr_kv_is_sound(&kv));
         int path[20], length = 0;
         for (int s = rand() % count; s >= 0; s = parent[s])
             length++;
@@ -244,6 +245,26 @@ static void reading_gives_what_was_stored(void **state) {
     fr_kv_close(&kv);
 }
 
+static void the_check_of_a_kv_cache_finds_damage(void **state) {
+    (void)state;
+    fr_kv kv;
+    const fr_config config = config_of(FR_KV_F16);
+    assert_int_equal(fr_kv_open(&kv, &config, 40, FR_KV_F16, NULL), FR_OK);
+    for (int s = 0; s < 70; s++)
+        fr_kv_scratch(&kv, s - 1, s, 0);
+    assert_noticed(kv.n_committed, -1, fr_kv_is_sound(&kv));
+    assert_noticed(kv.n_committed, 41, fr_kv_is_sound(&kv));
+    assert_noticed(kv.n_scratch, -1, fr_kv_is_sound(&kv));
+    assert_noticed(kv.n_scratch, FR_MAX_SCRATCH + 1, fr_kv_is_sound(&kv));
+    assert_noticed(kv.capacity, 40, fr_kv_is_sound(&kv));
+    assert_noticed(kv.join[69], -1, fr_kv_is_sound(&kv));
+    assert_noticed(kv.ancestors[3][0], 0x7, fr_kv_is_sound(&kv));  // not itself
+    assert_noticed(kv.ancestors[3][0], 0x1f, fr_kv_is_sound(&kv)); // a later slot
+    assert_noticed(kv.ancestors[3][1], 1, fr_kv_is_sound(&kv));    // a much later one
+    assert_noticed(kv.ancestors[66][1], 0xf, fr_kv_is_sound(&kv)); // in the second word
+    fr_kv_close(&kv);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commit_moves_the_path_and_nothing_else),
@@ -256,6 +277,7 @@ int main(void) {
         cmocka_unit_test(truncate_forgets_the_end),
         cmocka_unit_test(repeat_copies_whole_slots),
         cmocka_unit_test(reading_gives_what_was_stored),
+        cmocka_unit_test(the_check_of_a_kv_cache_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/damage.h"
 #include "text/stream.h"
 
 #define R "\xEF\xBF\xBD"
@@ -109,12 +110,25 @@ static void stream_of_random_bytes_equals_repair(void **state) {
     }
 }
 
+static void the_check_of_a_stream_finds_damage(void **state) {
+    (void)state;
+    char out[FR_STREAM_ROOM(2)];
+    fr_stream s = {0};
+    assert_true(fr_stream_is_sound(&s));
+    assert_int_equal(fr_stream_push(&s, "\xE2\x82", 2, out), 0); // two of three bytes
+    assert_noticed(s.n_held, -1, fr_stream_is_sound(&s));
+    assert_noticed(s.n_held, 4, fr_stream_is_sound(&s));
+    assert_noticed(s.held[0], 'a', fr_stream_is_sound(&s));
+    assert_noticed(s.held[1], 0xE2, fr_stream_is_sound(&s));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stream_replaces_one_maximal_part_by_one_character),
         cmocka_unit_test(stream_does_not_depend_on_the_cuts),
         cmocka_unit_test(stream_gives_a_character_as_soon_as_it_is_whole),
         cmocka_unit_test(stream_of_random_bytes_equals_repair),
+        cmocka_unit_test(the_check_of_a_stream_finds_damage),
     };
     return cmocka_run_group_tests_name("text.stream", tests, NULL, NULL);
 }

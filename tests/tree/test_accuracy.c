@@ -38,7 +38,7 @@ static void a_path_weighs_the_product_of_its_ranks(void **state) {
     dice_accuracy(&a, 3);
     assert_int_equal(fr_shape_read(&s, "0.2.1\n1.0", 9, NULL), FR_OK);
     fr_accuracy_weigh(&a, &s);
-    assert_true(fr_shape_check(&s));
+    assert_true(fr_shape_is_sound(&s));
     const double want[] = {1,
                            fr_accuracy_rate(&a, 1, 0),
                            fr_accuracy_rate(&a, 1, 0) * fr_accuracy_rate(&a, 2, 2),

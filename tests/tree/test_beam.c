@@ -1,5 +1,6 @@
 // The beam against a plain reading of EAGLE-2: keep the best of each level, then the best of all.
 #include "dice.h"
+#include "support/damage.h"
 #include "tree/beam.h"
 
 enum { MOST = 1200, LONGEST = 8 };
@@ -231,6 +232,24 @@ static void a_full_beam_says_so(void **state) {
         assert_int_equal(beam.frontier[i], i + 1); // ties: those offered first
 }
 
+static void the_check_of_a_beam_finds_damage(void **state) {
+    (void)state;
+    static fr_beam b;
+    fr_beam_begin(&b, 7, 2);
+    const int a = fr_beam_offer(&b, 0, 1, 0.5f, 0), c = fr_beam_offer(&b, 0, 2, 0.25f, 0);
+    fr_beam_next(&b);
+    const int d = fr_beam_offer(&b, a, 3, 0.5f, 0);
+    assert_noticed(b.n, 0, fr_beam_is_sound(&b));
+    assert_noticed(b.n, FR_BEAM_NODES + 1, fr_beam_is_sound(&b));
+    assert_noticed(b.level, b.n + 1, fr_beam_is_sound(&b));
+    assert_noticed(b.width, 1, fr_beam_is_sound(&b));
+    assert_noticed(b.frontier[1], (int16_t)d, fr_beam_is_sound(&b)); // newer than the frontier
+    assert_noticed(b.node[c].parent, (int16_t)c, fr_beam_is_sound(&b));
+    assert_noticed(b.node[d].depth, 1, fr_beam_is_sound(&b));
+    assert_noticed(b.node[d].score, 0.6f, fr_beam_is_sound(&b)); // above its parent's
+    assert_noticed(b.node[d].score, 0.0f / 0.0f, fr_beam_is_sound(&b));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tree_is_the_best_of_all_that_was_scored),
@@ -239,6 +258,7 @@ int main(void) {
         cmocka_unit_test(impossible_guesses_are_not_expanded),
         cmocka_unit_test(no_child_stands_above_its_parent),
         cmocka_unit_test(a_full_beam_says_so),
+        cmocka_unit_test(the_check_of_a_beam_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "dice.h"
+#include "support/damage.h"
 #include "tree/cost.h"
 #include <math.h>
 
@@ -151,6 +152,20 @@ static void what_context_adds_is_of_the_pass_and_of_its_rows(void **state) {
     }
 }
 
+static void the_check_of_a_cost_finds_damage(void **state) {
+    (void)state;
+    fr_cost c = {.n = 2, .rows = {1, 8}, .trunk = {1, 2}, .head = {0.1, 0.2}};
+    assert_noticed(c.n, -1, fr_cost_is_sound(&c));
+    assert_noticed(c.n, FR_COST_POINTS + 1, fr_cost_is_sound(&c));
+    assert_noticed(c.n, 3, fr_cost_is_sound(&c)); // a point without rows
+    assert_noticed(c.rows[1], 1, fr_cost_is_sound(&c));
+    assert_noticed(c.trunk[1], -1, fr_cost_is_sound(&c));
+    assert_noticed(c.head[0], NAN, fr_cost_is_sound(&c));
+    assert_noticed(c.key_row, -1e-9, fr_cost_is_sound(&c));
+    c.n = 0;
+    assert_true(fr_cost_is_sound(&c));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_points_are_given_back),
@@ -165,6 +180,7 @@ int main(void) {
         cmocka_unit_test(an_affine_machine_is_met_everywhere),
         cmocka_unit_test(what_noise_alone_explains_is_taken_out),
         cmocka_unit_test(what_context_adds_is_of_the_pass_and_of_its_rows),
+        cmocka_unit_test(the_check_of_a_cost_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "dice.h"
+#include "support/damage.h"
 #include "tree/hits.h"
 #include <math.h>
 
@@ -8,9 +9,9 @@ static void counts_alone_are_right_over_tried(void **state) {
     assert_true(fr_hits_rate(&h, 3) == 0.5f); // never tried
     for (int i = 0; i < 1000; i++)
         fr_hits_count(&h, 3, i % 4 == 0);
-    assert_true(h.tried[3] == 1000 && h.right[3] == 250); // memory 0: nothing is forgotten
+    assert_true(h.kind[3].weight == 1000 && h.kind[3].sum == 250); // memory 0: nothing is forgotten
     assert_true(fr_hits_rate(&h, 3) == 0.25f);
-    assert_true(h.tried[2] == 0);
+    assert_true(h.kind[2].weight == 0);
 }
 
 static void rates_keep_away_from_never_and_always(void **state) {
@@ -46,7 +47,7 @@ static void a_full_memory_is_a_running_mean(void **state) {
         for (int i = 0; i < 2000; i++) {
             const bool right = dice_below(10) < (i < 1000 ? 9 : 2);
             fr_hits_count(&h, 0, right);
-            assert_true(h.tried[0] <= 32 * (1 + 1e-6f));
+            assert_true(h.kind[0].weight <= 32 * (1 + 1e-6f));
             rate += (right - rate) / 32;
             assert_true(fabs((double)fr_hits_rate(&h, 0) - rate) < 1e-4);
         }
@@ -70,13 +71,23 @@ static void learning_counts_what_was_offered_along_the_text(void **state) {
     fr_hits_learn(&h, &t, 2, (int32_t[]){1, 3, 9, 5}, 4);
     const float tried[] = {1, 1, 1, 0, 1, 0}, right[] = {1, 0, 1, 0, 0, 0};
     for (int k = 0; k < 6; k++) { // d: its parent was wrong; `other`: another drafter's
-        assert_true(h.tried[10 + k] == tried[k]);
-        assert_true(h.right[10 + k] == right[k]);
+        assert_true(h.kind[10 + k].weight == tried[k]);
+        assert_true(h.kind[10 + k].sum == right[k]);
     }
     fr_hits_learn(&h, &t, 2, (int32_t[]){1}, 1); // nothing is known of what followed
-    assert_true(h.tried[10] == 2 && h.tried[12] == 1);
+    assert_true(h.kind[10].weight == 2 && h.kind[12].weight == 1);
     fr_hits_learn(&h, &t, 2, NULL, 0);
-    assert_true(h.tried[10] == 2);
+    assert_true(h.kind[10].weight == 2);
+}
+
+static void the_check_of_hits_finds_damage(void **state) {
+    (void)state;
+    fr_hits h = {.memory = 32};
+    fr_hits_expect(&h, 3, 0.75f, 8);
+    assert_noticed(h.kind[3].sum, 9, fr_hits_is_sound(&h)); // right more often than tried
+    assert_noticed(h.kind[3].weight, NAN, fr_hits_is_sound(&h));
+    assert_noticed(h.kind[FR_HIT_KINDS - 1].sum, 1, fr_hits_is_sound(&h));
+    assert_noticed(h.memory, 0.5f, fr_hits_is_sound(&h));
 }
 
 int main(void) {
@@ -86,6 +97,7 @@ int main(void) {
         cmocka_unit_test(an_expectation_weighs_as_many_tries),
         cmocka_unit_test(a_full_memory_is_a_running_mean),
         cmocka_unit_test(learning_counts_what_was_offered_along_the_text),
+        cmocka_unit_test(the_check_of_hits_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static void check_rows(const fr_ppd *p) {
         assert_int_equal(rows, state->rows);
         assert_true(rows <= l->rows);
         assert_int_equal(state->prompts[0], l->prompts);
-        assert_true(fr_shape_check(&state->shape));
+        assert_true(fr_shape_is_sound(&state->shape));
         for (int c = 0; c < state->shape.n; c++)
             assert_true(state->shape.node[c].depth <= k);
     }

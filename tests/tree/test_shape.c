@@ -18,7 +18,7 @@ static void built_shapes_keep_the_invariant(void **state) {
     dice_begin(1);
     for (int round = 0; round < 200; round++) {
         grow(&s, 1 + dice_below(FR_TREE_MAX));
-        assert_true(fr_shape_check(&s));
+        assert_true(fr_shape_is_sound(&s));
     }
 }
 
@@ -29,11 +29,11 @@ static void the_check_finds_every_broken_rule(void **state) {
     fr_shape_add(&good, 0, 0, 0.5);
     fr_shape_add(&good, 0, 1, 0.25);
     fr_shape_add(&good, 1, 0, 0.5);
-    assert_true(fr_shape_check(&good));
+    assert_true(fr_shape_is_sound(&good));
 #define BREAKS(change)                                                                             \
     s = good;                                                                                      \
     change;                                                                                        \
-    assert_false(fr_shape_check(&s))
+    assert_false(fr_shape_is_sound(&s))
     BREAKS(s.n = 0);
     BREAKS(s.n = FR_TREE_MAX + 1);
     BREAKS(s.node[0].parent = 0);
@@ -51,9 +51,9 @@ static void the_check_finds_every_broken_rule(void **state) {
     for (int i = 0; i < FR_TREE_MAX_DEPTH; i++)
         assert_int_equal(fr_shape_add(&s, i, 0, 1), i + 1);
     assert_int_equal(fr_shape_add(&s, FR_TREE_MAX_DEPTH, 0, 1), -1);
-    assert_true(fr_shape_check(&s));
+    assert_true(fr_shape_is_sound(&s));
     s.node[1].depth++;
-    assert_false(fr_shape_check(&s));
+    assert_false(fr_shape_is_sound(&s));
 }
 
 static void children_come_by_rank(void **state) {
@@ -144,7 +144,7 @@ static void another_drafters_node_keeps_its_rank(void **state) {
 static void read_ok(fr_shape *s, const char *text) {
     fr_error err = {0};
     if (fr_shape_read(s, text, strlen(text), &err)) fail_msg("%s", err.text);
-    assert_true(fr_shape_check(s));
+    assert_true(fr_shape_is_sound(s));
 }
 
 static void text_says_paths(void **state) {

@@ -1,4 +1,5 @@
 #include "dice.h"
+#include "support/damage.h"
 #include "tree/tree.h"
 
 static void parents_come_before_children(void **state) {
@@ -117,6 +118,28 @@ static void kept_trees_can_grow_again(void **state) {
     assert_int_equal(t.node[0].first_child, -1);
 }
 
+static void the_check_of_a_tree_finds_damage(void **state) {
+    (void)state;
+    fr_tree t;
+    fr_tree_begin(&t, 7, 8, 3);
+    const int a = fr_tree_add(&t, 0, 1, 0.5f, 0), b = fr_tree_add(&t, 0, 2, 0.25f, 0);
+    const int c = fr_tree_add(&t, a, 3, 0.25f, 0);
+    assert_noticed(t.n, 0, fr_tree_is_sound(&t));
+    assert_noticed(t.n, 9, fr_tree_is_sound(&t));
+    assert_noticed(t.n, 3, fr_tree_is_sound(&t)); // a list names a node beyond the end
+    assert_noticed(t.max_nodes, 3, fr_tree_is_sound(&t));
+    assert_noticed(t.max_depth, 1, fr_tree_is_sound(&t));
+    assert_noticed(t.node[0].parent, 0, fr_tree_is_sound(&t));
+    assert_noticed(t.node[c].parent, b, fr_tree_is_sound(&t));
+    assert_noticed(t.node[c].depth, 1, fr_tree_is_sound(&t));
+    assert_noticed(t.node[b].id, 1, fr_tree_is_sound(&t)); // as its sibling
+    assert_noticed(t.node[b].next, -1, fr_tree_is_sound(&t));
+    assert_noticed(t.node[a].next, b, fr_tree_is_sound(&t)); // a ring
+    assert_noticed(t.node[a].first_child, -1, fr_tree_is_sound(&t));
+    assert_noticed(t.node[c].score, -0.1f, fr_tree_is_sound(&t));
+    assert_noticed(t.node[c].score, 0.0f / 0.0f, fr_tree_is_sound(&t));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parents_come_before_children),
@@ -124,6 +147,7 @@ int main(void) {
         cmocka_unit_test(full_or_deep_enough_means_no),
         cmocka_unit_test(keeping_n_keeps_the_best_in_their_order),
         cmocka_unit_test(kept_trees_can_grow_again),
+        cmocka_unit_test(the_check_of_a_tree_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,10 @@
 // the states of the chain of the new last node.
 #include "draft/attached/attached.h"
 #include "base/clock.h"
+#include "base/mean.h"
 #include <string.h>
 
-static const double BELIEF = 0.1; // weight of one proposal's seconds
+static const double OF_PROPOSAL = 0.1; // share of one proposal in the seconds that they take
 
 // ---------------------------------------------------------------- open
 
@@ -135,8 +136,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     }
     fr_trained_grow_dists(&a->base, c, tree, a->logits, a->logit_stride, a->n_dists);
     fr_trained_fill(&a->base, tree);
-    const double took = fr_seconds() - start;
-    a->seconds += (a->seconds > 0 ? BELIEF : 1) * (took - a->seconds);
+    fr_follow(&a->seconds, fr_seconds() - start, a->seconds > 0 ? OF_PROPOSAL : 1);
     if (a->base.adapt) learn_worth(a, c, tree);
 }
 

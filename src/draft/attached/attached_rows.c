@@ -2,17 +2,29 @@
 // the choice: the chain with the best gain for its time grows until none pays; where none does, a
 // full chain on the root is tried now and then.
 #include "draft/attached/attached_rows.h"
+#include "base/mean.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { NODES = 17, FIRST_WAIT = 8, LONGEST_WAIT = 128 };
-static const double BELIEF = 1.0 / 24; // weight of one step's figures
+enum { NODES = 17 };
+static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
+static const double OF_STEP = 1.0 / 24; // share of one step in what is known
 
 void fr_attached_rows_begin(fr_attached_rows *r) {
-    r->idle = 0;
-    r->wait = FIRST_WAIT;
+    r->trial = (fr_trial){0};
+    assert(fr_attached_rows_is_sound(r));
+}
+
+bool fr_attached_rows_is_sound(const fr_attached_rows *r) {
+    if (r->steps < 1 || r->steps > FR_ATTACHED_STEPS || r->ensemble < 1) return false;
+    for (int i = 0; i < r->steps; i++) {
+        if (!(r->share[i] >= 0 && r->share[i] <= 1)) return false;
+        if (r->worth[i + 1] != r->worth[i + 1]) return false; // NaN
+    }
+    return r->worth[0] == 0 && fr_trial_is_sound(&r->trial);
 }
 
 // ---------------------------------------------------------------- what guesses are worth
@@ -41,7 +53,8 @@ void fr_attached_rows_expect(fr_attached_rows *r, const fr_accuracy *a, const fr
 
 void fr_attached_rows_learn(fr_attached_rows *r, int k, const double tokens[]) {
     for (int i = 1; i <= k; i++)
-        r->worth[i] += BELIEF * (tokens[i] - r->worth[i]);
+        fr_follow(&r->worth[i], tokens[i], OF_STEP);
+    assert(fr_attached_rows_is_sound(r));
 }
 
 // ---------------------------------------------------------------- which nodes carry chains
@@ -92,15 +105,15 @@ static bool improve(choice *c, const double *term, uint8_t *n_attached, double p
     return true;
 }
 
-// Puts a full chain on the root if the wait is over and the request can afford it.
+// Puts a full chain on the root if the pause is over and the request can afford it.
 static void try_again(fr_attached_rows *r, choice *c, int most, uint8_t *n_attached) {
-    if (++r->idle < r->wait || most < r->steps) return;
+    fr_trial_idle(&r->trial);
+    if (!fr_trial_is_due(&r->trial, &PAUSES) || most < r->steps) return;
     const fr_extra_rows none = {0};
     const double cost = seconds(c, with(none, r, 0, r->steps)) - seconds(c, none);
     if (!fr_budget_affords(c->budget, cost, c->context)) return;
     n_attached[0] = (uint8_t)r->steps;
-    r->idle = 0;
-    r->wait = r->wait < LONGEST_WAIT ? 2 * r->wait : LONGEST_WAIT;
+    fr_trial_begin(&r->trial);
 }
 
 void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const fr_tree *tree,
@@ -108,13 +121,14 @@ void fr_attached_rows_choose(fr_attached_rows *r, const fr_budget *budget, const
     double term[FR_TREE_MAX];
     choice c = {.r = r, .budget = budget, .nodes = tree->n, .context = context};
     const double price = fr_budget_token_cost(budget, context);
+    assert(fr_attached_rows_is_sound(r));
     memset(n_attached, 0, (size_t)tree->n);
     fr_tree_terms(tree, term);
     while (improve(&c, term, n_attached, price, most))
         continue;
     if (c.count) {
-        r->idle = 0;
-        r->wait = FIRST_WAIT;
+        fr_trial_used(&r->trial);
+        fr_trial_pays(&r->trial);
         return;
     }
     try_again(r, &c, most, n_attached);

@@ -12,6 +12,7 @@
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_ROWS_H
 #define FR_DRAFT_ATTACHED_ATTACHED_ROWS_H
 #include "decode/budget.h"
+#include "decode/trial.h"
 #include "tree/accuracy.h"
 
 enum { FR_ATTACHED_STEPS = 7 };
@@ -23,10 +24,13 @@ typedef struct fr_attached_rows {
         [FR_ATTACHED_STEPS]; // of the layers that attached row i + 1 runs through: it joins late
     double worth[FR_ATTACHED_STEPS + 1]; // tokens; [0] is 0
     bool expected;                       // worth was set from accuracies
-    int idle, wait; // steps since rows were last attached; until they are tried again
+    fr_trial trial;                      // of attaching rows where none pay
 } fr_attached_rows;
 
 void fr_attached_rows_begin(fr_attached_rows *r); // a new request; what was learned stays
+
+// Chains and ensemble are within bounds, every share is one, worth[0] is 0 and the others numbers.
+bool fr_attached_rows_is_sound(const fr_attached_rows *r);
 
 // Sets worth from accuracies before any step was seen: that of the best tree of guesses k deep at
 // the present costs. Does nothing the second time.

@@ -1,4 +1,5 @@
 #include "draft/chimera/ngram_memory.h"
+#include <assert.h>
 
 fr_status fr_ngram_memory_open(fr_ngram_memory *m, const fr_ngram_memory_options *o,
                                fr_error *err) {
@@ -13,7 +14,15 @@ fr_status fr_ngram_memory_open(fr_ngram_memory *m, const fr_ngram_memory_options
     else
         st = fr_fail(err, FR_ENOMEM, "n-gram memory: a list of %d entries", o->capacity);
     if (st) fr_ngram_memory_close(m);
+    assert(st || fr_ngram_memory_is_sound(m));
     return st;
+}
+
+bool fr_ngram_memory_is_sound(const fr_ngram_memory *m) {
+    const fr_ngram_memory_counts *n = &m->counts;
+    if (m->store && (!m->stored || !m->fetched)) return false;
+    if (n->in_memory < 0 || n->in_store < 0 || n->missed < 0 || n->evicted < 0) return false;
+    return fr_ngram_table_is_sound(&m->table);
 }
 
 static void store_all(fr_ngram_memory *m) {
@@ -24,6 +33,7 @@ static void store_all(fr_ngram_memory *m) {
 }
 
 void fr_ngram_memory_close(fr_ngram_memory *m) {
+    assert(!m->table.bucket || fr_ngram_memory_is_sound(m));
     if (m->store) store_all(m);
     fr_ngram_store_close(m->store);
     fr_free(m->fetched);

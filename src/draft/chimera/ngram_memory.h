@@ -35,6 +35,8 @@ void fr_ngram_memory_close(fr_ngram_memory *m);
 // The key's vector of d floats, there until the next put, or get of another key; NULL: it must be
 // computed, and put.
 const float *fr_ngram_memory_get(fr_ngram_memory *m, const fr_ngram *key);
+// The table is sound; with a store there is room to note what it has; nothing was counted below 0.
+bool fr_ngram_memory_is_sound(const fr_ngram_memory *m);
 // A key has one vector, so nobody puts another one under it. `vector` is no part of the memory.
 void fr_ngram_memory_put(fr_ngram_memory *m, const fr_ngram *key, const float *vector);
 

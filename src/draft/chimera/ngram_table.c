@@ -31,10 +31,12 @@ fr_status fr_ngram_table_open(fr_ngram_table *t, int capacity, int d, fr_error *
     t->vectors = fr_arena_take(&t->arena, (size_t)capacity * row);
     for (int i = 0; i < t->n_buckets; i++)
         t->bucket[i] = -1;
+    assert(fr_ngram_table_is_sound(t));
     return FR_OK;
 }
 
 void fr_ngram_table_close(fr_ngram_table *t) {
+    assert(!t->bucket || fr_ngram_table_is_sound(t));
     fr_arena_close(&t->arena);
     *t = (fr_ngram_table){0};
 }
@@ -106,13 +108,14 @@ float *fr_ngram_table_put(fr_ngram_table *t, const fr_ngram *key, fr_ngram *out,
         place = t->n++;
     }
     t->entry[place].key = *key;
+    assert(place >= 0 && place < t->n && t->n <= t->capacity);
     t->entry[place].next = *bucket;
     *bucket = place;
     become_newest(t, place);
     return t->vectors + (size_t)place * (size_t)t->stride;
 }
 
-bool fr_ngram_table_check(const fr_ngram_table *t) {
+bool fr_ngram_table_is_sound(const fr_ngram_table *t) {
     int ordered = 0, chained = 0, newer = -1;
     for (int i = t->newest; i >= 0; newer = i, i = t->entry[i].older)
         if (i >= t->n || t->entry[i].newer != newer || ++ordered > t->n) return false;

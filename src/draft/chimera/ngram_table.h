@@ -48,6 +48,6 @@ static inline const float *fr_ngram_table_at(const fr_ngram_table *t, int place)
 }
 
 // Whether every entry is once in the order of use, once in its bucket and nowhere else.
-bool fr_ngram_table_check(const fr_ngram_table *t);
+bool fr_ngram_table_is_sound(const fr_ngram_table *t);
 
 #endif

@@ -1,10 +1,17 @@
 // ngram_writer.c — the thread waits for entries, lets some gather, and commits them with the lock
 // released. Callers copy entries into the ring, and wait for room or for a commit only if they ask.
 #include "draft/chimera/ngram_writer.h"
+#include <assert.h>
 #include <signal.h>
 #include <time.h>
 
 enum { ROOM_LEAST = 16, ROOM_MOST = 512, BYTES = 8 << 20 };
+
+bool fr_ngram_writer_is_sound(const fr_ngram_writer *w) {
+    if (w->d < 1 || w->room < 1 || w->first < 0 || w->first >= w->room) return false;
+    return w->n >= 0 && w->n <= w->room && w->added - w->done == (uint64_t)w->n &&
+           w->wanted <= w->added;
+}
 
 // ---------------------------------------------------------------- the thread
 
@@ -33,6 +40,7 @@ static void *writer_main(void *self) {
         w->first = (first + n) % w->room;
         w->n -= n;
         w->done += (uint64_t)n;
+        assert(fr_ngram_writer_is_sound(w));
         pthread_cond_broadcast(&w->emptied);
     }
     pthread_mutex_unlock(&w->lock);
@@ -103,6 +111,7 @@ static void copy_in(fr_ngram_writer *w, const fr_ngram *key, const float *vector
     memcpy(w->vector + (size_t)at * (size_t)w->d, vector, (size_t)w->d * sizeof *vector);
     w->n++;
     w->added++;
+    assert(fr_ngram_writer_is_sound(w));
     if (w->n == 1 || w->n == w->room / 4) pthread_cond_signal(&w->gathered);
 }
 

@@ -38,5 +38,7 @@ bool fr_ngram_writer_add(fr_ngram_writer *w, const fr_ngram *key, const float *v
 // The same for those who have time: waits until there is room.
 void fr_ngram_writer_wait_add(fr_ngram_writer *w, const fr_ngram *key, const float *vector);
 void fr_ngram_writer_sync(fr_ngram_writer *w); // until all that was added before is done
+// With the lock held: the ring is within its room, and what was added is done or in it.
+bool fr_ngram_writer_is_sound(const fr_ngram_writer *w);
 
 #endif

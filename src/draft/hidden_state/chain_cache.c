@@ -28,6 +28,7 @@ void fr_chain_cache_forget(fr_chain_cache *k) {
     k->chain[0].length = k->chain[1].length = 0;
     k->age = 0;
     k->drafted = k->reused = 0;
+    assert(fr_chain_cache_is_sound(k));
 }
 
 fr_cached_chain *fr_chain_cache_start(fr_chain_cache *k, int length) {
@@ -39,7 +40,19 @@ fr_cached_chain *fr_chain_cache_start(fr_chain_cache *k, int length) {
     c->length = length;
     c->shift = 0;
     memset(c->reused, 0, sizeof c->reused);
+    assert(fr_chain_cache_is_sound(k));
     return c;
+}
+
+bool fr_chain_cache_is_sound(const fr_chain_cache *k) {
+    if (k->newest < 0 || k->newest > 1 || k->age < 0) return false;
+    if (k->reused < 0 || k->reused > k->drafted) return false;
+    for (int i = 0; i < 2; i++) {
+        const fr_cached_chain *c = &k->chain[i];
+        if (c->length < 0 || c->length > FR_CHAIN_CACHE_DEPTH) return false;
+        if (c->length && (c->shift < 0 || c->shift > c->length)) return false;
+    }
+    return true;
 }
 
 void fr_chain_cache_advance(fr_chain_cache *k, int n) {
@@ -47,6 +60,7 @@ void fr_chain_cache_advance(fr_chain_cache *k, int n) {
         fr_cached_chain *c = &k->chain[i];
         c->shift = fr_chain_cache_left(c) > n ? c->shift + n : c->length;
     }
+    assert(fr_chain_cache_is_sound(k));
 }
 
 void fr_chain_cache_reuse(fr_chain_cache *k, fr_cached_chain *c, int depths) {
@@ -56,4 +70,5 @@ void fr_chain_cache_reuse(fr_chain_cache *k, fr_cached_chain *c, int depths) {
         k->reused += !c->reused[c->shift + j];
         c->reused[c->shift + j] = true;
     }
+    assert(fr_chain_cache_is_sound(k));
 }

@@ -54,6 +54,8 @@ static inline fr_cached_chain *fr_chain_cache_before(fr_chain_cache *k) {
 static inline int fr_chain_cache_left(const fr_cached_chain *c) {
     return c->shift < c->length ? c->length - c->shift : 0;
 }
+// Lengths and shifts are within the chains; no more states served again than were drafted.
+bool fr_chain_cache_is_sound(const fr_chain_cache *k);
 // The first `depths` of what is left of a chain serve the step at hand, which did not make it.
 void fr_chain_cache_reuse(fr_chain_cache *k, fr_cached_chain *c, int depths);
 

@@ -9,6 +9,7 @@
 // step (chain_cache.h), alone or with a new chain (reuse.h).
 #include "draft/hidden_state/hidden_state.h"
 #include "base/clock.h"
+#include "base/mean.h"
 #include "decode/counts.h"
 #include "draft/hidden_state/reuse.h"
 #include "draft/hidden_state/state_tree.h"
@@ -22,6 +23,10 @@ enum {
 };
 static const float LEAST_SCORE = 0.004f, LAMBDA = 0.3f;
 static const float USUAL = 0.6f; // how often a depth is right where nothing was counted
+// Shares of one step: in the seconds of a chain and the rows of a pass; in how often a depth is
+// right; in the way back to what is expected of a depth that was not drafted.
+static const double OF_STEP = 0.1;
+static const float OF_DEPTH = 0.05f, OF_UNSEEN = 0.01f;
 
 static const char *const MODES[] = {"fresh", "reuse", "fused", "union", "auto", NULL};
 
@@ -133,8 +138,8 @@ static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *
     const double seconds = fr_states_draft(&d->states, tree->node[0].id, length);
     d->chains++;
     fr_trained_took(&d->base, c, 1, seconds / length);
-    const double late = d->draft_seconds > 0 ? d->draft_seconds : seconds;
-    d->draft_seconds = late + 0.1 * (seconds - late);
+    if (d->draft_seconds <= 0) d->draft_seconds = seconds;
+    fr_follow(&d->draft_seconds, seconds, OF_STEP);
 }
 
 // ---------------------------------------------------------------- its tree
@@ -227,11 +232,11 @@ static int child_in_beam(const fr_beam *b, int node, int32_t id) {
 static void learn_depths(fr_hidden_state *d, const int32_t *followed, int n) {
     for (int k = 0, node = 0; k < n && k < d->depth && node >= 0; k++) {
         node = child_in_beam(&d->base.beam, node, followed[k]);
-        d->right[k] += 0.05f * ((float)(node >= 0) - d->right[k]);
+        fr_follow_f32(&d->right[k], (float)(node >= 0), OF_DEPTH);
     }
     for (int k = d->depth; k < FR_CHAIN_CACHE_DEPTH;
          k++) // not drafted, so not seen: worth a try in time
-        d->right[k] += 0.01f * (d->expected[k] - d->right[k]);
+        fr_follow_f32(&d->right[k], d->expected[k], OF_UNSEEN);
 }
 
 static void learn(fr_hidden_state *d, const fr_context *c, const fr_verdict *v) {
@@ -256,7 +261,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_draft_block_add_path(&d->states.chain, c, v->path, v->n_path);
     d->states.catch_up_seconds += fr_seconds() - start;
     fr_chain_cache_advance(&d->states.kept, v->n_path);
-    d->pass_rows += 0.1 * (v->tree->n - d->pass_rows);
+    fr_follow(&d->pass_rows, v->tree->n, OF_STEP);
     if (d->taken != FR_REUSE_AUTO) learn(d, c, v);
 }
 

@@ -1,7 +1,8 @@
 #include "draft/hidden_state/reuse.h"
+#include <assert.h>
 
 static const float MEMORY = 32, EXPECTED = 4; // steps; what is expected counts as so many
-enum { TRY_AFTER = 32 };
+static const fr_pauses PAUSES = {.shortest = 33, .longest = 33}; // a look costs one step
 
 bool fr_reuse_possible(int left, int age) {
     return left >= FR_REUSE_LEAST && age < FR_REUSE_AGE;
@@ -19,19 +20,26 @@ static int age_group(fr_reuse_mode mode, int age) {
 double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c) {
     const int left = left_group(mode, c->left), age = age_group(mode, c->age);
     const double expected = mode == FR_REUSE_KEPT ? c->kept : c->fresh;
-    return (EXPECTED * expected + r->seen[mode][left][age].tokens) /
-           (EXPECTED + r->seen[mode][left][age].steps);
+    const fr_mean *seen = &r->seen[mode][left][age];
+    return (EXPECTED * expected + seen->sum) / (EXPECTED + seen->weight);
 }
 
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens) {
-    float *sum = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].tokens;
-    float *steps = &r->seen[mode][left_group(mode, left)][age_group(mode, age)].steps;
-    if (*steps > MEMORY - 1) {
-        *sum *= (MEMORY - 1) / *steps;
-        *steps = MEMORY - 1;
+    fr_mean_add(&r->seen[mode][left_group(mode, left)][age_group(mode, age)], (float)tokens,
+                MEMORY);
+    assert(fr_reuse_is_sound(r));
+}
+
+bool fr_reuse_is_sound(const fr_reuse *r) {
+    for (int mode = 0; mode < FR_REUSE_MODES; mode++) {
+        if (!fr_trial_is_sound(&r->trial[mode])) return false;
+        for (int left = 0; left <= FR_REUSE_LEFT; left++)
+            for (int age = 0; age < FR_REUSE_AGE; age++) {
+                const fr_mean *seen = &r->seen[mode][left][age];
+                if (!fr_mean_is_sound(seen) || seen->weight > MEMORY) return false;
+            }
     }
-    *sum += (float)tokens;
-    *steps += 1;
+    return true;
 }
 
 static double seconds_of(fr_reuse_mode mode, const fr_reuse_case *c) {
@@ -42,11 +50,6 @@ static double speed_of(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_cas
     return fr_reuse_tokens(r, mode, c) / seconds_of(mode, c);
 }
 
-static fr_reuse_mode take(fr_reuse *r, fr_reuse_mode mode) {
-    r->waits[mode] = 0;
-    return mode;
-}
-
 fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budget *budget,
                               int context) {
     const bool possible[FR_REUSE_MODES] = {[FR_REUSE_FRESH] = true,
@@ -55,13 +58,16 @@ fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budg
     fr_reuse_mode best = FR_REUSE_FRESH, longest = FR_REUSE_FRESH;
     for (int i = 0; i < FR_REUSE_MODES; i++) {
         if (!possible[i]) continue;
-        r->waits[i]++;
+        fr_trial_idle(&r->trial[i]);
         if (speed_of(r, i, c) > speed_of(r, best, c)) best = i;
-        if (r->waits[i] > r->waits[longest]) longest = i;
+        if (r->trial[i].idle > r->trial[longest].idle) longest = i;
     }
     const double lost =
         seconds_of(longest, c) - fr_reuse_tokens(r, longest, c) / speed_of(r, best, c);
-    if (r->waits[longest] > TRY_AFTER && fr_budget_affords(budget, lost, context))
-        return take(r, longest);
-    return take(r, best);
+    if (fr_trial_is_due(&r->trial[longest], &PAUSES) && fr_budget_affords(budget, lost, context)) {
+        fr_trial_begin(&r->trial[longest]);
+        return longest;
+    }
+    fr_trial_used(&r->trial[best]);
+    return best;
 }

@@ -8,7 +8,9 @@
 // account of the request affords what that may lose.
 #ifndef FR_DRAFT_HIDDEN_STATE_REUSE_H
 #define FR_DRAFT_HIDDEN_STATE_REUSE_H
+#include "base/mean.h"
 #include "decode/budget.h"
+#include "decode/trial.h"
 
 typedef enum fr_reuse_mode {
     FR_REUSE_FRESH, // a new chain
@@ -26,10 +28,8 @@ enum {
 };
 
 typedef struct fr_reuse {
-    struct {
-        float tokens, steps; // of late
-    } seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE];
-    int waits[FR_REUSE_MODES]; // steps since it was taken, of those in which it was possible
+    fr_mean seen[FR_REUSE_MODES][FR_REUSE_LEFT + 1][FR_REUSE_AGE]; // tokens of steps
+    fr_trial trial[FR_REUSE_MODES]; // of modes; steps count in which a mode was possible
 } fr_reuse;
 
 typedef struct fr_reuse_case { // a step
@@ -43,6 +43,7 @@ fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budg
                               int context);
 // A step in `mode` brought `tokens`; left and age are those of its case.
 void fr_reuse_learn(fr_reuse *r, fr_reuse_mode mode, int left, int age, int tokens);
+bool fr_reuse_is_sound(const fr_reuse *r); // its means and trials are, and no mean is too sure
 // Tokens expected of a step in this mode.
 double fr_reuse_tokens(const fr_reuse *r, fr_reuse_mode mode, const fr_reuse_case *c);
 // Whether there is enough left of a chain that is not too old.

@@ -2,30 +2,24 @@
 // logit of a shortlist the product of its row, the gate of the state and the part of the token
 // before.
 #include "draft/hidden_state/token_bias.h"
+#include "base/lanes.h"
+#include "kern/dequant.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef float f32x4 __attribute__((vector_size(16)));
-
-static f32x4 load(const float *p) {
-    f32x4 v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 // The order of this sum is free: drafts may differ by rounding between machines.
 static float dot(const float *a, const float *b, int n) {
-    f32x4 sum[4] = {0};
+    fr_f32x4 sum[4] = {0};
     float rest = 0;
     int i = 0;
     for (; i + 16 <= n; i += 16)
         for (int k = 0; k < 4; k++)
-            sum[k] += load(a + i + 4 * k) * load(b + i + 4 * k);
+            sum[k] += fr_f32x4_load(a + i + 4 * k) * fr_f32x4_load(b + i + 4 * k);
     for (; i < n; i++)
         rest += a[i] * b[i];
-    const f32x4 all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    const fr_f32x4 all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     return rest + (all[0] + all[1]) + (all[2] + all[3]);
 }
 

@@ -1,9 +1,15 @@
 // draft_benefit.c — first predicts what a draft pass takes, from its measured ratio to the target's
 // pass. Then it decides whether to draft in a step and how many rows another pass gets.
 #include "draft/kit/draft_benefit.h"
+#include "base/mean.h"
+#include <assert.h>
 
 static const float EXPECTED = 0.85f; // of the best guess, before anything was seen
-enum { FIRST_TRIAL = 4, SHORTEST_WAIT = 16, LONGEST_WAIT = 128, CHUNK = 64, PATIENCE = 12 };
+static const double OF_PASS = 0.15;  // share of one pass in the ratio of its row count
+static const float OF_GUESS = 0.05f; // of one step in what guesses are worth; of a step without
+static const float OF_PAUSE = 0.02f; // drafting in the way back to what was expected
+static const fr_pauses PAUSES = {.shortest = 16, .longest = 128};
+enum { FIRST_TRIAL = 4, CHUNK = 64, PATIENCE = 12 };
 enum { LONG_ANSWER = 128 }; // tokens assumed to be left where no end is known
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
@@ -14,10 +20,18 @@ void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
 void fr_draft_benefit_begin(fr_draft_benefit *w) {
     w->confidence = EXPECTED;
     w->yield = 0;
-    w->idle = 0;
-    w->wait = SHORTEST_WAIT;
+    w->trial = (fr_trial){0};
     w->missed = 0;
     w->tried = false;
+    assert(fr_draft_benefit_is_sound(w));
+}
+
+bool fr_draft_benefit_is_sound(const fr_draft_benefit *w) {
+    for (int g = 0; g < FR_DRAFT_GROUPS; g++)
+        if (!(w->ratio[g] >= 0)) return false;
+    if (!(w->usual >= 0 && w->missed >= 0 && w->spent >= 0)) return false;
+    return w->confidence >= 0 && w->confidence <= 1 && w->yield == w->yield &&
+           fr_trial_is_sound(&w->trial);
 }
 
 // ---------------------------------------------------------------- seconds
@@ -62,15 +76,17 @@ void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int ro
     double *ratio = &w->ratio[group_of(rows)];
     const double seen = seconds / target, before = ratio_of(w, rows);
     // A single slow pass is an outlier: the bound keeps it from moving the ratio far.
-    *ratio = before + 0.15 * ((seen < 3 * before ? seen : 3 * before) - before);
+    *ratio = before;
+    fr_follow(ratio, seen < 3 * before ? seen : 3 * before, OF_PASS);
+    assert(fr_draft_benefit_is_sound(w));
 }
 
 void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess) {
-    w->confidence += 0.05f * (best_guess - w->confidence);
+    fr_follow_f32(&w->confidence, best_guess, OF_GUESS);
 }
 
 void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens) {
-    w->yield += 0.05f * (tokens - w->yield);
+    fr_follow_f32(&w->yield, tokens, OF_GUESS);
 }
 
 // ---------------------------------------------------------------- whether it pays
@@ -83,18 +99,22 @@ static double rows_more(const fr_budget *budget, int rows, int more, int context
 // A pause ends when the confidence has come back to its usual value, or by a trial that the request
 // can afford. The first trial of a request is made in any case: the user asked for this drafter.
 static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost, int context) {
-    w->confidence += 0.02f * (EXPECTED - w->confidence);
-    const bool first = !w->tried && w->idle + 1 >= FIRST_TRIAL;
-    if (++w->idle < w->wait && !first) return false;
-    if (!first && !fr_budget_affords(budget, cost, context)) return false;
-    if (!first && w->wait < LONGEST_WAIT) w->wait *= 2;
-    w->idle = 0;
+    fr_follow_f32(&w->confidence, EXPECTED, OF_PAUSE);
+    fr_trial_idle(&w->trial);
+    if (!w->tried && w->trial.idle >= FIRST_TRIAL) {
+        fr_trial_used(&w->trial);
+    } else {
+        if (!fr_trial_is_due(&w->trial, &PAUSES)) return false;
+        if (!fr_budget_affords(budget, cost, context)) return false;
+        fr_trial_begin(&w->trial);
+    }
     w->tried = true;
     return true;
 }
 
 bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
                             int left, int context) {
+    assert(fr_draft_benefit_is_sound(w));
     w->spent = 0;
     const double one = fr_draft_benefit_pass(w, budget, 1, context);
     const double cost = one + rows_more(budget, 1, 1, context);
@@ -103,7 +123,7 @@ bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int be
     const double gain = open * fr_budget_token_cost(budget, context) - cost;
     const double reading = fr_draft_benefit_pass(w, budget, behind, context) - one;
     if (gain > 0) {
-        w->wait = SHORTEST_WAIT;
+        fr_trial_pays(&w->trial);
         w->missed += gain;
         if (reading > gain * left || w->missed < reading / PATIENCE ||
             !fr_budget_affords(budget, cost, context))

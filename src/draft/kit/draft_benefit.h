@@ -13,6 +13,7 @@
 #ifndef FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #define FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #include "decode/budget.h"
+#include "decode/trial.h"
 
 enum { FR_DRAFT_GROUPS = 6 }; // of row counts: 1, 2, 4, 8, 16, more
 
@@ -21,7 +22,7 @@ typedef struct fr_draft_benefit {
     double usual;                  // where nothing was seen: as the weights are
     float confidence;              // of recent best guesses: how often right, and how probable
     float yield; // tokens that all guesses of a step together were worth of late; 0: not followed
-    int idle, wait; // steps since the last draft that did not pay; until a trial
+    fr_trial trial; // of drafting where it does not pay
     double missed;  // seconds that drafting would have gained since it last did
     double spent;   // seconds of this step's passes
     bool tried;     // drafted in this request
@@ -29,6 +30,8 @@ typedef struct fr_draft_benefit {
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual);
 void fr_draft_benefit_begin(fr_draft_benefit *w); // a new request
+// No ratio or time is below 0, the confidence is a probability.
+bool fr_draft_benefit_is_sound(const fr_draft_benefit *w);
 
 double fr_draft_benefit_pass(const fr_draft_benefit *w, const fr_budget *budget, int rows,
                              int context);

@@ -145,6 +145,15 @@ void fr_draft_block_copy(fr_draft_block *c, const fr_draft_block *from, int toke
     memcpy(c->waiting, from->waiting,
            sizeof *c->waiting * (size_t)c->n_waiting * (size_t)c->in_stride);
     memcpy(c->waiting_token, from->waiting_token, sizeof *c->waiting_token * (size_t)c->n_waiting);
+    assert(fr_draft_block_is_sound(c));
+}
+
+bool fr_draft_block_is_sound(const fr_draft_block *c) {
+    if (c->n_waiting < 0 || c->n_waiting > FR_DRAFT_BLOCK_ROWS) return false;
+    for (int i = 0; i < c->n_waiting; i++)
+        if (c->waiting_token[i] < 0 || c->waiting_token[i] >= c->target->config.n_vocab)
+            return false;
+    return fr_kv_is_sound(&c->block.kv);
 }
 
 void fr_draft_block_keep(fr_draft_block *c, int pairs) {
@@ -152,6 +161,7 @@ void fr_draft_block_keep(fr_draft_block *c, int pairs) {
     const int read = c->block.kv.n_committed;
     c->n_waiting = pairs > read ? pairs - read : 0;
     if (pairs < read) fr_kv_truncate(&c->block.kv, pairs);
+    assert(fr_draft_block_is_sound(c));
 }
 
 // Room for what is known of one more pair.
@@ -201,7 +211,7 @@ void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const
 bool fr_draft_block_read(fr_draft_block *c, uint8_t wants) {
     fr_row rows[FR_DRAFT_BLOCK_ROWS];
     const int n = c->n_waiting;
-    assert(c->block.kv.n_scratch == 0);
+    assert(fr_draft_block_is_sound(c) && c->block.kv.n_scratch == 0);
     if (!n) return false;
     if (c->pack->n_taps) join_taps(c, n);
     const float *states = c->pack->n_taps ? c->y : c->waiting; // of one stride

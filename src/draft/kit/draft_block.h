@@ -68,6 +68,8 @@ fr_needs fr_draft_block_needs(const fr_draft_block *c);
 // side by side [c->in], which is copied, and the token after it. Pairs wait until
 // fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already, those are read.
 void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
+// The KV is sound; so many pairs wait as there is room for, each with a token of the text.
+bool fr_draft_block_is_sound(const fr_draft_block *c);
 int fr_draft_block_pairs(const fr_draft_block *c); // of the text: read and waiting
 // Keeps the pairs of n tokens but the last, whose second token may be another now. Returns how many
 // there are then.

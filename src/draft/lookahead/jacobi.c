@@ -1,5 +1,6 @@
 #include "draft/lookahead/jacobi.h"
 #include "decode/sampler.h"
+#include <assert.h>
 
 enum { SEED = 11 }; // of what enters at the end: any number does
 
@@ -8,10 +9,18 @@ static void fill(fr_jacobi *j, int k, const int32_t *ids, int n_ids) {
     j->age[k] = 0;
 }
 
+bool fr_jacobi_is_sound(const fr_jacobi *j) {
+    if (j->width < 1 || j->width > FR_JACOBI_WIDTH) return false;
+    for (int k = 1; k <= j->width; k++)
+        if (j->id[k] < 0 || j->age[k] >= FR_JACOBI_AGES) return false;
+    return true;
+}
+
 void fr_jacobi_begin(fr_jacobi *j, const int32_t *ids, int n_ids) {
     j->filled = 0;
     for (int k = 1; k <= j->width; k++)
         fill(j, k, ids, n_ids);
+    assert(fr_jacobi_is_sound(j));
 }
 
 // The place of guess k now is that of guess k + taken before. The row of the guess in front of that
@@ -30,4 +39,5 @@ void fr_jacobi_move(fr_jacobi *j, int taken, const int32_t *next, const int32_t 
         j->id[k] = said >= 0 ? said : old;
         j->age[k] = (uint8_t)age;
     }
+    assert(fr_jacobi_is_sound(j));
 }

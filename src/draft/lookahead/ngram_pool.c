@@ -31,6 +31,23 @@ void fr_ngram_pool_close(fr_ngram_pool *p) {
 void fr_ngram_pool_begin(fr_ngram_pool *p) {
     memset(p->newest, -1, sizeof *p->newest * (size_t)p->n_keys);
     p->n_entries = 0;
+    assert(fr_ngram_pool_is_sound(p));
+}
+
+// Whether the key's list is one; adds how long it is to *n.
+static bool list_is_sound(const fr_ngram_pool *p, int key, int *n) {
+    int length = 0;
+    for (int at = p->newest[key]; at >= 0; at = p->entry[at].older, ++*n)
+        if (at >= p->n_entries || ++length > p->per_key) return false;
+    return true;
+}
+
+bool fr_ngram_pool_is_sound(const fr_ngram_pool *p) {
+    int n = 0;
+    if (p->n_entries < 0 || p->n_entries > p->max_entries) return false;
+    for (int key = 0; key < p->n_keys; key++)
+        if (!list_is_sound(p, key, &n)) return false;
+    return n == p->n_entries;
 }
 
 static bool says(const fr_ngram_pool *p, int entry, const int32_t *tail) {
@@ -56,4 +73,5 @@ void fr_ngram_pool_add(fr_ngram_pool *p, int32_t key, const int32_t *tail, bool 
     memcpy(p->tail + (size_t)at * (size_t)p->n, tail, sizeof *tail * (size_t)p->n);
     e->older = p->newest[key];
     p->newest[key] = at;
+    assert(list_is_sound(p, key, &(int){0}));
 }

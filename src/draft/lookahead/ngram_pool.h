@@ -27,6 +27,8 @@ fr_status fr_ngram_pool_open(fr_ngram_pool *p, int n_keys, int n, int per_key, i
                              fr_error *err);
 void fr_ngram_pool_close(fr_ngram_pool *p); // a zeroed one is fine
 void fr_ngram_pool_begin(fr_ngram_pool *p); // empty
+// Every entry stands once in the list of one key, no list is longer than per_key.
+bool fr_ngram_pool_is_sound(const fr_ngram_pool *p);
 void fr_ngram_pool_add(fr_ngram_pool *p, int32_t key, const int32_t *tail, bool of_text);
 
 static inline const int32_t *fr_ngram_pool_tail(const fr_ngram_pool *p, int entry) {

@@ -3,6 +3,7 @@
 // one.
 #include "draft/lookahead/window.h"
 #include "decode/sampler.h"
+#include <assert.h>
 #include <string.h>
 
 enum { SEED = 7 }; // of what the window begins with: any number does
@@ -30,6 +31,14 @@ void fr_window_begin(fr_window *w, const int32_t *ids, int n_ids) {
     w->columns = columns_at(w->n, w->width, 1);
     for (int i = 1; i < w->columns; i++)
         w->cell[0][i] = ids[(int)(fr_uniform(SEED, (uint64_t)i) * n_ids)];
+    assert(fr_window_is_sound(w));
+}
+
+bool fr_window_is_sound(const fr_window *w) {
+    if (w->n < 2 || w->n > FR_WINDOW_NGRAM || w->width < 1 || w->width > FR_WINDOW_WIDTH)
+        return false;
+    return w->levels >= 1 && w->levels < w->n &&
+           w->columns == columns_at(w->n, w->width, w->levels);
 }
 
 bool fr_window_is_full(const fr_window *w) {
@@ -73,6 +82,7 @@ void fr_window_ngram(const fr_window *w, int column, int32_t root, int32_t next,
 // first column, and a level that moves down keeps all its columns.
 void fr_window_shift(fr_window *w, const int32_t *next) {
     const size_t bytes = sizeof **w->cell * (size_t)w->columns;
+    assert(fr_window_is_sound(w));
     if (fr_window_is_full(w)) {
         for (int l = 1; l < w->levels; l++)
             memcpy(w->cell[l - 1], w->cell[l], bytes);

@@ -33,6 +33,8 @@ int fr_window_most_logits(int n, int width);
 
 // One level; n and width are set. Only ids of the text are taken.
 void fr_window_begin(fr_window *w, const int32_t *ids, int n_ids);
+// Levels and columns fit one another: each level costs a column until the window is full.
+bool fr_window_is_sound(const fr_window *w);
 bool fr_window_is_full(const fr_window *w); // the next pass gives n-grams
 
 int fr_window_rows(const fr_window *w);   // in the next pass, beside the root

@@ -1,38 +1,49 @@
 #include "draft/lookahead/window_benefit.h"
+#include "base/mean.h"
+#include <assert.h>
 #include <stddef.h>
 
-enum { FIRST_WAIT = 8, LONGEST_WAIT = 128, TRIAL = 16 };
-static const double BELIEF = 1.0 / 24; // weight of one pass's figures
+static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
+enum { TRIAL = 16 };                    // passes: a window fills, and what comes of it is seen
+static const double OF_PASS = 1.0 / 24; // share of one pass in what is known
 
 void fr_window_benefit_begin(fr_window_benefit *w) {
-    w->idle = w->trial = 0;
-    w->wait = FIRST_WAIT;
+    w->trial = (fr_trial){0};
+    w->trial_left = 0;
 }
 
 void fr_window_benefit_learn(fr_window_benefit *w, double tokens) {
-    w->tokens += BELIEF * (tokens - w->tokens);
+    fr_follow(&w->tokens, tokens, OF_PASS);
+    assert(fr_window_benefit_is_sound(w));
+}
+
+bool fr_window_benefit_is_sound(const fr_window_benefit *w) {
+    return w->trial_left >= 0 && w->trial_left < TRIAL && w->tokens == w->tokens &&
+           fr_trial_is_sound(&w->trial);
 }
 
 static bool begins_trial(fr_window_benefit *w, const fr_budget *budget, double cost, int context) {
-    if (++w->idle < w->wait || !fr_budget_affords(budget, TRIAL * cost, context)) return false;
-    w->idle = 0;
-    w->wait = w->wait < LONGEST_WAIT ? 2 * w->wait : LONGEST_WAIT;
-    w->trial = TRIAL - 1;
+    fr_trial_idle(&w->trial);
+    if (!fr_trial_is_due(&w->trial, &PAUSES)) return false;
+    if (!fr_budget_affords(budget, TRIAL * cost, context)) return false;
+    fr_trial_begin(&w->trial);
+    w->trial_left = TRIAL - 1;
     return true;
 }
 
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context) {
+    assert(fr_window_benefit_is_sound(w));
     const double cost =
         fr_budget_pass(budget, 1, rows, context) - fr_budget_pass(budget, 1, NULL, context);
     const bool affords = fr_budget_affords(budget, cost, context);
     if (w->tokens * fr_budget_token_cost(budget, context) > cost && affords) {
-        w->idle = 0;
-        w->wait = FIRST_WAIT;
+        fr_trial_used(&w->trial);
+        fr_trial_pays(&w->trial);
         return true;
     }
-    if (w->trial > 0) {
-        w->trial--;
+    if (w->trial_left > 0) {
+        w->trial_left--;
         return affords;
     }
     return begins_trial(w, budget, cost, context);

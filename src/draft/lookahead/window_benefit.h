@@ -3,19 +3,23 @@
 // Rows of a window give nothing to the pass that they are attached to; what they make is proposed
 // in later ones. They are attached while the tokens that come of them, less what the candidates'
 // rows take, are worth more than the time of the window itself. What comes of it is only seen while
-// it is attached. Where it does not pay it is tried again after 8, 16, ... steps, for as many
+// it is attached. Where it does not pay it is tried again (decode/trial.h), for as many
 // passes as it takes to fill a window and see, if the request can afford all of them
 // (decode/budget.h).
 #ifndef FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #define FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #include "decode/budget.h"
+#include "decode/trial.h"
 
 typedef struct fr_window_benefit {
-    double tokens;         // a pass, of late; what was expected before anything was seen
-    int idle, wait, trial; // steps since it was attached; until a trial; passes left of one
+    double tokens;  // a pass, of late; what was expected before anything was seen
+    fr_trial trial; // of attaching it where it does not pay
+    int trial_left; // passes of the trial at hand
 } fr_window_benefit;
 
 void fr_window_benefit_begin(fr_window_benefit *w); // a new request; what was learned stays
+// What is left of a trial is less than the whole; the tokens are a number.
+bool fr_window_benefit_is_sound(const fr_window_benefit *w);
 // Whether these rows are attached in the next pass, behind `context` slots.
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context);

@@ -1,4 +1,8 @@
 #include "draft/model/positional.h"
+#include "base/mean.h"
+#include <assert.h>
+
+static const double OF_TOKEN = 0.03; // share of one token in what is known
 
 void fr_positional_open(fr_positional *p) {
     static const double expected[FR_GUESSES] = {0.75, 0.1, 0.04, 0.02};
@@ -9,12 +13,22 @@ void fr_positional_open(fr_positional *p) {
 
 void fr_positional_learn(fr_positional *p, int rank) {
     for (int r = 0; r < FR_GUESSES; r++)
-        p->right[r] += 0.03 * ((r == rank ? 1 : 0) - p->right[r]);
+        fr_follow(&p->right[r], r == rank ? 1 : 0, OF_TOKEN);
+}
+
+bool fr_positional_is_sound(const fr_positional *p) {
+    double sum = 0; // one guess at most is right, but for rounding
+    for (int r = 0; r < FR_GUESSES; r++) {
+        if (!(p->right[r] >= 0)) return false;
+        sum += p->right[r];
+    }
+    return sum < 1 + 1e-9 && fr_shape_is_sound(&p->shape);
 }
 
 static void solve(fr_positional *p, const fr_shape_limits *limits) {
     fr_shape_limits l = *limits;
     if (l.children > FR_GUESSES) l.children = FR_GUESSES;
+    assert(fr_positional_is_sound(p));
     fr_sequoia_solve(&p->table, p->right, &l);
     fr_shape_begin(&p->shape);
 }

@@ -17,6 +17,7 @@ typedef struct fr_positional {
 } fr_positional;
 
 void fr_positional_open(fr_positional *p);
+bool fr_positional_is_sound(const fr_positional *p); // shares of right guesses; the shape is sound
 // The guess of `rank` was right; -1: none was.
 void fr_positional_learn(fr_positional *p, int rank);
 // Plans a tree within the limits (children: at most FR_GUESSES) where a level of drafting takes

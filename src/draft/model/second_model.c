@@ -35,6 +35,13 @@ void fr_second_close(fr_second *s) {
     *s = (fr_second){0};
 }
 
+bool fr_second_is_sound(const fr_second *s) {
+    if (!fr_kv_is_sound(&s->kv) || s->kv.n_committed > s->small.n_ctx) return false;
+    for (int i = 0; i < s->kv.n_committed; i++)
+        if (s->ids[i] < 0 || s->ids[i] >= s->small.n_common) return false;
+    return true;
+}
+
 void fr_second_stretch(fr_second *s, int n) {
     fr_kv_stretch(&s->kv, fr_model_stretches(s->small.model, n - 1));
 }
@@ -45,6 +52,7 @@ void fr_second_keep(fr_second *s, const int32_t *ids, int n) {
     while (same < s->kv.n_committed && same < n - 1 && s->ids[same] == ids[same])
         same++;
     fr_kv_truncate(&s->kv, same);
+    assert(fr_second_is_sound(s));
 }
 
 bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n) {
@@ -68,6 +76,7 @@ float *fr_second_read(fr_second *s, const int32_t *ids, int n) {
         fr_kv_commit(&s->kv, path, m);
         memcpy(s->ids + at, ids + at, sizeof *ids * (size_t)m);
     }
+    assert(fr_second_is_sound(s));
     return fr_forward_logits(s->forward, m - 1);
 }
 

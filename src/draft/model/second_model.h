@@ -21,11 +21,14 @@ typedef struct fr_second {
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
 } fr_second;
 
-// Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for. Errors: those
-// of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
+// Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for.
+// Errors: those of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
 fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config *config,
                          fr_error *err);
 void fr_second_close(fr_second *s); // a zeroed one is fine
+
+// The KV is sound and within the model's reach, and holds tokens that the model knows.
+bool fr_second_is_sound(const fr_second *s);
 
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
 // that there is a row to take logits from.

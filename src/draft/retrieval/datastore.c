@@ -2,6 +2,7 @@
 // one more token of the text at a time, with two binary searches each.
 #include "draft/retrieval/datastore_file.h"
 #include "gguf/hash.h"
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -45,7 +46,15 @@ fr_status fr_datastore_take(fr_datastore *s, const void *data, size_t bytes, con
     s->bytes = bytes;
     s->n_vocab = (int)h->n_vocab;
     memcpy(s->vocab, h->vocab, sizeof s->vocab);
+    assert(fr_datastore_is_sound(s));
     return FR_OK;
+}
+
+bool fr_datastore_is_sound(const fr_datastore *s) {
+    const uint64_t n = (uint64_t)s->n_ids + s->n_places;
+    return s->ids && s->places == (const uint32_t *)(s->ids + s->n_ids) &&
+           s->n_places <= s->n_ids && s->bytes == sizeof(fr_datastore_header) + 4 * n &&
+           s->n_vocab >= 0 && memchr(s->vocab, 0, sizeof s->vocab);
 }
 
 fr_status fr_datastore_open(fr_datastore *s, const char *path, fr_error *err) {
@@ -93,6 +102,7 @@ int fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int most
                       fr_datastore_match match[FR_DATASTORE_ORDER]) {
     uint32_t begin = 0, end = s->n_places;
     int span = 0;
+    assert(fr_datastore_is_sound(s));
     while (span < most && span < n) {
         const int32_t id = ids[n - span - 1];
         begin = first_not_below(s, begin, end, (uint32_t)span + 1, id);

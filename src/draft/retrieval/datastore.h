@@ -35,6 +35,9 @@ fr_status fr_datastore_open(fr_datastore *s, const char *path, fr_error *err);
 fr_status fr_datastore_take(fr_datastore *s, const void *data, size_t bytes, const char *name,
                             fr_error *err);
 void fr_datastore_close(fr_datastore *s); // {0} is fine
+// The places lie behind the ids, in as many bytes as they say. (What places and ids are is the
+// file's affair: it may change while it is open.)
+bool fr_datastore_is_sound(const fr_datastore *s);
 // Whether bytes begin as a store does, of any version.
 bool fr_datastore_is(const void *data, size_t bytes);
 

@@ -1,18 +1,18 @@
 // Prompt lookup: what followed the last few tokens where they stood in the text before is proposed
 // again.  [Saxena 2023]
 //
-// An index finds the earlier places of the last 1 to 4 tokens, most recent first, in constant time
-// a token; each place is then compared further back. A longer match is a better guess, and so is a
-// token on which several places agree. Both together are the kind of a guess (tree/hits.h), whose
-// hit rate is learned from the text. The places walk on together into one tree, the best estimated
-// next node first.
+// An index (text_index.h) finds the earlier places of the last 1 to 4 tokens, most recent first, in
+// constant time a token; each place is then compared further back. A longer match is a better
+// guess, and so is a token on which several places agree. Both together are the kind of a guess
+// (tree/hits.h), whose hit rate is learned from the text. The places walk on together into one
+// tree, the best estimated next node first.
 #include "base/alloc.h"
 #include "draft/kit/config.h"
 #include "draft/kit/ngram_votes.h"
+#include "draft/retrieval/text_index.h"
 #include <string.h>
 
 enum {
-    LONGEST = 4,     // tokens that the index tells apart
     MAX_PLACES = 16, // places looked at
     MAX_MATCH = 32,  // tokens that a match is followed back
     MAX_LOOKS = 64,  // entries of one bucket that are looked at
@@ -24,12 +24,8 @@ typedef struct fr_place { // ids[at] followed an earlier occurrence of the last 
 
 typedef struct fr_prompt_lookup {
     fr_drafter base;
-    int n_ctx, most_places;
-    uint32_t mask;                           // hash buckets - 1
-    int32_t *head[LONGEST], *older[LONGEST]; // newest place of a bucket; next older place of a
-                                             // place; 0: none. By length - 1
-    int n_indexed;                           // n-grams that end before this place are indexed
-    int n_places;
+    fr_text_index index;
+    int n_places, most_places;
     fr_place place[MAX_PLACES];
     const int32_t *ids; // of the step's context
     int n_ids;
@@ -63,33 +59,13 @@ static void expect(fr_drafter *d) {
             fr_hits_expect(&d->hits, l * FR_VOTES + v, EXPECTED[l][v], 8);
 }
 
-// ---------------------------------------------------------------- the index
-
-static uint32_t hash_of(const int32_t *ids, int n) {
-    uint32_t h = 2166136261u;
-    for (int i = 0; i < n; i++)
-        h = (h ^ (uint32_t)ids[i]) * 16777619u ^ h >> 15;
-    return h;
-}
-
-// Place p is the token after an n-gram: ids[p - n .. p) with ids[p] known.
-static void index_up_to(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
-    for (int p = d->n_indexed; p < n_ids; p++)
-        for (int n = 1; n <= LONGEST && n <= p; n++) {
-            const uint32_t bucket = hash_of(ids + p - n, n) & d->mask;
-            d->older[n - 1][p] = d->head[n - 1][bucket];
-            d->head[n - 1][bucket] = p;
-        }
-    d->n_indexed = n_ids;
-}
+// ---------------------------------------------------------------- earlier places
 
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     (void)from;
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    for (int l = 0; l < LONGEST; l++)
-        memset(d->head[l], 0, ((size_t)d->mask + 1) * sizeof *d->head[l]);
-    d->n_indexed = 0;
-    index_up_to(d, c->ids, c->n_ids);
+    fr_text_index_begin(&d->index);
+    fr_text_index_add(&d->index, c->ids, c->n_ids);
     return agree;
 }
 
@@ -111,11 +87,13 @@ static void add_place(fr_prompt_lookup *d, const int32_t *ids, int n_ids, int at
 
 static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
     d->n_places = 0;
-    for (int n = LONGEST < n_ids ? LONGEST : n_ids; n > 0; n--) {
+    const int longest = FR_TEXT_INDEX_LONGEST < n_ids ? FR_TEXT_INDEX_LONGEST : n_ids;
+    for (int n = longest; n > 0; n--) {
         // One bucket may hold far more places than wanted, so the look is bounded to keep a step's
         // time constant.
-        int p = d->head[n - 1][hash_of(ids + n_ids - n, n) & d->mask];
-        for (int looked = 0; p && looked < MAX_LOOKS; looked++, p = d->older[n - 1][p]) {
+        int p = fr_text_index_newest(&d->index, ids, n_ids, n);
+        for (int looked = 0; p && looked < MAX_LOOKS;
+             looked++, p = fr_text_index_older(&d->index, p, n)) {
             if (d->n_places == d->most_places) return;
             if (memcmp(ids + p - n, ids + n_ids - n, sizeof *ids * (size_t)n)) continue;
             if (!is_known(d, p)) add_place(d, ids, n_ids, p, n);
@@ -149,17 +127,14 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
-    if (v->tree) index_up_to((fr_prompt_lookup *)base, c->ids, c->n_ids);
+    if (v->tree) fr_text_index_add(&((fr_prompt_lookup *)base)->index, c->ids, c->n_ids);
 }
 
 // ---------------------------------------------------------------- open and close
 
 static void close_lookup(fr_drafter *base) {
     fr_prompt_lookup *d = (fr_prompt_lookup *)base;
-    for (int l = 0; l < LONGEST; l++) {
-        fr_free(d->head[l]);
-        fr_free(d->older[l]);
-    }
+    fr_text_index_close(&d->index);
     fr_free(d);
 }
 
@@ -184,25 +159,18 @@ static fr_status open_prompt_lookup(fr_drafter **out, const char *file,
     *out = NULL;
     fr_prompt_lookup *d = fr_alloc_zero(sizeof *d);
     fr_status st = FR_OK;
+    fr_error why;
     if (!d) return fr_fail(err, FR_ENOMEM, "prompt-lookup: cannot get memory");
     d->base = (fr_drafter){.ops = &OPS, .default_nodes = config->no_adapt ? 12 : 32};
     expect(&d->base);
-    d->n_ctx = config->n_ctx;
     d->most_places = 8;
     d->votes.word = word_of;
     d->votes.kind = kind_of;
     d->votes.user = d;
     d->votes.least = 0.01f;
-    for (d->mask = 1023; d->mask < (uint32_t)config->n_ctx; d->mask = 2 * d->mask + 1) {
-    }
-    for (int l = 0; l < LONGEST; l++) {
-        d->head[l] = fr_alloc_array((size_t)d->mask + 1, sizeof *d->head[l]);
-        d->older[l] = fr_alloc_array((size_t)config->n_ctx + 1, sizeof *d->older[l]);
-        if (!d->head[l] || !d->older[l]) {
-            st = fr_fail(err, FR_ENOMEM, "prompt-lookup: cannot get memory for %d tokens",
-                         config->n_ctx);
-            goto fail;
-        }
+    if (fr_text_index_open(&d->index, config->n_ctx, &why)) {
+        st = fr_fail(err, FR_ENOMEM, "prompt-lookup: %s", why.text);
+        goto fail;
     }
     for (int i = 0; config->options && config->options[i]; i++)
         if ((st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err))) goto fail;

@@ -16,6 +16,7 @@ typedef struct fr_threshold {
 
 // A new request: 0.8 where the target takes its likeliest token, 0.5 where it draws.
 void fr_threshold_begin(fr_threshold *t, bool greedy);
+bool fr_threshold_is_sound(const fr_threshold *t); // both are shares
 // Of `drafted` tokens in a row (1 or more) `accepted` were right; `full`: it ran to its full
 // length.
 void fr_threshold_learn(fr_threshold *t, int drafted, int accepted, bool full);

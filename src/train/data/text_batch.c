@@ -143,6 +143,22 @@ void fr_text_batch_close(fr_text_batch *l) {
     fr_free(l);
 }
 
+static bool member_is_sound(const fr_text_batch *l, const member *at) {
+    if (!fr_kv_is_sound(&at->kv) || at->kv.n_scratch) return false;
+    if (at->n_kept < 0 || at->n_kept > l->n_ctx || at->kv.n_committed > at->n_ids) return false;
+    if (!at->busy) return true;
+    return at->n_prompt >= 1 && at->n_prompt <= at->n_ids && at->n_ids <= at->n_end &&
+           at->n_end <= l->n_ctx;
+}
+
+bool fr_text_batch_is_sound(const fr_text_batch *l) {
+    if (l->n_members < 1 || l->n_members > FR_TEXT_BATCH_MAX) return false;
+    if (l->n_rows < 0 || l->n_rows > l->max_rows) return false;
+    for (int i = 0; i < l->n_members; i++)
+        if (l->kv[i] != &l->members[i].kv || !member_is_sound(l, &l->members[i])) return false;
+    return true;
+}
+
 fr_text_batch_stats fr_text_batch_report(const fr_text_batch *l) {
     return l->stats;
 }
@@ -372,6 +388,7 @@ fr_status fr_text_batch_run(fr_text_batch *l, const fr_text_batch_user *user, fr
         for (int i = 0; i < l->n_members; i++)
             refill(l, i, user);
         collect_rows(l);
+        assert(fr_text_batch_is_sound(l));
         l->stats.seconds = before + fr_seconds() - start;
         if (!l->n_rows) return FR_OK;
         if (user->keep_going && !user->keep_going(user->user))

@@ -62,6 +62,9 @@ size_t fr_text_batch_bytes(const fr_model *m, const fr_shard_format *keep,
 // Runs until no member has a text. FR_EINTR when keep_going says no; FR_EDATA where the model's
 // logits or final states are not finite, which ends all texts.
 fr_status fr_text_batch_run(fr_text_batch *l, const fr_text_batch_user *user, fr_error *err);
+// Between passes: every member's KV is sound and without scratch, and of its text no more is read,
+// kept or written than there is.
+bool fr_text_batch_is_sound(const fr_text_batch *l);
 fr_text_batch_stats fr_text_batch_report(const fr_text_batch *l);
 // Seconds of a pass with one row in each of the first `rows` members (at most n_lanes), behind the
 // contexts that they have now: the least of a few. What the members could do at best.

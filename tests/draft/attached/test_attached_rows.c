@@ -1,6 +1,7 @@
 // test_attached_rows.c — who carries attached rows: by hand-worked prices, and against all choices
 // of small trees.
 #include "draft/attached/attached_rows.h"
+#include "support/damage.h"
 #include "tree/dice.h"
 #include <math.h>
 #include <setjmp.h>
@@ -179,6 +180,18 @@ static void worth_begins_with_accuracies_and_follows_the_text(void **state) {
     assert_true(fabs(r.worth[2] - 0.64) < 1e-9);
 }
 
+static void the_check_of_attached_rows_finds_damage(void **state) {
+    (void)state;
+    fr_attached_rows r = THREE;
+    assert_noticed(r.steps, 0, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.steps, FR_ATTACHED_STEPS + 1, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.ensemble, 0, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.share[2], 1.5, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.worth[0], 0.1, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.worth[3], NAN, fr_attached_rows_is_sound(&r));
+    assert_noticed(r.trial.idle, -1, fr_attached_rows_is_sound(&r));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rider_rides_where_it_is_worth_more_than_its_row),
@@ -187,6 +200,7 @@ int main(void) {
         cmocka_unit_test(the_choice_is_the_best_of_all),
         cmocka_unit_test(what_does_not_pay_is_tried_again_more_and_more_rarely),
         cmocka_unit_test(worth_begins_with_accuracies_and_follows_the_text),
+        cmocka_unit_test(the_check_of_attached_rows_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

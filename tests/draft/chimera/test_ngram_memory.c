@@ -2,6 +2,7 @@
 // everything was closed.
 #include "draft/chimera/ngram_memory.h"
 #include "draft/chimera/ngrams.h"
+#include "support/damage.h"
 #include <sqlite3.h>
 
 enum { D = 20, KINDS = 300, CAPACITY = 40, OPERATIONS = 4000, BETWEEN = 10 };
@@ -155,11 +156,25 @@ static void what_the_store_has_is_not_given_to_it_again(void **state) {
     place_end(&p);
 }
 
+static void the_check_of_a_memory_finds_damage(void **state) {
+    (void)state;
+    fr_ngram_memory m;
+    fr_error err;
+    const fr_ngram_memory_options o = {.capacity = 4, .store.kind = {.n = 2, .d = D}};
+    assert_int_equal(fr_ngram_memory_open(&m, &o, &err), FR_OK);
+    assert_noticed(m.counts.missed, -1, fr_ngram_memory_is_sound(&m));
+    assert_noticed(m.counts.evicted, -1, fr_ngram_memory_is_sound(&m));
+    assert_noticed(m.table.n, 1, fr_ngram_memory_is_sound(&m));
+    assert_noticed(m.store, (void *)&m, fr_ngram_memory_is_sound(&m)); // no room for what it has
+    fr_ngram_memory_close(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_alone_forgets_what_falls_out),
         cmocka_unit_test(with_a_store_nothing_is_forgotten),
         cmocka_unit_test(what_the_store_has_is_not_given_to_it_again),
+        cmocka_unit_test(the_check_of_a_memory_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 // What a store of n-gram vectors promises to one process: bits survive, and what does not fit, or
 // is of another kind, is worth no more than entries that are missing.
+#include "draft/chimera/ngram_writer.h"
 #include "draft/chimera/ngrams.h"
+#include "support/damage.h"
 #include <pthread.h>
 
 enum { D = 24, N = 3000 };
@@ -267,6 +269,32 @@ static void what_cannot_be_written_is_an_error(void **state) {
     place_end(&p);
 }
 
+static void take(void *arg, const fr_ngram *keys, const float *vectors, int n) {
+    (void)keys, (void)vectors;
+    *(int *)arg += n;
+}
+
+static void the_check_of_a_writer_finds_damage(void **state) {
+    (void)state;
+    fr_ngram_writer w;
+    fr_error err;
+    int taken = 0;
+    const float vector[4] = {0};
+    const fr_ngram key = ngram_key(1);
+    assert_int_equal(fr_ngram_writer_open(&w, 4, take, &taken, &err), FR_OK);
+    pthread_mutex_lock(&w.lock);
+    assert_noticed(w.n, -1, fr_ngram_writer_is_sound(&w));
+    assert_noticed(w.n, w.room + 1, fr_ngram_writer_is_sound(&w));
+    assert_noticed(w.n, 1, fr_ngram_writer_is_sound(&w)); // nothing was added
+    assert_noticed(w.first, w.room, fr_ngram_writer_is_sound(&w));
+    assert_noticed(w.done, 1, fr_ngram_writer_is_sound(&w));
+    assert_noticed(w.wanted, 1, fr_ngram_writer_is_sound(&w));
+    pthread_mutex_unlock(&w.lock);
+    assert_true(fr_ngram_writer_add(&w, &key, vector));
+    fr_ngram_writer_close(&w);
+    assert_int_equal(taken, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_survive_reopening),
@@ -277,6 +305,7 @@ int main(void) {
         cmocka_unit_test(threads_share_a_store),
         cmocka_unit_test(a_limit_stops_the_adding_alone),
         cmocka_unit_test(what_cannot_be_written_is_an_error),
+        cmocka_unit_test(the_check_of_a_writer_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // The table of n-gram vectors against a list that is searched from end to end.
 #include "draft/chimera/ngram_table.h"
+#include "support/damage.h"
 #include "tree/dice.h"
 #include <limits.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static void it_keeps_what_was_used_last(void **state) {
     for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
         l = (list){.capacity = capacities[c]};
         assert_int_equal(fr_ngram_table_open(&t, l.capacity, D, &err), FR_OK);
-        assert_true(fr_ngram_table_check(&t));
+        assert_true(fr_ngram_table_is_sound(&t));
         for (int i = 0; i < OPERATIONS; i++) {
             const fr_ngram key = any_key(2 * l.capacity + 3);
             if (dice_below(2))
@@ -87,9 +88,9 @@ static void it_keeps_what_was_used_last(void **state) {
             else
                 put(&l, &t, &key, (float)i);
             assert_int_equal(t.n, l.n);
-            if (i % 1000 == 0) assert_true(fr_ngram_table_check(&t));
+            if (i % 1000 == 0) assert_true(fr_ngram_table_is_sound(&t));
         }
-        assert_true(fr_ngram_table_check(&t));
+        assert_true(fr_ngram_table_is_sound(&t));
         for (int i = 0, place = t.newest; i < l.n; i++, place = t.entry[place].older)
             assert_true(fr_ngram_equal(&t.entry[place].key, &l.item[i].key));
         fr_ngram_table_close(&t);
@@ -115,11 +116,37 @@ static void a_size_beyond_memory_is_refused(void **state) {
     fr_ngram_table_close(&t);
 }
 
+static void the_check_of_a_table_finds_damage(void **state) {
+    (void)state;
+    fr_error err;
+    fr_ngram_table t;
+    fr_ngram out;
+    bool fell;
+    assert_int_equal(fr_ngram_table_open(&t, 4, D, &err), FR_OK);
+    for (int32_t i = 0; i < 4; i++) {
+        const fr_ngram key = fr_ngram_of(&i, 1, 1);
+        fr_ngram_table_put(&t, &key, &out, &fell);
+    }
+    assert_noticed(t.n, 3, fr_ngram_table_is_sound(&t));
+    assert_noticed(t.capacity, 3, fr_ngram_table_is_sound(&t));
+    assert_noticed(t.newest, t.oldest, fr_ngram_table_is_sound(&t));
+    assert_noticed(t.oldest, t.newest, fr_ngram_table_is_sound(&t));
+    assert_noticed(t.entry[1].older, 1, fr_ngram_table_is_sound(&t)); // a ring
+    assert_noticed(t.entry[1].newer, -1, fr_ngram_table_is_sound(&t));
+    assert_noticed(t.entry[2].next, 2, fr_ngram_table_is_sound(&t));
+    int *bucket = t.bucket;
+    while (*bucket < 0)
+        bucket++;
+    assert_noticed(*bucket, -1, fr_ngram_table_is_sound(&t));
+    fr_ngram_table_close(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_keeps_what_was_used_last),
         cmocka_unit_test(keys_are_the_last_tokens),
         cmocka_unit_test(a_size_beyond_memory_is_refused),
+        cmocka_unit_test(the_check_of_a_table_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // Kept chains against a literal simulation: every state is a record of the place it speaks of, and
 // what is kept of a chain is found by searching the records.
 #include "draft/hidden_state/chain_cache.h"
+#include "support/damage.h"
 #include "tree/dice.h"
 #include <stdio.h>
 
@@ -116,9 +117,27 @@ static void what_is_kept_is_what_still_speaks_of_places_ahead(void **state) {
     fr_chain_cache_close(&k);
 }
 
+static void the_check_of_a_cache_finds_damage(void **state) {
+    (void)state;
+    fr_error err;
+    fr_chain_cache k;
+    assert_int_equal(fr_chain_cache_open(&k, D, RANK, LOGITS, &err), FR_OK);
+    fr_cached_chain *c = fr_chain_cache_start(&k, 5);
+    fr_chain_cache_advance(&k, 2);
+    fr_chain_cache_reuse(&k, c, 3);
+    assert_noticed(k.newest, 2, fr_chain_cache_is_sound(&k));
+    assert_noticed(k.age, -1, fr_chain_cache_is_sound(&k));
+    assert_noticed(k.reused, 6, fr_chain_cache_is_sound(&k)); // of five that were drafted
+    assert_noticed(c->length, FR_CHAIN_CACHE_DEPTH + 1, fr_chain_cache_is_sound(&k));
+    assert_noticed(c->length, 1, fr_chain_cache_is_sound(&k)); // two were left behind
+    assert_noticed(c->shift, -1, fr_chain_cache_is_sound(&k));
+    fr_chain_cache_close(&k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_kept_is_what_still_speaks_of_places_ahead),
+        cmocka_unit_test(the_check_of_a_cache_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // Which chain a step drafts from: the mode of the most tokens a second by what was seen, and a look
 // at the others now and then as far as the account goes.
 #include "draft/hidden_state/reuse.h"
+#include "support/damage.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ static void the_inequality_decides(void **state) {
     // tau_reuse / L_v against tau_fresh / (L_v + L_d): with L_d / L_v = 0.2 and tau_fresh = 2.4
     // reuse has to reach 2.
     for (int tenths = 10; tenths < 40; tenths++) {
-        fr_reuse r = {.waits = {0}};
+        fr_reuse r = {.trial = {{0}}};
         const fr_reuse_case c = {
             .left = 3, .fresh = 2.4, .kept = tenths / 10.0, .pass = 1, .draft = 0.2};
         const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
@@ -42,7 +43,7 @@ static void the_inequality_decides(void **state) {
 static void what_steps_bring_outweighs_what_was_expected(void **state) {
     (void)state;
     const fr_budget p = poor();
-    fr_reuse r = {.waits = {0}};
+    fr_reuse r = {.trial = {{0}}};
     const fr_reuse_case c = {.left = 3, .fresh = 2, .kept = 1, .pass = 1, .draft = 0.1};
     assert_int_equal(fr_reuse_choose(&r, &c, &p, 10), FR_REUSE_FRESH);
     for (int i = 0; i < 40; i++)
@@ -64,7 +65,7 @@ static void too_old_or_too_short_is_not_reused(void **state) {
     const fr_budget p = poor();
     for (int left = 0; left < 12; left++)
         for (int age = 0; age < 5; age++) {
-            fr_reuse r = {.waits = {0}};
+            fr_reuse r = {.trial = {{0}}};
             const fr_reuse_case c = {
                 .left = left, .age = age, .fresh = 1, .kept = 9, .pass = 1, .draft = 1};
             const fr_reuse_mode got = fr_reuse_choose(&r, &c, &p, 10);
@@ -85,9 +86,18 @@ static int looks_in(fr_reuse *r, const fr_budget *p, fr_reuse_mode mode, int ste
 static void others_are_tried_where_it_can_be_afforded(void **state) {
     (void)state;
     const fr_budget with = rich(), without = poor();
-    fr_reuse r = {.waits = {0}}, s = {.waits = {0}};
+    fr_reuse r = {.trial = {{0}}}, s = {.trial = {{0}}};
     assert_in_range(looks_in(&r, &with, FR_REUSE_KEPT, 340), 8, 11);
     assert_int_equal(looks_in(&s, &without, FR_REUSE_KEPT, 340), 0);
+}
+
+static void the_check_of_reuse_finds_damage(void **state) {
+    (void)state;
+    fr_reuse r = {.trial = {{0}}};
+    fr_reuse_learn(&r, FR_REUSE_KEPT, 3, 1, 2);
+    assert_noticed(r.seen[FR_REUSE_KEPT][3][1].weight, 33, fr_reuse_is_sound(&r));
+    assert_noticed(r.seen[FR_REUSE_KEPT][3][1].sum, -1, fr_reuse_is_sound(&r));
+    assert_noticed(r.trial[FR_REUSE_UNION].trials, -1, fr_reuse_is_sound(&r));
 }
 
 int main(void) {
@@ -96,6 +106,7 @@ int main(void) {
         cmocka_unit_test(what_steps_bring_outweighs_what_was_expected),
         cmocka_unit_test(too_old_or_too_short_is_not_reused),
         cmocka_unit_test(others_are_tried_where_it_can_be_afforded),
+        cmocka_unit_test(the_check_of_reuse_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

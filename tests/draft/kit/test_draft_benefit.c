@@ -1,5 +1,6 @@
 // Whether another draft pass pays: by hand-worked numbers, and what a request can lose.
 #include "draft/kit/draft_benefit.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,6 +125,20 @@ static void a_request_loses_no_more_than_its_credit(void **state) {
     assert_true(budget.gained < 0);
 }
 
+static void the_check_of_a_benefit_finds_damage(void **state) {
+    (void)state;
+    fr_budget budget;
+    fr_draft_benefit w;
+    open_both(&budget, &w);
+    assert_noticed(w.ratio[3], -1, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.usual, 0.0 / 0.0, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.confidence, 1.5f, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.yield, 0.0f / 0.0f, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.missed, -1, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.spent, -1, fr_draft_benefit_is_sound(&w));
+    assert_noticed(w.trial.idle, -1, fr_draft_benefit_is_sound(&w));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pass_takes_its_share_of_the_targets),
@@ -132,6 +147,7 @@ int main(void) {
         cmocka_unit_test(guesses_count_by_what_they_are_worth_together),
         cmocka_unit_test(much_to_read_wants_a_long_answer_and_some_patience),
         cmocka_unit_test(a_request_loses_no_more_than_its_credit),
+        cmocka_unit_test(the_check_of_a_benefit_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

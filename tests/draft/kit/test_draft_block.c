@@ -3,6 +3,7 @@
 #include "draft/kit/draft_block.h"
 #include "draft/naive.h"
 #include "kern/repack.h"
+#include "support/damage.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
@@ -296,11 +297,30 @@ static void a_text_gives_the_same_bits_however_it_came(void **state) {
     close_all(&o);
 }
 
+static void the_check_of_a_block_finds_damage(void **state) {
+    (void)state;
+    opened o;
+    float given[D_MOST];
+    open_all(&o, &(fr_tiny_pack){.kind = FR_PACK_EAGLE}, 1);
+    fr_draft_block *c = &o.chain;
+    random_states(given, 1, c->in, 1);
+    fr_draft_block_add(c, given, 1);
+    fr_draft_block_read(c, 0);
+    fr_draft_block_add(c, given, 2);
+    assert_noticed(c->n_waiting, -1, fr_draft_block_is_sound(c));
+    assert_noticed(c->n_waiting, FR_DRAFT_BLOCK_ROWS + 1, fr_draft_block_is_sound(c));
+    assert_noticed(c->waiting_token[0], FR_DRAFT_BLOCK_NULL, fr_draft_block_is_sound(c));
+    assert_noticed(c->waiting_token[0], o.target.model.config.n_vocab, fr_draft_block_is_sound(c));
+    assert_noticed(c->block.kv.n_committed, -1, fr_draft_block_is_sound(c));
+    close_all(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_a_text_are_what_the_formulas_say),
         cmocka_unit_test(guesses_see_the_text_and_their_own_path),
         cmocka_unit_test(a_text_gives_the_same_bits_however_it_came),
+        cmocka_unit_test(the_check_of_a_block_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // test_jacobi.c — the chain against the iteration on whole texts.
 #include "draft/lookahead/jacobi.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -75,10 +76,22 @@ static void ages_count_passes_that_agreed(void **state) {
     assert_memory_equal(j.age + 1, ((uint8_t[]){0, 0, 0}), 3);
 }
 
+static void the_check_of_a_chain_finds_damage(void **state) {
+    (void)state;
+    const int32_t ids[] = {5, 6, 7};
+    fr_jacobi j = {.width = 4};
+    fr_jacobi_begin(&j, ids, 3);
+    assert_noticed(j.width, 0, fr_jacobi_is_sound(&j));
+    assert_noticed(j.width, FR_JACOBI_WIDTH + 1, fr_jacobi_is_sound(&j));
+    assert_noticed(j.id[4], -1, fr_jacobi_is_sound(&j));
+    assert_noticed(j.age[1], FR_JACOBI_AGES, fr_jacobi_is_sound(&j));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_chain_is_the_iteration_of_all_places_at_once),
         cmocka_unit_test(ages_count_passes_that_agreed),
+        cmocka_unit_test(the_check_of_a_chain_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

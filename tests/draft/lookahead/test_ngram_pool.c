@@ -1,5 +1,6 @@
 // test_ngram_pool.c — the pool against a dictionary of lists.
 #include "draft/lookahead/ngram_pool.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -92,10 +93,27 @@ static void it_holds_as_many_as_are_added(void **state) {
     assert_non_null(strstr(err.text, "n-grams"));
 }
 
+static void the_check_of_a_pool_finds_damage(void **state) {
+    (void)state;
+    fr_ngram_pool p;
+    fr_error err;
+    assert_int_equal(fr_ngram_pool_open(&p, 2, 1, 3, 10, &err), FR_OK);
+    for (int32_t i = 0; i < 4; i++)
+        fr_ngram_pool_add(&p, i / 3, &i, false); // three of key 0, one of key 1
+    assert_noticed(p.n_entries, 3, fr_ngram_pool_is_sound(&p));
+    assert_noticed(p.n_entries, p.max_entries + 1, fr_ngram_pool_is_sound(&p));
+    assert_noticed(p.newest[1], -1, fr_ngram_pool_is_sound(&p));     // an entry without a list
+    assert_noticed(p.newest[1], 2, fr_ngram_pool_is_sound(&p));      // entries of two lists
+    assert_noticed(p.entry[3].older, 3, fr_ngram_pool_is_sound(&p)); // a ring
+    assert_noticed(p.per_key, 2, fr_ngram_pool_is_sound(&p));
+    fr_ngram_pool_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_a_dictionary_of_lists),
         cmocka_unit_test(it_holds_as_many_as_are_added),
+        cmocka_unit_test(the_check_of_a_pool_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // test_window.c — the window against the paper's words: a dense mask, and lists that move.
 #include "draft/lookahead/window.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -165,10 +166,23 @@ static void the_window_moves_as_the_lists_of_the_paper_do(void **state) {
         }
 }
 
+static void the_check_of_a_window_finds_damage(void **state) {
+    (void)state;
+    fr_window w;
+    open_window(&w, 4, 3);
+    assert_noticed(w.n, 1, fr_window_is_sound(&w));
+    assert_noticed(w.n, FR_WINDOW_NGRAM + 1, fr_window_is_sound(&w));
+    assert_noticed(w.width, 0, fr_window_is_sound(&w));
+    assert_noticed(w.levels, 0, fr_window_is_sound(&w));
+    assert_noticed(w.levels, 2, fr_window_is_sound(&w)); // with the columns of one
+    assert_noticed(w.columns, 3, fr_window_is_sound(&w));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rows_see_what_the_mask_of_the_paper_lets_them_see),
         cmocka_unit_test(the_window_moves_as_the_lists_of_the_paper_do),
+        cmocka_unit_test(the_check_of_a_window_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // test_window_benefit.c — rows of a window ride while they pay, and a request loses little on them.
 #include "draft/lookahead/window_benefit.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,12 +89,23 @@ static void a_trial_is_for_many_passes_or_not_at_all(void **state) {
     assert_false(fr_window_benefit_pays(&w, &budget, &EIGHT, 0));
 }
 
+static void the_check_of_a_windows_benefit_finds_damage(void **state) {
+    (void)state;
+    fr_window_benefit w = {.tokens = 0.5};
+    fr_window_benefit_begin(&w);
+    assert_noticed(w.trial_left, 16, fr_window_benefit_is_sound(&w));
+    assert_noticed(w.trial_left, -1, fr_window_benefit_is_sound(&w));
+    assert_noticed(w.tokens, 0.0 / 0.0, fr_window_benefit_is_sound(&w));
+    assert_noticed(w.trial.trials, -1, fr_window_benefit_is_sound(&w));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_rides_where_it_is_worth_more_than_its_rows),
         cmocka_unit_test(what_brings_nothing_costs_little),
         cmocka_unit_test(a_trial_finds_what_it_is_worth),
         cmocka_unit_test(a_trial_is_for_many_passes_or_not_at_all),
+        cmocka_unit_test(the_check_of_a_windows_benefit_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

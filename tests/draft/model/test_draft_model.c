@@ -3,7 +3,9 @@
 #include "decode/chi_square.h"
 #include "draft/drafting.h"
 #include "draft/model/draft_model.h"
+#include "draft/model/second_model.h"
 #include "draft/model/small_model.h"
+#include "support/damage.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <setjmp.h>
@@ -688,6 +690,26 @@ static void files_and_options_at_fault_are_named(void **state) {
     close_pair(&p);
 }
 
+static void the_check_of_a_second_model_finds_damage(void **state) {
+    (void)state;
+    pair p;
+    fr_second s;
+    fr_error err;
+    int32_t text[PROMPT];
+    open_pair(&p, &TARGET, &OTHER);
+    const fr_drafter_config config = {
+        .model = &p.target.model, .tokenizer = p.tokenizer, .n_ctx = CTX};
+    if (fr_second_open(&s, p.path, &config, &err)) fail_msg("%s", err.text);
+    fr_test_ids(text, PROMPT, s.small.n_common, 5);
+    fr_second_read(&s, text, PROMPT);
+    assert_noticed(s.ids[3], s.small.n_common, fr_second_is_sound(&s));
+    assert_noticed(s.ids[PROMPT - 1], -1, fr_second_is_sound(&s));
+    assert_noticed(s.kv.n_committed, -1, fr_second_is_sound(&s));
+    assert_noticed(s.small.n_ctx, PROMPT - 1, fr_second_is_sound(&s));
+    fr_second_close(&s);
+    close_pair(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_draft_model_gives_the_tokens_of_plain_decoding),
@@ -707,6 +729,7 @@ int main(void) {
         cmocka_unit_test(another_vocabulary_is_refused),
         cmocka_unit_test(a_spec_is_checked_before_anything_is_loaded),
         cmocka_unit_test(files_and_options_at_fault_are_named),
+        cmocka_unit_test(the_check_of_a_second_model_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

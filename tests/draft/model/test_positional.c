@@ -1,5 +1,6 @@
 // Sequoia's tree for a draft model: planned by what its guesses were and by what passes cost.
 #include "draft/model/positional.h"
+#include "support/damage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -76,10 +77,20 @@ static void a_size_that_is_asked_for_is_planned(void **state) {
     for (int depth = 1; depth <= 4; depth++) {
         const fr_shape_limits limits = {.nodes = 3 * depth, .depth = depth, .children = 4};
         fr_positional_plan_size(p, &limits);
-        assert_true(fr_shape_check(&p->shape));
+        assert_true(fr_shape_is_sound(&p->shape));
         assert_int_equal(p->shape.n, 3 * depth);
         assert_true(depth_of(&p->shape) <= depth);
     }
+    free(p);
+}
+
+static void the_check_of_shares_finds_damage(void **state) {
+    (void)state;
+    fr_budget budget;
+    fr_positional *p = opened(&budget);
+    assert_noticed(p->right[0], -0.1, fr_positional_is_sound(p));
+    assert_noticed(p->right[1], 0.9, fr_positional_is_sound(p)); // more than one guess is right
+    assert_noticed(p->shape.n, 0, fr_positional_is_sound(p));
     free(p);
 }
 
@@ -89,6 +100,7 @@ int main(void) {
         cmocka_unit_test(better_guesses_go_deeper_and_worse_ones_wider),
         cmocka_unit_test(a_size_that_is_asked_for_is_planned),
         cmocka_unit_test(dear_drafts_or_wrong_ones_are_not_planned),
+        cmocka_unit_test(the_check_of_shares_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 // is believed.
 #include "base/alloc.h"
 #include "draft/chimera/stores.h"
+#include "support/damage.h"
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -318,6 +319,26 @@ static void a_full_disk_leaves_nothing(void **state) {
     assert_int_equal(rmdir(folder), 0); // it is empty
 }
 
+static void the_check_of_a_datastore_finds_damage(void **state) {
+    char path[] = "store-XXXXXX";
+    texts t = texts_random(5, 20, 30);
+    fr_datastore s;
+    fr_error err;
+    store_write(path, *state, &t);
+    assert_int_equal(fr_datastore_open(&s, path, &err), FR_OK);
+    assert_noticed(s.ids, NULL, fr_datastore_is_sound(&s));
+    assert_noticed(s.n_ids, s.n_ids + 1, fr_datastore_is_sound(&s));
+    assert_noticed(s.n_places, s.n_ids + 1, fr_datastore_is_sound(&s));
+    assert_noticed(s.places, s.places + 1, fr_datastore_is_sound(&s));
+    assert_noticed(s.bytes, s.bytes - 1, fr_datastore_is_sound(&s));
+    assert_noticed(s.n_vocab, -1, fr_datastore_is_sound(&s));
+    memset(s.vocab, 'x', sizeof s.vocab); // a name without an end
+    assert_false(fr_datastore_is_sound(&s));
+    fr_datastore_close(&s);
+    texts_free(&t);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_span_finds_all_that_a_naive_search_finds),
@@ -328,6 +349,7 @@ int main(void) {
         cmocka_unit_test(the_writer_refuses_what_it_cannot_keep),
         cmocka_unit_test(an_interrupt_leaves_the_old_file),
         cmocka_unit_test(a_full_disk_leaves_nothing),
+        cmocka_unit_test(the_check_of_a_datastore_finds_damage),
     };
     return cmocka_run_group_tests(tests, open_tokenizer, close_tokenizer);
 }

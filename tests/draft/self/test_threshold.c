@@ -1,5 +1,6 @@
 // The threshold of Draft & Verify, by hand-worked numbers.
 #include "draft/self/threshold.h"
+#include "support/damage.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,10 +40,20 @@ static void it_stays_a_probability(void **state) {
     assert_true(t.value == 0);
 }
 
+static void the_check_of_a_threshold_finds_damage(void **state) {
+    (void)state;
+    fr_threshold t;
+    fr_threshold_begin(&t, true);
+    assert_noticed(t.value, 1.01, fr_threshold_is_sound(&t));
+    assert_noticed(t.share, -0.1, fr_threshold_is_sound(&t));
+    assert_noticed(t.share, NAN, fr_threshold_is_sound(&t));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_follows_the_papers_formulas),
         cmocka_unit_test(it_stays_a_probability),
+        cmocka_unit_test(the_check_of_a_threshold_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,55 @@
+// mean.h — means of late: what was seen long ago counts less.
+//
+// Two forms. A *followed* value is one number that moves a share of the way to what is seen; it
+// begins at what is expected (with share s, a thing seen n times ago weighs s (1 - s)^n). A *mean
+// with a weight* also says how much it rests on: all that was seen counts alike until the weight
+// has grown to its memory, and from then on older things fade. Shares and memories stand where they
+// are used. The order of the operations is fixed: same values, same bits.
+#ifndef FR_BASE_MEAN_H
+#define FR_BASE_MEAN_H
+#include <stdbool.h>
+
+// *value moves by `share` (0..1) of the way to `seen`.
+static inline void fr_follow(double *value, double seen, double share) {
+    *value += share * (seen - *value);
+}
+static inline void fr_follow_f32(float *value, float seen, float share) {
+    *value += share * (seen - *value);
+}
+
+// A sum whose older parts fade: `kept` (0..1) of it stays, and `more` comes in. The quotient of two
+// such sums is a mean of late; so is one sum, if `more` is what was seen times 1 - kept.
+static inline void fr_fade(double *sum, double more, double kept) {
+    *sum = kept * *sum + more;
+}
+
+typedef struct fr_mean { // {0}: nothing was seen
+    float sum, weight;   // both 0 or more; of pseudo-counts, where something is expected
+} fr_mean;
+
+// As after `weight` things seen whose mean was `value`.
+static inline fr_mean fr_mean_expect(float value, float weight) {
+    return (fr_mean){.sum = weight * value, .weight = weight};
+}
+
+// One more thing is seen. `memory`: the most that the weight grows to, above 1; 0: no bound.
+static inline void fr_mean_add(fr_mean *m, float seen, float memory) {
+    if (memory > 0 && m->weight > memory - 1) {
+        const float kept = (memory - 1) / m->weight;
+        m->weight *= kept;
+        m->sum *= kept;
+    }
+    m->weight += 1;
+    m->sum += seen;
+}
+
+static inline bool fr_mean_is_sound(const fr_mean *m) { // neither holds of a NaN
+    return m->sum >= 0 && m->weight >= 0;
+}
+
+// Where nothing was seen there is no mean (weight is 0): the caller asks.
+static inline float fr_mean_value(const fr_mean *m) {
+    return m->sum / m->weight;
+}
+
+#endif

@@ -221,8 +221,8 @@ static void name_command(fr_training *t) {
         snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
                  t->sources.name[i]);
     size_t n = (size_t)snprintf(t->command, room,
-                                "forerun train %s -m %s --data %s -o %s --vocab %d --seed %llu",
-                                t->method->name, fr_path_name(a->model), data,
+                                "%s train %s -m %s --data %s -o %s --vocab %d --seed %llu",
+                                fr_cmd_program.name, t->method->name, fr_path_name(a->model), data,
                                 fr_path_name(a->output), t->vocab.n, (unsigned long long)a->seed);
     if (n < room && t->learner)
         n += (size_t)snprintf(t->command + n, room - n,

@@ -1,6 +1,6 @@
 // similarity.c — reads a text and keeps the states of all its rows behind all layers. Then it runs
 // the attached rows of single places and sums their cosines with the states of the true tokens.
-#include "draft/attached/similarity.h"
+#include "lab/draft/similarity.h"
 #include "base/alloc.h"
 #include <math.h>
 #include <string.h>

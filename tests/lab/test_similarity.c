@@ -1,7 +1,7 @@
 // test_similarity.c — attached rows that are what they stand for are like it; those that did not
 // move are like the row they hang under.
-#include "draft/attached/similarity.h"
 #include "draft/drafting.h"
+#include "lab/draft/similarity.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 // similarity.c — `similarity`: how similar the states of attached rows become to the true ones.
-#include "draft/attached/similarity.h"
+#include "lab/draft/similarity.h"
 #include "base/save.h"
 #include "cmd/lib/answers.h"
 #include "cmd/plot/plot.h"
 #include "draft/registry.h"
+#include "lab/cmd/lab.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,14 +188,14 @@ static const fr_option options[] = {
 // clang-format on
 static const fr_option_group group = {"What is measured", options};
 
-const fr_cmd fr_cmd_similarity = {
+const fr_cmd lab_cmd_similarity = {
     {.name = "similarity",
      .summary = "measure how like the true states attached rows become",
      .about = "Generates greedily, then attaches the drafter's rows under every fourth row of the "
               "answer: for each step and behind each layer, the cosine of the row's state with "
               "that of the token it stands for, and that of the row it hangs under, as if it had "
               "not moved. Texts are looked at up to 512 tokens.",
-     .example = "forerun similarity -m models/smollm2-135m.gguf --prompts prompts.jsonl "
+     .example = "forerun-lab similarity -m models/smollm2-135m.gguf --prompts prompts.jsonl "
                 "--plot cosine.svg",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
     run_similarity};

@@ -4,8 +4,8 @@
 // with that of row q + i, the token that it stands for: their cosine, averaged over many q.
 // [Hidden Transfer §5.2, figure 4]  For comparison also the cosine of row q itself: that of an
 // attached row which changed nothing.
-#ifndef FR_DRAFT_ATTACHED_SIMILARITY_H
-#define FR_DRAFT_ATTACHED_SIMILARITY_H
+#ifndef LAB_DRAFT_SIMILARITY_H
+#define LAB_DRAFT_SIMILARITY_H
 #include "draft/attached/attached.h"
 
 enum { FR_SIMILARITY_TEXT = 512 }; // tokens of a text that are looked at

@@ -2,15 +2,16 @@
 // those that only papers ask for.
 #include "lab/cmd/lab.h"
 
-static const fr_command *const tables[] = {FR_CMD_TABLES(fr_cmd_train), &lab_cmd_similarity.table,
+static const fr_command *const tables[] = {FR_CMD_TABLES(lab_cmd_train), &lab_cmd_similarity.table,
                                            NULL};
 
 const fr_program fr_cmd_program = {
     .name = "forerun-lab",
     .version = FR_VERSION,
     .summary = "measure what papers on speculative decoding measure, beside forerun's own drafters",
-    .about = "forerun's commands with drafters, trainings and measurements that rows of docs/papers "
-             "need and no user of forerun wants: they lost, or show how a method works.",
+    .about =
+        "forerun's commands with drafters, trainings and measurements that rows of docs/papers "
+        "need and no user of forerun wants: they lost, or show how a method works.",
     .commands = tables,
     .specs = fr_cmd_spec_word,
 };

@@ -1,4 +1,8 @@
-// methods.c — the drafters that forerun-lab knows beside forerun's (draft/registry.h).
+// methods.c — the drafters and learners that forerun-lab knows beside forerun's (draft/registry.h,
+// train/method/learners.h).
 #include "draft/registry.h"
+#include "train/method/learners.h"
 
 const fr_drafter_method *const fr_drafter_more_methods[] = {NULL};
+
+const fr_learner_method fr_learner_more_methods[] = {{.name = NULL}};

@@ -26,6 +26,12 @@ static int set_up(void **state) {
     if (!f) return -1;
     fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the wind\"}]}\n", f);
     fclose(f);
+    if (!(f = fopen(in_folder("many.jsonl"), "w"))) return -1;
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
+                i, i);
+    fclose(f);
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2};
     return fr_tiny_write(&tiny, in_folder("tiny.gguf"), &err);
 }
@@ -44,7 +50,7 @@ static void expect(int code, const char *sentence) {
 }
 
 static void its_own_commands_help(void **state) {
-    static const char *const names[] = {"similarity"};
+    static const char *const names[] = {"similarity", "train"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(line, sizeof line, "%s --help", names[i]);
@@ -70,10 +76,45 @@ static void similarity_is_of_drafters_that_attach_rows(void **state) {
     expect(2, "would write over -m");
 }
 
+// A search writes a pack, with which the model says what it says without.
+static void a_search_makes_a_pack_that_drafts(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {{"search=wild", "search=greedy or bayes"},
+                                           {"places=2", "places=4 to 256"}};
+    static char plain[SAID_MOST];
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "train layer-skip -m %s/tiny.gguf --data %s/asked.jsonl -o %s/p --steps 1 -t 1 "
+                 "--set %s",
+                 folder, folder, folder, wrong[i][0]);
+        expect(2, wrong[i][1]);
+    }
+    snprintf(line, sizeof line,
+             "train layer-skip -m %s/tiny.gguf --data %s/many.jsonl --tokens 400 --steps 3 "
+             "-o %s/skip.gguf -t 1 --vocab 320 --json -q",
+             folder, folder, folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, "\"judgements\":3"));
+    snprintf(line, sizeof line, "inspect %s/skip.gguf", folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, "forerun-lab train layer-skip -m tiny.gguf"));
+    snprintf(line, sizeof line, "run -m %s/tiny.gguf -p 77? -n 40 --drafter none --json", folder);
+    expect(0, "");
+    const char *text = strstr(s.out, "\"tokens\"");
+    assert_non_null(text);
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(text, "]"), text);
+    snprintf(line, sizeof line,
+             "run -m %s/tiny.gguf -p 77? -n 40 --drafter layer-skip:%s/skip.gguf --no-adapt --json",
+             folder, folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, plain));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_commands_help),
         cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
+        cmocka_unit_test(a_search_makes_a_pack_that_drafts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,13 +5,13 @@
 // follow: the chain that a draft would walk along. The whole model says once what it expects behind
 // every token of the chain; a set of sublayers is judged by running all chains without them, many
 // places to a pass, as layer-skip drafts: K and V of the text are the whole model's.
-#ifndef FR_TRAIN_SKIP_BENCH_H
-#define FR_TRAIN_SKIP_BENCH_H
+#ifndef LAB_TRAIN_SKIP_BENCH_H
+#define LAB_TRAIN_SKIP_BENCH_H
 #include "draft/kit/linear.h"
+#include "lab/train/skip_search.h"
 #include "model/forward.h"
 #include "train/data/dataset.h"
 #include "train/learner/learner.h"
-#include "train/skip_search.h"
 
 typedef struct fr_skip_row {     // what the whole model says behind a token of a chain
     int32_t first;               // its likeliest token

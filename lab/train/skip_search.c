@@ -1,7 +1,7 @@
-#include "train/skip_search.h"
+#include "lab/train/skip_search.h"
 #include "base/alloc.h"
 #include "decode/sampler.h"
-#include "train/math/gauss.h"
+#include "lab/train/gauss.h"
 #include <math.h>
 #include <string.h>
 

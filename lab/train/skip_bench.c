@@ -1,4 +1,4 @@
-#include "train/skip_bench.h"
+#include "lab/train/skip_bench.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/head.h"

@@ -1,6 +1,6 @@
 // Searches over sets of sublayers and their Gaussian process, on functions whose best set is known.
-#include "train/math/gauss.h"
-#include "train/skip_search.h"
+#include "lab/train/gauss.h"
+#include "lab/train/skip_search.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,8 +8,8 @@
 // to improve most.  [Draft & Verify, Zhang et al. 2023, §3.3]
 // What a set is worth is the caller's function, so the searches know no model. They end where the
 // caller has seen enough, with the best set so far.
-#ifndef FR_TRAIN_SKIP_SEARCH_H
-#define FR_TRAIN_SKIP_SEARCH_H
+#ifndef LAB_TRAIN_SKIP_SEARCH_H
+#define LAB_TRAIN_SKIP_SEARCH_H
 #include "base/status.h"
 
 enum { FR_SKIP_MOST = 1024 }; // sublayers

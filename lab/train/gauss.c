@@ -1,4 +1,4 @@
-#include "train/math/gauss.h"
+#include "lab/train/gauss.h"
 #include "base/alloc.h"
 #include <assert.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 // the length is, of a few, the one that makes the values seen likeliest. Improvement is what a
 // point is expected to add to the best value seen (largest is best).  [Jones, Schonlau, Welch 1998;
 // Rasmussen and Williams 2006, algorithm 2.1]
-#ifndef FR_TRAIN_MATH_GAUSS_H
-#define FR_TRAIN_MATH_GAUSS_H
+#ifndef LAB_TRAIN_GAUSS_H
+#define LAB_TRAIN_GAUSS_H
 #include "base/status.h"
 
 typedef struct fr_gauss {

@@ -1,8 +1,10 @@
 // methods.c — the drafters and learners that forerun-lab knows beside forerun's (draft/registry.h,
 // train/method/learners.h).
+#include "lab/draft/methods.h"
 #include "draft/registry.h"
 #include "train/method/learners.h"
 
-const fr_drafter_method *const fr_drafter_more_methods[] = {NULL};
+const fr_drafter_method *const fr_drafter_more_methods[] = {
+    &lab_ppd_planned_method, &lab_hidden_transfer_planned_method, NULL};
 
 const fr_learner_method fr_learner_more_methods[] = {{.name = NULL}};

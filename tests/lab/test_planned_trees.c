@@ -1,6 +1,6 @@
 // test_planned_trees.c — planned trees hold their rows, and attached rows stand where the plan
 // says.
-#include "draft/attached/planned_trees.h"
+#include "lab/draft/planned_trees.h"
 #include "tree/dice.h"
 
 enum { ENSEMBLE = 2, STEPS = 3 };

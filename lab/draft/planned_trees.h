@@ -7,17 +7,12 @@
 //     dynamic   the best ones by accuracies [PPD §4.2], tree/ppd.h
 //     static    one tree, a full chain on every node [PPD §5, "static sparse tree"]
 //     random    candidates and attached rows drawn at random, as many as dynamic has
-#ifndef FR_DRAFT_ATTACHED_PLANNED_TREES_H
-#define FR_DRAFT_ATTACHED_PLANNED_TREES_H
+#ifndef LAB_DRAFT_PLANNED_TREES_H
+#define LAB_DRAFT_PLANNED_TREES_H
 #include "draft/attached/attached_rows.h"
 #include "tree/ppd.h"
 
-typedef enum fr_plan_kind {
-    FR_PLAN_NONE,
-    FR_PLAN_DYNAMIC,
-    FR_PLAN_STATIC,
-    FR_PLAN_RANDOM
-} fr_plan_kind;
+typedef enum fr_plan_kind { FR_PLAN_DYNAMIC, FR_PLAN_STATIC, FR_PLAN_RANDOM } fr_plan_kind;
 
 typedef struct fr_planned {
     fr_plan_kind kind;

@@ -1,6 +1,6 @@
 // planned_trees.c — plans a tree and its attached rows for every state: dynamic, static or random.
 // In a step it fills the plan's shape with guesses, then gives each node the rows that are planned.
-#include "draft/attached/planned_trees.h"
+#include "lab/draft/planned_trees.h"
 #include "tree/expand.h"
 #include "tree/expect.h"
 #include <string.h>

@@ -98,7 +98,7 @@ def run_again(args, machine, tasks):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun"))
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
     parser.add_argument("-m", "--model", action="append", default=[])
     parser.add_argument("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
     parser.add_argument("--out", required=True, help="folder of results, which are kept, and of the page")

@@ -51,13 +51,11 @@ static void planned_trees_give_them_too_and_their_rows(void **state) {
         open_pair(&p, &PACKS[i]);
         fr_test_ids(prompt, PROMPT, 256, 31);
         snprintf(spec, sizeof spec, "%s-planned:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
-        const output plain =
-            decode_twice(&p, NULL, prompt, NULL);
+        const output plain = decode_twice(&p, NULL, prompt, NULL);
         for (int t = 0; t < 3; t++) {
             fr_drafter *d =
                 open_drafter(&p, spec, true, (const char *[]){trees[t], "rows=40", NULL});
-            const output got =
-                decode_twice(&p, d, prompt, &stats);
+            const output got = decode_twice(&p, d, prompt, &stats);
             assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
             assert_true(stats.rows > 10 * stats.passes && stats.rows <= 40 * stats.passes);
             fr_drafter_close(d);
@@ -83,16 +81,14 @@ static void planned_trees_share_a_pass(void **state) {
         open_pair(&p, &PACKS[i]);
         fr_tiny_pack_write(exit, &exits, &p.target.model);
         fr_test_ids(prompt, PROMPT, 4, 31); // repeats itself: there are many n-grams
-        const output plain =
-            decode_twice(&p, NULL, prompt, NULL);
+        const output plain = decode_twice(&p, NULL, prompt, NULL);
         for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
             const bool exiting = !strcmp(of[k].with, "early-exit:");
             if (exiting && PACKS[i].kind == FR_PACK_HIDDEN_TRANSFER) continue; // of other layers
             snprintf(spec, sizeof spec, "%s%s%s%s-planned:%s", of[k].with, exiting ? exit : "",
                      exiting ? "+" : "", fr_pack_kind_name(PACKS[i].kind), p.path);
             fr_drafter *d = open_drafter(&p, spec, true, of[k].options);
-            const output got =
-                decode_twice(&p, d, prompt, &stats);
+            const output got = decode_twice(&p, d, prompt, &stats);
             assert_true(stats.rows <= stats.passes * FR_MAX_ROWS);
             assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
             fr_drafter_close(d);

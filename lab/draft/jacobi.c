@@ -1,4 +1,4 @@
-#include "draft/lookahead/jacobi.h"
+#include "lab/draft/jacobi.h"
 #include "decode/sampler.h"
 
 enum { SEED = 11 }; // of what enters at the end: any number does

@@ -1,5 +1,5 @@
 // test_jacobi.c — the chain against the iteration on whole texts.
-#include "draft/lookahead/jacobi.h"
+#include "lab/draft/jacobi.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 // once, by one pass over the chain. Guesses at the front that were right are text by then. So the
 // chain moves on with the root: its first guess is always the one after the root, and tokens of the
 // text, picked at random, enter at its end. A guess whose row was not in the pass stays as it was.
-#ifndef FR_DRAFT_LOOKAHEAD_JACOBI_H
-#define FR_DRAFT_LOOKAHEAD_JACOBI_H
+#ifndef LAB_DRAFT_JACOBI_H
+#define LAB_DRAFT_JACOBI_H
 #include <stdint.h>
 
 enum { FR_JACOBI_WIDTH = 63, FR_JACOBI_AGES = 4 };

@@ -5,6 +5,7 @@
 #include "train/method/learners.h"
 
 const fr_drafter_method *const fr_drafter_more_methods[] = {
-    &lab_jacobi_method, &lab_ppd_planned_method, &lab_hidden_transfer_planned_method, NULL};
+    &lab_hidden_state_union_method, &lab_hidden_state_iterative_method,  &lab_jacobi_method,
+    &lab_ppd_planned_method,        &lab_hidden_transfer_planned_method, NULL};
 
 const fr_learner_method fr_learner_more_methods[] = {{.name = NULL}};

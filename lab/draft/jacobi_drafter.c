@@ -66,8 +66,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     jacobi *d = (jacobi *)base;
     const fr_extra_rows rows = {
         .rows = d->n_attached, .trunk = d->n_attached, .logits = d->n_attached};
-    d->attaches =
-        !d->adapt || fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
+    d->attaches = !d->adapt || fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
     if (d->attaches) fr_extra_rows_add(&p->extra_rows, &rows);
     propose_chain(d, &p->tree);
 }

@@ -3,7 +3,7 @@
 #define LAB_DRAFT_METHODS_H
 #include "draft/kit/config.h"
 
-extern const fr_drafter_method lab_jacobi_method, lab_ppd_planned_method,
-    lab_hidden_transfer_planned_method;
+extern const fr_drafter_method lab_hidden_state_union_method, lab_hidden_state_iterative_method,
+    lab_jacobi_method, lab_ppd_planned_method, lab_hidden_transfer_planned_method;
 
 #endif

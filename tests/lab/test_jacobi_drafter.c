@@ -117,8 +117,7 @@ static void every_chain_is_what_was_said_of_the_one_before(void **state) {
     fr_error err;
     assert_int_equal(fr_forward_open(&m.forward, &p.target.model, &limits, &err), FR_OK);
     assert_int_equal(fr_kv_open(&m.kv, &p.target.model.config, CTX, FR_KV_F16, &err), FR_OK);
-    fr_drafter *d =
-        open_drafter(&p, "jacobi", true, (const char *[]){"window=6", NULL});
+    fr_drafter *d = open_drafter(&p, "jacobi", true, (const char *[]){"window=6", NULL});
     static steps seen;
     fr_decoder decoder;
     seen.n = 0;

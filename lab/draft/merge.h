@@ -1,6 +1,6 @@
 // merge.h — several proposals become one tree.
-#ifndef FR_TREE_MERGE_H
-#define FR_TREE_MERGE_H
+#ifndef LAB_DRAFT_MERGE_H
+#define LAB_DRAFT_MERGE_H
 #include "tree/tree.h"
 
 enum { FR_MERGE_TREES = 8 };

@@ -1,4 +1,4 @@
-#include "tree/merge.h"
+#include "lab/draft/merge.h"
 #include <assert.h>
 
 // at[k][i]: where node i of tree k stands in the union; -1: not taken.

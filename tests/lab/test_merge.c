@@ -1,6 +1,6 @@
 // The merge against the union of all paths, sorted.
-#include "dice.h"
-#include "tree/merge.h"
+#include "lab/draft/merge.h"
+#include "tree/dice.h"
 
 enum { MOST = FR_MERGE_TREES * 24, LONGEST = 8 };
 

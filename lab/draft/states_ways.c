@@ -161,8 +161,8 @@ static double draft_fed(fr_states *s, int32_t root, int length) {
     return end - start;
 }
 
-static fr_status open_iterative(fr_drafter **out, const char *file,
-                                const fr_drafter_config *config, fr_error *err) {
+static fr_status open_iterative(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                                fr_error *err) {
     const fr_status st = open_with(out, "mode=fresh", NULL, file, config, err);
     if (!st) fr_hidden_state_states(*out)->draft = draft_fed;
     return st;

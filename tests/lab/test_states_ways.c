@@ -176,8 +176,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     for (int k = 0; k < length; k++) {
         if (k) {
             const fr_draft_block_guess from = {.state = state,
-                                               .token =
-                                                   f->pack.pure ? FR_DRAFT_BLOCK_NULL : before,
+                                               .token = f->pack.pure ? FR_DRAFT_BLOCK_NULL : before,
                                                .parent = slot};
             fr_draft_block_guess_pass(&f->block, &from, 1, wants, &slot);
         }

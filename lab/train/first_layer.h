@@ -3,8 +3,8 @@
 //
 // t [rows][d] = nrm(layer(e)) g, e the embeddings of the tokens after each row; a token sees all
 // before it in its context but the first. Only for judging in training: no drafter has it.
-#ifndef FR_TRAIN_METHOD_FIRST_LAYER_H
-#define FR_TRAIN_METHOD_FIRST_LAYER_H
+#ifndef LAB_TRAIN_FIRST_LAYER_H
+#define LAB_TRAIN_FIRST_LAYER_H
 #include "model/model.h"
 #include "train/block/unrolled.h"
 

@@ -1,4 +1,4 @@
-#include "train/method/first_layer.h"
+#include "lab/train/first_layer.h"
 #include "train/method/learn_unrolled.h"
 #include <string.h>
 

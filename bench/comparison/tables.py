@@ -1,6 +1,5 @@
-"""Tables and the page of what compare.py measured."""
+"""Tables of what compare.py measured, in Markdown. Pages are drawn by `forerun bench --report` alone."""
 import glob
-import html
 import math
 import os
 import textwrap
@@ -11,19 +10,8 @@ from systems import NOT_BUILT, SPEC_BENCH, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
-APART = "Jacobi and Lookahead, whose settings are for all drafters of a run, took turns with plain decoding in runs of their own."
 NEAR = 0.97  # of the fastest: `auto` is as good
 OPTIONS = {s.name: s.options for s in SYSTEMS}
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 104rem; padding: 0 1rem; overflow-x: auto; color: #222; background: #fff }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
-th:first-child, td:first-child { text-align: left; min-width: 11rem }
-td { white-space: nowrap }
-td:first-child { white-space: normal }
-td.best { font-weight: 700 }
-small { color: #555 }
-"""
 
 
 def same_parts(a, b):
@@ -163,14 +151,6 @@ def second_look(results, temperature, task):
     return unit if unit and unit["names"][2] == results.winner(temperature, task)[1] else None
 
 
-def of_second_look(unit):
-    """What it says, as a part of a sentence."""
-    auto, fastest = unit["runs"][1:]
-    text = "; on %d other prompts %.2f and %.2f" % (unit["limit"], auto["speedup"], fastest["speedup"])
-    predicted = [run.get("predicted_speedup") for run in (auto, fastest)]
-    return text + (", predicted %.2f and %.2f" % tuple(predicted) if all(predicted) else "")
-
-
 def auto_sets(results, temperature):
     """(set, speed-up of `auto`, of the fastest, its name, second look or None) of every set. To look again where `auto` came in
     behind and to count that in its favour would flatter it, so the two are told and counted apart."""
@@ -194,13 +174,6 @@ def auto_counts(results, temperature):
     return text
 
 
-def auto_line(results, temperature):
-    """Counts and sets in one line."""
-    said = ["%s %.2f (%s %.2f%s)" % (task, auto, name, speed, of_second_look(look) if look else "")
-            for task, auto, speed, name, look in auto_sets(results, temperature)]
-    return auto_counts(results, temperature) + " `auto` (and the fastest) by set: %s." % ", ".join(said)
-
-
 def auto_table(results, temperature):
     """Counts, and the sets as a table."""
     text = [auto_counts(results, temperature), "",
@@ -219,6 +192,15 @@ def auto_table(results, temperature):
 def auto_temperatures(results):
     """Those at which `auto` ran."""
     return [temperature for temperature in results.temperatures if results.runs(temperature, "auto")]
+
+
+def apart(results):
+    """A sentence on systems that had runs without the others, or nothing."""
+    found = {name for unit in results.units if "auto" not in unit["names"] for name in unit["names"][1:]}
+    names = list(dict.fromkeys(s.name.partition(",")[0] for s in SYSTEMS if s.name in found))
+    if not names:
+        return []
+    return ["%s, whose settings are for all drafters of a run, took turns with plain decoding in runs of their own." % " and ".join(names), ""]
 
 
 def absent(results):
@@ -283,7 +265,7 @@ def details(every):
             text += ["Temperature %g, speed-up (tokens a pass):" % temperature, ""] + markdown(*table(results, temperature)) + [""]
         for temperature in auto_temperatures(results):
             text += auto_table(results, temperature) + [""]
-        text += [APART, ""]
+        text += apart(results)
         wrong = unequal(results)
         text += ["**Not plain decoding's bytes: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
         if absent(results):
@@ -317,40 +299,3 @@ def summary(every):
             text.append("| %s | **%.2f** | %s | %s | %s |" % (task, speed, name, ", ".join(results.near(first, task)), "%.2f" % auto["speedup"] if auto else ""))
         text.append("")
     return "\n".join(text).rstrip()
-
-
-def colour(speed):
-    """Red below plain decoding's speed, green above it."""
-    strength = min(1, abs(math.log2(speed)) / 1.5)
-    hue = 130 if speed >= 1 else 10
-    return "background: hsl(%d 60%% %.0f%%)" % (hue, 97 - 32 * strength)
-
-
-def html_table(results, temperature):
-    head, lines = table(results, temperature)
-    tinted = len(results.tasks_at(temperature)) + 1  # speed-ups: of every set, and of all
-    text = ["<table><tr><th>speed-up (tokens a pass)</th>" + "".join("<th>%s</th>" % html.escape(h).replace("_", " ") for h in head) + "</tr>"]
-    for system, cells in lines:
-        row = "<td title='%s'>%s</td>" % (html.escape(results.probed[system.name]["spec"]), html.escape(system.name))
-        for i, (cell, best) in enumerate(cells):
-            tint = colour(float(cell.split()[0])) if cell and i < tinted else ""
-            row += "<td%s style='%s'>%s</td>" % (" class=best" if best else "", tint, html.escape(cell))
-        text.append("<tr>%s</tr>" % row)
-    return "\n".join(text + ["</table>"])
-
-
-def write_html(path, every):
-    text = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
-            "<title>forerun: the comparison</title><style>%s</style><h1>Every drafter on every set of prompts</h1>" % STYLE]
-    for results in every:
-        text.append("<h2>%s</h2><p>%s" % (html.escape(results.name), html.escape(describe(results))))
-        for temperature in results.temperatures:
-            text.append("<h3>Temperature %g</h3>%s" % (temperature, html_table(results, temperature)))
-        text += ["<p>%s" % html.escape(line).replace("`", "") for line in [*(auto_line(results, t) for t in auto_temperatures(results)), APART]]
-        wrong = unequal(results)
-        text.append("<p>%s" % ("<strong>Not plain decoding's bytes: %s</strong>" % html.escape(", ".join(wrong)) if wrong
-                               else "All bytes equal."))
-        text += ["<p><small>Not run: %s</small>" % html.escape(line) for line in absent(results)]
-    with open(path + ".new", "w", encoding="utf-8") as f:
-        f.write("\n".join(text) + "\n")
-    os.replace(path + ".new", path)

@@ -10,6 +10,7 @@
 #ifndef LAB_DRAFT_PLANNED_TREES_H
 #define LAB_DRAFT_PLANNED_TREES_H
 #include "draft/attached/attached_rows.h"
+#include "lab/draft/shape_fill.h"
 #include "tree/ppd.h"
 
 typedef enum fr_plan_kind { FR_PLAN_DYNAMIC, FR_PLAN_STATIC, FR_PLAN_RANDOM } fr_plan_kind;

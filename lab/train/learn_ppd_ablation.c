@@ -83,8 +83,7 @@ static void add_params(fr_ppd_learner *p) {
     ablation *b = self(p);
     const fr_config *c = &a->learner.target->config;
     const int n = a->guesses * a->members;
-    b->prefix_rows =
-        add(p, b->has_prefix, "ppd.prefix", c->n_layer * 2 * n, c->n_kv * c->head_dim);
+    b->prefix_rows = add(p, b->has_prefix, "ppd.prefix", c->n_layer * 2 * n, c->n_kv * c->head_dim);
     a->weights = add(p, b->has_weights, "ppd.weights", 1, n);
     a->head = add(p, b->has_head, "ppd.head", a->learner.vocab->n, c->d);
 }

@@ -12,8 +12,11 @@ static fr_learner *open_learner(world *w, int depth, const char *const *options)
 }
 
 static void gradient_is_that_of_the_objective(void **state) {
-    check_gradient(*state, open_learner(*state, 3, (const char *const[]){"layer=tuned", "hidden=32", "feature=0", NULL}), 0,
-                   false);
+    check_gradient(
+        *state,
+        open_learner(*state, 3,
+                     (const char *const[]){"layer=tuned", "hidden=32", "feature=0", NULL}),
+        0, false);
 }
 
 // A layer that is frozen is left as it is; what stands behind it learns as it did.

@@ -55,7 +55,8 @@ static void comparisons_are_packs_of_another_name(void **state) {
     fr_gguf_str name;
     fr_error err;
     fr_pack pack;
-    job *j = open_job("ppd-ablation", (const char *const[]){"prefix=1", "head=1", "weights=1", NULL});
+    job *j =
+        open_job("ppd-ablation", (const char *const[]){"prefix=1", "head=1", "weights=1", NULL});
     begin_anywhere(j);
     fr_gguf *g = write_and_open(j, FR_TYPE_Q8_0, path);
     assert_int_equal(fr_gguf_get_str(g, "general.architecture", &name, NULL), FR_OK);

@@ -13,7 +13,7 @@
 enum { SAMPLES = 2, DEPTH = 3, ROWS = 120 };
 
 static inline fr_status open_learner(job *j, const char *name, const char *const *options,
-                              fr_learner **out, fr_error *err) {
+                                     fr_learner **out, fr_error *err) {
     const fr_learner_method *method;
     const fr_learner_config config = {.target = &j->target.model,
                                       .vocab = &j->vocab,
@@ -112,7 +112,7 @@ static inline void assert_u32(const fr_gguf *g, const char *key, uint32_t want) 
 }
 
 static inline void assert_tensor(const fr_gguf *g, const char *name, fr_type type, int64_t ne0,
-                          int64_t ne1) {
+                                 int64_t ne1) {
     const fr_gguf_tensor *t = fr_gguf_tensor_find(g, name);
     assert_non_null(t);
     assert_true(t->type == type && t->n_dims == 2 && t->ne[0] == ne0 && t->ne[1] == ne1);

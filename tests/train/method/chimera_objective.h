@@ -25,7 +25,8 @@ static inline void layer_state(const reference *r, double *t, const fr_sample *s
 }
 
 // The n-gram state of the n-gram that ends with token `at` of a sample.
-static inline void encoder_states(const chimera_reference *c, double *g, const fr_sample *s, int at) {
+static inline void encoder_states(const chimera_reference *c, double *g, const fr_sample *s,
+                                  int at) {
     const reference *r = &c->block;
     double t[FR_PACK_NGRAM * D] = {0}, h[FR_PACK_NGRAM * D], skip[D];
     const double *w3 = ref_w(r, "ngram.skip.weight");
@@ -65,7 +66,7 @@ static inline void add_product(double *y, const double *w, const double *x, int 
 }
 
 static inline void head_scores(const reference *r, double *scores, int k, const double *o,
-                        const double *f) {
+                               const double *f) {
     const double *norm = head_part(r, "norm", k);
     double z[REF_V] = {0};
     add_product(z, head_part(r, "chain.weight", k), o, norm ? D : V);
@@ -78,8 +79,8 @@ static inline void head_scores(const reference *r, double *scores, int k, const 
     }
 }
 
-static inline double guess_terms(const reference *r, const fr_sample *s, int i, int k, const double *o,
-                          const double *f, const double *std) {
+static inline double guess_terms(const reference *r, const fr_sample *s, int i, int k,
+                                 const double *o, const double *f, const double *std) {
     double scores[V], next[D];
     head_scores(r, scores, k, o, f);
     const double loss = ref_entropy(r, scores, s, i + k);

@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build build-all packages run test sanitize asan ubsan tsan fuzz endurance bench get-model \
+.PHONY: all build lab build-all packages run test sanitize asan ubsan tsan fuzz endurance bench get-model \
         install levels format clean help
 
 PREFIX = /usr/local
@@ -25,6 +25,9 @@ all: build
 
 build: packages ## build the library and the program, build/forerun
 	@$(call build_preset,release,build,forerun libforerun)
+
+lab: packages ## build what repeats the papers' rows, build/forerun-lab
+	@$(call build_preset,release,build,forerun-lab)
 
 build-all: packages ## build the tests too
 	@$(call build_preset,release,build)

@@ -3,11 +3,12 @@
 
     bench/comparison/compare.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --out comparison \\
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
-    bench/comparison/compare.py --out comparison --page --doc docs/papers/comparison.md --readme README.md       the tables again
+    bench/comparison/compare.py --out comparison --tables --doc docs/papers/comparison.md --readme README.md     the tables again
 
 Prompts are grouped by their "task". All systems of one unit and plain decoding take turns by passes, and
 every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
-it was stopped. The page is OUT/index.html.
+it was stopped. --doc has all tables; what a unit's answers look like is OUT/pages/MODEL/UNIT/index.html, drawn by
+`forerun bench --report`.
 """
 import argparse
 import glob
@@ -18,7 +19,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
-import page
+import tables
 from calls import Failure, between_markers, name_of, say
 from measure import Machine, by_options, probe, read, read_prompts, trainings, write, write_prompts
 from systems import SYSTEMS
@@ -69,7 +70,9 @@ def measure(args):
         rest = (time.time() - start) / done * (len(left) - done) if done else 0
         say("%3d of %d  %s, %s at %g%s%s" % (done + 1, len(left), name_of(model), task, temperature, "".join(" " + o for o in options),
                                             ", about %d min left" % (rest / 60) if done else ""))
-        said = machine.bench(model, file, specs, options, temperature, args.tokens)
+        report = os.path.join(args.out, "pages", name_of(model), name_of(path))
+        os.makedirs(report, exist_ok=True)
+        said = machine.bench(model, file, specs, options, temperature, args.tokens, report)
         said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens,
                     names=["plain"] + [s.name for s in systems])
         write(path, said)
@@ -81,11 +84,11 @@ def run_again(args, machine, tasks):
     """Where `auto` came in behind: it and the fastest alone, on prompts of their own. The first of twenty that are equally
     fast is in front by luck, which other prompts do not repeat."""
     models = {name_of(model): model for model in args.model}
-    for results in page.load(args.out):
+    for results in tables.load(args.out):
         for temperature, task, winner in results.behind():
             path = os.path.join(args.out, results.name, "%s-%g-again.json" % (task, temperature))
             lines = tasks.get(task, [])[results.taken[task]:][:args.again]
-            if results.name not in models or not lines or page.second_look(results, temperature, task):
+            if results.name not in models or not lines or tables.second_look(results, temperature, task):
                 continue
             say("again  %s, %s at %g: auto and %s" % (results.name, task, temperature, winner))
             specs = ["auto", results.probed[winner]["spec"]]
@@ -98,10 +101,10 @@ def run_again(args, machine, tasks):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun"))
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
     parser.add_argument("-m", "--model", action="append", default=[])
     parser.add_argument("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
-    parser.add_argument("--out", required=True, help="folder of results, which are kept, and of the page")
+    parser.add_argument("--out", required=True, help="folder of results, which are kept, and of the pages of each unit")
     parser.add_argument("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
     parser.add_argument("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
     parser.add_argument("--packs", default=os.path.join(ROOT, "packs"))
@@ -112,13 +115,13 @@ def parse():
     parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
     parser.add_argument("--again", type=int, default=0, metavar="N",
                         help="where auto is more than 3 %% behind the fastest, run both on the next N prompts")
-    parser.add_argument("--page", action="store_true", help="measure nothing")
+    parser.add_argument("--tables", action="store_true", help="measure nothing")
     parser.add_argument("--doc", help="a file whose part between the marks is written anew")
     parser.add_argument("--readme", help="the same, the short table")
     args = parser.parse_args()
     args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
-    if not args.page and not args.model:
-        parser.error("-m MODEL, or --page")
+    if not args.tables and not args.model:
+        parser.error("-m MODEL, or --tables")
     return args
 
 
@@ -126,14 +129,13 @@ def main():
     try:
         args = parse()
         os.makedirs(args.out, exist_ok=True)
-        if not args.page:
+        if not args.tables:
             measure(args)
-        results = page.load(args.out)
-        page.write_html(os.path.join(args.out, "index.html"), results)
+        results = tables.load(args.out)
         if args.doc:
-            between_markers(args.doc, page.MARKS, page.wrapped(page.details(results)))
+            between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(results)))
         if args.readme:
-            between_markers(args.readme, page.MARKS, page.summary(results))
+            between_markers(args.readme, tables.MARKS, tables.summary(results))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

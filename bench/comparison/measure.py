@@ -62,11 +62,11 @@ class Machine:
     def inspect(self, path):
         return json.loads(run([self.binary, "inspect", path, "--json"]))
 
-    def bench(self, model, prompts, specs, options, temperature, tokens):
-        """What `forerun bench` says, its `sets` and lists by prompt left out."""
+    def bench(self, model, prompts, specs, options, temperature, tokens, report=None):
+        """What `forerun bench` says, its `sets` and lists by prompt left out; its page goes to the folder `report`."""
         line = self.on(model, "bench", "--prompts", prompts, "--temp", temperature, "--seed", self.seed, "-n", tokens,
-                       "--drafters", ",".join(specs), options=options)
-        said = json.loads(run(line, codes=(0, 1)))  # 1: bytes that differ, which the page tells
+                       "--drafters", ",".join(specs), *(["--report", report] if report else []), options=options)
+        said = json.loads(run(line, codes=(0, 1)))  # 1: bytes that differ, which the tables tell
         runs = [{key: value for key, value in found.items() if key not in LEFT_OUT} for found in said["runs"]]
         return {"machine": said["machine"], "model": said["model"], "runs": runs}
 

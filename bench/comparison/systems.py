@@ -10,7 +10,7 @@ System = namedtuple("System", "name spec options published", defaults=((), ""))
 SYSTEMS = [
     System("plain", "none"),
     System("auto", "auto"),
-    System("Jacobi", "lookahead", ("guesses=0",)),
+    System("Jacobi", "jacobi"),
     System("Lookahead, window on", "lookahead", ("window=3",), "1.27 (1.66): Spec-Bench"),
     System("Lookahead, window off", "lookahead", ("window=0",)),
     System("prompt lookup", "prompt-lookup", (), "1.59 (1.73): Spec-Bench"),

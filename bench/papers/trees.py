@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Tokens a pass by rows of a pass, for PPD's dynamic, static and random sparse trees (PPD, arXiv 2405.18628, figure 8).
 
-Runs `forerun bench` with planned trees of each shape and size. "free rows" is the speed-up that the same tokens a pass
+Runs `forerun-lab bench` with planned trees of each shape and size. "free rows" is the speed-up that the same tokens a pass
 would be where rows cost nothing, as on the papers' GPUs: tokens a pass itself. "here" is what the clock says.
 
-    bench/papers/trees.py --model MODEL.gguf --prompts prompts.jsonl --drafter ppd --rows 8,16,32,60,105
+    bench/papers/trees.py --model MODEL.gguf --prompts prompts.jsonl --drafter ppd-planned --rows 8,16,32,60,105
 """
 from program import ask, options
 
@@ -21,6 +21,7 @@ def measure(args, shape, rows):
 
 def main():
     parser = options(__doc__)
+    parser.set_defaults(bin="build/forerun-lab", drafter="ppd-planned")
     parser.add_argument("--prompts", required=True)
     parser.add_argument("--rows", default="8,16,32,60,105")
     parser.add_argument("--limit", type=int, default=4)

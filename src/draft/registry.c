@@ -1,5 +1,6 @@
-// registry.c — first the table of all drafters and their options. Then it opens a SPEC: it shares
-// the options out, opens the parts, the cheapest first, and composes them if there are several.
+// registry.c — first the table of all drafters, behind which stand those that the program adds.
+// Then it opens a SPEC: it shares the options out, opens the parts, the cheapest first, and
+// composes them if there are several.
 #include "draft/registry.h"
 #include "base/alloc.h"
 #include "draft/compose.h"
@@ -38,13 +39,22 @@ static const fr_drafter_method *const METHODS[] = {&NONE,
                                                    &fr_early_exit_method};
 enum { N_METHODS = sizeof METHODS / sizeof *METHODS };
 
+static int count_more(void) {
+    int n = 0;
+    while (fr_drafter_more_methods[n])
+        n++;
+    return n;
+}
+
 const fr_drafter_method *fr_drafter_method_at(int index) {
-    return index >= 0 && index < N_METHODS ? METHODS[index] : NULL;
+    if (index < 0 || index >= N_METHODS + count_more()) return NULL;
+    return index < N_METHODS ? METHODS[index] : fr_drafter_more_methods[index - N_METHODS];
 }
 
 int fr_drafter_find(const char *name, size_t bytes) {
-    for (int i = 0; i < N_METHODS; i++)
-        if (strlen(METHODS[i]->name) == bytes && !memcmp(name, METHODS[i]->name, bytes)) return i;
+    const fr_drafter_method *m;
+    for (int i = 0; (m = fr_drafter_method_at(i)); i++)
+        if (strlen(m->name) == bytes && !memcmp(name, m->name, bytes)) return i;
     return -1;
 }
 
@@ -56,7 +66,7 @@ fr_status fr_drafter_check(const char *spec, fr_error *err) {
 // ---------------------------------------------------------------- options of several drafters
 
 static bool takes(int drafter, const char *option) {
-    for (const fr_drafter_option *o = METHODS[drafter]->options; o->key; o++) {
+    for (const fr_drafter_option *o = fr_drafter_method_at(drafter)->options; o->key; o++) {
         const size_t key = strlen(o->key);
         if (!strncmp(option, o->key, key) && option[key] == '=') return true;
     }
@@ -90,7 +100,7 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     part.options = own;
     part.open_spec = fr_drafter_open;
     part.driver = *spec->part[i].driver ? spec->part[i].driver : NULL;
-    fr_drafter_open_fn *open = METHODS[spec->part[i].drafter]->open;
+    fr_drafter_open_fn *open = fr_drafter_method_at(spec->part[i].drafter)->open;
     if (part.driver) open = fr_driven_model_open;
     const fr_status st = open(out, spec->part[i].file, &part, err);
     fr_free(own);
@@ -98,12 +108,15 @@ static fr_status open_part(fr_drafter **out, const fr_spec *spec, int i,
     return st;
 }
 
+static int cost_of(const fr_spec *spec, int part) {
+    return fr_drafter_method_at(spec->part[part].drafter)->cost;
+}
+
 // The parts' numbers, cheap ones first; equal ones stay in the order given.
 static void order_by_cost(const fr_spec *spec, int *order) {
     for (int i = 0; i < spec->n; i++) {
-        const int cost = METHODS[spec->part[i].drafter]->cost;
         int k = i;
-        for (; k > 0 && METHODS[spec->part[order[k - 1]].drafter]->cost > cost; k--)
+        for (; k > 0 && cost_of(spec, order[k - 1]) > cost_of(spec, i); k--)
             order[k] = order[k - 1];
         order[k] = i;
     }
@@ -115,7 +128,7 @@ static void name_used(char used[64], const fr_spec *spec) {
     for (int i = 0; i < spec->n && n < 63; i++) {
         const fr_spec_part *p = &spec->part[i];
         n += (size_t)snprintf(used + n, 64 - n, "%s%s%s%.*s", i ? "+" : "",
-                              METHODS[p->drafter]->name, *p->driver ? "@" : "",
+                              fr_drafter_method_at(p->drafter)->name, *p->driver ? "@" : "",
                               (int)strcspn(p->driver, ":"), p->driver);
     }
 }

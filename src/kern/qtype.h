@@ -24,7 +24,7 @@ typedef enum fr_type {
     FR_TYPE_IQ4_XS = 23,
     FR_TYPE_BF16 = 30,
 } fr_type;
-enum { FR_TYPE_LIMIT = 31, FR_QTYPE_MAX_BLOCK = 256 };
+enum { FR_TYPE_LIMIT = 31 };
 
 typedef struct fr_qtype {
     fr_type type;

@@ -377,11 +377,6 @@ int fr_tokenizer_size(const fr_tokenizer *t) {
     return t->vocab.n;
 }
 
-int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes) {
-    int32_t id = fr_vocab_find_special(&t->vocab, text, bytes);
-    return id >= 0 ? id : fr_vocab_find(&t->vocab, text, bytes);
-}
-
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t) {
     return &t->special;
 }

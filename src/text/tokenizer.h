@@ -80,8 +80,6 @@ bool fr_token_is_end(const fr_tokenizer *t,
                      int32_t id); // a model that gives this token has finished
 
 int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
-int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text,
-                          size_t bytes); // id written exactly so, or -1
 
 // Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos
 // / ends with eos.

@@ -15,13 +15,7 @@ typedef struct fr_accuracy {                               // {0}: nothing count
     uint64_t right[FR_ACCURACY_DEPTHS][FR_ACCURACY_RANKS]; // ... was guessed, rank r rightly
 } fr_accuracy;
 
-// Counts the n guesses of depth 1..FR_ACCURACY_DEPTHS at a position, likeliest first, none twice,
-// against the token that came. Ranks from FR_ACCURACY_RANKS on are not counted.
-void fr_accuracy_count(fr_accuracy *a, int depth, const int32_t *guess, int n, int32_t came);
 // A[depth][rank], depth 1 or more; 0 where nothing was counted.
 double fr_accuracy_rate(const fr_accuracy *a, int depth, int rank);
-
-// Sets the probabilities of all nodes by the product distribution.
-void fr_accuracy_weigh(const fr_accuracy *a, fr_shape *s);
 
 #endif

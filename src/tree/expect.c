@@ -7,13 +7,6 @@ double fr_shape_expect(const fr_shape *s) {
     return sum;
 }
 
-double fr_tree_expect(const fr_tree *t) {
-    double sum = 0;
-    for (int i = 1; i < t->n; i++)
-        sum += (double)t->node[i].score;
-    return sum;
-}
-
 void fr_shape_terms(const fr_shape *s, double term[FR_TREE_MAX]) {
     term[0] = 1;
     for (int i = 1; i < s->n; i++) {

@@ -12,7 +12,6 @@
 // Expected number of accepted candidates: the sum of prob over all nodes but the root. A pass is
 // expected to bring one token more.  [PPD §4.2, proposition 4.1]
 double fr_shape_expect(const fr_shape *s);
-double fr_tree_expect(const fr_tree *t); // by the nodes' scores
 
 // term[i] = the probability that node i is the last one accepted.
 void fr_shape_terms(const fr_shape *s, double term[FR_TREE_MAX]);

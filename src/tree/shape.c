@@ -1,5 +1,4 @@
-// shape.c — builds and checks a shape. Then it fills a tree with guesses at the places of the
-// shape, or picks from a tree the nodes that the shape has.
+// shape.c — builds and checks a shape. Then it picks from a tree the nodes that the shape has.
 #include "tree/shape.h"
 #include <assert.h>
 
@@ -51,20 +50,6 @@ bool fr_shape_is_sound(const fr_shape *s) {
     for (int i = 1; i < s->n; i++)
         if (!check_node(s, i)) return false;
     return true;
-}
-
-void fr_shape_fill(const fr_shape *s, const fr_guesses *g, int drafter, fr_tree *tree) {
-    int at[FR_TREE_MAX] = {0}; // the tree's node of each node; -1: left out
-    for (int i = 1; i < s->n; i++) {
-        const fr_shape_node *node = &s->node[i];
-        at[i] = -1;
-        if (at[node->parent] < 0 || node->depth > g->depths || node->rank >= g->ranks) continue;
-        const int32_t id = g->id[(node->depth - 1) * g->ranks + node->rank];
-        if (id < 0) continue;
-        const int before = tree->n;
-        at[i] = fr_tree_add(tree, at[node->parent], id, (float)node->prob, drafter);
-        if (tree->n > before) tree->node[at[i]].rank = node->rank;
-    }
 }
 
 void fr_shape_pick(const fr_shape *s, fr_tree *tree) {

@@ -39,17 +39,6 @@ int fr_shape_child(const fr_shape *s, int parent, int rank); // -1: none
 int fr_shape_children(const fr_shape *s, int parent, int16_t child[FR_TREE_MAX]);
 bool fr_shape_is_sound(const fr_shape *s); // the invariant above
 
-// What a drafter guesses for the tokens after the root: id[(k - 1) * ranks + r] at depth k, rank r;
-// below 0: no guess.
-typedef struct fr_guesses {
-    const int32_t *id;
-    int depths, ranks;
-} fr_guesses;
-
-// Adds the shape's nodes to `tree` as tokens, with their ranks and with their probabilities as
-// scores. Nodes without a guess or without room are left out, and what hangs under them.
-void fr_shape_fill(const fr_shape *s, const fr_guesses *g, int drafter, fr_tree *tree);
-
 // Drops the nodes of `tree` whose path of ranks is not in the shape. Where parts of a SPEC give two
 // children of a node the same rank, the first one stays.
 void fr_shape_pick(const fr_shape *s, fr_tree *tree);
@@ -61,8 +50,5 @@ void fr_shape_pick(const fr_shape *s, fr_tree *tree);
 // FR_EDATA where the n bytes are no such text, name a path twice, or name none; the sentence gives
 // the line. `s` is then undefined.
 fr_status fr_shape_read(fr_shape *s, const char *text, size_t n, fr_error *err);
-// Writes at most `size` bytes, the ending NUL included; returns how many the whole text has, NUL
-// not counted.
-size_t fr_shape_write(const fr_shape *s, char *out, size_t size);
 
 #endif

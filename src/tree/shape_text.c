@@ -1,7 +1,6 @@
 // shape_text.c — shapes as text, one path a line.
 #include "tree/shape.h"
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct shape_reader {
@@ -88,26 +87,4 @@ fr_status fr_shape_read(fr_shape *s, const char *text, size_t n, fr_error *err) 
     assert(fr_shape_is_sound(s));
     if (s->n > 1) return FR_OK;
     return fr_fail(err, FR_EDATA, "expected paths of ranks such as 0.0.1, found none");
-}
-
-static int path_of(const fr_shape *s, int node, uint8_t rank[FR_TREE_MAX_DEPTH]) {
-    const int depth = s->node[node].depth;
-    for (int k = depth; k > 0; k--, node = s->node[node].parent)
-        rank[k - 1] = s->node[node].rank;
-    return depth;
-}
-
-size_t fr_shape_write(const fr_shape *s, char *out, size_t size) {
-    uint8_t rank[FR_TREE_MAX_DEPTH];
-    size_t n = 0;
-    if (size) *out = 0;
-    for (int i = 1; i < s->n; i++) {
-        const int depth = path_of(s, i, rank);
-        for (int k = 0; k < depth; k++) {
-            const size_t used = n < size ? n : size;
-            n += (size_t)snprintf(size ? out + used : NULL, size - used, "%d%c", rank[k],
-                                  k + 1 < depth ? '.' : '\n');
-        }
-    }
-    return n;
 }

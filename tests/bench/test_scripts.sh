@@ -20,11 +20,11 @@ import llamacpp
 import machine
 import measure
 import modes
-import page
 import peers
 import report
 import results
 import sides
+import tables
 from systems import SYSTEMS
 from calls import Failure
 
@@ -122,11 +122,12 @@ def all_units_have_one_seed(folder):
         f.write('#!/bin/sh\necho "$@" >>%s.log\necho \'{"machine": {}, "model": "m", "runs": [{"speedup": 1, "draft_stats": 2}]}\'\n' % called)
     os.chmod(called, 0o755)
     machine = measure.Machine(called, 2, 7)
-    for options in ((), ("window=0",)):
-        assert machine.bench("m.gguf", "p.jsonl", ["lookahead"], options, 0.7, 8)["runs"] == [{"speedup": 1}]
+    for options, report in (((), None), (("window=0",), "there")):
+        assert machine.bench("m.gguf", "p.jsonl", ["lookahead"], options, 0.7, 8, report)["runs"] == [{"speedup": 1}]
     with open(called + ".log", encoding="utf-8") as f:
         lines = f.read().splitlines()
     assert len(lines) == 2 and all("--temp 0.7 --seed 7 " in line for line in lines) and "window=0" in lines[1]
+    assert "--report" not in lines[0] and "--report there " in lines[1]
 
 
 def a_run(speedup, identical=True):
@@ -140,56 +141,57 @@ def the_comparison_names_the_fastest(folder):
     names = ["plain", "auto", "Medusa-1", "EAGLE"]
     probed = {s.name: {"spec": s.spec, "memory": 1e9} if s.name in names else {"why": "no pack"} for s in SYSTEMS}
     measure.write(os.path.join(out, "m", "model.json"), {"systems": probed, "trainings": {"medusa": {"seconds": 600, "tokens": 2e6}}})
-    assert "no results" in fails(page.load, out)
+    assert "no results" in fails(tables.load, out)
     unit = {"task": "gsm8k", "temperature": 0.0, "date": "2026-01-01", "limit": 1, "tokens": 8, "names": names,
             "machine": {"cpu": "cpu", "isa": "avx2", "threads": 2}, "runs": [a_run(1), a_run(1.4), a_run(1.5), a_run(1.2)]}
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    text = page.details(page.load(out))
+    text = tables.details(tables.load(out))
     assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
     assert "| EAGLE | 1.20 (2.00) |" in text and "| gsm8k | 1.40 | 1.50 | Medusa-1 |  |  |  |  |" in text
     assert "m: 0 of 1 pairs in Spec-Bench's order; the others: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29" in text
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "cpu, avx2, 2 threads, 2026-01-01; 1 prompts a set, 8 tokens each." in text
-    assert "| gsm8k | **1.50** | Medusa-1 |  | 1.40 |" in page.summary(page.load(out))
-    broken = page.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
+    assert "| gsm8k | **1.50** | Medusa-1 |  | 1.40 |" in tables.summary(tables.load(out))
+    broken = tables.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
     assert len(broken) == 3 and len(broken[0]) <= 110 and broken[1].startswith("  word") and broken[2] == "| " + "cell " * 30
-    page.write_html(os.path.join(out, "index.html"), page.load(out))
-    assert not list(page.load(out)[0].behind())  # auto used what was the fastest
-    assert page.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not page.same_parts("eagle", "medusa")
+    assert not list(tables.load(out)[0].behind())  # auto used what was the fastest
+    assert tables.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not tables.same_parts("eagle", "medusa")
     unit["runs"][1]["used"] = "eagle"
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    assert list(page.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
-    assert "On 0 of 1 sets" in page.details(page.load(out))
+    assert list(tables.load(out)[0].behind()) == [(0.0, "gsm8k", "Medusa-1")]
+    assert "On 0 of 1 sets" in tables.details(tables.load(out))
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
-    looked = page.details(page.load(out))
+    looked = tables.details(tables.load(out))
     assert "| gsm8k | 1.40 | 1.50 | Medusa-1 | 5 | 1.30 | 1.31 | 1.25, 1.25 |" in looked
-    told = page.auto_line(page.load(out)[0], 0.0)
-    assert "gsm8k 1.40 (Medusa-1 1.50; on 5 other prompts 1.30 and 1.31, predicted 1.25 and 1.25)" in told
     assert "On 0 of 1 sets it was the fastest drafter itself or within 3 % of its speed. Of the other sets 1 were run again" in looked
     assert "on other prompts: within that there on 1." in looked
     unknown = dict(a_run(1.3), predicted_speedup=None)
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), unknown, a_run(1.31)]))
-    assert "on 5 other prompts 1.30 and 1.31)" in page.auto_line(page.load(out)[0], 0.0)
-    assert "| 5 | 1.30 | 1.31 |  |" in page.details(page.load(out))
+    assert "| 5 | 1.30 | 1.31 |  |" in tables.details(tables.load(out))
     unit["runs"][3] = a_run(1.47)
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in page.summary(page.load(out))
+    assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in tables.summary(tables.load(out))
     # A second set without Medusa-1: no mean over all for it, and prompts taken by set.
     other = dict(unit, task="xsum", limit=3, names=["plain", "auto", "EAGLE"], runs=[a_run(1), a_run(1.2), a_run(1.3)])
     measure.write(os.path.join(out, "m", "two.json"), other)
-    both = page.load(out)[0]
+    both = tables.load(out)[0]
     assert both.taken == {"gsm8k": 1, "xsum": 3} and not both.whole(0.0, "Medusa-1") and len(both.whole(0.0, "EAGLE")) == 2
-    assert "1 to 3 prompts a set" in page.describe(both) and "| Medusa-1 | **1.50 (2.00)** |  |  |" in page.details([both])
+    assert "1 to 3 prompts a set" in tables.describe(both) and "| Medusa-1 | **1.50 (2.00)** |  |  |" in tables.details([both])
     os.remove(os.path.join(out, "m", "two.json"))
     # The short table is of one temperature, and says how many prompts that one had.
     measure.write(os.path.join(out, "m", "sampled.json"), dict(unit, temperature=0.7, limit=9))
-    assert "; 1 to 9 prompts a set" in page.details(page.load(out)) and "; 1 prompts a set" in page.summary(page.load(out))
+    assert "; 1 to 9 prompts a set" in tables.details(tables.load(out)) and "; 1 prompts a set" in tables.summary(tables.load(out))
     os.remove(os.path.join(out, "m", "sampled.json"))
+    assert not tables.apart(tables.load(out)[0])
+    alone = dict(unit, names=["plain", "Jacobi", "Lookahead, window on"], runs=[a_run(1), a_run(1), a_run(1.1)])
+    measure.write(os.path.join(out, "m", "alone.json"), alone)
+    assert "Jacobi and Lookahead, whose settings are for all drafters of a run, took turns" in tables.apart(tables.load(out)[0])[0]
+    os.remove(os.path.join(out, "m", "alone.json"))
     # What was taken again says nothing of another winner.
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    assert "on other prompts" not in page.details(page.load(out)) and "| 5 | 1.30" not in page.details(page.load(out))
-    assert "**Not plain decoding's bytes: EAGLE.**" in page.details(page.load(out))
+    assert "on other prompts" not in tables.details(tables.load(out)) and "| 5 | 1.30" not in tables.details(tables.load(out))
+    assert "**Not plain decoding's bytes: EAGLE.**" in tables.details(tables.load(out))
 
 
 def sides_take_turns():

@@ -133,10 +133,10 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
 
 static void every_command_helps(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "run",        "chat",    "bench",    "tune",       "curve",     "accuracy",
-        "similarity", "distill", "capture",  "train",      "datastore", "perplexity",
-        "logits",     "inspect", "tokenize", "detokenize", "completion"};
+    static const char *const names[] = {"run",     "chat",      "bench",      "tune",
+                                        "curve",   "accuracy",  "distill",    "capture",
+                                        "train",   "datastore", "perplexity", "logits",
+                                        "inspect", "tokenize",  "detokenize", "completion"};
     assert_int_equal(run_line(&t, "--help"), 0);
     assert_int_equal(run_line(&s, "--version"), 0);
     assert_string_equal(s.out, "forerun " FR_VERSION "\n");
@@ -620,16 +620,6 @@ static void accuracy_is_counted_by_distance(void **state) {
     expect(with_model("accuracy", ""), 2, "--prompts");
 }
 
-static void similarity_is_of_drafters_that_attach_rows(void **state) {
-    (void)state;
-    char rest[256];
-    expect(with_model("similarity", ""), 2, "--prompts");
-    snprintf(rest, sizeof rest, "--drafter prompt-lookup --prompts %s",
-             write_file("sim.jsonl", "{\"id\":\"a\",\"messages\":[{\"role\":\"user\","
-                                     "\"content\":\"the wind\"}]}\n"));
-    expect(with_model("similarity", rest), 2, "expected one whose guesses are rows attached");
-}
-
 // Where a rule promises no equal bytes, what was found is said all the same.
 static void bench_interrupted_shows_what_it_has(void **state) {
     static const char *const how[] = {"--json", ""};
@@ -955,7 +945,6 @@ int main(void) {
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
-        cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
         cmocka_unit_test(bench_interrupted_shows_what_it_has),
         cmocka_unit_test(without_a_place_for_profiles_all_is_said),
         cmocka_unit_test(bench_tells_promises_from_findings),

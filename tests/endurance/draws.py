@@ -115,7 +115,7 @@ def settings(forerun):
     return found
 
 
-CHOICES = {"chain", "beam", "sequoia", "auto", "dynamic", "static", "scored", "random", "fresh", "reuse", "fused", "union"}
+CHOICES = {"chain", "beam", "sequoia", "auto", "dynamic", "static", "fresh", "reuse", "fused"}
 
 
 def setting(trial, value, described):

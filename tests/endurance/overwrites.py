@@ -36,7 +36,6 @@ def lines(trial, model, asked, answered, states, shape):
         (["capture", "--data", answered] + common, "-o", [answered, model]),
         (["train", "medusa", "--data", states, "--steps", 1] + common, "-o", [model, os.path.join(states, "shard-000000.frs")]),
         (["train", "medusa", "--data", asked, "--steps", 1] + common, "-o", [model, asked]),
-        (["train", "layer-skip", "--data", answered, "--given", "--steps", 1] + common, "-o", [model, answered]),
         (["datastore", "--data", answered, "-m", model], "-o", [answered, model]),
         (["curve", "--rows", 1, "--context", 16] + common, "--plot", [model]),
         (["accuracy", "--prompts", asked, "-n", 4, "--drafter", "prompt-lookup"] + common, "--plot", [model, asked]),

@@ -139,12 +139,6 @@ def train_prompts(trial):
     return Work("train-prompts", line, ["pack.gguf", "pack.gguf.ckpt", "pack.gguf.data"], None, "--resume")
 
 
-def train_skips(trial):
-    model = tiny_model(trial)
-    line = ["train", "layer-skip", "-m", model, "--data", shards(trial, model), "-o", "pack.gguf", "--steps", 6, "-t", 1]
-    return Work("train-layer-skip", line, ["pack.gguf"])
-
-
 def datastore(trial):
     model = small_model(trial)
     data = prompts(trial, trial.rng.randint(50, 3000), True)
@@ -183,7 +177,7 @@ def answer(trial):
 
 
 WORKS = {"distill": (4, distill), "capture": (2, capture), "train": (6, train), "train-prompts": (2, train_prompts),
-         "train-layer-skip": (1, train_skips), "datastore": (2, datastore), "tune": (2, tune), "bench": (2, bench), "curve": (1, curve),
+         "datastore": (2, datastore), "tune": (2, tune), "bench": (2, bench), "curve": (1, curve),
          "accuracy": (1, accuracy), "run": (3, answer)}
 
 

@@ -1,5 +1,5 @@
 // fuzz_shape.c — any bytes as the text of a shape.
-#include "tree/shape.h"
+#include "tree/shape_write.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void write_and_read(const fr_shape *s) {
     static char text[1 << 15];
     fr_shape again;
-    const size_t n = fr_shape_write(s, text, sizeof text);
+    const size_t n = write_shape(s, text, sizeof text);
     if (n >= sizeof text || fr_shape_read(&again, text, n, NULL) || again.n != s->n) abort();
     for (int i = 0; i < s->n; i++)
         if (again.node[i].parent != s->node[i].parent || again.node[i].rank != s->node[i].rank)

@@ -2,7 +2,7 @@
 // print.
 //
 // A command is a table (fr_command) and a function that returns the exit code: 0 done, 1 it could
-// not be done, 2 the command line is wrong, 130 interrupted. main.c parses, so a command sees
+// not be done, 2 the command line is wrong, 130 interrupted. program.c parses, so a command sees
 // checked values. Commands write results to stdout and everything else to stderr.
 #ifndef FR_CMD_LIB_CMD_H
 #define FR_CMD_LIB_CMD_H
@@ -38,15 +38,26 @@ typedef struct fr_cmd_args { // the values of all options of all commands
 } fr_cmd_args;
 
 typedef struct fr_cmd {
-    fr_command table;
+    fr_command table; // first
     int (*run)(const fr_cmd_args *args, const fr_parsed *parsed);
 } fr_cmd;
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
     fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion,
-    fr_cmd_similarity, fr_cmd_datastore;
-extern const fr_program fr_cmd_program;
+    fr_cmd_datastore;
+// Their tables in the order of `--help`, with the `train` of the program.
+#define FR_CMD_TABLES(train)                                                                       \
+    &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_bench.table, &fr_cmd_tune.table,                \
+        &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table, &fr_cmd_capture.table, \
+        &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table, &fr_cmd_tokenize.table,    \
+        &fr_cmd_detokenize.table, &fr_cmd_inspect.table, &fr_cmd_datastore.table,                  \
+        &fr_cmd_man.table, &fr_cmd_completion.table
+
+// ---------------------------------------------------------------- program.c
+extern const fr_program fr_cmd_program; // each program's own; its commands are the tables of fr_cmd
+fr_word_at fr_cmd_spec_word;            // the drafters, for its `specs`
+int fr_cmd_main(int argc, char **argv); // all of `main`: the exit code
 
 // Groups of options, for the tables.
 extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa --low-memory --kv-type

@@ -3,7 +3,6 @@
 #include "base/path.h"
 #include "base/save.h"
 #include "cmd/train/train.h"
-#include "draft/pack/pack.h"
 #include <string.h>
 #include <sys/stat.h>
 
@@ -112,17 +111,18 @@ static fr_status check_format(const fr_training *t, fr_error *err) {
 
 // ---------------------------------------------------------------- vocabulary and learner
 // The pack that a training begins with, if there is one: of any drafter, for this target.
-static fr_status open_init(fr_training *t, fr_pack *pack, fr_error *err) {
+static fr_status open_init(fr_training *t, fr_error *err) {
     if (!t->args->init) return FR_OK;
     fr_error why = {0};
-    fr_status st = fr_pack_open(pack, t->args->init, err);
-    if (st || (st = fr_pack_fits(pack, &t->target, err))) return st;
-    st = fr_pack_check_sum(pack, &why);
+    fr_status st = fr_pack_open(&t->init, t->args->init, err);
+    if (st || (st = fr_pack_fits(&t->init, &t->target, err))) return st;
+    st = fr_pack_check_sum(&t->init, &why);
     return st ? fr_fail(err, st, "%s: %s", t->args->init, why.text) : FR_OK;
 }
 
 // The draft vocabulary is that of the pack that the training begins with, or the data's own.
-static fr_status open_vocab(fr_training *t, const fr_pack *init, fr_error *err) {
+fr_status fr_training_open_vocab(fr_training *t, fr_error *err) {
+    const fr_pack *init = &t->init;
     if (init->gguf)
         return fr_draft_vocab_of(&t->vocab, &t->target, &t->data, init->ids, init->n_draft, err);
     return fr_draft_vocab_open(&t->vocab, &t->target, t->tokenizer, &t->data, t->args->vocab,
@@ -141,8 +141,8 @@ static fr_status heard(fr_error *err) {
 }
 
 static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
-                              const fr_shard_format *format, int max_rows, const fr_pack *init,
-                              fr_error *err) {
+                              const fr_shard_format *format, int max_rows, fr_error *err) {
+    const fr_gguf *init = t->init.gguf;
     const fr_learner_config config = {.target = &t->target,
                                       .vocab = vocab,
                                       .format = format,
@@ -154,8 +154,8 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
     fr_status st = heard(err);
     if (!st) st = t->method->open(&t->learner, &config, err);
     if (!st) st = heard(err);
-    t->begun = !st && init->gguf && gives_parameters(init, t->learner);
-    return t->begun ? fr_pack_read(t->learner, init->gguf, err) : st;
+    t->begun = !st && init && gives_parameters(&t->init, t->learner);
+    return t->begun ? fr_pack_read(t->learner, init, err) : st;
 }
 
 static void close_learner(fr_training *t) {
@@ -165,16 +165,16 @@ static void close_learner(fr_training *t) {
 
 // Errors in the settings or in --init are found before answers are written, which may take an hour:
 // a learner of one row and with any vocabulary is opened.
-static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err) {
+static fr_status try_settings(fr_training *t, fr_error *err) {
     fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
-    fr_draft_vocab any = {.n = init->gguf ? init->n_draft : t->args->vocab};
+    fr_draft_vocab any = {.n = t->init.gguf ? t->init.n_draft : t->args->vocab};
     fr_status st = fr_training_taps(t, format.taps, &format.n_taps, err);
     if (st) return st;
     any.ids = fr_alloc_zero((size_t)any.n * sizeof *any.ids);
     any.index = fr_alloc_zero((size_t)t->target.config.n_vocab * sizeof *any.index);
     any.head = fr_alloc_zero((size_t)any.n * (size_t)format.d * sizeof *any.head);
     st = any.ids && any.index && any.head
-             ? make_learner(t, &any, &format, 1, init, err)
+             ? make_learner(t, &any, &format, 1, err)
              : fr_fail(err, FR_ENOMEM, "train: no memory for a vocabulary of %d", any.n);
     if (!st) st = fr_training_check_room(t, t->learner, err);
     if (!st) t->room = fr_training_room(t, t->learner);
@@ -183,9 +183,9 @@ static fr_status try_settings(fr_training *t, const fr_pack *init, fr_error *err
     return st;
 }
 
-static fr_status open_learner(fr_training *t, const fr_pack *init, fr_error *err) {
-    const fr_status st = open_vocab(t, init, err);
-    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->batch_rows, init, err);
+static fr_status open_learner(fr_training *t, fr_error *err) {
+    const fr_status st = fr_training_open_vocab(t, err);
+    return st ? st : make_learner(t, &t->vocab, &t->data.format, t->batch_rows, err);
 }
 
 // ---------------------------------------------------------------- the loop
@@ -212,8 +212,8 @@ static void name_training(fr_training *t) {
         n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
 }
 
-// Options that a search does not have are left out for it.
-static void name_command(fr_training *t) {
+// Options of learning are left out where nothing is learned.
+void fr_training_name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
     const size_t room = sizeof t->command;
     char data[1024] = "";
@@ -221,8 +221,8 @@ static void name_command(fr_training *t) {
         snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
                  t->sources.name[i]);
     size_t n = (size_t)snprintf(t->command, room,
-                                "forerun train %s -m %s --data %s -o %s --vocab %d --seed %llu",
-                                t->method->name, fr_path_name(a->model), data,
+                                "%s train %s -m %s --data %s -o %s --vocab %d --seed %llu",
+                                fr_cmd_program.name, t->method->name, fr_path_name(a->model), data,
                                 fr_path_name(a->output), t->vocab.n, (unsigned long long)a->seed);
     if (n < room && t->learner)
         n += (size_t)snprintf(t->command + n, room - n,
@@ -332,44 +332,52 @@ static fr_status check_outputs(fr_training *t, fr_error *err) {
     return t->comm.rank ? FR_OK : fr_save_check(t->args->output, err);
 }
 
-fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
-                           fr_error *err) {
-    fr_pack init = {0};
+fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
+                            const fr_learner_method *method, fr_error *err) {
     fr_status st;
     t->args = args;
+    t->method = method;
     if (args->time && (st = fr_cmd_duration(args->time, "--time", &t->seconds, err))) return st;
-    if ((st = fr_learner_find(&t->method, method, err))) return st;
-    t->batch_rows = args->batch_rows ? args->batch_rows : t->method->batch_rows;
+    t->batch_rows = args->batch_rows ? args->batch_rows : method->batch_rows;
     if ((st = fr_comm_open(&t->comm, err))) return st;
     if ((st = check_outputs(t, err))) return st;
     if ((st = open_target(t, err))) return st;
     if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
-    st = open_init(t, &init, err);
-    if (!st) st = t->method->open ? try_settings(t, &init, err) : fr_training_check_search(t, err);
-    if (!st) st = open_data(t, err);
+    return open_init(t, err);
+}
+
+fr_status fr_training_read(fr_training *t, fr_error *err) {
+    fr_status st = open_data(t, err);
     fr_training_open_phase(t, "texts");
     if (!st)
         st =
             fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders, t->fingerprint,
-                            t->batch_rows, args->limit_rows, fr_cmd_progress, &t->phase, err);
-    if (!st) st = check_format(t, err);
-    if (!st) st = t->method->open ? open_learner(t, &init, err) : open_vocab(t, &init, err);
+                            t->batch_rows, t->args->limit_rows, fr_cmd_progress, &t->phase, err);
+    return st ? st : check_format(t, err);
+}
+
+fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
+                           fr_error *err) {
+    const fr_learner_method *found;
+    fr_status st;
+    if ((st = fr_learner_find(&found, method, err))) return st;
+    if ((st = fr_training_begin(t, args, found, err))) return st;
+    if ((st = try_settings(t, err))) return st;
+    st = fr_training_read(t, err);
+    if (!st) st = open_learner(t, err);
     fr_progress_clear(&t->phase);
-    fr_pack_close(&init);
+    fr_pack_close(&t->init);
     if (st) return st;
-    if (!t->method->open) {
-        name_command(t);
-        return FR_OK;
-    }
     if (t->rate < 0) t->rate = t->learner->rate;
     name_training(t);
-    name_command(t);
+    fr_training_name_command(t);
     return open_loop(t, err);
 }
 
 void fr_training_close(fr_training *t) {
     fr_train_close(&t->train);
     close_learner(t);
+    fr_pack_close(&t->init);
     fr_gemm_close(t->gemm);
     fr_draft_vocab_close(&t->vocab);
     fr_dataset_close(&t->data);

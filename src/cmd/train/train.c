@@ -10,7 +10,6 @@ static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method
     fr_status st = fr_training_open(t, args, method, err);
     if (st) return st;
     const bool told = !args->quiet && !t->comm.rank;
-    if (!t->method->open) return fr_training_search(t, err);
     fr_progress_open(&t->bar, told ? stderr : NULL, "steps", 1);
     t->bar.start -= t->train.state.seconds;
     t->points_told = t->train.n_points;
@@ -23,17 +22,12 @@ static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method
 
 static int report(const fr_training *t) {
     if (t->comm.rank) return FR_EXIT_DONE;
-    if (!t->method->open) {
-        if (t->args->json) return fr_cmd_print_json(fr_training_found_json(t));
-        if (!t->args->quiet) fr_training_print_found(t);
-        return FR_EXIT_DONE;
-    }
     if (t->args->json) return fr_cmd_print_json(fr_training_json(t));
     if (!t->args->quiet) fr_training_print(t);
     return FR_EXIT_DONE;
 }
 
-static int check(const fr_cmd_args *args) {
+int fr_training_check_line(const fr_cmd_args *args) {
     const int code = fr_cmd_check("train", args);
     if (code) return code;
     if (!args->data)
@@ -46,7 +40,7 @@ static int check(const fr_cmd_args *args) {
 }
 
 static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
-    int code = check(args);
+    int code = fr_training_check_line(args);
     if (code) return code;
     fr_error err = {0};
     fr_training *t = calloc(1, sizeof *t);
@@ -56,8 +50,7 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
     }
     t->rate = fr_option_given(&fr_cmd_train.table, parsed, "lr") ? args->lr : -1;
     const fr_status st = run(t, args, parsed->args[0], &err);
-    if (!st || (st == FR_EINTR && (t->train.state.judgements || t->found.judged.tried[0] > 0)))
-        code = report(t);
+    if (!st || (st == FR_EINTR && t->train.state.judgements)) code = report(t);
     if (st) code = fr_cmd_fail(&err);
     fr_comm_close(&t->comm, st == FR_EINTR ? 0 : code);
     fr_training_close(t);
@@ -65,11 +58,11 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
     return code;
 }
 
-static bool method_word(int index, fr_word *word) {
-    const char *name = fr_learner_methods[index].name;
-    if (!name) return false;
-    const fr_drafter_method *info = fr_drafter_method_at(fr_drafter_find(name, strlen(name)));
-    *word = (fr_word){name, info ? info->what : "", false};
+bool fr_training_word(int index, fr_word *word) {
+    const fr_learner_method *m = fr_learner_method_at(index);
+    if (!m) return false;
+    const fr_drafter_method *info = fr_drafter_method_at(fr_drafter_find(m->name, strlen(m->name)));
+    *word = (fr_word){m->name, info ? info->what : "", false};
     return true;
 }
 
@@ -106,9 +99,9 @@ static const fr_option learning[] = {
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
-static const fr_option_group model_group = {"Model", model_options};
-static const fr_option_group group = {"What is trained", options};
-static const fr_option_group learning_group = {"Learning", learning};
+const fr_option_group fr_training_model = {"Model", model_options};
+const fr_option_group fr_training_options = {"What is trained", options};
+const fr_option_group fr_training_learning = {"Learning", learning};
 
 const fr_cmd fr_cmd_train = {
     {.name = "train",
@@ -116,8 +109,7 @@ const fr_cmd fr_cmd_train = {
      .about =
          "Trains the parameters of a drafter on what its target computed for texts (shards), while "
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
-         "this one target. Of layer-skip nothing is learned: a search finds which sublayers of the "
-         "target a draft may leave out. A wrong --set says which settings a drafter has.\n\n"
+         "this one target. A wrong --set says which settings a drafter has.\n\n"
          "A few texts are held out and judged on the way; the pack holds the parameters that were "
          "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
          "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "
@@ -125,8 +117,9 @@ const fr_cmd fr_cmd_train = {
      .args = "DRAFTER",
      .min_args = 1,
      .max_args = 1,
-     .words = method_word,
+     .words = fr_training_word,
      .example = "forerun train medusa -m models/smollm2-135m.gguf --data prompts.jsonl -o "
                 "medusa.gguf --time 60m",
-     .groups = {&group, &learning_group, &model_group, &fr_cmd_output_options}},
+     .groups = {&fr_training_options, &fr_training_learning, &fr_training_model,
+                &fr_cmd_output_options}},
     run_train};

@@ -2,19 +2,12 @@
 #ifndef FR_CMD_TRAIN_TRAIN_H
 #define FR_CMD_TRAIN_TRAIN_H
 #include "cmd/output/outputs.h"
+#include "draft/pack/pack.h"
 #include "train/data/draft_vocab.h"
 #include "train/data/sources.h"
 #include "train/learner/pack_write.h"
 #include "train/method/learners.h"
-#include "train/skip_search.h"
 #include "train/train.h"
-
-typedef struct fr_training_found { // by a search (skip.c)
-    uint8_t skip[FR_SKIP_MOST];
-    int judgements;
-    double seconds, share, speed; // share and speed: as measured, speed on what was held out
-    fr_tally judged;              // ... its counts; tried[0] 0: nothing was found
-} fr_training_found;
 
 typedef struct fr_training {
     const fr_cmd_args *args;
@@ -33,10 +26,11 @@ typedef struct fr_training {
     fr_dataset data;
     fr_draft_vocab vocab;
     fr_gemm *gemm;
-    fr_learner *learner;
-    bool begun;    // with the parameters of another pack
-    bool resumed;  // from a checkpoint
-    uint64_t room; // bytes of disk that pack and checkpoint take
+    fr_pack init;        // that of --init, while it opens
+    fr_learner *learner; // NULL: what is made is not learned
+    bool begun;          // with the parameters of another pack
+    bool resumed;        // from a checkpoint
+    uint64_t room;       // bytes of disk that pack and checkpoint take
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
     int batch_rows;
@@ -46,14 +40,25 @@ typedef struct fr_training {
     fr_progress bar, phase; // of steps; of what takes long besides
     const char *phase_told; // what
     size_t points_told;
-    fr_training_found found;
 } fr_training;
+
+// The options of `train`, for its table.
+extern const fr_option_group fr_training_options, fr_training_learning, fr_training_model;
+int fr_training_check_line(const fr_cmd_args *args); // 0, or the exit code
+fr_word_at fr_training_word;                         // the methods that are learned
 
 // Opens all of it; `method` is the name on the command line. An error leaves what fr_training_close
 // takes away.
 fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *method,
                            fr_error *err);
 void fr_training_close(fr_training *t);
+// Its parts, for a method that learns nothing: target and pack of --init; then the data, answered
+// first where files were given; then the draft vocabulary and the command that a pack tells.
+fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
+                            const fr_learner_method *method, fr_error *err);
+fr_status fr_training_read(fr_training *t, fr_error *err);
+fr_status fr_training_open_vocab(fr_training *t, fr_error *err);
+void fr_training_name_command(fr_training *t);
 // What every pack says of how it came to be.
 fr_pack_facts fr_training_facts(const fr_training *t);
 
@@ -71,13 +76,6 @@ fr_status fr_training_answers(fr_training *t, const char *files, const char *fol
 uint64_t fr_training_room(const fr_training *t, const fr_learner *l);
 // Whether they are free. FR_EIO.
 fr_status fr_training_check_room(const fr_training *t, const fr_learner *l, fr_error *err);
-
-// ---------------------------------------------------------------- skip.c
-// Of a method that is searched for: checks its settings; searches and writes the pack; tells.
-fr_status fr_training_check_search(const fr_training *t, fr_error *err);
-fr_status fr_training_search(fr_training *t, fr_error *err);
-json_t *fr_training_found_json(const fr_training *t);
-void fr_training_print_found(const fr_training *t);
 
 // ---------------------------------------------------------------- report.c
 void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr

@@ -25,26 +25,13 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
               : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
 }
 
-const char *const fr_attached_trees[] = {"scored", "dynamic", "static", "random", NULL};
-
-static fr_status check_options(const fr_attached *a, fr_error *err) {
-    if (a->planned.kind && a->base.adapt)
-        return fr_fail(err, FR_EARG, "draft option tree: planned trees need --no-adapt");
-    if (a->planned.rows && !a->planned.kind)
-        return fr_fail(err, FR_EARG,
-                       "draft option rows: needs tree=dynamic, tree=static or tree=random");
-    return FR_OK;
-}
-
 fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
                            const char *file, const fr_drafter_config *config,
                            const fr_drafter_option *options, fr_attached_row_fn *row,
                            fr_error *err) {
     fr_error why = {0};
     fr_status st = fr_trained_open(&a->base, kind, ops, file, config, options, err);
-    if (!st) st = check_options(a, err);
     if (st) return st;
-    if (a->planned.kind) a->base.base.default_nodes = FR_TREE_MAX;
     const fr_pack *p = a->base.pack;
     const int layers = config->model->config.n_layer;
     a->row = row;
@@ -106,22 +93,6 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
     fr_attached_rows_learn(&a->attached, a->n_dists, tokens);
 }
 
-// Fills the tree planned for this state. The plan exists: guesses come from attached rows, which
-// are chosen by it.
-static void fill_planned(fr_attached *a, fr_tree *tree) {
-    int32_t id[FR_ATTACHED_STEPS * FR_TRAINED_RANKS];
-    fr_likely likely[FR_TRAINED_RANKS];
-    const fr_pack *p = a->base.pack;
-    for (int k = 0; k < a->n_dists; k++) {
-        const int n = fr_likeliest(a->logits + (size_t)(k * a->logit_stride), p->n_draft,
-                                   FR_TRAINED_RANKS, likely);
-        for (int r = 0; r < FR_TRAINED_RANKS; r++)
-            id[k * FR_TRAINED_RANKS + r] = r < n ? p->ids[likely[r].index] : -1;
-    }
-    fr_planned_fill(&a->planned, &(fr_guesses){id, a->n_dists, FR_TRAINED_RANKS}, a->base.base.part,
-                    tree);
-}
-
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_attached *a = (fr_attached *)d;
@@ -130,8 +101,8 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_dists);
-    if (a->planned.kind) {
-        fill_planned(a, tree);
+    if (a->way) {
+        a->way->fill(a, tree);
         return;
     }
     fr_trained_grow_dists(&a->base, c, tree, a->logits, a->logit_stride, a->n_dists);
@@ -148,10 +119,8 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
         fr_attached_rows_choose(&a->attached, c->budget, tree, most, c->n_ids - 1, a->n_attached);
         return;
     }
-    if (a->planned.kind) {
-        fr_planned_make(&a->planned, &a->attached, &a->base.pack->accuracy, &c->budget->cost,
-                        c->n_ids - 1);
-        fr_planned_attach(&a->planned, a->n_dists, a->base.base.part, tree, most, a->n_attached);
+    if (a->way) {
+        a->way->choose(a, c, tree, most);
         return;
     }
     for (int i = 0; i < tree->n; i++) { // as many as there is room for

@@ -7,7 +7,8 @@
 // the next tree grows. A method says how a row of a chain enters.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
-#include "draft/attached/planned_trees.h"
+#include "draft/attached/attached_rows.h"
+#include "draft/kit/head.h"
 #include "draft/kit/trained.h"
 
 enum { FR_ATTACHED_MOST = 128 }; // rows of a pass
@@ -19,12 +20,20 @@ typedef struct fr_attached fr_attached;
 // set by the caller.
 typedef fr_row fr_attached_row_fn(const fr_attached *a, int step, int member, int node);
 
+// Another way than a step's scores to make the tree and to choose its attached rows, for comparison
+// (lab/draft/planned.c).
+typedef struct fr_attached_way {
+    void (*fill)(fr_attached *a, fr_tree *tree); // the tree, of the logits of n_dists distances
+    // n_attached of every node of the tree, at most `most` rows of chains in all.
+    void (*choose)(fr_attached *a, const fr_context *c, const fr_tree *tree, int most);
+} fr_attached_way;
+
 struct fr_attached { // embedded first in a method's own struct
     fr_trained base;
     fr_attached_row_fn *row;
     int steps;
     fr_attached_rows attached;
-    fr_planned planned;    // --draft-opt tree=: in place of scores
+    fr_attached_way *way;  // NULL: by scores
     const fr_matrix *head; // the draft head
     fr_linear linear;
     float *state;  // [steps][stride]: of the last accepted node's chain
@@ -43,7 +52,6 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
                            const char *file, const fr_drafter_config *config,
                            const fr_drafter_option *options, fr_attached_row_fn *row,
                            fr_error *err);
-extern const char *const fr_attached_trees[]; // words of tree=: those of fr_plan_kind
 void fr_attached_close(fr_attached *a);
 
 // The rows of a chain of `length` under row `node` of a pass, from row n on; returns the new n.

@@ -34,10 +34,6 @@ static const fr_drafter_ops OPS = {.name = "ppd",
                                    .close = close_ppd};
 
 static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_WORD("tree", "SHAPE", fr_attached, planned.kind, fr_attached_trees,
-                   "scored; or, with --no-adapt, the paper's dynamic, static or random"),
-    FR_OPTION_INT("rows", "N", fr_attached, planned.rows, 2, FR_ATTACHED_MOST,
-                  "of a pass with these, 2 to 128; default: the fastest by measured cost"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "tokens drafted ahead, 1 to 16; default: as many as there are prompts"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,

@@ -12,9 +12,7 @@
 #include "base/mean.h"
 #include "decode/counts.h"
 #include "draft/hidden_state/reuse.h"
-#include "draft/hidden_state/state_tree.h"
 #include "draft/kit/trained.h"
-#include "tree/merge.h"
 #include <string.h>
 
 enum {
@@ -28,7 +26,7 @@ static const float USUAL = 0.6f; // how often a depth is right where nothing was
 static const double OF_STEP = 0.1;
 static const float OF_DEPTH = 0.05f, OF_UNSEEN = 0.01f;
 
-static const char *const MODES[] = {"fresh", "reuse", "fused", "union", "auto", NULL};
+static const char *const MODES[] = {"fresh", "reuse", "fused", "auto", NULL};
 
 typedef struct fr_hidden_state {
     fr_trained base;
@@ -39,7 +37,7 @@ typedef struct fr_hidden_state {
     fr_reuse_mode mode;
     int candidates;
     float lambda;
-    int iterative, inject;
+    int inject;
     // Learned.
     float expected
         [FR_CHAIN_CACHE_DEPTH]; // how often depth k + 1 is in the tree, if the path to it is:
@@ -49,8 +47,7 @@ typedef struct fr_hidden_state {
     fr_reuse_mode taken;  // FR_REUSE_AUTO: nothing was drafted
     int left, age, depth; // of the last chain before this step; levels of the tree
     fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
-    fr_tree fresh, rest; // of a union
-    float *fused;        // [n_draft]
+    float *fused; // [n_draft]
     // Counts since `begin`.
     double prompt_seconds, tree_seconds;
     int64_t steps[FR_REUSE_MODES], tokens[FR_REUSE_MODES], chains;
@@ -116,13 +113,13 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
     fr_cached_chain *last = fr_chain_cache_newest(&d->states.kept);
     d->left = fr_chain_cache_left(last);
     d->age = d->states.kept.age;
-    const bool kept = fr_reuse_possible(d->left, d->age) && !d->iterative;
+    const bool kept = fr_reuse_possible(d->left, d->age);
     if (!chain_pays) // a kept chain costs no pass
         return kept && (d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_KEPT) ? FR_REUSE_KEPT
                                                                               : FR_REUSE_AUTO;
     if (d->mode == FR_REUSE_KEPT) return kept ? FR_REUSE_KEPT : FR_REUSE_FRESH;
     if (d->mode != FR_REUSE_AUTO) return d->left ? d->mode : FR_REUSE_FRESH;
-    if (!d->left || !d->base.adapt || d->iterative) return FR_REUSE_FRESH;
+    if (!d->left || !d->base.adapt) return FR_REUSE_FRESH;
     const int rows = d->pass_rows < 1 ? 1 : (int)(d->pass_rows + 0.5);
     const fr_reuse_case at = {.left = d->left,
                               .age = d->age,
@@ -135,7 +132,7 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
 
 static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
     const int length = chain_length(d, c, tree);
-    const double seconds = fr_states_draft(&d->states, tree->node[0].id, length);
+    const double seconds = d->states.draft(&d->states, tree->node[0].id, length);
     d->chains++;
     fr_trained_took(&d->base, c, 1, seconds / length);
     if (d->draft_seconds <= 0) d->draft_seconds = seconds;
@@ -170,30 +167,10 @@ static void add_tree_of(fr_hidden_state *d, const fr_cached_chain *chain, bool r
     fr_trained_fill(&d->base, tree);
 }
 
-// Unites the trees of both chains and what other parts proposed, the best nodes first. The beam
-// stays that of the newest chain.
-static void unite(fr_hidden_state *d, fr_tree *tree) {
-    const fr_tree others = *tree;
-    const int32_t root = tree->node[0].id;
-    fr_chain_cache *kept = &d->states.kept;
-    fr_cached_chain *before = fr_chain_cache_before(kept);
-    fr_chain_cache_reuse(kept, before, fr_chain_cache_left(before));
-    fr_tree_begin(&d->rest, root, tree->max_nodes, tree->max_depth);
-    add_tree_of(d, before, true, 0, &d->rest);
-    fr_tree_begin(&d->fresh, root, tree->max_nodes, tree->max_depth);
-    add_tree_of(d, fr_chain_cache_newest(kept), false, 0, &d->fresh);
-    fr_tree_begin(tree, root, tree->max_nodes, tree->max_depth);
-    fr_tree_merge(tree, (const fr_tree *const[]){&others, &d->fresh, &d->rest}, 3);
-}
-
 static void add_tree(fr_hidden_state *d, fr_tree *tree) {
     fr_chain_cache *kept = &d->states.kept;
     fr_cached_chain *newest = fr_chain_cache_newest(kept), *before = fr_chain_cache_before(kept);
     int with_before = 0;
-    if (d->taken == FR_REUSE_UNION && fr_chain_cache_left(before) && !fr_tree_is_drawn(tree)) {
-        unite(d, tree);
-        return;
-    }
     if (d->taken == FR_REUSE_KEPT) fr_chain_cache_reuse(kept, newest, fr_chain_cache_left(newest));
     if (d->taken == FR_REUSE_FUSED) {
         with_before = smaller(fr_chain_cache_left(before), newest->length);
@@ -267,11 +244,9 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
 
 static void report(const fr_drafter *base, fr_draft_counts *to) {
     const fr_hidden_state *d = (const fr_hidden_state *)base;
-    static const char *const STEPS[FR_REUSE_MODES] = {"steps_fresh", "steps_reuse", "steps_fused",
-                                                      "steps_union"};
+    static const char *const STEPS[FR_REUSE_MODES] = {"steps_fresh", "steps_reuse", "steps_fused"};
     static const char *const TOKENS[FR_REUSE_MODES] = {
-        "tokens_per_step_fresh", "tokens_per_step_reuse", "tokens_per_step_fused",
-        "tokens_per_step_union"};
+        "tokens_per_step_fresh", "tokens_per_step_reuse", "tokens_per_step_fused"};
     const struct {
         const char *name;
         double seconds;
@@ -313,7 +288,7 @@ static const fr_drafter_ops OPS = {.name = "hidden-state",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("mode", "NAME", fr_hidden_state, mode, MODES,
-                   "what becomes of a chain that is left over: fresh, reuse, fused, union or auto"),
+                   "what becomes of a chain that is left over: fresh, reuse, fused or auto"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "states of a chain, 1 to 16; default: as many as pay"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
@@ -322,8 +297,6 @@ static const fr_drafter_option OPTIONS[] = {
                    "weight of what is left over in fused, 0 to 4 (default 0.3)"),
     FR_OPTION_INT("candidates", "N", fr_hidden_state, candidates, 1, FR_SHORTLIST_MOST,
                   "tokens of each level that are looked at, 1 to 256 (default 64)"),
-    FR_OPTION_INT("iterative", "N", fr_hidden_state, iterative, 0, 1,
-                  "1: every state reads the guess before it; its logits one by one (default 0)"),
     FR_OPTION_INT("inject", "N", fr_hidden_state, inject, 0, 1,
                   "0: without what a token says of the next one (default 1)"),
     {0}};
@@ -332,14 +305,8 @@ fr_states *fr_hidden_state_states(fr_drafter *d) {
     return &((fr_hidden_state *)d)->states;
 }
 
-// ---------------------------------------------------------------- options
-
-static fr_status check_options(const fr_hidden_state *d, fr_error *err) {
-    if (!d->iterative || d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_FRESH) return FR_OK;
-    return fr_fail(err, FR_EARG,
-                   "draft option iterative: what read guesses cannot be reused, expected "
-                   "mode=fresh, found %s",
-                   MODES[d->mode]);
+const fr_state_grower *fr_hidden_state_grower(const fr_drafter *d) {
+    return &((const fr_hidden_state *)d)->grower;
 }
 
 // ---------------------------------------------------------------- open
@@ -351,7 +318,6 @@ static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config,
     if (st) return fr_fail(err, st, "hidden-state: %s", why.text);
     if (!(d->fused = fr_alloc_array((size_t)p->n_draft, sizeof *d->fused)))
         return fr_fail(err, FR_ENOMEM, "hidden-state: no memory for %d logits", p->n_draft);
-    d->states.iterative = d->iterative;
     d->grower = (fr_state_grower){.ids = p->ids,
                                   .injection = d->states.injects ? &d->states.injection : NULL,
                                   .hits = &d->base.base.hits,
@@ -382,7 +348,6 @@ static fr_status open_hidden_state(fr_drafter **out, const char *file,
     d->inject = true;
     fr_status st =
         fr_trained_open(&d->base, FR_PACK_HIDDEN_STATE, &OPS, file, config, OPTIONS, err);
-    if (!st) st = check_options(d, err);
     if (!st) st = open_parts(d, config, err);
     if (st) {
         close_hidden_state(&d->base.base);

@@ -16,7 +16,6 @@ typedef enum fr_reuse_mode {
     FR_REUSE_FRESH, // a new chain
     FR_REUSE_KEPT,  // what is left of the last one: no pass of the block
     FR_REUSE_FUSED, // a new one, its logits plus lambda times those of the last one
-    FR_REUSE_UNION, // the trees of both
     FR_REUSE_MODES,
     FR_REUSE_AUTO = FR_REUSE_MODES,
 } fr_reuse_mode;
@@ -38,7 +37,7 @@ typedef struct fr_reuse_case { // a step
     double pass, draft;        // seconds of the target's pass, and of a new chain
 } fr_reuse_case;
 
-// FR_REUSE_FRESH, FR_REUSE_KEPT or FR_REUSE_FUSED.
+// One of those before FR_REUSE_AUTO.
 fr_reuse_mode fr_reuse_choose(fr_reuse *r, const fr_reuse_case *c, const fr_budget *budget,
                               int context);
 // A step in `mode` brought `tokens`; left and age are those of its case.

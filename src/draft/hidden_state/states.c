@@ -1,13 +1,12 @@
 // states.c — the block reads the text's pairs, goes on from its own states with the null token, and
-// one product of the draft head gives the logits of all depths. The iterative way reads the head at
-// every depth and feeds the best token to the next state.
+// one product of the draft head gives the logits of all depths.
 #include "draft/hidden_state/states.h"
 #include "base/clock.h"
 #include <string.h>
 
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject, fr_error *err) {
     const fr_pack *pack = &w->pack;
-    *s = (fr_states){.pack = pack, .injects = inject && pack->rank};
+    *s = (fr_states){.pack = pack, .injects = inject && pack->rank, .draft = fr_states_draft};
     fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, err);
     if (!st && s->injects) st = fr_token_bias_open(&s->injection, w, err);
     if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
@@ -31,49 +30,17 @@ static float *state_of(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->states + (size_t)k * (size_t)s->pack->d;
 }
 
-static void open_gate(fr_states *s, const fr_cached_chain *c, int k) {
-    if (s->injects) fr_token_bias_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
-}
-
-// Keeps what the block's last pass gave as row k; logits and gate too, where they are taken depth
-// by depth.
 static void keep(fr_states *s, fr_cached_chain *c, int k) {
     memcpy(state_of(s, c, k), fr_draft_block_state(&s->chain, 0),
            sizeof(float) * (size_t)s->pack->d);
-    if (!s->iterative) return;
-    memcpy(fr_states_logits(s, c, k), fr_draft_block_logits(&s->chain, 0),
-           sizeof(float) * (size_t)s->pack->n_draft);
-    open_gate(s, c, k);
 }
 
-// The likeliest token of depth k + 1 behind `before`. The null token where no logit is a number; no
-// bias is added behind a null token.
-static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
-    float injected[FR_SHORTLIST_MOST];
-    const float *score = s->list.z;
-    fr_shortlist_take(&s->list, fr_states_logits(s, c, k), s->pack->n_draft, FR_SHORTLIST_MOST);
-    if (!s->list.n) return FR_DRAFT_BLOCK_NULL;
-    if (s->injects && before != FR_DRAFT_BLOCK_NULL) {
-        fr_token_bias_score(&s->injection, &s->list, fr_states_gate(s, c, k), before, injected);
-        score = injected;
-    }
-    int best = 0;
-    for (int i = 1; i < s->list.n; i++)
-        if (score[i] > score[best]) best = i;
-    return s->pack->ids[s->list.index[best]];
-}
-
-static uint8_t wants(const fr_states *s) {
-    return FR_WANT_FINAL | (s->iterative ? FR_WANT_LOGITS : 0);
-}
-
-static void go_on(fr_states *s, fr_cached_chain *c, int32_t before) {
+static void go_on(fr_states *s, fr_cached_chain *c) {
     int slot = -1;
     for (int k = 1; k < c->length; k++) {
-        fr_draft_block_guess from = {
+        const fr_draft_block_guess from = {
             .state = state_of(s, c, k - 1), .token = FR_DRAFT_BLOCK_NULL, .parent = slot};
-        if (s->iterative && !s->pack->pure) from.token = before = best_token(s, c, k - 1, before);
-        fr_draft_block_guess_pass(&s->chain, &from, 1, wants(s), &slot);
+        fr_draft_block_guess_pass(&s->chain, &from, 1, FR_WANT_FINAL, &slot);
         keep(s, c, k);
     }
     fr_draft_block_drop(&s->chain);
@@ -81,19 +48,20 @@ static void go_on(fr_states *s, fr_cached_chain *c, int32_t before) {
 
 static void read_head(fr_states *s, fr_cached_chain *c) {
     fr_draft_block_head(&s->chain, c->states, c->length, c->logits);
-    for (int k = 0; k < c->length; k++)
-        open_gate(s, c, k);
+    for (int k = 0; k < c->length && s->injects; k++)
+        fr_token_bias_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
 }
 
 double fr_states_draft(fr_states *s, int32_t root, int length) {
     const double start = fr_seconds();
-    fr_draft_block_read(&s->chain, wants(s));
+    (void)root; // a state depends on no token
+    fr_draft_block_read(&s->chain, FR_WANT_FINAL);
     fr_cached_chain *c = fr_chain_cache_start(&s->kept, length);
     keep(s, c, 0);
     const double read = fr_seconds();
-    go_on(s, c, root);
+    go_on(s, c);
     const double drafted = fr_seconds();
-    if (!s->iterative) read_head(s, c);
+    read_head(s, c);
     const double end = fr_seconds();
     s->catch_up_seconds += read - start;
     s->chain_seconds += drafted - read;

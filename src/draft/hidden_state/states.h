@@ -2,26 +2,25 @@
 //
 // A chain begins with the state that the block gives of the text's last pair, behind the root, and
 // goes on from each state with the null token: no state depends on a guess. The draft head then
-// takes all of them in one product, so it is read once and not at every depth. The other way, for
-// comparison, is iterative: logits at every depth, and every state reads the guess before it; such
-// a chain cannot be reused.  [Make Every Draft Count, Chen et al. 2026, figure 4: iterative and
-// one-pass logits]
+// takes all of them in one product, so it is read once and not at every depth.  [Make Every Draft
+// Count, Chen et al. 2026, figure 4: one-pass logits; the iterative ones: lab/draft/states_ways.c]
 #ifndef FR_DRAFT_HIDDEN_STATE_STATES_H
 #define FR_DRAFT_HIDDEN_STATE_STATES_H
 #include "draft/hidden_state/chain_cache.h"
 #include "draft/hidden_state/token_bias.h"
 #include "draft/kit/draft_block.h"
 
-typedef struct fr_states {
+typedef struct fr_states fr_states;
+struct fr_states {
     const fr_pack *pack;
     fr_draft_block chain;
     fr_token_bias injection;
-    bool injects;   // the pack has an injection, and it is wanted
-    bool iterative; // tokens are fed
+    bool injects; // the pack has an injection, and it is wanted
     fr_chain_cache kept;
-    fr_shortlist list; // of the depth in hand, where tokens are fed
     double catch_up_seconds, chain_seconds, head_seconds; // since `begin`
-} fr_states;
+    // How a step drafts: fr_states_draft, or another way for comparison.
+    double (*draft)(fr_states *s, int32_t root, int length);
+};
 
 // The weights must outlive it. FR_ENOMEM and what fr_draft_block_open says.
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject, fr_error *err);

@@ -5,9 +5,7 @@
 // Two branches in one pass [§3.2]: rows of the window (window.h) are attached beside the candidates
 // and fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into
 // one tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0`
-// leaves those alone. With `guesses=0` the window's guesses are themselves the candidates and there
-// is no pool: Jacobi decoding (jacobi.h). Guesses of that chain that are no candidates are attached
-// behind those that are.
+// leaves those alone.
 //
 // Unlike the code that came with the paper, an n-gram that matches whole yields the token behind it
 // too, as any path of a tree does, and every n-gram that enters is one that stood there.
@@ -15,7 +13,6 @@
 #include "decode/counts.h"
 #include "draft/kit/config.h"
 #include "draft/kit/ngram_votes.h"
-#include "draft/lookahead/jacobi.h"
 #include "draft/lookahead/ngram_pool.h"
 #include "draft/lookahead/window.h"
 #include "draft/lookahead/window_benefit.h"
@@ -24,7 +21,6 @@
 typedef struct fr_lookahead {
     fr_drafter base;
     fr_window window;
-    fr_jacobi jacobi;
     fr_ngram_pool pool;
     fr_ngram_votes votes;
     int entry[FR_NGRAM_VOTES]; // of the pool, by continuation
@@ -32,33 +28,22 @@ typedef struct fr_lookahead {
     bool adapt;
     int n_indexed; // n-grams of the text that end before this place are in the pool
     fr_window_benefit worth;
-    bool has_window;                  // in this step's pass
-    int first_row;                    // ... from this row on; -1: not
-    int16_t row[FR_JACOBI_WIDTH + 1]; // of Jacobi's guess k; -1: none
-    int n_attached;                   // guesses of Jacobi's chain that were no candidates
+    bool has_window; // in this step's pass
+    int first_row;   // ... from this row on; -1: not
     int64_t steps, with_window, taken_of_text, taken_of_window;
 } fr_lookahead;
 
-static bool is_jacobi(const fr_lookahead *d) {
-    return d->guesses == 0;
-}
-
 // ---------------------------------------------------------------- kinds of guesses
 
-enum { DEPTHS = 4, ORIGINS = 2, JACOBI_KINDS = DEPTHS * ORIGINS * FR_VOTES };
+enum { DEPTHS = 4, ORIGINS = 2 };
 
 static int kind_of_guess(int depth, bool of_text, fr_vote vote) {
     return ((depth < DEPTHS ? depth : DEPTHS - 1) * ORIGINS + of_text) * FR_VOTES + vote;
 }
 
-static int kind_of_jacobi(int k, int age) {
-    const int place = k < 3 ? k - 1 : k < 5 ? 2 : 3;
-    return JACOBI_KINDS + place * FR_JACOBI_AGES + age;
-}
-
-// Whether only the window, or Jacobi's chain, knew of a guess of this kind.
+// Whether only the window knew of a guess of this kind.
 static bool is_of_window(int kind) {
-    return kind >= JACOBI_KINDS || kind / FR_VOTES % ORIGINS == 0;
+    return kind / FR_VOTES % ORIGINS == 0;
 }
 
 // Hit rates of SmolLM2's answers to prompts of five sets, as a start.
@@ -68,7 +53,6 @@ static const float EXPECTED[DEPTHS][ORIGINS][FR_VOTES] = {
     {{0.80f, 0.90f, 0.33f, 0.20f}, {0.87f, 0.90f, 0.32f, 0.30f}},
     {{0.80f, 0.90f, 0.35f, 0.20f}, {0.87f, 0.92f, 0.35f, 0.30f}},
 };
-static const float EXPECTED_JACOBI[FR_JACOBI_AGES] = {0.02f, 0.07f, 0.12f, 0.4f};
 static const double EXPECTED_WORTH = 0.1;
 
 static void expect(fr_drafter *d) {
@@ -78,9 +62,6 @@ static void expect(fr_drafter *d) {
             for (int v = 0; v < FR_VOTES; v++)
                 fr_hits_expect(&d->hits, kind_of_guess(k, text, (fr_vote)v), EXPECTED[k][text][v],
                                8);
-    for (int k = 1; k <= 5; k++)
-        for (int age = 0; age < FR_JACOBI_AGES; age++)
-            fr_hits_expect(&d->hits, kind_of_jacobi(k, age), EXPECTED_JACOBI[age], 8);
 }
 
 // ---------------------------------------------------------------- the text
@@ -100,11 +81,6 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     d->n_indexed = 0;
     d->steps = d->with_window = d->taken_of_text = d->taken_of_window = 0;
     fr_window_benefit_begin(&d->worth);
-    if (is_jacobi(d)) {
-        d->n_attached = d->width;
-        fr_jacobi_begin(&d->jacobi, c->ids, c->n_ids);
-        return agree;
-    }
     fr_ngram_pool_begin(&d->pool);
     if (d->of_text) take_text(d, c);
     if (d->width) fr_window_begin(&d->window, c->ids, c->n_ids);
@@ -134,23 +110,9 @@ static void propose_ngrams(fr_lookahead *d, fr_tree *tree) {
     fr_ngram_votes_fill(&d->votes, &d->base.hits, d->base.part, tree);
 }
 
-static void propose_chain(fr_lookahead *d, fr_tree *tree) {
-    float score = 1;
-    for (int k = 1, node = 0; k <= d->width; k++) {
-        const int kind = kind_of_jacobi(k, d->jacobi.age[k]), before = tree->n;
-        score *= fr_hits_rate(&d->base.hits, kind);
-        node = fr_tree_add(tree, node, d->jacobi.id[k], score, d->base.part);
-        if (node < 0) return;
-        if (node == before) tree->node[node].kind = (uint8_t)kind;
-    }
-}
-
-// The rows to attach. Of Jacobi's chain, whose front are candidates, about as many as the last
-// time.
 static fr_extra_rows window_rows(const fr_lookahead *d) {
-    const int rows = is_jacobi(d) ? d->n_attached : fr_window_rows(&d->window);
-    const int logits = is_jacobi(d) ? d->n_attached : fr_window_logits(&d->window);
-    return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = logits};
+    const int rows = fr_window_rows(&d->window);
+    return (fr_extra_rows){.rows = rows, .trunk = rows, .logits = fr_window_logits(&d->window)};
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
@@ -163,35 +125,16 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
             d->has_window = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
         if (d->has_window) fr_extra_rows_add(&p->extra_rows, &rows);
     }
-    if (is_jacobi(d))
-        propose_chain(d, tree);
-    else
-        propose_ngrams(d, tree);
+    propose_ngrams(d, tree);
 }
 
 // ---------------------------------------------------------------- the window's rows
 
-// Guesses of the chain that are candidates have rows already; those behind them are attached.
-static int attach_chain(fr_lookahead *d, const fr_tree *tree, fr_row *rows, int n, int max) {
-    const int before = n;
-    memset(d->row, -1, sizeof d->row);
-    for (int k = 1, row = 0; k <= d->width; k++) {
-        const int child = n == before ? fr_tree_child(tree, row, d->jacobi.id[k]) : -1;
-        if (child < 0 && (!d->has_window || n == max)) break;
-        if (child < 0) rows[n] = fr_row_token(d->jacobi.id[k], row, FR_WANT_LOGITS);
-        row = child < 0 ? n++ : child;
-        d->row[k] = (int16_t)row;
-    }
-    if (d->has_window) d->n_attached = n - before;
-    return n;
-}
-
 static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     fr_lookahead *d = (fr_lookahead *)base;
-    (void)c;
+    (void)c, (void)tree;
     d->first_row = -1;
-    if (is_jacobi(d)) return attach_chain(d, tree, rows, n, max);
     if (!d->has_window || n + fr_window_rows(&d->window) > max) return n;
     d->first_row = n;
     return fr_window_attach(&d->window, rows, n);
@@ -213,13 +156,6 @@ static void take_window(fr_lookahead *d, const fr_context *c, const fr_verdict *
         fr_ngram_pool_add(&d->pool, ngram[0], ngram + 1, false);
     }
     fr_window_shift(w, next);
-}
-
-static void take_chain(fr_lookahead *d, const fr_context *c, const fr_verdict *v) {
-    int32_t next[FR_JACOBI_WIDTH + 1];
-    for (int k = 1; k <= d->width; k++)
-        next[k] = d->row[k] >= 0 ? said_by(c, d->row[k]) : -1;
-    fr_jacobi_move(&d->jacobi, v->n_path, next, c->ids, c->n_ids);
 }
 
 static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
@@ -253,12 +189,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     if (!v->tree) return;
     count(d, v);
     if (d->has_window && d->adapt) learn_worth(d, c, v->tree);
-    if (is_jacobi(d)) {
-        take_chain(d, c, v);
-    } else {
-        if (d->first_row >= 0) take_window(d, c, v);
-        if (d->of_text) take_text(d, c);
-    }
+    if (d->first_row >= 0) take_window(d, c, v);
+    if (d->of_text) take_text(d, c);
     d->has_window = false; // where no more than one token is wanted nothing is proposed
 }
 
@@ -292,22 +224,19 @@ static const fr_drafter_ops OPS = {.name = "lookahead",
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("ngram", "N", fr_lookahead, window.n, 2, FR_WINDOW_NGRAM,
                   "tokens of an n-gram, 2 to 8 (default 4)"),
-    FR_OPTION_INT("window", "W", fr_lookahead, width, 0, FR_JACOBI_WIDTH,
+    FR_OPTION_INT("window", "W", fr_lookahead, width, 0, FR_WINDOW_WIDTH - 1,
                   "columns of guessed tokens in a pass, 0 (none) to 63 (default 3)"),
-    FR_OPTION_INT("guesses", "G", fr_lookahead, guesses, 0, FR_NGRAM_VOTES,
-                  "n-grams kept for a first token, 1 to 64 (default 3); 0: Jacobi decoding"),
+    FR_OPTION_INT("guesses", "G", fr_lookahead, guesses, 1, FR_NGRAM_VOTES,
+                  "n-grams kept for a first token, 1 to 64 (default 3)"),
     FR_OPTION_INT("prompt", "N", fr_lookahead, of_text, 0, 1,
                   "0: without the n-grams of the text so far (default 1)"),
     {0}};
 
 static fr_status check_options(const fr_lookahead *d, fr_error *err) {
-    if (!d->width && is_jacobi(d))
-        return fr_fail(err, FR_EARG,
-                       "draft option guesses: 0 is Jacobi decoding, which needs a window");
     if (!d->width && !d->of_text)
         return fr_fail(err, FR_EARG,
                        "draft option window: 0 leaves the text's n-grams alone: needs prompt=1");
-    const int rows = is_jacobi(d) ? d->width : fr_window_most_rows(d->window.n, d->width);
+    const int rows = fr_window_most_rows(d->window.n, d->width);
     if (rows > FR_WINDOW_ROWS)
         return fr_fail(err, FR_EARG,
                        "draft option window: %d columns of %d-grams are %d rows of a pass; at most "
@@ -318,13 +247,11 @@ static fr_status check_options(const fr_lookahead *d, fr_error *err) {
 
 static void set_needs(fr_lookahead *d) {
     fr_needs *needs = &d->base.needs;
-    if (is_jacobi(d))
-        needs->max_attached = needs->attached_logits = d->width;
-    else if (d->width) {
+    if (d->width) {
         needs->max_attached = fr_window_most_rows(d->window.n, d->width);
         needs->attached_logits = fr_window_most_logits(d->window.n, d->width);
     }
-    const int nodes = 1 + (is_jacobi(d) ? d->width : d->guesses * (d->window.n - 1));
+    const int nodes = 1 + d->guesses * (d->window.n - 1);
     d->base.default_nodes = nodes < FR_TREE_MAX ? nodes : FR_TREE_MAX;
 }
 
@@ -353,7 +280,7 @@ static fr_status open_lookahead(fr_drafter **out, const char *file, const fr_dra
     for (int i = 0; config->options && config->options[i] && !st; i++)
         st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err);
     if (!st) st = check_options(d, err);
-    if (!st && !is_jacobi(d)) {
+    if (!st) {
         fr_error why = {0};
         if ((st = open_pool(d, config, &why))) fr_fail(err, st, "lookahead: %s", why.text);
     }
@@ -361,7 +288,7 @@ static fr_status open_lookahead(fr_drafter **out, const char *file, const fr_dra
         close_lookahead(&d->base);
         return st;
     }
-    d->window.width = d->jacobi.width = d->width;
+    d->window.width = d->width;
     set_needs(d);
     *out = &d->base;
     return FR_OK;

@@ -3,7 +3,7 @@
 //
 // A draft pass gives K and V where attention runs; they lie in scratch slots, see the whole
 // model's of the committed text, and are dropped before the target's pass. Which sublayers go is
-// said by a pack (train/skip_search.h), or by a rule where there is none.
+// said by a pack (lab/train/skip_search.h), or by a rule where there is none.
 #include "draft/pack/find.h"
 #include "draft/self/self_draft.h"
 #include "draft/self/skip_set.h"
@@ -92,7 +92,8 @@ static fr_status open_layer_skip(fr_drafter **out, const char *file,
 const fr_drafter_method fr_layer_skip_method = {
     .name = "layer-skip",
     .what = "the model itself with some of its sublayers left out",
-    .file = "a pack of forerun train; else one that is found; else a rule says what is left out",
+    .file =
+        "a pack of forerun-lab train; else one that is found; else a rule says what is left out",
     .options = fr_self_options,
     .found = true,
     .cost = 4,

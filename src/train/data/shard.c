@@ -80,7 +80,7 @@ struct fr_shards {
     entry *samples; // by key
     int n_maps, n_samples;
     size_t cap_maps, cap_samples;
-    uint64_t rows, answers;
+    uint64_t answers;
 };
 
 static uint64_t checksum_of(const void *data, size_t bytes) {
@@ -135,7 +135,6 @@ static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr
                            i);
         for (int r = 0; r < sample.n; r++)
             s->answers += sample.flags[r] & FR_ROW_ANSWER;
-        s->rows += (uint64_t)sample.n;
         s->samples[s->n_samples++] = (entry){head->key, m->data + at};
         at += l.end;
     }
@@ -256,9 +255,6 @@ const fr_shard_format *fr_shards_format(const fr_shards *s) {
 }
 int fr_shards_count(const fr_shards *s) {
     return s->n_samples;
-}
-uint64_t fr_shards_rows(const fr_shards *s) {
-    return s->rows;
 }
 uint64_t fr_shards_answers(const fr_shards *s) {
     return s->answers;

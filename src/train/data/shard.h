@@ -51,7 +51,6 @@ fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target,
 void fr_shards_close(fr_shards *s); // NULL is fine
 const fr_shard_format *fr_shards_format(const fr_shards *s);
 int fr_shards_count(const fr_shards *s);
-uint64_t fr_shards_rows(const fr_shards *s);                      // of all samples
 uint64_t fr_shards_answers(const fr_shards *s);                   // rows with FR_ROW_ANSWER
 void fr_shards_sample(const fr_shards *s, int i, fr_sample *out); // pointers into the mapping
 bool fr_shards_has(const fr_shards *s, uint64_t key);

@@ -22,10 +22,6 @@ static bool read_word(fr_chimera_options *o, const char *option) {
         o->own_heads = is_word(option, "variant", "own-heads");
         return true;
     }
-    if (is_word(option, "layer", "frozen") || is_word(option, "layer", "tuned")) {
-        o->layer = is_word(option, "layer", "tuned") ? FR_CHIMERA_TUNED : FR_CHIMERA_FROZEN;
-        return true;
-    }
     if (!is_word(option, "init", "fit") && !is_word(option, "init", "random")) return false;
     o->fit = is_word(option, "init", "fit");
     return true;
@@ -40,12 +36,11 @@ static fr_status read_option(fr_chimera_options *o, const char *option, fr_error
     if (fr_setting_int(option, "hidden", 32, 1 << 16, &o->hidden) && o->hidden % 32 == 0)
         return FR_OK;
     if (fr_setting_int(option, "ffn", 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0) return FR_OK;
-    return fr_fail(
-        err, FR_EARG,
-        "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
-        "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
-        "or own-heads, init=fit or random, layer=frozen or tuned, feature=0 to 100, depth=1 to %d",
-        option, FR_PACK_NGRAM, FR_DEPTHS);
+    return fr_fail(err, FR_EARG,
+                   "--set %.64s: chimera knows ngram=1 to %d, encoder=wide, residual or layers, "
+                   "hidden=WIDTH and ffn=WIDTH (multiples of 32), residual=0 or 1, variant=shared "
+                   "or own-heads, init=fit or random, feature=0 to 100, depth=1 to %d",
+                   option, FR_PACK_NGRAM, FR_DEPTHS);
 }
 
 fr_status fr_chimera_read_options(fr_chimera_options *o, const fr_learner_config *config,
@@ -60,7 +55,6 @@ fr_status fr_chimera_read_options(fr_chimera_options *o, const fr_learner_config
         const fr_status st = read_option(o, *option, err);
         if (st) return st;
     }
-    if (o->layer) o->ngram = 1; // its states are of one width
     if (o->depth < 1 || o->depth > FR_DEPTHS)
         return fr_fail(err, FR_EARG, "depth %d: expected 1 to %d", o->depth, FR_DEPTHS);
     return FR_OK;
@@ -99,8 +93,8 @@ void fr_chimera_start(fr_chimera_learner *m, uint64_t seed) {
 }
 
 void fr_chimera_read_ngrams(fr_chimera_learner *m, const fr_batch *batch) {
-    if (m->options.layer) {
-        fr_first_layer_forward(&m->layer, &m->chain, m->ngram.t);
+    if (m->source) {
+        m->source->read(m);
         return;
     }
     for (int s = 0, first = 0; s < batch->n; first += batch->sample[s++].n) {

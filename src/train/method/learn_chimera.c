@@ -11,8 +11,6 @@
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
 // (section 3.3 with the target's distributions for labels and Huber's distance for the square).
-// `layer=frozen` and `layer=tuned` put the target's first layer in the place of the n-grams, to be
-// judged beside them (the pack is called chimera-ablation, which no drafter takes).
 #include "train/method/learn_chimera.h"
 #include "base/alloc.h"
 #include "train/block/features.h"
@@ -132,9 +130,9 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     }
     if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
-    float *dt = m->options.layer == FR_CHIMERA_TUNED ? c->x0 : NULL; // which given rows leave free
+    float *dt = m->source && m->source->back ? c->x0 : NULL; // which given rows leave free
     fr_train_encoder_backward(&m->ngram, c->dgiven, dt, c->rows);
-    if (dt) fr_first_layer_backward(&m->layer, dt);
+    if (dt) m->source->back(m, dt);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
@@ -163,8 +161,8 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
 static size_t workspace(const fr_learner *l) {
     const fr_chimera_learner *m = (const fr_chimera_learner *)(const void *)l;
     const size_t rows = (size_t)m->chain.shape.max_rows, d = (size_t)m->chain.shape.d;
-    return fr_chimera_fit_bytes(m) + m->chain.bytes + m->ngram.bytes + m->layer.chain.bytes +
-           fr_loss_bytes(&m->loss) + m->batch.bytes + (4 * rows + 1) * d * sizeof(float);
+    return fr_chimera_fit_bytes(m) + m->chain.bytes + m->ngram.bytes + fr_loss_bytes(&m->loss) +
+           m->batch.bytes + (4 * rows + 1) * d * sizeof(float);
 }
 
 static void close_chimera(fr_learner *l) {
@@ -173,7 +171,6 @@ static void close_chimera(fr_learner *l) {
     fr_unrolled_close(&m->chain);
     fr_unrolled_batch_close(&m->batch);
     fr_train_encoder_close(&m->ngram);
-    fr_first_layer_close(&m->layer);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
     fr_params_free(&l->params);
@@ -217,9 +214,7 @@ static void add_params(fr_chimera_learner *m, const fr_learner_config *config) {
     const fr_train_encoder_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
     fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
     fr_train_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
-    if (o->layer)
-        fr_first_layer_add_params(&m->layer, &m->learner.params, &shape, &config->target->config,
-                                  o->layer == FR_CHIMERA_FROZEN);
+    if (m->source) m->source->add_params(m, &shape);
     for (int k = 1; k <= o->depth; k++)
         m->head[k - 1] = add_heads(m, k);
 }
@@ -243,8 +238,6 @@ static fr_status open_parts(fr_chimera_learner *m, const fr_learner_config *conf
     if ((st = fr_params_alloc(&l->params, err))) return st;
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
     if ((st = fr_train_encoder_open(&m->ngram, l->gemm, err))) return st;
-    if (m->options.layer && (st = fr_first_layer_open(&m->layer, l->gemm, config->target, err)))
-        return st;
     if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, l->depth, err)))
         return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
@@ -254,10 +247,9 @@ static fr_status open_parts(fr_chimera_learner *m, const fr_learner_config *conf
                              config->target, config->seed, err);
 }
 
-fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
-    *out = NULL;
-    fr_chimera_learner *m = fr_alloc_zero(sizeof *m);
-    if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
+fr_status fr_chimera_learner_open(fr_chimera_learner *m, const fr_chimera_source *source,
+                                  const fr_learner_config *config, fr_error *err) {
+    m->source = source;
     m->learner = (fr_learner){.ops = &ops,
                               .name = "chimera",
                               .target = config->target,
@@ -266,7 +258,6 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
                               .rate = 0.15 / config->target->config.d};
     fr_status st = fr_chimera_read_options(&m->options, config, err);
     m->learner.depth = m->options.depth;
-    if (m->options.layer) m->learner.name = "chimera-ablation";
     if (!st) st = open_parts(m, config, err);
     if (st) {
         close_chimera(&m->learner);
@@ -274,6 +265,14 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
     }
     m->learner.fit_rows = fr_chimera_fit_rows(m);
     if (m->options.own_heads) m->learner.rate /= 4; // no norm bounds what those say
-    *out = &m->learner;
     return FR_OK;
+}
+
+fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+    *out = NULL;
+    fr_chimera_learner *m = fr_alloc_zero(sizeof *m);
+    if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
+    const fr_status st = fr_chimera_learner_open(m, NULL, config, err);
+    if (!st) *out = &m->learner;
+    return st;
 }

@@ -1,43 +1,51 @@
-// learn_chimera.h — the parts of Chimera's learner: its options, what it begins with, its
-// objective.
+// learn_chimera.h — the parts of Chimera's learner: its options, what it begins with, its objective;
+// and what may stand in its n-grams' place.
 #ifndef FR_TRAIN_METHOD_LEARN_CHIMERA_H
 #define FR_TRAIN_METHOD_LEARN_CHIMERA_H
 #include "train/block/ngram_encoder.h"
 #include "train/block/unrolled_batch.h"
+#include "train/learner/loss.h"
 #include "train/math/linear_fit.h"
-#include "train/method/first_layer.h"
-
-typedef enum fr_chimera_layer {
-    FR_CHIMERA_NGRAMS,
-    FR_CHIMERA_FROZEN,
-    FR_CHIMERA_TUNED
-} fr_chimera_layer;
 
 typedef struct fr_chimera_options {
     int ngram, hidden, ffn, depth;
     fr_pack_encoder form;
     float feature;
     bool residual, own_heads, fit;
-    fr_chimera_layer layer; // in place of n-grams
 } fr_chimera_options;
 
 typedef struct fr_chimera_head { // numbers of parameters; -1: absent
     int state, chain, norm;
 } fr_chimera_head;
 
-typedef struct fr_chimera_learner {
+typedef struct fr_chimera_learner fr_chimera_learner;
+
+// What makes the encoder's input ngram.t, where it is not the embeddings of n-grams
+// (lab/train/learn_chimera_layer.c).
+typedef struct fr_chimera_source {
+    void (*add_params)(fr_chimera_learner *m, const fr_unrolled_shape *block);
+    void (*read)(fr_chimera_learner *m);                  // for the batch that stands in the chain
+    void (*back)(fr_chimera_learner *m, const float *dt); // NULL: nothing of it is learned
+} fr_chimera_source;
+
+struct fr_chimera_learner {
     fr_learner learner; // first
     fr_chimera_options options;
+    const fr_chimera_source *source; // borrowed; NULL: n-grams
     fr_unrolled chain;
     fr_unrolled_batch batch;
     fr_train_encoder ngram;
-    fr_first_layer layer;
     fr_chimera_head head[FR_DEPTHS];
     fr_loss loss;
     fr_linear_fit fit;
     float *f, *z, *y, *dy; // [bases][d]: states of the bases; before and after the norm; gradient
     float *std;            // [d]
-} fr_chimera_learner;
+};
+
+// Opens a zeroed learner at the beginning of a block of fr_alloc, which an error frees, as closing
+// does.
+fr_status fr_chimera_learner_open(fr_chimera_learner *m, const fr_chimera_source *source,
+                                  const fr_learner_config *config, fr_error *err);
 
 // Defaults, then KEY=VALUE words. FR_EARG.
 fr_status fr_chimera_read_options(fr_chimera_options *o, const fr_learner_config *config,

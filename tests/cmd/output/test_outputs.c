@@ -96,8 +96,7 @@ static void the_models_file_is_never_an_output(void **state) {
                                         DISTILL "--capture ",
                                         "capture -m model.gguf --data prompts.jsonl -o ",
                                         CURVE "--plot ",
-                                        "accuracy -m model.gguf --prompts prompts.jsonl --plot ",
-                                        "similarity -m model.gguf --prompts prompts.jsonl --plot "};
+                                        "accuracy -m model.gguf --prompts prompts.jsonl --plot "};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         for (size_t k = 0; k < 4; k++)
             for (int force = 0; force < 2; force++) {

@@ -115,10 +115,6 @@ static void what_is_wrong_is_said(void **state) {
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --shares 90", 2, "100"},
         {"train eagle -m %s/tiny.gguf --data %s/data -o p --steps 1 --set taps=0,1", 2,
          "the data has no states of layer 0"},
-        {"train layer-skip -m %s/tiny.gguf --data %s/data -o p --steps 1 --set search=wild", 2,
-         "search=greedy or bayes"},
-        {"train layer-skip -m %s/tiny.gguf --data %s/data -o p --steps 1 --set places=2", 2,
-         "places=4 to 256"},
         // Before files are looked at, let alone answered.
         {"train eagle -m %s/tiny.gguf --data %s/nowhere -o p --steps 1 --set init=x", 2,
          "init=VALUE"},
@@ -452,8 +448,8 @@ static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
 // From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
 // model says what it says without.
 static void prompts_become_packs_that_draft(void **state) {
-    static const char *const METHODS[] = {"medusa", "eagle",           "hidden-state",
-                                          "ppd",    "hidden-transfer", "layer-skip"};
+    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state", "ppd",
+                                          "hidden-transfer"};
     (void)state;
     FILE *f = fopen(path_of("prompts.jsonl"), "w");
     assert_non_null(f);

@@ -63,12 +63,9 @@ static const struct way {
     {true, false, "", {"mode=reuse", "depth=7", NULL}},
     {false, true, "", {"mode=reuse", NULL}},
     {true, false, "", {"mode=fused", "depth=6", "lambda=0.7", NULL}},
-    {true, false, "", {"mode=union", "depth=6", NULL}},
-    {false, true, "", {"mode=union", NULL}},
     {true, false, "", {"mode=auto", "depth=16", "width=16", "candidates=256", NULL}},
-    {true, false, "", {"iterative=1", "depth=4", NULL}},
     {true, false, "", {"inject=0", "depth=1", "candidates=1", "width=1", NULL}},
-    {true, false, "+prompt-lookup", {"mode=union", "depth=6", "min-score=0", NULL}},
+    {true, false, "+prompt-lookup", {"mode=fused", "depth=6", "min-score=0", NULL}},
     {false, true, "+prompt-lookup", {"min-score=0", NULL}},
 };
 enum { N_WAYS = sizeof WAYS / sizeof *WAYS };
@@ -315,11 +312,10 @@ static void the_block_has_read_the_text_and_no_guess(void **state) {
     (void)state;
     static const struct way ways[] = {
         {true, false, "", {"mode=fresh", NULL}},
-        {true, false, "", {"iterative=1", NULL}},
         {true, false, "+prompt-lookup", {"mode=reuse", "depth=8", "min-score=0", NULL}}};
     pair p;
     open_pair(&p, &PACKS[0]);
-    for (int w = 0; w < 3; w++)
+    for (int w = 0; w < 2; w++)
         for (int n = 1; n < 80; n += 13) {
             fr_decoder d;
             fr_error err;
@@ -449,22 +445,11 @@ static void counts_begin_anew_with_a_request(void **state) {
 
 static void options_at_fault_are_named(void **state) {
     (void)state;
-    static const char *const bad[][3] = {{"mode=never", NULL},
-                                         {"mode=", NULL},
-                                         {"depth=0", NULL},
-                                         {"depth=17", NULL},
-                                         {"lambda=-1", NULL},
-                                         {"lambda=x", NULL},
-                                         {"lambda=nan", NULL},
-                                         {"candidates=0", NULL},
-                                         {"candidates=257", NULL},
-                                         {"width=17", NULL},
-                                         {"width", NULL},
-                                         {"iterative=2", NULL},
-                                         {"inject=yes", NULL},
-                                         {"colour=red", NULL},
-                                         {"iterative=1", "mode=reuse", NULL},
-                                         {"mode=union", "iterative=1", NULL}};
+    static const char *const bad[][2] = {
+        {"mode=never", NULL},     {"mode=", NULL},     {"depth=0", NULL},    {"depth=17", NULL},
+        {"lambda=-1", NULL},      {"lambda=x", NULL},  {"lambda=nan", NULL}, {"candidates=0", NULL},
+        {"candidates=257", NULL}, {"width=17", NULL},  {"width", NULL},      {"mode=union", NULL},
+        {"inject=yes", NULL},     {"colour=red", NULL}};
     pair p;
     fr_error err;
     fr_drafter *d;

@@ -1,6 +1,5 @@
 // Chains of states against the block itself, called row by row: one product for all logits changes
-// no bit, and tokens are fed where that is asked for. What is fused is what speaks of the same
-// place.
+// no bit. What is fused is what speaks of the same place.
 #include "draft/hidden_state/states.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
@@ -20,7 +19,7 @@ typedef struct fixture {
     fr_draft_block block; // the same block for itself
 } fixture;
 
-static void open_fixture(fixture *f, bool pure, bool iterative) {
+static void open_fixture(fixture *f, bool pure) {
     fr_error err;
     const fr_kern *kern;
     const fr_tiny_options tiny = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 1, .d = D};
@@ -38,7 +37,6 @@ static void open_fixture(fixture *f, bool pure, bool iterative) {
     if (fr_states_open(&f->states, f->weights, CTX, true, &err) ||
         fr_draft_block_open(&f->block, f->weights, CTX, 0, &err))
         fail_msg("%s", err.text);
-    f->states.iterative = iterative;
 }
 
 static void close_fixture(fixture *f) {
@@ -60,26 +58,9 @@ static void add_text(fixture *f, int n) {
     }
 }
 
-// The likeliest token of a distribution behind `before`; the shortlist is the whole vocabulary.
-static int32_t likeliest(fixture *f, const float *logits, const float *gate, int32_t before) {
-    fr_shortlist all = {.n = DRAFT};
-    float score[FR_SHORTLIST_MOST];
-    int best = 0;
-    for (int i = 0; i < DRAFT; i++) {
-        all.index[i] = i;
-        all.z[i] = logits[i];
-    }
-    memcpy(score, all.z, sizeof score);
-    if (f->states.injects) fr_token_bias_score(&f->states.injection, &all, gate, before, score);
-    for (int i = 1; i < DRAFT; i++)
-        if (score[i] > score[best]) best = i;
-    return f->pack.ids[best];
-}
-
 static void expect_literal_chain(fixture *f, int32_t root, int length) {
     float state[D], gate[FR_PACK_RANK];
     int slot = -1;
-    int32_t before = root;
     const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
     fr_states_draft(&f->states, root, length);
     const fr_cached_chain *c = fr_chain_cache_newest(&f->states.kept);
@@ -87,9 +68,8 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     assert_true(fr_draft_block_read(&f->block, wants));
     for (int k = 0; k < length; k++) {
         if (k) {
-            const bool fed = f->states.iterative && !f->pack.pure;
             const fr_draft_block_guess from = {
-                .state = state, .token = fed ? before : FR_DRAFT_BLOCK_NULL, .parent = slot};
+                .state = state, .token = FR_DRAFT_BLOCK_NULL, .parent = slot};
             fr_draft_block_guess_pass(&f->block, &from, 1, wants, &slot);
         }
         memcpy(state, fr_draft_block_state(&f->block, 0), sizeof state);
@@ -101,7 +81,6 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
             assert_memory_equal(fr_states_gate(&f->states, c, k), gate,
                                 sizeof *gate * (size_t)f->pack.rank);
         }
-        before = likeliest(f, logits, gate, before);
     }
     fr_draft_block_drop(&f->block);
 }
@@ -109,9 +88,9 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
 static void chains_are_those_of_the_block(void **state) {
     (void)state;
     dice_begin(77);
-    for (int how = 0; how < 4; how++) {
+    for (int pure = 0; pure < 2; pure++) {
         fixture f;
-        open_fixture(&f, how & 1, how & 2);
+        open_fixture(&f, pure);
         for (int step = 0; step < 12; step++) {
             add_text(&f, 1 + dice_below(step ? 4 : TEXT));
             expect_literal_chain(&f, dice_below(f.target.model.config.n_vocab),

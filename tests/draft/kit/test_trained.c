@@ -165,77 +165,12 @@ static void laws_by_level_give_them_too(void **state) {
     close_pair(&p);
 }
 
-static void planned_trees_give_them_too_and_their_rows(void **state) {
-    (void)state;
-    static const char *const trees[] = {"tree=dynamic", "tree=static", "tree=random"};
-    for (int i = 0; i < N_PACKS; i++) {
-        pair p;
-        int32_t prompt[PROMPT];
-        char spec[40];
-        fr_stats stats;
-        if (!rides(PACKS[i].kind)) continue;
-        open_pair(&p, &PACKS[i], 1);
-        fr_test_ids(prompt, PROMPT, 256, 31);
-        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
-        const output plain =
-            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], NULL);
-        for (int t = 0; t < 3; t++) {
-            fr_drafter *d =
-                open_drafter(&p, spec, true, (const char *[]){trees[t], "rows=40", NULL});
-            const output got =
-                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], &stats);
-            assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
-            assert_true(stats.rows > 10 * stats.passes && stats.rows <= 40 * stats.passes);
-            fr_drafter_close(d);
-        }
-        close_pair(&p);
-    }
-}
-
-// Plans that fill a pass leave room for the rows of those they are joined to.
-static void planned_trees_share_a_pass(void **state) {
-    (void)state;
-    static const struct {
-        const char *with, *options[5];
-    } of[] = {{"lookahead+", {"tree=static", "rows=128", "window=43", "guesses=64", NULL}},
-              {"lookahead+", {"tree=dynamic", "rows=128", "window=43", "guesses=64", NULL}},
-              {"early-exit:", {"tree=static", "rows=128", "depth=16", "width=16", NULL}}};
-    const fr_tiny_pack exits = {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200};
-    for (int i = 0; i < N_PACKS; i++) {
-        pair p;
-        int32_t prompt[PROMPT];
-        fr_stats stats;
-        char spec[100], exit[32] = "pack-XXXXXX";
-        if (!rides(PACKS[i].kind)) continue;
-        open_pair(&p, &PACKS[i], 1);
-        fr_tiny_pack_write(exit, &exits, &p.target.model);
-        fr_test_ids(prompt, PROMPT, 4, 31); // repeats itself: there are many n-grams
-        const output plain =
-            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], NULL);
-        for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-            const bool exiting = !strcmp(of[k].with, "early-exit:");
-            if (exiting && PACKS[i].kind == FR_PACK_HIDDEN_TRANSFER) continue; // of other layers
-            snprintf(spec, sizeof spec, "%s%s%s%s:%s", of[k].with, exiting ? exit : "",
-                     exiting ? "+" : "", fr_pack_kind_name(PACKS[i].kind), p.path);
-            fr_drafter *d = open_drafter(&p, spec, true, of[k].options);
-            const output got =
-                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], &stats);
-            assert_true(stats.rows <= stats.passes * FR_MAX_ROWS);
-            assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
-            fr_drafter_close(d);
-        }
-        unlink(exit);
-        close_pair(&p);
-    }
-}
-
 // Weights may be no numbers, as a damaged file has them: then nothing is likely.
 static void a_broken_pack_gives_them_too(void **state) {
     (void)state;
     static const fr_tiny_pack more[] = {{.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .gate = true},
                                         {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
                                         {.kind = FR_PACK_EARLY_EXIT}};
-    static const char *const iterative[] = {"iterative=1", "depth=6", NULL};
     for (int i = 0; i < N_PACKS + 3; i++) {
         fr_tiny_pack pack = i < N_PACKS ? PACKS[i] : more[i - N_PACKS];
         pair p;
@@ -248,10 +183,8 @@ static void a_broken_pack_gives_them_too(void **state) {
         for (int dist = 0; dist < N_LAWS; dist++) {
             const output plain =
                 decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
-            for (int way = 0; way < 3; way++) {
-                const bool states = pack.kind == FR_PACK_HIDDEN_STATE;
-                if (way == 2 && !states) continue;
-                fr_drafter *d = open_drafter(&p, spec, way > 0, way == 2 ? iterative : NULL);
+            for (int way = 0; way < 2; way++) {
+                fr_drafter *d = open_drafter(&p, spec, way > 0, NULL);
                 const output got =
                     decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
                 assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
@@ -532,9 +465,9 @@ static void strange_options_and_files_are_refused(void **state) {
     static const struct {
         int pack;
         const char *option;
-    } bad[] = {{0, "depth=0"},   {0, "depth=17"},    {0, "width=17"}, {0, "width="},
-               {0, "shape=any"}, {4, "tree=round"},  {4, "depth=x"},  {4, "size=3"},
-               {6, "tree=oak"},  {6, "tree=static"}, {8, "rows=10"},  {8, "rows=x"}};
+    } bad[] = {{0, "depth=0"},   {0, "depth=17"},   {0, "width=17"}, {0, "width="},
+               {0, "shape=any"}, {4, "tree=round"}, {4, "depth=x"},  {4, "size=3"},
+               {6, "tree=oak"},  {6, "rows=10"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pair p;
         char spec[40];
@@ -607,8 +540,6 @@ int main(void) {
         cmocka_unit_test(any_pack_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_static_tree_gives_them_too_and_is_the_shape),
         cmocka_unit_test(laws_by_level_give_them_too),
-        cmocka_unit_test(planned_trees_give_them_too_and_their_rows),
-        cmocka_unit_test(planned_trees_share_a_pass),
         cmocka_unit_test(a_broken_pack_gives_them_too),
         cmocka_unit_test(under_other_rules_every_pack_drafts_as_well),
         cmocka_unit_test(heads_say_what_their_formulas_say),

@@ -18,10 +18,8 @@ static const char *const SETTINGS[][5] = {
     {"ngram=5", "window=7", "guesses=7", NULL},  // the paper's
     {"prompt=0", "window=4", NULL},              // what the window makes alone
     {"window=0", NULL},                          // the text's n-grams alone
-    {"guesses=0", "window=8", NULL},             // Jacobi
     {"ngram=2", "window=5", "guesses=2", NULL},  // bigrams
     {"ngram=8", "window=1", "guesses=64", NULL}, // a single column
-    {"guesses=0", "window=63", NULL},            // more than fits in most trees
 };
 enum { N_SETTINGS = sizeof SETTINGS / sizeof *SETTINGS };
 
@@ -250,51 +248,6 @@ static void every_steps_candidates_are_the_methods(void **state) {
     close_target(&p);
 }
 
-// Jacobi's chain, greedy: the guesses of a step are what the pass before said of the guesses
-// before.
-static void every_chain_is_what_was_said_of_the_one_before(void **state) {
-    (void)state;
-    enum { WIDTH = 6 };
-    pair p;
-    int32_t text[CTX];
-    int kept = 0;
-    open_target(&p, &(fr_tiny_options){.arch = "llama", .n_layer = 2}, 1, CTX);
-    method m = {.p = &p};
-    const fr_forward_limits limits = {.n_ctx = CTX};
-    fr_error err;
-    assert_int_equal(fr_forward_open(&m.forward, &p.target.model, &limits, &err), FR_OK);
-    assert_int_equal(fr_kv_open(&m.kv, &p.target.model.config, CTX, FR_KV_F16, &err), FR_OK);
-    fr_drafter *d =
-        open_drafter(&p, "lookahead", true, (const char *[]){"guesses=0", "window=6", NULL});
-    static steps seen;
-    fr_decoder decoder;
-    seen.n = 0;
-    a_prompt(text, &p, 3);
-    open_decoder(&decoder, &p, d, false);
-    decoder.watch = watch;
-    decoder.watch_user = &seen;
-    const output o = decode(&decoder, text, PROMPT, &LAWS[0], PREDICT);
-    memcpy(text + PROMPT, o.token, sizeof *text * PREDICT);
-    for (int step = 1; step < seen.n && seen.tree[step].max_depth >= WIDTH; step++) {
-        const fr_tree *before = &seen.tree[step - 1], *now = &seen.tree[step];
-        const int n = seen.n_ids[step - 1], taken = seen.n_ids[step] - n;
-        assert_int_equal(before->n, WIDTH + 1);
-        assert_int_equal(now->n, WIDTH + 1);
-        int32_t guessed[CTX];
-        memcpy(guessed, text, sizeof *text * (size_t)n);
-        for (int k = 1; k <= WIDTH; k++)
-            guessed[n + k - 1] = before->node[k].id;
-        for (int k = 1; k + taken - 1 <= WIDTH; k++, kept++)
-            assert_int_equal(now->node[k].id, next_of(&m, guessed, n + k + taken - 1));
-    }
-    assert_true(kept > 4 * WIDTH);
-    fr_decoder_close(&decoder);
-    fr_drafter_close(d);
-    fr_kv_close(&m.kv);
-    fr_forward_close(m.forward);
-    close_target(&p);
-}
-
 // A text that goes round: an n-gram that matches whole brings the token behind it too.
 static void a_whole_match_brings_the_next_token_too(void **state) {
     (void)state;
@@ -329,7 +282,7 @@ static void options_that_cannot_be_are_refused(void **state) {
         {"guesses=65", NULL},
         {"prompt=2", NULL},
         {"colour=red", NULL},
-        {"window=0", "guesses=0", NULL},
+        {"guesses=0", NULL},
         {"window=0", "prompt=0", NULL},
         {"window=60", "ngram=8", NULL},
         {"window=", NULL},
@@ -351,7 +304,6 @@ int main(void) {
         cmocka_unit_test(any_setting_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(the_other_rules_decode_too),
         cmocka_unit_test(every_steps_candidates_are_the_methods),
-        cmocka_unit_test(every_chain_is_what_was_said_of_the_one_before),
         cmocka_unit_test(a_whole_match_brings_the_next_token_too),
         cmocka_unit_test(options_that_cannot_be_are_refused),
     };

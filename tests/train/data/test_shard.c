@@ -116,7 +116,7 @@ static void samples_come_back(void **state) {
     assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK); // nothing to write
     fr_shard_writer_close(w);
     fr_shards *s = reader();
-    uint64_t rows = 0, answers = 0;
+    uint64_t answers = 0;
     assert_int_equal(fr_shards_count(s), SAMPLES);
     for (int i = 0; i < SAMPLES; i++) {
         const uint64_t key = (uint64_t)(i * 7919 % 101);
@@ -126,11 +126,10 @@ static void samples_come_back(void **state) {
             at++;
         make(&m, key, (unsigned)i);
         same(&got, &m.s);
-        rows += (uint64_t)m.s.n;
         answers += (uint64_t)(m.s.n - m.s.dist_first);
     }
     assert_false(fr_shards_has(s, 999));
-    assert_true(fr_shards_rows(s) == rows && fr_shards_answers(s) == answers);
+    assert_true(fr_shards_answers(s) == answers);
     for (int i = 1; i < SAMPLES; i++) { // by key
         fr_sample before;
         fr_shards_sample(s, i - 1, &before);
@@ -152,7 +151,13 @@ static void the_estimate_is_the_size(void **state) {
     snprintf(path, sizeof path, "%s/shard-000000.frs", dir);
     assert_int_equal(stat(path, &info), 0);
     fr_shards *s = reader();
-    const double said = (double)fr_shard_bytes(&FORMAT, fr_shards_rows(s), fr_shards_answers(s));
+    uint64_t rows = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        fr_sample got;
+        fr_shards_sample(s, i, &got);
+        rows += (uint64_t)got.n;
+    }
+    const double said = (double)fr_shard_bytes(&FORMAT, rows, fr_shards_answers(s));
     assert_true((double)info.st_size >= said && (double)info.st_size < said + SAMPLES * 32 + 256);
     fr_shards_close(s);
 }

@@ -1,0 +1,187 @@
+// states_ways.c — hidden-state-union and hidden-state-iterative: forerun's drafter with another use
+// of what is left of a chain, and with another way to draft one.
+//
+// Union: the tree of the newest chain and that of what is left of the one before, united, the best
+// nodes first. Iterative: the head is read at every depth, and every state reads the likeliest token
+// before it; such a chain knows of guesses, so nothing of it is used again.
+// [Make Every Draft Count, Chen et al. 2026: reuse; figure 4, iterative and one-pass logits]
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "draft/hidden_state/hidden_state.h"
+#include "draft/kit/trained.h"
+#include "lab/draft/merge.h"
+#include "lab/draft/methods.h"
+#include "lab/draft/options.h"
+#include <string.h>
+
+enum { CANDIDATES = 64 }; // tokens of a level that are looked at
+
+static const fr_drafter_option OPTIONS[] = {
+    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+                  "states of a chain, 1 to 16; default: as many as pay"),
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
+                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+    {0}};
+
+// Opens hidden-state with one or two options more.
+static fr_status open_with(fr_drafter **out, const char *first, const char *second,
+                           const char *file, const fr_drafter_config *config, fr_error *err) {
+    static const fr_drafter_option none[] = {{0}};
+    const char *rest[LAB_OPTIONS];
+    fr_drafter_config inner = *config;
+    int n = 0;
+    *out = NULL;
+    const fr_status st = lab_read_options(NULL, "hidden-state", none, config->options, rest, err);
+    if (st) return st;
+    while (rest[n])
+        n++;
+    rest[n++] = first;
+    rest[n++] = second;
+    rest[n] = NULL;
+    inner.options = rest;
+    return fr_hidden_state_method.open(out, file, &inner, err);
+}
+
+// ---------------------------------------------------------------- union
+
+typedef struct states_union {
+    fr_drafter_ops ops; // first: forerun's, but for `propose` and `close`
+    const fr_drafter_ops *own;
+    fr_tree both, rest;
+    fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
+    fr_beam beam;
+} states_union;
+
+// Grows the tree of what was left of the chain before the newest.
+static void grow_rest(states_union *u, fr_drafter *d, int left, const fr_tree *tree) {
+    fr_states *s = fr_hidden_state_states(d);
+    const fr_cached_chain *before = fr_chain_cache_before(&s->kept);
+    for (int j = 0; j < left; j++) {
+        fr_shortlist_take(&u->dist[j].list, fr_states_logits(s, before, before->shift + j),
+                          s->pack->n_draft, CANDIDATES);
+        u->dist[j].gate = fr_states_gate(s, before, before->shift + j);
+        u->dist[j].reused = true;
+    }
+    const int n = left < tree->max_depth ? left : tree->max_depth;
+    fr_state_tree_grow(fr_hidden_state_grower(d), tree->node[0].id, u->dist, n, &u->beam);
+    fr_tree_begin(&u->rest, tree->node[0].id, tree->max_nodes, tree->max_depth);
+    fr_beam_fill(&u->beam, d->part, &u->rest);
+}
+
+// The chain drafted for this step is fused with what was left by weight 0: so it counts as reused.
+static void propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    states_union *u = (states_union *)(void *)d->ops; // open_union made it
+    fr_states *s = fr_hidden_state_states(d);
+    const fr_cached_chain *newest = fr_chain_cache_newest(&s->kept);
+    u->own->propose(d, c, p);
+    if (fr_chain_cache_newest(&s->kept) == newest) return; // no chain was drafted
+    const int left = fr_chain_cache_left(fr_chain_cache_before(&s->kept));
+    if (!left || fr_tree_is_drawn(&p->tree)) return;
+    u->both = p->tree;
+    grow_rest(u, d, left, &u->both);
+    fr_tree_begin(&p->tree, u->both.node[0].id, u->both.max_nodes, u->both.max_depth);
+    fr_tree_merge(&p->tree, (const fr_tree *const[]){&u->both, &u->rest}, 2);
+}
+
+static void close_union(fr_drafter *d) {
+    states_union *u = (states_union *)(void *)d->ops;
+    u->own->close(d);
+    fr_free(u);
+}
+
+static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                            fr_error *err) {
+    *out = NULL;
+    states_union *u = fr_alloc_zero(sizeof *u);
+    if (!u) return fr_fail(err, FR_ENOMEM, "hidden-state-union: cannot get memory");
+    const fr_status st = open_with(out, "mode=fused", "lambda=0", file, config, err);
+    if (st) {
+        fr_free(u);
+        return st;
+    }
+    u->own = (*out)->ops;
+    u->ops = *u->own;
+    u->ops.propose = propose;
+    u->ops.close = close_union;
+    (*out)->ops = &u->ops;
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- iterative
+
+static void keep(fr_states *s, fr_cached_chain *c, int k) {
+    const size_t d = (size_t)s->pack->d;
+    float *state = c->states + (size_t)k * d;
+    memcpy(state, fr_draft_block_state(&s->chain, 0), sizeof *state * d);
+    memcpy(fr_states_logits(s, c, k), fr_draft_block_logits(&s->chain, 0),
+           sizeof(float) * (size_t)s->pack->n_draft);
+    if (s->injects) fr_token_bias_gate(&s->injection, state, fr_states_gate(s, c, k));
+}
+
+// The likeliest token of depth k + 1 behind `before`. The null token where no logit is a number; no
+// bias is added behind a null token.
+static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
+    fr_shortlist list;
+    float injected[FR_SHORTLIST_MOST];
+    const float *score = list.z;
+    fr_shortlist_take(&list, fr_states_logits(s, c, k), s->pack->n_draft, FR_SHORTLIST_MOST);
+    if (!list.n) return FR_DRAFT_BLOCK_NULL;
+    if (s->injects && before != FR_DRAFT_BLOCK_NULL) {
+        fr_token_bias_score(&s->injection, &list, fr_states_gate(s, c, k), before, injected);
+        score = injected;
+    }
+    int best = 0;
+    for (int i = 1; i < list.n; i++)
+        if (score[i] > score[best]) best = i;
+    return s->pack->ids[list.index[best]];
+}
+
+// A chain as states.h has it, with tokens fed. Its seconds; those of the head are the chain's.
+static double draft_fed(fr_states *s, int32_t root, int length) {
+    const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
+    const double start = fr_seconds();
+    int32_t before = root;
+    int slot = -1;
+    fr_draft_block_read(&s->chain, wants);
+    fr_cached_chain *c = fr_chain_cache_start(&s->kept, length);
+    keep(s, c, 0);
+    const double read = fr_seconds();
+    for (int k = 1; k < length; k++) {
+        fr_draft_block_guess from = {.state = c->states + (size_t)(k - 1) * (size_t)s->pack->d,
+                                     .token = FR_DRAFT_BLOCK_NULL,
+                                     .parent = slot};
+        if (!s->pack->pure) from.token = before = best_token(s, c, k - 1, before);
+        fr_draft_block_guess_pass(&s->chain, &from, 1, wants, &slot);
+        keep(s, c, k);
+    }
+    fr_draft_block_drop(&s->chain);
+    const double end = fr_seconds();
+    s->catch_up_seconds += read - start;
+    s->chain_seconds += end - read;
+    return end - start;
+}
+
+static fr_status open_iterative(fr_drafter **out, const char *file, const fr_drafter_config *config,
+                                fr_error *err) {
+    const fr_status st = open_with(out, "mode=fresh", NULL, file, config, err);
+    if (!st) fr_hidden_state_states(*out)->draft = draft_fed;
+    return st;
+}
+
+const fr_drafter_method lab_hidden_state_union_method = {
+    .name = "hidden-state-union",
+    .what = "hidden-state with the trees of the newest chain and of what is left of the last one",
+    .file = "a pack of hidden-state; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 3,
+    .open = open_union};
+
+const fr_drafter_method lab_hidden_state_iterative_method = {
+    .name = "hidden-state-iterative",
+    .what = "hidden-state whose states read guesses; the head is read at every depth",
+    .file = "a pack of hidden-state; else one that is found",
+    .options = OPTIONS,
+    .found = true,
+    .cost = 3,
+    .open = open_iterative};

@@ -1,0 +1,15 @@
+// methods.c — the drafters and learners that forerun-lab knows beside forerun's (draft/registry.h,
+// train/method/learners.h).
+#include "lab/draft/methods.h"
+#include "draft/registry.h"
+#include "lab/train/learners.h"
+#include "train/method/learners.h"
+
+const fr_drafter_method *const fr_drafter_more_methods[] = {
+    &lab_hidden_state_union_method, &lab_hidden_state_iterative_method,  &lab_jacobi_method,
+    &lab_ppd_planned_method,        &lab_hidden_transfer_planned_method, NULL};
+
+const fr_learner_method fr_learner_more_methods[] = {
+    {"chimera-layer", lab_learn_chimera_layer_open, false, 1024},
+    {"ppd-ablation", lab_learn_ppd_ablation_open, true, 512},
+    {.name = NULL}};

@@ -1,0 +1,59 @@
+// program.c — finds the command in the program's table, reads its options by the command's own
+// table, runs it.
+#include "cmd/lib/cmd.h"
+#include "cmd/output/outputs.h"
+#include "draft/registry.h"
+#include <string.h>
+
+bool fr_cmd_spec_word(int index, fr_word *word) {
+    static const fr_word any = {"auto", "what is predicted to be fastest here", false};
+    const fr_drafter_method *info = index ? fr_drafter_method_at(index - 1) : NULL;
+    *word = any;
+    if (info) *word = (fr_word){info->name, info->what, *info->file && !info->found};
+    return !index || info;
+}
+
+static int unknown_command(const char *name, const char *near) {
+    if (near) return fr_cmd_usage("", "%.64s: unknown command; did you mean '%s'?", name, near);
+    return fr_cmd_usage("", "%.64s: unknown command", name);
+}
+
+static int run_command(int argc, char **argv) {
+    const char *near;
+    const fr_command *table = fr_option_command(&fr_cmd_program, argv[1], &near);
+    if (!table) return unknown_command(argv[1], near);
+    const fr_cmd *cmd = (const fr_cmd *)(const void *)table; // the table is its first member
+    fr_cmd_args args = {0};
+    fr_parsed parsed;
+    fr_error err = {0};
+    if (fr_option_parse(table, argc - 2, argv + 2, &args, &parsed, &err))
+        return fr_cmd_usage(table->name, "%s", err.text);
+    if (parsed.help) {
+        fr_option_help(&fr_cmd_program, table, stdout);
+        return FR_EXIT_DONE;
+    }
+    if (fr_outputs_check(table->name, &args, &err)) return fr_cmd_fail(&err);
+    return cmd->run(&args, &parsed);
+}
+
+static bool asks_for_help(const char *word) {
+    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+int fr_cmd_main(int argc, char **argv) {
+    fr_cmd_open_standard();
+    fr_cmd_catch_interrupts();
+    int code = FR_EXIT_DONE;
+    char *about_command[] = {argv[0], argc > 2 ? argv[2] : NULL, "--help"};
+    if (argc < 2)
+        code = fr_cmd_usage("", "a COMMAND is needed");
+    else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        printf("%s %s\n", fr_cmd_program.name, fr_cmd_program.version);
+    else if (asks_for_help(argv[1]) && argc == 2)
+        fr_option_help_program(&fr_cmd_program, stdout);
+    else if (asks_for_help(argv[1]))
+        code = run_command(3, about_command);
+    else
+        code = run_command(argc, argv);
+    return fr_cmd_end_output(code);
+}

@@ -1,0 +1,120 @@
+// test_commands.c — the commands of forerun-lab.
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static said s;
+static char folder[64], line[512];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    strcpy(folder, "lab-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    FILE *f = fopen(in_folder("asked.jsonl"), "w");
+    if (!f) return -1;
+    fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the wind\"}]}\n", f);
+    fclose(f);
+    if (!(f = fopen(in_folder("many.jsonl"), "w"))) return -1;
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
+                i, i);
+    fclose(f);
+    const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2};
+    return fr_tiny_write(&tiny, in_folder("tiny.gguf"), &err);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "rm -rf %s", folder);
+    return system(line);
+}
+
+static void expect(int code, const char *sentence) {
+    run_line(&s, line);
+    if (s.code != code || !strstr(s.err, sentence) || (code && lines_in(s.err) != 1))
+        fail_msg("%s: exit %d, %s", line, s.code, s.err);
+    if (code && s.n_out) fail_msg("%s: printed %s", line, s.out);
+}
+
+static void its_own_commands_help(void **state) {
+    static const char *const names[] = {"similarity", "train"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(line, sizeof line, "%s --help", names[i]);
+        expect(0, "");
+        assert_non_null(strstr(s.out, "Example:\n"));
+        assert_non_null(strstr(s.out, "forerun-lab "));
+    }
+    assert_int_equal(run_line(&s, "--version"), 0);
+    assert_string_equal(s.out, "forerun-lab " FR_VERSION "\n");
+}
+
+static void similarity_is_of_drafters_that_attach_rows(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "similarity -m %s/tiny.gguf", folder);
+    expect(2, "--prompts");
+    snprintf(line, sizeof line,
+             "similarity -m %s/tiny.gguf -t 1 --drafter prompt-lookup --prompts %s/asked.jsonl",
+             folder, folder);
+    expect(2, "expected one whose guesses are rows attached");
+    snprintf(line, sizeof line,
+             "similarity -m %s/tiny.gguf -t 1 --prompts %s/asked.jsonl --force --plot %s/tiny.gguf",
+             folder, folder, folder);
+    expect(2, "would write over -m");
+}
+
+// A search writes a pack, with which the model says what it says without.
+static void a_search_makes_a_pack_that_drafts(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {{"search=wild", "search=greedy or bayes"},
+                                           {"places=2", "places=4 to 256"}};
+    static char plain[SAID_MOST];
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "train layer-skip -m %s/tiny.gguf --data %s/asked.jsonl -o %s/p --steps 1 -t 1 "
+                 "--set %s",
+                 folder, folder, folder, wrong[i][0]);
+        expect(2, wrong[i][1]);
+    }
+    snprintf(line, sizeof line,
+             "train layer-skip -m %s/tiny.gguf --data %s/many.jsonl --tokens 400 --steps 3 "
+             "-o %s/skip.gguf -t 1 --vocab 320 --json -q",
+             folder, folder, folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, "\"judgements\":3"));
+    snprintf(line, sizeof line, "inspect %s/skip.gguf", folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, "forerun-lab train layer-skip -m tiny.gguf"));
+    snprintf(line, sizeof line, "run -m %s/tiny.gguf -p 77? -n 40 --drafter none --json", folder);
+    expect(0, "");
+    const char *text = strstr(s.out, "\"tokens\"");
+    assert_non_null(text);
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(text, "]"), text);
+    snprintf(line, sizeof line,
+             "run -m %s/tiny.gguf -p 77? -n 40 --drafter layer-skip:%s/skip.gguf --no-adapt --json",
+             folder, folder);
+    expect(0, "");
+    assert_non_null(strstr(s.out, plain));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_own_commands_help),
+        cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
+        cmocka_unit_test(a_search_makes_a_pack_that_drafts),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -2,8 +2,8 @@
 // finds which sublayers of the target its drafts leave out.
 #include "cmd/train/train.h"
 #include "base/clock.h"
-#include "draft/kit/config.h"
 #include "draft/self/skip_set.h"
+#include "draft/shared/config.h"
 #include "lab/cmd/lab.h"
 #include "lab/train/skip_bench.h"
 #include "train/learner/setting.h"

@@ -1,5 +1,5 @@
 #include "lab/draft/jacobi.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include <assert.h>
 
 enum { SEED = 11 }; // of what enters at the end: any number does

@@ -1,7 +1,7 @@
 // options.h — options of a drafter of the lab that is one of forerun's with something changed.
 #ifndef LAB_DRAFT_OPTIONS_H
 #define LAB_DRAFT_OPTIONS_H
-#include "draft/kit/config.h"
+#include "draft/shared/config.h"
 
 enum { LAB_OPTIONS = 64 };
 

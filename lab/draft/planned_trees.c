@@ -1,7 +1,7 @@
 // planned_trees.c — plans a tree and its attached rows for every state: dynamic, static or random.
 // In a step it fills the plan's shape with guesses, then gives each node the rows that are planned.
 #include "lab/draft/planned_trees.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 #include "tree/expect.h"
 #include <string.h>
 
@@ -14,8 +14,9 @@ static void plan_static(fr_ppd *t, const fr_accuracy *a) {
     const int m = t->limits.prompts, each = 1 + m * t->limits.ensemble;
     fr_ppd_state *s = &t->state[m];
     const int nodes = t->limits.rows / each;
-    fr_expand(&s->shape, a,
-              &(fr_shape_limits){.nodes = nodes > 1 ? nodes : 1, .depth = m, .children = CHILDREN});
+    fr_best_shape(
+        &s->shape, a,
+        &(fr_shape_limits){.nodes = nodes > 1 ? nodes : 1, .depth = m, .children = CHILDREN});
     memset(s->prompts, m, (size_t)s->shape.n);
     s->rows = s->shape.n * each;
 }
@@ -55,7 +56,7 @@ static void plan_random(fr_ppd *t, const fr_accuracy *a) {
 
 // ---------------------------------------------------------------- making them
 
-static fr_ppd_limits limits_of(const fr_planned *p, const fr_attached_rows *r) {
+static fr_ppd_limits limits_of(const fr_planned *p, const fr_attached_benefit *r) {
     fr_ppd_limits l = {.rows = p->rows ? p->rows : LARGEST / 4,
                        .prompts = r->steps,
                        .ensemble = r->ensemble,
@@ -67,7 +68,7 @@ static fr_ppd_limits limits_of(const fr_planned *p, const fr_attached_rows *r) {
     return l;
 }
 
-void fr_planned_make(fr_planned *p, const fr_attached_rows *r, const fr_accuracy *a,
+void fr_planned_make(fr_planned *p, const fr_attached_benefit *r, const fr_accuracy *a,
                      const fr_cost *cost, int context) {
     if (p->made) return;
     p->made = true;

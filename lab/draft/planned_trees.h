@@ -1,7 +1,7 @@
 // planned_trees.h — trees for attached rows that are settled before a text is seen, as the paper
 // has them.
 //
-// Where scores decide, every step has a tree and attached rows of its own (attached_rows.h). Here
+// Where scores decide, every step has a tree and attached rows of its own (attached_benefit.h). Here
 // the number of rows is given, or found by the cost of passes. Each state (how deep the guesses at
 // hand are) has one tree and one assignment of attached rows to its nodes:
 //     dynamic   the best ones by accuracies [PPD §4.2], tree/ppd.h
@@ -9,7 +9,7 @@
 //     random    candidates and attached rows drawn at random, as many as dynamic has
 #ifndef LAB_DRAFT_PLANNED_TREES_H
 #define LAB_DRAFT_PLANNED_TREES_H
-#include "draft/attached/attached_rows.h"
+#include "draft/attached/attached_benefit.h"
 #include "lab/draft/shape_fill.h"
 #include "tree/ppd.h"
 
@@ -24,7 +24,7 @@ typedef struct fr_planned {
 } fr_planned;
 
 // The trees for chains of these attached rows, once: a later call does nothing.
-void fr_planned_make(fr_planned *p, const fr_attached_rows *r, const fr_accuracy *a,
+void fr_planned_make(fr_planned *p, const fr_attached_benefit *r, const fr_accuracy *a,
                      const fr_cost *cost, int context);
 // Fills the tree of the state `guesses->depths` with these guesses.
 void fr_planned_fill(fr_planned *p, const fr_guesses *guesses, int part, fr_tree *tree);

@@ -7,7 +7,7 @@
 // places to a pass, as layer-skip drafts: K and V of the text are the whole model's.
 #ifndef LAB_TRAIN_SKIP_BENCH_H
 #define LAB_TRAIN_SKIP_BENCH_H
-#include "draft/kit/linear.h"
+#include "draft/shared/linear.h"
 #include "lab/train/skip_search.h"
 #include "model/forward.h"
 #include "train/data/dataset.h"

@@ -1,6 +1,6 @@
 #include "lab/train/skip_search.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "lab/train/gauss.h"
 #include <math.h>
 #include <string.h>

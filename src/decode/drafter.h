@@ -7,7 +7,7 @@
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"

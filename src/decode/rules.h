@@ -19,7 +19,7 @@
 // the draws: what is left of p is right for any of them.
 #ifndef FR_DECODE_RULES_H
 #define FR_DECODE_RULES_H
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "tree/tree.h"
 
 typedef struct fr_rejection { // workspace of the rule

@@ -11,8 +11,8 @@
 #ifndef FR_DECODE_VERIFY_H
 #define FR_DECODE_VERIFY_H
 #include "decode/drafter.h"
+#include "decode/draw/score.h"
 #include "decode/rules.h"
-#include "decode/score.h"
 
 typedef struct fr_verification { // what a rule is given
     const fr_tree *tree;

@@ -1,7 +1,7 @@
 // registry.h — drafters by name, and the drafter that a SPEC describes.
 #ifndef FR_DRAFT_REGISTRY_H
 #define FR_DRAFT_REGISTRY_H
-#include "draft/kit/config.h"
+#include "draft/shared/config.h"
 
 #define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for where no profile says better
 

@@ -2,7 +2,7 @@
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
 #include "decode/decoder.h"
-#include "draft/kit/shared.h"
+#include "draft/shared/shared.h"
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
 #include "tune/profile.h"

@@ -2,7 +2,7 @@
 // their steady state. The search climbs from several starts over the candidates of each state; fit
 // does so for every number of rows.
 #include "tree/ppd.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 #include "tree/expect.h"
 #include <assert.h>
 #include <math.h>
@@ -63,8 +63,9 @@ typedef struct fr_widest {
 
 static void widest(fr_widest *w, const fr_accuracy *a, const fr_ppd_limits *l) {
     for (int k = 0; k <= l->prompts; k++)
-        fr_expand(&w->shape[k], a,
-                  &(fr_shape_limits){.nodes = 1 + room_of(l), .depth = k, .children = l->children});
+        fr_best_shape(
+            &w->shape[k], a,
+            &(fr_shape_limits){.nodes = 1 + room_of(l), .depth = k, .children = l->children});
 }
 
 static void build(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const int candidates[]) {

@@ -3,7 +3,7 @@
 // Rows of 151936 logits: "normal" and "uniform" are random, so flat that most tokens count (the
 // worst that can be met), "equal" is one value; with a model also its own, "real". Milliseconds of
 // processor time of one thread, mean over the rows, the least of several rounds.
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "engine/engine.h"
 #include "kern/math.h"
 #include <math.h>

@@ -13,7 +13,7 @@ static int riders_of(const fr_ppd_state *s) {
 }
 
 static void make(fr_planned *p, fr_plan_kind kind, int rows, const fr_accuracy *a) {
-    const fr_attached_rows r = {.steps = STEPS, .ensemble = ENSEMBLE, .share = {1, 1, 1}};
+    const fr_attached_benefit r = {.steps = STEPS, .ensemble = ENSEMBLE, .share = {1, 1, 1}};
     const fr_cost cost = {.n = 2, .rows = {1, 101}, .trunk = {1, 6}, .head = {0.1, 2}};
     *p = (fr_planned){.kind = kind, .rows = rows};
     fr_planned_make(p, &r, a, &cost, 100);

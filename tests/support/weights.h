@@ -1,7 +1,7 @@
 // weights.h — the weights of a pack file, for tests that open parts of a drafter themselves.
 #ifndef FR_TESTS_SUPPORT_WEIGHTS_H
 #define FR_TESTS_SUPPORT_WEIGHTS_H
-#include "draft/kit/weights.h"
+#include "draft/shared/weights.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

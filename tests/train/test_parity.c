@@ -1,8 +1,8 @@
 // What a chain says in training is what it says in a drafter: the losses that judging counts are
 // those of the engine's block on the same pack, at every distance.
 #include "base/alloc.h"
-#include "decode/sampler.h"
-#include "draft/chimera/heads.h"
+#include "decode/draw/sampler.h"
+#include "draft/chimera/chimera_heads.h"
 #include "draft/chimera/ngram_encoder.h"
 #include "draft/kit/draft_block.h"
 #include "kern/half.h"

@@ -1,5 +1,5 @@
 #include "dice.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 #include "tree/expect.h"
 #include <math.h>
 
@@ -15,7 +15,7 @@ static void terms_are_a_law_whose_mean_depth_is_the_expectation(void **state) {
         fr_shape s;
         double term[FR_TREE_MAX], sum = 0, mean = 0;
         dice_accuracy(&a, 5);
-        fr_expand(&s, &a, &(fr_shape_limits){1 + dice_below(FR_TREE_MAX), 5, 10});
+        fr_best_shape(&s, &a, &(fr_shape_limits){1 + dice_below(FR_TREE_MAX), 5, 10});
         fr_shape_terms(&s, term);
         for (int i = 0; i < s.n; i++) {
             assert_true(term[i] > -1e-15);
@@ -37,7 +37,7 @@ static void walks_agree_with_expectation_and_terms(void **state) {
     long ended[FR_TREE_MAX] = {0}, accepted = 0;
     dice_begin(9);
     dice_accuracy(&a, 4);
-    fr_expand(&s, &a, &(fr_shape_limits){12, 4, 3});
+    fr_best_shape(&s, &a, &(fr_shape_limits){12, 4, 3});
     for (int w = 0; w < WALKS; w++) {
         int node = 0;
         for (int depth = 1, next = 0; next >= 0; depth++) {
@@ -69,7 +69,7 @@ static void a_filled_tree_expects_what_its_shape_does(void **state) {
     double of_shape[FR_TREE_MAX], of_tree[FR_TREE_MAX];
     dice_begin(10);
     dice_accuracy(&a, 4);
-    fr_expand(&s, &a, &(fr_shape_limits){40, 4, 10});
+    fr_best_shape(&s, &a, &(fr_shape_limits){40, 4, 10});
     fr_tree_begin(&t, 7, 64, 8);
     for (int i = 1; i < s.n; i++)
         assert_int_equal(fr_tree_add(&t, s.node[i].parent, 100 + i, (float)s.node[i].prob, 0), i);

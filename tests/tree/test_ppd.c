@@ -1,6 +1,6 @@
 // PPD's dynamic sparse trees: the formulas by definition, the choices against all choices.
 #include "dice.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 #include "tree/expect.h"
 #include "tree/ppd.h"
 #include <math.h>
@@ -42,7 +42,7 @@ typedef struct prompt_case {
 static void draw_case(prompt_case *c, bool falling_gains) {
     fr_accuracy a;
     dice_accuracy(&a, 3);
-    fr_expand(&c->shape, &a, &(fr_shape_limits){2 + dice_below(5), 3, 4});
+    fr_best_shape(&c->shape, &a, &(fr_shape_limits){2 + dice_below(5), 3, 4});
     double gain = 1;
     c->accepted[0] = 0;
     for (int i = 1; i < 4; i++) {
@@ -308,7 +308,7 @@ static double best_accepted(const fr_accuracy *a, int room) {
             fr_shape s;
             double term[FR_TREE_MAX];
             uint8_t prompts[FR_TREE_MAX] = {2};
-            fr_expand(&s, a, &(fr_shape_limits){1 + n, k, 10});
+            fr_best_shape(&s, a, &(fr_shape_limits){1 + n, k, 10});
             fr_shape_terms(&s, term);
             list_actions(k, &s, term, prompts, 1, room - n);
         }

@@ -3,7 +3,7 @@
 #include "cmd/bench/bench.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/talk.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "gguf/hash.h"
 #include <stdlib.h>
 #include <string.h>

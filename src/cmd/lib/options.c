@@ -1,7 +1,7 @@
 // options.c — the options that several commands share.
 #include "base/pool.h"
 #include "cmd/lib/cmd.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include <limits.h>
 #include <string.h>
 

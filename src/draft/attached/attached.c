@@ -60,7 +60,7 @@ int fr_attached_begin(fr_drafter *d, const fr_context *c, int agree, const fr_dr
     a->n_dists = 0;
     a->rows = (fr_extra_rows){0};
     fr_trained_begin(&a->base);
-    fr_attached_rows_begin(&a->attached);
+    fr_attached_benefit_begin(&a->attached);
     return agree;
 }
 
@@ -90,7 +90,7 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
     double tokens[FR_ATTACHED_STEPS + 1];
     for (int k = 1; k <= a->n_dists; k++)
         tokens[k] = yield(a, c, tree, k);
-    fr_attached_rows_learn(&a->attached, a->n_dists, tokens);
+    fr_attached_benefit_learn(&a->attached, a->n_dists, tokens);
 }
 
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
@@ -115,8 +115,9 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
 
 static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int most) {
     if (a->base.adapt) {
-        fr_attached_rows_expect(&a->attached, &a->base.pack->accuracy, c->budget, c->n_ids - 1);
-        fr_attached_rows_choose(&a->attached, c->budget, tree, most, c->n_ids - 1, a->n_attached);
+        fr_attached_benefit_expect(&a->attached, &a->base.pack->accuracy, c->budget, c->n_ids - 1);
+        fr_attached_benefit_choose(&a->attached, c->budget, tree, most, c->n_ids - 1,
+                                   a->n_attached);
         return;
     }
     if (a->way) {
@@ -150,7 +151,7 @@ int fr_attached_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, 
         a->first[node] = n;
         n = fr_attached_chain(a, node, a->n_attached[node], rows, n);
     }
-    a->rows = fr_attached_rows_extra(&a->attached, tree, a->n_attached);
+    a->rows = fr_attached_benefit_extra(&a->attached, tree, a->n_attached);
     return n;
 }
 

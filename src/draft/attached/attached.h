@@ -1,15 +1,15 @@
 // attached.h — what the drafters have in common whose guesses run in the target's own pass.
 //
-// Chosen nodes of the tree carry chains of rows (attached_rows.h) that go through the target's
+// Chosen nodes of the tree carry chains of rows (attached_benefit.h) that go through the target's
 // layers with the candidates and are never committed. After the pass the chain of the last accepted
 // node is read: its states after the final norm, averaged over an ensemble, go through the draft
 // head. This gives as many distributions as the chain is long, each of a distance ahead, from which
 // the next tree grows. A method says how a row of a chain enters.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
-#include "draft/attached/attached_rows.h"
-#include "draft/kit/head.h"
+#include "draft/attached/attached_benefit.h"
 #include "draft/kit/trained.h"
+#include "draft/shared/head.h"
 
 enum { FR_ATTACHED_MOST = 128 }; // rows of a pass
 _Static_assert((int)FR_PACK_ATTACHED <= (int)FR_ATTACHED_STEPS,
@@ -32,7 +32,7 @@ struct fr_attached { // embedded first in a method's own struct
     fr_trained base;
     fr_attached_row_fn *row;
     int steps;
-    fr_attached_rows attached;
+    fr_attached_benefit attached;
     fr_attached_way *way;  // NULL: by scores
     const fr_matrix *head; // the draft head
     fr_linear linear;

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"
-#include "draft/chimera/heads.h"
+#include "draft/chimera/chimera_heads.h"
 #include "draft/chimera/ngram_encoder.h"
 #include "draft/kit/decoder_block.h"
 #include "draft/kit/fixed_tree.h"

@@ -10,8 +10,8 @@
 #ifndef FR_DRAFT_CHIMERA_NGRAM_ENCODER_H
 #define FR_DRAFT_CHIMERA_NGRAM_ENCODER_H
 #include "draft/chimera/ngram_memory.h"
-#include "draft/kit/linear.h"
-#include "draft/kit/weights.h"
+#include "draft/shared/linear.h"
+#include "draft/shared/weights.h"
 
 enum { FR_NGRAM_ENCODER_ROWS = 16 }; // n-grams of one call
 

@@ -6,12 +6,12 @@
 // behind the root. Go on from it with the null token, as many times as pays. Read the draft head on
 // all states at once, then grow a tree from the distributions (state_tree.h), which takes no pass.
 // What was drafted depends on no guess, so what is left of a chain after a pass may serve the next
-// step (chain_cache.h), alone or with a new chain (reuse.h).
+// step (chain_cache.h), alone or with a new chain (state_reuse.h).
 #include "draft/hidden_state/hidden_state.h"
 #include "base/clock.h"
 #include "base/mean.h"
 #include "decode/counts.h"
-#include "draft/hidden_state/reuse.h"
+#include "draft/hidden_state/state_reuse.h"
 #include "draft/kit/trained.h"
 #include <string.h>
 
@@ -32,9 +32,9 @@ typedef struct fr_hidden_state {
     fr_trained base;
     fr_states states;
     fr_state_grower grower;
-    fr_reuse reuse;
+    fr_state_reuse reuse;
     // Options.
-    fr_reuse_mode mode;
+    fr_state_reuse_mode mode;
     int candidates;
     float lambda;
     int inject;
@@ -44,8 +44,8 @@ typedef struct fr_hidden_state {
     float right[FR_CHAIN_CACHE_DEPTH]; // by the pack, and of late
     double draft_seconds, pass_rows;   // of a new chain; rows of a pass; of late
     // Of the step at hand.
-    fr_reuse_mode taken;  // FR_REUSE_AUTO: nothing was drafted
-    int left, age, depth; // of the last chain before this step; levels of the tree
+    fr_state_reuse_mode taken; // FR_REUSE_AUTO: nothing was drafted
+    int left, age, depth;      // of the last chain before this step; levels of the tree
     fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
     float *fused; // [n_draft]
     // Counts since `begin`.
@@ -109,11 +109,11 @@ static double tokens_of(const fr_hidden_state *d, int first, int n) {
     return sum;
 }
 
-static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool chain_pays) {
+static fr_state_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool chain_pays) {
     fr_cached_chain *last = fr_chain_cache_newest(&d->states.kept);
     d->left = fr_chain_cache_left(last);
     d->age = d->states.kept.age;
-    const bool kept = fr_reuse_possible(d->left, d->age);
+    const bool kept = fr_state_reuse_possible(d->left, d->age);
     if (!chain_pays) // a kept chain costs no pass
         return kept && (d->mode == FR_REUSE_AUTO || d->mode == FR_REUSE_KEPT) ? FR_REUSE_KEPT
                                                                               : FR_REUSE_AUTO;
@@ -121,13 +121,13 @@ static fr_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, bool c
     if (d->mode != FR_REUSE_AUTO) return d->left ? d->mode : FR_REUSE_FRESH;
     if (!d->left || !d->base.adapt) return FR_REUSE_FRESH;
     const int rows = d->pass_rows < 1 ? 1 : (int)(d->pass_rows + 0.5);
-    const fr_reuse_case at = {.left = d->left,
-                              .age = d->age,
-                              .fresh = tokens_of(d, 0, last->length),
-                              .kept = tokens_of(d, last->shift, d->left),
-                              .pass = fr_budget_pass(c->budget, rows, NULL, c->n_ids - 1),
-                              .draft = d->draft_seconds};
-    return fr_reuse_choose(&d->reuse, &at, c->budget, c->n_ids - 1);
+    const fr_state_reuse_case at = {.left = d->left,
+                                    .age = d->age,
+                                    .fresh = tokens_of(d, 0, last->length),
+                                    .kept = tokens_of(d, last->shift, d->left),
+                                    .pass = fr_budget_pass(c->budget, rows, NULL, c->n_ids - 1),
+                                    .draft = d->draft_seconds};
+    return fr_state_reuse_choose(&d->reuse, &at, c->budget, c->n_ids - 1);
 }
 
 static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
@@ -221,7 +221,7 @@ static void learn(fr_hidden_state *d, const fr_context *c, const fr_verdict *v) 
     d->steps[d->taken]++;
     d->tokens[d->taken] += n;
     if (v->tree->max_depth >= d->depth) // not cut short by the answer's end
-        fr_reuse_learn(&d->reuse, d->taken, d->left, d->age, n);
+        fr_state_reuse_learn(&d->reuse, d->taken, d->left, d->age, n);
     if (d->taken != FR_REUSE_KEPT) learn_depths(d, c->ids + c->n_ids - n, n);
     d->taken = FR_REUSE_AUTO; // the next step may have no room for a proposal
 }

@@ -14,7 +14,7 @@
 #ifndef FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #define FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #include "draft/kit/shortlist.h"
-#include "draft/kit/weights.h"
+#include "draft/shared/weights.h"
 
 typedef struct fr_token_bias {
     const fr_model *target;

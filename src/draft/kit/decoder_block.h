@@ -9,7 +9,7 @@
 #ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
 #define FR_DRAFT_KIT_DECODER_BLOCK_H
 #include "draft/kit/text_head.h"
-#include "draft/kit/weights.h"
+#include "draft/shared/weights.h"
 #include "model/forward.h"
 
 enum {

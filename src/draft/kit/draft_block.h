@@ -19,7 +19,7 @@
 #define FR_DRAFT_KIT_DRAFT_BLOCK_H
 #include "decode/drafter.h"
 #include "draft/kit/decoder_block.h"
-#include "draft/kit/linear.h"
+#include "draft/shared/linear.h"
 
 enum {
     FR_DRAFT_BLOCK_ROWS = FR_DECODER_BLOCK_ROWS, // pairs read in one pass

@@ -1,9 +1,9 @@
 #include "draft/kit/fixed_tree.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 
 void fr_fixed_tree_plan(fr_fixed_tree *f, const fr_trained *t, int nodes, int depth) {
     const fr_shape_limits limits = {.nodes = nodes, .depth = depth, .children = FR_TRAINED_RANKS};
-    fr_expand(&f->shape, &t->pack->accuracy, &limits);
+    fr_best_shape(&f->shape, &t->pack->accuracy, &limits);
 }
 
 void fr_fixed_tree_begin(fr_fixed_tree *f) {

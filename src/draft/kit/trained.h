@@ -9,10 +9,10 @@
 // only for the nodes that pay for their rows (draft_benefit.h).
 #ifndef FR_DRAFT_KIT_TRAINED_H
 #define FR_DRAFT_KIT_TRAINED_H
-#include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/kit/likeliest.h"
-#include "draft/kit/weights.h"
+#include "draft/shared/config.h"
+#include "draft/shared/weights.h"
 #include "tree/beam.h"
 
 enum {

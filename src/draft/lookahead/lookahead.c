@@ -11,11 +11,11 @@
 // too, as any path of a tree does, and every n-gram that enters is one that stood there.
 #include "base/alloc.h"
 #include "decode/counts.h"
-#include "draft/kit/config.h"
 #include "draft/kit/ngram_votes.h"
 #include "draft/lookahead/ngram_pool.h"
 #include "draft/lookahead/window.h"
 #include "draft/lookahead/window_benefit.h"
+#include "draft/shared/config.h"
 #include <string.h>
 
 typedef struct fr_lookahead {

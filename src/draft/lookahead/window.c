@@ -2,7 +2,7 @@
 // level by level. After the pass it reads the n-grams of the columns and moves the window on by
 // one.
 #include "draft/lookahead/window.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include <assert.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/trained.h"
-#include "draft/medusa/heads.h"
+#include "draft/medusa/medusa_heads.h"
 
 typedef struct fr_medusa {
     fr_trained base;

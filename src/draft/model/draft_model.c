@@ -17,11 +17,11 @@
 #include "draft/model/draft_model.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/model/drawn.h"
 #include "draft/model/guess.h"
 #include "draft/model/positional.h"
+#include "draft/shared/config.h"
 #include <string.h>
 
 typedef enum shape { CHAIN, BEAM, SEQUOIA, AUTO } shape; // AUTO is CHAIN

@@ -7,7 +7,7 @@
 // replacement]
 #ifndef FR_DRAFT_MODEL_DRAWN_H
 #define FR_DRAFT_MODEL_DRAWN_H
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "tree/tree.h"
 
 enum { FR_DRAWN_MOST = 4, FR_DRAWN_TOKENS = 1024 };

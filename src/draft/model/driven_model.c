@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/decoder.h"
-#include "draft/kit/config.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/model/guess.h"
 #include "draft/model/small_model.h"
+#include "draft/shared/config.h"
 #include <string.h>
 
 enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };

@@ -5,7 +5,7 @@
 // holds one and never proposes one.
 #ifndef FR_DRAFT_MODEL_SMALL_MODEL_H
 #define FR_DRAFT_MODEL_SMALL_MODEL_H
-#include "draft/kit/shared.h"
+#include "draft/shared/shared.h"
 #include "model/model.h"
 #include "text/tokenizer.h"
 

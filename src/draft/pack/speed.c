@@ -2,7 +2,7 @@
 // every depth and tree size, or the planned trees of attached rows, and returns the greatest speed.
 #include "draft/pack/speed.h"
 #include "decode/budget.h"
-#include "tree/expand.h"
+#include "tree/best_shape.h"
 #include "tree/expect.h"
 #include "tree/ppd.h"
 
@@ -84,7 +84,7 @@ double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t
         fr_shape shape;
         const fr_shape_limits limits = {
             .nodes = NODES, .depth = depth, .children = FR_ACCURACY_RANKS};
-        fr_expand(&shape, &p->accuracy, &limits);
+        fr_best_shape(&shape, &p->accuracy, &limits);
         for (int n = shape.n; n > 1; n = --shape.n) { // its first n nodes are the best n
             const double seconds = fr_cost_pass(&budget.cost, n, n, CONTEXT) +
                                    draft_share(p, depth, layers, weights) * plain;

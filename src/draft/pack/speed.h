@@ -1,7 +1,7 @@
 // speed.h — how fast a pack is expected to make decoding, before it was ever tried.
 //
 // Its accuracies by depth and rank say which tree is best and how many tokens a pass with it brings
-// (tree/expand.h, tree/expect.h). The cost of passes says what its rows take. Drafting takes the
+// (tree/best_shape.h, tree/expect.h). The cost of passes says what its rows take. Drafting takes the
 // share of a plain pass that its weights are of the target's, once for every time that they are
 // read. Where guesses run in the target's passes, their rows are part of the cost (tree/ppd.h).
 #ifndef FR_DRAFT_PACK_SPEED_H

@@ -7,9 +7,9 @@
 // (tree/hits.h), whose hit rate is learned from the text. The places walk on together into one
 // tree, the best estimated next node first.
 #include "base/alloc.h"
-#include "draft/kit/config.h"
 #include "draft/kit/ngram_votes.h"
 #include "draft/retrieval/text_index.h"
+#include "draft/shared/config.h"
 #include <string.h>
 
 enum {

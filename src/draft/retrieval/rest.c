@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "decode/counts.h"
 #include "draft/kit/candidates.h"
-#include "draft/kit/config.h"
-#include "draft/kit/shared.h"
 #include "draft/retrieval/continuations.h"
+#include "draft/shared/config.h"
+#include "draft/shared/shared.h"
 #include <stdlib.h>
 #include <string.h>
 

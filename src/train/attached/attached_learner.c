@@ -1,6 +1,6 @@
 #include "train/attached/attached_learner.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "train/learner/tally.h"
 #include "train/math/layers.h"
 #include <assert.h>

@@ -1,6 +1,6 @@
 #include "train/block/unrolled_batch.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "kern/half.h"
 #include "train/block/features.h"
 #include "train/learner/tally.h"

@@ -11,7 +11,7 @@
 // one ended.
 #ifndef FR_TRAIN_DATA_TEXT_BATCH_H
 #define FR_TRAIN_DATA_TEXT_BATCH_H
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "model/forward.h"
 #include "text/tokenizer.h"
 #include "train/data/shard.h"

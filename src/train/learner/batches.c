@@ -1,6 +1,6 @@
 #include "train/learner/batches.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "gguf/hash.h"
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 #include "train/math/param.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "gguf/hash.h"
 #include "model/finite.h"
 #include <assert.h>

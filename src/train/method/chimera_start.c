@@ -2,7 +2,7 @@
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
 #include "train/method/learn_chimera.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "kern/repack.h"
 #include "train/math/layers.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

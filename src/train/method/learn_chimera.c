@@ -16,7 +16,7 @@
 #include "train/block/features.h"
 #include "train/learner/pack_write.h"
 #include "train/math/layers.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 // What the paper compares that with [appendix B] goes on from here: lab/train/learn_ppd_ablation.c.
 #include "train/method/learn_ppd.h"
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "draft/pack/pack.h"
 #include "train/learner/setting.h"
 #include "train/math/layers.h"

@@ -4,7 +4,7 @@
 // so that G lies where the target's states lie.
 #include "kern/repack.h"
 #include "train/learner/setting.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // distill against run: the same text for the same conversation, whatever the model's tokenizer and
 // the options say, in every turn.
 #include "cmd/program.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "gguf/hash.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>

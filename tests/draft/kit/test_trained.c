@@ -2,7 +2,7 @@
 // what their formulas say; what is likeliest is proposed.
 #include "draft/drafting.h"
 #include "draft/kit/likeliest.h"
-#include "draft/medusa/heads.h"
+#include "draft/medusa/medusa_heads.h"
 #include "draft/naive.h"
 #include "draft/pack/find.h"
 #include "kern/repack.h"

@@ -1,7 +1,7 @@
 // attached_job.h — a learner of attached rows on two short texts: its slopes by differences, its pack.
 #ifndef FR_TESTS_TRAIN_ATTACHED_JOB_H
 #define FR_TESTS_TRAIN_ATTACHED_JOB_H
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "train/attached/attached_learner.h"
 #include "train/learner/pack_write.h"
 #include "train/made_job.h"

@@ -1,7 +1,7 @@
 // Rows through the frozen target: what they say is what the engine's rows say, and the gradients
 // into them are those of differences.
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/attached/trunk.h"

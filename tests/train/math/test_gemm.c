@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "train/math/gemm.h"
 #include <math.h>
 #include <signal.h>

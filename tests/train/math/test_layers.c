@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "train/block/features.h"
 #include "train/math/layers.h"
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "train/math/linear_fit.h"
 #include <math.h>
 #include <stdlib.h>

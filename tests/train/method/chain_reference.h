@@ -2,7 +2,7 @@
 // after the other: what its gradient is checked against by differences.
 #ifndef FR_TESTS_TRAIN_CHAIN_REFERENCE_H
 #define FR_TESTS_TRAIN_CHAIN_REFERENCE_H
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "kern/half.h"
 #include "train/learner/learner.h"
 #include <math.h>

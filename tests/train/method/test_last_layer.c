@@ -7,11 +7,11 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
 #include "train/method/last_layer.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "decode/sampler.h"
+#include "decode/draw/sampler.h"
 #include "support/open_model.h"
 #include "train/math/layers.h"
-#include "train/method/learn_unrolled.h"
+#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,0 +1,81 @@
+// learn_eagle.h — learners on the chain of unrolled.h: eagle and hidden-state, their options and
+// start.
+#ifndef FR_TRAIN_METHOD_LEARN_EAGLE_H
+#define FR_TRAIN_METHOD_LEARN_EAGLE_H
+#include "train/block/token_bias.h"
+#include "train/block/unrolled.h"
+#include "train/learner/loss.h"
+#include "train/math/linear_fit.h"
+
+typedef enum fr_unrolled_kind { FR_UNROLLED_EAGLE, FR_UNROLLED_HIDDEN_STATE } fr_unrolled_kind;
+typedef enum fr_unrolled_init {
+    FR_UNROLLED_FIT,        // its input layer is the linear map of least squares to the next state
+    FR_UNROLLED_RANDOM,     // it hands its state on
+    FR_UNROLLED_TARGET,     // the latter, with the target's last layer
+    FR_UNROLLED_LAST_LAYER, // fitted, and that layer's neurons that are most active on the text
+} fr_unrolled_init;
+
+typedef struct fr_unrolled_options {
+    fr_unrolled_kind kind;
+    int ffn;  // width of the feed-forward part; 0: by the target's width
+    int rank; // of the injected term; 0: none
+    bool gate;
+    bool pure;     // states alone
+    float feature; // weight of the distance to the target's next states
+    float ztail;   // weight of the loss of scores without the injected term
+    float feed;    // share of bases whose steps after the first read the real tokens
+    fr_unrolled_init init;
+    int depth;
+    bool rise;                       // fewer steps at first: fr_unrolled_steps
+    int n_taps, taps[FR_SHARD_TAPS]; // layers whose residuals make a state; n_layer: the final one
+} fr_unrolled_options;
+
+// Defaults of the kind, then KEY=VALUE words (NULL-terminated; or NULL). FR_EARG.
+fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
+                                   const char *const *words, fr_error *err);
+// Steps that are learned where a share `done` of the training is behind: all of them, or with
+// `rise` one in its first third, half of them in the second, then all. [More steps later, when the
+// first ones are learned: HASS, arXiv 2408.15766]
+int fr_unrolled_steps(const fr_unrolled_options *o, double done);
+double fr_unrolled_settled(const fr_unrolled_options *o); // the share from which on it is all
+fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *target,
+                                       int max_rows);
+// Where the samples have what the options tap: places in `at`, -1 for the final state. FR_EARG.
+fr_status fr_unrolled_find_taps(const fr_unrolled_options *o, const fr_shard_format *format,
+                                int n_layer, int at[FR_SHARD_TAPS], fr_error *err);
+// First values of the chain's parameters. FR_EARG: init=target on a target of another form.
+fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const fr_model *target,
+                            uint64_t seed, fr_error *err);
+
+// The weights of a layer of the target in place of the block's, the feed-forward part's where it is
+// as wide. FR_EARG: the layer turns only a part of its heads.
+fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *target, int layer, fr_error *err);
+
+// What the sub-layers add to a row becomes little, so that what enters it is what comes out.
+void fr_unrolled_quieten(fr_unrolled *c);
+// What they add, multiplied by `by`.
+void fr_unrolled_scale(fr_unrolled *c, float by);
+// The block's numbers for a pack.
+void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
+
+// The same from data: the states, embeddings and positions of a batch stand in the chain. `fit` is
+// {0} at first; its bytes: what fr_unrolled_fit_bytes says.
+size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);
+fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err); // FR_ENOMEM
+// Its parts, for a learner with inputs of its own: x [fit->k] of a row of the chain; all rows of
+// the batch with what they are to give, the next state over the gain of the last norm; columns
+// first.. of the map into parameter i [d][columns].
+typedef void fr_fit_inputs(const void *user, const fr_unrolled *c, int row, float *x);
+void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_inputs *inputs_of,
+                          const void *user);
+void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first);
+void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
+
+// Of a chain with taps: the map that makes of them, whose gains are 1 till then, the final state of
+// their row, best; the gains become such that every channel is of size 1.
+size_t fr_unrolled_taps_fit_bytes(const fr_unrolled_shape *s);
+fr_status fr_unrolled_taps_fit_add(fr_linear_fit *fit, const fr_unrolled *c,
+                                   fr_error *err); // FR_ENOMEM
+void fr_unrolled_taps_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
+
+#endif

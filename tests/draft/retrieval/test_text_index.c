@@ -56,7 +56,7 @@ static void the_check_of_an_index_finds_damage(void **state) {
     fr_text_index_add(&x, ids, 6);
     assert_noticed(x.n_indexed, -1, fr_text_index_is_sound(&x));
     assert_noticed(x.n_indexed, 12, fr_text_index_is_sound(&x));
-    assert_noticed(x.n_indexed, 5, fr_text_index_is_sound(&x));  // a bucket names place 5
+    assert_noticed(x.n_indexed, 5, fr_text_index_is_sound(&x));   // a bucket names place 5
     assert_noticed(x.older[0][5], 5, fr_text_index_is_sound(&x)); // a ring
     assert_noticed(x.older[1][4], -1, fr_text_index_is_sound(&x));
     assert_noticed(x.older[2][5], 2, fr_text_index_is_sound(&x)); // no room for three tokens

@@ -627,7 +627,7 @@ static void bench_interrupted_shows_what_it_has(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
         snprintf(rest, sizeof rest,
-                 "--prompts %s --drafters prompt-lookup -n 20 --repeat 1000 --report page %s",
+                 "--prompts %s --drafters prompt-lookup -n 200 --repeat 1000 --report page %s",
                  write_file("one.jsonl", first_prompts), how[i]);
         run_with(&s, with_model("bench", rest), "", 0, 1500, NULL);
         assert_int_equal(s.code, 130);
@@ -637,7 +637,7 @@ static void bench_interrupted_shows_what_it_has(void **state) {
     assert_non_null(strstr(s.out, "prompt-lookup"));
     assert_int_not_equal(access("page/index.html", F_OK), 0);
     rmdir("page");
-    snprintf(rest, sizeof rest, "--prompts %s --drafters prompt-lookup -n 20 --repeat 1000 --json",
+    snprintf(rest, sizeof rest, "--prompts %s --drafters prompt-lookup -n 200 --repeat 1000 --json",
              write_file("one.jsonl", first_prompts));
     run_with(&s, with_model("bench", rest), "", 0, 1500, NULL);
     json_t *root = parse(&s);

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "draft/kit/likeliest.h"
 #include "draft/self/skip_set.h"
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 #include "model/finite.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/tally.h"

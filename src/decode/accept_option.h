@@ -1,8 +1,8 @@
 // accept_option.h — the words of --accept: which rule, with which numbers.
 #ifndef FR_DECODE_ACCEPT_OPTION_H
 #define FR_DECODE_ACCEPT_OPTION_H
+#include "decode/accept_rules.h"
 #include "decode/drafter.h"
-#include "decode/rules.h"
 
 typedef struct fr_acceptance {
     fr_rule rule;

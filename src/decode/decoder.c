@@ -1,4 +1,4 @@
-// decoder.c — opens a sequence's context, begins texts in it and takes texts over; steps it where
+// decoder.c — opens a sequence's context, begins texts in it and takes texts over (adopt); steps it where
 // it is by itself.
 #include "decode/decoder.h"
 #include "base/alloc.h"

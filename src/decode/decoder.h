@@ -39,12 +39,12 @@ typedef struct fr_decoder {
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    int n_shown;            // rows that the drafter saw, or need not see
-    fr_acceptance accept;   // without a drafter the rule makes no difference
-    fr_rejection rejection; // workspace of the rule of that name
-    fr_scorer *scorer;      // borrowed; NULL: no scores are wanted
-    fr_logprobs *scores;    // ... else borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens
-    fr_watch_fn *watch;     // NULL: nobody looks
+    int n_shown;               // rows that the drafter saw, or need not see
+    fr_acceptance accept;      // without a drafter the rule makes no difference
+    fr_rejection rejection;    // workspace of the rule of that name
+    fr_logprob_scorer *scorer; // borrowed; NULL: no scores are wanted
+    fr_logprobs *scores; // ... else borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens
+    fr_watch_fn *watch;  // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
     // Of the step at hand, or the last one.

@@ -1,6 +1,7 @@
 // verify.c — first the walk of the exact rule and of rejection: at each node the rule gives a token
 // and the walk goes to the child that holds it. Then the typical rule, which judges the children of
-// every node that it reaches and takes the longest path.
+// every node that it reaches and takes the longest path. The rules themselves (rejection with and
+// without replacement, the typical threshold) are in accept_rules.h.
 #include "decode/verify.h"
 #include "kern/math.h"
 #include "model/finite.h"
@@ -30,9 +31,9 @@ static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
     do {
         float *logits = logits_of(a, node);
         if (!fr_are_logits(logits, a->sampler->n_vocab)) return; // the next step begins there
-        if (a->scorer) fr_scorer_keep(a->scorer, logits);
+        if (a->scorer) fr_logprob_scorer_keep(a->scorer, logits);
         v->next = next(a, node, logits, n_ids);
-        if (a->scorer) fr_scorer_score(a->scorer, v->next, &a->scores[v->n_path]);
+        if (a->scorer) fr_logprob_scorer_score(a->scorer, v->next, &a->scores[v->n_path]);
         v->path[v->n_path++] = node;
         a->ids[n_ids++] = v->next;
         node = fr_tree_child(a->tree, node, v->next);

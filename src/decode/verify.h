@@ -10,9 +10,9 @@
 // v->n_path is 0 and v->broken is the node.
 #ifndef FR_DECODE_VERIFY_H
 #define FR_DECODE_VERIFY_H
+#include "decode/accept_rules.h"
 #include "decode/drafter.h"
-#include "decode/draw/score.h"
-#include "decode/rules.h"
+#include "decode/draw/logprobs.h"
 
 typedef struct fr_verification { // what a rule is given
     const fr_tree *tree;
@@ -23,8 +23,8 @@ typedef struct fr_verification { // what a rule is given
     const fr_typical *typical; // of that rule alone
     int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path
     int n_ids;
-    fr_scorer *scorer;   // NULL: no scores are wanted
-    fr_logprobs *scores; // [FR_TREE_MAX_DEPTH + 1] of the path's tokens
+    fr_logprob_scorer *scorer; // NULL: no scores are wanted
+    fr_logprobs *scores;       // [FR_TREE_MAX_DEPTH + 1] of the path's tokens
 } fr_verification;
 
 typedef struct fr_rule_ops {

@@ -1,4 +1,5 @@
-// auto.h — which drafter `auto` stands for. Private to the engine.
+// auto.h — which drafter `auto` stands for. Where it cannot be opened session.c takes the next best.
+// Private to the engine.
 #ifndef FR_ENGINE_AUTO_H
 #define FR_ENGINE_AUTO_H
 #include "engine/engine.h"

@@ -112,7 +112,7 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
         return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %d tokens", d->n_ctx);
     fr_status st = FR_OK;
     if (!s->scorer.x)
-        st = fr_scorer_open(&s->scorer, d->model->kern, d->model->config.n_vocab, err);
+        st = fr_logprob_scorer_open(&s->scorer, d->model->kern, d->model->config.n_vocab, err);
     if (st) return st;
     s->scorer.n_top = request->top_logprobs;
     d->scorer = &s->scorer;

@@ -34,7 +34,7 @@ struct fr_session {
     const char *reason;             // why the drafter is what it is
     int32_t *tokens;                // [n_ctx + 1] of the last generation
     fr_buffer text;                 // of the last generation
-    fr_scorer scorer;               // open once a request wanted logprobs; so are
+    fr_logprob_scorer scorer;       // open once a request wanted logprobs; so are
     fr_logprobs *scores, *logprobs; // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all
     fr_generation run;
 };

@@ -53,7 +53,8 @@ void fr_kv_truncate(fr_kv *kv, int n_committed); // keeps the first slots; drops
 // Which table the keys of this sequence are rotated by. Where that changes, all slots are dropped:
 // the text has to be read again.
 void fr_kv_stretch(fr_kv *kv, bool stretched);
-// The first n committed slots of `from`, of the same model and type, become all of kv's.
+// The first n committed slots of `from`, of the same model and type, become all of kv's: where a
+// session takes over another's text (fr_decoder_adopt).
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
 bool fr_kv_is_sound(const fr_kv *kv); // the invariant above, for asserts
 // K and V of slots [first, first + n) in one layer as floats, k and v [n][n_kv * head_dim]. Of f16

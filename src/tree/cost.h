@@ -1,5 +1,8 @@
 // cost.h — what a pass costs on this machine: seconds by rows, as measured (tune/latency.h).
 //
+// Whether a row is worth its cost is decided in decode/budget.h, over all sessions in
+// decode/choose.h.
+//
 // A row costs trunk time (all layers) and, where it wants logits, head time; the two grow apart,
 // and at these sizes the head is worth 5 to 9 layers. Between the row counts that were measured the
 // cost is interpolated, beyond them it goes on with the last slope.

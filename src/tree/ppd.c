@@ -114,9 +114,9 @@ double fr_ppd_speed(const fr_ppd *p, const fr_cost *cost, double step_seconds, i
     double seconds = step_seconds;
     for (int k = 0; k <= p->limits.prompts; k++) {
         const fr_ppd_state *s = &p->state[k];
-        const int riders = s->rows - s->shape.n;
-        const fr_extra_rows extra = {.rows = riders,
-                                     .trunk = riders * (p->limits.share > 0 ? p->limits.share : 1)};
+        const int attached = s->rows - s->shape.n;
+        const fr_extra_rows extra = {
+            .rows = attached, .trunk = attached * (p->limits.share > 0 ? p->limits.share : 1)};
         seconds += p->share[k] * fr_cost_with(cost, s->shape.n, &extra, context);
     }
     return (1 + p->accepted) / seconds;

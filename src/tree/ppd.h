@@ -1,5 +1,9 @@
 // ppd.h — the dynamic sparse tree of parallel prompt decoding.  [PPD §4]
 //
+// Decoding chooses attached rows by the scores of each step instead
+// (draft/attached/attached_benefit.h). These trees forecast a pack's speed (draft/pack/speed.c) and
+// are drafted with in the lab (lab/draft/planned_trees.h).
+//
 // A candidate c may carry n_c <= m prompt rows, which guess the n_c tokens after it; the root
 // always carries m. If c is the last node accepted, the next pass has guesses for n_c depths: it is
 // in *state* n_c and uses the tree T_k of that state, k = n_c, of depth at most k. T_0 is the root

@@ -9,8 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // The first levels of the trie.
-static void split(fr_continuations *c, const fr_decoder_group *g) {
-    fr_decoder_group child[FR_GROUP_CHILDREN];
+static void split(fr_continuations *c, const fr_continuation_group *g) {
+    fr_continuation_group child[FR_GROUP_CHILDREN];
     if (g->depth == 2) return;
     const int n = fr_continuations_split(c, g, child);
     if (n > FR_GROUP_CHILDREN) abort();
@@ -29,7 +29,7 @@ static void look_up(const fr_datastore *s, fr_continuations *c, const int32_t *i
         if (match[k].begin >= match[k].end || match[k].end > s->n_places) abort();
     }
     if (!span) return;
-    const fr_decoder_group all = fr_continuations_take(c, &match[span - 1], 50);
+    const fr_continuation_group all = fr_continuations_take(c, &match[span - 1], 50);
     split(c, &all);
 }
 

@@ -40,7 +40,7 @@ static void measure(const pair *p, const char *kind, const int32_t *ids, fr_simi
 
 // The attached row is the token's own embedding, and the text is that token again and again: in
 // every layer it is the very row that it stands for.
-static void a_rider_that_is_the_token_is_like_it_everywhere(void **state) {
+static void an_attached_row_that_is_the_token_is_like_it_everywhere(void **state) {
     (void)state;
     pair p;
     fr_similarity s;
@@ -66,7 +66,7 @@ static void a_rider_that_is_the_token_is_like_it_everywhere(void **state) {
 }
 
 // With identity for a map the attached row begins as its row, and what it becomes lies elsewhere.
-static void a_rider_that_did_not_move_is_like_its_row(void **state) {
+static void an_attached_row_that_did_not_move_is_like_its_row(void **state) {
     (void)state;
     static const char *const names[] = {"transfer.1.weight", "transfer.2.weight",
                                         "transfer.3.weight"};
@@ -103,8 +103,8 @@ static void a_rider_that_did_not_move_is_like_its_row(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rider_that_is_the_token_is_like_it_everywhere),
-        cmocka_unit_test(a_rider_that_did_not_move_is_like_its_row),
+        cmocka_unit_test(an_attached_row_that_is_the_token_is_like_it_everywhere),
+        cmocka_unit_test(an_attached_row_that_did_not_move_is_like_its_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

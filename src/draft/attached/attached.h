@@ -9,7 +9,7 @@
 #define FR_DRAFT_ATTACHED_ATTACHED_H
 #include "draft/attached/attached_benefit.h"
 #include "draft/kit/trained.h"
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 
 enum { FR_ATTACHED_MOST = 128 }; // rows of a pass
 _Static_assert((int)FR_PACK_ATTACHED <= (int)FR_ATTACHED_STEPS,

@@ -3,7 +3,9 @@
 //
 // Prompt i of a node is as many rows as there are vectors in its ensemble; each sees its own
 // member of the prompts before it [§3.2, the ensemble mask], and the mean of the members' final
-// states is taken before the head: the head is linear, so that is the mean of their logits.
+// states is taken before the head: the head is linear, so that is the mean of their logits. The
+// rows join the pass in attached.c (fr_attached_extend); which nodes carry how many is decided in
+// attached_benefit.h, in the place of the paper's planned trees (§4; tree/ppd.h).
 #include "base/alloc.h"
 #include "draft/attached/attached.h"
 

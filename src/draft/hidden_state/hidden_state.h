@@ -1,5 +1,5 @@
 // hidden_state.h — what tests look at, and the lab (lab/draft/states_ways.c); the method itself stands
-// in kit/config.h.
+// in shared/config.h.
 #ifndef FR_DRAFT_HIDDEN_STATE_HIDDEN_STATE_H
 #define FR_DRAFT_HIDDEN_STATE_HIDDEN_STATE_H
 #include "decode/drafter.h"

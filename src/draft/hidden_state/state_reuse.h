@@ -1,5 +1,5 @@
-// state_reuse.h — whether a step drafts from a new chain of states, from what is left of the last one, or
-// from both.
+// state_reuse.h — whether a step drafts from a new chain of states, from what is left of the last
+// one, or from both. What is left, and how it moves after a pass: chain_cache.h.
 //
 // A step in a mode brings tau(mode) tokens and takes the target's pass and the drafting of that
 // mode. The mode with the most tokens a second is taken: reuse where tau_reuse / L_v exceeds

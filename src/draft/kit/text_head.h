@@ -8,7 +8,7 @@
 // [compare "context ids" of pruned heads, FR-Spec, Zhao et al. 2025, §6]
 #ifndef FR_DRAFT_KIT_TEXT_HEAD_H
 #define FR_DRAFT_KIT_TEXT_HEAD_H
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 
 typedef struct fr_text_head {
     fr_matrix vocabulary; // [first][d]: the shared panels

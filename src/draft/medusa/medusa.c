@@ -130,7 +130,7 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
 
 const fr_drafter_method fr_medusa_method = {
     .name = "medusa",
-    .what = "trained heads on the model's last hidden state",
+    .what = "trained heads on the model's last hidden state (Medusa, Hydra)",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
     .found = true,

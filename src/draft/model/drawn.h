@@ -1,5 +1,5 @@
 // drawn.h — guesses drawn at random from a distribution, for the rule that asks how likely they
-// were (decode/rules.h).
+// were (decode/accept_rules.h).
 //
 // Without replacement, all at once: of independent clocks, one a token with rate p, the first ones
 // to ring, in their order (exponential race). The first is a draw from p; given it, the second is

@@ -1,6 +1,6 @@
 // small_model.h — a model with the target's vocabulary that drafts for it: weights and limits.
 //
-// Its weights are shared by all that draft with the same file (kit/shared.h). It shares the
+// Its weights are shared by all that draft with the same file (shared/shared.h). It shares the
 // target's threads and kernels. Ids from n_common on mean nothing to it: it cannot read a text that
 // holds one and never proposes one.
 #ifndef FR_DRAFT_MODEL_SMALL_MODEL_H

@@ -222,7 +222,7 @@ static fr_status take_layers(fr_pack *p, fr_error *err) {
 }
 
 // Of packs whose guesses are attached rows.
-static fr_status take_riders(fr_pack *p, fr_error *err) {
+static fr_status take_attached(fr_pack *p, fr_error *err) {
     if (p->depth > FR_PACK_ATTACHED)
         return fr_fail(err, FR_EDATA, "forerun.heads: expected 1 to %d, found %d", FR_PACK_ATTACHED,
                        p->depth);
@@ -291,7 +291,7 @@ static fr_status take_own(fr_pack *p, fr_error *err) {
         return take_variant(p, err);
     case FR_PACK_PPD:
     case FR_PACK_HIDDEN_TRANSFER:
-        return take_riders(p, err);
+        return take_attached(p, err);
     case FR_PACK_CHIMERA:
         return take_chimera(p, err);
     case FR_PACK_LAYER_SKIP:

@@ -8,7 +8,7 @@
 
 enum {
     NODES = 33,
-    RIDER_ROWS = 24,
+    ATTACHED_ROWS = 24,
     CONTEXT = 256
 }; // most rows; tokens that are assumed to stand before
 
@@ -58,7 +58,7 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
 // Where guesses run in the pass themselves: the best trees of all states (tree/ppd.h).
 static double speed_attached(const fr_pack *p, const fr_cost *cost, int layers, double plain,
                              uint64_t weights) {
-    fr_ppd_limits limits = {.rows = RIDER_ROWS,
+    fr_ppd_limits limits = {.rows = ATTACHED_ROWS,
                             .prompts = p->depth,
                             .ensemble = p->ensemble,
                             .children = FR_ACCURACY_RANKS};

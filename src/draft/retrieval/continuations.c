@@ -35,13 +35,13 @@ void fr_continuations_close(fr_continuations *c) {
     *c = (fr_continuations){0};
 }
 
-fr_decoder_group fr_continuations_take(fr_continuations *c, const fr_datastore_match *match,
-                                       int most) {
+fr_continuation_group fr_continuations_take(fr_continuations *c, const fr_datastore_match *match,
+                                            int most) {
     const uint32_t all = match->end - match->begin;
     const int n = all < (uint32_t)most ? (int)all : most;
     for (int i = 0; i < n; i++)
         c->place[i] = c->store->places[match->begin + (uint64_t)all * (unsigned)i / (unsigned)n];
-    return (fr_decoder_group){.end = (int16_t)n, .id = FR_DATASTORE_MARK};
+    return (fr_continuation_group){.end = (int16_t)n, .id = FR_DATASTORE_MARK};
 }
 
 static int slot_of(fr_tokens *t, int32_t id) {
@@ -64,7 +64,7 @@ static void count_id(fr_tokens *t, int32_t id) {
 }
 
 // Reads the next token of each continuation and counts them.
-static void count_next(fr_continuations *c, const fr_decoder_group *g) {
+static void count_next(fr_continuations *c, const fr_continuation_group *g) {
     fr_tokens *t = c->tokens;
     const fr_datastore *s = c->store;
     if (!++t->split) { // after 2^32 of them
@@ -96,14 +96,14 @@ static int most_frequent(const fr_tokens *t, int16_t best[FR_GROUP_CHILDREN]) {
     return n;
 }
 
-int fr_continuations_split(fr_continuations *c, const fr_decoder_group *g,
-                           fr_decoder_group child[FR_GROUP_CHILDREN]) {
+int fr_continuations_split(fr_continuations *c, const fr_continuation_group *g,
+                           fr_continuation_group child[FR_GROUP_CHILDREN]) {
     fr_tokens *t = c->tokens;
     int16_t best[FR_GROUP_CHILDREN], end = g->begin;
     count_next(c, g);
     const int n = most_frequent(t, best);
     for (int k = 0; k < n; k++) {
-        child[k] = (fr_decoder_group){end, end, (uint8_t)(g->depth + 1), t->id[best[k]]};
+        child[k] = (fr_continuation_group){end, end, (uint8_t)(g->depth + 1), t->id[best[k]]};
         end = (int16_t)(end + t->count[best[k]]);
         t->child[best[k]] = (int16_t)k;
     }

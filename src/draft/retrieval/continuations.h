@@ -10,11 +10,11 @@
 
 enum { FR_CONTINUATIONS = 5000, FR_GROUP_CHILDREN = 64 };
 
-typedef struct fr_decoder_group {
+typedef struct fr_continuation_group {
     int16_t begin, end; // of the continuations
     uint8_t depth;      // tokens that they have in common
     int32_t id;         // the last of these
-} fr_decoder_group;
+} fr_continuation_group;
 
 typedef struct fr_continuations { // {0} can be closed
     const fr_datastore *store;
@@ -27,12 +27,12 @@ fr_status fr_continuations_open(fr_continuations *c, const fr_datastore *store, 
 void fr_continuations_close(fr_continuations *c);
 
 // All continuations of a match: its places, or `most` (1..FR_CONTINUATIONS) of them, evenly spread.
-fr_decoder_group fr_continuations_take(fr_continuations *c, const fr_datastore_match *match,
-                                       int most);
+fr_continuation_group fr_continuations_take(fr_continuations *c, const fr_datastore_match *match,
+                                            int most);
 
 // The children of a group, up to FR_GROUP_CHILDREN of the most frequent; of equal ones, whose first
 // place is first. How many. Continuations that end here are in none.
-int fr_continuations_split(fr_continuations *c, const fr_decoder_group *group,
-                           fr_decoder_group child[FR_GROUP_CHILDREN]);
+int fr_continuations_split(fr_continuations *c, const fr_continuation_group *group,
+                           fr_continuation_group child[FR_GROUP_CHILDREN]);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct fr_rest {
     int retrieved, depth; // continuations counted, tokens of one
     float min_score;
     int n_groups;
-    fr_decoder_group group[MAX_GROUPS];
+    fr_continuation_group group[MAX_GROUPS];
     fr_candidates line; // `from`: number of a group
     struct {            // since `begin`
         double lookups, hits, spans, continuations, seconds;
@@ -79,8 +79,8 @@ static void expect(fr_hits *hits) {
 // ---------------------------------------------------------------- the tree
 
 // The children of a group that stands at `node`, behind a span of `span` tokens.
-static void expand(fr_rest *d, const fr_decoder_group *g, int node, int span, float score) {
-    fr_decoder_group child[FR_GROUP_CHILDREN];
+static void expand(fr_rest *d, const fr_continuation_group *g, int node, int span, float score) {
+    fr_continuation_group child[FR_GROUP_CHILDREN];
     if (g->depth >= d->depth) return;
     const int n = fr_continuations_split(&d->found, g, child);
     for (int k = 0; k < n && d->line.n < FR_CANDIDATES && d->n_groups < MAX_GROUPS; k++) {
@@ -100,7 +100,7 @@ static void expand(fr_rest *d, const fr_decoder_group *g, int node, int span, fl
 
 // What stands behind a span of `span` tokens.
 static void grow(fr_rest *d, const fr_datastore_match *match, int span, fr_tree *tree) {
-    const fr_decoder_group all = fr_continuations_take(&d->found, match, d->retrieved);
+    const fr_continuation_group all = fr_continuations_take(&d->found, match, d->retrieved);
     fr_candidate best;
     d->line.n = d->n_groups = 0;
     d->count.continuations += all.end;

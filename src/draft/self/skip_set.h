@@ -1,5 +1,6 @@
 // skip_set.h — sublayers of a target that a draft leaves out, in the numbering of a pass
-// (fr_pass.skip): 2 l is the attention of layer l, 2 l + 1 its feed-forward.
+// (fr_pass.skip): 2 l is the attention of layer l, 2 l + 1 its feed-forward. Which set a drafter
+// uses, a pack's or the default, is settled in layer_skip.c.
 #ifndef FR_DRAFT_SELF_SKIP_SET_H
 #define FR_DRAFT_SELF_SKIP_SET_H
 #include "model/model.h"

@@ -2,7 +2,7 @@
 // they are first asked for, one at a time under the lock.
 #include "draft/shared/weights.h"
 #include "base/alloc.h"
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 #include "kern/dequant.h"
 #include <assert.h>
 #include <math.h>

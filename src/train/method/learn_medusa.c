@@ -1,4 +1,4 @@
-// learn_medusa.c — heads on one hidden state, each for one distance ahead.
+// learn_medusa.c — heads of Medusa and Hydra on one hidden state, each for one distance ahead.
 //
 // Head k (from 1) says what comes k tokens after the next one [Medusa §2.1.1]:
 //     y_k = f + silu(A_k x + c_k),  logits_k = H' y_k,  distribution of token i+1+k for row i

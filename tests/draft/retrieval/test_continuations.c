@@ -43,8 +43,9 @@ static void count_all(prefixes *all, const fr_datastore *s, const fr_datastore_m
     }
 }
 
-static void compare(fr_continuations *c, const fr_decoder_group *g, prefixes *all, int32_t *path) {
-    fr_decoder_group child[FR_GROUP_CHILDREN];
+static void compare(fr_continuations *c, const fr_continuation_group *g, prefixes *all,
+                    int32_t *path) {
+    fr_continuation_group child[FR_GROUP_CHILDREN];
     if (g->depth == DEPTH) return;
     const int n = fr_continuations_split(c, g, child);
     for (int k = 0; k < n; k++) {
@@ -80,7 +81,8 @@ static void counts_are_those_of_all_prefixes(void **state) {
             const int span = fr_datastore_find(&s, ids, 2, 2, m);
             if (!span) continue;
             count_all(all, &s, &m[span - 1]);
-            const fr_decoder_group root = fr_continuations_take(&c, &m[span - 1], FR_CONTINUATIONS);
+            const fr_continuation_group root =
+                fr_continuations_take(&c, &m[span - 1], FR_CONTINUATIONS);
             compare(&c, &root, all, way);
             for (int k = 0; k < all->n; k++)
                 assert_true(all->item[k].seen);
@@ -112,14 +114,14 @@ static void the_most_frequent_are_kept_and_samples_are_spread(void **state) {
     fr_datastore s;
     fr_datastore_match m[FR_DATASTORE_ORDER];
     fr_continuations c;
-    fr_decoder_group child[FR_GROUP_CHILDREN];
+    fr_continuation_group child[FR_GROUP_CHILDREN];
     fr_error err;
     store_write(path, vocabulary, &t);
     store_open(&s, path);
     assert_int_equal(fr_continuations_open(&c, &s, &err), FR_OK);
     assert_int_equal(fr_datastore_find(&s, (int32_t[]){AFTER}, 1, 1, m), 1);
     assert_int_equal(m[0].end - m[0].begin, n / 2);
-    fr_decoder_group all = fr_continuations_take(&c, &m[0], FR_CONTINUATIONS);
+    fr_continuation_group all = fr_continuations_take(&c, &m[0], FR_CONTINUATIONS);
     assert_int_equal(all.end - all.begin, n / 2);
     assert_int_equal(fr_continuations_split(&c, &all, child), FR_GROUP_CHILDREN);
     for (int k = 0; k < FR_GROUP_CHILDREN; k++) {

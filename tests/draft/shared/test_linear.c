@@ -1,7 +1,7 @@
 // Products of drafters are those of a plain double sum, of any type and for any number of rows and
 // threads the same bits; the draft head has the target's rows; likeliest tokens are the largest.
 #include "draft/kit/likeliest.h"
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
 #include "support/quantize.h"

@@ -1,6 +1,6 @@
 // Log probabilities: those of a softmax in double precision, the likeliest in order, the same bits on
 // every instruction set.
-#include "decode/draw/score.h"
+#include "decode/draw/logprobs.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +26,9 @@ static void they_are_those_of_a_softmax(void **state) {
     fr_error err;
     for (int isa = 0; isa < FR_ISA_COUNT; isa++) {
         const fr_kern *kern;
-        fr_scorer s;
+        fr_logprob_scorer s;
         if (fr_kern_pick(&kern, fr_isa_name((fr_isa)isa), &err)) continue;
-        assert_int_equal(fr_scorer_open(&s, kern, V, &err), FR_OK);
+        assert_int_equal(fr_logprob_scorer_open(&s, kern, V, &err), FR_OK);
         for (unsigned seed = 1; seed < 6; seed++) {
             fr_logprobs got;
             double sum = 0;
@@ -36,8 +36,8 @@ static void they_are_those_of_a_softmax(void **state) {
             for (int i = 0; i < V; i++)
                 sum += exp((double)x[i]);
             s.n_top = FR_TOP_LOGPROBS;
-            fr_scorer_keep(&s, x);
-            fr_scorer_score(&s, 123, &got);
+            fr_logprob_scorer_keep(&s, x);
+            fr_logprob_scorer_score(&s, 123, &got);
             assert_true(fabs(got.logprob - (x[123] - log(sum))) < 1e-5);
             assert_int_equal(got.n_top, FR_TOP_LOGPROBS);
             for (int i = 0; i < got.n_top; i++) {
@@ -49,7 +49,7 @@ static void they_are_those_of_a_softmax(void **state) {
                 assert_true(fabs(got.top[i].logprob - (at - log(sum))) < 1e-5);
             }
         }
-        fr_scorer_close(&s);
+        fr_logprob_scorer_close(&s);
     }
 }
 
@@ -61,16 +61,16 @@ static void every_instruction_set_gives_the_same_bits(void **state) {
     fill(x, 9);
     for (int isa = 0; isa < FR_ISA_COUNT; isa++) {
         const fr_kern *kern;
-        fr_scorer s;
+        fr_logprob_scorer s;
         if (fr_kern_pick(&kern, fr_isa_name((fr_isa)isa), &err)) continue;
-        assert_int_equal(fr_scorer_open(&s, kern, V, &err), FR_OK);
+        assert_int_equal(fr_logprob_scorer_open(&s, kern, V, &err), FR_OK);
         s.n_top = 5;
-        fr_scorer_keep(&s, x);
+        fr_logprob_scorer_keep(&s, x);
         memset(&got, 0, sizeof got);
-        fr_scorer_score(&s, 4000, &got);
+        fr_logprob_scorer_score(&s, 4000, &got);
         if (!isa) want = got;
         assert_memory_equal(&got, &want, sizeof got);
-        fr_scorer_close(&s);
+        fr_logprob_scorer_close(&s);
     }
 }
 
@@ -80,15 +80,15 @@ static void none_are_listed_where_none_are_wanted(void **state) {
     fr_logprobs got;
     fr_error err;
     const fr_kern *kern;
-    fr_scorer s;
+    fr_logprob_scorer s;
     fill(x, 3);
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
-    assert_int_equal(fr_scorer_open(&s, kern, V, &err), FR_OK);
-    fr_scorer_keep(&s, x);
-    fr_scorer_score(&s, 0, &got);
+    assert_int_equal(fr_logprob_scorer_open(&s, kern, V, &err), FR_OK);
+    fr_logprob_scorer_keep(&s, x);
+    fr_logprob_scorer_score(&s, 0, &got);
     assert_int_equal(got.n_top, 0);
     assert_true(got.logprob < 0);
-    fr_scorer_close(&s);
+    fr_logprob_scorer_close(&s);
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 // The promise of rejection sampling: whatever the candidates and the distribution that they were
 // drawn from, the token follows the target's distribution.
 #include "chi_square.h"
-#include "decode/rules.h"
+#include "decode/accept_rules.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 // Reading the whole head costs a small model a quarter of a pass, and drafting reads it at every
 // depth; a few thousand ids cover most text.  [FR-Spec, Zhao et al. 2025]  Its rows are taken from
 // the target's own head when it opens, dequantised, and kept as Q8_0 panels: no pack holds them.
-#ifndef FR_DRAFT_SHARED_HEAD_H
-#define FR_DRAFT_SHARED_HEAD_H
+#ifndef FR_DRAFT_SHARED_DRAFT_HEAD_H
+#define FR_DRAFT_SHARED_DRAFT_HEAD_H
 #include "draft/shared/linear.h"
 #include "model/model.h"
 

@@ -1,4 +1,5 @@
-// group.c — sessions that share passes: a step is taken by all that have something to do.
+// session_group.c — sessions that share passes: a step is taken by all that have something to do.
+// Their rows are merged into one pass in decode/group.c.
 #include "base/alloc.h"
 #include "engine/session.h"
 

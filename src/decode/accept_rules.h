@@ -1,4 +1,4 @@
-// rules.h — when a candidate counts, other than by the target's own draw: rejection sampling and
+// accept_rules.h — when a candidate counts, other than by the target's own draw: rejection sampling and
 // typical acceptance. Functions on distributions; the walk that uses them is verify.h. A workspace
 // is opened with the decoder (FR_ENOMEM); nothing else here fails or allocates.
 //
@@ -17,8 +17,8 @@
 //   against a q that it was not drawn from would favour it.
 // Where a node has children of both kinds the draws are tested first. The chosen ones may depend on
 // the draws: what is left of p is right for any of them.
-#ifndef FR_DECODE_RULES_H
-#define FR_DECODE_RULES_H
+#ifndef FR_DECODE_ACCEPT_RULES_H
+#define FR_DECODE_ACCEPT_RULES_H
 #include "decode/draw/sampler.h"
 #include "tree/tree.h"
 

@@ -1,27 +1,28 @@
-// score.c — one sum over the row gives the logarithm that all logits are less; one more walk finds
+// logprobs.c — one sum over the row gives the logarithm that all logits are less; one more walk finds
 // the likeliest.
-#include "decode/draw/score.h"
+#include "decode/draw/logprobs.h"
 #include "base/alloc.h"
 #include "kern/math.h"
 #include <math.h>
 #include <string.h>
 
-fr_status fr_scorer_open(fr_scorer *s, const fr_kern *kern, int n_vocab, fr_error *err) {
-    *s = (fr_scorer){.kern = kern, .n_vocab = n_vocab};
+fr_status fr_logprob_scorer_open(fr_logprob_scorer *s, const fr_kern *kern, int n_vocab,
+                                 fr_error *err) {
+    *s = (fr_logprob_scorer){.kern = kern, .n_vocab = n_vocab};
     s->x = fr_alloc_array((size_t)n_vocab, sizeof *s->x);
     s->w = fr_alloc_array((size_t)n_vocab, sizeof *s->w);
     if (s->x && s->w) return FR_OK;
-    fr_scorer_close(s);
+    fr_logprob_scorer_close(s);
     return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %d tokens", n_vocab);
 }
 
-void fr_scorer_close(fr_scorer *s) {
+void fr_logprob_scorer_close(fr_logprob_scorer *s) {
     fr_free(s->x);
     fr_free(s->w);
-    *s = (fr_scorer){0};
+    *s = (fr_logprob_scorer){0};
 }
 
-void fr_scorer_keep(fr_scorer *s, const float *logits) {
+void fr_logprob_scorer_keep(fr_logprob_scorer *s, const float *logits) {
     memcpy(s->x, logits, sizeof *s->x * (size_t)s->n_vocab);
 }
 
@@ -32,7 +33,7 @@ static void insert(fr_logprobs *out, int most, int32_t id, float x) {
     out->top[at] = (fr_logprob){id, x};
 }
 
-void fr_scorer_score(fr_scorer *s, int32_t id, fr_logprobs *out) {
+void fr_logprob_scorer_score(fr_logprob_scorer *s, int32_t id, fr_logprobs *out) {
     const float best = s->x[s->kern->argmax(s->x, s->n_vocab)];
     const uint64_t total = s->kern->weigh(s->w, s->x, s->n_vocab, best, 1, -INFINITY);
     const float log_sum = best + fr_log((float)((double)total / (double)FR_FIXED_ONE));

@@ -1,4 +1,4 @@
-#include "draft/shared/head.h"
+#include "draft/shared/draft_head.h"
 #include "base/alloc.h"
 #include "gguf/writer.h"
 #include "kern/repack.h"

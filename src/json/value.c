@@ -1,10 +1,8 @@
 // value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
 // become text as Python's json.dumps writes it.
 #include "json/value.h"
-#include "base/alloc.h"
-#include <math.h>
+#include "base/decimal.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // ---- reading -------------------------------------------------------------------------------
@@ -87,8 +85,7 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
     return root;
 }
 
-// The digits of a marked integer, its sign with them; NULL: an ordinary value.
-static const char *marked_integer(const json_t *value, size_t *bytes) {
+const char *fr_json_digits(const json_t *value, size_t *bytes) {
     if (!json_is_string(value)) return NULL;
     const char *s = json_string_value(value);
     const size_t n = json_string_length(value);
@@ -103,57 +100,14 @@ static const char *marked_integer(const json_t *value, size_t *bytes) {
 
 bool fr_json_is_text(const json_t *value) {
     size_t bytes;
-    return json_is_string(value) && !marked_integer(value, &bytes);
+    return json_is_string(value) && !fr_json_digits(value, &bytes);
 }
 
 // ---- writing -------------------------------------------------------------------------------
 
-// The fewest digits that read back as x (finite, positive), and the decimal exponent of the first.
-// Where the nearest decimal of some length does not read back, its neighbours may: below a power of
-// two the next number is half as far away as above.
-static int shortest_digits(double x, char digits[20], int *exponent) {
-    for (int n = 1; n <= 17; n++) {
-        char text[40], again[48];
-        snprintf(text, sizeof text, "%.*e", n - 1, x);
-        const char *e = strchr(text, 'e');
-        int k = 0;
-        for (const char *c = text; c < e; c++)
-            if (*c >= '0' && *c <= '9') digits[k++] = *c; // whatever the locale's decimal point is
-        digits[k] = 0;
-        *exponent = atoi(e + 1);
-        const uint64_t middle = strtoull(digits, NULL, 10);
-        static const int step[] = {0, 1, -1};
-        for (int i = 0; i < 3; i++) {
-            const uint64_t near = middle + (uint64_t)step[i];
-            snprintf(again, sizeof again, "%llue%d", (unsigned long long)near, *exponent - (n - 1));
-            if (strtod(again, NULL) != x) continue;
-            snprintf(digits, 20, "%llu", (unsigned long long)near);
-            const int length = (int)strlen(digits);
-            *exponent += length - n; // 9 + 1 has a digit more
-            return length;
-        }
-    }
-    return (int)strlen(digits);
-}
-
-// repr(x): plain from 1e-4 up to 1e16, else with an exponent of two digits or more.
 static fr_status dump_real(fr_chat_text *out, double x, fr_error *err) {
-    char text[64], digits[20] = "0";
-    int exponent = 0, n = 1;
-    if (x != 0) n = shortest_digits(fabs(x), digits, &exponent);
-    while (n > 1 && digits[n - 1] == '0')
-        digits[--n] = 0;
-    const char *sign = signbit(x) ? "-" : "";
-    if (exponent < -4 || exponent >= 16)
-        snprintf(text, sizeof text, "%s%c%s%se%+03d", sign, digits[0], n > 1 ? "." : "", digits + 1,
-                 exponent);
-    else if (exponent < 0)
-        snprintf(text, sizeof text, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
-    else if (n <= exponent + 1)
-        snprintf(text, sizeof text, "%s%s%.*s.0", sign, digits, exponent + 1 - n,
-                 "0000000000000000");
-    else
-        snprintf(text, sizeof text, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+    char text[FR_DECIMAL_MAX];
+    fr_decimal_repr(x, text);
     return fr_chat_text_add(out, text, strlen(text), err);
 }
 
@@ -194,7 +148,7 @@ static fr_status dump(fr_chat_text *out, const json_t *value, int depth, fr_erro
     case JSON_ARRAY:
         return dump_array(out, value, depth, err);
     case JSON_STRING:
-        if ((text = marked_integer(value, &bytes))) return fr_chat_text_add(out, text, bytes, err);
+        if ((text = fr_json_digits(value, &bytes))) return fr_chat_text_add(out, text, bytes, err);
         return fr_chat_text_add_json_string(out, json_string_value(value),
                                             json_string_length(value), err);
     case JSON_INTEGER:

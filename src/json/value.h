@@ -15,6 +15,9 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);
 
+// The digits of an integer beyond 64 bits, its sign with them; NULL: an ordinary value.
+const char *fr_json_digits(const json_t *value, size_t *bytes);
+
 // Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
 // keys in the order of the document, floats as repr. FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
 // FR_ENOMEM. On failure *out holds a part.

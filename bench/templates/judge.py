@@ -176,7 +176,7 @@ def main():
     total = {"same": 0, "refused": 0, "differs": 0}
     print(f"{'template':58} {'same bytes':>10} {'same refusal':>12} {'differs':>8}")
     n = 0
-    for name, text in templates(args.paths):
+    for name, text in templates(args.paths or ([args.fetch] if args.fetch else [])):
         if args.only not in name:
             continue
         counts = judge(args, name, text, cases)

@@ -176,8 +176,14 @@ static bool all_digits(const str *s) {
     return s->n > 0 && s->n < 18;
 }
 
-value fr_jinja_path(run *r, value v, value path) {
-    if (path.kind != J_STR) return fr_jinja_item(r, v, path);
+static value step_to(run *r, value v, value key, value instead) {
+    const value next = fr_jinja_item(r, v, key);
+    const bool missing = next.kind == J_UNDEFINED && instead.kind > J_NONE;
+    return missing ? instead : next;
+}
+
+value fr_jinja_path(run *r, value v, value path, value instead) {
+    if (path.kind != J_STR) return step_to(r, v, path, instead);
     const str *s = as_str(path);
     for (size_t at = 0; at <= s->n && !r->status;) {
         const char *dot = at < s->n ? memchr(s->data + at, '.', s->n - at) : NULL;
@@ -190,7 +196,7 @@ value fr_jinja_path(run *r, value v, value path) {
                 index = 10 * index + (part.data[i] - '0');
             key = make_int(index);
         }
-        v = fr_jinja_item(r, v, key);
+        v = step_to(r, v, key, instead);
         at = end + 1;
     }
     return v;

@@ -81,13 +81,13 @@ static value eval_function(run *r, const node *n, const char *what) {
     const value in = fr_jinja_eval(r, n->a);
     args a = {0};
     fr_jinja_eval_args(r, n, &a);
+    r->line = n->line;
     if (!n->found)
         return fr_jinja_fail(r, "no %s named '%.*s'", what,
                              (int)(n->name->n < 60 ? n->name->n : 60), n->name->data);
     return fr_jinja_apply(r, n->found, in, &a);
 }
 
-// Defined or not is a question that undefined values may be asked; what is undefined is a name.
 static value eval_call(run *r, const node *n) {
     const value callee = fr_jinja_eval(r, n->a);
     args a = {0};
@@ -97,8 +97,9 @@ static value eval_call(run *r, const node *n) {
 }
 
 static value eval_binary(run *r, const node *n) {
-    const value a = fr_jinja_eval(r, n->a);
-    return fr_jinja_binary(r, n->op, a, fr_jinja_eval(r, n->b));
+    const value a = fr_jinja_eval(r, n->a), b = fr_jinja_eval(r, n->b);
+    r->line = n->line; // sentences name the operator's, not its operands'
+    return fr_jinja_binary(r, n->op, a, b);
 }
 
 static value eval_plus(run *r, const node *n) {

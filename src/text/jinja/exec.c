@@ -11,14 +11,26 @@ scope *fr_jinja_push_scope(run *r, scope *outer) {
     return s;
 }
 
+void fr_jinja_empty_scope(scope *s) {
+    while (s->vars) {
+        variable *var = s->vars;
+        s->vars = var->next;
+        var->next = s->spare;
+        s->spare = var;
+    }
+}
+
 static void set_in(run *r, scope *s, const str *name, value v) {
     for (variable *var = s->vars; var; var = var->next)
         if (var->name == name) {
             var->v = v;
             return;
         }
-    variable *var = fr_jinja_alloc(r, sizeof *var);
-    if (!var) return;
+    variable *var = s->spare;
+    if (var)
+        s->spare = var->next;
+    else if (!(var = fr_jinja_alloc(r, sizeof *var)))
+        return;
     *var = (variable){name, v, s->vars};
     s->vars = var;
 }

@@ -37,6 +37,8 @@ typedef struct fr_jinja_value { // a plain value; what it refers to lives as lon
 // which line; FR_ENOMEM.
 fr_status fr_jinja_open(fr_jinja **out, const char *text, size_t bytes, fr_error *err);
 void fr_jinja_close(fr_jinja *template); // NULL is fine
+// Whether this name stands anywhere in its tags: a variable that it does not mention, it ignores.
+bool fr_jinja_mentions(const fr_jinja *template, const char *name);
 
 // The variables of one rendering. Builders that run out of memory say so when they are rendered.
 fr_status fr_jinja_values_open(fr_jinja_values **out, fr_error *err); // FR_ENOMEM
@@ -57,10 +59,15 @@ void fr_jinja_put(fr_jinja_values *v, fr_jinja_value to, const char *key, size_t
 // A variable of the template, by its name; an earlier value is replaced.
 void fr_jinja_set(fr_jinja_values *v, const char *name, fr_jinja_value value);
 
-// Renders into *out, whose former content is replaced; on failure it is empty. `now`: what
-// strftime_now tells; NULL: the template finds no such function, and takes a date of its own.
-// FR_EARG: what the template refuses, or cannot do with these values; FR_ENOMEM.
-fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values, const struct tm *now,
-                          fr_marked *out, fr_error *err);
+typedef struct fr_jinja_options { // {0}: the default
+    const struct tm *now; // what strftime_now tells; NULL: the template finds no such function, and
+                          // takes a date of its own
+    uint64_t max_steps;   // 0: FR_JINJA_MAX_STEPS
+} fr_jinja_options;
+
+// Renders into *out, whose former content is replaced; on failure it is empty. Needs up to 1 MiB of
+// stack. FR_EARG: what the template refuses, or cannot do with these values; FR_ENOMEM.
+fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
+                          const fr_jinja_options *options, fr_marked *out, fr_error *err);
 
 #endif

@@ -18,7 +18,7 @@ static void turns(run *r, const node *n, loop *l) {
     for (l->at = 0; l->at < l->n && fr_jinja_work(r, 0); l->at++) {
         if (!inner || inner->captured) inner = fr_jinja_push_scope(r, l->scope);
         if (!inner) break;
-        inner->vars = NULL;
+        fr_jinja_empty_scope(inner);
         r->scope = inner;
         fr_jinja_set_var(r, r->program->loop, make_ref(J_LOOP, l));
         fr_jinja_assign(r, n->a, l->item[l->at]);

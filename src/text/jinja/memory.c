@@ -2,7 +2,7 @@
 #include "text/jinja/value.h"
 #include <stdlib.h>
 
-enum { BLOCK = 1 << 16, ALIGN = 16 };
+enum { BLOCK = MEMORY_BLOCK, ALIGN = 16 };
 
 struct block {
     struct block *next;

@@ -16,8 +16,8 @@ value fr_jinja_fail(run *r, const char *format, ...) {
 
 bool fr_jinja_work(run *r, size_t bytes) {
     r->steps += 1 + bytes / 16;
-    if (r->steps > FR_JINJA_MAX_STEPS)
-        fr_jinja_fail(r, "it works for more than %d steps", FR_JINJA_MAX_STEPS);
+    if (r->steps > r->max_steps)
+        fr_jinja_fail(r, "it works for more than %llu steps", (unsigned long long)r->max_steps);
     return !r->status;
 }
 
@@ -29,15 +29,19 @@ bool fr_jinja_enter(run *r) {
     return true;
 }
 
+void fr_jinja_no_memory(run *r, size_t bytes) {
+    const size_t left = r->mem.limit - r->mem.used;
+    if (bytes > left || left < MEMORY_BLOCK)
+        fr_jinja_fail(r, "it needs more than %d MiB of memory", FR_JINJA_MAX_MEMORY >> 20);
+    else if (!r->status)
+        r->status = fr_fail(r->err, FR_ENOMEM, "chat template: no memory for %zu bytes", bytes);
+}
+
 void *fr_jinja_alloc(run *r, size_t bytes) {
     if (r->status) return NULL;
     void *p = fr_jinja_take(&r->mem, bytes);
-    if (p) return p;
-    if (bytes > r->mem.limit - r->mem.used)
-        fr_jinja_fail(r, "it needs more than %d MiB of memory", FR_JINJA_MAX_MEMORY >> 20);
-    else
-        r->status = fr_fail(r->err, FR_ENOMEM, "chat template: no memory for %zu bytes", bytes);
-    return NULL;
+    if (!p) fr_jinja_no_memory(r, bytes);
+    return p;
 }
 
 const char *fr_jinja_kind_name(value v) {
@@ -62,7 +66,8 @@ seq *fr_jinja_make_seq(run *r, seq_kind kind) {
 }
 
 void fr_jinja_add(run *r, seq *s, value item) {
-    if (!r->status && !fr_jinja_seq_add(&r->mem, s, item)) fr_jinja_alloc(r, SIZE_MAX / 4);
+    if (!r->status && !fr_jinja_seq_add(&r->mem, s, item))
+        fr_jinja_no_memory(r, 2 * s->cap * sizeof item);
 }
 
 dict *fr_jinja_make_dict(run *r) {
@@ -74,16 +79,17 @@ void fr_jinja_set_item(run *r, dict *d, value key, value item) {
     if (!fr_jinja_hashable(key, 0))
         fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(key));
     else if (!fr_jinja_dict_put(&r->mem, d, key, item))
-        fr_jinja_alloc(r, SIZE_MAX / 4);
+        fr_jinja_no_memory(r, 2 * d->cap * sizeof *d->entry);
 }
 
-fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values, const struct tm *now,
-                          fr_marked *out, fr_error *err) {
+fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
+                          const fr_jinja_options *options, fr_marked *out, fr_error *err) {
     fr_marked_free(out);
     if (values->failed) return fr_fail(err, FR_ENOMEM, "chat template: no memory for its values");
     run r = {.program = t,
              .vars = &values->vars,
-             .now = now,
+             .now = options->now,
+             .max_steps = options->max_steps ? options->max_steps : FR_JINJA_MAX_STEPS,
              .mem.limit = (size_t)FR_JINJA_MAX_MEMORY,
              .result = out,
              .err = err};

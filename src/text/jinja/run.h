@@ -17,7 +17,7 @@ typedef struct variable {
 
 typedef struct scope {
     struct scope *outer;
-    variable *vars;
+    variable *vars, *spare; // spare: of the turn of a loop before
     bool captured; // a macro refers to it: it is not used again for the next turn of a loop
 } scope;
 
@@ -35,7 +35,7 @@ struct run {
     scope *scope, *root;
     value input; // N_INPUT
     int line, depth;
-    uint64_t steps;
+    uint64_t steps, max_steps;
     flow flow;
     fr_status status;
     fr_error *err;
@@ -44,9 +44,10 @@ struct run {
 // ---- state
 
 value fr_jinja_fail(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool fr_jinja_work(run *r, size_t bytes);   // false: failed, now or before
-bool fr_jinja_enter(run *r);                // one level deeper, until r->depth-- ; false: failed
-void *fr_jinja_alloc(run *r, size_t bytes); // zeroed; NULL: failed
+bool fr_jinja_work(run *r, size_t bytes);      // false: failed, now or before
+bool fr_jinja_enter(run *r);                   // one level deeper, until r->depth-- ; false: failed
+void *fr_jinja_alloc(run *r, size_t bytes);    // zeroed; NULL: failed
+void fr_jinja_no_memory(run *r, size_t bytes); // says why there were none
 const char *fr_jinja_kind_name(value v);
 
 // ---- making values
@@ -107,7 +108,8 @@ value fr_jinja_negate(run *r, value v);
 value fr_jinja_attr(run *r, value v, const str *name); // v.name
 value fr_jinja_item(run *r, value v, value key);       // v[key]
 value fr_jinja_slice(run *r, value v, value from, value to, value step);
-value fr_jinja_path(run *r, value v, value path); // as attribute="a.0.b" means it
+// As attribute="a.0.b" means it; `instead` stands in for what is undefined on the way, if given.
+value fr_jinja_path(run *r, value v, value path, value instead);
 value fr_jinja_format_percent(run *r, const str *format, value with);
 value fr_jinja_format_braces(run *r, const str *format, const args *with);
 void fr_jinja_put_spec(writer *t, value v, const str *spec); // format(v, spec)
@@ -156,6 +158,7 @@ void fr_jinja_exec(run *r, const node *list);
 value fr_jinja_caught(run *r, const node *list); // what the list puts out
 void fr_jinja_assign(run *r, const node *target, value v);
 void fr_jinja_set_var(run *r, const str *name, value v); // in the innermost scope
+void fr_jinja_empty_scope(scope *s);                     // for the next turn of a loop
 scope *fr_jinja_push_scope(run *r, scope *outer);        // NULL: failed; r->scope is it then
 void fr_jinja_exec_for(run *r, const node *n);
 value fr_jinja_loop_attr(run *r, const loop *l, const str *name);

@@ -8,7 +8,7 @@ static bool make_room(writer *t, size_t more) {
     char *data = fr_jinja_grow(&t->r->mem, t->data, t->cap, cap);
     uint8_t *marks = data && t->marks ? fr_jinja_grow(&t->r->mem, t->marks, t->cap, cap) : NULL;
     if (!data || (t->marks && !marks)) {
-        fr_jinja_alloc(t->r, SIZE_MAX / 4); // says so
+        fr_jinja_no_memory(t->r, cap);
         return false;
     }
     t->data = data;

@@ -32,6 +32,8 @@ typedef enum value_kind {
 
 // ---- memory
 
+enum { MEMORY_BLOCK = 1 << 16 };
+
 typedef struct memory { // {.limit} is empty
     struct block *blocks;
     size_t used, limit;

@@ -23,7 +23,7 @@ static void render(const fr_jinja *t, json_t *vars, const struct tm *now) {
     for (void *it = json_object_iter(vars); it; it = json_object_iter_next(vars, it))
         fr_jinja_set(v, json_object_iter_key(it),
                      fr_json_template_value(v, json_object_iter_value(it)));
-    if (fr_jinja_render(t, v, now, &out, &err))
+    if (fr_jinja_render(t, v, &(fr_jinja_options){.now = now}, &out, &err))
         answer("refused", err.text, strlen(err.text));
     else
         answer("text", out.text.data, out.text.n);

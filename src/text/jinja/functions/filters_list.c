@@ -78,7 +78,7 @@ FILTER(reverse) {
 }
 
 static value with_attribute(run *r, value item, value attribute) {
-    return given(attribute) ? fr_jinja_path(r, item, attribute) : item;
+    return given(attribute) ? fr_jinja_path(r, item, attribute, MISSING) : item;
 }
 
 FILTER(join) {
@@ -203,8 +203,7 @@ FILTER(groupby) {
     value *keys = fr_jinja_alloc(r, (s->n + 1) * sizeof *keys),
           *real = fr_jinja_alloc(r, (s->n + 1) * sizeof *real);
     for (size_t i = 0; keys && real && i < s->n && fr_jinja_work(r, 1); i++) {
-        value key = fr_jinja_path(r, s->item[i], arg[0]);
-        if (key.kind == J_UNDEFINED && given(arg[1])) key = arg[1];
+        const value key = fr_jinja_path(r, s->item[i], arg[0], arg[1]);
         keys[i] = sort_key(r, key, MISSING, cased);
         seq *both = fr_jinja_make_seq(r, SEQ_TUPLE);
         fr_jinja_add(r, both, key);

@@ -25,8 +25,8 @@ static value map_attribute(run *r, value item, const args *all, const value *att
     const value *instead = named(all, "default");
     if (all->named.n > (instead ? 2 : 1))
         return fr_jinja_fail(r, "map: an argument of an unknown name");
-    const value v = attribute->kind == J_NONE ? item : fr_jinja_path(r, item, *attribute);
-    return v.kind == J_UNDEFINED && instead && instead->kind != J_NONE ? *instead : v;
+    if (attribute->kind == J_NONE) return item;
+    return fr_jinja_path(r, item, *attribute, instead ? *instead : MISSING);
 }
 
 FILTER(map) {
@@ -62,7 +62,8 @@ static value choose(run *r, value self, const args *all, bool by_attribute, bool
     }
     const args rest = without_first(all, test ? at + 1 : at);
     for (size_t i = 0; s && i < s->n && fr_jinja_work(r, 1); i++) {
-        const value x = by_attribute ? fr_jinja_path(r, s->item[i], all->pos[0]) : s->item[i];
+        const value x =
+            by_attribute ? fr_jinja_path(r, s->item[i], all->pos[0], MISSING) : s->item[i];
         const value yes = test ? fr_jinja_apply(r, test, x, &rest) : x;
         if (fr_jinja_truth(yes) == wanted) fr_jinja_add(r, out, s->item[i]);
     }

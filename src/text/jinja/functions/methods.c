@@ -61,9 +61,8 @@ static void split_words(run *r, seq *out, const str *s, int64_t most) {
             at += bytes;
         if (at >= s->n) break;
         size_t end = at;
-        if (most == 0) { // the rest is one word, without the space at its end
-            const str rest = str_part(s, at, s->n), word = fr_jinja_strip(&rest, NULL, false, true);
-            add_part(r, out, s, at, at + word.n);
+        if (most == 0) { // the rest is one word
+            add_part(r, out, s, at, s->n);
             break;
         }
         while (end < s->n && !space_at(s, end, &bytes))
@@ -128,7 +127,6 @@ METHOD(rsplit) {
         if (!(to = left.n)) break;
         for (size_t at = 0; most && at < to; at += bytes)
             if (space_at(s, at, &bytes)) begin = at + bytes;
-        if (!most) begin = left.n - fr_jinja_strip(&left, NULL, true, false).n;
         add_part(r, out, s, begin, to);
         to = begin;
         if (!most) break;

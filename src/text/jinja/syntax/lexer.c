@@ -110,7 +110,7 @@ static void lex_raw(lexer *l) {
         l->line_starting = l->s[end - 1] == '\n';
         return;
     }
-    fr_jinja_lex_fail(l, FR_EDATA, "{% raw %} does not end");
+    if (l->at < l->n) fr_jinja_lex_fail(l, FR_EDATA, "{% raw %} does not end");
 }
 
 static void lex_comment(lexer *l) {
@@ -121,7 +121,7 @@ static void lex_comment(lexer *l) {
         l->line_starting = l->s[end - 1] == '\n';
         return;
     }
-    fr_jinja_lex_fail(l, FR_EDATA, "a comment does not end");
+    if (l->at < l->n) fr_jinja_lex_fail(l, FR_EDATA, "a comment does not end");
 }
 
 // ---- inside tags

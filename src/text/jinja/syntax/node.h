@@ -119,6 +119,7 @@ enum { USES_VARARGS = 1, USES_KWARGS = 2, USES_CALLER = 4 };
 struct fr_jinja {
     memory mem;
     node *body;
+    dict names;                                  // all that stand in it, of str to themselves
     const str *loop, *varargs, *kwargs, *caller; // names that statements set
 };
 
@@ -130,7 +131,6 @@ fr_status fr_jinja_lex(memory *m, const char *text, size_t bytes, token **out, f
 typedef struct parser {
     fr_jinja *to;
     const token *at;
-    dict names; // of str to themselves
     int depth, loops;
     bool soft;    // below an if: unknown filters matter only when they are reached
     uint8_t uses; // what the macro around uses

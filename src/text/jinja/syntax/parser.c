@@ -31,10 +31,10 @@ node *fr_jinja_new_node(parser *p, node_kind kind, int line) {
 }
 
 const str *fr_jinja_intern(parser *p, const char *text, size_t n) {
-    const value *known = fr_jinja_dict_find_text(&p->names, text, n);
+    const value *known = fr_jinja_dict_find_text(&p->to->names, text, n);
     if (known) return as_str(*known);
     const value name = fr_jinja_str_value(&p->to->mem, (str){.data = text, .n = n});
-    if (name.kind == J_MISSING || !fr_jinja_dict_put(&p->to->mem, &p->names, name, name)) {
+    if (name.kind == J_MISSING || !fr_jinja_dict_put(&p->to->mem, &p->to->names, name, name)) {
         no_memory(p);
         return NULL;
     }
@@ -112,4 +112,8 @@ void fr_jinja_close(fr_jinja *t) {
     if (!t) return;
     fr_jinja_memory_close(&t->mem);
     fr_free(t);
+}
+
+bool fr_jinja_mentions(const fr_jinja *t, const char *name) {
+    return fr_jinja_dict_find_text(&t->names, name, strlen(name)) != NULL;
 }

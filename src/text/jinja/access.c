@@ -7,7 +7,9 @@ static seq *characters(run *r, const str *s) {
     uint32_t code;
     for (size_t at = 0, bytes; at < s->n && fr_jinja_work(r, 1); at += bytes) {
         bytes = fr_jinja_char_read(s->data + at, s->n - at, &code);
-        fr_jinja_add(r, out, fr_jinja_make_str(r, str_part(s, at, at + bytes)));
+        str one = str_part(s, at, at + bytes);
+        one.markup = false;
+        fr_jinja_add(r, out, fr_jinja_make_str(r, one));
     }
     return r->status ? NULL : out;
 }
@@ -15,7 +17,7 @@ static seq *characters(run *r, const str *s) {
 // What is left of an iterator, which is used up by it.
 static seq *rest(run *r, seq *s) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
-    if (!out) return NULL;
+    if (!out || s->at == s->n) return out;
     out->item = s->item + s->at;
     out->n = out->cap = s->n - s->at;
     s->at = s->n;

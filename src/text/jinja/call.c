@@ -33,6 +33,11 @@ static value wrong_args(run *r, const function *f, const char *why) {
     return fr_jinja_fail(r, "%s(%s): %s", f->name, f->params, why);
 }
 
+// What a failure left may be half made.
+static value whole(const run *r, value v) {
+    return r->status ? UNDEFINED : v;
+}
+
 value fr_jinja_apply(run *r, const function *f, value self, const args *a) {
     value arg[MAX_PARAMS] = {MISSING};
     size_t named = 0;
@@ -40,7 +45,7 @@ value fr_jinja_apply(run *r, const function *f, value self, const args *a) {
     bool optional;
     int n = 0;
     if (r->status) return UNDEFINED;
-    if (!f->params) return f->fn(r, self, arg, a);
+    if (!f->params) return whole(r, f->fn(r, self, arg, a));
     for (; n < MAX_PARAMS && param_at(f->params, n, &name, &optional); n++) {
         const value *given = fr_jinja_dict_find_text(&a->named, name.data, name.n);
         if ((size_t)n < a->n) {
@@ -55,7 +60,7 @@ value fr_jinja_apply(run *r, const function *f, value self, const args *a) {
     }
     if (a->n > (size_t)n) return wrong_args(r, f, "too many arguments");
     if (named < a->named.n) return wrong_args(r, f, "an argument of an unknown name");
-    return f->fn(r, self, arg, a);
+    return whole(r, f->fn(r, self, arg, a));
 }
 
 // ---- macros

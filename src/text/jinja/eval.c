@@ -166,5 +166,5 @@ value fr_jinja_eval(run *r, const node *n) {
     r->line = n->line;
     const value v = eval_inner(r, n);
     r->depth--;
-    return v;
+    return r->status ? UNDEFINED : v; // what a failure left may be half made
 }

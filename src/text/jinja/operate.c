@@ -189,6 +189,7 @@ static bool repeats(value v) {
 
 static value power(run *r, int64_t base, int64_t exponent) {
     int64_t out = 1;
+    if (exponent < 0 && !base) return fr_jinja_fail(r, "division by zero");
     if (exponent < 0) return make_float(pow((double)base, (double)exponent));
     if (base >= -1 && base <= 1 && exponent > 2)
         exponent = 2 - exponent % 2; // 0, 1 and -1 come back
@@ -242,7 +243,9 @@ static value floats(run *r, op o, double a, double b) {
     case OP_DIV:
         return make_float(a / b);
     case OP_POW:
-        return make_float(pow(a, b));
+        m = pow(a, b);
+        if (isfinite(m) || !isfinite(a) || !isfinite(b)) return make_float(m);
+        return fr_jinja_fail(r, "'**' has no result of floats");
     default:
         m = fmod(a, b);
         if (m != 0 && (m < 0) != (b < 0)) m += b;

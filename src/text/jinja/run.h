@@ -96,6 +96,7 @@ size_t fr_jinja_find(const str *in, const str *what, size_t from); // SIZE_MAX: 
 str fr_jinja_strip(const str *s, const str *chars, bool left,
                    bool right); // chars NULL: white space
 str fr_jinja_cased(run *r, const str *s, char_case to);
+bool fr_jinja_is_final_sigma(const str *s, size_t at); // the capital one that stands at byte `at`
 
 // ---- what Python does with values
 

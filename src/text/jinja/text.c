@@ -208,7 +208,7 @@ str fr_jinja_strip(const str *s, const str *chars, bool left, bool right) {
 }
 
 // A sigma behind letters that ends a word is written otherwise.
-static bool is_final_sigma(const str *s, size_t at) {
+bool fr_jinja_is_final_sigma(const str *s, size_t at) {
     bool cased = false;
     uint32_t code;
     for (size_t i = 0, bytes; i < at; i += bytes) {
@@ -233,7 +233,7 @@ str fr_jinja_cased(run *r, const str *s, char_case to) {
     for (size_t at = 0, bytes; at < s->n && !r->status; at += bytes) {
         bytes = fr_jinja_char_read(s->data + at, s->n - at, &code);
         const fr_mark mark = s->marks ? s->marks[at] : s->mark;
-        if (code == 0x3A3 && to == CASE_LOWER && is_final_sigma(s, at))
+        if (code == 0x3A3 && to == CASE_LOWER && fr_jinja_is_final_sigma(s, at))
             fr_jinja_put_text(&t, "ς", mark);
         else if (code == UINT32_MAX)
             fr_jinja_put_part(&t, s, at, at + bytes);

@@ -71,7 +71,9 @@ FILTER(reverse) {
     UNUSED;
     if (self.kind == J_STR) return fr_jinja_slice(r, self, NONE_VALUE, NONE_VALUE, make_int(-1));
     const seq *s = fr_jinja_iterate(r, self);
-    seq *out = s ? fr_jinja_make_seq(r, SEQ_ONCE) : NULL;
+    const bool once =
+        is_seq(self, SEQ_ONCE); // Python cannot go through it backwards: it makes a list
+    seq *out = s ? fr_jinja_make_seq(r, once ? SEQ_LIST : SEQ_ONCE) : NULL;
     for (size_t i = s ? s->n : 0; out && i && fr_jinja_work(r, 1); i--)
         fr_jinja_add(r, out, s->item[i - 1]);
     return make_ref(J_SEQ, out);

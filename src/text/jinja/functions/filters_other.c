@@ -12,7 +12,7 @@
 
 static args without_first(const args *all, size_t n) {
     args rest = *all;
-    rest.pos += n;
+    if (n) rest.pos += n;
     rest.n -= n;
     return rest;
 }
@@ -107,7 +107,7 @@ FILTER(attr) {
     str *copy = fr_jinja_alloc(r, sizeof *copy);
     if (!copy) return UNDEFINED;
     *copy = name;
-    return self.kind == J_UNDEFINED ? UNDEFINED : fr_jinja_attr(r, self, copy);
+    return fr_jinja_attr(r, self, copy);
 }
 
 FILTER(absolute) {
@@ -163,6 +163,7 @@ FILTER(to_int) {
     if (self.kind == J_FLOAT) return whole_of(r, self.as.real, otherwise);
     if (is_whole(self)) return make_int(self.as.whole);
     if (self.kind == J_BIG) return self;
+    if (self.kind == J_UNDEFINED) return fr_jinja_fail(r, "int of an undefined value");
     if (self.kind != J_STR) return otherwise;
     if (parse_number(r, as_str(self), (int)base, false, &number)) return number;
     if (parse_number(r, as_str(self), 10, true, &number))
@@ -174,6 +175,7 @@ FILTER(to_float) {
     UNUSED;
     value number = MISSING;
     if (is_number(self)) return make_float(real_of(self));
+    if (self.kind == J_UNDEFINED) return fr_jinja_fail(r, "float of an undefined value");
     if (self.kind == J_STR && parse_number(r, as_str(self), 10, true, &number)) return number;
     return arg[0].kind == J_MISSING ? make_float(0) : arg[0];
 }

@@ -172,7 +172,8 @@ FILTER(splitlines) {
 
 FILTER(indent) {
     UNUSED;
-    const str s = fr_jinja_to_str(r, self);
+    if (self.kind != J_STR) return fr_jinja_fail(r, "indent of %s", fr_jinja_kind_name(self));
+    const str s = *as_str(self);
     writer width = {.r = r}, t = {.r = r};
     if (arg[0].kind == J_STR)
         fr_jinja_put_str(&width, as_str(arg[0]));

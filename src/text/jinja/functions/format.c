@@ -379,7 +379,9 @@ value fr_jinja_format_percent(run *r, const str *format, value with) {
         put_percent(&t, &p, format, &at);
     }
     const bool tuple = is_seq(with, SEQ_TUPLE);
-    const bool container = with.kind == J_DICT || (with.kind == J_SEQ && !tuple);
+    // What has items may go unused.
+    const bool container = with.kind == J_DICT || with.kind == J_UNDEFINED ||
+                           (with.kind == J_SEQ && !tuple && as_seq(with)->kind < SEQ_ONCE);
     if (p.used < (tuple ? as_seq(with)->n : container ? 0 : 1))
         fr_jinja_fail(r, "more values than the format has places");
     return fr_jinja_text_value(&t);

@@ -158,8 +158,9 @@ METHOD(title) {
     uint32_t code;
     for (size_t at = 0, bytes; at < s->n && !r->status; at += bytes) {
         bytes = fr_jinja_char_read(s->data + at, s->n - at, &code);
-        const str one = str_part(s, at, at + bytes),
-                  as = fr_jinja_cased(r, &one, inside ? CASE_LOWER : CASE_TITLE);
+        str one = str_part(s, at, at + bytes);
+        if (inside && code == 0x3A3 && fr_jinja_is_final_sigma(s, at)) one.data = "\u03c2";
+        const str as = fr_jinja_cased(r, &one, inside ? CASE_LOWER : CASE_TITLE);
         fr_jinja_put_str(&t, &as);
         inside = code != UINT32_MAX && fr_jinja_char_properties(code) & (CHAR_LOWER | CHAR_UPPER);
     }

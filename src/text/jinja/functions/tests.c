@@ -18,9 +18,11 @@ TEST(is_boolean)
 ANSWER(self.kind == J_BOOL)
 TEST(is_true)
 ANSWER(self.kind == J_BOOL && self.as.whole)
-TEST(is_false) ANSWER(self.kind == J_BOOL && !self.as.whole) TEST(is_integer) ANSWER(
-    self.kind == J_INT ||
-    self.kind == J_BIG) TEST(is_float) ANSWER(self.kind == J_FLOAT) TEST(is_a_number)
+TEST(is_false)
+ANSWER(self.kind == J_BOOL && !self.as.whole)
+TEST(is_integer)
+ANSWER(self.kind == J_INT ||
+       self.kind == J_BIG) TEST(is_float) ANSWER(self.kind == J_FLOAT) TEST(is_a_number)
     ANSWER(is_number(self) || self.kind == J_BIG) TEST(is_string) ANSWER(self.kind == J_STR) TEST(
         is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped) ANSWER(self.kind == J_STR &&
                                                                         as_str(self)->markup)

@@ -25,6 +25,7 @@ import jinja2.ext
 import jinja2.sandbox
 
 from conversations import conversations
+from expressions import VARIABLES, excused, expressions
 
 PACKAGE = "llama-cpp-python==0.3.36"
 NOW = 1735776000  # strftime_now's: 2 January 2025
@@ -160,6 +161,19 @@ def judge(args, name, text, cases):
     return counts
 
 
+def judge_expressions(args):
+    counts = {"same": 0, "refused": 0, "differs": 0, "excused": 0}
+    for text in expressions(args.seed, args.expressions):
+        a, b = theirs(text, [VARIABLES])[0], ours(args.renderer, text, [VARIABLES])[0]
+        same = a[0] == b[0] and (a[0] == "refused" or a[1] == b[1])
+        counts["excused" if not same and excused(a, b) else "differs" if not same else "same" if a[0] == "text" else "refused"] += 1
+        if not same and not excused(a, b) and args.show > 0:
+            args.show -= 1
+            print(f"--- {text}\njinja2  {a[0]}: {a[1][:200]!r}\nforerun {b[0]}: {b[1][:200]!r}")
+    print(f"{args.expressions} expressions: {counts['same']} the same, {counts['refused']} the same refusal, {counts['excused']} excused, {counts['differs']} differ")
+    return 1 if counts["differs"] else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*")
@@ -169,7 +183,10 @@ def main():
     parser.add_argument("--seed", default="1")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N differences")
     parser.add_argument("--only", default="", help="templates whose name holds this")
+    parser.add_argument("--expressions", type=int, default=0, metavar="N", help="compare N expressions made at random, a process each")
     args = parser.parse_args()
+    if args.expressions:
+        return judge_expressions(args)
     if args.fetch:
         fetch(args.fetch)
     cases = conversations(args.seed, args.conversations)

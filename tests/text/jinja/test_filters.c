@@ -57,6 +57,8 @@ static void filters_of_lists(void **state) {
          "[[1, 2], [3, 4], [5]] [[1, 2, 3], [4, 5]] [[1, 2], [3, 0]]"},
         {"{{ [{'k':'b','v':1},{'k':'a','v':2},{'k':'b','v':3}]|groupby('k') }}",
          "[('a', [{'k': 'a', 'v': 2}]), ('b', [{'k': 'b', 'v': 1}, {'k': 'b', 'v': 3}])]"},
+        {"{{ [1,2]|select|reverse }} {{ ('<'|e)|list }} {{ []|select|list }}",
+         "[2, 1] ['&', 'l', 't', ';'] []"},
         {"{{ {'a':1}|items|list }} {{ [1,[2]]|length }} {{ {'a':1}|count }}", "[('a', 1)] 2 1"},
     };
     (void)state;
@@ -127,6 +129,7 @@ static void methods_of_strings(void **state) {
         {"{{ 'a-b'.partition('-') }} {{ 'a-b-c'.rpartition('-') }} {{ ','.join(['a','b']) }} {{ "
          "'abc'.replace('b','') }}",
          "('a', '-', 'b') ('a-b', '-', 'c') a,b ac"},
+        {"{{ 'ΟΔΟΣ οσ'.title() }} {{ 'q' % x }}", "Οδος Οσ q"},
         {"{{ 'hello world'.title() }} {{ 'hELLO'.capitalize() }} {{ 'aB'.swapcase() }} {{ "
          "'a'.ljust(3) }}|{{ 'a'.rjust(3, '.') }} {{ '7'.zfill(3) }} {{ '-7'.zfill(4) }}",
          "Hello World Hello Ab a  |..a 007 -007"},

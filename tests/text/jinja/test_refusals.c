@@ -68,7 +68,13 @@ static void what_cannot_be_done_is_refused(void **state) {
                                           "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
                                           "{{ 'x' in none }}",
                                           "{{ 'a'.nope() }}",
-                                          "{{ loop }}{{ loop.index }}"};
+                                          "{{ loop }}{{ loop.index }}",
+                                          "{{ 1|indent }}",
+                                          "{{ x|int }}",
+                                          "{{ x|attr('a') }}",
+                                          "{{ 0 ** -1 }}",
+                                          "{{ 10.0 ** 400 }}",
+                                          "{{ [1 < (1|select|list), 2] if none|list else 3 }}"};
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         fr_marked out = {0};

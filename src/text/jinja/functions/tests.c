@@ -21,28 +21,26 @@ ANSWER(self.kind == J_BOOL && self.as.whole)
 TEST(is_false)
 ANSWER(self.kind == J_BOOL && !self.as.whole)
 TEST(is_integer)
-ANSWER(self.kind == J_INT ||
-       self.kind == J_BIG) TEST(is_float) ANSWER(self.kind == J_FLOAT) TEST(is_a_number)
-    ANSWER(is_number(self) || self.kind == J_BIG) TEST(is_string) ANSWER(self.kind == J_STR) TEST(
-        is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped) ANSWER(self.kind == J_STR &&
-                                                                        as_str(self)->markup)
-        TEST(is_iterable) ANSWER(self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
-                                 self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
-            ANSWER(self.kind == J_STR || self.kind == J_DICT || self.kind == J_UNDEFINED ||
-                   (self.kind == J_SEQ && as_seq(self)->kind <= SEQ_RANGE)) TEST(is_callable)
-                ANSWER(self.kind == J_FUNCTION || self.kind == J_METHOD || self.kind == J_MACRO ||
-                       self.kind == J_LOOP || self.kind == J_JOINER || self.kind == J_UNDEFINED)
-                    TEST(is_a_filter) ANSWER(self.kind == J_STR &&
-                                             fr_jinja_filter_named(as_str(self))) TEST(is_a_test)
-                        ANSWER(self.kind == J_STR && fr_jinja_test_named(as_str(self))) TEST(is_eq)
-                            ANSWER(fr_jinja_compares(r, OP_EQ, self, arg[0])) TEST(is_ne)
-                                ANSWER(fr_jinja_compares(r, OP_NE, self, arg[0])) TEST(is_lt)
-                                    ANSWER(fr_jinja_compares(r, OP_LT, self, arg[0])) TEST(is_le)
-                                        ANSWER(fr_jinja_compares(r, OP_LE, self,
-                                                                 arg[0])) TEST(is_gt)
-                                            ANSWER(fr_jinja_compares(r, OP_GT, self, arg[0]))
-                                                TEST(is_ge) ANSWER(fr_jinja_compares(r, OP_GE, self,
-                                                                                     arg[0]))
+ANSWER(self.kind == J_INT || self.kind == J_BIG)
+TEST(is_float)
+ANSWER(self.kind == J_FLOAT) TEST(is_a_number) ANSWER(is_number(self) || self.kind == J_BIG) TEST(
+    is_string) ANSWER(self.kind == J_STR) TEST(is_mapping) ANSWER(self.kind == J_DICT)
+    TEST(is_escaped) ANSWER(self.kind == J_STR && as_str(self)->markup) TEST(is_iterable) ANSWER(
+        self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
+        self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
+        ANSWER(self.kind == J_STR || self.kind == J_DICT || self.kind == J_UNDEFINED ||
+               (self.kind == J_SEQ && as_seq(self)->kind <= SEQ_RANGE)) TEST(is_callable)
+            ANSWER(self.kind == J_FUNCTION || self.kind == J_METHOD || self.kind == J_MACRO ||
+                   self.kind == J_LOOP || self.kind == J_JOINER || self.kind == J_UNDEFINED)
+                TEST(is_a_filter) ANSWER(self.kind == J_STR && fr_jinja_filter_named(as_str(self)))
+                    TEST(is_a_test) ANSWER(self.kind == J_STR && fr_jinja_test_named(as_str(self)))
+                        TEST(is_eq) ANSWER(fr_jinja_compares(r, OP_EQ, self, arg[0])) TEST(is_ne)
+                            ANSWER(fr_jinja_compares(r, OP_NE, self, arg[0])) TEST(is_lt)
+                                ANSWER(fr_jinja_compares(r, OP_LT, self, arg[0])) TEST(is_le)
+                                    ANSWER(fr_jinja_compares(r, OP_LE, self, arg[0])) TEST(is_gt)
+                                        ANSWER(fr_jinja_compares(r, OP_GT, self, arg[0]))
+                                            TEST(is_ge)
+                                                ANSWER(fr_jinja_compares(r, OP_GE, self, arg[0]))
                                                     TEST(is_in)
                                                         ANSWER(fr_jinja_compares(r, OP_IN, self,
                                                                                  arg[0]))

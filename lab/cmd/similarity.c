@@ -2,6 +2,7 @@
 #include "lab/draft/similarity.h"
 #include "base/save.h"
 #include "cmd/lib/answers.h"
+#include "cmd/lib/text.h"
 #include "cmd/plot/plot.h"
 #include "draft/registry.h"
 #include "lab/cmd/lab.h"
@@ -183,7 +184,7 @@ static const fr_option options[] = {
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "10", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
     {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the cosines over the layers into this file", 0, 0, NULL},
     FR_CMD_FORCE,
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is measured", options};

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/save.h"
 #include "cmd/lib/answers.h"
+#include "cmd/lib/text.h"
 #include "cmd/plot/plot.h"
 #include "draft/registry.h"
 #include <stdlib.h>
@@ -271,7 +272,7 @@ static const fr_option options[] = {
     {"no-adapt",      0,   FR_OPT_FLAG,   AT(no_adapt),  NULL, NULL, NULL, "guess at every step, whether or not it pays: to compare methods", 0, 0, NULL},
     {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the shares by distance into this file", 0, 0, NULL},
     FR_CMD_FORCE,
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is measured", options};

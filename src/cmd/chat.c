@@ -26,7 +26,7 @@ static fr_status chat_open(chat *c, fr_error *err) {
     if (!st) st = fr_cmd_engine_open(&c->engine, c->args, err);
     if (st) return st;
     fr_cmd_text_lend(&c->text, c->engine);
-    if ((st = fr_cmd_text_template(&c->text, c->args->chat_template, err))) return st;
+    if ((st = fr_cmd_text_template(&c->text, c->args, err))) return st;
     if ((st = fr_cmd_session_open(&c->session, c->engine, c->args, c->args->drafter, CONTEXT, 0,
                                   err)))
         return st;
@@ -35,6 +35,7 @@ static fr_status chat_open(chat *c, fr_error *err) {
 
 static void chat_close(chat *c) {
     fr_lines_close(c->lines);
+    fr_cmd_text_close(&c->text);
     fr_session_close(c->session);
     fr_engine_close(c->engine);
     fr_ids_free(&c->ids);
@@ -145,7 +146,7 @@ static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "tokens of one answer at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end an answer before this text; may be given many times", 0, 0, NULL},
     {"color",         0,   FR_OPT_SWITCH, AT(color),      "WHEN]", "never", NULL, "print every token in the colour of who drafted it: auto is on terminals only, and what --color alone means", 0, 0, "never|auto|always"},

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/save.h"
 #include "cmd/datastore_texts.h"
+#include "cmd/lib/text.h"
 #include "cmd/output/outputs.h"
 #include <string.h>
 
@@ -47,7 +48,7 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!args->output) return fr_cmd_usage("datastore", "-o: a FILE for the store is needed");
     fr_progress bar;
     fr_datastore_writer writer = {0};
-    fr_datastore_texts texts = {.chat_template = args->chat_template, .to = &writer, .bar = &bar};
+    fr_datastore_texts texts = {.args = args, .to = &writer, .bar = &bar};
     fr_error err = {0};
     const double start = fr_seconds();
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "tokens", 1);
@@ -67,7 +68,7 @@ static const fr_option options[] = {
     {"data",   0,   FR_OPT_FILE, AT(data),   "FILE|DIR,...", NULL, NULL, "texts: folders of shards ('distill --capture'), other folders with all files below them, *.jsonl of {\"messages\":[...]} or {\"text\":\"...\"}, plain text; files plain or packed by gzip", 0, 0, NULL},
     {"output", 'o', FR_OPT_FILE, AT(output), "STORE", NULL, NULL, "the datastore, 8 bytes a token", 0, 0, NULL},
     FR_CMD_FORCE,
-    {"chat-template", 0, FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Texts", options};

@@ -38,11 +38,11 @@ static fr_status add_text(fr_datastore_texts *t, const char *text, size_t bytes,
 static fr_status add_conversation(fr_datastore_texts *t, const json_t *line, fr_error *err) {
     fr_json_chat chat;
     fr_status st = FR_OK;
-    if (!t->has_template) st = fr_cmd_text_template(&t->text, t->chat_template, err);
+    if (!t->has_template) st = fr_cmd_text_template(&t->text, t->args, err);
     if (st) return st;
     t->has_template = true;
     t->ids.n = 0;
-    st = fr_json_chat_from(&chat, line, err);
+    st = fr_json_chat_from(&chat, line, &t->text.chat.takes, err);
     chat.request.add_generation_prompt = false;
     if (!st) st = fr_cmd_text_chat(&t->text, &chat.request, true, &t->rendered, &t->ids, err);
     fr_json_chat_close(&chat);

@@ -12,9 +12,9 @@
 
 typedef struct fr_datastore_texts { // {0} but for what is marked
     fr_cmd_text text;
-    const char *chat_template; // set: a name, or NULL
-    fr_datastore_writer *to;   // set
-    fr_progress *bar;          // set
+    const fr_cmd_args *args; // set: which chat template
+    fr_datastore_writer *to; // set
+    fr_progress *bar;        // set
     bool has_template;
     fr_ids ids;
     fr_chat_text rendered;

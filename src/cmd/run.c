@@ -1,6 +1,7 @@
 // run.c — `run`: one prompt, one answer.
 #include "base/clock.h"
 #include "cmd/lib/generate.h"
+#include "cmd/lib/text.h"
 #include "draft/registry.h"
 #include "json/messages.h"
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static fr_status encode_messages(const source *s, const fr_cmd_text *text, fr_id
     fr_json_chat chat = {0};
     fr_chat_text rendered = {0};
     fr_error why = {0};
-    fr_status st = fr_json_chat_parse(&chat, s->data, s->n, &why);
+    fr_status st = fr_json_chat_parse(&chat, s->data, s->n, &text->chat.takes, &why);
     if (!st) st = fr_cmd_text_chat(text, &chat.request, true, &rendered, ids, &why);
     fr_chat_text_close(&rendered);
     fr_json_chat_close(&chat);
@@ -60,9 +61,11 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
     fr_cmd_text text;
     fr_cmd_text_lend(&text, engine);
     if (args->raw) return fr_cmd_text_plain(&text, s->data, s->n, FR_PARSE_SPECIAL, true, ids, err);
-    const fr_status st = fr_cmd_text_template(&text, args->chat_template, err);
-    if (st) return st;
-    return s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);
+    fr_status st = fr_cmd_text_template(&text, args, err);
+    if (!st)
+        st = s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);
+    fr_cmd_text_close(&text);
+    return st;
 }
 
 // ---------------------------------------------------------------- the answer
@@ -225,7 +228,7 @@ static const fr_option options[] = {
     {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
     {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
     {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
     {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "go on after an end token", 0, 0, NULL},

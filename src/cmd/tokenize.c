@@ -39,14 +39,19 @@ static fr_status tokenize_text(filter *f, json_t *in, json_t **out, fr_error *er
 
 static fr_status tokenize_messages(filter *f, json_t *in, json_t **out, fr_error *err) {
     fr_json_chat chat;
-    fr_status st = fr_json_chat_from(&chat, in, err);
+    fr_status st = fr_json_chat_from(&chat, in, &f->text.chat.takes, err);
     if (!st) st = fr_cmd_text_chat(&f->text, &chat.request, false, &f->rendered, &f->ids, err);
     fr_json_chat_close(&chat);
     if (st) return st;
-    *out = json_pack(
-        "{s:o, s:o}", "prompt",
-        fr_cmd_json_text(f->rendered.text.data ? f->rendered.text.data : "", f->rendered.text.n),
-        "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
+    const fr_buffer *prompt = &f->rendered.marked.text;
+    if (f->args->special) { // in messages, too
+        f->ids.n = 0;
+        st = fr_tokenizer_encode(f->text.tokenizer, prompt->data, prompt->n, FR_PARSE_SPECIAL,
+                                 &f->ids, err);
+        if (st) return st;
+    }
+    *out = json_pack("{s:o, s:o}", "prompt", fr_cmd_json_text(prompt->data, prompt->n), "ids",
+                     fr_cmd_json_ids(f->ids.data, f->ids.n));
     return *out ? FR_OK : no_memory(err);
 }
 
@@ -105,8 +110,7 @@ static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
     filter f = {.args = args};
     fr_error err = {0};
     fr_status st = fr_cmd_text_open(&f.text, args->model, &err);
-    if (!st && answer == tokenize_messages)
-        st = fr_cmd_text_template(&f.text, args->chat_template, &err);
+    if (!st && answer == tokenize_messages) st = fr_cmd_text_template(&f.text, args, &err);
     if (!st) st = pump(&f, answer, &err);
     fr_chat_text_close(&f.rendered);
     fr_buffer_free(&f.line);
@@ -131,9 +135,9 @@ static int run_detokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 static const fr_option options[] = {
-    {"special",  0, FR_OPT_FLAG, offsetof(fr_cmd_args, special),     NULL, NULL, NULL, "read special tokens in the text as such", 0, 0, NULL},
+    {"special",  0, FR_OPT_FLAG, offsetof(fr_cmd_args, special),     NULL, NULL, NULL, "read special tokens in the text as such (in messages, too, where they are plain text else)", 0, 0, NULL},
     {"messages", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, as_messages), NULL, NULL, NULL, "the lines are conversations, put through the chat template", 0, 0, NULL},
-    {"chat-template", 0, FR_OPT_STRING, offsetof(fr_cmd_args, chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Tokenizing", options};

@@ -1,28 +1,33 @@
-// messages.h — JSON conversations in the form of the OpenAI API ↔ the structs of text/chat/chat.h.
+// messages.h — JSON conversations in the form of the OpenAI API, as a chat template takes them.
 //
-//   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"add_generation_prompt":true}
+//   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"add_generation_prompt":true,
+//    "enable_thinking":true,"chat_template_kwargs":{…}}
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
-// parts, which are joined by newlines. A call's arguments are an object or, as in the API, a string
-// that holds one. Unknown members are ignored. Everything is checked here: wrong types, duplicate
+// parts, which are joined by newlines where the template takes strings alone. A call's arguments
+// are an object or, as in the API, a string that holds one; the template gets what it can write.
+// All other members of messages and tools are handed to it as they are, in their order;
+// enable_thinking and the members of chat_template_kwargs are variables. Wrong types, duplicate
 // keys, nesting and counts give one sentence that says where.
 //
 // An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
 #ifndef FR_JSON_MESSAGES_H
 #define FR_JSON_MESSAGES_H
+#include "text/chat/chat.h"
 #include "json/value.h"
 
 enum { FR_JSON_MAX_MESSAGES = 1 << 16, FR_JSON_MAX_TOOLS = 1 << 12 };
 
 typedef struct fr_json_chat {
-    fr_chat_request request; // add_generation_prompt true where not given; bos, eos, date: caller's
-    struct fr_json_piece *pieces; // the memory behind it
+    fr_chat_request request; // add_generation_prompt true where not given; bos, eos, now: caller's
 } fr_json_chat;
 
 // From text. *out is overwritten; close it whether or not this succeeds. FR_EARG, FR_ENOMEM.
-fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes, fr_error *err);
+fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes,
+                             const fr_chat_takes *takes, fr_error *err);
 
 // From parsed JSON: the same object or array.
-fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, fr_error *err);
+fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
+                            fr_error *err);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice
 
 #endif

@@ -1,10 +1,8 @@
 // value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
 // become text as Python's json.dumps writes it.
 #include "json/value.h"
-#include "base/alloc.h"
-#include <math.h>
+#include "base/decimal.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 // ---- reading -------------------------------------------------------------------------------
@@ -34,7 +32,7 @@ static size_t string_end(const char *s, size_t n, size_t at) {
 }
 
 // Copies the document with long integers as marked strings; the number of them when out is NULL.
-static fr_status mark_integers(const char *s, size_t n, fr_chat_text *out, size_t *count,
+static fr_status mark_integers(const char *s, size_t n, fr_buffer *out, size_t *count,
                                fr_error *err) {
     fr_status st = FR_OK;
     size_t copied = 0;
@@ -52,20 +50,20 @@ static fr_status mark_integers(const char *s, size_t n, fr_chat_text *out, size_
         const size_t end = number_end(s, n, at, &huge);
         if (huge) ++*count;
         if (huge && out) {
-            st = fr_chat_text_add(out, s + copied, at - copied, err);
-            if (!st) st = fr_chat_text_add(out, "\"\\u0000int:", 11, err);
-            if (!st) st = fr_chat_text_add(out, s + at, end - at, err);
-            if (!st) st = fr_chat_text_add(out, "\"", 1, err);
+            st = fr_buffer_add(out, s + copied, at - copied, err);
+            if (!st) st = fr_buffer_add(out, "\"\\u0000int:", 11, err);
+            if (!st) st = fr_buffer_add(out, s + at, end - at, err);
+            if (!st) st = fr_buffer_add(out, "\"", 1, err);
             copied = end;
         }
         at = end;
     }
-    if (out && !st) st = fr_chat_text_add(out, s + copied, n - copied, err);
+    if (out && !st) st = fr_buffer_add(out, s + copied, n - copied, err);
     return st;
 }
 
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
-    fr_chat_text marked = {0};
+    fr_buffer marked = {0};
     json_error_t where;
     size_t count;
     if (bytes > FR_JSON_MAX_BYTES) {
@@ -74,21 +72,20 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
     }
     mark_integers(json, bytes, NULL, &count, NULL);
     if (count && mark_integers(json, bytes, &marked, &count, err)) {
-        fr_chat_text_close(&marked);
+        fr_buffer_free(&marked);
         return NULL;
     }
-    if (count) json = marked.text.data, bytes = marked.text.n;
+    if (count) json = marked.data, bytes = marked.n;
     json_t *root =
         json_loadb(json, bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
-    fr_chat_text_close(&marked);
+    fr_buffer_free(&marked);
     if (!root)
         fr_fail(err, json_error_code(&where) == json_error_out_of_memory ? FR_ENOMEM : FR_EARG,
                 "JSON, line %d, column %d: %s", where.line, where.column, where.text);
     return root;
 }
 
-// The digits of a marked integer, its sign with them; NULL: an ordinary value.
-static const char *marked_integer(const json_t *value, size_t *bytes) {
+const char *fr_json_digits(const json_t *value, size_t *bytes) {
     if (!json_is_string(value)) return NULL;
     const char *s = json_string_value(value);
     const size_t n = json_string_length(value);
@@ -103,86 +100,61 @@ static const char *marked_integer(const json_t *value, size_t *bytes) {
 
 bool fr_json_is_text(const json_t *value) {
     size_t bytes;
-    return json_is_string(value) && !marked_integer(value, &bytes);
+    return json_is_string(value) && !fr_json_digits(value, &bytes);
 }
 
 // ---- writing -------------------------------------------------------------------------------
 
-// The fewest digits that read back as x (finite, positive), and the decimal exponent of the first.
-// Where the nearest decimal of some length does not read back, its neighbours may: below a power of
-// two the next number is half as far away as above.
-static int shortest_digits(double x, char digits[20], int *exponent) {
-    for (int n = 1; n <= 17; n++) {
-        char text[40], again[48];
-        snprintf(text, sizeof text, "%.*e", n - 1, x);
-        const char *e = strchr(text, 'e');
-        int k = 0;
-        for (const char *c = text; c < e; c++)
-            if (*c >= '0' && *c <= '9') digits[k++] = *c; // whatever the locale's decimal point is
-        digits[k] = 0;
-        *exponent = atoi(e + 1);
-        const uint64_t middle = strtoull(digits, NULL, 10);
-        static const int step[] = {0, 1, -1};
-        for (int i = 0; i < 3; i++) {
-            const uint64_t near = middle + (uint64_t)step[i];
-            snprintf(again, sizeof again, "%llue%d", (unsigned long long)near, *exponent - (n - 1));
-            if (strtod(again, NULL) != x) continue;
-            snprintf(digits, 20, "%llu", (unsigned long long)near);
-            const int length = (int)strlen(digits);
-            *exponent += length - n; // 9 + 1 has a digit more
-            return length;
-        }
+// As a JSON string in quotes, escaped as Python's json.dumps(ensure_ascii=False) does.
+static fr_status add_json_string(fr_buffer *out, const char *s, size_t n, fr_error *err) {
+    static const char plain[] = "\"\"\\\\\nn\rr\tt\ff\bb";
+    fr_status st = fr_buffer_add(out, "\"", 1, err);
+    for (size_t i = 0, done = 0; i <= n && !st; i++) {
+        char escape[8] = "";
+        if (i < n && (unsigned char)s[i] < 0x20)
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)s[i]);
+        for (const char *p = plain; i < n && *p; p += 2)
+            if (*p == s[i]) snprintf(escape, sizeof escape, "\\%c", p[1]);
+        if (i < n && !escape[0]) continue;
+        st = fr_buffer_add(out, s + done, i - done, err);
+        if (!st && i < n) st = fr_buffer_add(out, escape, strlen(escape), err);
+        done = i + 1;
     }
-    return (int)strlen(digits);
+    return st ? st : fr_buffer_add(out, "\"", 1, err);
 }
 
-// repr(x): plain from 1e-4 up to 1e16, else with an exponent of two digits or more.
-static fr_status dump_real(fr_chat_text *out, double x, fr_error *err) {
-    char text[64], digits[20] = "0";
-    int exponent = 0, n = 1;
-    if (x != 0) n = shortest_digits(fabs(x), digits, &exponent);
-    while (n > 1 && digits[n - 1] == '0')
-        digits[--n] = 0;
-    const char *sign = signbit(x) ? "-" : "";
-    if (exponent < -4 || exponent >= 16)
-        snprintf(text, sizeof text, "%s%c%s%se%+03d", sign, digits[0], n > 1 ? "." : "", digits + 1,
-                 exponent);
-    else if (exponent < 0)
-        snprintf(text, sizeof text, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
-    else if (n <= exponent + 1)
-        snprintf(text, sizeof text, "%s%s%.*s.0", sign, digits, exponent + 1 - n,
-                 "0000000000000000");
-    else
-        snprintf(text, sizeof text, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
-    return fr_chat_text_add(out, text, strlen(text), err);
+static fr_status dump_real(fr_buffer *out, double x, fr_error *err) {
+    char text[FR_DECIMAL_MAX];
+    fr_decimal_repr(x, text);
+    return fr_buffer_add(out, text, strlen(text), err);
 }
 
-static fr_status dump(fr_chat_text *out, const json_t *value, int depth, fr_error *err);
+static fr_status dump(fr_buffer *out, const json_t *value, int depth, fr_error *err);
 
-static fr_status dump_array(fr_chat_text *out, const json_t *array, int depth, fr_error *err) {
-    fr_status st = fr_chat_text_add(out, "[", 1, err);
+static fr_status dump_array(fr_buffer *out, const json_t *array, int depth, fr_error *err) {
+    fr_status st = fr_buffer_add(out, "[", 1, err);
     for (size_t i = 0; i < json_array_size(array) && !st; i++) {
-        if (i) st = fr_chat_text_add(out, ", ", 2, err);
+        if (i) st = fr_buffer_add(out, ", ", 2, err);
         if (!st) st = dump(out, json_array_get(array, i), depth + 1, err);
     }
-    return st ? st : fr_chat_text_add(out, "]", 1, err);
+    return st ? st : fr_buffer_add(out, "]", 1, err);
 }
 
-static fr_status dump_object(fr_chat_text *out, const json_t *object, int depth, fr_error *err) {
-    fr_status st = fr_chat_text_add(out, "{", 1, err);
+static fr_status dump_object(fr_buffer *out, const json_t *object, int depth, fr_error *err) {
+    fr_status st = fr_buffer_add(out, "{", 1, err);
     json_t *o = (json_t *)object; // Jansson's iterators want it so; nothing is changed
     for (void *it = json_object_iter(o), *first = it; it && !st;
          it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
-        if (it != first) st = fr_chat_text_add(out, ", ", 2, err);
-        if (!st) st = fr_chat_text_add_json_string(out, key, strlen(key), err);
-        if (!st) st = fr_chat_text_add(out, ": ", 2, err);
+        if (it != first) st = fr_buffer_add(out, ", ", 2, err);
+        if (!st) st = add_json_string(out, key, strlen(key), err);
+        if (!st) st = fr_buffer_add(out, ": ", 2, err);
         if (!st) st = dump(out, json_object_iter_value(it), depth + 1, err);
     }
-    return st ? st : fr_chat_text_add(out, "}", 1, err);
+    return st ? st : fr_buffer_add(out, "}", 1, err);
 }
 
-static fr_status dump(fr_chat_text *out, const json_t *value, int depth, fr_error *err) {
+static fr_status dump(fr_buffer *out, const json_t *value, int depth, fr_error *err) {
     char number[32];
     size_t bytes;
     const char *text;
@@ -194,24 +166,39 @@ static fr_status dump(fr_chat_text *out, const json_t *value, int depth, fr_erro
     case JSON_ARRAY:
         return dump_array(out, value, depth, err);
     case JSON_STRING:
-        if ((text = marked_integer(value, &bytes))) return fr_chat_text_add(out, text, bytes, err);
-        return fr_chat_text_add_json_string(out, json_string_value(value),
-                                            json_string_length(value), err);
+        if ((text = fr_json_digits(value, &bytes))) return fr_buffer_add(out, text, bytes, err);
+        return add_json_string(out, json_string_value(value), json_string_length(value), err);
     case JSON_INTEGER:
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return fr_chat_text_add(out, number, strlen(number), err);
+        return fr_buffer_add(out, number, strlen(number), err);
     case JSON_REAL:
         return dump_real(out, json_real_value(value), err);
     case JSON_TRUE:
-        return fr_chat_text_add(out, "true", 4, err);
+        return fr_buffer_add(out, "true", 4, err);
     case JSON_FALSE:
-        return fr_chat_text_add(out, "false", 5, err);
+        return fr_buffer_add(out, "false", 5, err);
     case JSON_NULL:
         break;
     }
-    return fr_chat_text_add(out, "null", 4, err);
+    return fr_buffer_add(out, "null", 4, err);
 }
 
-fr_status fr_json_dump(fr_chat_text *out, const json_t *value, fr_error *err) {
+fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err) {
     return dump(out, value, 0, err);
+}
+
+static bool too_deep(const json_t *value, int depth) {
+    if (depth > FR_JSON_MAX_DEPTH) return true;
+    for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++)
+        if (too_deep(json_array_get(value, i), depth + 1)) return true;
+    json_t *o = (json_t *)value;
+    for (void *it = json_is_object(o) ? json_object_iter(o) : NULL; it;
+         it = json_object_iter_next(o, it))
+        if (too_deep(json_object_iter_value(it), depth + 1)) return true;
+    return false;
+}
+
+fr_status fr_json_check_depth(const json_t *value, fr_error *err) {
+    if (!too_deep(value, 0)) return FR_OK;
+    return fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", FR_JSON_MAX_DEPTH);
 }

@@ -1,8 +1,8 @@
 // value.h — Jansson, with this project's rules: reading strictly, writing as Python does.
 #ifndef FR_JSON_VALUE_H
 #define FR_JSON_VALUE_H
+#include "base/buffer.h"
 #include "base/status.h"
-#include "text/chat/chat.h"
 #include <jansson.h>
 
 enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_BYTES = 64 << 20 };
@@ -15,9 +15,15 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);
 
+// The digits of an integer beyond 64 bits, its sign with them; NULL: an ordinary value.
+const char *fr_json_digits(const json_t *value, size_t *bytes);
+
 // Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
 // keys in the order of the document, floats as repr. FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
 // FR_ENOMEM. On failure *out holds a part.
-fr_status fr_json_dump(fr_chat_text *out, const json_t *value, fr_error *err);
+fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err);
+
+// FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
+fr_status fr_json_check_depth(const json_t *value, fr_error *err);
 
 #endif

@@ -7,8 +7,8 @@
 // and decode can fail.
 #ifndef FR_TEXT_TOKENIZER_H
 #define FR_TEXT_TOKENIZER_H
-#include "base/buffer.h"
 #include "base/watch.h"
+#include "text/marked.h"
 
 struct fr_gguf;
 typedef struct fr_tokenizer fr_tokenizer;
@@ -52,6 +52,10 @@ fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t by
 fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, size_t bytes,
                                       unsigned flags, const fr_watch *watch, fr_ids *ids,
                                       fr_error *err);
+// The same of text that is known by who wrote it: control tokens are read where all their bytes are
+// the template's. Where two runs meet, nothing else changes.
+fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
+                                     const fr_watch *watch, fr_ids *ids, fr_error *err);
 
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
 // of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.

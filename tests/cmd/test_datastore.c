@@ -50,7 +50,7 @@ static int set_up(void **state) {
     const fr_tiny_options options = {.n_ctx = 512, .n_layer = 1};
     if (fr_tiny_write(&options, in_dir("model.gguf"), &err)) return 1;
     return fr_cmd_text_open(&text, in_dir("model.gguf"), &err) ||
-           fr_cmd_text_template(&text, NULL, &err);
+           fr_cmd_text_template(&text, &(fr_cmd_args){0}, &err);
 }
 
 static int tear_down(void **state) {
@@ -103,7 +103,8 @@ static void expect_chat(const char *store, int i, const char *messages) {
     fr_chat_text rendered = {0};
     fr_ids ids = {0};
     fr_error err;
-    assert_int_equal(fr_json_chat_parse(&chat, messages, strlen(messages), &err), 0);
+    assert_int_equal(fr_json_chat_parse(&chat, messages, strlen(messages), &text.chat.takes, &err),
+                     0);
     chat.request.add_generation_prompt = false;
     assert_int_equal(fr_cmd_text_chat(&text, &chat.request, true, &rendered, &ids, &err), 0);
     expect_text(store, i, &ids);

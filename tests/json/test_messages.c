@@ -1,4 +1,5 @@
-// test_messages.c — conversations in the form of the OpenAI API.
+// test_messages.c — conversations in the form of the OpenAI API, as a template finds them: these
+// templates write their variables as JSON.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,97 +12,104 @@
 
 #include "json/messages.h"
 
-static fr_json_chat parsed(const char *json) {
-    fr_json_chat chat;
+static const fr_chat_takes usual = {
+    .text = true, .object_arguments = true, .null_content = true, .tools = true};
+
+static void expect(const char *template, const char *json, const fr_chat_takes *takes,
+                   const char *expected) {
+    fr_chat_template chat;
+    fr_json_chat in;
+    fr_chat_text out = {0};
     fr_error err = {0};
-    if (fr_json_chat_parse(&chat, json, strlen(json), &err)) fail_msg("%s: %s", json, err.text);
-    return chat;
+    assert_int_equal(fr_chat_open(&chat, template, strlen(template), &err), FR_OK);
+    if (fr_json_chat_parse(&in, json, strlen(json), takes, &err))
+        fail_msg("%s: %s", json, err.text);
+    if (fr_chat_render(&chat, &in.request, &out, &err)) fail_msg("%s: %s", json, err.text);
+    assert_string_equal(out.marked.text.data, expected);
+    fr_chat_text_close(&out);
+    fr_json_chat_close(&in);
+    fr_json_chat_close(&in);
+    fr_chat_close(&chat);
 }
 
-static void assert_str(fr_chat_str s, const char *expected) {
-    assert_non_null(s.data);
-    assert_string_equal(s.data, expected); // copies end in NUL
-    assert_int_equal(s.bytes, strlen(expected));
-}
+#define MESSAGES "{{ messages | tojson }}"
 
 static void messages_alone_ask_for_an_answer(void **state) {
     (void)state;
-    fr_json_chat chat = parsed("[{\"role\":\"user\",\"content\":\"Hi\"}]");
-    assert_int_equal(chat.request.n_messages, 1);
-    assert_str(chat.request.messages[0].role, "user");
-    assert_str(chat.request.messages[0].content, "Hi");
-    assert_true(chat.request.add_generation_prompt);
-    fr_json_chat_close(&chat);
-    fr_json_chat_close(&chat);
+    expect(MESSAGES "{{ add_generation_prompt }}{{ tools }}",
+           "[{\"role\":\"user\",\"content\":\"Hi\"}]", &usual,
+           "[{\"role\": \"user\", \"content\": \"Hi\"}]TrueNone");
+    expect(
+        "{{ add_generation_prompt }}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"add_generation_prompt\":false}",
+        &usual, "False");
 }
 
-static void messages_keep_nul_and_empty_content(void **state) {
+static void members_keep_their_order_and_types(void **state) {
     (void)state;
-    fr_json_chat chat = parsed("{\"messages\":[{\"role\":\"user\",\"content\":\"a\\u0000b\"},"
-                               "{\"role\":\"assistant\",\"content\":\"\"},{\"role\":\"user\","
-                               "\"content\":null}],\"add_generation_prompt\":false}");
-    const fr_message *m = chat.request.messages;
-    assert_int_equal(m[0].content.bytes, 3);
-    assert_memory_equal(m[0].content.data, "a\0b", 3);
-    assert_non_null(m[1].content.data);
-    assert_int_equal(m[1].content.bytes, 0);
-    assert_null(m[2].content.data);
-    assert_false(chat.request.add_generation_prompt);
-    fr_json_chat_close(&chat);
+    expect(
+        MESSAGES,
+        "[{\"content\":\"a\\u0000b\",\"role\":\"user\",\"name\":\"n\",\"x\":[1.50,"
+        "12345678901234567890]},{\"role\":\"user\",\"content\":null},{\"role\":\"user\"}]",
+        &usual,
+        "[{\"content\": \"a\\u0000b\", \"role\": \"user\", \"name\": \"n\", \"x\": [1.5, "
+        "12345678901234567890]}, {\"role\": \"user\", \"content\": null}, {\"role\": \"user\"}]");
 }
 
-static void messages_join_text_parts_by_newlines(void **state) {
+#define PARTS                                                                                      \
+    "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\","      \
+    "\"text\":\"b\"}]}]"
+
+static void text_parts_are_joined_where_strings_are_taken(void **state) {
     (void)state;
-    fr_json_chat chat =
-        parsed("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
-               "{\"type\":\"text\",\"text\":\"b\"}]},"
-               "{\"role\":\"user\",\"content\":[]}]");
-    assert_str(chat.request.messages[0].content, "a\nb");
-    assert_str(chat.request.messages[1].content, "");
-    fr_json_chat_close(&chat);
+    const fr_chat_takes both = {.text = true, .parts = true}, parts = {.parts = true};
+    expect(MESSAGES, PARTS, &usual, "[{\"role\": \"user\", \"content\": \"a\\nb\"}]");
+    expect("{{ messages[0].content | length }}", PARTS, &both, "2");
+    expect(MESSAGES, "[{\"role\":\"user\",\"content\":\"a\"}]", &parts,
+           "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}]}]");
+    expect(MESSAGES, "[{\"role\":\"user\",\"content\":[]}]", &usual,
+           "[{\"role\": \"user\", \"content\": \"\"}]");
 }
+
+#define ARGUMENTS "{{ messages[0].tool_calls[0].function.arguments | tojson }}"
+#define CALL(arguments)                                                                            \
+    "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"i\",\"type\":"            \
+    "\"function\","                                                                                \
+    "\"function\":{\"name\":\"f\",\"arguments\":" arguments "}}]}]"
+#define IN_TEXT "\"{\\\"b\\\":1,\\\"a\\\":[2.50]}\""
 
 static void calls_take_arguments_as_object_or_string(void **state) {
     (void)state;
-    fr_json_chat chat =
-        parsed("[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
-               "{\"id\":\"i\",\"type\":\"function\",\"function\":{\"arguments\":\"{\\\"b\\\":1,"
-               "\\\"a\\\":[2.50]}\",\"name\":\"f\"}},"
-               "{\"name\":\"g\",\"arguments\":{\"x\":\"é\"}},"
-               "{\"function\":{\"name\":\"h\",\"arguments\":\"not JSON\"}},"
-               "{\"function\":{\"name\":\"k\"}}]}]");
-    const fr_message *m = chat.request.messages;
-    assert_int_equal(m->n_tool_calls, 4);
-    assert_str(m->tool_calls[0].id, "i");
-    assert_str(m->tool_calls[0].name, "f");
-    assert_str(m->tool_calls[0].arguments, "{\"b\": 1, \"a\": [2.5]}");
-    assert_str(m->tool_calls[0].arguments_text, "{\"b\":1,\"a\":[2.50]}");
-    assert_str(m->tool_calls[0].function,
-               "{\"arguments\": {\"b\": 1, \"a\": [2.5]}, \"name\": \"f\"}");
-    assert_str(m->tool_calls[1].arguments, "{\"x\": \"é\"}");
-    assert_null(m->tool_calls[1].arguments_text.data);
-    assert_str(m->tool_calls[2].arguments, "\"not JSON\"");
-    assert_str(m->tool_calls[3].arguments, "{}");
-    fr_json_chat_close(&chat);
+    const fr_chat_takes text = {.text = true, .text_arguments = true, .null_content = true};
+    const fr_chat_takes both = {.text = true, .text_arguments = true, .object_arguments = true};
+    expect(ARGUMENTS, CALL("{\"x\":\"é\"}"), &usual, "{\"x\": \"é\"}");
+    expect(ARGUMENTS, CALL(IN_TEXT), &usual, "{\"b\": 1, \"a\": [2.5]}");
+    expect(ARGUMENTS, CALL(IN_TEXT), &text, IN_TEXT);
+    expect(ARGUMENTS, CALL(IN_TEXT), &both, IN_TEXT);
+    expect(ARGUMENTS, CALL("{\"b\":1}"), &text, "\"{\\\"b\\\": 1}\"");
+    expect(ARGUMENTS, CALL("{\"b\":1}"), &both, "{\"b\": 1}");
+    expect(ARGUMENTS, CALL("\"not JSON\""), &usual, "\"not JSON\"");
+    expect("{{ messages[0].content }}", CALL("{}"), &usual, "None");
+    expect("{{ messages[0].content }}|", CALL("{}"), &both, "|"); // null is not taken: it is empty
+    expect(
+        "{{ messages[0].tool_calls | tojson }}",
+        "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"k\"}},{\"name\":\"g\","
+        "\"arguments\":{}}]}]",
+        &usual,
+        "[{\"function\": {\"name\": \"k\", \"arguments\": {}}}, {\"name\": \"g\", \"arguments\": "
+        "{}}]");
 }
 
-static void tools_keep_order_and_fields(void **state) {
+static void tools_and_variables_reach_the_template(void **state) {
     (void)state;
-    fr_json_chat chat =
-        parsed("{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"tools\":[{\"type\":"
-               "\"function\",\"function\":{\"name\":\"f\",\"max\":12345678901234567890,"
-               "\"description\":\"\\\"q\\\"\"}}]}");
-    const fr_tool *tool = chat.request.tools;
-    assert_int_equal(chat.request.n_tools, 1);
-    assert_str(tool->json, "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"max\": "
-                           "12345678901234567890, \"description\": \"\\\"q\\\"\"}}");
-    assert_int_equal(tool->n_fields, 3);
-    assert_str(tool->fields[1].key, "max");
-    assert_false(tool->fields[1].is_string);
-    assert_str(tool->fields[1].value, "12345678901234567890");
-    assert_true(tool->fields[2].is_string);
-    assert_str(tool->fields[2].value, "\"q\"");
-    fr_json_chat_close(&chat);
+    expect(
+        "{{ tools | tojson }}{{ enable_thinking }}{{ effort }}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"tools\":[{\"type\":"
+        "\"function\",\"function\":{\"name\":\"f\",\"max\":12345678901234567890}}],"
+        "\"enable_thinking\":false,\"chat_template_kwargs\":{\"effort\":\"low\"}}",
+        &usual,
+        "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"max\": 12345678901234567890}}]"
+        "Falselow");
 }
 
 static const struct {
@@ -123,6 +131,7 @@ static const struct {
     {"{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"add_generation_prompt\":1}",
      "add_generation_prompt"},
     {"[{\"role\":\"user\",\"role\":\"user\"}]", "duplicate"},
+    {"{\"messages\":[{\"role\":\"user\"}],\"chat_template_kwargs\":[]}", "chat_template_kwargs"},
 };
 
 static void wrong_shapes_say_where(void **state) {
@@ -131,7 +140,7 @@ static void wrong_shapes_say_where(void **state) {
         fr_json_chat chat;
         fr_error err = {0};
         const char *json = refused[i].json;
-        assert_int_equal(fr_json_chat_parse(&chat, json, strlen(json), &err), FR_EARG);
+        assert_int_equal(fr_json_chat_parse(&chat, json, strlen(json), &usual, &err), FR_EARG);
         if (!strstr(err.text, refused[i].says))
             fail_msg("%s: expected \"%s\" in \"%s\"", json, refused[i].says, err.text);
         fr_json_chat_close(&chat);
@@ -141,10 +150,10 @@ static void wrong_shapes_say_where(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_alone_ask_for_an_answer),
-        cmocka_unit_test(messages_keep_nul_and_empty_content),
-        cmocka_unit_test(messages_join_text_parts_by_newlines),
+        cmocka_unit_test(members_keep_their_order_and_types),
+        cmocka_unit_test(text_parts_are_joined_where_strings_are_taken),
         cmocka_unit_test(calls_take_arguments_as_object_or_string),
-        cmocka_unit_test(tools_keep_order_and_fields),
+        cmocka_unit_test(tools_and_variables_reach_the_template),
         cmocka_unit_test(wrong_shapes_say_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

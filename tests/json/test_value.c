@@ -55,12 +55,12 @@ static void dump_writes_what_python_writes(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_error err = {0};
-        fr_chat_text out = {0};
+        fr_buffer out = {0};
         json_t *value = fr_json_load(cases[i].in, strlen(cases[i].in), &err);
         if (!value) fail_msg("%s: %s", cases[i].in, err.text);
         assert_int_equal(fr_json_dump(&out, value, &err), FR_OK);
-        assert_string_equal(out.text.data, cases[i].out);
-        fr_chat_text_close(&out);
+        assert_string_equal(out.data, cases[i].out);
+        fr_buffer_free(&out);
         json_decref(value);
     }
 }
@@ -78,12 +78,12 @@ static void dump_keeps_every_double(void **state) {
         memcpy(&value, &bits, sizeof value);
         if (value - value != 0) continue; // infinite or no number
         json_t *json = json_real(value);
-        fr_chat_text out = {0};
+        fr_buffer out = {0};
         assert_int_equal(fr_json_dump(&out, json, NULL), FR_OK);
-        again = strtod(out.text.data, NULL);
+        again = strtod(out.data, NULL);
         assert_memory_equal(&value, &again, sizeof value);
-        assert_true(out.text.n <= 24);
-        fr_chat_text_close(&out);
+        assert_true(out.n <= 24);
+        fr_buffer_free(&out);
         json_decref(json);
     }
 }
@@ -114,14 +114,14 @@ static void dump_refuses_deep_nesting(void **state) {
     memset(text, '[', sizeof text);
     assert_null(fr_json_load(text, sizeof text, NULL));
     memset(text + 150, ']', 150);
-    fr_chat_text out = {0};
+    fr_buffer out = {0};
     fr_error err = {0};
     json_t *value = fr_json_load(text, 300, &err);
     assert_non_null(value);
     assert_int_equal(fr_json_dump(&out, value, &err), FR_EARG);
     assert_non_null(strstr(err.text, "100"));
     json_decref(value);
-    fr_chat_text_close(&out);
+    fr_buffer_free(&out);
 }
 
 int main(void) {

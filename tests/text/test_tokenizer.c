@@ -125,6 +125,41 @@ static void bpe_leaves_out_a_byte_without_a_token(void **state) {
     fr_tokenizer_close(t);
 }
 
+// Text in pieces: '#' ends one, the first is the template's, then they take turns.
+static void check_marked(const fr_tokenizer *t, const char *pieces, const int32_t *want, size_t n) {
+    fr_marked text = {0};
+    fr_ids ids = {0};
+    fr_mark mark = FR_MARK_TEMPLATE;
+    for (const char *at = pieces; *at; mark = !mark) {
+        const size_t bytes = strcspn(at, "#");
+        assert_int_equal(fr_marked_add(&text, at, bytes, mark, NULL), FR_OK);
+        at += bytes + (at[bytes] != 0);
+    }
+    assert_int_equal(fr_tokenizer_encode_marked(t, &text, NULL, &ids, NULL), FR_OK);
+    assert_int_equal(ids.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(ids.data[i], want[i]);
+    fr_ids_free(&ids);
+    fr_marked_free(&text);
+}
+#define MARKED(t, pieces, ...)                                                                     \
+    check_marked(t, pieces, (const int32_t[]){__VA_ARGS__},                                        \
+                 sizeof(int32_t[]){__VA_ARGS__} / sizeof(int32_t))
+#define END_TEXT '<', '|', 'i', 'm', '_', 'e', 'n', 'd', '|', '>'
+
+static void control_tokens_are_the_template_s_alone(void **state) {
+    (void)state;
+    made_vocab v = hello_vocab();
+    fr_tokenizer *t = open_made(&v);
+    MARKED(t, "<|im_start|>#he<|im_end|>#<|im_end|>", START, HE, END_TEXT, END);
+    MARKED(t, "<|im_#end|>", END_TEXT);                         // not all of it is the template's
+    MARKED(t, "#<|im_end|>#", END_TEXT);                        // nor any
+    MARKED(t, "h#e#", HE);                                      // borders cut no word
+    MARKED(t, "<to#ol>y#<tool>x", TOOL, 'y', TOOLX);            // user-defined ones are anybody's
+    MARKED(t, "a#\xFF#<|im_end|>", 'a', 0xEF, 0xBF, 0xBD, END); // repaired, and marks still fit
+    fr_tokenizer_close(t);
+}
+
 static void special_tokens_are_read_only_when_asked(void **state) {
     (void)state;
     made_vocab v = hello_vocab();
@@ -344,7 +379,8 @@ static void spm_puts_a_space_in_front_and_takes_it_away(void **state) {
     assert_true(fr_tokenizer_special(t)->add_bos);
     CHECK(t, "ab", 0, SP_AB);
     CHECK(t, " ab", 0, SPACE, SP_AB);
-    CHECK(t, "ab<s>ab", FR_PARSE_SPECIAL, SP_AB, 1, SP_AB); // after a special token again
+    CHECK(t, "ab<s>ab", FR_PARSE_SPECIAL, SP_AB, 1, SP_AB);     // after a special token again
+    MARKED(t, "<s>#\u2581ab#<s>ab", 1, SPACE, SP_AB, 1, SP_AB); // U+2581 is a space of one byte
     DECODES(t, "ab", SP_AB);
     DECODES(t, " ab", SPACE, SP_AB);
     DECODES(t, "ab ab", SP_AB, SP_AB);
@@ -453,6 +489,7 @@ int main(void) {
         cmocka_unit_test(bpe_merges_the_best_rank_first),
         cmocka_unit_test(bpe_keeps_every_byte),
         cmocka_unit_test(bpe_leaves_out_a_byte_without_a_token),
+        cmocka_unit_test(control_tokens_are_the_template_s_alone),
         cmocka_unit_test(special_tokens_are_read_only_when_asked),
         cmocka_unit_test(end_tokens_are_those_that_end),
         cmocka_unit_test(tokens_say_what_they_are),

@@ -3,6 +3,7 @@
 #include "cmd/bench/bench.h"
 #include "base/path.h"
 #include "cmd/lib/generate.h"
+#include "cmd/lib/text.h"
 #include "draft/registry.h"
 #include "tree/tree.h"
 #include <stdlib.h>
@@ -216,7 +217,7 @@ static const fr_option options[] = {
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each turn", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "take the first K prompts of every file", 0, 1 << 30, NULL},
     {"repeat",        0,   FR_OPT_INT,    AT(repeat),    "R", "1", NULL, "times that every prompt is run, in new sessions", 1, 1000, NULL},
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option shape[] = {
     {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},

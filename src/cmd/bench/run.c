@@ -257,8 +257,9 @@ fr_status fr_bench_run_all(fr_bench *b, fr_engine *engine, fr_error *err) {
     fr_status st =
         r.results && r.order && r.going ? FR_OK : fr_fail(err, FR_ENOMEM, "bench: no memory");
     fr_cmd_text_lend(&r.text, engine);
-    if (!st) st = fr_cmd_text_template(&r.text, b->args->chat_template, err);
+    if (!st) st = fr_cmd_text_template(&r.text, b->args, err);
     if (!st) st = run_all(&r, err);
+    fr_cmd_text_close(&r.text);
     fr_talk_free(&r.talk);
     fr_ids_free(&r.ids);
     fr_free(r.order);

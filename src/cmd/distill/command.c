@@ -1,6 +1,7 @@
 // command.c — `distill` and `capture`: training text of the target's own, and its states.
 #include "base/pool.h"
 #include "cmd/distill/distill.h"
+#include "cmd/lib/text.h"
 #include "cmd/output/outputs.h"
 #include <string.h>
 
@@ -137,7 +138,6 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "of the user's turns of a conversation take so many", 1, 64, NULL}
 #define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there; 0 is never", 0, 0, NULL}
 #define TAPS   {"taps",   0, FR_OPT_STRING, AT(taps), "L,L...", NULL, NULL, "capture the residual after these layers too", 0, 0, NULL}
-#define TEMPLATE {"chat-template", 0, FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL}
 static const fr_option distill_options[] = {
     {"prompts",   0,   FR_OPT_FILE,  AT(prompts),   "FILE,...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
     {"output",    'o', FR_OPT_FILE,  AT(output),    "FILE", NULL, NULL, "the answers, JSON lines; what it holds already is not asked again; on the disk within 5 seconds", 0, 0, NULL},
@@ -150,14 +150,14 @@ static const fr_option distill_options[] = {
     {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are drawn at random; the others are greedy", 0, 1, NULL},
     {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, FR_TEMPERATURE_MAX, NULL},
     {"seed",      's', FR_OPT_U64,   AT(seed),      "N", "0", NULL, "seed of the order and of which answers are drawn", 0, 0, NULL},
-    TEMPLATE, {.name = NULL}};
+    FR_CMD_TEMPLATE, {.name = NULL}};
 static const fr_option capture_options[] = {
     {"data",      0,   FR_OPT_FILE,  AT(data),      "FILE,...", NULL, NULL, "conversations with their answers: JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
     {"output",    'o', FR_OPT_FILE,  AT(output),    "DIR", NULL, NULL, "the folder of shards; what it holds already is not computed again", 0, 0, NULL},
     FR_CMD_FORCE,
     TAPS,
     {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
-    WIDTH, TURNS, LIMIT, ENOUGH, TEMPLATE, {.name = NULL}};
+    WIDTH, TURNS, LIMIT, ENOUGH, FR_CMD_TEMPLATE, {.name = NULL}};
 // clang-format on
 static const fr_option_group distill_group = {"What is asked", distill_options};
 static const fr_option_group capture_group = {"What is read", capture_options};

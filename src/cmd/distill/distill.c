@@ -350,7 +350,7 @@ static fr_status open_all(distill *d, fr_error *err) {
                        "n-predict: expected less than the %d tokens of a whole text, found %d",
                        d->size.n_ctx, p->n_predict);
     fr_cmd_text_lend(&d->text, d->engine);
-    fr_status st = fr_cmd_text_template(&d->text, d->args->chat_template, err);
+    fr_status st = fr_cmd_text_template(&d->text, d->args, err);
     if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
     if (!st) st = open_output(d, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
@@ -377,6 +377,7 @@ static void close_all(distill *d) {
         free(d->members[i].answer);
     }
     free(d->members);
+    fr_cmd_text_close(&d->text);
     fr_text_batch_close(d->engine_members);
     fr_distill_jobs_close(&d->jobs);
     fr_shards_close(d->present);

@@ -20,7 +20,7 @@ fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *eng
                           const fr_prompts *prompts, fr_error *err) {
     *a = (fr_answers){.args = args, .engine = engine, .prompts = prompts, .what = "answers"};
     fr_cmd_text_lend(&a->text, engine);
-    fr_status st = fr_cmd_text_template(&a->text, args->chat_template, err);
+    fr_status st = fr_cmd_text_template(&a->text, args, err);
     for (int i = 0; i < prompts->n && !st; i++) {
         st = encode(a, &prompts->item[i], err);
         const int64_t need = (int64_t)a->ids.n + args->n_predict;
@@ -30,6 +30,7 @@ fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *eng
 }
 
 void fr_answers_close(fr_answers *a) {
+    fr_cmd_text_close(&a->text);
     fr_talk_free(&a->talk);
     fr_ids_free(&a->ids);
 }

@@ -16,7 +16,8 @@
 enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
 
 typedef struct fr_cmd_args { // the values of all options of all commands
-    const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *chat_template, *ids;
+    const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *ids;
+    const char *chat_template, *chat_template_file;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
     const char *output, *capture, *data,
         *taps; // what is written; a folder of shards; training data

@@ -16,6 +16,7 @@ void fr_cmd_text_lend(fr_cmd_text *t, const fr_engine *engine) {
 }
 
 void fr_cmd_text_close(fr_cmd_text *t) {
+    fr_chat_close(&t->chat);
     if (!t->lent) {
         fr_tokenizer_close(t->tokenizer);
         fr_gguf_close(t->gguf);
@@ -23,12 +24,22 @@ void fr_cmd_text_close(fr_cmd_text *t) {
     *t = (fr_cmd_text){0};
 }
 
-fr_status fr_cmd_text_template(fr_cmd_text *t, const char *name, fr_error *err) {
-    if (name) return fr_chat_by_name(&t->chat, name, err);
+fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error *err) {
+    if (args->chat_template && args->chat_template_file)
+        return fr_fail(err, FR_EARG, "--chat-template and --chat-template-file: give one of them");
+    if (args->chat_template) return fr_chat_open_named(&t->chat, args->chat_template, err);
+    if (args->chat_template_file) {
+        fr_buffer bytes;
+        fr_status st = fr_cmd_read_file(&bytes, args->chat_template_file, err);
+        if (st) return st;
+        fr_error why = {0};
+        st = fr_chat_open(&t->chat, bytes.data ? bytes.data : "{##}", bytes.n ? bytes.n : 4, &why);
+        fr_buffer_free(&bytes);
+        return st ? fr_fail(err, st, "%s: %s", args->chat_template_file, why.text) : FR_OK;
+    }
     fr_gguf_str text = {"", 0};
     const fr_status st = fr_gguf_opt_str(t->gguf, "tokenizer.chat_template", &text, err);
-    if (st) return st;
-    return fr_chat_detect(&t->chat, text.bytes ? text.data : NULL, text.bytes, err);
+    return st ? st : fr_chat_open(&t->chat, text.bytes ? text.data : NULL, text.bytes, err);
 }
 
 static fr_chat_str token_text(const fr_cmd_text *t, int32_t id) {
@@ -48,11 +59,14 @@ fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool 
     const fr_special_ids *special = fr_tokenizer_special(t->tokenizer);
     request->bos = token_text(t, special->bos);
     request->eos = token_text(t, special->eos);
+    const time_t seconds = time(NULL);
+    struct tm now;
+    request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(&t->chat, request, rendered, err);
+    request->now = NULL;
     if (st) return st;
     if (bos && !rendered->has_bos && (st = add_bos(t, ids, err))) return st;
-    return fr_tokenizer_encode(t->tokenizer, rendered->text.data ? rendered->text.data : "",
-                               rendered->text.n, FR_PARSE_SPECIAL, ids, err);
+    return fr_tokenizer_encode_marked(t->tokenizer, &rendered->marked, NULL, ids, err);
 }
 
 fr_status fr_cmd_text_plain(const fr_cmd_text *t, const char *text, size_t bytes, unsigned flags,

@@ -18,11 +18,30 @@ fr_status fr_cmd_text_open(fr_cmd_text *t, const char *path, fr_error *err);
 void fr_cmd_text_lend(fr_cmd_text *t, const fr_engine *engine); // cannot fail
 void fr_cmd_text_close(fr_cmd_text *t);
 
-// Finds the chat template: by name, or the one in the file when name is NULL.
-fr_status fr_cmd_text_template(fr_cmd_text *t, const char *name, fr_error *err);
+// Opens the chat template: by name (--chat-template), from a file (--chat-template-file), or the one
+// in the model's file.
+fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error *err);
+// --chat-template and --chat-template-file, rows for the tables of commands.
+#define FR_CMD_TEMPLATE                                                                            \
+    {"chat-template",                                                                              \
+     0,                                                                                            \
+     FR_OPT_STRING,                                                                                \
+     offsetof(fr_cmd_args, chat_template),                                                         \
+     "NAME",                                                                                       \
+     NULL,                                                                                         \
+     "the one in the model file",                                                                  \
+     "chat template to use: chatml, gemma, llama3 and others",                                     \
+     0,                                                                                            \
+     0,                                                                                            \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "chat-template-file", 0, FR_OPT_FILE, offsetof(fr_cmd_args, chat_template_file), "FILE",   \
+            NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \
+    }
 
-// Renders the request (its bos and eos are filled in here) into *rendered and appends its ids, with
-// `bos` the one that the model wants in front if the template did not write it.
+// Renders the request (its bos, eos and the time are filled in here) into *rendered and appends its
+// ids, with `bos` the one that the model wants in front if the template did not write it. Control
+// tokens are the template's alone: what messages hold is text.
 fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool bos,
                            fr_chat_text *rendered, fr_ids *ids, fr_error *err);
 

@@ -1,5 +1,6 @@
 // tune.c — `tune`: measures passes and drafters, keeps the profile that `auto` reads.
 #include "cmd/tune/tune.h"
+#include "cmd/lib/text.h"
 #include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +195,7 @@ static const fr_option options[] = {
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
     {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
-    {"chat-template", 0,   FR_OPT_STRING, AT(chat_template), "NAME", NULL, "the one in the model file", "chat template to use", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is tuned", options};

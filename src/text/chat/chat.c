@@ -1,116 +1,108 @@
-// chat.c — the turns of the table, and the choice of the renderer.
+// chat.c — opening a template, and rendering a conversation by it.
 #include "text/chat/chat.h"
-#include "text/chat/render.h"
+#include "text/chat/probe.h"
+#include <string.h>
 
-static const char *const *turn_texts(const fr_chat_turns *t, const fr_chat_renderer *r, int i) {
-    if (has_role(r, i, "user")) return t->user;
-    if (has_role(r, i, "assistant")) return t->assistant;
-    if (has_role(r, i, "system")) return t->system;
-    return NULL;
+fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr_error *err) {
+    *out = (fr_chat_template){0};
+    if (!text || !bytes)
+        return fr_fail(err, FR_EUNSUP,
+                       "the model has no chat template: use --raw, --chat-template with the name "
+                       "of one, or --chat-template-file");
+    fr_status st = fr_jinja_open(&out->program, text, bytes, err);
+    if (!st) st = fr_chat_probe(out, err);
+    if (st) fr_chat_close(out);
+    return st;
 }
 
-// Message i, with `prefix` (absent: none) in front of its content.
-static void put_turn(fr_chat_renderer *r, const fr_chat_turns *t, int i, fr_chat_str prefix) {
-    const fr_message *m = &r->request->messages[i];
-    const char *const *texts = turn_texts(t, r, i);
-    const bool named = texts && texts[0];
-    if (!named && !t->other[0]) {
-        if (t->rules & FR_CHAT_KNOWN_ROLES) refuse(r, i, "this chat template has no such role");
-        return;
-    }
-    if ((t->rules & FR_CHAT_SYSTEM_IF_TEXT) && texts == t->system && !m->content.bytes) return;
-    const fr_chat_str text = content(r, i);
-    if (named) {
-        puts_marked(r, texts[0]);
-    } else {
-        const bool model = (t->rules & FR_CHAT_MODEL_ROLE) && has_role(r, i, "assistant");
-        puts_marked(r, t->other[0]);
-        put(r, model ? (fr_chat_str){"model", 5} : m->role);
-        puts_marked(r, t->other[1]);
-    }
-    put(r, prefix);
-    if (prefix.data) fr_chat_puts(&r->w, "\n\n");
-    put(r, t->rules & FR_CHAT_TRIM ? strip(text) : text);
-    puts_marked(r, named ? texts[1] : t->other[2]);
+void fr_chat_close(fr_chat_template *chat) {
+    fr_jinja_close(chat->program);
+    *chat = (fr_chat_template){0};
 }
 
-static void render_turns(fr_chat_renderer *r) {
-    const fr_chat_turns *t = &fr_chat_turns_table[r->chat->variant];
-    const fr_chat_request *q = r->request;
-    fr_chat_str prefix = {0};
-    int first = 0;
-    if (t->rules & FR_CHAT_BOS) put(r, q->bos);
-    if (starts_with_system(r)) {
-        if (t->rules & FR_CHAT_NO_SYSTEM) refuse(r, 0, "this chat template has no such role");
-        if (t->rules & FR_CHAT_SYSTEM_PREFIX) {
-            prefix = content(r, 0);
-            first = 1;
-        }
-    } else if (r->chat->system[0] && t->fallback[0]) {
-        puts_marked(r, t->fallback[0]);
-        fr_chat_puts(&r->w, r->chat->system);
-        puts_marked(r, t->fallback[1]);
-    }
-    for (int i = first; i < q->n_messages && !r->w.status; i++) {
-        if (t->rules & FR_CHAT_ALTERNATE) check_alternation(r, i, i - first);
-        put_turn(r, t, i, prefix);
-        prefix = (fr_chat_str){0};
-    }
-    const bool answered = (t->rules & FR_CHAT_PROMPT_NOT_AFTER) && q->n_messages > 0 &&
-                          has_role(r, q->n_messages - 1, "assistant");
-    const bool asked = q->add_generation_prompt || (t->rules & FR_CHAT_ALWAYS_PROMPT);
-    const char *end = asked ? t->prompt : t->no_prompt;
-    if (end && !answered) puts_marked(r, end);
+void fr_chat_text_close(fr_chat_text *text) {
+    fr_marked_free(&text->marked);
+    *text = (fr_chat_text){0};
 }
 
-static void render_kind(fr_chat_renderer *r) {
-    const fr_chat_kind kind = r->chat->kind;
-    const bool no_tools = kind == FR_CHAT_TURNS || kind == FR_CHAT_LLAMA2;
-    if (r->request->n_tools && no_tools) {
-        r->w.status = fr_fail(r->w.err, FR_EUNSUP, "tools: the chat template (%s) knows none",
-                              fr_chat_name(r->chat));
-        return;
-    }
-    switch (kind) {
-    case FR_CHAT_TURNS:
-        render_turns(r);
-        break;
-    case FR_CHAT_LLAMA2:
-        fr_chat_render_llama2(r);
-        break;
-    case FR_CHAT_LLAMA31:
-        fr_chat_render_llama31(r);
-        break;
-    case FR_CHAT_MISTRAL:
-        fr_chat_render_mistral(r);
-        break;
-    case FR_CHAT_QWEN2:
-        fr_chat_render_qwen2(r);
-        break;
-    case FR_CHAT_QWEN3:
-        fr_chat_render_qwen3(r);
-        break;
-    case FR_CHAT_NONE:
-        r->w.status = fr_fail(r->w.err, FR_EUNSUP,
-                              "the model has no chat template: use --raw or "
-                              "--chat-template NAME");
-    }
+fr_mark fr_chat_role_mark(const char *role, size_t bytes) {
+    static const char *const known[] = {"system",   "user",  "assistant", "tool",    "developer",
+                                        "function", "model", "ipython",   "chatbot", "observation"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i]) == bytes && !memcmp(role, known[i], bytes)) return FR_MARK_TEMPLATE;
+    return FR_MARK_MESSAGE;
 }
 
-fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *request,
-                         fr_chat_text *out, fr_error *err) {
-    fr_chat_renderer r = {{out, err, FR_OK}, chat, request};
+// ---- rendering
+
+static fr_jinja_value text_value(fr_jinja_values *v, fr_chat_str s, fr_mark mark) {
+    return s.data ? fr_jinja_string(v, s.data, s.bytes, mark) : fr_jinja_none();
+}
+
+static void put(fr_jinja_values *v, fr_jinja_value to, const char *key, fr_jinja_value item) {
+    fr_jinja_put(v, to, key, strlen(key), item);
+}
+
+static fr_jinja_value message_value(fr_jinja_values *v, const fr_message *m,
+                                    const fr_chat_takes *takes) {
+    const fr_jinja_value out = fr_jinja_dict(v);
+    const fr_chat_str role = {m->role.data ? m->role.data : "", m->role.bytes};
+    fr_jinja_value content = text_value(v, m->content, FR_MARK_MESSAGE);
+    if (m->content.data && takes->parts && !takes->text) {
+        const fr_jinja_value part = fr_jinja_dict(v), parts = fr_jinja_list(v);
+        put(v, part, "type", fr_jinja_string(v, "text", 4, FR_MARK_TEMPLATE));
+        put(v, part, "text", content);
+        fr_jinja_append(v, parts, part);
+        content = parts;
+    }
+    put(v, out, "role", text_value(v, role, fr_chat_role_mark(role.data, role.bytes)));
+    put(v, out, "content", content);
+    return out;
+}
+
+static void set_messages(fr_jinja_values *v, const fr_chat_request *q, const fr_chat_takes *takes) {
+    const fr_jinja_value list = fr_jinja_list(v);
+    for (int i = 0; i < q->n_messages; i++)
+        fr_jinja_append(v, list, message_value(v, &q->messages[i], takes));
+    fr_jinja_set(v, "messages", list);
+    fr_jinja_set(v, "tools", fr_jinja_none());
+    fr_jinja_set(v, "documents", fr_jinja_none());
+}
+
+static fr_chat_str or_empty(fr_chat_str s) {
+    return s.data ? s : (fr_chat_str){"", 0};
+}
+
+static bool begins_with(const fr_marked *m, fr_chat_str bos) {
+    return bos.bytes && m->n_runs && m->run[0].mark == FR_MARK_TEMPLATE &&
+           m->run[0].end >= bos.bytes && !memcmp(m->text.data, bos.data, bos.bytes);
+}
+
+static fr_status render(const fr_chat_template *chat, const fr_chat_request *q, fr_jinja_values *v,
+                        fr_chat_text *out, fr_error *err) {
+    fr_jinja_set(v, "bos_token", text_value(v, or_empty(q->bos), FR_MARK_TEMPLATE));
+    fr_jinja_set(v, "eos_token", text_value(v, or_empty(q->eos), FR_MARK_TEMPLATE));
+    fr_jinja_set(v, "add_generation_prompt", fr_jinja_bool(q->add_generation_prompt));
+    const fr_jinja_options options = {.now = q->now, .max_steps = q->max_steps};
+    const fr_status st = fr_jinja_render(chat->program, v, &options, &out->marked, err);
+    if (!st) out->has_bos = begins_with(&out->marked, q->bos);
+    return st;
+}
+
+fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *q, fr_chat_text *out,
+                         fr_error *err) {
     fr_chat_text_close(out);
-    if (request->n_messages < 1)
-        return fr_fail(err, FR_EARG, "messages: expected at least one, found none");
-    r.w.status = fr_chat_text_add(out, "", 0, err); // an empty prompt has a NUL too
-    if (!r.w.status) render_kind(&r);
-    if (r.w.status) {
-        fr_chat_text_close(out);
-        return r.w.status;
-    }
-    const fr_chat_str bos = request->bos;
-    out->has_bos =
-        bos.bytes && out->text.n >= bos.bytes && !memcmp(out->text.data, bos.data, bos.bytes);
-    return FR_OK;
+    if (!chat->program) return fr_fail(err, FR_EUNSUP, "no chat template");
+    if (!q->values && q->n_messages < 1)
+        return fr_fail(err, FR_EARG, "a conversation needs at least one message");
+    if (q->has_tools && !chat->takes.tools)
+        return fr_fail(err, FR_EUNSUP, "this chat template knows no tools");
+    if (!q->messages) return render(chat, q, q->values, out, err);
+    fr_jinja_values *v;
+    fr_status st = fr_jinja_values_open(&v, err);
+    if (st) return st;
+    set_messages(v, q, &chat->takes);
+    st = render(chat, q, v, out, err);
+    fr_jinja_values_close(v);
+    return st;
 }

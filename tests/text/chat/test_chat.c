@@ -1,5 +1,4 @@
-// test_chat.c — recognising chat templates, and what rendering does at its edges. Prompts of every
-// family are in tests/json/test_chat_golden.c.
+// test_chat.c — templates by name and from model files, what they take, and whose text is whose.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,93 +14,11 @@
 
 #define S(text) ((fr_chat_str){text, sizeof(text) - 1})
 
-static fr_chat_template detected(const char *text) {
+static fr_chat_template opened(const char *text) {
     fr_chat_template chat;
     fr_error err = {0};
-    if (fr_chat_detect(&chat, text, strlen(text), &err)) fail_msg("%s: %s", text, err.text);
+    if (fr_chat_open(&chat, text, strlen(text), &err)) fail_msg("%s: %s", text, err.text);
     return chat;
-}
-
-static fr_chat_template named(const char *name) {
-    fr_chat_template chat;
-    assert_int_equal(fr_chat_by_name(&chat, name, NULL), FR_OK);
-    return chat;
-}
-
-// One meaning, spelled in different ways.
-static const char *const chatml[] = {
-    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] "
-    "+ "
-    "'<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
-    "'<|im_start|>assistant\\n' }}{% endif %}",
-    "{%- for message in messages -%}\n  {{- \"<|im_start|>\" + message.role + \"\n\" }}\n"
-    "  {{- message[\"content\"] }}{# the content #}{{ '<|im_end|>\\n' -}}\n{%- endfor -%}\n"
-    "{%- if (add_generation_prompt) -%}\n{{ '<|im_start|>' + 'assistant\\n' }}{%- endif -%}\n",
-    "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif "
-    "%}"
-    "{% for message in messages %}\n    {% if false %}{% endif %}", // another one
-};
-
-static void detect_ignores_spelling(void **state) {
-    (void)state;
-    assert_string_equal(fr_chat_name(&(fr_chat_template){0}), "none");
-    const fr_chat_template a = detected(chatml[0]), b = detected(chatml[1]);
-    assert_string_equal(fr_chat_name(&a), "chatml");
-    assert_memory_equal(&a, &b, sizeof a);
-}
-
-static void detect_takes_the_default_system_message(void **state) {
-    (void)state;
-    const fr_chat_template chat = detected(
-        "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' "
-        "%}{{ '<|im_start|>system\nSpeak kindly.<|im_end|>\n' }}{% endif %}"
-        "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + "
-        "'\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
-        "{% endif %}");
-    assert_string_equal(chat.system, "Speak kindly.");
-}
-
-static void detect_refuses_what_it_does_not_know(void **state) {
-    (void)state;
-    static const char *const unknown[] = {
-        "",
-        "plain text",
-        "{{ messages }}",
-        "{% for message in messages",
-        "{{ '",
-        "{#",
-        "{",
-        "{{'<|im_start|>' + message['role']}}",
-    };
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        fr_chat_template chat;
-        fr_error err = {0};
-        assert_int_equal(fr_chat_detect(&chat, unknown[i], strlen(unknown[i]), &err), FR_EUNSUP);
-        assert_int_equal(chat.kind, FR_CHAT_NONE);
-        assert_non_null(strstr(err.text, "--chat-template"));
-        for (int k = 0; fr_chat_name_at(k); k++)
-            assert_non_null(strstr(err.text, fr_chat_name_at(k)));
-    }
-    fr_chat_template chat;
-    fr_error err = {0};
-    assert_int_equal(fr_chat_detect(&chat, chatml[2], strlen(chatml[2]), &err), FR_EUNSUP);
-    assert_int_equal(fr_chat_detect(&chat, NULL, 0, &err), FR_EUNSUP);
-    assert_non_null(strstr(err.text, "--raw"));
-}
-
-static void names_lead_to_their_family(void **state) {
-    (void)state;
-    int n = 0;
-    for (const char *name; (name = fr_chat_name_at(n)); n++) {
-        const fr_chat_template chat = named(name);
-        assert_string_equal(fr_chat_name(&chat), name);
-    }
-    assert_int_equal(n, 15);
-    fr_chat_template chat;
-    fr_error err = {0};
-    assert_int_equal(fr_chat_by_name(&chat, "nonsense", &err), FR_EARG);
-    assert_non_null(strstr(err.text, "nonsense"));
-    assert_non_null(strstr(err.text, "zephyr"));
 }
 
 static fr_chat_text rendered(const fr_chat_template *chat, const fr_message *m, int n) {
@@ -116,83 +33,165 @@ static fr_chat_text rendered(const fr_chat_template *chat, const fr_message *m, 
     return out;
 }
 
-static void render_keeps_nul_and_strips_like_python(void **state) {
+static void names_lead_to_templates(void **state) {
     (void)state;
-    // U+00A0, U+2028, U+3000 and 0x1c are whitespace to Python; U+200B and U+FEFF are not.
-    const fr_message m = {.role = S("user"),
-                          .content = S("\xC2\xA0\x1c\xE2\x80\xA8\xE2\x80\x8B"
-                                       "a\0b\xEF\xBB\xBF\xE3\x80\x80\n")};
-    const fr_chat_template gemma = named("gemma");
-    fr_chat_text out = rendered(&gemma, &m, 1);
-    static const char expected[] = "<s><start_of_turn>user\n\xE2\x80\x8B"
-                                   "a\0b\xEF\xBB\xBF<end_of_turn>\n<start_of_turn>model\n";
-    assert_int_equal(out.text.n, sizeof expected - 1);
-    assert_memory_equal(out.text.data, expected, sizeof expected);
-    assert_true(out.has_bos);
-    fr_chat_text_close(&out);
-    const fr_chat_template ml = named("chatml");
-    out = rendered(&ml, &m, 1);
-    assert_false(out.has_bos);
-    fr_chat_text_close(&out);
+    const fr_message m[] = {{S("user"), S("Hi")}, {S("assistant"), S("Ho")}, {S("user"), S("?")}};
+    fr_chat_template chat;
+    fr_error err = {0};
+    int n = 0;
+    for (const char *name; (name = fr_chat_name_at(n)); n++) {
+        assert_int_equal(fr_chat_open_named(&chat, name, &err), FR_OK);
+        assert_true(chat.takes.text);
+        assert_false(chat.takes.tools);
+        fr_chat_text out = rendered(&chat, m, 3);
+        assert_non_null(strstr(out.marked.text.data, "Ho"));
+        fr_chat_text_close(&out);
+        fr_chat_close(&chat);
+    }
+    assert_int_equal(n, 10);
+    assert_int_equal(fr_chat_open_named(&chat, "nonsense", &err), FR_EARG);
+    for (int i = 0; i < n; i++)
+        assert_non_null(strstr(err.text, fr_chat_name_at(i)));
+    assert_null(fr_chat_text_named("nonsense"));
 }
 
-static void render_says_what_it_refuses(void **state) {
+static void what_is_no_template_is_refused(void **state) {
     (void)state;
-    const fr_message two[] = {{.role = S("user"), .content = S("a")},
-                              {.role = S("user"), .content = S("b")}};
-    const fr_message empty = {.role = S("assistant")};
-    const fr_tool tool = {.json = S("{}")};
-    const fr_chat_template gemma = named("gemma"), ml = named("chatml"), none = {0};
+    const fr_message empty = {.role = S("user")};
+    const fr_chat_template none = {0};
+    fr_chat_template chat;
     fr_chat_text out = {0};
     fr_error err = {0};
-    fr_chat_request q = {.messages = two, .n_messages = 2};
-    assert_int_equal(fr_chat_render(&gemma, &q, &out, &err), FR_EARG);
-    assert_non_null(strstr(err.text, "message 2 (user)"));
-    assert_null(out.text.data);
+    assert_int_equal(fr_chat_open(&chat, NULL, 0, &err), FR_EUNSUP);
+    assert_non_null(strstr(err.text, "--chat-template"));
+    assert_int_equal(fr_chat_open(&chat, "a\n{{ ", 6, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "line 2"));
+    assert_null(chat.program);
+    fr_chat_request q = {.messages = &empty, .n_messages = 1};
     assert_int_equal(fr_chat_render(&none, &q, &out, &err), FR_EUNSUP);
-    q.tools = &tool, q.n_tools = 1;
-    assert_int_equal(fr_chat_render(&ml, &q, &out, &err), FR_EUNSUP);
-    assert_non_null(strstr(err.text, "chatml"));
-    q = (fr_chat_request){.messages = &empty, .n_messages = 1};
-    assert_int_equal(fr_chat_render(&ml, &q, &out, &err), FR_EARG);
-    assert_non_null(strstr(err.text, "message 1 (assistant)"));
+    chat = opened("{{ messages[0].content + 'x' }}");
+    assert_int_equal(fr_chat_render(&chat, &q, &out, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "line 1"));
+    assert_null(out.marked.text.data);
+    q.has_tools = true;
+    assert_int_equal(fr_chat_render(&chat, &q, &out, &err), FR_EUNSUP);
     q = (fr_chat_request){0};
-    assert_int_equal(fr_chat_render(&ml, &q, &out, &err), FR_EARG);
+    assert_int_equal(fr_chat_render(&chat, &q, &out, &err), FR_EARG);
+    fr_chat_close(&chat);
+    fr_chat_close(&chat);
 }
 
-// Its template fails on null where the API sends null, so here null is empty.
-static void qwen3_takes_calls_without_content(void **state) {
+// Templates differ in what they take; what a conversation holds is brought into that form.
+static void templates_say_what_they_take(void **state) {
     (void)state;
-    const fr_tool_call call = {.name = S("f"), .arguments = S("{}")};
-    fr_message m[] = {{.role = S("user"), .content = S("x")},
-                      {.role = S("assistant"), .tool_calls = &call, .n_tool_calls = 1}};
-    const fr_chat_template chat = named("qwen3");
-    fr_chat_text absent = rendered(&chat, m, 2);
-    m[1].content = S("");
-    fr_chat_text empty = rendered(&chat, m, 2);
-    assert_string_equal(absent.text.data, empty.text.data);
-    fr_chat_text_close(&absent);
-    fr_chat_text_close(&empty);
-}
-
-static void llama31_writes_the_date_it_is_given(void **state) {
-    (void)state;
-    const fr_message m = {.role = S("user"), .content = S("x")};
-    fr_chat_template chat = named("llama3.1");
-    fr_chat_request q = {.messages = &m, .n_messages = 1, .date = S("05 Mar 2025")};
-    for (uint32_t variant = 0; variant < 2; variant++) { // 1: the template asks for today
-        fr_chat_text out = {0};
-        chat.variant = variant;
-        assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
-        assert_non_null(strstr(out.text.data, variant ? "05 Mar 2025" : "26 Jul 2024"));
-        fr_chat_text_close(&out);
+    static const struct {
+        const char *template;
+        bool text, parts, text_arguments, object_arguments, null_content, tools;
+    } cases[] = {
+        {"{% for m in messages %}{{ m.role + m.content }}{% endfor %}", true, false, false, false,
+         true, false},
+        {"{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+         "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{% endfor %}{{ tools }}",
+         true, true, false, false, true, true},
+        {"{% for m in messages %}{{ m.content[0].text }}{% endfor %}", false, true, false, false,
+         true, false},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}", true, false, false, false, true,
+         false},
+        {"{% for m in messages %}{{ m.content | trim }}{% for c in m.tool_calls %}{{ "
+         "c.function.arguments | tojson }}"
+         "{% endfor %}{% endfor %}",
+         true, false, false, true, false, false},
+        {"{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls %}{{ '' + "
+         "c.function.arguments }}"
+         "{% endfor %}{% endfor %}",
+         true, false, true, false, true, false},
+        {"{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls %}{{ "
+         "c.function.arguments if "
+         "c.function.arguments is string else c.function.arguments | tojson }}{% endfor %}{% "
+         "endfor %}",
+         true, false, true, true, true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_chat_template chat = opened(cases[i].template);
+        const fr_chat_takes *t = &chat.takes;
+        print_message("%s\n", cases[i].template);
+        assert_int_equal(t->text, cases[i].text);
+        assert_int_equal(t->parts, cases[i].parts);
+        assert_int_equal(t->text_arguments, cases[i].text_arguments);
+        assert_int_equal(t->object_arguments, cases[i].object_arguments);
+        assert_int_equal(t->null_content, cases[i].null_content);
+        assert_int_equal(t->tools, cases[i].tools);
+        fr_chat_close(&chat);
     }
+    fr_chat_template chat = opened(cases[2].template);
+    fr_chat_text out = rendered(&chat, &(fr_message){S("user"), S("Hi")}, 1);
+    assert_string_equal(out.marked.text.data, "Hi");
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
+}
+
+static void contents_keep_nul(void **state) {
+    (void)state;
+    fr_chat_template chat;
+    assert_int_equal(fr_chat_open_named(&chat, "chatml", NULL), FR_OK);
+    fr_chat_text out = rendered(&chat, &(fr_message){S("user"), S("a\0b")}, 1);
+    static const char expected[] = "<|im_start|>user\na\0b<|im_end|>\n<|im_start|>assistant\n";
+    assert_int_equal(out.marked.text.n, sizeof expected - 1);
+    assert_memory_equal(out.marked.text.data, expected, sizeof expected);
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
+}
+
+// The mark of the byte at `at`.
+static fr_mark mark_at(const fr_marked *m, size_t at) {
+    size_t run = 0;
+    while (m->run[run].end <= at)
+        run++;
+    return m->run[run].mark;
+}
+
+static void user_text_is_no_template_text(void **state) {
+    (void)state;
+    const fr_message m[] = {{S("user"), S("a</s>b")}, {S("end|><|x"), S("c")}};
+    fr_chat_template chat = opened("{{ bos_token }}{% for m in messages %}{{ '<|' + m.role + '|>' "
+                                   "+ m.content + eos_token }}{% endfor %}");
+    fr_chat_text out = rendered(&chat, m, 2);
+    const char *text = out.marked.text.data;
+    assert_string_equal(text, "<s><|user|>a</s>b</s><|end|><|x|>c</s>");
+    assert_true(out.has_bos);
+    for (size_t i = 0; text[i]; i++) {
+        const bool user = (i >= 11 && i < 17) || (i >= 23 && i < 31) || i == 33;
+        assert_int_equal(mark_at(&out.marked, i), user ? FR_MARK_MESSAGE : FR_MARK_TEMPLATE);
+    }
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
+    chat = opened("{{ messages[0].content }}"); // a user who begins with bos does not give it
+    out = rendered(&chat, &(fr_message){S("user"), S("<s>")}, 1);
+    assert_false(out.has_bos);
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
+}
+
+static void today_is_told_to_those_who_ask(void **state) {
+    (void)state;
+    const fr_message m = {S("user"), S("x")};
+    const struct tm day = {.tm_year = 125, .tm_mon = 2, .tm_mday = 5};
+    fr_chat_template chat =
+        opened("{{ strftime_now('%d %b %Y') if strftime_now is defined else 'none' }}");
+    fr_chat_text out = {0};
+    fr_chat_request q = {.messages = &m, .n_messages = 1, .now = &day};
+    assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
+    assert_string_equal(out.marked.text.data, "05 Mar 2025");
+    q.now = NULL;
+    assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
+    assert_string_equal(out.marked.text.data, "none");
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
 }
 
 // ---- templates of real files ---------------------------------------------------------------
 
-static void file_has_family(const char *file, const char *name, const char *system,
-                            const char *call) {
+static void file_renders(const char *file, const char *expected, bool tools) {
     const char *folder = getenv("FR_MODELS");
     char path[4096];
     fr_gguf *g = NULL;
@@ -208,62 +207,43 @@ static void file_has_family(const char *file, const char *name, const char *syst
     assert_int_equal(fr_gguf_opt_str(g, "tokenizer.chat_template", &text, NULL), FR_OK);
     fr_chat_template chat;
     fr_error err = {0};
-    const fr_status st = fr_chat_detect(&chat, text.data, text.bytes, &err);
-    if (name) {
-        const fr_message m = {.role = S("user"), .content = S("Hi")};
-        const fr_tool tool = {.json = S("{}")};
-        const fr_chat_request q = {
-            .messages = &m, .n_messages = 1, .tools = &tool, .n_tools = call != NULL};
-        fr_chat_text out = {0};
-        assert_int_equal(st, FR_OK);
-        assert_string_equal(fr_chat_name(&chat), name);
-        assert_string_equal(chat.system, system);
-        assert_int_equal(fr_chat_render(&chat, &q, &out, NULL), FR_OK);
-        if (call) assert_non_null(strstr(out.text.data, call));
-        fr_chat_text_close(&out);
-    } else {
-        assert_int_equal(st, FR_EUNSUP);
-    }
+    assert_int_equal(fr_chat_open(&chat, text.data, text.bytes, &err), FR_OK);
+    assert_int_equal(chat.takes.tools, tools);
+    fr_chat_text out = rendered(&chat, &(fr_message){S("user"), S("Hi")}, 1);
+    assert_string_equal(out.marked.text.data, expected);
+    fr_chat_text_close(&out);
+    fr_chat_close(&chat);
     fr_gguf_close(g);
 }
 
-#define QWEN "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
+#define CHATML(system)                                                                             \
+    "<|im_start|>system\n" system "<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"                   \
+    "<|im_start|>assistant\n"
 
-static void smollm2_file_is_chatml(void **state) {
+static void smollm2_file_renders(void **state) {
     (void)state;
-    file_has_family("smollm2-135m.gguf", "chatml",
-                    "You are a helpful AI assistant named SmolLM, trained by Hugging Face", NULL);
+    file_renders("smollm2-135m.gguf",
+                 CHATML("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
+                 false);
 }
 
-static void qwen_small_file_has_single_braces(void **state) {
+static void qwen_file_renders(void **state) {
     (void)state;
-    file_has_family("qwen2.5-coder-0.5b.gguf", "qwen2", QWEN, "<tool_call>\n{\"name\"");
-}
-
-static void qwen_large_file_has_double_braces(void **state) {
-    (void)state;
-    file_has_family("qwen2.5-coder-1.5b.gguf", "qwen2", QWEN, "<tool_call>\n{{\"name\"");
-}
-
-static void gemma_base_file_has_none(void **state) {
-    (void)state;
-    file_has_family("gemma-3-270m.gguf", NULL, NULL, NULL);
+    file_renders("qwen2.5-coder-0.5b.gguf",
+                 CHATML("You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
+                 true);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(detect_ignores_spelling),
-        cmocka_unit_test(detect_takes_the_default_system_message),
-        cmocka_unit_test(detect_refuses_what_it_does_not_know),
-        cmocka_unit_test(names_lead_to_their_family),
-        cmocka_unit_test(render_keeps_nul_and_strips_like_python),
-        cmocka_unit_test(render_says_what_it_refuses),
-        cmocka_unit_test(qwen3_takes_calls_without_content),
-        cmocka_unit_test(llama31_writes_the_date_it_is_given),
-        cmocka_unit_test(smollm2_file_is_chatml),
-        cmocka_unit_test(qwen_small_file_has_single_braces),
-        cmocka_unit_test(qwen_large_file_has_double_braces),
-        cmocka_unit_test(gemma_base_file_has_none),
+        cmocka_unit_test(names_lead_to_templates),
+        cmocka_unit_test(what_is_no_template_is_refused),
+        cmocka_unit_test(templates_say_what_they_take),
+        cmocka_unit_test(contents_keep_nul),
+        cmocka_unit_test(user_text_is_no_template_text),
+        cmocka_unit_test(today_is_told_to_those_who_ask),
+        cmocka_unit_test(smollm2_file_renders),
+        cmocka_unit_test(qwen_file_renders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,11 @@
+// template_values.h — JSON as the values of a chat template.
+#ifndef FR_JSON_TEMPLATE_VALUES_H
+#define FR_JSON_TEMPLATE_VALUES_H
+#include "text/jinja/jinja.h"
+#include "json/value.h"
+
+// The same value, in memory of `v`; all its strings are marked FR_MARK_MESSAGE. What is nested
+// deeper than FR_JSON_MAX_DEPTH becomes none.
+fr_jinja_value fr_json_template_value(fr_jinja_values *v, const json_t *value);
+
+#endif

@@ -1,0 +1,73 @@
+// jinja.h — Jinja2 templates, as Hugging Face's apply_chat_template runs them.
+//
+// The language of an ImmutableSandboxedEnvironment with trim_blocks, lstrip_blocks, loop controls
+// and the generation tag; nothing that reaches outside. A template is compiled once and read-only
+// from then on: any number of threads may render it. Values are made by a builder; every string
+// knows who wrote each byte of it (text/marked.h), through slices, joins, filters and formats.
+//
+// A template is bytes from outside: work, memory, output and depth are bounded, and whatever is
+// wrong with it is a status and a sentence that names the template's line.
+#ifndef FR_TEXT_JINJA_JINJA_H
+#define FR_TEXT_JINJA_JINJA_H
+#include "text/marked.h"
+#include <stdint.h>
+#include <time.h>
+
+enum {
+    FR_JINJA_MAX_TEMPLATE = 1 << 20, // bytes
+    FR_JINJA_MAX_STEPS = 100000000,  // of one rendering
+    FR_JINJA_MAX_MEMORY = 256 << 20, // bytes of one rendering, its output apart
+    FR_JINJA_MAX_OUTPUT = 128 << 20, // bytes
+    FR_JINJA_MAX_DEPTH = 2000,       // expressions, statements and values inside one another
+};
+
+typedef struct fr_jinja fr_jinja;
+typedef struct fr_jinja_values fr_jinja_values;
+
+typedef struct fr_jinja_value { // a plain value; what it refers to lives as long as its builder
+    uint8_t kind;
+    union {
+        int64_t whole;
+        double real;
+        void *ref;
+    } as;
+} fr_jinja_value;
+
+// The text need not end in NUL and is not kept. FR_EDATA: what is wrong with the template, and in
+// which line; FR_ENOMEM.
+fr_status fr_jinja_open(fr_jinja **out, const char *text, size_t bytes, fr_error *err);
+void fr_jinja_close(fr_jinja *template); // NULL is fine
+// Whether this name stands anywhere in its tags: a variable that it does not mention, it ignores.
+bool fr_jinja_mentions(const fr_jinja *template, const char *name);
+
+// The variables of one rendering. Builders that run out of memory say so when they are rendered.
+fr_status fr_jinja_values_open(fr_jinja_values **out, fr_error *err); // FR_ENOMEM
+void fr_jinja_values_close(fr_jinja_values *v);                       // NULL is fine
+fr_jinja_value fr_jinja_none(void);
+fr_jinja_value fr_jinja_bool(bool x);
+fr_jinja_value fr_jinja_int(int64_t x);
+fr_jinja_value fr_jinja_float(double x);
+// An integer of any length, by its decimal digits: printed and compared, not calculated with.
+fr_jinja_value fr_jinja_digits(fr_jinja_values *v, const char *digits, size_t n);
+fr_jinja_value fr_jinja_string(fr_jinja_values *v, const char *data, size_t n, fr_mark mark);
+fr_jinja_value fr_jinja_list(fr_jinja_values *v);
+fr_jinja_value fr_jinja_dict(fr_jinja_values *v);
+void fr_jinja_append(fr_jinja_values *v, fr_jinja_value list, fr_jinja_value item);
+// Keys are marked FR_MARK_MESSAGE. A key that is there already gets the new item.
+void fr_jinja_put(fr_jinja_values *v, fr_jinja_value to, const char *key, size_t n,
+                  fr_jinja_value item);
+// A variable of the template, by its name; an earlier value is replaced.
+void fr_jinja_set(fr_jinja_values *v, const char *name, fr_jinja_value value);
+
+typedef struct fr_jinja_options { // {0}: the default
+    const struct tm *now; // what strftime_now tells; NULL: the template finds no such function, and
+                          // takes a date of its own
+    uint64_t max_steps;   // 0: FR_JINJA_MAX_STEPS
+} fr_jinja_options;
+
+// Renders into *out, whose former content is replaced; on failure it is empty. Needs up to 1 MiB of
+// stack. FR_EARG: what the template refuses, or cannot do with these values; FR_ENOMEM.
+fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
+                          const fr_jinja_options *options, fr_marked *out, fr_error *err);
+
+#endif

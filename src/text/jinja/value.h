@@ -1,0 +1,171 @@
+// value.h — the values of a template: Python's, as far as templates see them. Private to
+// text/jinja/.
+//
+// Values are immutable but for namespaces and what counts (loop, cycler, joiner): lists and dicts
+// change only while they are made. All lies in arenas that are freed whole.
+#ifndef FR_TEXT_JINJA_VALUE_H
+#define FR_TEXT_JINJA_VALUE_H
+#include "text/jinja/jinja.h"
+#include <string.h>
+
+typedef fr_jinja_value value;
+
+typedef enum value_kind {
+    J_MISSING, // no value at all: an argument that was not given
+    J_UNDEFINED,
+    J_NONE,
+    J_BOOL,
+    J_INT,
+    J_BIG, // an integer beyond 64 bits: a str of its digits
+    J_FLOAT,
+    J_STR,
+    J_SEQ,
+    J_DICT,
+    J_NAMESPACE, // a dict behind it
+    J_FUNCTION,  // struct fr_jinja_function
+    J_METHOD,    // struct method
+    J_MACRO,     // struct macro
+    J_LOOP,      // struct loop
+    J_CYCLER,
+    J_JOINER,
+} value_kind;
+
+// ---- memory
+
+enum { MEMORY_BLOCK = 1 << 16 };
+
+typedef struct memory { // {.limit} is empty
+    struct block *blocks;
+    size_t used, limit;
+} memory;
+
+void *fr_jinja_take(memory *m, size_t bytes); // 16-aligned, zeroed; NULL: no more
+// Makes a piece longer; the old one may stay behind unused. New bytes are not set.
+void *fr_jinja_grow(memory *m, void *old, size_t old_bytes, size_t bytes);
+void fr_jinja_memory_close(memory *m);
+
+// ---- strings
+
+typedef struct tail_room { // room behind a string, so that adding to it again and again is cheap
+    char *data;
+    uint8_t *marks;
+    size_t used, cap;
+} tail_room;
+
+typedef struct str {
+    const char *data;
+    size_t n;
+    const uint8_t *marks; // one a byte; NULL: all are `mark`
+    tail_room *tail;      // NULL, or the memory that the string ends in
+    uint8_t mark;
+    bool markup; // came out of `safe` or `escape`: what is added to it gets escaped
+} str;
+
+#define STR(text) ((str){.data = text, .n = sizeof(text) - 1})
+
+static inline str *as_str(value v) {
+    return v.as.ref;
+}
+static inline bool str_is(const str *s, const char *text) {
+    return s->n == strlen(text) && !memcmp(s->data, text, s->n);
+}
+static inline bool str_same(const str *a, const str *b) {
+    return a->n == b->n && !memcmp(a->data, b->data, a->n);
+}
+// Bytes [from, to) of s, whose memory it shares.
+static inline str str_part(const str *s, size_t from, size_t to) {
+    return (str){.data = s->data + from,
+                 .n = to - from,
+                 .marks = s->marks ? s->marks + from : NULL,
+                 .mark = s->mark,
+                 .markup = s->markup};
+}
+value fr_jinja_str_value(memory *m, str s); // J_MISSING without memory
+
+// ---- lists
+
+typedef enum seq_kind {
+    SEQ_LIST,
+    SEQ_TUPLE,
+    SEQ_RANGE,
+    SEQ_ONCE,
+    SEQ_KEYS,
+    SEQ_VALUES,
+    SEQ_ITEMS
+} seq_kind;
+
+typedef struct seq {
+    value *item;
+    size_t n, cap;
+    size_t at;        // SEQ_ONCE (an iterator): how many are gone
+    int64_t range[3]; // SEQ_RANGE: start, stop, step
+    seq_kind kind;
+} seq;
+
+static inline seq *as_seq(value v) {
+    return v.as.ref;
+}
+static inline bool is_seq(value v, seq_kind kind) {
+    return v.kind == J_SEQ && as_seq(v)->kind == kind;
+}
+bool fr_jinja_seq_add(memory *m, seq *s, value item); // false: no memory
+
+// ---- dicts
+
+typedef struct entry {
+    value key, item;
+    uint64_t hash;
+} entry;
+
+typedef struct dict { // in the order of insertion
+    entry *entry;
+    size_t n, cap;
+    uint32_t *slots; // open addressing, index + 1; NULL while small
+    size_t mask;
+} dict;
+
+static inline dict *as_dict(value v) {
+    return v.as.ref;
+}
+bool fr_jinja_dict_put(memory *m, dict *d, value key, value item); // false: no memory
+value *fr_jinja_dict_find(const dict *d, value key);               // NULL: no such key
+value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n);
+bool fr_jinja_hashable(value v, int depth); // keys are: no lists, no dicts
+
+// ---- others
+
+static inline value make_bool(bool x) {
+    return (value){.kind = J_BOOL, .as.whole = x};
+}
+static inline value make_int(int64_t x) {
+    return (value){.kind = J_INT, .as.whole = x};
+}
+static inline value make_float(double x) {
+    return (value){.kind = J_FLOAT, .as.real = x};
+}
+static inline value make_ref(value_kind k, const void *ref) {
+    return (value){.kind = (uint8_t)k, .as.ref = (void *)(uintptr_t)ref};
+}
+#define NONE_VALUE ((value){.kind = J_NONE})
+#define UNDEFINED  ((value){.kind = J_UNDEFINED})
+#define MISSING    ((value){.kind = J_MISSING})
+
+static inline bool is_number(value v) { // what Python calculates with
+    return v.kind == J_BOOL || v.kind == J_INT || v.kind == J_FLOAT;
+}
+static inline bool is_whole(value v) {
+    return v.kind == J_BOOL || v.kind == J_INT;
+}
+static inline double real_of(value v) {
+    return v.kind == J_FLOAT ? v.as.real : (double)v.as.whole;
+}
+// a == b. Values nested deeper than the limit are not equal.
+bool fr_jinja_equal(value a, value b, int depth);
+
+struct fr_jinja_values {
+    memory mem;
+    dict vars;
+    bool failed; // memory ran out
+};
+
+#endif

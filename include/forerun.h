@@ -114,7 +114,7 @@ fr_status fr_group_open(fr_group **out, fr_engine *engine, int n_ctx, fr_error *
 void fr_group_close(fr_group *group); // after its sessions; NULL is fine
 // One pass for all sessions of the group that have begun a generation and are not at its end; each
 // is given its tokens through its request's `stream`. Sessions join, begin, end and leave between
-// two steps. False: no session has anything left to do.
+// two steps, by one thread at a time and not within `stream`. False: no session has anything left to do.
 bool fr_group_step(fr_group *group);
 
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,

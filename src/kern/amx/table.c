@@ -1,16 +1,10 @@
-// table.c — the kernel table for AMX: K types of many rows on tiles, the rest as AVX-512.
+// table.c — the kernel table for AMX: products of many rows on tiles, the rest as AVX-512.
 #include "kern/amx/amx.h"
 #include "kern/avx512/avx512.h"
 
-#define fr_matmul_f32_amx    fr_matmul_f32_avx512
-#define fr_matmul_f16_amx    fr_matmul_f16_avx512
-#define fr_matmul_bf16_amx   fr_matmul_bf16_avx512
-#define fr_matmul_q4_0_amx   fr_matmul_q4_0_avx512
-#define fr_matmul_q4_1_amx   fr_matmul_q4_1_avx512
-#define fr_matmul_q5_0_amx   fr_matmul_q5_0_avx512
-#define fr_matmul_q5_1_amx   fr_matmul_q5_1_avx512
-#define fr_matmul_q8_0_amx   fr_matmul_q8_0_avx512
-#define fr_matmul_iq4_nl_amx fr_matmul_iq4_nl_avx512
+#define fr_matmul_f32_amx  fr_matmul_f32_avx512
+#define fr_matmul_f16_amx  fr_matmul_f16_avx512
+#define fr_matmul_bf16_amx fr_matmul_bf16_avx512
 
 extern const fr_kern fr_kern_amx;
 const fr_kern fr_kern_amx = {

@@ -21,16 +21,6 @@ typedef struct b32_job {
 
 typedef void b32_tile_fn(const b32_job *job);
 
-// The u8 codes of k-group g (0..7) of a block.
-FR_INLINE __m512i b32_codes(const fr_type type, const uint8_t *block, const int g) {
-    const fr_b32_layout at = fr_b32_layout_of(type);
-    if (type == FR_TYPE_Q8_0) return fr_vec(block + 64 * g);
-    const __m512i nibbles = fr_nibbles(block + at.lo + 64 * (g % 4), g / 4);
-    if (type == FR_TYPE_Q5_0 || type == FR_TYPE_Q5_1)
-        return fr_or_and(nibbles, fr_shift(fr_vec(block + at.hi), g - 4), _mm512_set1_epi8(16));
-    return type == FR_TYPE_IQ4_NL ? _mm512_shuffle_epi8(fr_iq4_u8(), nibbles) : nibbles;
-}
-
 // -offset * s of `rows` rows: what the sums over code - offset begin with.
 FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, const int32_t *s) {
     const int shift = __builtin_ctz((unsigned)fr_b32_layout_of(type).offset);
@@ -70,7 +60,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
                 // registers.
                 const uint8_t *from = block + (size_t)p * job->stride;
                 FR_HIDE(from);
-                w[p] = b32_codes(type, from, g);
+                w[p] = fr_b32_codes(type, from, g);
                 FR_PIN(w[p]);
             }
             FR_UNROLL

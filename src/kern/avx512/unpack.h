@@ -1,9 +1,10 @@
-// unpack.h — what the K types look like to a tile kernel (avx512 and amx).
+// unpack.h — what quantised types look like to a tile kernel (avx512 and amx).
 //
+// A block of 32 k is 8 k-groups of u8 codes (fr_b32_codes).
 // A superblock is 256 k of 16 rows: four pairs of 64 k, 16 k-groups each. Every K type becomes
 //   is = sum_j sc_j * (sum of u8 code * x)      ms = sum_j m_j * (sum of x)      over sub-blocks j,
 // with sub-blocks of 32 or 16 k. Types with dmin keep ms apart; for the others (Q6_K, Q3_K, IQ4_XS)
-// m_j = -offset * sc_j, and is + ms is the sum over code - offset that docs/numerics.md asks for.
+// is has to be over code - offset, as docs/numerics.md asks.
 #ifndef FR_KERN_AVX512_UNPACK_H
 #define FR_KERN_AVX512_UNPACK_H
 #include "kern/avx512/isa.h"
@@ -81,6 +82,16 @@ FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_
     }
 }
 
+// The u8 codes of k-group g (0..7) of a block of 32.
+FR_INLINE __m512i fr_b32_codes(const fr_type type, const uint8_t *block, const int g) {
+    const fr_b32_layout at = fr_b32_layout_of(type);
+    if (type == FR_TYPE_Q8_0) return fr_vec(block + 64 * g);
+    const __m512i nibbles = fr_nibbles(block + at.lo + 64 * (g % 4), g / 4);
+    if (type == FR_TYPE_Q5_0 || type == FR_TYPE_Q5_1)
+        return fr_or_and(nibbles, fr_shift(fr_vec(block + at.hi), g - 4), _mm512_set1_epi8(16));
+    return type == FR_TYPE_IQ4_NL ? _mm512_shuffle_epi8(fr_iq4_u8(), nibbles) : nibbles;
+}
+
 // Even and odd i32 vectors, each within 16 bits, as i16 pairs.
 FR_INLINE __m512i fr_pairs(__m512i even, __m512i odd) {
     return _mm512_mask_blend_epi16(0xaaaaaaaau, even, _mm512_slli_epi32(odd, 16));
@@ -120,15 +131,6 @@ FR_INLINE void fr_k_scales_signed(fr_k_scales *s, const uint8_t *p, const int n)
     FR_UNROLL
     for (int j = 0; j < n; j++)
         s->sc[j] = _mm512_cvtepi8_epi32(fr_vec16(p + 16 * j));
-}
-
-// Their m_j = -offset * sc_j, for kernels whose sums do not start at -offset * (sum of x).
-FR_INLINE void fr_k_mins_signed(const fr_type type, fr_k_scales *s) {
-    const __m512i factor = _mm512_set1_epi32(-fr_k_offset(type));
-    FR_UNROLL
-    for (int j = 0; j < 256 / fr_k_sub(type); j += 2)
-        s->mins[j / 2] = fr_pairs(_mm512_mullo_epi32(s->sc[j], factor),
-                                  _mm512_mullo_epi32(s->sc[j + 1], factor));
 }
 
 FR_INLINE void fr_k_scales_q2(fr_k_scales *s, const uint8_t *p) {

@@ -281,17 +281,20 @@ void emulate_zero(int tile);
 void emulate_tile_load(int tile, const void *p, long stride);
 void emulate_tile_store(int tile, void *p, long stride);
 void emulate_dpbssd(int c, int a, int b);
+void emulate_dpbsud(int c, int a, int b);
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_zero
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_dpbssd
+#undef _tile_dpbsud
 #define _tile_loadconfig emulate_loadconfig
 #define _tile_release    emulate_release
 #define _tile_zero       emulate_zero
 #define _tile_loadd      emulate_tile_load
 #define _tile_stored     emulate_tile_store
 #define _tile_dpbssd     emulate_dpbssd
+#define _tile_dpbsud     emulate_dpbsud
 
 #endif

@@ -1,5 +1,6 @@
 // tiles.c — AMX tiles in plain C, after Intel's description of the instructions.
 #include "emulate.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,8 +55,9 @@ void emulate_tile_store(int tile, void *p, long stride) {
                (size_t)emulate_state.row_bytes[tile]);
 }
 
-// c[m][n] += sum over k, i of a[m][4k + i] * b[k][4n + i], signed bytes.
-void emulate_dpbssd(int c, int a, int b) {
+// c[m][n] += sum over k, i of a[m][4k + i] * b[k][4n + i], signed bytes times signed or unsigned
+// ones.
+static void multiply(int c, int a, int b, bool b_signed) {
     const emulate_tiles *t = &emulate_state;
     need(a), need(b), need(c);
     if (c == a || c == b || a == b) fault("one tile twice");
@@ -66,8 +68,18 @@ void emulate_dpbssd(int c, int a, int b) {
         for (int n = 0; n < t->row_bytes[c] / 4; n++) {
             int32_t sum;
             memcpy(&sum, &t->data[c][m][4 * n], 4);
-            for (int k = 0; k < t->row_bytes[a]; k++)
-                sum += (int8_t)t->data[a][m][k] * (int8_t)t->data[b][k / 4][4 * n + k % 4];
+            for (int k = 0; k < t->row_bytes[a]; k++) {
+                const uint8_t w = t->data[b][k / 4][4 * n + k % 4];
+                sum += (int8_t)t->data[a][m][k] * (b_signed ? (int8_t)w : w);
+            }
             memcpy(&emulate_state.data[c][m][4 * n], &sum, 4);
         }
+}
+
+void emulate_dpbssd(int c, int a, int b) {
+    multiply(c, a, b, true);
+}
+
+void emulate_dpbsud(int c, int a, int b) {
+    multiply(c, a, b, false);
 }

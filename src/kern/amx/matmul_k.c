@@ -1,0 +1,175 @@
+// matmul_k.c — products with the K types on AMX tiles.
+//
+// panel -> superblock -> span of rows: the scales of a superblock are folded into its codes (fold.h)
+// and the planes multiplied with two tiles of rows; what follows the sums is computed while the
+// next span is in the tiles. Of 128 k, a panel and 16 rows Q4_K takes 64 cycles of the tiles and
+// 144 vector operations. Two of these go in a cycle, but while a tile product runs only one that
+// multiplies or converts: together 136 cycles, measured.
+#include "kern/amx/amx.h"
+#include "kern/amx/fold.h"
+#include "kern/amx/tile.h"
+#include "kern/avx512/avx512.h"
+
+// A superblock of a panel times a span of rows.
+typedef struct k_span {
+    const fr_act *a;
+    const fr_k_scales *s;
+    size_t cell; // of the first row
+    float *y;    // [rows][16]
+    fr_span rows;
+    _Alignas(64) int32_t c[2][2][FR_SPAN][FR_PANEL]; // sums: [half][lo, hi]
+} k_span;
+
+typedef void k_multiply_fn(k_span *t, const fr_folded *f);
+typedef void k_finish_fn(const k_span *t);
+
+// The sums of a half of one row; c: the row's in plane lo.
+FR_INLINE __m512i k_sum(const fr_type type, const int32_t *c) {
+    const int shift = fr_fold_shift(type);
+    const __m512i lo = _mm512_load_si512(c);
+    if (type == FR_TYPE_Q3_K) return _mm512_sub_epi32(_mm512_setzero_si512(), lo);
+    if (!shift) return lo;
+    const __m512i hi = _mm512_load_si512(c + FR_SPAN * FR_PANEL);
+    return _mm512_add_epi32(lo, _mm512_slli_epi32(hi, (unsigned)shift));
+}
+
+// What follows the integer sums.
+FR_INLINE void k_finish(const fr_type type, const k_span *t) {
+    const int n_sums = 256 / fr_k_sub(type), mins = 64 / fr_k_sub(type), rows = t->rows.n;
+    const int16_t *sums = (fr_k_sub(type) == 32 ? t->a->s32 : t->a->s16) + t->cell * (size_t)n_sums;
+    const float *d = t->a->d + t->cell * 2;
+    const int32_t *c = t->c[0][0][0];
+    float *y = t->y;
+    fr_k_scales s;
+    s.d = t->s->d;
+    if (fr_k_has_dmin(type)) {
+        s.dmin = t->s->dmin;
+        FR_UNROLL
+        for (int i = 0; i < 2 * mins; i++)
+            s.mins[i] = t->s->mins[i];
+    }
+    for (int r = 0; r < rows; r++, sums += n_sums, d += 2, y += FR_PANEL, c += FR_PANEL) {
+        if (r == t->rows.second) c = t->c[0][0][FR_AMX_TILE];
+        __m512 so_far = _mm512_load_ps(y);
+        FR_UNROLL
+        for (int half = 0; half < 2; half++) {
+            const __m512i is = k_sum(type, c + 2 * half * FR_SPAN * FR_PANEL);
+            __m512i ms = _mm512_setzero_si512();
+            if (fr_k_has_dmin(type))
+                ms = fr_k_min_sum(type, s.mins + half * mins, sums + half * n_sums / 2);
+            so_far =
+                fr_k_chain(type, &s, _mm512_cvtepi32_ps(is), ms, _mm512_set1_ps(d[half]), so_far);
+        }
+        _mm512_store_ps(y, so_far);
+    }
+}
+
+// c += a * b. Planes are unsigned where v is; of the two bytes of v, the lower one is.
+#define MULTIPLY(plane, c, a, b)                                                                   \
+    do {                                                                                           \
+        if (type == FR_TYPE_Q3_K || (fr_fold_shift(type) == 8 && (plane)))                         \
+            _tile_dpbssd(c, a, b);                                                                 \
+        else                                                                                       \
+            _tile_dpbsud(c, a, b);                                                                 \
+    } while (0)
+
+// 64 k of a tile of rows.
+#define PAIR(pair, a, lo, hi)                                                                      \
+    do {                                                                                           \
+        _tile_loadd(a, q + 64 * (pair), 256);                                                      \
+        _tile_loadd(6, f->b[pair][0], 64);                                                         \
+        MULTIPLY(0, lo, a, 6);                                                                     \
+        if (two) _tile_loadd(7, f->b[pair][1], 64);                                                \
+        if (two) MULTIPLY(1, hi, a, 7);                                                            \
+    } while (0)
+
+#define HALF(half, lo, hi)                                                                         \
+    do {                                                                                           \
+        _tile_zero(lo);                                                                            \
+        if (two) _tile_zero(hi);                                                                   \
+        PAIR(2 * (half), 4, lo, hi);                                                               \
+        PAIR(2 * (half) + 1, 5, lo, hi);                                                           \
+    } while (0)
+
+#define STORE(half, tile, lo, hi)                                                                  \
+    do {                                                                                           \
+        _tile_stored(lo, t->c[half][0][FR_AMX_TILE * (tile)], 64);                                 \
+        if (two) _tile_stored(hi, t->c[half][1][FR_AMX_TILE * (tile)], 64);                        \
+    } while (0)
+
+// A half's sums are stored after the next half's products, when they are there.
+FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f) {
+    const bool two = fr_fold_shift(type) != 0;
+    const int8_t *q = t->a->q + t->cell * 256;
+    for (int i = 0; i < t->rows.tiles; i++, q += 256 * t->rows.second) {
+        HALF(0, 0, 1);
+        if (i) STORE(1, i - 1, 2, 3);
+        HALF(1, 2, 3);
+        STORE(0, i, 0, 1);
+    }
+    STORE(1, t->rows.tiles - 1, 2, 3);
+    FR_TILES_STORED();
+}
+
+// All rows of a times one panel, into y[n][16]; from there they will go to `to`.
+FR_INLINE void k_panel(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
+                       const float *to, int ldy, const fr_act *a, const uint8_t *panel) {
+    const int n_blocks = a->k / 256, bytes = fr_k_layout_of(type).bytes;
+    const uint8_t *block = panel + fr_k_header(type, n_blocks);
+    fr_k_scales s[2];
+    fr_folded f;
+    k_span spans[2], *now = &spans[0], *before = NULL;
+    memset(y, 0, (size_t)a->n * FR_PANEL * sizeof *y);
+    for (int b = 0; b < n_blocks; b++, block += bytes) {
+        fr_k_scales_of(type, &s[b % 2], panel, block, b);
+        fr_fold(type, &f, block, &s[b % 2]);
+        fr_ask_for_results(to, ldy, a->n, b, n_blocks);
+        for (int r = 0; r < a->n; r += now->rows.n) {
+            if (before) now = &spans[before == &spans[0]];
+            now->a = a;
+            now->s = &s[b % 2];
+            now->cell = (size_t)b * (size_t)a->n + (size_t)r;
+            now->y = y + FR_PANEL * r;
+            now->rows = fr_next_span(r, a->n);
+            multiply(now, &f);
+            if (before) finish(before);
+            before = now;
+        }
+    }
+    finish(before);
+}
+
+FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
+                        int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
+    _Alignas(64) float out[FR_MAX_ROWS * FR_PANEL];
+    fr_tiles_open(a->n, 16);
+    for (int p = p0; p < p1; p++) {
+        const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
+        k_panel(type, multiply, finish, out, y + FR_PANEL * (size_t)p, ldy, a, panel);
+        fr_panel_out(y, ldy, w, p, out, a->n);
+    }
+    _tile_release();
+}
+
+// From `least` rows on by tiles.
+#define KERNEL(name, type, least)                                                                  \
+    static void name##_multiply(k_span *t, const fr_folded *f) {                                   \
+        k_multiply(type, t, f);                                                                    \
+    }                                                                                              \
+    static void name##_finish(const k_span *t) {                                                   \
+        k_finish(type, t);                                                                         \
+    }                                                                                              \
+    void fr_matmul_##name##_amx(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,    \
+                                int p1) {                                                          \
+        if (fr_tiles_pay(least, a->n))                                                             \
+            k_matmul(type, name##_multiply, name##_finish, y, ldy, a, w, p0, p1);                  \
+        else                                                                                       \
+            fr_matmul_##name##_avx512(y, ldy, a, w, p0, p1);                                       \
+    }
+
+KERNEL(q2_k, FR_TYPE_Q2_K, 5)
+KERNEL(q3_k, FR_TYPE_Q3_K, 6)
+KERNEL(q4_k, FR_TYPE_Q4_K, 7)
+KERNEL(q5_k, FR_TYPE_Q5_K, 7)
+KERNEL(q6_k, FR_TYPE_Q6_K, 7)
+KERNEL(iq4_xs, FR_TYPE_IQ4_XS, 9)

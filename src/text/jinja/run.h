@@ -101,7 +101,8 @@ bool fr_jinja_is_final_sigma(const str *s, size_t at); // the capital one that s
 // ---- what Python does with values
 
 bool fr_jinja_truth(value v);
-seq *fr_jinja_iterate(run *r, value v); // its items; NULL: failed. Iterators are used up
+bool fr_jinja_same(run *r, value a, value b); // a == b, as work
+seq *fr_jinja_iterate(run *r, value v);       // its items; NULL: failed. Iterators are used up
 value fr_jinja_binary(run *r, op o, value a, value b);
 bool fr_jinja_compares(run *r, op o, value a, value b);
 bool fr_jinja_less(run *r, value a, value b);

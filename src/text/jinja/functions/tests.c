@@ -23,11 +23,13 @@ ANSWER(self.kind == J_BOOL && !self.as.whole)
 TEST(is_integer)
 ANSWER(self.kind == J_INT || self.kind == J_BIG)
 TEST(is_float)
-ANSWER(self.kind == J_FLOAT) TEST(is_a_number) ANSWER(is_number(self) || self.kind == J_BIG) TEST(
-    is_string) ANSWER(self.kind == J_STR) TEST(is_mapping) ANSWER(self.kind == J_DICT)
-    TEST(is_escaped) ANSWER(self.kind == J_STR && as_str(self)->markup) TEST(is_iterable) ANSWER(
-        self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
-        self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
+ANSWER(self.kind == J_FLOAT)
+TEST(is_a_number)
+ANSWER(is_number(self) || self.kind == J_BIG) TEST(is_string) ANSWER(self.kind == J_STR) TEST(
+    is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped) ANSWER(self.kind == J_STR &&
+                                                                    as_str(self)->markup)
+    TEST(is_iterable) ANSWER(self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
+                             self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
         ANSWER(self.kind == J_STR || self.kind == J_DICT || self.kind == J_UNDEFINED ||
                (self.kind == J_SEQ && as_seq(self)->kind <= SEQ_RANGE)) TEST(is_callable)
             ANSWER(self.kind == J_FUNCTION || self.kind == J_METHOD || self.kind == J_MACRO ||
@@ -47,12 +49,12 @@ ANSWER(self.kind == J_FLOAT) TEST(is_a_number) ANSWER(is_number(self) || self.ki
 
     // One object: of numbers and strings, which are values here, equal ones of one kind.
     TEST(is_sameas)
-        ANSWER(self.kind == arg[0].kind && (self.kind <= J_STR ? fr_jinja_equal(self, arg[0], 0)
-                                                               : self.as.ref == arg[0].as.ref))
+        ANSWER(self.kind == arg[0].kind &&
+               (self.kind <= J_STR ? fr_jinja_same(r, self, arg[0]) : self.as.ref == arg[0].as.ref))
 
             static bool remainder_is(run *r, value x, value by, int64_t rest) {
     const value m = fr_jinja_binary(r, OP_MOD, x, by);
-    return !r->status && fr_jinja_equal(m, make_int(rest), 0);
+    return !r->status && fr_jinja_same(r, m, make_int(rest));
 }
 
 TEST(is_odd)

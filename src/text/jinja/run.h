@@ -33,7 +33,8 @@ struct run {
     fr_marked *result; // where output goes,
     writer *out;       // but for what blocks and macros catch (else NULL)
     scope *scope, *root;
-    value input; // N_INPUT
+    value input;  // N_INPUT
+    seq up, down; // 0, 1, … and …, 1, 0: what ranges are parts of
     int line, depth;
     uint64_t steps, max_steps;
     flow flow;

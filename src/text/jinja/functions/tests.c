@@ -25,11 +25,12 @@ ANSWER(self.kind == J_INT || self.kind == J_BIG)
 TEST(is_float)
 ANSWER(self.kind == J_FLOAT)
 TEST(is_a_number)
-ANSWER(is_number(self) || self.kind == J_BIG) TEST(is_string) ANSWER(self.kind == J_STR) TEST(
-    is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped) ANSWER(self.kind == J_STR &&
-                                                                    as_str(self)->markup)
-    TEST(is_iterable) ANSWER(self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
-                             self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
+ANSWER(is_number(self) || self.kind == J_BIG)
+TEST(is_string)
+ANSWER(self.kind == J_STR) TEST(is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped)
+    ANSWER(self.kind == J_STR && as_str(self)->markup) TEST(is_iterable) ANSWER(
+        self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
+        self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
         ANSWER(self.kind == J_STR || self.kind == J_DICT || self.kind == J_UNDEFINED ||
                (self.kind == J_SEQ && as_seq(self)->kind <= SEQ_RANGE)) TEST(is_callable)
             ANSWER(self.kind == J_FUNCTION || self.kind == J_METHOD || self.kind == J_MACRO ||

@@ -98,6 +98,7 @@ value fr_jinja_item(run *r, value v, value key) {
         return fr_jinja_fail(r, "'%.*s' is undefined, so it has no items", of ? (int)of->n : 1,
                              of ? of->data : "?");
     }
+    if (key.kind == J_STR && !fr_jinja_work(r, as_str(key)->n)) return UNDEFINED;
     const bool indexes = v.kind == J_STR || (v.kind == J_SEQ && as_seq(v)->kind <= SEQ_RANGE);
     if (indexes && is_whole(key)) return indexed(r, v, key.as.whole);
     const value *item = v.kind == J_DICT ? fr_jinja_dict_find(as_dict(v), key) : NULL;
@@ -137,6 +138,7 @@ static range slice_range(run *r, int64_t n, value from, value to, value by) {
 }
 
 static value slice_text(run *r, const str *s, value from, value to, value by) {
+    if (!fr_jinja_work(r, s->n)) return UNDEFINED;
     const range g = slice_range(r, (int64_t)fr_jinja_length(s), from, to, by);
     if (r->status) return UNDEFINED;
     if (g.step == 1) {

@@ -44,7 +44,7 @@ value fr_jinja_apply(run *r, const function *f, value self, const args *a) {
     str name;
     bool optional;
     int n = 0;
-    if (r->status) return UNDEFINED;
+    if (!fr_jinja_work(r, self.kind == J_STR ? as_str(self)->n : 0)) return UNDEFINED;
     if (!f->params) return whole(r, f->fn(r, self, arg, a));
     for (; n < MAX_PARAMS && param_at(f->params, n, &name, &optional); n++) {
         const value *given = fr_jinja_dict_find_text(&a->named, name.data, name.n);

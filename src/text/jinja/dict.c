@@ -2,7 +2,7 @@
 #include "text/jinja/value.h"
 #include <math.h>
 
-enum { SMALL = 8, MAX_DEPTH = 100 };
+enum { SMALL = 8, MAX_DEPTH = 100, MAX_COMPARED = 1 << 20, HASHED_ITEMS = 8, HASHED_DEPTH = 3 };
 
 bool fr_jinja_seq_add(memory *m, seq *s, value item) {
     if (s->n == s->cap) {
@@ -18,19 +18,22 @@ bool fr_jinja_seq_add(memory *m, seq *s, value item) {
 
 // ---- equality and hashes
 
-static bool same_seq(const seq *a, const seq *b, int depth) {
+// `left` is what may still be compared: lists that share parts can unfold to any size.
+static bool equal(value a, value b, int depth, uint64_t *left);
+
+static bool same_seq(const seq *a, const seq *b, int depth, uint64_t *left) {
     if (a->kind != b->kind || a->n != b->n) return false;
     if (a->kind == SEQ_ONCE || a->kind == SEQ_VALUES) return a == b;
     for (size_t i = 0; i < a->n; i++)
-        if (!fr_jinja_equal(a->item[i], b->item[i], depth + 1)) return false;
+        if (!equal(a->item[i], b->item[i], depth + 1, left)) return false;
     return true;
 }
 
-static bool same_dict(const dict *a, const dict *b, int depth) {
+static bool same_dict(const dict *a, const dict *b, int depth, uint64_t *left) {
     if (a->n != b->n) return false;
     for (size_t i = 0; i < a->n; i++) {
         const value *other = fr_jinja_dict_find(b, a->entry[i].key);
-        if (!other || !fr_jinja_equal(a->entry[i].item, *other, depth + 1)) return false;
+        if (!other || !equal(a->entry[i].item, *other, depth + 1, left)) return false;
     }
     return true;
 }
@@ -44,8 +47,9 @@ static bool same_number(value a, value b) {
     return x >= -0x1p63 && x < 0x1p63 && x == floor(x) && (int64_t)x == i;
 }
 
-bool fr_jinja_equal(value a, value b, int depth) {
-    if (depth > MAX_DEPTH) return false;
+static bool equal(value a, value b, int depth, uint64_t *left) {
+    if (depth > MAX_DEPTH || !*left) return false;
+    --*left;
     if (is_number(a) && is_number(b)) return same_number(a, b);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
@@ -56,22 +60,32 @@ bool fr_jinja_equal(value a, value b, int depth) {
     case J_BIG:
         return str_same(as_str(a), as_str(b));
     case J_SEQ:
-        return same_seq(as_seq(a), as_seq(b), depth);
+        return same_seq(as_seq(a), as_seq(b), depth, left);
     case J_DICT:
-        return same_dict(as_dict(a), as_dict(b), depth);
+        return same_dict(as_dict(a), as_dict(b), depth, left);
     default:
         return a.as.ref == b.as.ref;
     }
 }
 
-bool fr_jinja_hashable(value v, int depth) {
-    if (depth > MAX_DEPTH || v.kind == J_DICT || v.kind == J_MISSING) return false;
+bool fr_jinja_equal(value a, value b, uint64_t *left) {
+    uint64_t most = MAX_COMPARED;
+    return equal(a, b, 0, left ? left : &most);
+}
+
+static bool hashable(value v, int depth, int *left) {
+    if (depth > MAX_DEPTH || --*left < 0 || v.kind == J_DICT || v.kind == J_MISSING) return false;
     if (v.kind != J_SEQ) return true;
     const seq *s = as_seq(v);
     if (s->kind == SEQ_LIST) return false;
     for (size_t i = 0; s->kind == SEQ_TUPLE && i < s->n; i++)
-        if (!fr_jinja_hashable(s->item[i], depth + 1)) return false;
+        if (!hashable(s->item[i], depth + 1, left)) return false;
     return true;
+}
+
+bool fr_jinja_hashable(value v) {
+    int left = MAX_COMPARED;
+    return hashable(v, 0, &left);
 }
 
 static uint64_t mix(uint64_t h, uint64_t word) {
@@ -95,8 +109,8 @@ static uint64_t hash(value v, int depth) {
         return mix(1, h);
     }
     if (v.kind == J_STR || v.kind == J_BIG) return hash_text(as_str(v)->data, as_str(v)->n);
-    if (v.kind == J_SEQ && as_seq(v)->kind == SEQ_TUPLE && depth < MAX_DEPTH)
-        for (size_t i = 0; i < as_seq(v)->n; i++)
+    if (v.kind == J_SEQ && as_seq(v)->kind == SEQ_TUPLE && depth < HASHED_DEPTH)
+        for (size_t i = 0; i < as_seq(v)->n && i < HASHED_ITEMS; i++)
             h = mix(h, hash(as_seq(v)->item[i], depth + 1));
     return h;
 }
@@ -106,19 +120,19 @@ static uint64_t hash(value v, int depth) {
 static value *find(const dict *d, value key, uint64_t h) {
     if (!d->slots) {
         for (size_t i = 0; i < d->n; i++)
-            if (d->entry[i].hash == h && fr_jinja_equal(d->entry[i].key, key, 0))
+            if (d->entry[i].hash == h && fr_jinja_equal(d->entry[i].key, key, NULL))
                 return &d->entry[i].item;
         return NULL;
     }
     for (size_t at = h & d->mask; d->slots[at]; at = (at + 1) & d->mask) {
         entry *e = &d->entry[d->slots[at] - 1];
-        if (e->hash == h && fr_jinja_equal(e->key, key, 0)) return &e->item;
+        if (e->hash == h && fr_jinja_equal(e->key, key, NULL)) return &e->item;
     }
     return NULL;
 }
 
 value *fr_jinja_dict_find(const dict *d, value key) {
-    return d->n && fr_jinja_hashable(key, 0) ? find(d, key, hash(key, 0)) : NULL;
+    return d->n && fr_jinja_hashable(key) ? find(d, key, hash(key, 0)) : NULL;
 }
 
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n) {

@@ -3,7 +3,7 @@
 
 static value eval_name(run *r, const str *name) {
     for (const scope *s = r->scope; s; s = s->outer)
-        for (const variable *v = s->vars; v; v = v->next)
+        for (const variable *v = s->vars; v; v = v->next, r->steps++)
             if (v->name == name) return v->v;
     const value *given = fr_jinja_dict_find_text(r->vars, name->data, name->n);
     if (given) return *given;

@@ -105,7 +105,7 @@ static value changed(run *r, value self, const value *arg, const args *all) {
     for (size_t i = 0; i < all->n && !r->status; i++)
         fr_jinja_add(r, now, all->pos[i]);
     const value v = make_ref(J_SEQ, now);
-    if (r->status || (l->changed && fr_jinja_equal(l->last, v, 0))) return make_bool(false);
+    if (r->status || (l->changed && fr_jinja_same(r, l->last, v))) return make_bool(false);
     l->changed = true;
     l->last = v;
     return make_bool(true);

@@ -33,6 +33,16 @@ bool fr_jinja_truth(value v) {
 
 // ---- comparison
 
+bool fr_jinja_same(run *r, value a, value b) {
+    const bool texts = a.kind == J_STR && b.kind == J_STR && as_str(a)->n == as_str(b)->n;
+    if (!fr_jinja_work(r, texts ? as_str(a)->n : 0)) return false;
+    uint64_t left = r->max_steps - r->steps + 1;
+    const uint64_t before = left;
+    const bool yes = fr_jinja_equal(a, b, &left);
+    r->steps += before - left;
+    return fr_jinja_work(r, 0) && yes;
+}
+
 static int order_text(const str *a, const str *b) {
     const int c = memcmp(a->data, b->data, a->n < b->n ? a->n : b->n);
     return c ? c : (a->n > b->n) - (a->n < b->n);
@@ -48,7 +58,7 @@ static bool order_reals(op o, double a, double b) {
 
 static bool order_seqs(run *r, op o, const seq *a, const seq *b) {
     for (size_t i = 0; i < a->n && i < b->n && !r->status; i++)
-        if (!fr_jinja_equal(a->item[i], b->item[i], 0)) {
+        if (!fr_jinja_same(r, a->item[i], b->item[i])) {
             if (!fr_jinja_enter(r)) return false;
             const bool yes = fr_jinja_compares(r, o, a->item[i], b->item[i]);
             r->depth--;
@@ -61,7 +71,8 @@ static bool order(run *r, op o, value a, value b) {
     if (is_whole(a) && is_whole(b))
         return ordered(o, (a.as.whole > b.as.whole) - (a.as.whole < b.as.whole));
     if (is_number(a) && is_number(b)) return order_reals(o, real_of(a), real_of(b));
-    if (a.kind == J_STR && b.kind == J_STR) return ordered(o, order_text(as_str(a), as_str(b)));
+    if (a.kind == J_STR && b.kind == J_STR && fr_jinja_work(r, as_str(a)->n))
+        return ordered(o, order_text(as_str(a), as_str(b)));
     if (a.kind == J_SEQ && b.kind == J_SEQ && as_seq(a)->kind == as_seq(b)->kind &&
         as_seq(a)->kind <= SEQ_TUPLE)
         return order_seqs(r, o, as_seq(a), as_seq(b));
@@ -71,17 +82,18 @@ static bool order(run *r, op o, value a, value b) {
 
 static bool contains(run *r, value in, value x) {
     if (in.kind == J_STR) {
+        if (!fr_jinja_work(r, as_str(in)->n)) return false;
         if (x.kind == J_STR) return fr_jinja_find(as_str(in), as_str(x), 0) != SIZE_MAX;
         cannot(r, "'in'", x, in);
         return false;
     }
     if (in.kind == J_DICT || is_seq(in, SEQ_KEYS)) {
-        if (!fr_jinja_hashable(x, 0)) fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(x));
+        if (!fr_jinja_hashable(x)) fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(x));
         if (in.kind == J_DICT) return fr_jinja_dict_find(as_dict(in), x) != NULL;
     }
     const seq *s = fr_jinja_iterate(r, in);
     for (size_t i = 0; s && i < s->n && fr_jinja_work(r, 1); i++)
-        if (fr_jinja_equal(s->item[i], x, 0)) return true;
+        if (fr_jinja_same(r, s->item[i], x)) return true;
     return false;
 }
 
@@ -89,9 +101,9 @@ bool fr_jinja_compares(run *r, op o, value a, value b) {
     if (r->status) return false;
     switch (o) {
     case OP_EQ:
-        return fr_jinja_equal(a, b, 0);
+        return fr_jinja_same(r, a, b);
     case OP_NE:
-        return !fr_jinja_equal(a, b, 0);
+        return !fr_jinja_same(r, a, b);
     case OP_IN:
         return contains(r, b, a);
     case OP_NOT_IN:

@@ -75,8 +75,8 @@ dict *fr_jinja_make_dict(run *r) {
 }
 
 void fr_jinja_set_item(run *r, dict *d, value key, value item) {
-    if (r->status) return;
-    if (!fr_jinja_hashable(key, 0))
+    if (!fr_jinja_work(r, key.kind == J_STR ? as_str(key)->n : 0)) return;
+    if (!fr_jinja_hashable(key))
         fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(key));
     else if (!fr_jinja_dict_put(&r->mem, d, key, item))
         fr_jinja_no_memory(r, 2 * d->cap * sizeof *d->entry);

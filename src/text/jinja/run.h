@@ -33,7 +33,8 @@ struct run {
     fr_marked *result; // where output goes,
     writer *out;       // but for what blocks and macros catch (else NULL)
     scope *scope, *root;
-    value input; // N_INPUT
+    value input;  // N_INPUT
+    seq up, down; // 0, 1, … and …, 1, 0: what ranges are parts of
     int line, depth;
     uint64_t steps, max_steps;
     flow flow;
@@ -101,7 +102,8 @@ bool fr_jinja_is_final_sigma(const str *s, size_t at); // the capital one that s
 // ---- what Python does with values
 
 bool fr_jinja_truth(value v);
-seq *fr_jinja_iterate(run *r, value v); // its items; NULL: failed. Iterators are used up
+bool fr_jinja_same(run *r, value a, value b); // a == b, as work
+seq *fr_jinja_iterate(run *r, value v);       // its items; NULL: failed. Iterators are used up
 value fr_jinja_binary(run *r, op o, value a, value b);
 bool fr_jinja_compares(run *r, op o, value a, value b);
 bool fr_jinja_less(run *r, value a, value b);

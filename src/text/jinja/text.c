@@ -1,4 +1,5 @@
 // text.c — text that grows, with its marks; strings made of it.
+#define _GNU_SOURCE // memmem
 #include "text/jinja/run.h"
 
 static bool make_room(writer *t, size_t more) {
@@ -171,15 +172,9 @@ size_t fr_jinja_offset(const str *s, size_t characters) {
 }
 
 size_t fr_jinja_find(const str *in, const str *what, size_t from) {
-    if (what->n > in->n) return SIZE_MAX;
-    for (size_t at = from; at <= in->n - what->n; at++) {
-        if (!what->n) return at;
-        const char *first = memchr(in->data + at, what->data[0], in->n - what->n - at + 1);
-        if (!first) return SIZE_MAX;
-        at = (size_t)(first - in->data);
-        if (!memcmp(first, what->data, what->n)) return at;
-    }
-    return SIZE_MAX;
+    if (from > in->n || what->n > in->n - from) return SIZE_MAX;
+    const char *found = memmem(in->data + from, in->n - from, what->data, what->n);
+    return found ? (size_t)(found - in->data) : SIZE_MAX;
 }
 
 static bool is_among(uint32_t code, const char *s, size_t n, const str *chars) {
@@ -211,12 +206,13 @@ str fr_jinja_strip(const str *s, const str *chars, bool left, bool right) {
 bool fr_jinja_is_final_sigma(const str *s, size_t at) {
     bool cased = false;
     uint32_t code;
-    for (size_t i = 0, bytes; i < at; i += bytes) {
-        bytes = fr_jinja_char_read(s->data + i, s->n - i, &code);
-        if (code == UINT32_MAX)
-            cased = false;
-        else if (!fr_jinja_char_is_ignorable(code))
-            cased = fr_jinja_char_properties(code) & (CHAR_LOWER | CHAR_UPPER);
+    for (size_t end = at, i; end; end = i) { // backwards, to the first that counts
+        for (i = end - 1; i && ((unsigned char)s->data[i] & 0xC0) == 0x80;)
+            i--;
+        fr_jinja_char_read(s->data + i, end - i, &code);
+        if (code != UINT32_MAX && fr_jinja_char_is_ignorable(code)) continue;
+        cased = code != UINT32_MAX && fr_jinja_char_properties(code) & (CHAR_LOWER | CHAR_UPPER);
+        break;
     }
     for (size_t i = at + 2, bytes; cased && i < s->n; i += bytes) {
         bytes = fr_jinja_char_read(s->data + i, s->n - i, &code);

@@ -130,7 +130,7 @@ static inline dict *as_dict(value v) {
 bool fr_jinja_dict_put(memory *m, dict *d, value key, value item); // false: no memory
 value *fr_jinja_dict_find(const dict *d, value key);               // NULL: no such key
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n);
-bool fr_jinja_hashable(value v, int depth); // keys are: no lists, no dicts
+bool fr_jinja_hashable(value v); // keys are: no lists, no dicts
 
 // ---- others
 
@@ -159,8 +159,9 @@ static inline bool is_whole(value v) {
 static inline double real_of(value v) {
     return v.kind == J_FLOAT ? v.as.real : (double)v.as.whole;
 }
-// a == b. Values nested deeper than the limit are not equal.
-bool fr_jinja_equal(value a, value b, int depth);
+// a == b. *left: parts that may still be compared, counted down (NULL: a million); what is nested
+// deeper than 100 levels, or more than that, is not equal.
+bool fr_jinja_equal(value a, value b, uint64_t *left);
 
 struct fr_jinja_values {
     memory mem;

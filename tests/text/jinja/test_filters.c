@@ -173,6 +173,10 @@ static void formats_fill_their_places(void **state) {
 
 static void globals_are_there(void **state) {
     static const rendering cases[] = {
+        {"{{ range(5, 2, -1)|list }} {{ range(9, -1, -1)|list }} {{ range(2, -1, -1)|list }} {{ "
+         "range(2, 4)|list }} {{ range(0, -2, -1)|list }} {{ range(-2, 1)|list }} {{ range(3, "
+         "3)|list }}",
+         "[5, 4, 3] [9, 8, 7, 6, 5, 4, 3, 2, 1, 0] [2, 1, 0] [2, 3] [0, -1] [-2, -1, 0] []"},
         {"{{ range(3)|list }} {{ range(5, 0, -2)|list }} {{ dict(a=1) }} {{ dict({'b':2}, a=1) }}",
          "[0, 1, 2] [5, 3, 1] {'a': 1} {'b': 2, 'a': 1}"},
         {"{% set c = cycler('a','b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{% set j = "

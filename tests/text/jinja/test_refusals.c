@@ -122,6 +122,16 @@ static void costs_are_bounded(void **state) {
         {"{{ '%99999999999999s' % 'x' }}", ""},
         {"{{ ('a' * 1000000).replace('a', 'b' * 1000000) }}", "MiB of memory"},
         {"{{ 2 ** 100000 }}", "64 bits"},
+        {"{% set ns = namespace(a=1, b=1) %}{% for i in range(60) %}{% set ns.a = [ns.a, ns.a] %}"
+         "{% set ns.b = [ns.b, ns.b] %}{% endfor %}{{ ns.a == ns.b }}",
+         "steps"},
+        {"{% set ns = namespace(a=(1,)) %}{% for i in range(60) %}{% set ns.a = (ns.a, ns.a) %}"
+         "{% endfor %}{{ {ns.a: 1} }}",
+         "cannot be a key"},
+        {"{% set s = 'a' * 10000000 %}{% for i in range(100000) %}{{ 'b' in s }}{{ s.count('ab') }}"
+         "{{ s == s + '' }}{{ s | length }}{{ s[5] }}{{ s.isdigit() }}{{ s.rfind('aab') }}{% "
+         "endfor %}",
+         "steps"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {

@@ -214,7 +214,7 @@ FILTER(groupby) {
     }
     if (!r->status) fr_jinja_sort(r, keys, real, s->n, false);
     for (size_t i = 0; i < s->n && fr_jinja_work(r, 1); i++) {
-        if (!i || !fr_jinja_equal(keys[i - 1], keys[i], 0)) {
+        if (!i || !fr_jinja_same(r, keys[i - 1], keys[i])) {
             seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
             group = fr_jinja_make_seq(r, SEQ_LIST);
             fr_jinja_add(r, pair, as_seq(real[i])->item[0]);

@@ -82,6 +82,7 @@ FILTER(trim) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     if (given(arg[0]) && arg[0].kind != J_STR) return fr_jinja_fail(r, "trim takes a string");
+    if (given(arg[0]) && !fr_jinja_work(r, s.n * as_str(arg[0])->n)) return UNDEFINED;
     return fr_jinja_make_str(r,
                              fr_jinja_strip(&s, given(arg[0]) ? as_str(arg[0]) : NULL, true, true));
 }

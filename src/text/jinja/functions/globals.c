@@ -7,6 +7,27 @@
 
 enum { MAX_RANGE = 100000 }; // as Jinja's sandbox has it
 
+// Ranges of numbers in a row share their memory: loops that make one in every turn would take much.
+static void count_up(run *r, seq *out, int64_t from, int64_t to) {
+    while (!r->status && (int64_t)r->up.n < to)
+        fr_jinja_add(r, &r->up, make_int((int64_t)r->up.n));
+    if (r->status) return;
+    out->item = r->up.item + from;
+    out->n = out->cap = (size_t)(to - from);
+}
+
+// from, from - 1, …, to + 1; none below 0.
+static void count_down(run *r, seq *out, int64_t from, int64_t to) {
+    if (from >= (int64_t)r->down.n) {
+        r->down = (seq){0};
+        for (int64_t x = 2 * from; x >= 0 && !r->status; x--)
+            fr_jinja_add(r, &r->down, make_int(x));
+    }
+    if (r->status) return;
+    out->item = r->down.item + ((int64_t)r->down.n - 1 - from);
+    out->n = out->cap = (size_t)(from - to);
+}
+
 FUNCTION(range) {
     UNUSED;
     int64_t bound[3] = {0, 0, 1};
@@ -18,6 +39,14 @@ FUNCTION(range) {
     seq *out = fr_jinja_make_seq(r, SEQ_RANGE);
     if (!out) return UNDEFINED;
     memcpy(out->range, bound, sizeof bound);
+    if (bound[2] == 1 && bound[0] >= 0 && bound[1] > bound[0] && bound[1] <= MAX_RANGE) {
+        count_up(r, out, bound[0], bound[1]);
+        return make_ref(J_SEQ, out);
+    }
+    if (bound[2] == -1 && bound[0] < MAX_RANGE && bound[1] >= -1 && bound[0] > bound[1]) {
+        count_down(r, out, bound[0], bound[1]);
+        return make_ref(J_SEQ, out);
+    }
     for (int64_t x = bound[0]; bound[2] > 0 ? x < bound[1] : x > bound[1];) {
         if (out->n >= MAX_RANGE)
             return fr_jinja_fail(r, "a range of more than %d numbers", MAX_RANGE);

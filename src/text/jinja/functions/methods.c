@@ -28,7 +28,7 @@ static void add_part(run *r, seq *s, const str *of, size_t from, size_t to) {
 
 static value strip(run *r, value self, value chars, bool left, bool right) {
     const str *set = given(chars) ? str_arg(r, chars) : NULL;
-    if (r->status) return UNDEFINED;
+    if (!fr_jinja_work(r, as_str(self)->n * (set ? set->n : 1))) return UNDEFINED;
     return fr_jinja_make_str(r, fr_jinja_strip(as_str(self), set, left, right));
 }
 
@@ -94,10 +94,12 @@ METHOD(split) {
 }
 
 // The last place of `what` in s[0, to).
-static size_t find_last(const str *s, const str *what, size_t to) {
+static size_t find_last(run *r, const str *s, const str *what, size_t to) {
     if (what->n > to) return SIZE_MAX;
     for (size_t at = to - what->n + 1; at-- > 0;)
-        if (!memcmp(s->data + at, what->data, what->n)) return at;
+        if (!what->n || (s->data[at] == what->data[0] && fr_jinja_work(r, what->n) &&
+                         !memcmp(s->data + at, what->data, what->n)))
+            return at;
     return SIZE_MAX;
 }
 
@@ -116,12 +118,12 @@ METHOD(rsplit) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     size_t to = s->n, bytes;
     if (r->status || (by && !by->n)) return fr_jinja_fail(r, "an empty separator");
-    for (size_t at; by && most && fr_jinja_work(r, 1) && (at = find_last(s, by, to)) != SIZE_MAX;
+    for (size_t at; by && most && fr_jinja_work(r, 1) && (at = find_last(r, s, by, to)) != SIZE_MAX;
          to = at) {
         add_part(r, out, s, at + by->n, to);
         most -= most > 0;
     }
-    for (; !by && fr_jinja_work(r, 1); most -= most > 0) {
+    for (; !by && fr_jinja_work(r, to); most -= most > 0) {
         const str rest = str_part(s, 0, to), left = fr_jinja_strip(&rest, NULL, false, true);
         size_t begin = 0;
         if (!(to = left.n)) break;
@@ -139,7 +141,7 @@ static value partition(run *r, value self, value by, bool last) {
     const str *s = as_str(self), *what = str_arg(r, by);
     seq *out = fr_jinja_make_seq(r, SEQ_TUPLE);
     if (r->status || !what->n) return fr_jinja_fail(r, "an empty separator");
-    const size_t found = last ? find_last(s, what, s->n) : fr_jinja_find(s, what, 0);
+    const size_t found = last ? find_last(r, s, what, s->n) : fr_jinja_find(s, what, 0);
     const size_t at = found != SIZE_MAX ? found : last ? 0 : s->n;
     const size_t end = found != SIZE_MAX ? at + what->n : at;
     add_part(r, out, s, 0, at);
@@ -212,7 +214,7 @@ static value find(run *r, value self, const value *arg, bool last, bool must) {
     int64_t before;
     const str s = window(r, self, arg[1], arg[2], &before), *what = str_arg(r, arg[0]);
     if (!what) return UNDEFINED;
-    const size_t at = last ? find_last(&s, what, s.n) : fr_jinja_find(&s, what, 0);
+    const size_t at = last ? find_last(r, &s, what, s.n) : fr_jinja_find(&s, what, 0);
     if (at == SIZE_MAX) return must ? fr_jinja_fail(r, "substring not found") : make_int(-1);
     const str front = str_part(&s, 0, at);
     return make_int(before + (int64_t)fr_jinja_length(&front));

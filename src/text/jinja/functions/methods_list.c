@@ -8,7 +8,7 @@
 
 METHOD(get) {
     UNUSED;
-    if (!fr_jinja_hashable(arg[0], 0))
+    if (!fr_jinja_hashable(arg[0]))
         return fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(arg[0]));
     const value *item = fr_jinja_dict_find(as_dict(self), arg[0]);
     return item ? *item : arg[1].kind == J_MISSING ? NONE_VALUE : arg[1];
@@ -72,7 +72,7 @@ METHOD(count) {
     UNUSED;
     int64_t n = 0;
     for (size_t i = 0; i < as_seq(self)->n && fr_jinja_work(r, 1); i++)
-        n += fr_jinja_equal(as_seq(self)->item[i], arg[0], 0);
+        n += fr_jinja_same(r, as_seq(self)->item[i], arg[0]);
     return make_int(n);
 }
 
@@ -83,7 +83,7 @@ METHOD(index_of) {
     if (arg[2].kind != J_MISSING) fr_jinja_to_int(r, arg[2], &to);
     for (size_t i = 0; i < as_seq(self)->n && fr_jinja_work(r, 1); i++)
         if ((int64_t)i >= from && (int64_t)i < to &&
-            fr_jinja_equal(as_seq(self)->item[i], arg[0], 0))
+            fr_jinja_same(r, as_seq(self)->item[i], arg[0]))
             return make_int((int64_t)i);
     return fr_jinja_fail(r, "the value is not in the list");
 }

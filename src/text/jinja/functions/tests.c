@@ -1,69 +1,50 @@
 // tests.c — what may stand behind `is`.
 #include "text/jinja/run.h"
 
-#define TEST(name) static value name(run *r, value self, const value *arg, const args *all)
-#define ANSWER(yes)                                                                                \
-    {                                                                                              \
+#define TEST(name, yes)                                                                            \
+    static value name(run *r, value self, const value *arg, const args *all) {                     \
         (void)r, (void)self, (void)arg, (void)all;                                                 \
         return make_bool(yes);                                                                     \
     }
+#define IS(what) (self.kind == (what))
 
-TEST(is_defined)
-ANSWER(self.kind != J_UNDEFINED)
-TEST(is_undefined)
-ANSWER(self.kind == J_UNDEFINED)
-TEST(is_none)
-ANSWER(self.kind == J_NONE)
-TEST(is_boolean)
-ANSWER(self.kind == J_BOOL)
-TEST(is_true)
-ANSWER(self.kind == J_BOOL && self.as.whole)
-TEST(is_false)
-ANSWER(self.kind == J_BOOL && !self.as.whole)
-TEST(is_integer)
-ANSWER(self.kind == J_INT || self.kind == J_BIG)
-TEST(is_float)
-ANSWER(self.kind == J_FLOAT)
-TEST(is_a_number)
-ANSWER(is_number(self) || self.kind == J_BIG)
-TEST(is_string)
-ANSWER(self.kind == J_STR) TEST(is_mapping) ANSWER(self.kind == J_DICT) TEST(is_escaped)
-    ANSWER(self.kind == J_STR && as_str(self)->markup) TEST(is_iterable) ANSWER(
-        self.kind == J_STR || self.kind == J_SEQ || self.kind == J_DICT ||
-        self.kind == J_UNDEFINED || self.kind == J_LOOP) TEST(is_sequence)
-        ANSWER(self.kind == J_STR || self.kind == J_DICT || self.kind == J_UNDEFINED ||
-               (self.kind == J_SEQ && as_seq(self)->kind <= SEQ_RANGE)) TEST(is_callable)
-            ANSWER(self.kind == J_FUNCTION || self.kind == J_METHOD || self.kind == J_MACRO ||
-                   self.kind == J_LOOP || self.kind == J_JOINER || self.kind == J_UNDEFINED)
-                TEST(is_a_filter) ANSWER(self.kind == J_STR && fr_jinja_filter_named(as_str(self)))
-                    TEST(is_a_test) ANSWER(self.kind == J_STR && fr_jinja_test_named(as_str(self)))
-                        TEST(is_eq) ANSWER(fr_jinja_compares(r, OP_EQ, self, arg[0])) TEST(is_ne)
-                            ANSWER(fr_jinja_compares(r, OP_NE, self, arg[0])) TEST(is_lt)
-                                ANSWER(fr_jinja_compares(r, OP_LT, self, arg[0])) TEST(is_le)
-                                    ANSWER(fr_jinja_compares(r, OP_LE, self, arg[0])) TEST(is_gt)
-                                        ANSWER(fr_jinja_compares(r, OP_GT, self, arg[0]))
-                                            TEST(is_ge)
-                                                ANSWER(fr_jinja_compares(r, OP_GE, self, arg[0]))
-                                                    TEST(is_in)
-                                                        ANSWER(fr_jinja_compares(r, OP_IN, self,
-                                                                                 arg[0]))
+TEST(is_defined, !IS(J_UNDEFINED))
+TEST(is_undefined, IS(J_UNDEFINED))
+TEST(is_none, IS(J_NONE))
+TEST(is_boolean, IS(J_BOOL))
+TEST(is_true, IS(J_BOOL) && self.as.whole)
+TEST(is_false, IS(J_BOOL) && !self.as.whole)
+TEST(is_integer, IS(J_INT) || IS(J_BIG))
+TEST(is_float, IS(J_FLOAT))
+TEST(is_a_number, is_number(self) || IS(J_BIG))
+TEST(is_string, IS(J_STR))
+TEST(is_mapping, IS(J_DICT))
+TEST(is_escaped, IS(J_STR) && as_str(self)->markup)
+TEST(is_iterable, IS(J_STR) || IS(J_SEQ) || IS(J_DICT) || IS(J_UNDEFINED) || IS(J_LOOP))
+TEST(is_sequence,
+     IS(J_STR) || IS(J_DICT) || IS(J_UNDEFINED) || (IS(J_SEQ) && as_seq(self)->kind <= SEQ_RANGE))
+TEST(is_callable, (self.kind >= J_FUNCTION && !IS(J_CYCLER)) || IS(J_UNDEFINED))
+TEST(is_a_filter, IS(J_STR) && fr_jinja_filter_named(as_str(self)))
+TEST(is_a_test, IS(J_STR) && fr_jinja_test_named(as_str(self)))
+TEST(is_eq, fr_jinja_compares(r, OP_EQ, self, arg[0]))
+TEST(is_ne, fr_jinja_compares(r, OP_NE, self, arg[0]))
+TEST(is_lt, fr_jinja_compares(r, OP_LT, self, arg[0]))
+TEST(is_le, fr_jinja_compares(r, OP_LE, self, arg[0]))
+TEST(is_gt, fr_jinja_compares(r, OP_GT, self, arg[0]))
+TEST(is_ge, fr_jinja_compares(r, OP_GE, self, arg[0]))
+TEST(is_in, fr_jinja_compares(r, OP_IN, self, arg[0]))
+// One object: of numbers and strings, which are values here, equal ones of one kind.
+TEST(is_sameas, IS(arg[0].kind) && (self.kind <= J_STR ? fr_jinja_same(r, self, arg[0])
+                                                       : self.as.ref == arg[0].as.ref))
 
-    // One object: of numbers and strings, which are values here, equal ones of one kind.
-    TEST(is_sameas)
-        ANSWER(self.kind == arg[0].kind &&
-               (self.kind <= J_STR ? fr_jinja_same(r, self, arg[0]) : self.as.ref == arg[0].as.ref))
-
-            static bool remainder_is(run *r, value x, value by, int64_t rest) {
+static bool remainder_is(run *r, value x, value by, int64_t rest) {
     const value m = fr_jinja_binary(r, OP_MOD, x, by);
     return !r->status && fr_jinja_same(r, m, make_int(rest));
 }
 
-TEST(is_odd)
-ANSWER(remainder_is(r, self, make_int(2), 1))
-TEST(is_even)
-ANSWER(remainder_is(r, self, make_int(2), 0))
-TEST(is_divisibleby)
-ANSWER(remainder_is(r, self, arg[0], 0))
+TEST(is_odd, remainder_is(r, self, make_int(2), 1))
+TEST(is_even, remainder_is(r, self, make_int(2), 0))
+TEST(is_divisibleby, remainder_is(r, self, arg[0], 0))
 
 // There are letters, and all that have a case have this one.
 static bool has_case(run *r, value self, int wanted, int other) {
@@ -79,10 +60,8 @@ static bool has_case(run *r, value self, int wanted, int other) {
     return any;
 }
 
-TEST(is_lower)
-ANSWER(has_case(r, self, CHAR_LOWER, CHAR_UPPER))
-TEST(is_upper)
-ANSWER(has_case(r, self, CHAR_UPPER, CHAR_LOWER))
+TEST(is_lower, has_case(r, self, CHAR_LOWER, CHAR_UPPER))
+TEST(is_upper, has_case(r, self, CHAR_UPPER, CHAR_LOWER))
 
 const function fr_jinja_tests[] = {
     {"defined", is_defined, ""},

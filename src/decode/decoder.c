@@ -146,7 +146,8 @@ bool fr_decoder_reads(fr_decoder *d) {
 }
 
 void fr_decoder_shorten(fr_decoder *d) {
-    d->n_ids = d->kv.n_committed + 1;
+    if (d->n_ids > d->kv.n_committed + 1) d->n_ids = d->kv.n_committed + 1;
+    d->n_shown = lesser(d->n_shown, d->n_ids);
 }
 
 int fr_decoder_reach(const fr_decoder *d) {

@@ -150,7 +150,7 @@ static int take_turns(fr_decoder_group *g, fr_decoder **members) {
         for (int i = 0; i < g->n_members; i++) {
             fr_decoder *d = g->member[i];
             if (!d->turn.max_tokens || fr_decoder_reads(d) != reads) continue;
-            assert(d->n_ids + d->turn.max_tokens <= d->n_ctx);
+            assert(reads || d->n_ids + d->turn.max_tokens <= d->n_ctx);
             d->go_on = true;
             d->broken = false;
             members[n++] = d;

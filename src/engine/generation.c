@@ -208,6 +208,7 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     fr_result *out = g->result;
     const fr_finish finish = g->over ? out->stats.finish : FR_FINISH_INTERRUPTED;
     if (!g->over && !g->status) finish_text(g);
+    fr_decoder_shorten(&s->decoder); // where it is broken off while the prompt is read
     const fr_status st = g->status;
     if (st && err) *err = g->err;
     out->stats = s->decoder.stats;

@@ -174,7 +174,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
             fr_decoder_shorten(d);
             return fr_fail(err, FR_EINTR, "interrupted while reading the prompt");
         }
-        d->turn = (fr_turn){.max_tokens = 1};
+        d->turn = (fr_decoder_turn){.max_tokens = 1};
         fr_decoder_group_step(d->group);
     }
     d->stats.seconds_prompt = fr_seconds() - start;
@@ -183,7 +183,7 @@ fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
 
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {
     assert(d->alone && max_tokens >= 1);
-    d->turn = (fr_turn){.max_tokens = max_tokens, .emit = emit, .user = user};
+    d->turn = (fr_decoder_turn){.max_tokens = max_tokens, .emit = emit, .user = user};
     fr_decoder_group_step(d->group);
     return d->go_on;
 }

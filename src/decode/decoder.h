@@ -22,11 +22,11 @@ typedef void fr_watch_fn(void *user, const fr_tree *proposed, int n_ids);
 typedef bool fr_emit_fn(void *user, int32_t token,
                         const fr_node *node); // node NULL: the target's own token
 
-typedef struct fr_turn { // what a decoder may do in the next step
-    int max_tokens;      // new tokens; 0: it takes no part
+typedef struct fr_decoder_turn { // what a decoder may do in the next step
+    int max_tokens;              // new tokens; 0: it takes no part
     fr_emit_fn *emit;
     void *user;
-} fr_turn;
+} fr_decoder_turn;
 
 typedef struct fr_decoder {
     const fr_model *model;
@@ -48,7 +48,7 @@ typedef struct fr_decoder {
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
     // Of the step at hand, or the last one.
-    fr_turn turn;
+    fr_decoder_turn turn;
     bool go_on; // whether it has more to do
     fr_proposal proposal;
     fr_tree tree; // of its candidates, those of the pass

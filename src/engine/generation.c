@@ -171,7 +171,7 @@ bool fr_generation_prepare(fr_generation *g) {
         finish_text(g);
         return false;
     }
-    d->turn = (fr_turn){.max_tokens = g->read ? 1 : left, .emit = emit, .user = g};
+    d->turn = (fr_decoder_turn){.max_tokens = g->read ? 1 : left, .emit = emit, .user = g};
     return true;
 }
 

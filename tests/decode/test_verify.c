@@ -60,7 +60,7 @@ static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_s
     int32_t token;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &(fr_sampling){0}, NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, keep_token, &token);
-    return dist_of(fr_forward_logits(d->group->forward, 0), d->model->config.n_vocab, ids, n, g);
+    return dist_of(fr_decoder_logits(d, 0), d->model->config.n_vocab, ids, n, g);
 }
 
 // ---------------------------------------------------------------- a drafter that draws

@@ -45,6 +45,12 @@ typedef struct trial_member {
     bool runs;
 } trial_member;
 
+// A variable of the environment: how many trials, from which seed on.
+static inline long trial_number(const char *name, long otherwise) {
+    const char *value = getenv(name);
+    return value ? strtol(value, NULL, 10) : otherwise;
+}
+
 static inline uint64_t trial_draw(uint64_t *state, uint64_t below) {
     *state ^= *state << 13;
     *state ^= *state >> 7;

@@ -81,11 +81,6 @@ static void close_world(world *w) {
     unlink(w->model);
 }
 
-static long number(const char *name, long otherwise) {
-    const char *value = getenv(name);
-    return value ? strtol(value, NULL, 10) : otherwise;
-}
-
 // FR_GROUP_TRIALS of them from FR_GROUP_SEED on, for each model.
 static void members_give_the_bytes_that_they_give_alone(void **state) {
     (void)state;
@@ -94,8 +89,8 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
         {.arch = "gemma3", .type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32, .window = 24},
         {.arch = "phi3", .n_ctx = 256, .n_ctx_short = 64},
     };
-    const long trials = number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 4 : 24);
-    const long first = number("FR_GROUP_SEED", 1);
+    const long trials = trial_number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 4 : 24);
+    const long first = trial_number("FR_GROUP_SEED", 1);
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         static world w;
         trial_counts c = {0};

@@ -33,11 +33,6 @@ static const char *const SPECS[] = {"none",
                                     "chimera+prompt-lookup"};
 static const char *const STOPS[] = {"return", ".", "seven"};
 
-static long number(const char *name, long otherwise) {
-    const char *value = getenv(name);
-    return value ? strtol(value, NULL, 10) : otherwise;
-}
-
 // FR_GROUP_TRIALS of them from FR_GROUP_SEED on; FR_GROUP_SPECS, separated by commas, in the place
 // of the specs above.
 static void members_give_the_bytes_that_they_give_alone(void **state) {
@@ -76,7 +71,8 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
         fail_msg("%s", err.text);
     w.text = ids.data;
     w.n_text = (int)ids.n;
-    const long trials = number("FR_GROUP_TRIALS", 3), first = number("FR_GROUP_SEED", 1);
+    const long trials = trial_number("FR_GROUP_TRIALS", 3),
+               first = trial_number("FR_GROUP_SEED", 1);
     for (long t = 0; t < trials; t++) {
         w.kv_type = t % 3 == 2 ? "q8_0" : NULL;
         trial_run(&w, (uint64_t)(first + t), &c);

@@ -254,7 +254,7 @@ static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_s
     double total = 0;
     assert_int_equal(fr_decoder_prompt(d, ids, n, &LAWS[0], NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, emit, &o);
-    float *z = fr_forward_logits(d->group->forward, 0);
+    float *z = fr_decoder_logits(d, 0);
     for (int k = 0; k < TOP; k++) {
         int best = 0;
         for (int i = 1; i < d->model->config.n_vocab; i++)

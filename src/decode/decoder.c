@@ -20,8 +20,6 @@ fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_t
                       .accept = {.typical = fr_typical_default}};
     fr_status st;
     if ((st = fr_kv_open(&d->kv, &m->config, n_ctx, kv_type, err))) goto fail;
-    if ((st = fr_sampler_open(&d->sampler, m->kern, m->config.n_vocab, err))) goto fail;
-    if ((st = fr_rejection_open(&d->rejection, m->config.n_vocab, err))) goto fail;
     if (!(d->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *d->ids))) {
         st = fr_fail(err, FR_ENOMEM, "context: cannot get memory for %d tokens", n_ctx);
         goto fail;
@@ -51,8 +49,6 @@ void fr_decoder_close(fr_decoder *d) {
     if (g) fr_decoder_group_remove(g, d);
     if (d->alone) fr_decoder_group_close(g);
     fr_free(d->ids);
-    fr_rejection_close(&d->rejection);
-    fr_sampler_close(&d->sampler);
     fr_kv_close(&d->kv);
     *d = (fr_decoder){0};
 }
@@ -75,7 +71,7 @@ fr_context fr_decoder_context(const fr_decoder *d) {
                         .kv = (fr_kv *)(uintptr_t)&d->kv,
                         .ids = d->ids,
                         .n_ids = d->n_ids,
-                        .sampling = &d->sampler.sampling,
+                        .sampling = &d->sampling,
                         .rule = d->accept.rule,
                         .budget = &d->group->budget};
 }
@@ -121,7 +117,8 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);
     d->n_ids = n;
     d->broken = false;
-    fr_sampler_begin(&d->sampler, sampling, n);
+    d->sampling = *sampling;
+    d->n_prompt = n;
     fr_decoder_group_begin(d);
     const fr_context c = fr_decoder_context(d);
     const int seen = d->drafter->ops->begin(d->drafter, &c, same, NULL);

@@ -33,18 +33,18 @@ typedef struct fr_decoder {
     fr_decoder_group *group;
     bool alone; // the group is its own
     fr_kv kv;
-    fr_sampler sampler;
+    fr_sampling sampling;
+    int n_prompt;        // tokens of the text that were given, not generated
     fr_drafter *drafter; // borrowed; fr_drafter_none() when it opens
     bool adapt;          // trees as large as what pays; false: as large as asked for
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    int n_shown;               // rows that the drafter saw, or need not see
-    fr_acceptance accept;      // without a drafter the rule makes no difference
-    fr_rejection rejection;    // workspace of the rule of that name
-    fr_logprob_scorer *scorer; // borrowed; NULL: no scores are wanted
-    fr_logprobs *scores; // ... else borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens
-    fr_watch_fn *watch;  // NULL: nobody looks
+    int n_shown;          // rows that the drafter saw, or need not see
+    fr_acceptance accept; // without a drafter the rule makes no difference
+    fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none
+    int n_top;            // of each, the likeliest tokens that are listed
+    fr_watch_fn *watch;   // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
     // Of the step at hand, or the last one.

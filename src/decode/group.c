@@ -12,6 +12,12 @@ static const double READ_TIMES = 4; // plain passes that a pass which reads may 
 
 // ---------------------------------------------------------------- one step
 
+static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
+    const double now = fr_seconds();
+    g->seconds[phase] += now - g->since;
+    g->since = now;
+}
+
 // Rows of a text that is read: all of a chunk where nobody decodes, else what the others hardly
 // feel; shared evenly.
 static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n, int context) {
@@ -33,6 +39,7 @@ static void propose(fr_decoder_group *g, fr_decoder *const *members, int context
     if (!n) return;
     for (int i = 0; i < n; i++)
         fr_member_propose(members[i], fr_choose_most(members[i], n));
+    end_phase(g, FR_STEP_PROPOSE);
     fr_choose_rows(g, members, n, context);
     for (int i = 0; i < n; i++)
         spare -= members[i]->tree.n;
@@ -121,12 +128,36 @@ static void count_predictions(const fr_decoder_group *g, fr_decoder *d, const fr
         d->stats.predicted_plain += fr_cost_pass(c, 1, 1, before + i);
 }
 
+typedef struct verification { // of all members that decode
+    fr_decoder_group *group;
+    fr_decoder *const *members;
+} verification;
+
+static void verify_some(void *arg, int thread, int n_threads) {
+    const verification *v = arg;
+    fr_decoder_group *g = v->group;
+    fr_pool *pool = g->model->pool;
+    int begin, end;
+    (void)n_threads;
+    fr_pool_deal(pool, thread, g->n_roots);
+    fr_pool_barrier(pool);
+    while (thread < g->n_rooms && fr_pool_take(pool, thread, 1, &begin, &end))
+        for (int i = begin; i < end; i++)
+            fr_member_verify(v->members[i], &g->room[thread], g->seconds_pass);
+}
+
+static void verify(fr_decoder_group *g, fr_decoder *const *members) {
+    if (g->n_roots > 1 && g->n_rooms > 1)
+        fr_pool_run(g->model->pool, verify_some, &(verification){g, members});
+    else
+        for (int i = 0; i < g->n_roots; i++)
+            fr_member_verify(members[i], g->room, g->seconds_pass);
+}
+
 static void settle(fr_decoder_group *g, fr_decoder *const *members, int context) {
     fr_extra_rows all = {0};
     double draft = 0;
     int rows = 1, tokens = 0;
-    for (int i = 0; i < g->n_roots; i++)
-        fr_member_verify(members[i], g->seconds_pass);
     for (int i = 0; i < g->n_roots; i++) {
         fr_decoder *d = members[i];
         const fr_extra_rows extra = fr_member_extra_rows(d);
@@ -178,12 +209,18 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
         context += members[i]->kv.n_committed;
     const int mean = n_roots ? (int)(context / n_roots) : 0;
     g->budget.members = n_roots ? n_roots : 1;
+    g->since = fr_seconds();
     read_texts(g, members + n_roots, n - n_roots, mean);
     propose(g, members, mean);
+    end_phase(g, FR_STEP_CHOOSE);
     run_pass(g, members, n);
+    end_phase(g, FR_STEP_PASS);
     for (int i = n_roots; i < n; i++)
         fr_member_keep_read(members[i]);
+    verify(g, members);
+    end_phase(g, FR_STEP_VERIFY);
     settle(g, members, mean);
+    end_phase(g, FR_STEP_TAKE);
     for (int i = 0; i < n; i++)
         members[i]->turn.max_tokens = 0;
     assert(fr_decoder_group_is_sound(g));
@@ -193,27 +230,30 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
 // ---------------------------------------------------------------- open and close
 
 static fr_status open_group(fr_decoder_group **out, const fr_model *m,
-                            const fr_forward_limits *limits, fr_error *err) {
+                            const fr_forward_limits *limits, int rooms, fr_error *err) {
     fr_decoder_group *g = fr_alloc_zero(sizeof *g);
+    fr_status st = FR_OK;
     *out = NULL;
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->model = m;
     g->max_taps = limits->max_taps;
     fr_budget_open(&g->budget, NULL);
-    const fr_status st = fr_forward_open(&g->forward, m, limits, err);
-    if (st) {
-        fr_free(g);
-        return st;
-    }
-    *out = g;
-    return FR_OK;
+    for (; g->n_rooms < rooms && !st; g->n_rooms += !st)
+        st = fr_verify_room_open(&g->room[g->n_rooms], m->kern, m->config.n_vocab, err);
+    if (!st) st = fr_forward_open(&g->forward, m, limits, err);
+    if (st)
+        fr_decoder_group_close(g);
+    else
+        *out = g;
+    return st;
 }
 
 fr_status fr_decoder_group_open(fr_decoder_group **out, const fr_model *m, int n_ctx,
                                 fr_error *err) {
     const fr_forward_limits limits = {
         .max_logits = FR_MAX_ROWS, .max_taps = FR_GROUP_TAPS, .n_ctx = n_ctx};
-    return open_group(out, m, &limits, err);
+    const int threads = fr_pool_threads(m->pool);
+    return open_group(out, m, &limits, threads < FR_GROUP_ROOMS ? threads : FR_GROUP_ROOMS, err);
 }
 
 fr_status fr_decoder_group_open_one(fr_decoder_group **out, const fr_model *m, int n_ctx,
@@ -221,13 +261,22 @@ fr_status fr_decoder_group_open_one(fr_decoder_group **out, const fr_model *m, i
     const int taps = needs->n_taps > needs->own_taps ? needs->n_taps : needs->own_taps;
     const fr_forward_limits limits = {
         .max_logits = FR_TREE_MAX + needs->attached_logits, .max_taps = taps, .n_ctx = n_ctx};
-    return open_group(out, m, &limits, err);
+    return open_group(out, m, &limits, 1, err);
+}
+
+fr_status fr_decoder_group_score(fr_decoder_group *g, fr_error *err) {
+    fr_status st = FR_OK;
+    for (int i = 0; i < g->n_rooms && !st; i++)
+        st = fr_verify_room_score(&g->room[i], err);
+    return st;
 }
 
 void fr_decoder_group_close(fr_decoder_group *g) {
     if (!g) return;
     assert(!g->n_members);
     fr_forward_close(g->forward);
+    for (int i = 0; i < g->n_rooms; i++)
+        fr_verify_room_close(&g->room[i]);
     fr_free(g);
 }
 

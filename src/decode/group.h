@@ -10,13 +10,30 @@
 #define FR_DECODE_GROUP_H
 #include "decode/decoder.h"
 
-enum { FR_GROUP_MEMBERS = 64, FR_GROUP_TAPS = 12, FR_GROUP_MAPS = 64 };
+enum {
+    FR_GROUP_MEMBERS = 64,
+    FR_GROUP_TAPS = 12,
+    FR_GROUP_MAPS = 64,
+    FR_GROUP_ROOMS =
+        4, // threads that verify at most: a room is some 50 bytes a token of the vocabulary
+};
+
+typedef enum fr_step_phase { // of a step, in this order
+    FR_STEP_PROPOSE,         // drafters, with passes of their own
+    FR_STEP_CHOOSE,          // candidate rows, and what drafters attach to them
+    FR_STEP_PASS,
+    FR_STEP_VERIFY, // draws
+    FR_STEP_TAKE,   // tokens handed out, KV committed, drafters told
+    FR_STEP_PHASES
+} fr_step_phase;
 
 struct fr_decoder_group {
     const fr_model *model;
     fr_forward *forward;
     fr_budget budget; // of the passes
     int max_taps;
+    fr_verify_room room[FR_GROUP_ROOMS];
+    int n_rooms;
     fr_decoder *member[FR_GROUP_MEMBERS];
     int n_members;
     // Of the step at hand.
@@ -29,6 +46,7 @@ struct fr_decoder_group {
     int n_maps;
     int n_roots, n_read; // members that decode; rows of texts that are read
     double seconds_pass;
+    double since, seconds[FR_STEP_PHASES]; // the end of the phase before; of all steps so far
 };
 
 // For decoders of up to n_ctx tokens. FR_ENOMEM.
@@ -43,6 +61,9 @@ void fr_decoder_group_close(fr_decoder_group *g); // without members; NULL is fi
 // full, or its drafters read more layers, or have more maps, than a pass has room for.
 fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err);
+
+// Has room for scores of tokens (fr_decoder.scores). FR_ENOMEM.
+fr_status fr_decoder_group_score(fr_decoder_group *g, fr_error *err);
 
 // For decoder.c: a member comes, begins a text, and goes.
 fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_needs *needs,

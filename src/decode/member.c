@@ -107,19 +107,19 @@ static void count_pass(fr_decoder *d, double seconds) {
         d->stats.expected += d->tree.node[i].score;
 }
 
-void fr_member_verify(fr_decoder *d, double seconds) {
+void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     const double start = fr_seconds();
     const fr_rule rule = fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule;
     const fr_verification a = {.tree = &d->tree,
                                .forward = d->group->forward,
                                .first_row = d->first_row,
-                               .sampler = &d->sampler,
-                               .rejection = &d->rejection,
+                               .room = room,
                                .typical = &d->accept.typical,
                                .ids = d->ids,
                                .n_ids = d->n_ids,
-                               .scorer = d->scorer,
                                .scores = d->scores};
+    fr_sampler_begin(&room->sampler, &d->sampling, d->n_prompt);
+    room->scorer.n_top = d->n_top;
     d->verdict.tree = &d->tree;
     d->verdict.rows = d->rows;
     d->verdict.n_rows = d->n_rows;

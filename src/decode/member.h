@@ -10,8 +10,9 @@ void fr_member_rows(fr_decoder *d, int room);
 // The next n tokens of a text that is read.
 void fr_member_read(fr_decoder *d, int n);
 
-// After the pass, whose rows took `seconds`: which candidates count.
-void fr_member_verify(fr_decoder *d, double seconds);
+// After the pass, whose rows took `seconds`: which candidates count. Members may verify at the same
+// time, each in a room of its own.
+void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds);
 // Emits and commits the path, and shows the drafter what came of it; how many new tokens. 0: the
 // model's numbers are broken.
 int fr_member_take(fr_decoder *d);

@@ -6,6 +6,28 @@
 #include "kern/math.h"
 #include "model/finite.h"
 
+// ---------------------------------------------------------------- workspace
+
+fr_status fr_verify_room_open(fr_verify_room *r, const fr_kern *kern, int n_vocab, fr_error *err) {
+    *r = (fr_verify_room){0};
+    fr_status st = fr_sampler_open(&r->sampler, kern, n_vocab, err);
+    if (!st && (st = fr_rejection_open(&r->rejection, n_vocab, err))) fr_sampler_close(&r->sampler);
+    return st;
+}
+
+fr_status fr_verify_room_score(fr_verify_room *r, fr_error *err) {
+    if (r->scorer.x) return FR_OK;
+    return fr_logprob_scorer_open(&r->scorer, r->sampler.kern, r->sampler.n_vocab, err);
+}
+
+void fr_verify_room_close(fr_verify_room *r) {
+    fr_logprob_scorer_close(&r->scorer);
+    fr_rejection_close(&r->rejection);
+    fr_sampler_close(&r->sampler);
+}
+
+// ---------------------------------------------------------------- exact and rejection
+
 static float *logits_of(const fr_verification *a, int node) {
     return fr_forward_logits(a->forward, a->first_row + node);
 }
@@ -14,26 +36,27 @@ typedef int32_t next_fn(const fr_verification *a, int node, float *logits, int n
 
 static int32_t target_draws(const fr_verification *a, int node, float *logits, int n_ids) {
     (void)node;
-    return fr_sampler_token(a->sampler, logits, a->ids, n_ids, n_ids);
+    return fr_sampler_token(&a->room->sampler, logits, a->ids, n_ids, n_ids);
 }
 
 static int32_t rejection_gives(const fr_verification *a, int node, float *logits, int n_ids) {
+    fr_sampler *s = &a->room->sampler;
     const fr_chance *dist;
-    fr_sampler_read(a->sampler, logits, a->ids, n_ids);
-    const int n = fr_sampler_dist(a->sampler, &dist);
-    return fr_rejection_token(a->rejection, dist, n, a->tree, node, a->sampler->sampling.seed,
-                              n_ids);
+    fr_sampler_read(s, logits, a->ids, n_ids);
+    const int n = fr_sampler_dist(s, &dist);
+    return fr_rejection_token(&a->room->rejection, dist, n, a->tree, node, s->sampling.seed, n_ids);
 }
 
 static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
+    fr_logprob_scorer *scorer = a->scores ? &a->room->scorer : NULL;
     int node = 0, n_ids = a->n_ids;
     v->n_path = v->broken = 0;
     do {
         float *logits = logits_of(a, node);
-        if (!fr_are_logits(logits, a->sampler->n_vocab)) return; // the next step begins there
-        if (a->scorer) fr_logprob_scorer_keep(a->scorer, logits);
+        if (!fr_are_logits(logits, a->room->sampler.n_vocab)) return; // the next step begins there
+        if (scorer) fr_logprob_scorer_keep(scorer, logits);
         v->next = next(a, node, logits, n_ids);
-        if (a->scorer) fr_logprob_scorer_score(a->scorer, v->next, &a->scores[v->n_path]);
+        if (scorer) fr_logprob_scorer_score(scorer, v->next, &a->scores[v->n_path]);
         v->path[v->n_path++] = node;
         a->ids[n_ids++] = v->next;
         node = fr_tree_child(a->tree, node, v->next);
@@ -91,11 +114,11 @@ static void verify_typical(fr_verdict *v, const fr_verification *a) {
         float *logits = logits_of(a, i);
         v->broken = i;
         v->n_path = 0;
-        if (!fr_are_logits(logits, a->sampler->n_vocab)) return;
+        if (!fr_are_logits(logits, a->room->sampler.n_vocab)) return;
         append_path(tree, i, a->ids, a->n_ids);
-        fr_sampler_read(a->sampler, logits, a->ids, known);
-        const int n = fr_sampler_dist(a->sampler, &dist);
-        reached[i].next = fr_sampler_draw(a->sampler, known).id;
+        fr_sampler_read(&a->room->sampler, logits, a->ids, known);
+        const int n = fr_sampler_dist(&a->room->sampler, &dist);
+        reached[i].next = fr_sampler_draw(&a->room->sampler, known).id;
         judge_children(reached, tree, i, a->typical, dist, n);
         if (better(tree, reached, i, best)) best = i;
     }

@@ -14,17 +14,25 @@
 #include "decode/drafter.h"
 #include "decode/draw/logprobs.h"
 
+typedef struct fr_verify_room { // what a thread needs to verify a text, one after the other
+    fr_sampler sampler;
+    fr_rejection rejection;   // of that rule alone
+    fr_logprob_scorer scorer; // open once scores were wanted
+} fr_verify_room;
+
+fr_status fr_verify_room_open(fr_verify_room *r, const fr_kern *kern, int n_vocab, fr_error *err);
+fr_status fr_verify_room_score(fr_verify_room *r, fr_error *err); // opens its scorer
+void fr_verify_room_close(fr_verify_room *r);                     // a zeroed one is fine
+
 typedef struct fr_verification { // what a rule is given
     const fr_tree *tree;
     fr_forward *forward;
-    int first_row; // the root's, in the pass
-    fr_sampler *sampler;
-    fr_rejection *rejection;   // of that rule alone
+    int first_row;             // the root's, in the pass
+    fr_verify_room *room;      // whose sampler has begun with the request's settings
     const fr_typical *typical; // of that rule alone
     int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path
     int n_ids;
-    fr_logprob_scorer *scorer; // NULL: no scores are wanted
-    fr_logprobs *scores;       // [FR_TREE_MAX_DEPTH + 1] of the path's tokens
+    fr_logprobs *scores; // [FR_TREE_MAX_DEPTH + 1] of the path's tokens; NULL: none are wanted
 } fr_verification;
 
 typedef struct fr_rule_ops {

@@ -104,19 +104,16 @@ static fr_status open_run(fr_session *s, const fr_request *request, fr_result *o
 // Has the decoder score tokens where the request wants that.
 static fr_status open_scores(fr_session *s, const fr_request *request, fr_error *err) {
     fr_decoder *d = &s->decoder;
-    d->scorer = NULL;
+    d->scores = NULL;
     if (!request->logprobs) return FR_OK;
     if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);
     if (!s->logprobs) s->logprobs = fr_alloc_array((size_t)d->n_ctx + 1, sizeof *s->logprobs);
     if (!s->scores || !s->logprobs)
         return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %d tokens", d->n_ctx);
-    fr_status st = FR_OK;
-    if (!s->scorer.x)
-        st = fr_logprob_scorer_open(&s->scorer, d->model->kern, d->model->config.n_vocab, err);
+    const fr_status st = fr_decoder_group_score(d->group, err);
     if (st) return st;
-    s->scorer.n_top = request->top_logprobs;
-    d->scorer = &s->scorer;
     d->scores = s->scores;
+    d->n_top = request->top_logprobs;
     s->run.result->logprobs = s->logprobs;
     return FR_OK;
 }

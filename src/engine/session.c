@@ -116,7 +116,6 @@ void fr_session_close(fr_session *s) {
     fr_free(s->tokens);
     fr_free(s->scores);
     fr_free(s->logprobs);
-    fr_logprob_scorer_close(&s->scorer);
     fr_buffer_free(&s->text);
     fr_decoder_close(&s->decoder);
     if (s->group) fr_group_remove(s->group, s);

@@ -140,6 +140,7 @@ static void close_jacobi(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "jacobi",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = report,

@@ -11,6 +11,10 @@ void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     (void)d, (void)c, (void)p;
 }
 
+void fr_no_go_on(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    (void)d, (void)c, (void)p;
+}
+
 int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                  int max) {
     (void)d, (void)c, (void)tree, (void)rows, (void)max;
@@ -33,6 +37,7 @@ fr_drafter *fr_drafter_none(void) {
     static const fr_drafter_ops ops = {.name = "none",
                                        .begin = fr_no_begin,
                                        .propose = fr_no_propose,
+                                       .go_on = fr_no_go_on,
                                        .extend = fr_no_extend,
                                        .observe = fr_no_observe,
                                        .report = fr_no_report,

@@ -72,11 +72,19 @@ typedef struct fr_verdict {
     int32_t next;                    // the token after the path: the next root
 } fr_verdict;
 
+// A pass that a drafter runs on a network of its own. Drafters of several texts that share it run
+// it together.
+typedef struct fr_draft_pass fr_draft_pass;
+struct fr_draft_pass {
+    void (*run)(fr_draft_pass *pass); // for all who wait for it
+};
+
 // What a drafter, or several one after the other, propose in a step.
 typedef struct fr_proposal {
     fr_tree tree;             // candidates; scores are honest probabilities
     fr_extra_rows extra_rows; // the rows, about, that `extend` will add
     double prepaid;           // seconds of this proposal that serve later steps, not this one
+    fr_draft_pass *waits; // the proposal goes on (`go_on`) after this pass; NULL: it is complete
 } fr_proposal;
 
 // Every verb is there; fr_no_... are those that do nothing.
@@ -92,7 +100,10 @@ typedef struct fr_drafter_ops {
     // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
     // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
     // then the drafter has chosen the tree's size itself.
+    // A drafter with passes of its own puts its rows into one, names it in p->waits and returns.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
+    // Goes on with the proposal after the pass that it waited for; p->waits is NULL again.
+    void (*go_on)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Called before the pass. Changes rows[0..n) (row i < tree->n is node i) to what the drafter
     // needs of it and may attach rows; returns the new n, at most max. Rows of nodes may go on
     // where the drafter's own passes of `propose` left them: in their scratch slots, from layer
@@ -110,6 +121,7 @@ typedef struct fr_drafter_ops {
 
 int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
 void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p);
+void fr_no_go_on(fr_drafter *d, const fr_context *c, fr_proposal *p); // it never waits
 int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                  int max);
 void fr_no_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v);

@@ -12,6 +12,13 @@ static uint8_t hidden_wants(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- before the pass
 
+// If it is complete: the scratch rows of passes that the drafter ran on the target are dropped.
+static void end_proposal(fr_decoder *d) {
+    if (d->proposal.waits) return;
+    if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
+    assert(fr_tree_is_sound(&d->proposal.tree));
+}
+
 void fr_member_propose(fr_decoder *d, int most_nodes) {
     fr_proposal *p = &d->proposal;
     const double start = fr_seconds();
@@ -20,14 +27,22 @@ void fr_member_propose(fr_decoder *d, int most_nodes) {
     fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes, most - 1);
     p->extra_rows = (fr_extra_rows){0};
     p->prepaid = 0;
+    p->waits = NULL;
     if (most > 1) {
         const fr_context c = fr_decoder_context(d);
         d->drafter->ops->propose(d->drafter, &c, p);
-        // The scratch rows of passes that the drafter ran on the target.
-        if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
+        end_proposal(d);
     }
     d->seconds_draft = fr_seconds() - start;
-    assert(fr_tree_is_sound(&p->tree));
+}
+
+void fr_member_go_on(fr_decoder *d, double seconds) {
+    const double start = fr_seconds();
+    const fr_context c = fr_decoder_context(d);
+    d->proposal.waits = NULL;
+    d->drafter->ops->go_on(d->drafter, &c, &d->proposal);
+    end_proposal(d);
+    d->seconds_draft += seconds + fr_seconds() - start;
 }
 
 void fr_member_rows(fr_decoder *d, int room) {

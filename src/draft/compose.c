@@ -8,6 +8,8 @@
 typedef struct fr_compose {
     fr_drafter base;
     fr_drafter *part[FR_COMPOSE_PARTS];
+    int at;      // the part that proposes,
+    int scratch; // ... and the scratch slots before it
 } fr_compose;
 
 // How many rows no part needs to see again. A part that kept more is shown some of them twice.
@@ -24,13 +26,35 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 // Only one part's rows can go on in the target's pass (`extend`): those of the first part that
 // drafted some. The scratch slots of all others are freed for the next part and the tree's own
 // rows.
-static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
-    for (int i = 0; i < base->n_parts; i++) {
-        fr_drafter *d = base->parts[i];
-        const int scratch = c->kv->n_scratch;
-        d->ops->propose(d, c, p);
-        if (scratch || !d->needs.resumes) fr_kv_keep_scratch(c->kv, scratch);
+static void end_part(fr_compose *d, const fr_context *c) {
+    if (d->scratch || !d->part[d->at]->needs.resumes) fr_kv_keep_scratch(c->kv, d->scratch);
+    d->at++;
+}
+
+// The parts from `at` on, up to one that waits for a pass of its own.
+static void propose_from(fr_compose *d, const fr_context *c, fr_proposal *p) {
+    while (d->at < d->base.n_parts) {
+        fr_drafter *part = d->part[d->at];
+        d->scratch = c->kv->n_scratch;
+        part->ops->propose(part, c, p);
+        if (p->waits) return;
+        end_part(d, c);
     }
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_compose *d = (fr_compose *)base;
+    d->at = 0;
+    propose_from(d, c, p);
+}
+
+static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_compose *d = (fr_compose *)base;
+    fr_drafter *part = d->part[d->at];
+    part->ops->go_on(part, c, p);
+    if (p->waits) return;
+    end_part(d, c);
+    propose_from(d, c, p);
 }
 
 static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
@@ -63,6 +87,7 @@ static void close_compose(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "compose",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = go_on,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = report,

@@ -15,6 +15,7 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
                                 .tokenizer = s->engine->tokenizer,
                                 .n_ctx = n_ctx,
                                 .shared = &s->engine->shared,
+                                .batches = o->group ? &o->group->batches : NULL,
                                 .no_adapt = o->no_adapt,
                                 .options = o->draft_opts};
     if (!any) return fr_drafter_open(&s->drafter, s->used, o->drafter, &config, err);

@@ -2,6 +2,7 @@
 #ifndef FR_ENGINE_SESSION_H
 #define FR_ENGINE_SESSION_H
 #include "decode/group.h"
+#include "draft/kit/draft_batch.h"
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
@@ -42,7 +43,8 @@ struct fr_session {
 struct fr_group {
     fr_engine *engine;
     fr_decoder_group *decoders;
-    int n_ctx; // most of a member
+    fr_draft_batches batches; // of its sessions' drafters
+    int n_ctx;                // most of a member
     fr_session *session[FR_GROUP_MEMBERS];
     int n_sessions;
 };

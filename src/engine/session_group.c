@@ -11,7 +11,7 @@ fr_status fr_group_open(fr_group **out, fr_engine *e, int n_ctx, fr_error *err) 
     fr_group *g = fr_alloc_zero(sizeof *g);
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->engine = e;
-    g->n_ctx = n_ctx;
+    g->n_ctx = g->batches.n_ctx = n_ctx;
     if ((st = fr_decoder_group_open(&g->decoders, &e->model, n_ctx, err))) {
         fr_free(g);
         return st;

@@ -126,7 +126,7 @@ static void project(fr_forward *f, const float *x, int ldx, int n, const fr_outp
         else
             multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
     }
-    barrier(f, t, out[0].w == f->head[0] ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
+    barrier(f, t, out[0].w == f->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
 }
 
 static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
@@ -359,13 +359,40 @@ static void tap(fr_forward *f, int depth, int t, int nt) {
     }
 }
 
-// logits = the head, or all of them end to end, on n final hidden states (row stride d).
+// logits = the head on n final hidden states (row stride d).
 static void read_head(fr_forward *f, const float *hidden, int n, float *logits, int t, int nt) {
-    fr_output out[FR_HEADS];
-    float *y = logits;
-    for (int i = 0; i < f->n_heads; y += f->head[i++]->m)
-        out[i] = (fr_output){f->head[i], y, f->n_outputs};
-    project(f, hidden, f->m->config.d, n, out, f->n_heads, FR_END_TO_END, t, nt);
+    const fr_output out = {f->head, logits, f->n_outputs};
+    project(f, hidden, f->m->config.d, n, &out, 1, FR_END_TO_END, t, nt);
+}
+
+// The row behind `r` whose sequence is another one; *n: those between that want logits.
+static int end_of_sequence(const fr_pass *p, int r, int *n) {
+    const int seq = p->rows[r].seq;
+    for (*n = 0; r < p->n_rows && p->rows[r].seq == seq; r++)
+        *n += (p->rows[r].wants & FR_WANT_LOGITS) != 0;
+    return r;
+}
+
+// The head on the states of all rows that want logits; then each sequence's own on its rows.
+static void read_heads(fr_forward *f, int t, int nt) {
+    const fr_pass *p = f->pass;
+    const size_t d = (size_t)f->m->config.d;
+    if (p->n_seq == 1 && f->limits.own_outputs) { // both in one go
+        const fr_output out[] = {{f->head, f->logits, f->n_outputs},
+                                 {p->own_head[0], f->logits + f->head->m, f->n_outputs}};
+        project(f, f->xn, (int)d, f->n_logits, out, 2, FR_END_TO_END, t, nt);
+        return;
+    }
+    read_head(f, f->xn, f->n_logits, f->logits, t, nt);
+    if (!f->limits.own_outputs) return;
+    for (int r = 0, at = 0, n; r < p->n_rows; at += n) {
+        const fr_matrix *own = p->own_head[p->rows[r].seq];
+        r = end_of_sequence(p, r, &n);
+        if (!n) continue;
+        float *y = f->logits + (size_t)at * (size_t)f->n_outputs + f->head->m;
+        const fr_output out = {own, y, f->n_outputs};
+        project(f, f->xn + (size_t)at * d, (int)d, n, &out, 1, FR_END_TO_END, t, nt);
+    }
 }
 
 static void deliver(fr_forward *f, int t, int nt) {
@@ -385,7 +412,7 @@ static void deliver(fr_forward *f, int t, int nt) {
     mark(f, t, FR_PHASE_NORM);
     if (!f->n_logits) return;
     barrier(f, t, FR_PHASE_NORM);
-    read_head(f, f->xn, f->n_logits, f->logits, t, nt);
+    read_heads(f, t, nt);
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
@@ -500,6 +527,6 @@ static void head_thread(void *arg, int t, int nt) {
 }
 
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits) {
-    assert(n > 0 && n <= f->limits.max_rows);
+    assert(n > 0 && n <= f->limits.max_rows && !f->limits.own_outputs);
     fr_pool_run(f->m->pool, head_thread, &(fr_head_job){f, hidden, n, logits});
 }

@@ -12,16 +12,14 @@
 
 typedef struct fr_forward fr_forward;
 
-enum { FR_HEADS = 2 };
-
 typedef struct fr_forward_limits { // {0} means the defaults
     int max_rows;                  // of one pass; 0: FR_MAX_ROWS
     int max_logits;                // rows of one pass that want logits; 0: 64
     int max_taps;                  // tapped layers
-    int n_ctx; // committed slots that a sequence may have; 0: the model's context
-    // In place of the model's head: outputs end to end, all but the last in whole panels. NULL: the
-    // model's own. They outlive the workspace.
-    const fr_matrix *head[FR_HEADS];
+    int n_ctx;             // committed slots that a sequence may have; 0: the model's context
+    const fr_matrix *head; // in place of the model's; NULL: the model's. It outlives the workspace
+    int own_outputs; // rows of a head that each sequence has besides (fr_pass.own_head); where
+                     // there are some, `head` ends with a whole panel
 } fr_forward_limits;
 
 typedef struct fr_pass {
@@ -29,6 +27,8 @@ typedef struct fr_pass {
     int n_rows;
     fr_kv *const *kv; // by fr_row.seq
     int n_seq;
+    const fr_matrix *const *own_head; // by fr_row.seq: its outputs stand behind those of the head;
+                                      // NULL where own_outputs is 0
     const uint8_t *skip; // NULL, or [2 * n_layer]: non-zero skips attention (2l) or feed-forward
                          // (2l+1) of layer l
     int stop;        // 0: all layers; else only the first `stop` (logits are then the head on that
@@ -54,12 +54,14 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass);
 void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]);
 
 // Results of the last pass, valid until the next. Row numbers are those of pass->rows.
-float *fr_forward_logits(fr_forward *f, int row); // [rows of the head]; the caller may change them
+float *fr_forward_logits(fr_forward *f,
+                         int row); // [outputs of the heads]; the caller may change them
 const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
 
 // The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <= max_rows.
+// Not where sequences have heads of their own.
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits);
 
 #endif

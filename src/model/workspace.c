@@ -58,17 +58,10 @@ static size_t place(fr_forward *f) {
     return total;
 }
 
-static void take_heads(fr_forward *f) {
-    for (int i = 0; i < FR_HEADS && f->limits.head[i]; i++)
-        f->head[f->n_heads++] = f->limits.head[i];
-    if (!f->n_heads) f->head[f->n_heads++] = &f->m->head;
-    for (int i = 0; i < f->n_heads; i++)
-        f->n_outputs += f->head[i]->m;
-}
-
 static fr_forward describe(const fr_model *m, const fr_forward_limits *limits) {
     fr_forward f = {.m = m, .limits = limits_of(limits, &m->config)};
-    take_heads(&f);
+    f.head = limits && limits->head ? limits->head : &m->head;
+    f.n_outputs = f.head->m + f.limits.own_outputs;
     f.work_floats =
         FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH, m->config.head_dim));
     return f;

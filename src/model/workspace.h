@@ -19,9 +19,9 @@ struct fr_forward {
     float *cs, *cs_local; // [n_rot] cosines and sines, by row of the pass
     float *final;         // [d] by row of the pass
     float *taps;          // [max_taps][max_rows][d]
-    const fr_matrix *head[FR_HEADS];
-    int n_heads, n_outputs; // ... and the sum of their rows
-    float *logits;          // [max_logits][n_outputs]
+    const fr_matrix *head;
+    int n_outputs; // of the head and one of a sequence's own
+    float *logits; // [max_logits][n_outputs]
     void *act[FR_ACT_KINDS];
 
     float *work; // attention, one piece a thread

@@ -67,6 +67,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
 static const fr_drafter_ops OPS = {.name = "test",
                                    .begin = fr_no_begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = fr_no_report,

@@ -127,7 +127,7 @@ static void open_fixture(fixture *f, bool pure) {
     f->drafter = open_drafter(&f->p, spec, true, NULL);
     f->states = fr_hidden_state_states(f->drafter);
     f->weights = weights_of(f->p.path, &f->p.target.model);
-    if (fr_draft_block_open(&f->block, f->weights, CTX, 0, &err)) fail_msg("%s", err.text);
+    if (fr_draft_block_open(&f->block, f->weights, CTX, 0, NULL, &err)) fail_msg("%s", err.text);
 }
 
 static void close_fixture(fixture *f) {

@@ -171,7 +171,7 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
     float state[D], given[3 * D];
     fr_pack_weights *weights = weights_of(w->path, &w->opened.model);
     const fr_pack pack = weights->pack;
-    if (fr_draft_block_open(&c, weights, 64, 0, &err)) fail_msg("%s", err.text);
+    if (fr_draft_block_open(&c, weights, 64, 0, NULL, &err)) fail_msg("%s", err.text);
     fr_draft_block_keep(&c, 0);
     for (int i = 0; i < ROWS; i++) {
         given_of(w, &pack, i, given);
@@ -201,7 +201,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
     _Alignas(64) float state[D], x[D];
     fr_pack_weights *weights = weights_of(w->path, &w->opened.model);
     const fr_pack pack = weights->pack;
-    if (fr_decoder_block_open(&block, weights, 64, 0, &err)) fail_msg("%s", err.text);
+    if (fr_decoder_block_open(&block, weights, 64, 0, NULL, &err)) fail_msg("%s", err.text);
     if (fr_ngram_encoder_open(&green, weights, &(fr_ngram_encoder_options){.cache = 8}, &err))
         fail_msg("%s", err.text);
     if (fr_chimera_heads_open(&heads, weights, &block.head, &err)) fail_msg("%s", err.text);

@@ -30,6 +30,7 @@ static void close_transfer(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "hidden-transfer",
                                    .begin = fr_attached_begin,
                                    .propose = fr_attached_propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_attached_extend,
                                    .observe = fr_attached_observe,
                                    .report = fr_no_report,

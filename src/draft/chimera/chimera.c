@@ -284,6 +284,7 @@ static void close_chimera(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "chimera",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,
@@ -312,7 +313,8 @@ static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_e
     const fr_ngram_encoder_options green = {.cache = m->cache, .store = m->store};
     if (m->store && !m->cache)
         return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
-    fr_status st = fr_decoder_block_open(&m->block, w, config->n_ctx, own ? 0 : m->room, err);
+    fr_status st =
+        fr_decoder_block_open(&m->block, w, config->n_ctx, own ? 0 : m->room, config->batches, err);
     if (!st) st = fr_ngram_encoder_open(&m->green, w, &green, err);
     if (!st) st = fr_chimera_heads_open(&m->heads, w, &m->block.head, err);
     if (st) return st;

@@ -35,6 +35,10 @@ typedef struct fr_eagle {
     int slot[EXPANDED];           // in the block's KV; -1: committed
     float *states;                // [EXPANDED][d]: what its row gave
     int n_expanded;
+    int level,
+        n_rows;     // 0: the text; else guesses at this depth; rows of the pass that it waits for,
+    bool is_put;    // ... in which they are
+    double seconds; // of this pass without the pass itself
 } fr_eagle;
 
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
@@ -78,41 +82,50 @@ static void see_ids(fr_eagle *e, const fr_context *c) {
     e->base.n_ids = e->chain.block.head.n;
 }
 
-// Reads the waiting pairs; returns the seconds of it that serve later steps.
-static double read_text(fr_eagle *e, const fr_context *c) {
-    const double start = fr_seconds();
-    const int rows = e->chain.n_waiting;
-    see_ids(e, c);
-    fr_draft_block_read(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
-    e->n_expanded = 0;
-    fr_fixed_tree_begin(&e->fixed);
-    expand(e, 0, -1, 0);
-    const double seconds = fr_seconds() - start;
-    fr_trained_took(&e->base, c, rows, seconds);
-    const double step = fr_draft_benefit_pass(&e->base.worth, c->budget, 2, c->n_ids);
-    return rows > 2 && seconds > step ? seconds - step : 0;
-}
-
 // How many nodes the next pass has; 0: drafting ends.
 static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
     return e->is_fixed ? fr_fixed_tree_next(&e->fixed, &e->base, c, tree)
                        : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
 }
 
-static void guess_behind(fr_eagle *e, const fr_context *c, int n) {
+static bool put_guesses(fr_eagle *e) {
     const fr_beam *b = &e->base.beam;
     fr_draft_block_guess guess[FR_DRAFT_BLOCK_GUESSES];
-    int slot[FR_DRAFT_BLOCK_GUESSES];
-    const double start = fr_seconds();
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < e->n_rows; i++) {
         const fr_beam_node *node = &b->node[b->frontier[i]];
         const int above = e->place[node->parent];
         guess[i] = (fr_draft_block_guess){state_at(e, above), node->id, e->slot[above]};
     }
-    fr_draft_block_guess_pass(&e->chain, guess, n, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
-    for (int i = 0; i < n; i++)
-        expand(e, b->frontier[i], slot[i], i);
-    fr_trained_took(&e->base, c, n, fr_seconds() - start);
+    return fr_draft_block_put_guesses(&e->chain, guess, e->n_rows, FR_WANT_FINAL | FR_WANT_LOGITS);
+}
+
+// Puts the rows of this level into the block's next pass, if there is room, and waits for it.
+static void wait_for_pass(fr_eagle *e, fr_proposal *p) {
+    const double start = fr_seconds();
+    e->is_put = e->level ? put_guesses(e)
+                         : fr_draft_block_put_text(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
+    e->seconds += fr_seconds() - start;
+    p->waits = fr_draft_block_pass(&e->chain);
+}
+
+// Expands the root, or the nodes of this level.
+static void take_pass(fr_eagle *e) {
+    const fr_beam *b = &e->base.beam;
+    if (e->level == 0) {
+        fr_draft_block_took_text(&e->chain);
+        expand(e, 0, -1, 0);
+    }
+    for (int i = 0; i < e->n_rows && e->level; i++)
+        expand(e, b->frontier[i], fr_draft_block_slot(&e->chain, i), i);
+}
+
+// Learns what the level took; returns the seconds of it that serve later steps.
+static double learn_time(fr_eagle *e, const fr_context *c) {
+    const double seconds = e->seconds + fr_draft_block_seconds(&e->chain);
+    fr_trained_took(&e->base, c, e->n_rows, seconds);
+    if (e->level) return 0;
+    const double step = fr_draft_benefit_pass(&e->base.worth, c->budget, 2, c->n_ids);
+    return e->n_rows > 2 && seconds > step ? seconds - step : 0;
 }
 
 // ---------------------------------------------------------------- verbs
@@ -122,12 +135,33 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_eagle *e = (fr_eagle *)base;
     // After a prompt of one token nothing waits: a pair needs a token before the root.
     if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
-    p->prepaid += read_text(e, c);
-    for (int level = 1, n; level < DEEPEST && (n = next_level(e, c, tree)) > 0; level++)
-        guess_behind(e, c, n);
+    const double start = fr_seconds();
+    see_ids(e, c);
+    fr_fixed_tree_begin(&e->fixed);
+    e->n_expanded = e->level = 0;
+    e->n_rows = e->chain.n_waiting;
+    e->seconds = fr_seconds() - start;
+    wait_for_pass(e, p);
+}
+
+static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_eagle *e = (fr_eagle *)base;
+    const double start = fr_seconds();
+    if (!e->is_put) {
+        wait_for_pass(e, p);
+        return;
+    }
+    take_pass(e);
+    e->seconds += fr_seconds() - start;
+    p->prepaid += learn_time(e, c);
+    e->seconds = 0;
+    if (++e->level < DEEPEST && (e->n_rows = next_level(e, c, &p->tree)) > 0) {
+        wait_for_pass(e, p);
+        return;
+    }
     fr_draft_block_drop(&e->chain);
-    fr_trained_fill(&e->base, tree);
-    fr_trained_proposed(&e->base, c, tree);
+    fr_trained_fill(&e->base, &p->tree);
+    fr_trained_proposed(&e->base, c, &p->tree);
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
@@ -148,6 +182,7 @@ static void close_eagle(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "eagle",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,
@@ -168,8 +203,8 @@ static const fr_drafter_option OPTIONS[] = {
 // ---------------------------------------------------------------- open
 
 static fr_status open_parts(fr_eagle *e, const fr_drafter_config *config, fr_error *err) {
-    const fr_status st =
-        fr_draft_block_open(&e->chain, e->base.weights, config->n_ctx, e->room, err);
+    const fr_status st = fr_draft_block_open(&e->chain, e->base.weights, config->n_ctx, e->room,
+                                             config->batches, err);
     if (st) return st;
     e->base.ids = e->chain.block.head.ids;
     e->states = fr_alloc_array(EXPANDED, sizeof(float) * (size_t)e->base.pack->d);

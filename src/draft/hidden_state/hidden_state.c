@@ -281,6 +281,7 @@ static void close_hidden_state(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,
@@ -314,7 +315,8 @@ const fr_state_grower *fr_hidden_state_grower(const fr_drafter *d) {
 static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config, fr_error *err) {
     const fr_pack *p = d->base.pack;
     fr_error why = {0};
-    fr_status st = fr_states_open(&d->states, d->base.weights, config->n_ctx, d->inject, &why);
+    fr_status st = fr_states_open(&d->states, d->base.weights, config->n_ctx, d->inject,
+                                  config->batches, &why);
     if (st) return fr_fail(err, st, "hidden-state: %s", why.text);
     if (!(d->fused = fr_alloc_array((size_t)p->n_draft, sizeof *d->fused)))
         return fr_fail(err, FR_ENOMEM, "hidden-state: no memory for %d logits", p->n_draft);

@@ -4,10 +4,11 @@
 #include "base/clock.h"
 #include <string.h>
 
-fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject, fr_error *err) {
+fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
+                         fr_draft_batches *batches, fr_error *err) {
     const fr_pack *pack = &w->pack;
     *s = (fr_states){.pack = pack, .injects = inject && pack->rank, .draft = fr_states_draft};
-    fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, err);
+    fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, batches, err);
     if (!st && s->injects) st = fr_token_bias_open(&s->injection, w, err);
     if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
     if (st) fr_states_close(s);

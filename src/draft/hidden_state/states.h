@@ -23,7 +23,8 @@ struct fr_states {
 };
 
 // The weights must outlive it. FR_ENOMEM and what fr_draft_block_open says.
-fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject, fr_error *err);
+fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
+                         fr_draft_batches *batches, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine
 void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_ctx, int room,
-                                fr_error *err) {
+                                fr_draft_batches *batches, fr_error *err) {
     *b = (fr_decoder_block){0};
     const fr_pack *p = &w->pack;
     const fr_matrix *shared;
@@ -15,10 +15,10 @@ fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_c
     if ((st = fr_pack_weights_block(w, &b->model, err))) return st;
     if ((st = fr_text_head_open(&b->head, shared, w->target, p->ids, p->n_draft, room, err)))
         goto fail;
-    limits.head[0] = &b->head.vocabulary;
-    limits.head[1] = b->head.text.m ? &b->head.text : NULL;
+    limits.head = &b->head.vocabulary;
+    limits.own_outputs = b->head.text.m;
     if ((st = fr_kv_open(&b->kv, &b->model->config, n_ctx, FR_KV_F16, err))) goto fail;
-    if ((st = fr_forward_open(&b->forward, b->model, &limits, err))) goto fail;
+    if ((st = fr_draft_batch_take(&b->batch, b->model, &limits, batches, err))) goto fail;
     return FR_OK;
 fail:
     fr_decoder_block_close(b);
@@ -26,7 +26,7 @@ fail:
 }
 
 void fr_decoder_block_close(fr_decoder_block *b) {
-    fr_forward_close(b->forward);
+    fr_draft_batch_give_back(b->batch);
     fr_kv_close(&b->kv);
     fr_text_head_close(&b->head);
     *b = (fr_decoder_block){0};
@@ -37,10 +37,22 @@ uint64_t fr_decoder_block_bytes(const fr_decoder_block *b) {
     return b->model->weights_bytes - fr_matrix_bytes(&b->model->head) + head;
 }
 
+bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result) {
+    const fr_matrix *own = b->head.text.m ? &b->head.text : NULL;
+    const int first = fr_draft_batch_put(b->batch, rows, n, &b->kv, own);
+    b->first_result = first + first_result;
+    b->n_rows = n;
+    return first >= 0;
+}
+
+double fr_decoder_block_seconds(const fr_decoder_block *b) {
+    return fr_draft_batch_seconds(b->batch, b->n_rows);
+}
+
 void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n, int first_result) {
-    b->first_result = first_result;
-    fr_forward_run(b->forward,
-                   &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&b->kv}, .n_seq = 1});
+    assert(!b->batch->n_rows);
+    fr_decoder_block_put(b, rows, n, first_result);
+    fr_draft_batch_run(b->batch);
 }
 
 void fr_decoder_block_commit(fr_decoder_block *b, int n) {
@@ -56,18 +68,18 @@ void fr_decoder_block_drop(fr_decoder_block *b) {
 }
 
 const float *fr_decoder_block_state(const fr_decoder_block *b, int row) {
-    return fr_forward_final(b->forward, b->first_result + row);
+    return fr_forward_final(b->batch->forward, b->first_result + row);
 }
 
 float *fr_decoder_block_logits(fr_decoder_block *b, int row) {
-    return fr_forward_logits(b->forward, b->first_result + row);
+    return fr_forward_logits(b->batch->forward, b->first_result + row);
 }
 
 int fr_decoder_block_slot(const fr_decoder_block *b, int row) {
-    return fr_forward_slot(b->forward, b->first_result + row);
+    return fr_forward_slot(b->batch->forward, b->first_result + row);
 }
 
 void fr_decoder_block_head(fr_decoder_block *b, const float *states, int n, float *logits) {
     assert(n >= 1 && n <= FR_DECODER_BLOCK_GUESSES);
-    fr_forward_head(b->forward, states, n, logits);
+    fr_forward_head(b->batch->forward, states, n, logits);
 }

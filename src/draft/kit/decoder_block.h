@@ -8,6 +8,7 @@
 // allocates.
 #ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
 #define FR_DRAFT_KIT_DECODER_BLOCK_H
+#include "draft/kit/draft_batch.h"
 #include "draft/kit/text_head.h"
 #include "draft/shared/weights.h"
 #include "model/forward.h"
@@ -21,16 +22,17 @@ enum {
 typedef struct fr_decoder_block {
     const fr_model *model; // of the weights
     fr_text_head head;     // [n_draft + room][d]: ids of the text behind those of the pack
-    fr_forward *forward;
+    fr_draft_batch *batch; // of its passes
     fr_kv kv;
     int first_result; // row of the last pass that is row 0 of its results
+    int n_rows;       // of its own in that pass
 } fr_decoder_block;
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
-// the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
+// the caller puts into the head; `batches`: those of a group that it shares passes with, or NULL. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
 // something. The weights must outlive it.
 fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_ctx, int room,
-                                fr_error *err);
+                                fr_draft_batches *batches, fr_error *err);
 void fr_decoder_block_close(fr_decoder_block *b); // a zeroed one is fine
 
 uint64_t
@@ -40,7 +42,12 @@ static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_
     return (fr_row){
         .kind = FR_ROW_VECTOR, .vec = x, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
 }
-// One pass. Row `first_result` is row 0 of what is asked for below.
+// Puts rows into the batch's next pass. Row `first_result` is row 0 of what is asked for below. False:
+// there is no room in that pass.
+bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
+// The share of these rows in the last pass' time.
+double fr_decoder_block_seconds(const fr_decoder_block *b);
+// A pass of these rows alone, at once.
 void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
 void fr_decoder_block_commit(fr_decoder_block *b,
                              int n);             // scratch slots 0..n-1, each behind the one before

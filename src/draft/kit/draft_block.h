@@ -18,41 +18,33 @@
 #ifndef FR_DRAFT_KIT_DRAFT_BLOCK_H
 #define FR_DRAFT_KIT_DRAFT_BLOCK_H
 #include "decode/drafter.h"
+#include "draft/kit/block_inputs.h"
 #include "draft/kit/decoder_block.h"
-#include "draft/shared/linear.h"
 
 enum {
     FR_DRAFT_BLOCK_ROWS = FR_DECODER_BLOCK_ROWS, // pairs read in one pass
     FR_DRAFT_BLOCK_GUESSES =
         FR_DECODER_BLOCK_GUESSES, // guesses in one pass, and states for fr_draft_block_head
-    FR_DRAFT_BLOCK_NULL = -1,     // instead of a token: the null vector that the pack has learned
+    FR_DRAFT_BLOCK_NULL = FR_BLOCK_NULL_TOKEN,
 };
 
 typedef struct fr_draft_block {
     const fr_pack *pack;
     const fr_model *target; // for embeddings
     fr_decoder_block block;
-    fr_linear linear;
-    // Of the weights.
-    const fr_matrix *of_state, *of_token;                     // of_token NULL: states alone
-    const fr_matrix *of_taps;                                 // NULL: no taps
-    const float *state_norm, *token_norm, *bias, *null_token; // [d]
-    const float *taps_norm;                                   // [n_taps d]
+    fr_block_inputs *inputs; // of the passes
     // Of the text.
     float *waiting; // [FR_DRAFT_BLOCK_ROWS][in_stride] states of pairs, or what makes them,
     int32_t waiting_token[FR_DRAFT_BLOCK_ROWS]; // not yet read
     int n_waiting;
-    float *state, *token, *x, *y; // [FR_DRAFT_BLOCK_ROWS][stride], of the pass in hand
-    int stride;                   // floats: d rounded up to 16
-    int in, in_stride;            // floats that the target gives of a token; the same, rounded up
-    fr_arena arena;               // the buffers
+    int in, in_stride; // floats that the target gives of a token; the same, rounded up
 } fr_draft_block;
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
-// the caller puts into the head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
+// the caller puts into the head; `batches` as in decoder_block.h. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
 // something.
 fr_status fr_draft_block_open(fr_draft_block *c, fr_pack_weights *w, int n_ctx, int room,
-                              fr_error *err);
+                              fr_draft_batches *batches, fr_error *err);
 void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine
 
 uint64_t fr_draft_block_bytes(const fr_draft_block *c); // of weights that a row with logits reads
@@ -78,9 +70,12 @@ int fr_draft_block_keep_tokens(fr_draft_block *c, int n);
 // committed tokens.
 void fr_draft_block_add_path(fr_draft_block *c, const fr_context *context, const int *path, int n);
 
-// Reads what waits in one pass, which is then committed; scratch must be empty. Row 0 of the
-// results is the last pair. False: nothing waited, there are no results.
+// What waits, one pair or more, is to be read in the next pass; scratch must be empty. Row 0 of the
+// results is the last pair. False: there is no room in that pass.
 // `wants`: FR_WANT_FINAL for its G, FR_WANT_LOGITS for its logits, of either, both or none.
+bool fr_draft_block_put_text(fr_draft_block *c, uint8_t wants);
+void fr_draft_block_took_text(fr_draft_block *c); // after that pass: commits it
+// The same at once, in a pass of its own. False: nothing waited, there are no results.
 bool fr_draft_block_read(fr_draft_block *c, uint8_t wants);
 
 typedef struct fr_draft_block_guess {
@@ -89,8 +84,13 @@ typedef struct fr_draft_block_guess {
     int parent;         // scratch slot; -1: behind what was read
 } fr_draft_block_guess;
 
-// One pass over n guesses (1..FR_DRAFT_BLOCK_GUESSES). slot[i] is where guess i came to lie,
-// results are those of rows 0..n-1. `wants` as above.
+// n guesses (1..FR_DRAFT_BLOCK_GUESSES) are to be in the next pass; results are those of rows
+// 0..n-1. False: there is no room in that pass. `wants` as above.
+bool fr_draft_block_put_guesses(fr_draft_block *c, const fr_draft_block_guess *guess, int n,
+                                uint8_t wants);
+int fr_draft_block_slot(const fr_draft_block *c,
+                        int row); // after it: where guess `row` came to lie
+// The same at once, in a pass of its own, and all their slots.
 void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *guess, int n,
                                uint8_t wants, int *slot);
 
@@ -102,6 +102,9 @@ float *fr_draft_block_logits(fr_draft_block *c,
 // The draft head on n states (row stride d, 1..FR_DRAFT_BLOCK_GUESSES) in one product: logits
 // [n][head.m].
 void fr_draft_block_head(fr_draft_block *c, const float *states, int n, float *logits);
+
+fr_draft_pass *fr_draft_block_pass(const fr_draft_block *c); // what rows that are put in wait for
+double fr_draft_block_seconds(const fr_draft_block *c);      // their share in its time
 
 void fr_draft_block_drop(fr_draft_block *c); // all guesses
 

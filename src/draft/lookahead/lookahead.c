@@ -216,6 +216,7 @@ static void close_lookahead(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "lookahead",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = report,

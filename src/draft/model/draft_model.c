@@ -327,6 +327,7 @@ static void close_draft_model(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

@@ -168,6 +168,7 @@ static void close_driven(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

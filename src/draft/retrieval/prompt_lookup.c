@@ -141,6 +141,7 @@ static void close_lookup(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "prompt-lookup",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

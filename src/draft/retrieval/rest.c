@@ -162,6 +162,7 @@ static void close_rest(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "rest",
                                    .begin = begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = fr_no_observe,
                                    .report = report,

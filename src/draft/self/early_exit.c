@@ -153,6 +153,7 @@ static void close_early_exit(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "early-exit",
                                    .begin = fr_self_begin,
                                    .propose = propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = extend,
                                    .observe = fr_self_observe,
                                    .report = fr_no_report,

@@ -28,6 +28,7 @@ static void close_layer_skip(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "layer-skip",
                                    .begin = fr_self_begin,
                                    .propose = fr_self_propose,
+                                   .go_on = fr_no_go_on,
                                    .extend = fr_no_extend,
                                    .observe = fr_self_observe,
                                    .report = fr_no_report,

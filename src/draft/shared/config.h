@@ -5,7 +5,8 @@
 #include "text/tokenizer.h"
 
 typedef struct fr_drafter_config fr_drafter_config;
-typedef struct fr_shared fr_shared; // shared.h
+typedef struct fr_shared fr_shared;               // shared.h
+typedef struct fr_draft_batches fr_draft_batches; // kit/draft_batch.h
 
 // Opens what SPEC describes (registry.h: fr_drafter_open).
 typedef fr_status fr_drafter_open_spec_fn(fr_drafter **out, char used[64], const char *spec,
@@ -16,6 +17,7 @@ struct fr_drafter_config {
     const fr_tokenizer *tokenizer; // of the target; NULL only where no drafter has a vocabulary
     int n_ctx;
     fr_shared *shared; // what others on this engine have opened; NULL: everything is opened anew
+    fr_draft_batches *batches; // passes that the drafters of its group share; NULL: it has its own
     bool no_adapt;
     const char *driver;                 // SPEC of what drives its own model; NULL: nothing
     fr_drafter_open_spec_fn *open_spec; // opens the driver; set by the registry

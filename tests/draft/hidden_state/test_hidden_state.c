@@ -169,7 +169,7 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     fr_draft_block chain;
     fr_forward *forward;
     fr_kv kv;
-    if (fr_draft_block_open(&chain, ((const fr_trained *)d)->weights, CTX, 0, &err) ||
+    if (fr_draft_block_open(&chain, ((const fr_trained *)d)->weights, CTX, 0, NULL, &err) ||
         fr_forward_open(&forward, &p->target.model, &limits, &err) ||
         fr_kv_open(&kv, &p->target.model.config, CTX, FR_KV_F16, &err))
         fail_msg("%s", err.text);

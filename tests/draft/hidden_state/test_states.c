@@ -34,8 +34,8 @@ static void open_fixture(fixture *f, bool pure) {
     fr_tiny_pack_write(f->file, &o, &f->target.model);
     f->weights = weights_of(f->file, &f->target.model);
     f->pack = f->weights->pack;
-    if (fr_states_open(&f->states, f->weights, CTX, true, &err) ||
-        fr_draft_block_open(&f->block, f->weights, CTX, 0, &err))
+    if (fr_states_open(&f->states, f->weights, CTX, true, NULL, &err) ||
+        fr_draft_block_open(&f->block, f->weights, CTX, 0, NULL, &err))
         fail_msg("%s", err.text);
 }
 

@@ -34,7 +34,7 @@ static void open_all(opened *o, const fr_tiny_pack *pack, int threads) {
     fr_tiny_pack_write(o->path, pack, &o->target.model);
     o->weights = weights_of(o->path, &o->target.model);
     o->pack = o->weights->pack;
-    if (fr_draft_block_open(&o->chain, o->weights, CTX, 0, &err)) fail_msg("%s", err.text);
+    if (fr_draft_block_open(&o->chain, o->weights, CTX, 0, NULL, &err)) fail_msg("%s", err.text);
 }
 
 static void close_all(opened *o) {

@@ -1,0 +1,70 @@
+// draft_batch.h — the rows of several texts that one pass of a drafter's own network takes.
+//
+// A drafter whose guesses come from passes of its own (over a pack's block, over a smaller model)
+// puts its rows in, waits (fr_proposal.waits), and reads its results once the step has run the
+// pass. Drafters of one group on the same network share a batch, and so its workspace: what many
+// texts need at the same time is one reading of the weights. A drafter by itself has one for
+// itself. The bits of a row do not depend on what else is in the pass (model/forward.h).
+#ifndef FR_DRAFT_KIT_DRAFT_BATCH_H
+#define FR_DRAFT_KIT_DRAFT_BATCH_H
+#include "decode/drafter.h"
+#include "draft/shared/config.h"
+
+enum { FR_DRAFT_BATCH_TEXTS = 64 };
+
+typedef struct fr_draft_batch fr_draft_batch;
+
+struct fr_draft_batches { // those of a group: one thread at a time opens drafters, or steps
+    fr_draft_batch *first;
+    int n_ctx; // the largest context of a text
+};
+
+// What makes vectors of the rows of a pass, just before it: opened by who opens the batch, closed
+// with it. NULL: the rows are there as they are put in.
+typedef struct fr_draft_inputs fr_draft_inputs;
+struct fr_draft_inputs {
+    void (*prepare)(fr_draft_inputs *inputs, int n_rows);
+    void (*close)(fr_draft_inputs *inputs);
+};
+
+struct fr_draft_batch {
+    fr_draft_pass pass; // first
+    const fr_model *model;
+    fr_forward *forward;
+    fr_forward_limits limits;
+    fr_matrix head; // of the limits, where they name one
+    fr_draft_inputs *inputs;
+    // Of the next pass.
+    fr_row rows[FR_MAX_ROWS];
+    fr_kv *kv[FR_DRAFT_BATCH_TEXTS];
+    const fr_matrix *own_head[FR_DRAFT_BATCH_TEXTS];
+    int n_rows, n_logits, n_texts;
+    // Of the last one.
+    double seconds;
+    int ran;
+    // Its users.
+    fr_draft_batches *owner; // NULL: one drafter's own
+    fr_draft_batch *next;
+    int users;
+};
+
+// The batch of this network: the one that others of config->batches use, or a new one. `limits` are
+// those of one text; a batch of many has room for more. FR_ENOMEM.
+fr_status fr_draft_batch_take(fr_draft_batch **out, const fr_model *model,
+                              const fr_forward_limits *limits, fr_draft_batches *batches,
+                              fr_error *err);
+void fr_draft_batch_give_back(fr_draft_batch *b); // NULL is fine
+
+// Puts the n rows of a text into the next pass. Parents are places among these rows, or as in a
+// pass; seq is set here. own_head: NULL where the network has none (fr_forward_limits.own_outputs).
+// The place of the first row; -1: there is no room in this pass, but there will be in one behind it.
+int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
+                       const fr_matrix *own_head);
+// What the last pass took of n rows' time.
+double fr_draft_batch_seconds(const fr_draft_batch *b, int n);
+// Runs the pass at once, for a text by itself: nobody else's rows are in it.
+static inline void fr_draft_batch_run(fr_draft_batch *b) {
+    b->pass.run(&b->pass);
+}
+
+#endif

@@ -6,7 +6,6 @@
 // before it; such a chain knows of guesses, so nothing of it is used again.
 // [Make Every Draft Count, Chen et al. 2026: reuse; figure 4, iterative and one-pass logits]
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "draft/hidden_state/hidden_state.h"
 #include "draft/kit/trained.h"
 #include "lab/draft/merge.h"
@@ -45,7 +44,7 @@ static fr_status open_with(fr_drafter **out, const char *first, const char *seco
 // ---------------------------------------------------------------- union
 
 typedef struct states_union {
-    fr_drafter_ops ops; // first: forerun's, but for `propose` and `close`
+    fr_drafter_ops ops; // first: forerun's, but for `go_on` and `close`
     const fr_drafter_ops *own;
     fr_tree both, rest;
     fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
@@ -69,18 +68,21 @@ static void grow_rest(states_union *u, fr_drafter *d, int left, const fr_tree *t
 }
 
 // The chain drafted for this step is fused with what was left by weight 0: so it counts as reused.
-static void propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
-    states_union *u = (states_union *)(void *)d->ops; // open_union made it
+static void unite(states_union *u, fr_drafter *d, fr_proposal *p) {
     fr_states *s = fr_hidden_state_states(d);
-    const fr_cached_chain *newest = fr_chain_cache_newest(&s->kept);
-    u->own->propose(d, c, p);
-    if (fr_chain_cache_newest(&s->kept) == newest) return; // no chain was drafted
     const int left = fr_chain_cache_left(fr_chain_cache_before(&s->kept));
-    if (!left || fr_tree_is_drawn(&p->tree)) return;
+    if (p->waits || !left || fr_tree_is_drawn(&p->tree)) return;
     u->both = p->tree;
     grow_rest(u, d, left, &u->both);
     fr_tree_begin(&p->tree, u->both.node[0].id, u->both.max_nodes, u->both.max_depth);
     fr_tree_merge(&p->tree, (const fr_tree *const[]){&u->both, &u->rest}, 2);
+}
+
+// A proposal that has drafted a chain waits: what ends at once is none of ours.
+static void go_on(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    states_union *u = (states_union *)(void *)d->ops; // open_union made it
+    u->own->go_on(d, c, p);
+    unite(u, d, p);
 }
 
 static void close_union(fr_drafter *d) {
@@ -101,22 +103,13 @@ static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter
     }
     u->own = (*out)->ops;
     u->ops = *u->own;
-    u->ops.propose = propose;
+    u->ops.go_on = go_on;
     u->ops.close = close_union;
     (*out)->ops = &u->ops;
     return FR_OK;
 }
 
 // ---------------------------------------------------------------- iterative
-
-static void keep(fr_states *s, fr_cached_chain *c, int k) {
-    const size_t d = (size_t)s->pack->d;
-    float *state = c->states + (size_t)k * d;
-    memcpy(state, fr_draft_block_state(&s->chain, 0), sizeof *state * d);
-    memcpy(fr_states_logits(s, c, k), fr_draft_block_logits(&s->chain, 0),
-           sizeof(float) * (size_t)s->pack->n_draft);
-    if (s->injects) fr_token_bias_gate(&s->injection, state, fr_states_gate(s, c, k));
-}
 
 // The likeliest token of depth k + 1 behind `before`. The null token where no logit is a number; no
 // bias is added behind a null token.
@@ -136,35 +129,15 @@ static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t
     return s->pack->ids[list.index[best]];
 }
 
-// A chain as states.h has it, with tokens fed. Its seconds; those of the head are the chain's.
-static double draft_fed(fr_states *s, int32_t root, int length) {
-    const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
-    const double start = fr_seconds();
-    int32_t before = root;
-    int slot = -1;
-    fr_draft_block_read(&s->chain, wants);
-    fr_cached_chain *c = fr_chain_cache_start(&s->kept, length);
-    keep(s, c, 0);
-    const double read = fr_seconds();
-    for (int k = 1; k < length; k++) {
-        fr_draft_block_guess from = {.state = c->states + (size_t)(k - 1) * (size_t)s->pack->d,
-                                     .token = FR_DRAFT_BLOCK_NULL,
-                                     .parent = slot};
-        if (!s->pack->pure) from.token = before = best_token(s, c, k - 1, before);
-        fr_draft_block_guess_pass(&s->chain, &from, 1, wants, &slot);
-        keep(s, c, k);
-    }
-    fr_draft_block_drop(&s->chain);
-    const double end = fr_seconds();
-    s->catch_up_seconds += read - start;
-    s->chain_seconds += end - read;
-    return end - start;
+// The token that state k reads: the likeliest behind the state before it.
+static int32_t fed_token(fr_states *s, const fr_cached_chain *c, int k) {
+    return s->pack->pure ? FR_DRAFT_BLOCK_NULL : best_token(s, c, k - 1, k > 1 ? s->last : s->root);
 }
 
 static fr_status open_iterative(fr_drafter **out, const char *file, const fr_drafter_config *config,
                                 fr_error *err) {
     const fr_status st = open_with(out, "mode=fresh", NULL, file, config, err);
-    if (!st) fr_hidden_state_states(*out)->draft = draft_fed;
+    if (!st) fr_hidden_state_states(*out)->token = fed_token;
     return st;
 }
 

@@ -169,7 +169,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     int slot = -1;
     int32_t before = root;
     const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
-    f->states->draft(f->states, root, length);
+    fr_states_draft(f->states, root, length);
     const fr_cached_chain *c = fr_chain_cache_newest(&f->states->kept);
     assert_int_equal(c->length, length);
     assert_true(fr_draft_block_read(&f->block, wants));

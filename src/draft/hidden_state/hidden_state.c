@@ -130,11 +130,14 @@ static fr_state_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, 
     return fr_state_reuse_choose(&d->reuse, &at, c->budget, c->n_ids - 1);
 }
 
-static void draft_chain(fr_hidden_state *d, const fr_context *c, const fr_tree *tree) {
-    const int length = chain_length(d, c, tree);
-    const double seconds = d->states.draft(&d->states, tree->node[0].id, length);
+static void wait_for_chain(fr_hidden_state *d, fr_proposal *p) {
+    p->waits = fr_states_pass(&d->states);
+}
+
+static void learn_chain(fr_hidden_state *d, const fr_context *c) {
+    const double seconds = d->states.taken;
     d->chains++;
-    fr_trained_took(&d->base, c, 1, seconds / length);
+    fr_trained_took(&d->base, c, 1, seconds / d->states.length);
     if (d->draft_seconds <= 0) d->draft_seconds = seconds;
     fr_follow(&d->draft_seconds, seconds, OF_STEP);
 }
@@ -179,14 +182,7 @@ static void add_tree(fr_hidden_state *d, fr_tree *tree) {
     add_tree_of(d, newest, d->taken == FR_REUSE_KEPT, with_before, tree);
 }
 
-static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
-    fr_tree *tree = &p->tree;
-    fr_hidden_state *d = (fr_hidden_state *)base;
-    d->taken = FR_REUSE_AUTO;
-    if (!fr_draft_block_pairs(&d->states.chain)) return; // a prompt of one token has no state yet
-    d->taken = choose_mode(d, c, fr_trained_start(&d->base, c, tree, 1));
-    if (d->taken == FR_REUSE_AUTO) return;
-    if (d->taken != FR_REUSE_KEPT) draft_chain(d, c, tree);
+static void end_proposal(fr_hidden_state *d, const fr_context *c, fr_tree *tree) {
     const double start = fr_seconds();
     add_tree(d, tree);
     d->depth =
@@ -195,7 +191,32 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
     fr_trained_proposed(&d->base, c, tree);
-    fr_draft_benefit_saw(&d->base.worth, fr_hits_rate(&base->hits, d->base.beam.node[1].kind));
+    fr_draft_benefit_saw(&d->base.worth,
+                         fr_hits_rate(&d->base.base.hits, d->base.beam.node[1].kind));
+}
+
+static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    d->taken = FR_REUSE_AUTO;
+    if (!d->states.chain.n_waiting) return; // a prompt of one token has no state yet
+    d->taken = choose_mode(d, c, fr_trained_start(&d->base, c, &p->tree, 1));
+    if (d->taken == FR_REUSE_AUTO) return;
+    if (d->taken == FR_REUSE_KEPT) {
+        end_proposal(d, c, &p->tree);
+        return;
+    }
+    fr_states_start(&d->states, p->tree.node[0].id, chain_length(d, c, &p->tree));
+    wait_for_chain(d, p);
+}
+
+static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    if (fr_states_go_on(&d->states)) {
+        wait_for_chain(d, p);
+        return;
+    }
+    learn_chain(d, c);
+    end_proposal(d, c, &p->tree);
 }
 
 // ---------------------------------------------------------------- what came of it
@@ -236,7 +257,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
         return;
     }
     fr_draft_block_add_path(&d->states.chain, c, v->path, v->n_path);
-    d->states.catch_up_seconds += fr_seconds() - start;
+    d->states.seconds[FR_STATES_TEXT] += fr_seconds() - start;
     fr_chain_cache_advance(&d->states.kept, v->n_path);
     fr_follow(&d->pass_rows, v->tree->n, OF_STEP);
     if (d->taken != FR_REUSE_AUTO) learn(d, c, v);
@@ -251,9 +272,9 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
         const char *name;
         double seconds;
     } part[] = {{"seconds_prompt", d->prompt_seconds},
-                {"seconds_catch_up", d->states.catch_up_seconds},
-                {"seconds_chain", d->states.chain_seconds},
-                {"seconds_head", d->states.head_seconds},
+                {"seconds_catch_up", d->states.seconds[FR_STATES_TEXT]},
+                {"seconds_chain", d->states.seconds[FR_STATES_CHAIN]},
+                {"seconds_head", d->states.seconds[FR_STATES_HEAD]},
                 {"seconds_tree", d->tree_seconds}};
     const fr_chain_cache *kept = &d->states.kept;
     const char *name = base->ops->name;
@@ -281,7 +302,7 @@ static void close_hidden_state(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .go_on = go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,

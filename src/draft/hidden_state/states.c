@@ -1,5 +1,5 @@
 // states.c — the block reads the text's pairs, goes on from its own states with the null token, and
-// one product of the draft head gives the logits of all depths.
+// one product of the draft head gives the logits of all depths: a pass each, for which it waits.
 #include "draft/hidden_state/states.h"
 #include "base/clock.h"
 #include <string.h>
@@ -7,9 +7,10 @@
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
                          fr_draft_batches *batches, fr_error *err) {
     const fr_pack *pack = &w->pack;
-    *s = (fr_states){.pack = pack, .injects = inject && pack->rank, .draft = fr_states_draft};
+    *s = (fr_states){.pack = pack, .injects = inject && pack->rank};
     fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, batches, err);
     if (!st && s->injects) st = fr_token_bias_open(&s->injection, w, err);
+    if (!st) st = fr_draft_batch_open_head(s->chain.block.batch, err);
     if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
     if (st) fr_states_close(s);
     return st;
@@ -24,50 +25,119 @@ void fr_states_close(fr_states *s) {
 
 void fr_states_begin(fr_states *s) {
     fr_chain_cache_forget(&s->kept);
-    s->catch_up_seconds = s->chain_seconds = s->head_seconds = 0;
+    memset(s->seconds, 0, sizeof s->seconds);
 }
 
 static float *state_of(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->states + (size_t)k * (size_t)s->pack->d;
 }
 
-static void keep(fr_states *s, fr_cached_chain *c, int k) {
-    memcpy(state_of(s, c, k), fr_draft_block_state(&s->chain, 0),
-           sizeof(float) * (size_t)s->pack->d);
+// ---------------------------------------------------------------- what it waits for
+
+static bool put_text(fr_states *s) {
+    return fr_draft_block_put_text(&s->chain, FR_WANT_FINAL | (s->token ? FR_WANT_LOGITS : 0));
 }
 
-static void go_on(fr_states *s, fr_cached_chain *c) {
-    int slot = -1;
-    for (int k = 1; k < c->length; k++) {
-        const fr_draft_block_guess from = {
-            .state = state_of(s, c, k - 1), .token = FR_DRAFT_BLOCK_NULL, .parent = slot};
-        fr_draft_block_guess_pass(&s->chain, &from, 1, FR_WANT_FINAL, &slot);
-        keep(s, c, k);
-    }
-    fr_draft_block_drop(&s->chain);
+static bool put_state(fr_states *s) {
+    const fr_draft_block_guess from = {
+        .state = state_of(s, s->drafted, s->n - 1), .token = s->last, .parent = s->slot};
+    return fr_draft_block_put_guesses(&s->chain, &from, 1,
+                                      FR_WANT_FINAL | (s->token ? FR_WANT_LOGITS : 0));
 }
 
-static void read_head(fr_states *s, fr_cached_chain *c) {
-    fr_draft_block_head(&s->chain, c->states, c->length, c->logits);
-    for (int k = 0; k < c->length && s->injects; k++)
-        fr_token_bias_gate(&s->injection, state_of(s, c, k), fr_states_gate(s, c, k));
+static bool put_head(fr_states *s) {
+    return fr_draft_batch_put_states(s->chain.block.batch, s->drafted->states, s->length,
+                                     s->drafted->logits);
 }
 
-double fr_states_draft(fr_states *s, int32_t root, int length) {
+static void put(fr_states *s) {
+    static bool (*const of_stage[FR_STATES_STAGES])(fr_states *) = {put_text, put_state, put_head};
     const double start = fr_seconds();
-    (void)root; // a state depends on no token
-    fr_draft_block_read(&s->chain, FR_WANT_FINAL);
-    fr_cached_chain *c = fr_chain_cache_start(&s->kept, length);
-    keep(s, c, 0);
-    const double read = fr_seconds();
-    go_on(s, c);
-    const double drafted = fr_seconds();
-    read_head(s, c);
-    const double end = fr_seconds();
-    s->catch_up_seconds += read - start;
-    s->chain_seconds += drafted - read;
-    s->head_seconds += end - drafted;
-    return end - start;
+    s->is_put = of_stage[s->stage](s);
+    s->own += fr_seconds() - start;
+}
+
+void fr_states_start(fr_states *s, int32_t root, int length) {
+    s->root = root;
+    s->last = FR_DRAFT_BLOCK_NULL;
+    s->length = length;
+    s->n = 0;
+    s->slot = -1;
+    s->own = s->taken = 0;
+    s->stage = FR_STATES_TEXT;
+    put(s);
+}
+
+fr_draft_pass *fr_states_pass(fr_states *s) {
+    return s->stage == FR_STATES_HEAD ? &s->chain.block.batch->head_pass
+                                      : fr_draft_block_pass(&s->chain);
+}
+
+// ---------------------------------------------------------------- what came of it
+
+// The state that the last pass gave.
+static void keep(fr_states *s) {
+    fr_cached_chain *c = s->drafted;
+    memcpy(state_of(s, c, s->n), fr_draft_block_state(&s->chain, 0),
+           sizeof(float) * (size_t)s->pack->d);
+    if (s->token) {
+        memcpy(fr_states_logits(s, c, s->n), fr_draft_block_logits(&s->chain, 0),
+               sizeof(float) * (size_t)s->pack->n_draft);
+        if (s->injects)
+            fr_token_bias_gate(&s->injection, state_of(s, c, s->n), fr_states_gate(s, c, s->n));
+    }
+    s->n++;
+}
+
+// True: there is a pass more for it, of the stage that it sets.
+static bool take(fr_states *s) {
+    if (s->stage == FR_STATES_HEAD) {
+        for (int k = 0; k < s->length && s->injects; k++)
+            fr_token_bias_gate(&s->injection, state_of(s, s->drafted, k),
+                               fr_states_gate(s, s->drafted, k));
+        return false;
+    }
+    if (s->stage == FR_STATES_TEXT) {
+        fr_draft_block_took_text(&s->chain);
+        s->drafted = fr_chain_cache_start(&s->kept, s->length);
+    } else {
+        s->slot = fr_draft_block_slot(&s->chain, 0);
+    }
+    keep(s);
+    s->stage = s->n < s->length ? FR_STATES_CHAIN : FR_STATES_HEAD;
+    if (s->stage == FR_STATES_HEAD) {
+        fr_draft_block_drop(&s->chain);
+        return !s->token;
+    }
+    if (s->token) s->last = s->token(s, s->drafted, s->n);
+    return true;
+}
+
+bool fr_states_go_on(fr_states *s) {
+    const double start = fr_seconds();
+    const fr_states_stage stage = s->stage;
+    const fr_draft_batch *batch = s->chain.block.batch;
+    if (!s->is_put) {
+        put(s);
+        return true;
+    }
+    const bool more = take(s);
+    const double pass = stage == FR_STATES_HEAD ? fr_draft_batch_head_seconds(batch, s->length)
+                                                : fr_draft_block_seconds(&s->chain);
+    const double seconds = s->own + pass + fr_seconds() - start;
+    s->seconds[stage] += seconds;
+    s->taken += seconds;
+    s->own = 0;
+    if (more) put(s);
+    return more;
+}
+
+void fr_states_draft(fr_states *s, int32_t root, int length) {
+    fr_states_start(s, root, length);
+    do {
+        fr_draft_pass *pass = fr_states_pass(s);
+        pass->run(pass);
+    } while (fr_states_go_on(s));
 }
 
 void fr_states_fuse(fr_states *s, int j, float lambda, float *to) {

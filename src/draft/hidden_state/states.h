@@ -10,6 +10,13 @@
 #include "draft/hidden_state/token_bias.h"
 #include "draft/kit/draft_block.h"
 
+typedef enum fr_states_stage { // what the next pass is for
+    FR_STATES_TEXT,            // the text's new pairs, hence the first state
+    FR_STATES_CHAIN,           // one more state
+    FR_STATES_HEAD,            // the logits of all of them
+    FR_STATES_STAGES
+} fr_states_stage;
+
 typedef struct fr_states fr_states;
 struct fr_states {
     const fr_pack *pack;
@@ -17,20 +24,34 @@ struct fr_states {
     fr_token_bias injection;
     bool injects; // the pack has an injection, and it is wanted
     fr_chain_cache kept;
-    double catch_up_seconds, chain_seconds, head_seconds; // since `begin`
-    // How a step drafts: fr_states_draft, or another way for comparison.
-    double (*draft)(fr_states *s, int32_t root, int length);
+    double seconds[FR_STATES_STAGES]; // since `begin`
+    // NULL: states read no token. Or the token that state k reads, for comparison; the head is then
+    // read at every depth.
+    int32_t (*token)(fr_states *s, const fr_cached_chain *c, int k);
+    // The chain at hand.
+    fr_states_stage stage;
+    fr_cached_chain *drafted;
+    int32_t root, last;  // the text's last token, and the one that the last state read
+    int length, n, slot; // states wanted, and there; scratch slot of the last one, -1: committed
+    bool is_put;         // what it waits for is in the pass
+    double own, taken;   // seconds since the last pass; of the chain so far
 };
 
-// The weights must outlive it. FR_ENOMEM and what fr_draft_block_open says.
+// The weights must outlive it. `batches` as in decoder_block.h. FR_ENOMEM and what
+// fr_draft_block_open says.
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
                          fr_draft_batches *batches, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine
 void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
 
-// A new chain of `length` states behind the text that was added to `chain`, one pair or more, and
-// the root. Its seconds.
-double fr_states_draft(fr_states *s, int32_t root, int length);
+// Begins a new chain of `length` states behind the text that was added to `chain`, one pair or
+// more, and the root: it waits for a pass.
+void fr_states_start(fr_states *s, int32_t root, int length);
+fr_draft_pass *fr_states_pass(fr_states *s); // what it waits for
+// Goes on after that pass. False: the chain is whole, and s->taken are its seconds.
+bool fr_states_go_on(fr_states *s);
+// All of that at once, in passes of its own.
+void fr_states_draft(fr_states *s, int32_t root, int length);
 
 // to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
 // plus lambda times those that the chain before it has for this level: a product of experts.

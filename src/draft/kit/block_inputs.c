@@ -12,7 +12,8 @@ static void join_taps(fr_block_inputs *in) {
     const int n = in->n_taps_rows, stride = in->stride;
     if (!n) return;
     fr_linear_run(&in->linear,
-                  &(fr_linear_product){in->of_taps, in->taps, in->taps_stride, in->y, stride}, 1, n);
+                  &(fr_linear_product){in->of_taps, in->taps, in->taps_stride, in->y, stride}, 1,
+                  n);
     for (int i = 0; i < n; i++)
         in->target->kern->rmsnorm(in->state + (size_t)in->taps_row[i] * (size_t)stride,
                                   in->y + (size_t)i * (size_t)stride, in->state_norm, in->pack->d,

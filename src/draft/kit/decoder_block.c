@@ -78,8 +78,3 @@ float *fr_decoder_block_logits(fr_decoder_block *b, int row) {
 int fr_decoder_block_slot(const fr_decoder_block *b, int row) {
     return fr_forward_slot(b->batch->forward, b->first_result + row);
 }
-
-void fr_decoder_block_head(fr_decoder_block *b, const float *states, int n, float *logits) {
-    assert(n >= 1 && n <= FR_DECODER_BLOCK_GUESSES);
-    fr_forward_head(b->batch->forward, states, n, logits);
-}

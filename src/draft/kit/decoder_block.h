@@ -16,7 +16,7 @@
 enum {
     FR_DECODER_BLOCK_ROWS = 64, // of one pass
     FR_DECODER_BLOCK_GUESSES =
-        16, // rows of one pass that want logits, and states for fr_decoder_block_head
+        16, // rows of one pass that want logits, and states for the head alone
 };
 
 typedef struct fr_decoder_block {
@@ -58,8 +58,5 @@ const float *fr_decoder_block_state(const fr_decoder_block *b, int row); // [d]
 float *fr_decoder_block_logits(fr_decoder_block *b,
                                int row); // [head.m], of head.ids; the caller may change them
 int fr_decoder_block_slot(const fr_decoder_block *b, int row);
-// The draft head on n states (row stride d, 1..FR_DECODER_BLOCK_GUESSES) in one product: logits
-// [n][head.m].
-void fr_decoder_block_head(fr_decoder_block *b, const float *states, int n, float *logits);
 
 #endif

@@ -4,9 +4,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include <assert.h>
+#include <string.h>
 
 // Of a batch that many share; more rows wait for the next pass.
 enum { SHARED_ROWS = 128, SHARED_LOGITS = 64 };
+
+static int outputs_of(const fr_draft_batch *b) {
+    return b->limits.head ? b->limits.head->m : b->model->head.m;
+}
 
 static void run(fr_draft_pass *pass) {
     fr_draft_batch *b = (fr_draft_batch *)pass;
@@ -21,6 +26,27 @@ static void run(fr_draft_pass *pass) {
     b->ran = b->n_rows;
     b->n_rows = b->n_logits = b->n_texts = 0;
     b->seconds = fr_seconds() - start;
+}
+
+// One text's states are read where they lie; those of several are laid end to end.
+static void run_head(fr_draft_pass *pass) {
+    fr_draft_batch *b = (fr_draft_batch *)((char *)pass - offsetof(fr_draft_batch, head_pass));
+    const double start = fr_seconds();
+    const size_t d = (size_t)b->model->config.d, outputs = (size_t)outputs_of(b);
+    const fr_draft_head_part *end = b->part + b->n_parts;
+    float *state = b->states, *logits = b->logits;
+    assert(b->n_parts);
+    for (const fr_draft_head_part *p = b->part; p < end; state += d * (size_t)p++->n)
+        if (b->n_parts > 1) memcpy(state, p->states, sizeof *state * d * (size_t)p->n);
+    if (b->n_parts == 1)
+        fr_forward_head(b->forward, b->part->states, b->n_states, b->part->logits);
+    else
+        fr_forward_head(b->forward, b->states, b->n_states, b->logits);
+    for (const fr_draft_head_part *p = b->part; p < end; logits += outputs * (size_t)p++->n)
+        if (b->n_parts > 1) memcpy(p->logits, logits, sizeof *logits * outputs * (size_t)p->n);
+    b->head_ran = b->n_states;
+    b->n_parts = b->n_states = 0;
+    b->head_seconds = fr_seconds() - start;
 }
 
 // ---------------------------------------------------------------- open and close
@@ -38,10 +64,11 @@ static fr_status open_batch(fr_draft_batch **out, const fr_model *model,
                             fr_error *err) {
     fr_draft_batch *b = fr_alloc_zero(sizeof *b);
     if (!b) return fr_fail(err, FR_ENOMEM, "drafter: cannot get %zu bytes", sizeof *b);
-    *b = (fr_draft_batch){.pass = {run}, .model = model, .limits = *limits, .users = 1};
+    *b = (fr_draft_batch){
+        .pass = {run}, .head_pass = {run_head}, .model = model, .limits = *limits, .users = 1};
     if (limits->head) {
-        b->head = *limits->head;
-        b->limits.head = &b->head;
+        b->vocabulary = *limits->head;
+        b->limits.head = &b->vocabulary;
     }
     if (batches) {
         if (b->limits.max_rows < SHARED_ROWS) b->limits.max_rows = SHARED_ROWS;
@@ -85,6 +112,8 @@ void fr_draft_batch_give_back(fr_draft_batch *b) {
     }
     if (b->inputs) b->inputs->close(b->inputs);
     fr_forward_close(b->forward);
+    fr_free(b->states);
+    fr_free(b->logits);
     fr_free(b);
 }
 
@@ -116,4 +145,30 @@ int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
 
 double fr_draft_batch_seconds(const fr_draft_batch *b, int n) {
     return b->seconds * n / b->ran;
+}
+
+// ---------------------------------------------------------------- the head alone
+
+fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err) {
+    const size_t n = (size_t)b->limits.max_logits, d = (size_t)b->model->config.d;
+    if (b->states || !b->owner) return FR_OK; // one text's need no room
+    b->states = fr_alloc_array(n * d, sizeof *b->states);
+    b->logits = fr_alloc_array(n * (size_t)outputs_of(b), sizeof *b->logits);
+    if (b->states && b->logits) return FR_OK;
+    fr_free(b->states);
+    fr_free(b->logits);
+    b->states = b->logits = NULL;
+    return fr_fail(err, FR_ENOMEM, "drafter: cannot get memory for the logits of %zu states", n);
+}
+
+bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, float *logits) {
+    assert(n >= 1 && n <= b->limits.max_logits);
+    if (b->n_states + n > b->limits.max_logits || b->n_parts == FR_DRAFT_BATCH_TEXTS) return false;
+    b->part[b->n_parts++] = (fr_draft_head_part){states, n, logits};
+    b->n_states += n;
+    return true;
+}
+
+double fr_draft_batch_head_seconds(const fr_draft_batch *b, int n) {
+    return b->head_seconds * n / b->head_ran;
 }

@@ -27,21 +27,32 @@ struct fr_draft_inputs {
     void (*close)(fr_draft_inputs *inputs);
 };
 
+typedef struct fr_draft_head_part { // states of one text that want logits
+    const float *states;
+    int n;
+    float *logits;
+} fr_draft_head_part;
+
 struct fr_draft_batch {
-    fr_draft_pass pass; // first
+    fr_draft_pass pass;      // first
+    fr_draft_pass head_pass; // the head alone, on states that are given
     const fr_model *model;
     fr_forward *forward;
     fr_forward_limits limits;
-    fr_matrix head; // of the limits, where they name one
+    fr_matrix vocabulary; // head of the limits, where they name one
     fr_draft_inputs *inputs;
     // Of the next pass.
     fr_row rows[FR_MAX_ROWS];
     fr_kv *kv[FR_DRAFT_BATCH_TEXTS];
     const fr_matrix *own_head[FR_DRAFT_BATCH_TEXTS];
     int n_rows, n_logits, n_texts;
-    // Of the last one.
-    double seconds;
-    int ran;
+    // Of the next reading of the head alone.
+    fr_draft_head_part part[FR_DRAFT_BATCH_TEXTS];
+    int n_parts, n_states;
+    float *states, *logits; // of several texts, end to end: open if heads are read alone at all
+    // Of the last ones.
+    double seconds, head_seconds;
+    int ran, head_ran;
     // Its users.
     fr_draft_batches *owner; // NULL: one drafter's own
     fr_draft_batch *next;
@@ -60,8 +71,16 @@ void fr_draft_batch_give_back(fr_draft_batch *b); // NULL is fine
 // The place of the first row; -1: there is no room in this pass, but there will be in one behind it.
 int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
                        const fr_matrix *own_head);
-// What the last pass took of n rows' time.
+// What n rows took of the last pass' time.
 double fr_draft_batch_seconds(const fr_draft_batch *b, int n);
+
+// From now on the head may be read alone, up to max_logits states at once. FR_ENOMEM.
+fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err);
+// Has logits [n][outputs] made of a text's n states (row stride d) when the head is read next (the pass
+// &b->head_pass), both in place until then. False: there is no room in it, but there will be in one
+// behind it.
+bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, float *logits);
+double fr_draft_batch_head_seconds(const fr_draft_batch *b, int n);
 // Runs the pass at once, for a text by itself: nobody else's rows are in it.
 static inline void fr_draft_batch_run(fr_draft_batch *b) {
     b->pass.run(&b->pass);

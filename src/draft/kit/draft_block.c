@@ -208,10 +208,6 @@ float *fr_draft_block_logits(fr_draft_block *c, int row) {
     return fr_decoder_block_logits(&c->block, row);
 }
 
-void fr_draft_block_head(fr_draft_block *c, const float *states, int n, float *logits) {
-    fr_decoder_block_head(&c->block, states, n, logits);
-}
-
 void fr_draft_block_drop(fr_draft_block *c) {
     fr_decoder_block_drop(&c->block);
 }

@@ -24,7 +24,7 @@
 enum {
     FR_DRAFT_BLOCK_ROWS = FR_DECODER_BLOCK_ROWS, // pairs read in one pass
     FR_DRAFT_BLOCK_GUESSES =
-        FR_DECODER_BLOCK_GUESSES, // guesses in one pass, and states for fr_draft_block_head
+        FR_DECODER_BLOCK_GUESSES, // guesses in one pass, and states for the head alone
     FR_DRAFT_BLOCK_NULL = FR_BLOCK_NULL_TOKEN,
 };
 
@@ -98,10 +98,6 @@ void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *gu
 const float *fr_draft_block_state(const fr_draft_block *c, int row); // G, [d]
 float *fr_draft_block_logits(fr_draft_block *c,
                              int row); // [head.m], of head.ids; the caller may change them
-
-// The draft head on n states (row stride d, 1..FR_DRAFT_BLOCK_GUESSES) in one product: logits
-// [n][head.m].
-void fr_draft_block_head(fr_draft_block *c, const float *states, int n, float *logits);
 
 fr_draft_pass *fr_draft_block_pass(const fr_draft_block *c); // what rows that are put in wait for
 double fr_draft_block_seconds(const fr_draft_block *c);      // their share in its time

@@ -252,7 +252,8 @@ static void guesses_see_the_text_and_their_own_path(void **state) {
         float both[2 * D_MOST], logits[2 * 64];
         memcpy(both, G_of[0], sizeof(float) * (size_t)d);
         memcpy(both + d, G_of[1], sizeof(float) * (size_t)d);
-        fr_draft_block_head(&o.chain, both, 2, logits);
+        assert_true(fr_draft_batch_put_states(o.chain.block.batch, both, 2, logits));
+        o.chain.block.batch->head_pass.run(&o.chain.block.batch->head_pass);
         for (int p = 0; p < 2; p++)
             assert_memory_equal(logits + p * o.pack.n_draft, fr_draft_block_logits(&o.chain, p),
                                 sizeof(float) * (size_t)o.pack.n_draft);

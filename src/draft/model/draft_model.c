@@ -56,6 +56,10 @@ typedef struct fr_draft_model {
     uint64_t n_noise;             // random numbers used
     fr_drawn drawn[LAWS];         // distributions of the nodes whose children were drawn
     int n_drawn;
+    int node[FR_SECOND_LOGITS], n; // that the pass at hand guesses behind; n 0: it reads the text
+    int n_read;                    // rows of the text that this step has read
+    bool is_put;                   // they are in the pass
+    double seconds;                // of the passes at hand and what belongs to them
 } fr_draft_model;
 
 static void forget_step(fr_draft_model *d) {
@@ -208,21 +212,22 @@ static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int
     return fr_draft_benefit_rows(&d->worth, c->budget, score, n, rows, c->n_ids - 1);
 }
 
-static void guess_behind(fr_draft_model *d, const fr_context *c, const int *node, int n) {
+static bool put_guesses(fr_draft_model *d) {
     int32_t ids[FR_SECOND_LOGITS];
-    int parent[FR_SECOND_LOGITS], slot[FR_SECOND_LOGITS];
-    for (int i = 0; i < n; i++) {
-        const fr_node *at = &d->tree.node[node[i]];
+    int parent[FR_SECOND_LOGITS];
+    for (int i = 0; i < d->n; i++) {
+        const fr_node *at = &d->tree.node[d->node[i]];
         ids[i] = at->id;
         parent[i] = at->parent ? d->slot[at->parent] : -1;
     }
-    const double start = fr_seconds();
-    fr_second_guess(&d->second, ids, parent, n, slot);
-    for (int i = 0; i < n; i++) {
-        d->slot[node[i]] = (int16_t)slot[i];
-        add_guesses(d, node[i], fr_second_logits(&d->second, i));
+    return fr_second_put_guesses(&d->second, ids, parent, d->n);
+}
+
+static void take_guesses(fr_draft_model *d) {
+    for (int i = 0; i < d->n; i++) {
+        d->slot[d->node[i]] = (int16_t)fr_second_slot(&d->second, i);
+        add_guesses(d, d->node[i], fr_second_logits(&d->second, i));
     }
-    fr_draft_benefit_learn(&d->worth, c->budget, n, c->n_ids, fr_seconds() - start);
 }
 
 // ---------------------------------------------------------------- a step
@@ -252,15 +257,22 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     return true;
 }
 
-static double read_text(fr_draft_model *d, const fr_context *c) {
-    const int rows = c->n_ids - d->second.kv.n_committed;
-    const double start = fr_seconds();
-    float *logits = fr_second_read(&d->second, c->ids, c->n_ids);
-    add_guesses(d, 0, logits);
-    const double seconds = fr_seconds() - start;
-    fr_draft_benefit_learn(&d->worth, c->budget, rows, c->n_ids, seconds);
+// Takes what was read of the text, and guesses behind its end. False: there is more of it.
+static bool take_text(fr_draft_model *d, const fr_context *c) {
+    const bool whole = fr_second_took_text(&d->second, c->ids, c->n_ids);
+    d->n_read += d->second.n_rows;
+    if (whole) add_guesses(d, 0, fr_second_last_logits(&d->second));
+    return whole;
+}
+
+// Learns what the level took; returns the seconds of it that serve later steps.
+static double learn_time(fr_draft_model *d, const fr_context *c) {
+    const double seconds = d->seconds;
+    d->seconds = 0;
+    fr_draft_benefit_learn(&d->worth, c->budget, d->n ? d->n : d->n_read, c->n_ids, seconds);
+    if (d->n) return 0;
     const double step = fr_draft_benefit_pass(&d->worth, c->budget, 2, c->n_ids);
-    if (rows <= 2 || seconds <= step) return 0;
+    if (d->n_read <= 2 || seconds <= step) return 0;
     d->worth.spent = step;
     return seconds - step;
 }
@@ -273,10 +285,14 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
     if (!d->guesser.draws) fr_tree_keep(tree, room);
 }
 
+static void wait_for_pass(fr_draft_model *d, const fr_context *c, fr_proposal *p) {
+    d->is_put = d->n ? put_guesses(d) : fr_second_put_text(&d->second, c->ids, c->n_ids);
+    p->waits = &d->second.batch->pass;
+}
+
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_draft_model *d = (fr_draft_model *)base;
-    int node[FR_SECOND_LOGITS] = {0}, n;
     fr_second_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
@@ -290,10 +306,34 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     for (int i = 0; i < d->tree.n; i++)
         d->slot[i] = d->planned[i] = -1;
     d->planned[0] = 0;
-    p->prepaid += read_text(d, c);
-    while ((n = next_nodes(d, c, node[0], node)) > 0)
-        guess_behind(d, c, node, n);
-    hand_over(d, tree);
+    d->n = d->n_read = d->node[0] = 0;
+    d->seconds = 0;
+    wait_for_pass(d, c, p);
+}
+
+static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_draft_model *d = (fr_draft_model *)base;
+    const double start = fr_seconds();
+    if (!d->is_put) {
+        wait_for_pass(d, c, p);
+        return;
+    }
+    bool whole = true;
+    if (d->n)
+        take_guesses(d);
+    else
+        whole = take_text(d, c);
+    d->seconds += fr_second_seconds(&d->second) + fr_seconds() - start;
+    if (!whole) {
+        wait_for_pass(d, c, p);
+        return;
+    }
+    p->prepaid += learn_time(d, c);
+    d->n = next_nodes(d, c, d->node[0], d->node);
+    if (d->n)
+        wait_for_pass(d, c, p);
+    else
+        hand_over(d, &p->tree);
 }
 
 // Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
@@ -327,7 +367,7 @@ static void close_draft_model(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .go_on = go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

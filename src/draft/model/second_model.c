@@ -6,14 +6,14 @@
 #include <assert.h>
 #include <string.h>
 
-static fr_status open_parts(fr_second *s, fr_error *err) {
+static fr_status open_parts(fr_second *s, fr_draft_batches *batches, fr_error *err) {
     const fr_model *m = s->small.model;
     const int n_ctx = s->small.n_ctx;
     const fr_forward_limits limits = {
         .max_rows = FR_SECOND_CHUNK, .max_logits = FR_SECOND_LOGITS, .n_ctx = n_ctx};
     fr_status st;
     if ((st = fr_kv_open(&s->kv, &m->config, n_ctx, FR_KV_F16, err))) return st;
-    if ((st = fr_forward_open(&s->forward, m, &limits, err))) return st;
+    if ((st = fr_draft_batch_take(&s->batch, m, &limits, batches, err))) return st;
     s->ids = fr_alloc_array((size_t)n_ctx + FR_TREE_MAX_DEPTH + 2, sizeof *s->ids);
     return s->ids ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory for %d tokens", n_ctx);
 }
@@ -22,14 +22,14 @@ fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config
                          fr_error *err) {
     *s = (fr_second){.ids = NULL};
     fr_status st = fr_small_model_open(&s->small, path, config, err);
-    if (!st) st = open_parts(s, err);
+    if (!st) st = open_parts(s, config->batches, err);
     if (st) fr_second_close(s);
     return st;
 }
 
 void fr_second_close(fr_second *s) {
     fr_free(s->ids);
-    fr_forward_close(s->forward);
+    fr_draft_batch_give_back(s->batch);
     fr_kv_close(&s->kv);
     fr_small_model_close(&s->small);
     *s = (fr_second){0};
@@ -59,41 +59,63 @@ bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n) {
     return fr_small_model_can_read(&s->small, ids, s->kv.n_committed, n);
 }
 
-float *fr_second_read(fr_second *s, const int32_t *ids, int n) {
-    fr_row rows[FR_SECOND_CHUNK];
-    int path[FR_SECOND_CHUNK], m = 0;
-    assert(s->kv.n_committed < n && n <= s->small.n_ctx);
-    while (s->kv.n_committed < n) {
-        const int at = s->kv.n_committed;
-        m = n - at < FR_SECOND_CHUNK ? n - at : FR_SECOND_CHUNK;
-        for (int i = 0; i < m; i++) {
-            rows[i] = fr_row_token(ids[at + i], i - 1, at + i == n - 1 ? FR_WANT_LOGITS : 0);
-            path[i] = i;
-        }
-        fr_forward_run(
-            s->forward,
-            &(fr_pass){.rows = rows, .n_rows = m, .kv = (fr_kv *[]){&s->kv}, .n_seq = 1});
-        fr_kv_commit(&s->kv, path, m);
-        memcpy(s->ids + at, ids + at, sizeof *ids * (size_t)m);
-    }
-    assert(fr_second_is_sound(s));
-    return fr_forward_logits(s->forward, m - 1);
+static bool put(fr_second *s, const fr_row *rows, int n) {
+    s->first = fr_draft_batch_put(s->batch, rows, n, &s->kv, NULL);
+    s->n_rows = n;
+    return s->first >= 0;
 }
 
-void fr_second_guess(fr_second *s, const int32_t *ids, const int *parent, int n, int *slot) {
-    fr_row rows[FR_SECOND_LOGITS];
+bool fr_second_put_text(fr_second *s, const int32_t *ids, int n) {
+    fr_row rows[FR_SECOND_CHUNK] = {{0}};
+    const int at = s->kv.n_committed, m = n - at < FR_SECOND_CHUNK ? n - at : FR_SECOND_CHUNK;
+    assert(m > 0 && n <= s->small.n_ctx);
+    for (int i = 0; i < m; i++)
+        rows[i] = fr_row_token(ids[at + i], i - 1, at + i == n - 1 ? FR_WANT_LOGITS : 0);
+    return put(s, rows, m);
+}
+
+bool fr_second_took_text(fr_second *s, const int32_t *ids, int n) {
+    int path[FR_SECOND_CHUNK];
+    const int at = s->kv.n_committed;
+    for (int i = 0; i < s->n_rows; i++)
+        path[i] = i;
+    fr_kv_commit(&s->kv, path, s->n_rows);
+    memcpy(s->ids + at, ids + at, sizeof *ids * (size_t)s->n_rows);
+    assert(fr_second_is_sound(s));
+    return s->kv.n_committed == n;
+}
+
+void fr_second_read(fr_second *s, const int32_t *ids, int n) {
+    do {
+        assert(!s->batch->n_rows);
+        fr_second_put_text(s, ids, n);
+        fr_draft_batch_run(s->batch);
+    } while (!fr_second_took_text(s, ids, n));
+}
+
+float *fr_second_last_logits(fr_second *s) {
+    return fr_second_logits(s, s->n_rows - 1);
+}
+
+bool fr_second_put_guesses(fr_second *s, const int32_t *ids, const int *parent, int n) {
+    fr_row rows[FR_SECOND_LOGITS] = {{0}};
     for (int i = 0; i < n; i++)
         rows[i] =
             fr_row_token(ids[i], parent[i] < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(parent[i]),
                          FR_WANT_LOGITS);
-    fr_forward_run(s->forward,
-                   &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&s->kv}, .n_seq = 1});
-    for (int i = 0; i < n; i++)
-        slot[i] = fr_forward_slot(s->forward, i);
+    return put(s, rows, n);
+}
+
+int fr_second_slot(const fr_second *s, int row) {
+    return fr_forward_slot(s->batch->forward, s->first + row);
 }
 
 float *fr_second_logits(fr_second *s, int row) {
-    return fr_forward_logits(s->forward, row);
+    return fr_forward_logits(s->batch->forward, s->first + row);
+}
+
+double fr_second_seconds(const fr_second *s) {
+    return fr_draft_batch_seconds(s->batch, s->n_rows);
 }
 
 void fr_second_commit(fr_second *s, const int32_t *ids, const int *path, int n) {

@@ -7,7 +7,7 @@
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
 #include "draft/model/small_model.h"
-#include "model/forward.h"
+#include "draft/kit/draft_batch.h"
 
 enum {
     FR_SECOND_CHUNK = 64,  // rows of text read in one pass
@@ -16,7 +16,8 @@ enum {
 
 typedef struct fr_second {
     fr_small_model small;
-    fr_forward *forward;
+    fr_draft_batch *batch; // of its passes
+    int first, n_rows;     // its rows in the last one
     fr_kv kv;
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
 } fr_second;
@@ -38,14 +39,23 @@ void fr_second_keep(fr_second *s, const int32_t *ids, int n);
 void fr_second_stretch(fr_second *s, int n);
 // Whether ids[0..n), whose beginning it has read, is a text that it can read.
 bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);
-// Reads what is new in ids[0..n), at least the last token, in chunks; all of it is then committed.
-// The logits after the last token.
-float *fr_second_read(fr_second *s, const int32_t *ids, int n);
+// The next chunk of what is new in ids[0..n), at least the last token, is to be read in the batch's
+// next pass. False: there is no room in it.
+bool fr_second_put_text(fr_second *s, const int32_t *ids, int n);
+// After that pass: commits the chunk. Whether all of the text is read; fr_second_last_logits are then
+// those after its last token.
+bool fr_second_took_text(fr_second *s, const int32_t *ids, int n);
+float *fr_second_last_logits(fr_second *s);
+// All of it at once, in passes of its own.
+void fr_second_read(fr_second *s, const int32_t *ids, int n);
 
-// One pass over guesses: ids[i] behind scratch slot parent[i] (-1: the end of what was read), n up
-// to FR_SECOND_LOGITS. slot[i] is where row i came to lie; its logits: fr_second_logits(s, i).
-void fr_second_guess(fr_second *s, const int32_t *ids, const int *parent, int n, int *slot);
+// Guesses are to be in the next pass: ids[i] behind scratch slot parent[i] (-1: the end of what was
+// read), n up to FR_SECOND_LOGITS. False: there is no room in it. After it fr_second_slot(s, i) is where
+// row i came to lie, and fr_second_logits(s, i) are its logits.
+bool fr_second_put_guesses(fr_second *s, const int32_t *ids, const int *parent, int n);
+int fr_second_slot(const fr_second *s, int row);
 float *fr_second_logits(fr_second *s, int row);
+double fr_second_seconds(const fr_second *s); // the share of its rows in the last pass' time
 // n guesses in scratch slots path[], each the parent of the next one, turned out right; all others
 // are dropped.
 void fr_second_commit(fr_second *s, const int32_t *ids, const int *path, int n);

@@ -53,6 +53,10 @@ typedef struct fr_chimera {
     int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in `slot`
     int slot[EXPANDED];           // in the block's KV
     int n_expanded;
+    int depth, n_nodes; // that the pass at hand guesses, and of how many nodes; 0: it reads alone
+    int behind, n_rows; // states that were not read when the step began; rows of the pass
+    bool is_put;        // they are in it
+    double seconds;     // of the passes at hand and what belongs to them
     double encoder_seconds;
     int cache;         // states of n-grams in memory
     const char *store; // folder of those that fall out; NULL: none
@@ -171,30 +175,6 @@ static void run_heads(fr_chimera *m, const int *node, int k, int n) {
     fr_chimera_heads_run(&m->heads, k, n);
 }
 
-// Reads the waiting states and the root's n-gram state behind them. The waiting states then lie in
-// the first scratch slots. Returns the seconds of it that serve later steps.
-static double read_text(fr_chimera *m, const fr_context *c) {
-    const double start = fr_seconds();
-    const int behind = m->n_waiting, root = 0;
-    fr_row rows[FR_DECODER_BLOCK_ROWS];
-    see_ids(m, c);
-    fr_chimera_heads_state(&m->heads, waiting_at(m, behind - 1));
-    if (behind > FEW) read_waiting(m);
-    m->n_expanded = 0;
-    m->best = root;
-    fr_fixed_tree_begin(&m->fixed);
-    encoder_states(m, c, &root, 1);
-    const int n = put_waiting(m, rows);
-    rows[n] = fr_decoder_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
-    fr_decoder_block_run(&m->block, rows, n + 1, n);
-    run_heads(m, &root, 1, 1);
-    offer(m, root, fr_chimera_heads_logits(&m->heads, 0));
-    const double seconds = fr_seconds() - start;
-    fr_trained_took(&m->base, c, behind + 1, seconds);
-    const double step = fr_draft_benefit_pass(&m->base.worth, c->budget, 2, c->n_ids);
-    return behind > 2 && seconds > step ? seconds - step : 0;
-}
-
 // How many nodes the next level has; 0: drafting ends.
 static int next_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
     m->best = best_child(m);
@@ -203,40 +183,129 @@ static int next_level(fr_chimera *m, const fr_context *c, const fr_tree *tree) {
                              : fr_trained_next(&m->base, c, tree, FR_LEVEL_PASS);
 }
 
-static void guess_behind(fr_chimera *m, const fr_context *c, int k, int n_nodes) {
+// The nodes whose own states pass at this depth.
+static int nodes_of_level(const fr_chimera *m, int node[FR_BEAM_WIDTH]) {
     const fr_beam *b = &m->base.beam;
-    const double start = fr_seconds();
-    fr_row rows[FR_BEAM_WIDTH];
-    int node[FR_BEAM_WIDTH] = {m->best};
-    const int n = by_levels(m) ? 1 : n_nodes;
-    for (int i = 0; i < n && !by_levels(m); i++)
+    node[0] = m->best;
+    if (m->depth == 1 || by_levels(m)) return 1;
+    for (int i = 0; i < m->n_nodes; i++)
         node[i] = b->frontier[i];
-    encoder_states(m, c, node, n);
-    for (int i = 0; i < n; i++) {
+    return m->n_nodes;
+}
+
+// ---------------------------------------------------------------- passes
+// The root's row behind the states that wait: those then lie in the first scratch slots.
+static bool put_root(fr_chimera *m) {
+    fr_row rows[FR_DECODER_BLOCK_ROWS] = {{0}};
+    const int n = put_waiting(m, rows);
+    rows[n] = fr_decoder_block_row(m->x, n ? n - 1 : FR_PARENT_COMMITTED, FR_WANT_FINAL);
+    m->n_rows = n + 1;
+    return fr_decoder_block_put(&m->block, rows, n + 1, n);
+}
+
+static bool put_level(fr_chimera *m) {
+    const fr_beam *b = &m->base.beam;
+    fr_row rows[FR_BEAM_WIDTH] = {{0}};
+    int node[FR_BEAM_WIDTH];
+    m->n_rows = nodes_of_level(m, node);
+    for (int i = 0; i < m->n_rows; i++) {
         const int above = m->slot[m->place[b->node[node[i]].parent]];
         rows[i] = fr_decoder_block_row(m->x + (size_t)i * (size_t)m->stride, FR_PARENT_SLOT(above),
                                        FR_WANT_FINAL);
     }
-    fr_decoder_block_run(&m->block, rows, n, 0);
-    run_heads(m, node, k, n);
-    for (int i = 0; i < n_nodes; i++)
+    return fr_decoder_block_put(&m->block, rows, m->n_rows, 0);
+}
+
+// States of which more wait than may pass with the root.
+static bool put_states(fr_chimera *m) {
+    fr_row rows[FR_DECODER_BLOCK_ROWS] = {{0}};
+    m->n_rows = put_waiting(m, rows);
+    return fr_decoder_block_put(&m->block, rows, m->n_rows, 0);
+}
+
+static void wait_for_pass(fr_chimera *m, fr_proposal *p) {
+    const double start = fr_seconds();
+    m->is_put = m->depth == 0 ? put_states(m) : m->depth == 1 ? put_root(m) : put_level(m);
+    m->seconds += fr_seconds() - start;
+    p->waits = &m->block.batch->pass;
+}
+
+static void begin_level(fr_chimera *m, const fr_context *c, int depth, int n_nodes) {
+    int node[FR_BEAM_WIDTH];
+    const double start = fr_seconds();
+    m->depth = depth;
+    m->n_nodes = n_nodes;
+    const int n = nodes_of_level(m, node);
+    encoder_states(m, c, node, n);
+    m->seconds += fr_seconds() - start;
+}
+
+static void take_level(fr_chimera *m) {
+    const fr_beam *b = &m->base.beam;
+    int node[FR_BEAM_WIDTH];
+    run_heads(m, node, m->depth, nodes_of_level(m, node));
+    if (m->depth == 1) {
+        offer(m, node[0], fr_chimera_heads_logits(&m->heads, 0));
+        return;
+    }
+    for (int i = 0; i < m->n_nodes; i++)
         offer(m, b->frontier[i], fr_chimera_heads_logits(&m->heads, by_levels(m) ? 0 : i));
-    fr_trained_took(&m->base, c, n, fr_seconds() - start);
+}
+
+// Learns what the level took; returns the seconds of it that serve later steps.
+static double learn_time(fr_chimera *m, const fr_context *c) {
+    const double seconds = m->seconds;
+    m->seconds = 0;
+    fr_trained_took(&m->base, c, m->depth == 1 ? m->behind + 1 : m->n_rows, seconds);
+    if (m->depth > 1) return 0;
+    const double step = fr_draft_benefit_pass(&m->base.worth, c->budget, 2, c->n_ids);
+    return m->behind > 2 && seconds > step ? seconds - step : 0;
 }
 
 // ---------------------------------------------------------------- verbs
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
-    fr_tree *tree = &p->tree;
     fr_chimera *m = (fr_chimera *)base;
     // Nothing waits behind a prompt of one token: there is no state to go on from.
-    if (!m->n_waiting || !fr_trained_start(&m->base, c, tree, m->n_waiting + 1)) return;
-    p->prepaid += read_text(m, c);
-    for (int k = 2, n; k <= m->base.pack->depth && (n = next_level(m, c, tree)) > 0; k++)
-        guess_behind(m, c, k, n);
-    fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
-    m->n_waiting = 0;
-    fr_trained_fill(&m->base, tree);
-    fr_trained_proposed(&m->base, c, tree);
+    if (!m->n_waiting || !fr_trained_start(&m->base, c, &p->tree, m->n_waiting + 1)) return;
+    m->behind = m->n_waiting;
+    m->seconds = 0;
+    m->n_expanded = m->best = m->depth = 0;
+    see_ids(m, c);
+    fr_chimera_heads_state(&m->heads, waiting_at(m, m->behind - 1));
+    fr_fixed_tree_begin(&m->fixed);
+    if (m->behind <= FEW) begin_level(m, c, 1, 1);
+    wait_for_pass(m, p);
+}
+
+// True: another pass is wanted.
+static bool next_pass(fr_chimera *m, const fr_context *c, fr_proposal *p) {
+    int n = 1;
+    if (m->depth == 0) {
+        fr_decoder_block_commit(&m->block, m->n_waiting);
+        m->n_waiting = 0;
+    } else {
+        p->prepaid += learn_time(m, c);
+        n = m->depth < m->base.pack->depth ? next_level(m, c, &p->tree) : 0;
+    }
+    if (n) begin_level(m, c, m->depth + 1, n);
+    return n > 0;
+}
+
+static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_chimera *m = (fr_chimera *)base;
+    const double start = fr_seconds();
+    if (m->is_put) {
+        if (m->depth) take_level(m);
+        m->seconds += fr_decoder_block_seconds(&m->block) + fr_seconds() - start;
+        if (!next_pass(m, c, p)) {
+            fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
+            m->n_waiting = 0;
+            fr_trained_fill(&m->base, &p->tree);
+            fr_trained_proposed(&m->base, c, &p->tree);
+            return;
+        }
+    }
+    wait_for_pass(m, p);
 }
 
 // Another part of the SPEC may have to see more of a prompt, so rows may be shown whose states are
@@ -284,7 +353,7 @@ static void close_chimera(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "chimera",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .go_on = go_on,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,

@@ -6,8 +6,8 @@
 // fail, nothing else does.
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
-#include "draft/model/small_model.h"
 #include "draft/kit/draft_batch.h"
+#include "draft/model/small_model.h"
 
 enum {
     FR_SECOND_CHUNK = 64,  // rows of text read in one pass

@@ -46,8 +46,10 @@ static int group_of(int rows, const fr_extra_rows *extra) {
 }
 
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context) {
-    const int all = rows + p->members - 1;
-    return fr_cost_with(&p->cost, all, extra, context) * p->drift * p->group[group_of(all, extra)];
+    const int others = p->members - 1, all = rows + others;
+    const double keys = others * context * p->cost.key; // of the other members' texts
+    return (fr_cost_with(&p->cost, all, extra, context) + keys) * p->drift *
+           p->group[group_of(all, extra)];
 }
 
 void fr_budget_join(fr_budget *p, double allowance, int context) {
@@ -107,12 +109,20 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
     return 1 + fr_budget_choose_from(p, score, n, 1, extra, context);
 }
 
-int fr_budget_reads(const fr_budget *p, double times, int most, int context) {
+fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int context) {
+    const double keys = p->cost.key * own_context, rows = p->cost.key_row * n;
+    return (fr_extra_rows){
+        .rows = n, .trunk = n, .attention = n ? keys + rows * (own_context - context) : 0};
+}
+
+int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_rows *extra,
+                    int most, int own_context, int context) {
     const double plain = fr_budget_pass(p, 1, NULL, context);
     int n = 0;
     while (n < most) {
-        const fr_extra_rows read = {.rows = n + 1, .trunk = n + 1};
-        if (fr_budget_pass(p, 1, &read, context) > times * plain) break;
+        fr_extra_rows all = fr_budget_reading(p, n + 1, own_context, context);
+        if (extra) fr_extra_rows_add(&all, extra);
+        if (fr_budget_pass(p, rows, &all, context) > times * plain) break;
         n++;
     }
     return n;
@@ -123,10 +133,10 @@ static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
 
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int n_read, int context,
-                     int tokens, double pass_seconds, double draft_seconds) {
+void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const fr_extra_rows *read,
+                     int context, int tokens, double pass_seconds, double draft_seconds) {
     fr_extra_rows all = extra ? *extra : (fr_extra_rows){0};
-    fr_extra_rows_add(&all, &(fr_extra_rows){.rows = n_read, .trunk = n_read});
+    if (read) fr_extra_rows_add(&all, read);
     const int g = group_of(rows + p->members - 1, &all);
     const double ratio = pass_seconds / fr_budget_pass(p, rows, &all, context);
     if (p->measured || p->spent > 0) {

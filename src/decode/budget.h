@@ -63,14 +63,17 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
 // how many of them, 0 to n.
 int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
                           const fr_extra_rows *extra, int context);
-// Rows of a text that is read which may come along before the pass takes `times` that of a plain
-// one; at most `most`.
-int fr_budget_reads(const fr_budget *p, double times, int most, int context);
+// n rows of a text that is read, behind `own_context` slots, in passes behind `context`.
+fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int context);
+// How many rows of such a text, at most `most`, may come along with `rows` rows and the `extra` ones
+// before the pass takes `times` that of a plain one.
+int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_rows *extra,
+                    int most, int own_context, int context);
 
 // Learns from a step: a pass of `rows` rows (the other members' roots besides), the `extra` ones
-// and n_read of texts that are read took pass_seconds and gave `tokens`, after drafting for
-// draft_seconds. What is read is not charged to drafting.
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, int n_read, int context,
-                     int tokens, double pass_seconds, double draft_seconds);
+// and those of texts that are read (NULL: none) took pass_seconds and gave `tokens`, after drafting
+// for draft_seconds. What is read is not charged to drafting.
+void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const fr_extra_rows *read,
+                     int context, int tokens, double pass_seconds, double draft_seconds);
 
 #endif

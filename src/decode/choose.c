@@ -53,12 +53,12 @@ static int likeliest_of(const ranked *by, int n) {
     return best;
 }
 
-void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n, int context) {
-    static const fr_extra_rows none = {0};
+void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n,
+                    const fr_extra_rows *read, int context) {
     ranked by[FR_GROUP_MEMBERS];
     float score[CANDIDATES] = {0};
     int from[CANDIDATES], fixed = 0, n_scores = 0, best;
-    fr_extra_rows extra = none;
+    fr_extra_rows extra = *read;
     for (int i = 0; i < n; i++) {
         fr_decoder *d = members[i];
         by[i].n = by[i].taken = 0;

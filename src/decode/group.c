@@ -5,10 +5,12 @@
 #include "base/clock.h"
 #include "decode/choose.h"
 #include "decode/member.h"
+#include "decode/propose.h"
 #include <assert.h>
 #include <string.h>
 
-static const double READ_TIMES = 4; // plain passes that a pass which reads may take
+static const double READ_TIMES =
+    3.5; // plain passes that a pass which reads may take: 4, if predictions are a tenth low
 
 // ---------------------------------------------------------------- one step
 
@@ -18,74 +20,52 @@ static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
     g->since = now;
 }
 
-// Rows of a text that is read: all of a chunk where nobody decodes, else what the others hardly
-// feel; shared evenly.
-static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n, int context) {
-    int room = FR_PREFILL_ROWS;
-    if (g->n_roots) room = fr_budget_reads(&g->budget, READ_TIMES, FR_PREFILL_ROWS, context);
-    if (room < n) room = n;
-    g->n_read = 0;
+// How many rows of texts that are read may be in the pass: those of a chunk where nobody decodes,
+// else what the others hardly feel beside `nodes` candidates and the `extra` rows. At least one of each.
+static void size_reading(fr_decoder_group *g, fr_decoder *const *readers, int n, int nodes,
+                         const fr_extra_rows *extra) {
+    int rows = FR_PREFILL_ROWS;
+    double own = 0;
+    for (int i = 0; i < n; i++)
+        own += (double)readers[i]->kv.n_committed / n;
+    if (!n)
+        rows = 0;
+    else if (g->n_roots)
+        rows = fr_budget_reads(&g->budget, READ_TIMES, 1 + nodes, extra, FR_PREFILL_ROWS, (int)own,
+                               g->context);
+    g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, (int)own, g->context);
+}
+
+// Shares these rows evenly.
+static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
+    int room = g->read.rows;
     for (int i = 0; i < n; i++) {
         const int left = readers[i]->n_ids - 1 - readers[i]->kv.n_committed;
-        const int share = (room - g->n_read) / (n - i);
+        const int share = room / (n - i);
         fr_member_read(readers[i], left < share ? left : share);
-        g->n_read += readers[i]->n_rows;
+        room -= readers[i]->n_rows;
     }
 }
 
-// The passes that members wait for, each once, and how many wait for each.
-static int passes_waited_for(fr_decoder *const *members, int n, fr_draft_pass **pass, int *waits) {
-    int n_passes = 0;
-    for (int i = 0; i < n; i++) {
-        fr_draft_pass *own = members[i]->proposal.waits;
-        int at = 0;
-        if (!own) continue;
-        while (at < n_passes && pass[at] != own)
-            at++;
-        if (at == n_passes) {
-            pass[n_passes++] = own;
-            waits[at] = 0;
-        }
-        waits[at]++;
-    }
-    return n_passes;
-}
-
-// One pass of each network for all who wait for it, until nobody does.
-static void run_draft_passes(fr_decoder *const *members, int n) {
-    fr_draft_pass *pass[FR_GROUP_MEMBERS];
-    double seconds[FR_GROUP_MEMBERS];
-    int waits[FR_GROUP_MEMBERS], n_passes;
-    while ((n_passes = passes_waited_for(members, n, pass, waits)) > 0) {
-        for (int k = 0; k < n_passes; k++) {
-            const double start = fr_seconds();
-            pass[k]->run(pass[k]);
-            seconds[k] = (fr_seconds() - start) / waits[k];
-        }
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < n_passes; k++)
-                if (members[i]->proposal.waits == pass[k]) {
-                    fr_member_go_on(members[i], seconds[k]);
-                    break;
-                }
-    }
-}
-
-static void propose(fr_decoder_group *g, fr_decoder *const *members, int context) {
-    const int n = g->n_roots;
-    int spare = FR_MAX_ROWS - g->n_read;
-    if (!n) return;
-    for (int i = 0; i < n; i++)
-        fr_member_propose(members[i], fr_choose_most(members[i], n));
-    run_draft_passes(members, n);
-    end_phase(g, FR_STEP_PROPOSE);
-    fr_choose_rows(g, members, n, context);
-    for (int i = 0; i < n; i++)
+// The rows of the trees that pay beside what is read, and what drafters attach to them; then as many
+// of texts that are read as there is time for.
+static void choose(fr_decoder_group *g, fr_decoder *const *members, int n) {
+    const int n_roots = g->n_roots;
+    fr_extra_rows extra = {0};
+    int nodes = 0, spare = FR_MAX_ROWS - FR_PREFILL_ROWS;
+    size_reading(g, members + n_roots, n - n_roots, 0, NULL);
+    if (n_roots) fr_choose_rows(g, members, n_roots, &g->read, g->context);
+    for (int i = 0; i < n_roots; i++)
         spare -= members[i]->tree.n;
-    for (int i = 0; i < n; i++) {
-        fr_member_rows(members[i], spare / (n - i));
+    for (int i = 0; i < n_roots; i++) {
+        fr_member_rows(members[i], spare / (n_roots - i));
         spare -= members[i]->n_rows - members[i]->tree.n;
+        const fr_extra_rows own = fr_member_extra_rows(members[i]);
+        fr_extra_rows_add(&extra, &own);
+        nodes += members[i]->tree.n - 1;
     }
+    if (n_roots && n > n_roots) size_reading(g, members + n_roots, n - n_roots, nodes, &extra);
+    read_texts(g, members + n_roots, n - n_roots);
 }
 
 static uint8_t place_of_tap(fr_decoder_group *g, int layer) {
@@ -193,7 +173,7 @@ static void verify(fr_decoder_group *g, fr_decoder *const *members) {
             fr_member_verify(members[i], g->room, g->seconds_pass);
 }
 
-static void settle(fr_decoder_group *g, fr_decoder *const *members, int context) {
+static void settle(fr_decoder_group *g, fr_decoder *const *members) {
     fr_extra_rows all = {0};
     double draft = 0;
     int rows = 1, tokens = 0;
@@ -210,7 +190,8 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members, int context)
         draft += d->seconds_draft - d->proposal.prepaid;
     }
     if (tokens)
-        fr_budget_learn(&g->budget, rows, &all, g->n_read, context, tokens, g->seconds_pass, draft);
+        fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
+                        draft);
 }
 
 // Members with a turn: those that decode, then those that read. How many.
@@ -246,11 +227,12 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     assert(fr_decoder_group_is_sound(g));
     for (int i = 0; i < n_roots; i++)
         context += members[i]->kv.n_committed;
-    const int mean = n_roots ? (int)(context / n_roots) : 0;
+    g->context = n_roots ? (int)(context / n_roots) : 0;
     g->budget.members = n_roots ? n_roots : 1;
     g->since = fr_seconds();
-    read_texts(g, members + n_roots, n - n_roots, mean);
-    propose(g, members, mean);
+    fr_propose_trees(members, n_roots);
+    end_phase(g, FR_STEP_PROPOSE);
+    choose(g, members, n);
     end_phase(g, FR_STEP_CHOOSE);
     run_pass(g, members, n);
     end_phase(g, FR_STEP_PASS);
@@ -258,7 +240,7 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
         fr_member_keep_read(members[i]);
     verify(g, members);
     end_phase(g, FR_STEP_VERIFY);
-    settle(g, members, mean);
+    settle(g, members);
     end_phase(g, FR_STEP_TAKE);
     for (int i = 0; i < n; i++)
         members[i]->turn.max_tokens = 0;

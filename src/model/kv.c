@@ -48,6 +48,16 @@ size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
     return heads * (plane_bytes(c, n_ctx, types[type].k) + plane_bytes(c, n_ctx, types[type].v));
 }
 
+// Has the system give the memory of every head's first slots now: in the first pass all who share it
+// would wait.
+static void touch(fr_kv *kv) {
+    const size_t heads = (size_t)kv->n_layer * (size_t)kv->n_kv;
+    for (size_t i = 0; i < heads; i++) {
+        ((volatile uint8_t *)kv->k)[i * kv->k_plane] = 0;
+        ((volatile uint8_t *)kv->v)[i * kv->v_plane] = 0;
+    }
+}
+
 fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, fr_error *err) {
     *kv = (fr_kv){.type = type,
                   .k_form = types[type].k,
@@ -70,6 +80,7 @@ fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, 
                        "KV cache for %d tokens: cannot get %zu bytes; try a smaller --ctx-size",
                        n_ctx, kv->bytes);
     kv->v = kv->k + (size_t)kv->n_layer * (size_t)kv->n_kv * kv->k_plane;
+    touch(kv);
     return FR_OK;
 }
 

@@ -30,7 +30,7 @@ double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int 
     if (extra->rows == 0) return alone - saved;
     const double all = fr_cost_pass(c, rows + extra->rows, rows, context);
     const double heads = at(c, c->head, rows + extra->logits) - at(c, c->head, rows);
-    return alone - saved + extra->trunk / extra->rows * (all - alone) + heads;
+    return alone - saved + extra->trunk / extra->rows * (all - alone) + heads + extra->attention;
 }
 
 bool fr_cost_is_sound(const fr_cost *c) {

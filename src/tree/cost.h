@@ -33,6 +33,8 @@ typedef struct fr_extra_rows {
     int logits;   // rows that want them
     int resumed;
     double below; // the share of the layers that the resumed rows have behind them
+    double
+        attention; // seconds that theirs takes over that of as many rows behind the pass' context
 } fr_extra_rows;
 
 // Adds rows of which none are resumed candidates.
@@ -40,6 +42,7 @@ static inline void fr_extra_rows_add(fr_extra_rows *to, const fr_extra_rows *row
     to->rows += rows->rows;
     to->trunk += rows->trunk;
     to->logits += rows->logits;
+    to->attention += rows->attention;
 }
 
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run

@@ -81,7 +81,7 @@ static void drafts_that_are_never_right_cost_little(void **state) {
             fr_tree_add(&t, 0, k, 0.9f, 0);
         const int n = fr_budget_choose(&p, &t, NULL, 100);
         const double pass = fr_cost_pass(&COST, n, n, 100);
-        fr_budget_learn(&p, n, NULL, 0, 100, 1, pass, 0);
+        fr_budget_learn(&p, n, NULL, NULL, 100, 1, pass, 0);
         spent += pass;
         drafted += n > 1;
     }
@@ -103,7 +103,7 @@ static void sure_guesses_are_trusted_after_bad_ones(void **state) {
         for (int k = 0; k < 3; k++)
             fr_tree_add(&t, 0, k, 0.15f, 0);
         n = fr_budget_choose(&p, &t, NULL, 100);
-        fr_budget_learn(&p, n, NULL, 0, 100, 1, fr_cost_pass(&COST, n, n, 100),
+        fr_budget_learn(&p, n, NULL, NULL, 100, 1, fr_cost_pass(&COST, n, n, 100),
                         0.02 * fr_cost_pass(&COST, 1, 1, 100));
     }
     assert_int_equal(n, 1); // no more of these
@@ -126,7 +126,7 @@ static void what_pays_is_used_and_what_stops_to_pay_is_left(void **state) {
             node = fr_tree_add(&t, node, 1, 0.9f, 0);
         const int n = fr_budget_choose(&p, &t, NULL, 100);
         assert_int_equal(n, 4);
-        fr_budget_learn(&p, n, NULL, 0, 100, 4, fr_cost_pass(&COST, n, n, 100), 0);
+        fr_budget_learn(&p, n, NULL, NULL, 100, 4, fr_cost_pass(&COST, n, n, 100), 0);
     }
     // Tokens are cheap now, so a doubtful row no longer pays.
     assert_true(fr_budget_token_cost(&p, 100) < 0.5 * fr_cost_pass(&COST, 1, 1, 100));
@@ -141,7 +141,7 @@ static void a_guess_learns_the_machine_from_the_first_pass(void **state) {
     fr_budget_open(&p, NULL);
     fr_budget_begin(&p);
     assert_false(p.measured);
-    fr_budget_learn(&p, 1, NULL, 0, 0, 1, 0.2, 0);
+    fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 0.2, 0);
     assert_true(fr_budget_pass(&p, 1, NULL, 0) > 0.19 && fr_budget_pass(&p, 1, NULL, 0) < 0.21);
     assert_true(p.spent > 0.19 && p.spent < 0.21);
 }
@@ -152,13 +152,13 @@ static void a_table_of_another_shape_is_told(void **state) {
     fr_budget p;
     fr_budget_open(&p, &COST);
     for (int i = 0; i < 400; i++) {
-        fr_budget_learn(&p, 1, NULL, 0, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_budget_learn(&p, 8, NULL, 0, 0, 1, 2 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
+        fr_budget_learn(&p, 8, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 8, 8, 0), 0);
     }
     assert_false(fr_budget_disagrees(&p));
     for (int i = 0; i < 400; i++) {
-        fr_budget_learn(&p, 1, NULL, 0, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_budget_learn(&p, 8, NULL, 0, 0, 1, 4 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
+        fr_budget_learn(&p, 8, NULL, NULL, 0, 1, 4 * fr_cost_pass(&COST, 8, 8, 0), 0);
     }
     assert_true(fr_budget_disagrees(&p));
     const double ratio = fr_budget_pass(&p, 8, NULL, 0) / fr_budget_pass(&p, 1, NULL, 0),
@@ -171,7 +171,7 @@ static void the_check_of_a_budget_finds_damage(void **state) {
     fr_budget p;
     fr_budget_open(&p, &COST);
     fr_budget_begin(&p);
-    fr_budget_learn(&p, 4, NULL, 0, 0, 2, 0.06, 0.001);
+    fr_budget_learn(&p, 4, NULL, NULL, 0, 2, 0.06, 0.001);
     assert_noticed(p.cost.n, 0, fr_budget_is_sound(&p));
     assert_noticed(p.cost.rows[1], 1, fr_budget_is_sound(&p));
     assert_noticed(p.drift, 0, fr_budget_is_sound(&p));

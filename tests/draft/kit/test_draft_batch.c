@@ -18,8 +18,8 @@ static const uint8_t WANTS = FR_WANT_FINAL | FR_WANT_LOGITS;
 
 typedef struct text { // the same text twice: in the batch of all, and alone
     fr_draft_block shared, own;
-    int slot[GUESSES];       // of its guesses
-    int n, n_before;         // guesses of this level, and all before
+    int slot[GUESSES]; // of its guesses
+    int n, n_before;   // guesses of this level, and all before
 } text;
 
 typedef struct fixture {

@@ -118,7 +118,7 @@ static void a_request_loses_no_more_than_its_credit(void **state) {
             }
         }
         const int rows = draft > 0 ? 2 : 1;
-        fr_budget_learn(&budget, rows, NULL, 0, 0, 1, fr_budget_pass(&budget, rows, NULL, 0),
+        fr_budget_learn(&budget, rows, NULL, NULL, 0, 1, fr_budget_pass(&budget, rows, NULL, 0),
                         draft);
         assert_true(-budget.gained <= 2 * 0.060 + 0.01 * (budget.spent + 0.060) + 0.002);
     }

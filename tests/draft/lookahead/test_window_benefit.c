@@ -41,7 +41,7 @@ static run play(fr_window_benefit *w, double row, double tokens) {
         }
         made += 1 + extra;
         r.seconds += took;
-        fr_budget_learn(&budget, 1, rides ? &EIGHT : NULL, 0, 0, 1 + extra, took, 0);
+        fr_budget_learn(&budget, 1, rides ? &EIGHT : NULL, NULL, 0, 1 + extra, took, 0);
     }
     return r;
 }

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 #define FR_VERSION "0.1.0"
+const char *fr_version(void); // that of the library, where a program runs with another one
 
 typedef enum fr_status {
     FR_OK = 0,
@@ -34,6 +35,7 @@ typedef struct fr_error {
 } fr_error;
 
 typedef struct fr_engine fr_engine;
+typedef struct fr_text fr_text;
 typedef struct fr_session fr_session;
 typedef struct fr_group fr_group;
 
@@ -62,15 +64,102 @@ void fr_engine_close(fr_engine *engine);
 fr_status fr_engine_profile(fr_engine *engine, const char *dir, fr_progress_fn *progress,
                             void *user, fr_error *note, fr_error *err);
 
-// What an engine is, for programs that report it. Strings live as long as the engine.
+// What an engine is, for programs that report it; it lives as long as the engine.
 typedef struct fr_engine_info {
     const char *name, *architecture, *isa;
+    const char
+        *quantization; // as the file calls itself ("Q4_K_M"), or the type of most of its bytes
     int threads, n_layer, n_vocab, n_ctx_train, n_embd;
+    uint64_t parameters;
+    uint64_t file_bytes;    // of all files of a split model
     uint64_t weights_bytes; // read by one pass with logits on every row
     uint64_t macs_per_row;
     double load_seconds;
 } fr_engine_info;
-fr_engine_info fr_engine_describe(const fr_engine *engine);
+const fr_engine_info *fr_engine_describe(const fr_engine *engine);
+
+// ---- text and tokens
+
+// The text side of a model: its tokenizer and its chat template, read-only once open: any number of
+// threads may use one at the same time. An engine has one, which lives as long as the engine; one
+// of a model's file alone is open at once, as the weights are not read. FR_EIO, FR_EDATA, FR_EUNSUP,
+// FR_ENOMEM.
+const fr_text *fr_engine_text(const fr_engine *engine);
+fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err);
+// The same with another chat template in the place of the model's: Jinja, `bytes` long. `of` must
+// outlive it. FR_EUNSUP: it is empty; FR_EDATA: what is wrong with it, and in which line.
+fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_template,
+                            size_t bytes, fr_error *err);
+void fr_text_close(fr_text *text); // NULL is fine
+// Short templates for models that have none: their names (NULL past the last), and one by its name
+// (NULL: there is none).
+const char *fr_chat_name_at(int index);
+const char *fr_chat_text_named(const char *name);
+
+typedef struct fr_text_info { // lives as long as the text; ids are -1 where the model has no such
+    int n_vocab;              // ids that stand for text are 0..n_vocab - 1
+    int32_t bos, eos, eot, unknown, pad;
+    bool adds_bos, adds_eos; // a text begins with bos, ends with eos
+    const int32_t *ends;     // [n_ends] whoever generates one has finished, ascending
+    int n_ends;
+    // To fill in the middle: prefix PREFIX suffix SUFFIX middle. The name of a repository, and of
+    // each file in it, stands behind the last two.
+    int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file;
+    const char *chat_template; // Jinja; NULL: there is none
+    size_t chat_template_bytes;
+    const char *chat_fault; // why conversations cannot be put through it; NULL: they can
+    bool chat_tools;        // it takes tools
+    bool chat_thinking;     // it knows "enable_thinking", which turns thinking off
+} fr_text_info;
+const fr_text_info *fr_text_describe(const fr_text *text);
+
+// A text and its ids; free it with fr_encoded_free.
+typedef struct fr_encoded {
+    const char *text; // ends in a NUL besides, may hold some
+    size_t text_bytes;
+    const int32_t *ids;
+    int n_ids;
+} fr_encoded;
+void fr_encoded_free(fr_encoded *encoded); // NULL is fine
+
+enum {
+    FR_TEXT_BOS = 1,     // the token that the model wants in front of a text is put there
+    FR_TEXT_CONTROL = 2, // control tokens that are written in the text ("<|im_end|>") become such;
+                         // else they are text, which is what text from outside should be
+};
+// The ids of a text. Bytes that are not UTF-8 are no error (byte-level tokenizers read U+FFFD).
+// FR_EARG: an unknown flag, more than 1 GiB; FR_ENOMEM.
+fr_status fr_text_tokenize(const fr_text *text, const char *bytes, size_t n_bytes, unsigned flags,
+                           fr_encoded **out, fr_error *err);
+// The text of n ids, control tokens as they are written: the inverse of the former, so a space that
+// it put in front is taken away. It need not be UTF-8. FR_EARG: an id that is none; FR_ENOMEM.
+fr_status fr_text_detokenize(const fr_text *text, const int32_t *ids, int n, fr_encoded **out,
+                             fr_error *err);
+// The bytes of one token, as long as `text` lives; NULL where there is no such token. *n_bytes (or
+// NULL) is their number, a NUL behind them.
+const char *fr_text_token(const fr_text *text, int32_t id, size_t *n_bytes);
+// The special token that is written so, or -1.
+int32_t fr_text_find(const fr_text *text, const char *bytes, size_t n_bytes);
+bool fr_text_is_control(const fr_text *text, int32_t id); // it is not a part of what a model says
+bool fr_text_is_end(const fr_text *text, int32_t id);
+
+// A conversation as the model was trained on it: put through the chat template, with the assistant's
+// turn opened. Control tokens are the template's alone (FR_TEXT_CONTROL: those in messages count
+// too, which lets whoever writes them speak in any role). FR_TEXT_BOS adds the token only where the
+// template did not write it. FR_EUNSUP: there is no template, or it takes no tools; FR_EARG: what
+// it refuses, or is wrong with the messages; FR_ENOMEM.
+typedef struct fr_chat_message {
+    const char *role, *content; // roles: "system", "user", "assistant", or what a template knows
+} fr_chat_message;
+fr_status fr_text_chat(const fr_text *text, const fr_chat_message *messages, int n, unsigned flags,
+                       fr_encoded **out, fr_error *err);
+// The same of JSON in the form of the OpenAI API: {"messages":[...],"tools":[...],
+// "add_generation_prompt":true,"chat_template_kwargs":{...}} or the list of messages alone. Messages
+// may have tool_calls, reasoning_content and lists of text parts.
+fr_status fr_text_chat_json(const fr_text *text, const char *json, size_t n_bytes, unsigned flags,
+                            fr_encoded **out, fr_error *err);
+
+// ---- generating
 
 typedef struct fr_logit_bias {
     int32_t token;

@@ -121,7 +121,7 @@ static fr_status converse(chat *c, fr_error *err) {
 }
 
 static void greet(const chat *c) {
-    const char *name = fr_engine_describe(c->engine).name;
+    const char *name = fr_engine_describe(c->engine)->name;
     fr_cmd_print_clean(stderr, name, strlen(name));
     fprintf(stderr, ". /help says what else there is.\n");
 }

@@ -3,7 +3,6 @@
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
-#include "json/messages.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,13 +35,11 @@ static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) 
 
 static fr_status encode_messages(const source *s, const fr_cmd_text *text, fr_ids *ids,
                                  fr_error *err) {
-    fr_json_chat chat = {0};
     fr_chat_text rendered = {0};
     fr_error why = {0};
-    fr_status st = fr_json_chat_parse(&chat, s->data, s->n, &text->chat.takes, &why);
-    if (!st) st = fr_cmd_text_chat(text, &chat.request, true, &rendered, ids, &why);
+    const fr_status st =
+        fr_text_render_bytes(text->text, s->data, s->n, FR_TEXT_BOS, &rendered, ids, &why);
     fr_chat_text_close(&rendered);
-    fr_json_chat_close(&chat);
     // A bad file is no mistake of the command line.
     return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%s: %s", s->name, why.text) : FR_OK;
 }
@@ -60,7 +57,9 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
                         fr_ids *ids, fr_error *err) {
     fr_cmd_text text;
     fr_cmd_text_lend(&text, engine);
-    if (args->raw) return fr_cmd_text_plain(&text, s->data, s->n, FR_PARSE_SPECIAL, true, ids, err);
+    if (args->raw)
+        return fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL,
+                              &fr_cmd_watch, ids, err);
     fr_status st = fr_cmd_text_template(&text, args, err);
     if (!st)
         st = s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);

@@ -28,6 +28,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     fr_shared_open(&e->shared);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
+    if ((st = fr_text_lend(&e->text, e->gguf, e->tokenizer, err))) goto fail;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
     if ((st = fr_pool_open(&e->pool, o->threads ? o->threads : fr_pool_default_threads(), err)))
         goto fail;
@@ -37,7 +38,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
         goto fail;
     if ((st = check_vocabulary(e, err))) goto fail;
     fr_pool_adapt(e->pool, true);
-    e->load_seconds = fr_seconds() - start;
+    fr_engine_take_facts(e, fr_seconds() - start);
     *out = e;
     return FR_OK;
 fail:
@@ -51,32 +52,8 @@ void fr_engine_close(fr_engine *e) {
     fr_shared_close(&e->shared);
     fr_model_close(&e->model);
     fr_pool_close(e->pool);
+    fr_text_close(e->text);
     fr_tokenizer_close(e->tokenizer);
     fr_gguf_close(e->gguf);
     fr_free(e);
-}
-
-fr_engine_info fr_engine_describe(const fr_engine *e) {
-    const fr_config *c = &e->model.config;
-    return (fr_engine_info){.name = c->name,
-                            .architecture = c->arch_name,
-                            .isa = e->model.kern->name,
-                            .threads = fr_pool_threads(e->pool),
-                            .n_layer = c->n_layer,
-                            .n_vocab = c->n_vocab,
-                            .n_ctx_train = c->n_ctx_train,
-                            .n_embd = c->d,
-                            .weights_bytes = e->model.weights_bytes,
-                            .macs_per_row = e->model.macs_per_row,
-                            .load_seconds = e->load_seconds};
-}
-
-fr_status fr_engine_encode(const fr_engine *e, const char *text, size_t bytes, unsigned flags,
-                           bool add_bos, fr_ids *ids, fr_error *err) {
-    const fr_special_ids *special = fr_tokenizer_special(e->tokenizer);
-    fr_status st;
-    if (add_bos && special->add_bos && special->bos >= 0 &&
-        (st = fr_ids_push(ids, special->bos, err)))
-        return st;
-    return fr_tokenizer_encode(e->tokenizer, text, bytes, flags, ids, err);
 }

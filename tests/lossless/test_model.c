@@ -53,8 +53,8 @@ static fr_result ask(fr_engine *e, fr_session *s, int prompt, const fr_sampling 
     fr_error err;
     fr_result r;
     fr_ids ids = {0};
-    if (fr_engine_encode(e, PROMPTS[prompt], strlen(PROMPTS[prompt]), FR_PARSE_SPECIAL, true, &ids,
-                         &err))
+    if (fr_text_encode(e->text, PROMPTS[prompt], strlen(PROMPTS[prompt]),
+                       FR_TEXT_BOS | FR_TEXT_CONTROL, NULL, &ids, &err))
         fail_msg("%s", err.text);
     fr_request q = {
         .prompt = ids.data, .n_prompt = (int)ids.n, .n_predict = n_predict, .sampling = *sampling};
@@ -147,8 +147,9 @@ static void the_definition_gives_the_same_bytes(void **state) {
         fr_session *s;
         fr_ids ids = {0};
         fr_result r;
-        assert_int_equal(fr_engine_encode(e, PROMPTS[2], strlen(PROMPTS[2]), 0, true, &ids, &err),
-                         FR_OK);
+        assert_int_equal(
+            fr_text_encode(e->text, PROMPTS[2], strlen(PROMPTS[2]), FR_TEXT_BOS, NULL, &ids, &err),
+            FR_OK);
         assert_int_equal(fr_session_open(&s, e, &(fr_session_options){.n_ctx = 64}, &err), FR_OK);
         fr_request q = {.prompt = ids.data,
                         .n_prompt = (int)ids.n,

@@ -29,7 +29,7 @@ static fr_status generate(story *s, fr_engine *e, fr_session *session, fr_error 
     static const char *const stops[] = {"never said", NULL};
     fr_ids ids = {0};
     fr_result result;
-    fr_status st = fr_engine_encode(e, text, strlen(text), 0, true, &ids, err);
+    fr_status st = fr_text_encode(e->text, text, strlen(text), FR_TEXT_BOS, NULL, &ids, err);
     if (!st) {
         const fr_request request = {.prompt = ids.data,
                                     .n_prompt = (int)ids.n,

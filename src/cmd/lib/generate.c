@@ -71,7 +71,7 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
 
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err) {
-    const int most = fr_engine_describe(engine).n_ctx_train;
+    const int most = fr_engine_describe(engine)->n_ctx_train;
     int64_t n_ctx = args->ctx;
     *out = NULL;
     if (!n_ctx) n_ctx = !n_tokens || n_tokens > most ? most : n_tokens;

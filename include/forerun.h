@@ -5,6 +5,15 @@
 // at a time may use a session, or open one on an engine. Handles are opaque; every `open` has a
 // `close` that accepts NULL. Functions that can fail return fr_status and fill *err (which may be
 // NULL) with one sentence. The library never prints and never exits.
+//
+// Programs go on working with a newer library of the same soname, as structs only grow at their end:
+// - What the caller fills begins with its `size`. Set that to sizeof, everything else to 0, and then
+//   what is wanted otherwise: fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = n};
+//   A member that an older caller does not have is its default. A member that an older library does
+//   not know is FR_EARG, unless it is 0.
+// - What the library fills it also owns, and hands out as a pointer to const.
+// - Elements of arrays (fr_logit_bias, fr_logprob, fr_chat_message, fr_draft_count), fr_error and
+//   the numbers that enums give stay as they are.
 #ifndef FORERUN_H
 #define FORERUN_H
 #include <stdbool.h>
@@ -43,15 +52,17 @@ typedef struct fr_group fr_group;
 // FR_EINTR.
 typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
-typedef struct fr_engine_options { // {0} means the defaults
-    const char *isa;               // NULL or "auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"
-    int threads;                   // 0: the physical cores this process may use
+typedef struct fr_engine_options {
+    size_t size;
+    const char *isa; // NULL or "auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"
+    int threads;     // 0: the physical cores this process may use
     bool low_memory; // leave the weights in the mapped file: little memory of its own, slower, the
                      // same bytes
     fr_progress_fn *progress;
     void *progress_user;
 } fr_engine_options;
 
+// options NULL: the defaults, which are 0.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
 void fr_engine_close(fr_engine *engine);
@@ -168,7 +179,8 @@ typedef struct fr_logit_bias {
 
 // A 0 is the default, which is to leave a rule out. What a 0 could mean besides is said otherwise:
 // the best token alone by top_k 1, a penalty that looks back on nothing by repeat_penalty 1.
-typedef struct fr_sampling { // {0}: greedy
+typedef struct fr_sampling { // but for its size 0: greedy
+    size_t size;
     float temperature;       // 0: greedy; at most 100
     int top_k;               // 0: off; 1: the best token
     float top_p;             // 0 or 1: off
@@ -182,15 +194,16 @@ typedef struct fr_sampling { // {0}: greedy
     uint64_t seed;
 } fr_sampling;
 
-typedef struct fr_session_options { // {0} means the defaults
-    int n_ctx;                      // 0: the model's own
-    const char *kv_type;            // of the KV cache: NULL or "f16", "q8_0" (half the memory),
-                                    // "f16+q8_0" (keys in f16, values in q8_0)
-    const char *drafter;            // SPEC of docs (NULL: "auto")
-    const char *tree;               // NULL or "auto", a number of nodes, or the path of a shape
-    const char *accept; // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
-                        // "rejection" (its distribution), "typical" or "typical:EPSILON,DELTA"
-                        // (neither)
+typedef struct fr_session_options { // but for its size 0: the defaults
+    size_t size;
+    int n_ctx;           // 0: the model's own
+    const char *kv_type; // of the KV cache: NULL or "f16", "q8_0" (half the memory),
+                         // "f16+q8_0" (keys in f16, values in q8_0)
+    const char *drafter; // SPEC of docs (NULL: "auto")
+    const char *tree;    // NULL or "auto", a number of nodes, or the path of a shape
+    const char *accept;  // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
+                         // "rejection" (its distribution), "typical" or "typical:EPSILON,DELTA"
+                         // (neither)
     bool no_adapt;
     const char *const *draft_opts; // NULL-terminated KEY=VALUE list, or NULL
     fr_group *group;               // whose passes it shares; NULL: it has passes of its own
@@ -206,6 +219,7 @@ void fr_group_close(fr_group *group); // after its sessions; NULL is fine
 // two steps, by one thread at a time and not within `stream`. False: no session has anything left to do.
 bool fr_group_step(fr_group *group);
 
+// options NULL: the defaults.
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,
                           fr_error *err);
 void fr_session_close(fr_session *session);
@@ -228,11 +242,12 @@ typedef struct fr_piece {
 typedef bool fr_stream_fn(void *user, const fr_piece *piece);
 
 typedef struct fr_request { // one generation
+    size_t size;
     const int32_t *prompt;
     int n_prompt;
-    int n_predict; // -1: until the end token or the context's end
-    fr_sampling sampling;
-    const char *const *stop; // NULL-terminated list of stop strings, or NULL
+    int n_predict;               // -1: until the end token or the context's end
+    const fr_sampling *sampling; // NULL: greedy
+    const char *const *stop;     // NULL-terminated list of stop strings, or NULL
     bool ignore_eos;
     bool logprobs;    // fr_result.logprobs is wanted; not with accept "typical"
     int top_logprobs; // ... and in it so many of the likeliest tokens, at most FR_TOP_LOGPROBS
@@ -286,32 +301,34 @@ typedef struct fr_logprobs {
     fr_logprob top[FR_TOP_LOGPROBS]; // the likeliest, best first
 } fr_logprobs;
 
-// Generated tokens (prompt not included) and their text stay valid until the next call on the
-// session.
+// What a session's last generation gave, without the prompt. There is one for the session's life;
+// what it says changes with the next begin.
 typedef struct fr_result {
     const int32_t *tokens;
     int n_tokens;
-    const fr_logprobs *logprobs; // [n_tokens], where the request wants them; else NULL
-    const char *text;            // valid UTF-8: a cut or invalid character is U+FFFD
+    const fr_logprobs *const *logprobs; // [n_tokens], where the request wants them; else NULL
+    const char *text;                   // valid UTF-8: a cut or invalid character is U+FFFD
     size_t text_bytes;
-    fr_stats stats;
+    const fr_stats *stats;
 } fr_result;
+const fr_result *fr_session_result(const fr_session *session);
 
-// The context kept from the last call is reused as far as it agrees with `prompt`. FR_EDATA where
-// the model's logits are not finite, for its file is damaged or its weights overflow: *out then
-// holds, and the stream has had, what came before.
-fr_status fr_session_generate(fr_session *session, const fr_request *request, fr_result *out,
+// The context kept from the last call is reused as far as it agrees with `prompt`. *out (or NULL) is
+// fr_session_result in any case. FR_EARG, FR_ECONTEXT, FR_ENOMEM; FR_EDATA where the model's logits
+// are not finite, for its file is damaged or its weights overflow: the result then holds, and the
+// stream has had, what came before.
+fr_status fr_session_generate(fr_session *session, const fr_request *request, const fr_result **out,
                               fr_error *err);
 
 // The same in parts, so that generations of several sessions of an engine can take turns: begin
 // reads the prompt (in a group the steps do, along with what the others do), step runs one pass of
-// the session or of its group (false: nothing is left to do), end hands over the result. A
-// session has one generation at a time (FR_EARG). The request, all that it points at and *out must
-// stay in place until end, which may call `stream` a last time. out->n_tokens counts along; times
-// are those of the parts, without what happens between them. Every begin that gives FR_OK needs its
-// end, also when the steps are broken off. Other errors are those of fr_session_generate.
-fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_result *out,
-                           fr_error *err);
+// the session or of its group (false: nothing is left to do), end completes the result, of which
+// n_tokens counts along before. A session has one generation at a time (FR_EARG). What the request
+// points at must stay in place until end, which may call `stream` a last time; the request itself
+// and its sampling are copied. Times are those of the parts, without what happens between them.
+// Every begin that gives FR_OK needs its end, also when the steps are broken off. Other errors are
+// those of fr_session_generate.
+fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_error *err);
 bool fr_session_step(fr_session *session);
 bool fr_session_runs(const fr_session *session); // whether its generation has steps left
 fr_status fr_session_end(fr_session *session, fr_error *err);

@@ -78,7 +78,7 @@ static json_t *seed_json(uint64_t seed) {
 
 static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double load,
                            uint64_t seed) {
-    const fr_stats *s = &r->stats;
+    const fr_stats *s = r->stats;
     json_t *seconds =
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "load", fr_cmd_real(load), "prompt",
                   fr_cmd_real(s->seconds_prompt), "decode", fr_cmd_real(s->seconds_decode), "draft",
@@ -111,7 +111,7 @@ static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double l
 // Exit code of an answer that is there, in part or whole.
 static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer *p, double load,
                   const fr_sampling *sampling) {
-    int code = r->stats.finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
+    int code = r->stats->finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
                    ? FR_EXIT_INTERRUPTED
                    : FR_EXIT_DONE;
     if (args->json) {
@@ -120,8 +120,7 @@ static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer 
     }
     if (!p->silent && isatty(STDOUT_FILENO)) putchar('\n');
     fr_cmd_flush();
-    if (!args->quiet)
-        fr_cmd_print_stats(&r->stats, load, sampling->seed, sampling->temperature > 0);
+    if (!args->quiet) fr_cmd_print_stats(r->stats, load, sampling->seed, sampling->temperature > 0);
     return code;
 }
 
@@ -202,20 +201,21 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
                     .silent = args->json};
     job j = {0};
     fr_error err = {0};
-    fr_result result = {0};
+    const fr_result *result = NULL;
     fr_status st = job_open(&j, args, &err);
     if (!st) {
-        const fr_request request = {.prompt = j.ids.data,
+        const fr_request request = {.size = sizeof request,
+                                    .prompt = j.ids.data,
                                     .n_prompt = (int)j.ids.n,
                                     .n_predict = args->n_predict,
-                                    .sampling = sampling,
+                                    .sampling = &sampling,
                                     .stop = args->stop.n ? args->stop.item : NULL,
                                     .ignore_eos = args->ignore_eos,
                                     .stream = fr_cmd_print_piece,
                                     .user = &p};
         st = fr_session_generate(j.session, &request, &result, &err);
     }
-    code = st ? fr_cmd_fail(&err) : report(args, &result, &p, j.load, &sampling);
+    code = st ? fr_cmd_fail(&err) : report(args, result, &p, j.load, &sampling);
     job_close(&j);
     return code;
 }

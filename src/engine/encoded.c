@@ -15,9 +15,8 @@ fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsig
                          const fr_watch *watch, fr_ids *ids, fr_error *err) {
     const fr_status st = flags & FR_TEXT_BOS ? add_bos(t, ids, err) : FR_OK;
     if (st) return st;
-    return fr_tokenizer_encode_watched(t->tokenizer, text, bytes,
-                                       flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, watch, ids,
-                                       err);
+    return fr_tokenizer_encode_watched(
+        t->tokenizer, text, bytes, flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, watch, ids, err);
 }
 
 static fr_chat_str token_text(const fr_text *t, int32_t id) {
@@ -125,8 +124,7 @@ fr_status fr_text_detokenize(const fr_text *t, const int32_t *ids, int n, fr_enc
     if (st || (st = open_encoded(&e, 0, err))) return st;
     for (int i = 0; i < n && !st; i++)
         st = fr_ids_push(&e->ids, ids[i], err);
-    if (!st)
-        st = fr_tokenizer_decode(t->tokenizer, ids, (size_t)n, &e->chat.marked.text, err);
+    if (!st) st = fr_tokenizer_decode(t->tokenizer, ids, (size_t)n, &e->chat.marked.text, err);
     return finish(e, st, out);
 }
 

@@ -1,5 +1,8 @@
 #include "engine/engine.h"
 #include "base/clock.h"
+#include "base/sized.h"
+
+FR_SIZED_ENDS_WITH(fr_engine_options, progress_user);
 
 static fr_status check_vocabulary(const fr_engine *e, fr_error *err) {
     int rows = e->model.config.n_vocab, tokens = fr_tokenizer_size(e->tokenizer);
@@ -13,16 +16,15 @@ static fr_status check_vocabulary(const fr_engine *e, fr_error *err) {
 
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err) {
-    static const fr_engine_options defaults = {0};
-    const fr_engine_options *o = options ? options : &defaults;
+    fr_engine_options o;
     const fr_kern *kern;
-    fr_status st;
     double start = fr_seconds();
     *out = NULL;
-    if ((st = fr_kern_pick(&kern, o->isa, err))) return st;
-    if (o->threads < 0 || o->threads > FR_MAX_THREADS)
+    fr_status st = fr_sized_read(&o, sizeof o, options, "fr_engine_options", err);
+    if (st || (st = fr_kern_pick(&kern, o.isa, err))) return st;
+    if (o.threads < 0 || o.threads > FR_MAX_THREADS)
         return fr_fail(err, FR_EARG, "threads: expected 1 to %d, found %d", FR_MAX_THREADS,
-                       o->threads);
+                       o.threads);
     fr_engine *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "engine: cannot get %zu bytes", sizeof *e);
     fr_shared_open(&e->shared);
@@ -30,11 +32,11 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
     if ((st = fr_text_lend(&e->text, e->gguf, e->tokenizer, err))) goto fail;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
-    if ((st = fr_pool_open(&e->pool, o->threads ? o->threads : fr_pool_default_threads(), err)))
+    if ((st = fr_pool_open(&e->pool, o.threads ? o.threads : fr_pool_default_threads(), err)))
         goto fail;
     if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool,
-                            o->low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o->progress,
-                            o->progress_user, err)))
+                            o.low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o.progress,
+                            o.progress_user, err)))
         goto fail;
     if ((st = check_vocabulary(e, err))) goto fail;
     fr_pool_adapt(e->pool, true);

@@ -2,9 +2,9 @@
 #ifndef FR_ENGINE_TEXT_H
 #define FR_ENGINE_TEXT_H
 #include "gguf/gguf.h"
-#include "json/messages.h"
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
+#include "json/messages.h"
 
 struct fr_text {
     fr_gguf *gguf;

@@ -133,15 +133,15 @@ static void wrong_arguments_are_a_sentence(void **state) {
 
 static void a_conversation_is_put_through_the_template(void **state) {
     (void)state;
-    static const char expected[] = IM_START "system\nBe brief." IM_END "\n" IM_START "user\nHi" IM_END
-                                            "\n" IM_START "assistant\n";
+    static const char expected[] = IM_START "system\nBe brief." IM_END "\n" IM_START
+                                            "user\nHi" IM_END "\n" IM_START "assistant\n";
     static const fr_chat_message messages[] = {{"system", "Be brief."}, {"user", "Hi"}};
     fr_text *t = open_tiny(&(fr_tiny_options){0});
     fr_encoded *e, *plain;
     assert_int_equal(fr_text_chat(t, messages, 2, FR_TEXT_BOS, &e, NULL), FR_OK);
     assert_string_equal(e->text, expected);
-    assert_int_equal(
-        fr_text_tokenize(t, expected, strlen(expected), FR_TEXT_CONTROL, &plain, NULL), FR_OK);
+    assert_int_equal(fr_text_tokenize(t, expected, strlen(expected), FR_TEXT_CONTROL, &plain, NULL),
+                     FR_OK);
     assert_same(e, plain);
     assert_int_equal(fr_text_chat(t, messages, 2, FR_TEXT_BOS, &e, NULL), FR_OK);
     assert_same(e, chat_json(t,
@@ -269,8 +269,8 @@ static void *work(void *user) {
 static void threads_may_share_a_text(void **state) {
     (void)state;
     fr_text *t = open_tiny(&(fr_tiny_options){0});
-    fr_encoded *expected = chat_json(
-        t, "[{\"role\":\"user\",\"content\":\"the wind and the sea\"}]", 0);
+    fr_encoded *expected =
+        chat_json(t, "[{\"role\":\"user\",\"content\":\"the wind and the sea\"}]", 0);
     worker w[THREADS];
     pthread_t thread[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -317,7 +317,8 @@ static void an_engine_says_what_it_is(void **state) {
     // the norms.
     const uint64_t d = 64, heads = 4 * 32, kv = 2 * 32, ff = 128;
     assert_int_equal(info->parameters, (uint64_t)info->n_vocab * d +
-                                           3 * (2 * heads * d + 2 * kv * d + 3 * ff * d + 2 * d) + d);
+                                           3 * (2 * heads * d + 2 * kv * d + 3 * ff * d + 2 * d) +
+                                           d);
     assert_int_equal(fr_text_describe(fr_engine_text(e))->n_vocab, info->n_vocab);
     assert_string_equal(fr_version(), FR_VERSION);
     fr_engine_close(e);

@@ -333,6 +333,12 @@ bool fr_session_step(fr_session *session);
 bool fr_session_runs(const fr_session *session); // whether its generation has steps left
 fr_status fr_session_end(fr_session *session, fr_error *err);
 
+// Ends the generation at work between two passes, also while the prompt is read or a group steps:
+// what was generated is a part of the whole answer, and FR_FINISH_INTERRUPTED its end. From any
+// thread at any time until the session is closed, and from a signal handler. Where none is at work
+// nothing happens: the next begin forgets it.
+void fr_session_cancel(fr_session *session);
+
 // Makes the context of `session` that of `from`, as far as it has room: what several sessions of an
 // engine begin with is then read once. Drafters that have to see a prompt's hidden states read it
 // all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it

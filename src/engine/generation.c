@@ -63,6 +63,18 @@ static fr_status read_request(fr_generation *g, const fr_request *request, fr_er
     return st;
 }
 
+static fr_status check_ids(const char *what, const int32_t *ids, int n, int n_vocab,
+                           fr_error *err) {
+    if (n < 0 || (n && !ids))
+        return fr_fail(err, FR_EARG, "%s: expected ids and how many, found %s and %d", what,
+                       ids ? "ids" : "none", n);
+    for (int i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= n_vocab)
+            return fr_fail(err, FR_EARG, "%s: expected token ids below %d, found %d at %d", what,
+                           n_vocab, ids[i], i);
+    return FR_OK;
+}
+
 static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
     int n_ctx = s->decoder.n_ctx, n_vocab = s->engine->model.config.n_vocab;
     if (r->n_prompt < 1)
@@ -73,10 +85,8 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
                        r->n_prompt);
     if (r->n_predict < -1)
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
-    for (int i = 0; i < r->n_prompt; i++)
-        if (r->prompt[i] < 0 || r->prompt[i] >= n_vocab)
-            return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
-                           n_vocab, r->prompt[i], i);
+    fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
+    if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,
                        r->top_logprobs);
@@ -145,6 +155,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *e
     fr_generation *g = &s->run;
     if (g->begun) return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     assert(fr_session_is_sound(s));
+    atomic_store(&s->cancelled, false);
     s->text.n = 0;
     s->stats = (fr_stats){.finish = FR_FINISH_LENGTH};
     s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats};
@@ -182,11 +193,11 @@ bool fr_generation_prepare(fr_generation *g) {
     g->read = fr_decoder_reads(d);
     g->started = fr_seconds();
     g->before = g->s->result.n_tokens;
-    if (g->read && !keep_going(g)) {
+    if (!g->read && left < 1) {
+        g->over = true;
+    } else if (atomic_load(&g->s->cancelled) || (g->read && !keep_going(g))) {
         fr_decoder_shorten(d);
         stop_run(g);
-    } else if (!g->read && left < 1) {
-        g->over = true;
     }
     if (g->over) {
         finish_text(g);
@@ -253,6 +264,10 @@ fr_status fr_session_generate(fr_session *s, const fr_request *request, const fr
     while (fr_session_step(s)) {
     }
     return fr_session_end(s, err);
+}
+
+void fr_session_cancel(fr_session *s) {
+    atomic_store(&s->cancelled, true);
 }
 
 const fr_result *fr_session_result(const fr_session *s) {

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
+#include <stdatomic.h>
 
 // One generation: tokens become bytes, bytes pass the stop strings, and what is left becomes whole
 // UTF-8 for the stream and the session's result.
@@ -39,8 +40,9 @@ struct fr_session {
     fr_logprobs *scores, *logprobs;  // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all,
     const fr_logprobs **logprobs_at; // ... and the place of each
     fr_generation run;
-    fr_result result; // of the last generation, or the one at work
-    fr_stats stats;   // of it
+    atomic_bool cancelled; // by any thread; since begin
+    fr_result result;      // of the last generation, or the one at work
+    fr_stats stats;        // of it
 };
 
 struct fr_group {

@@ -84,8 +84,7 @@ static void open_all(opened *o) {
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 96, .head_dim = 32};
     const fr_engine_options engine = {.size = sizeof engine, .threads = 1};
     const fr_session_options session = {.size = sizeof session, .drafter = "none"};
-    if (fr_tiny_write(&tiny, o->path, &err) ||
-        fr_engine_open(&o->engine, o->path, &engine, &err) ||
+    if (fr_tiny_write(&tiny, o->path, &err) || fr_engine_open(&o->engine, o->path, &engine, &err) ||
         fr_session_open(&o->session, o->engine, &session, &err))
         fail_msg("%s", err.text);
 }
@@ -173,10 +172,8 @@ static void an_older_request_has_nothing_behind_its_end(void **state) {
     (void)state;
     opened o;
     const fr_result *r;
-    fr_request q = {.size = offsetof(fr_request, stop),
-                    .prompt = PROMPT,
-                    .n_prompt = N_PROMPT,
-                    .n_predict = 3};
+    fr_request q = {
+        .size = offsetof(fr_request, stop), .prompt = PROMPT, .n_prompt = N_PROMPT, .n_predict = 3};
     memset((char *)&q + q.size, 0x55, sizeof q - q.size);
     open_all(&o);
     assert_int_equal(fr_session_generate(o.session, &q, &r, NULL), FR_OK);

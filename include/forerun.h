@@ -251,6 +251,11 @@ typedef struct fr_request { // one generation
     bool ignore_eos;
     bool logprobs;    // fr_result.logprobs is wanted; not with accept "typical"
     int top_logprobs; // ... and in it so many of the likeliest tokens, at most FR_TOP_LOGPROBS
+    int n_prediction;
+    // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
+    // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads it
+    // yet, so it does not make the answer faster either.
+    const int32_t *prediction;
     fr_stream_fn *stream;
     void *user;
 } fr_request;

@@ -86,6 +86,7 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
     if (r->n_predict < -1)
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
     fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
+    if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
     if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,

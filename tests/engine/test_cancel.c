@@ -301,6 +301,39 @@ static void others_of_a_group_are_not_touched(void **state) {
     assert_true(parts > 0);
 }
 
+// ---------------------------------------------------------------- predictions
+
+static void a_prediction_is_checked_and_changes_nothing(void **state) {
+    (void)state;
+    static answer whole;
+    answer_whole(20, &whole);
+    const int32_t wrong[] = {'a', 1 << 20};
+    fr_session *s = open_session("prompt-lookup", NULL);
+    fr_request q = request(20, NULL);
+    const fr_result *r;
+    fr_error err;
+    q.prediction = whole.tokens;
+    q.n_prediction = TOKENS;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+    assert_int_equal(r->n_tokens, TOKENS);
+    assert_begins(r, &whole);
+    q.prediction = prompt; // which is not what comes
+    q.n_prediction = LONG;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+    assert_begins(r, &whole);
+    q.prediction = wrong;
+    q.n_prediction = 2;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "prediction: expected token ids below "));
+    q.n_prediction = -1;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    q.prediction = NULL;
+    q.n_prediction = 1;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    assert_string_equal(err.text, "prediction: expected ids and how many, found none and 1");
+    fr_session_close(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pass_is_the_last_one),
@@ -308,6 +341,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_at_work_is_not_cancelled),
         cmocka_unit_test(any_thread_may_cancel),
         cmocka_unit_test(others_of_a_group_are_not_touched),
+        cmocka_unit_test(a_prediction_is_checked_and_changes_nothing),
     };
     return cmocka_run_group_tests_name("engine/cancel", tests, open_world, close_world);
 }

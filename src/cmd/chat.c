@@ -46,14 +46,15 @@ static void chat_close(chat *c) {
 // user's message.
 static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) {
     const int before = c->talk.n;
-    fr_result result = {0};
+    const fr_result *result = NULL;
     fr_status st = fr_talk_add(&c->talk, "user", line, bytes, err);
     if (!st) st = fr_talk_encode(&c->talk, &c->text, &c->ids, err);
     if (!st) {
-        const fr_request request = {.prompt = c->ids.data,
+        const fr_request request = {.size = sizeof request,
+                                    .prompt = c->ids.data,
                                     .n_prompt = (int)c->ids.n,
                                     .n_predict = c->args->n_predict,
-                                    .sampling = c->sampling,
+                                    .sampling = &c->sampling,
                                     .stop = c->args->stop.n ? c->args->stop.item : NULL,
                                     .stream = fr_cmd_print_piece,
                                     .user = &c->printer};
@@ -61,11 +62,11 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
         st = fr_session_generate(c->session, &request, &result, err);
         fr_cmd_write("\n", 1);
     }
-    if (!st) st = fr_talk_add(&c->talk, "assistant", result.text, result.text_bytes, err);
+    if (!st) st = fr_talk_add(&c->talk, "assistant", result->text, result->text_bytes, err);
     if (st)
         fr_talk_drop(&c->talk, before);
     else if (!c->args->quiet && isatty(STDERR_FILENO))
-        fr_cmd_print_stats(&result.stats, -1, c->sampling.seed, c->sampling.temperature > 0);
+        fr_cmd_print_stats(result->stats, -1, c->sampling.seed, c->sampling.temperature > 0);
     fr_cmd_clear_interrupt();
     return st;
 }
@@ -121,7 +122,7 @@ static fr_status converse(chat *c, fr_error *err) {
 }
 
 static void greet(const chat *c) {
-    const char *name = fr_engine_describe(c->engine).name;
+    const char *name = fr_engine_describe(c->engine)->name;
     fr_cmd_print_clean(stderr, name, strlen(name));
     fprintf(stderr, ". /help says what else there is.\n");
 }

@@ -3,7 +3,6 @@
 #include "cmd/datastore_texts.h"
 #include "base/path.h"
 #include "train/data/shard.h"
-#include "json/messages.h"
 #include <errno.h>
 #include <fts.h>
 #include <stdlib.h>
@@ -35,17 +34,15 @@ static fr_status add_text(fr_datastore_texts *t, const char *text, size_t bytes,
 
 // ---------------------------------------------------------------- JSON lines
 
-static fr_status add_conversation(fr_datastore_texts *t, const json_t *line, fr_error *err) {
-    fr_json_chat chat;
+static fr_status add_conversation(fr_datastore_texts *t, json_t *line, fr_error *err) {
     fr_status st = FR_OK;
     if (!t->has_template) st = fr_cmd_text_template(&t->text, t->args, err);
     if (st) return st;
     t->has_template = true;
     t->ids.n = 0;
-    st = fr_json_chat_from(&chat, line, &t->text.chat.takes, err);
-    chat.request.add_generation_prompt = false;
-    if (!st) st = fr_cmd_text_chat(&t->text, &chat.request, true, &t->rendered, &t->ids, err);
-    fr_json_chat_close(&chat);
+    if (json_object_set_new(line, "add_generation_prompt", json_false()))
+        return fr_fail(err, FR_ENOMEM, "conversation: no memory");
+    st = fr_text_render_json(t->text.text, line, FR_TEXT_BOS, &t->rendered, &t->ids, err);
     return st ? st : add_ids(t, t->ids.data, t->ids.n, err);
 }
 

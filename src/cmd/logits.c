@@ -78,8 +78,8 @@ static bool take(void *user, int pos, float *logits) {
 static fr_status read_ids(const fr_cmd_args *args, const fr_engine *engine, fr_ids *ids,
                           fr_error *err) {
     if (args->prompt)
-        return fr_engine_encode(engine, args->prompt, strlen(args->prompt), FR_PARSE_SPECIAL, true,
-                                ids, err);
+        return fr_text_encode(engine->text, args->prompt, strlen(args->prompt),
+                              FR_TEXT_BOS | FR_TEXT_CONTROL, NULL, ids, err);
     size_t room = 1;
     for (const char *s = args->ids; *s; s++)
         room += *s == ',';

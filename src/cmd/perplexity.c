@@ -61,7 +61,7 @@ static int run_perplexity(const fr_cmd_args *args, const fr_parsed *parsed) {
     score s = {0};
     fr_status st = fr_cmd_read_file(&text, args->file, &err);
     if (!st) st = fr_cmd_engine_open(&engine, args, &err);
-    if (!st) st = fr_engine_encode(engine, text.data, text.n, 0, true, &ids, &err);
+    if (!st) st = fr_text_encode(engine->text, text.data, text.n, FR_TEXT_BOS, NULL, &ids, &err);
     if (!st) st = measure(args, engine, &ids, &s, &err);
     fr_buffer_free(&text);
     fr_ids_free(&ids);

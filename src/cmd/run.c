@@ -3,7 +3,6 @@
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
-#include "json/messages.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,13 +35,11 @@ static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) 
 
 static fr_status encode_messages(const source *s, const fr_cmd_text *text, fr_ids *ids,
                                  fr_error *err) {
-    fr_json_chat chat = {0};
     fr_chat_text rendered = {0};
     fr_error why = {0};
-    fr_status st = fr_json_chat_parse(&chat, s->data, s->n, &text->chat.takes, &why);
-    if (!st) st = fr_cmd_text_chat(text, &chat.request, true, &rendered, ids, &why);
+    const fr_status st =
+        fr_text_render_bytes(text->text, s->data, s->n, FR_TEXT_BOS, &rendered, ids, &why);
     fr_chat_text_close(&rendered);
-    fr_json_chat_close(&chat);
     // A bad file is no mistake of the command line.
     return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%s: %s", s->name, why.text) : FR_OK;
 }
@@ -60,7 +57,9 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
                         fr_ids *ids, fr_error *err) {
     fr_cmd_text text;
     fr_cmd_text_lend(&text, engine);
-    if (args->raw) return fr_cmd_text_plain(&text, s->data, s->n, FR_PARSE_SPECIAL, true, ids, err);
+    if (args->raw)
+        return fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL,
+                              &fr_cmd_watch, ids, err);
     fr_status st = fr_cmd_text_template(&text, args, err);
     if (!st)
         st = s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);
@@ -79,7 +78,7 @@ static json_t *seed_json(uint64_t seed) {
 
 static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double load,
                            uint64_t seed) {
-    const fr_stats *s = &r->stats;
+    const fr_stats *s = r->stats;
     json_t *seconds =
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "load", fr_cmd_real(load), "prompt",
                   fr_cmd_real(s->seconds_prompt), "decode", fr_cmd_real(s->seconds_decode), "draft",
@@ -112,7 +111,7 @@ static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double l
 // Exit code of an answer that is there, in part or whole.
 static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer *p, double load,
                   const fr_sampling *sampling) {
-    int code = r->stats.finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
+    int code = r->stats->finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
                    ? FR_EXIT_INTERRUPTED
                    : FR_EXIT_DONE;
     if (args->json) {
@@ -121,8 +120,7 @@ static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer 
     }
     if (!p->silent && isatty(STDOUT_FILENO)) putchar('\n');
     fr_cmd_flush();
-    if (!args->quiet)
-        fr_cmd_print_stats(&r->stats, load, sampling->seed, sampling->temperature > 0);
+    if (!args->quiet) fr_cmd_print_stats(r->stats, load, sampling->seed, sampling->temperature > 0);
     return code;
 }
 
@@ -203,20 +201,21 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
                     .silent = args->json};
     job j = {0};
     fr_error err = {0};
-    fr_result result = {0};
+    const fr_result *result = NULL;
     fr_status st = job_open(&j, args, &err);
     if (!st) {
-        const fr_request request = {.prompt = j.ids.data,
+        const fr_request request = {.size = sizeof request,
+                                    .prompt = j.ids.data,
                                     .n_prompt = (int)j.ids.n,
                                     .n_predict = args->n_predict,
-                                    .sampling = sampling,
+                                    .sampling = &sampling,
                                     .stop = args->stop.n ? args->stop.item : NULL,
                                     .ignore_eos = args->ignore_eos,
                                     .stream = fr_cmd_print_piece,
                                     .user = &p};
         st = fr_session_generate(j.session, &request, &result, &err);
     }
-    code = st ? fr_cmd_fail(&err) : report(args, &result, &p, j.load, &sampling);
+    code = st ? fr_cmd_fail(&err) : report(args, result, &p, j.load, &sampling);
     job_close(&j);
     return code;
 }

@@ -1,7 +1,6 @@
 // tokenize.c — `tokenize` and `detokenize`: JSON lines in, JSON lines out, one at a time.
 #include "cmd/lib/text.h"
 #include "text/stream.h"
-#include "json/messages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,25 +30,17 @@ static fr_status tokenize_text(filter *f, json_t *in, json_t **out, fr_error *er
         data = f->bytes.data;
         n = f->bytes.n;
     }
-    const unsigned flags = f->args->special ? FR_PARSE_SPECIAL : 0;
-    if ((st = fr_cmd_text_plain(&f->text, data, n, flags, false, &f->ids, err))) return st;
+    const unsigned flags = f->args->special ? FR_TEXT_CONTROL : 0;
+    if ((st = fr_text_encode(f->text.text, data, n, flags, &fr_cmd_watch, &f->ids, err))) return st;
     *out = json_pack("{s:o}", "ids", fr_cmd_json_ids(f->ids.data, f->ids.n));
     return *out ? FR_OK : no_memory(err);
 }
 
 static fr_status tokenize_messages(filter *f, json_t *in, json_t **out, fr_error *err) {
-    fr_json_chat chat;
-    fr_status st = fr_json_chat_from(&chat, in, &f->text.chat.takes, err);
-    if (!st) st = fr_cmd_text_chat(&f->text, &chat.request, false, &f->rendered, &f->ids, err);
-    fr_json_chat_close(&chat);
+    const unsigned flags = f->args->special ? FR_TEXT_CONTROL : 0;
+    const fr_status st = fr_text_render_json(f->text.text, in, flags, &f->rendered, &f->ids, err);
     if (st) return st;
     const fr_buffer *prompt = &f->rendered.marked.text;
-    if (f->args->special) { // in messages, too
-        f->ids.n = 0;
-        st = fr_tokenizer_encode(f->text.tokenizer, prompt->data, prompt->n, FR_PARSE_SPECIAL,
-                                 &f->ids, err);
-        if (st) return st;
-    }
     *out = json_pack("{s:o, s:o}", "prompt", fr_cmd_json_text(prompt->data, prompt->n), "ids",
                      fr_cmd_json_ids(f->ids.data, f->ids.n));
     return *out ? FR_OK : no_memory(err);

@@ -1,5 +1,8 @@
 #include "engine/engine.h"
 #include "base/clock.h"
+#include "base/sized.h"
+
+FR_SIZED_ENDS_WITH(fr_engine_options, progress_user);
 
 static fr_status check_vocabulary(const fr_engine *e, fr_error *err) {
     int rows = e->model.config.n_vocab, tokens = fr_tokenizer_size(e->tokenizer);
@@ -13,31 +16,31 @@ static fr_status check_vocabulary(const fr_engine *e, fr_error *err) {
 
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err) {
-    static const fr_engine_options defaults = {0};
-    const fr_engine_options *o = options ? options : &defaults;
+    fr_engine_options o;
     const fr_kern *kern;
-    fr_status st;
     double start = fr_seconds();
     *out = NULL;
-    if ((st = fr_kern_pick(&kern, o->isa, err))) return st;
-    if (o->threads < 0 || o->threads > FR_MAX_THREADS)
+    fr_status st = fr_sized_read(&o, sizeof o, options, "fr_engine_options", err);
+    if (st || (st = fr_kern_pick(&kern, o.isa, err))) return st;
+    if (o.threads < 0 || o.threads > FR_MAX_THREADS)
         return fr_fail(err, FR_EARG, "threads: expected 1 to %d, found %d", FR_MAX_THREADS,
-                       o->threads);
+                       o.threads);
     fr_engine *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "engine: cannot get %zu bytes", sizeof *e);
     fr_shared_open(&e->shared);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
+    if ((st = fr_text_lend(&e->text, e->gguf, e->tokenizer, err))) goto fail;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
-    if ((st = fr_pool_open(&e->pool, o->threads ? o->threads : fr_pool_default_threads(), err)))
+    if ((st = fr_pool_open(&e->pool, o.threads ? o.threads : fr_pool_default_threads(), err)))
         goto fail;
     if ((st = fr_model_open(&e->model, e->gguf, kern, e->pool,
-                            o->low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o->progress,
-                            o->progress_user, err)))
+                            o.low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o.progress,
+                            o.progress_user, err)))
         goto fail;
     if ((st = check_vocabulary(e, err))) goto fail;
     fr_pool_adapt(e->pool, true);
-    e->load_seconds = fr_seconds() - start;
+    fr_engine_take_facts(e, fr_seconds() - start);
     *out = e;
     return FR_OK;
 fail:
@@ -51,32 +54,8 @@ void fr_engine_close(fr_engine *e) {
     fr_shared_close(&e->shared);
     fr_model_close(&e->model);
     fr_pool_close(e->pool);
+    fr_text_close(e->text);
     fr_tokenizer_close(e->tokenizer);
     fr_gguf_close(e->gguf);
     fr_free(e);
-}
-
-fr_engine_info fr_engine_describe(const fr_engine *e) {
-    const fr_config *c = &e->model.config;
-    return (fr_engine_info){.name = c->name,
-                            .architecture = c->arch_name,
-                            .isa = e->model.kern->name,
-                            .threads = fr_pool_threads(e->pool),
-                            .n_layer = c->n_layer,
-                            .n_vocab = c->n_vocab,
-                            .n_ctx_train = c->n_ctx_train,
-                            .n_embd = c->d,
-                            .weights_bytes = e->model.weights_bytes,
-                            .macs_per_row = e->model.macs_per_row,
-                            .load_seconds = e->load_seconds};
-}
-
-fr_status fr_engine_encode(const fr_engine *e, const char *text, size_t bytes, unsigned flags,
-                           bool add_bos, fr_ids *ids, fr_error *err) {
-    const fr_special_ids *special = fr_tokenizer_special(e->tokenizer);
-    fr_status st;
-    if (add_bos && special->add_bos && special->bos >= 0 &&
-        (st = fr_ids_push(ids, special->bos, err)))
-        return st;
-    return fr_tokenizer_encode(e->tokenizer, text, bytes, flags, ids, err);
 }

@@ -3,8 +3,7 @@
 #define FR_ENGINE_ENGINE_H
 #include "decode/decoder.h"
 #include "draft/shared/shared.h"
-#include "text/chat/chat.h"
-#include "text/tokenizer.h"
+#include "engine/text.h"
 #include "tune/profile.h"
 
 enum { FR_PROFILE_PATH = 4096 };
@@ -12,10 +11,12 @@ enum { FR_PROFILE_PATH = 4096 };
 struct fr_engine {
     fr_gguf *gguf;
     fr_tokenizer *tokenizer;
+    fr_text *text; // of the two
     fr_pool *pool;
     fr_model model;
     fr_shared shared; // what its sessions' drafters know of the model
-    double load_seconds;
+    fr_engine_info info;
+    char quantization[16];              // where the file has no name for it
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
     unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
@@ -35,8 +36,7 @@ fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, 
 // Writes the profile back to where it is kept, if it is. FR_EIO, FR_ENOMEM.
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err);
 
-// Ids of a text, with BOS in front if the model wants one and add_bos says so. *ids is appended to.
-fr_status fr_engine_encode(const fr_engine *e, const char *text, size_t bytes, unsigned flags,
-                           bool add_bos, fr_ids *ids, fr_error *err);
+// Fills e->info, once everything else is open.
+void fr_engine_take_facts(fr_engine *e, double load_seconds);
 
 #endif

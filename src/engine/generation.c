@@ -1,14 +1,18 @@
 // generation.c — one generation: checks the request, reads the prompt, steps while text is delivered,
 // and finishes the text and the statistics.
 #include "base/clock.h"
+#include "base/sized.h"
 #include "engine/session.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+FR_SIZED_ENDS_WITH(fr_request, user);
+FR_SIZED_ENDS_WITH(fr_sampling, seed);
+
 // Asks the listener whether to go on where there is no text to deliver.
-static bool keep_going(void *user) {
-    const fr_request *r = user;
+static bool keep_going(const fr_generation *g) {
+    const fr_request *r = &g->request;
     return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
 }
 
@@ -17,30 +21,30 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
     if ((g->status = fr_buffer_add(&g->s->text, g->clean, bytes, &g->err))) return false;
     g->piece.text = g->clean;
     g->piece.bytes = bytes;
-    return !g->request->stream || g->request->stream(g->request->user, &g->piece);
+    return !g->request.stream || g->request.stream(g->request.user, &g->piece);
 }
 
 static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
-    fr_result *r = g->result;
+    fr_result *r = &g->s->result;
     const fr_tokenizer *t = g->s->engine->tokenizer;
-    if (g->request->logprobs) g->s->logprobs[r->n_tokens] = g->s->scores[r->n_tokens - g->before];
+    if (g->request.logprobs) g->s->logprobs[r->n_tokens] = g->s->scores[r->n_tokens - g->before];
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
-    if (fr_token_is_end(t, token) && !g->request->ignore_eos) {
-        r->stats.finish = FR_FINISH_STOP;
+    if (fr_token_is_end(t, token) && !g->request.ignore_eos) {
+        g->s->stats.finish = FR_FINISH_STOP;
         return false;
     }
     size_t n, passed = 0;
     const char *bytes = fr_token_shown(t, token, &n);
     bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
     size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
-    bool go_on = clean ? deliver_text(g, clean) : keep_going((void *)(uintptr_t)g->request);
+    bool go_on = clean ? deliver_text(g, clean) : keep_going(g);
     if (stopped)
-        r->stats.finish = FR_FINISH_STOP;
+        g->s->stats.finish = FR_FINISH_STOP;
     else if (!go_on)
-        r->stats.finish = FR_FINISH_INTERRUPTED;
+        g->s->stats.finish = FR_FINISH_INTERRUPTED;
     return go_on && !stopped;
 }
 
@@ -48,6 +52,27 @@ static void finish_text(fr_generation *g) {
     size_t held = fr_stop_finish(g->stop, g->filtered);
     deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
     if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
+}
+
+// The request as this library knows it, into g.
+static fr_status read_request(fr_generation *g, const fr_request *request, fr_error *err) {
+    fr_status st = fr_sized_read(&g->request, sizeof g->request, request, "fr_request", err);
+    if (st) return st;
+    st = fr_sized_read(&g->sampling, sizeof g->sampling, g->request.sampling, "fr_sampling", err);
+    g->request.sampling = &g->sampling;
+    return st;
+}
+
+static fr_status check_ids(const char *what, const int32_t *ids, int n, int n_vocab,
+                           fr_error *err) {
+    if (n < 0 || (n && !ids))
+        return fr_fail(err, FR_EARG, "%s: expected ids and how many, found %s and %d", what,
+                       ids ? "ids" : "none", n);
+    for (int i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= n_vocab)
+            return fr_fail(err, FR_EARG, "%s: expected token ids below %d, found %d at %d", what,
+                           n_vocab, ids[i], i);
+    return FR_OK;
 }
 
 static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
@@ -60,16 +85,15 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
                        r->n_prompt);
     if (r->n_predict < -1)
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
-    for (int i = 0; i < r->n_prompt; i++)
-        if (r->prompt[i] < 0 || r->prompt[i] >= n_vocab)
-            return fr_fail(err, FR_EARG, "prompt: expected token ids below %d, found %d at %d",
-                           n_vocab, r->prompt[i], i);
+    fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
+    if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
+    if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,
                        r->top_logprobs);
     if (r->logprobs && s->decoder.accept.rule == FR_RULE_TYPICAL)
         return fr_fail(err, FR_EARG, "logprobs: not with accept typical");
-    return fr_sampler_check(&r->sampling, n_vocab, err);
+    return fr_sampler_check(r->sampling, n_vocab, err);
 }
 
 static void explain(const fr_session *s, fr_stats *stats) {
@@ -89,16 +113,27 @@ void fr_generation_close(fr_generation *g) {
     *g = (fr_generation){0};
 }
 
-static fr_status open_run(fr_session *s, const fr_request *request, fr_result *out, fr_error *err) {
-    fr_generation *g = &s->run;
-    *g = (fr_generation){.s = s, .request = request, .result = out};
-    const fr_status st = fr_stop_open(&g->stop, request->stop, err);
+static fr_status open_run(fr_generation *g, fr_error *err) {
+    const fr_status st = fr_stop_open(&g->stop, g->request.stop, err);
     if (st) return st;
-    const size_t filtered = fr_stop_room(g->stop, fr_token_longest(s->engine->tokenizer));
+    const size_t filtered = fr_stop_room(g->stop, fr_token_longest(g->s->engine->tokenizer));
     g->filtered = fr_alloc_zero(filtered);
     g->clean = fr_alloc_zero(FR_STREAM_ROOM(filtered));
     if (g->filtered && g->clean) return FR_OK;
     return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
+}
+
+// Room for the scores of all tokens, each at a place of its own.
+static fr_status open_score_room(fr_session *s, fr_error *err) {
+    const size_t n = (size_t)s->decoder.n_ctx + 1;
+    if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);
+    if (!s->logprobs) s->logprobs = fr_alloc_array(n, sizeof *s->logprobs);
+    if (!s->logprobs_at) s->logprobs_at = fr_alloc_array(n, sizeof *s->logprobs_at);
+    if (!s->scores || !s->logprobs || !s->logprobs_at)
+        return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %zu tokens", n);
+    for (size_t i = 0; i < n; i++)
+        s->logprobs_at[i] = &s->logprobs[i];
+    return FR_OK;
 }
 
 // Has the decoder score tokens where the request wants that.
@@ -106,38 +141,37 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
     fr_decoder *d = &s->decoder;
     d->scores = NULL;
     if (!request->logprobs) return FR_OK;
-    if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);
-    if (!s->logprobs) s->logprobs = fr_alloc_array((size_t)d->n_ctx + 1, sizeof *s->logprobs);
-    if (!s->scores || !s->logprobs)
-        return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %d tokens", d->n_ctx);
-    const fr_status st = fr_decoder_group_score(d->group, err);
+    fr_status st = open_score_room(s, err);
+    if (!st) st = fr_decoder_group_score(d->group, err);
     if (st) return st;
     d->scores = s->scores;
     d->n_top = request->top_logprobs;
-    s->run.result->logprobs = s->logprobs;
+    s->result.logprobs = s->logprobs_at;
     return FR_OK;
 }
 
-fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *out,
-                           fr_error *err) {
-    if (s->run.request)
-        return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
+    fr_generation *g = &s->run;
+    if (g->begun) return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     assert(fr_session_is_sound(s));
-    *out = (fr_result){.tokens = s->tokens, .text = ""};
-    fr_status st = check_request(s, request, err);
-    if (st) return st;
+    atomic_store(&s->cancelled, false);
     s->text.n = 0;
-    st = open_run(s, request, out, err);
-    if (!st) st = open_scores(s, request, err);
+    s->stats = (fr_stats){.finish = FR_FINISH_LENGTH};
+    s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats};
+    *g = (fr_generation){.s = s};
+    fr_status st = read_request(g, request, err);
+    if (!st) st = check_request(s, &g->request, err);
+    if (!st) st = open_run(g, err);
+    if (!st) st = open_scores(s, &g->request, err);
     if (st) {
-        fr_generation_close(&s->run);
+        fr_generation_close(g);
         return st;
     }
-    out->stats.finish = FR_FINISH_LENGTH;
+    g->begun = true;
     const double start = fr_seconds();
-    fr_decoder_begin(&s->decoder, request->prompt, request->n_prompt, &request->sampling);
+    fr_decoder_begin(&s->decoder, g->request.prompt, g->request.n_prompt, &g->sampling);
     s->decoder.stats.seconds_prompt = fr_seconds() - start;
-    while (!s->group && !s->run.over && fr_decoder_reads(&s->decoder))
+    while (!s->group && !g->over && fr_decoder_reads(&s->decoder))
         fr_session_step(s);
     return FR_OK;
 }
@@ -145,24 +179,24 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_result *
 // ---------------------------------------------------------------- a step
 
 static void stop_run(fr_generation *g) {
-    g->result->stats.finish = FR_FINISH_INTERRUPTED;
+    g->s->stats.finish = FR_FINISH_INTERRUPTED;
     g->over = true;
 }
 
 bool fr_generation_prepare(fr_generation *g) {
-    if (!g->request || g->over) return false;
+    if (!g->begun || g->over) return false;
     fr_decoder *d = &g->s->decoder;
-    const int wanted = g->request->n_predict;
+    const int wanted = g->request.n_predict;
     int left = d->n_ctx - d->n_ids;
-    if (wanted >= 0 && wanted - g->result->n_tokens < left) left = wanted - g->result->n_tokens;
+    if (wanted >= 0 && wanted - g->s->result.n_tokens < left) left = wanted - g->s->result.n_tokens;
     g->read = fr_decoder_reads(d);
     g->started = fr_seconds();
-    g->before = g->result->n_tokens;
-    if (g->read && !keep_going((void *)(uintptr_t)g->request)) {
+    g->before = g->s->result.n_tokens;
+    if (!g->read && left < 1) {
+        g->over = true;
+    } else if (atomic_load(&g->s->cancelled) || (g->read && !keep_going(g))) {
         fr_decoder_shorten(d);
         stop_run(g);
-    } else if (!g->read && left < 1) {
-        g->over = true;
     }
     if (g->over) {
         finish_text(g);
@@ -196,37 +230,45 @@ bool fr_session_step(fr_session *s) {
 }
 
 bool fr_session_runs(const fr_session *s) {
-    return s->run.request && !s->run.over;
+    return s->run.begun && !s->run.over;
 }
 
 fr_status fr_session_end(fr_session *s, fr_error *err) {
     fr_generation *g = &s->run;
-    assert(g->request);
-    fr_result *out = g->result;
-    const fr_finish finish = g->over ? out->stats.finish : FR_FINISH_INTERRUPTED;
+    assert(g->begun);
+    const fr_finish finish = g->over ? s->stats.finish : FR_FINISH_INTERRUPTED;
     if (!g->over && !g->status) finish_text(g);
     fr_decoder_shorten(&s->decoder); // where it is broken off while the prompt is read
     const fr_status st = g->status;
     if (st && err) *err = g->err;
-    out->stats = s->decoder.stats;
-    out->stats.finish = finish;
-    out->stats.seconds_decode = g->seconds;
+    s->stats = s->decoder.stats;
+    s->stats.finish = finish;
+    s->stats.seconds_decode = g->seconds;
     const fr_drafter *d = s->decoder.drafter;
-    d->ops->report(d, &out->stats.draft);
-    explain(s, &out->stats);
-    memcpy(out->stats.used, s->used, sizeof out->stats.used);
-    out->text = s->text.n ? s->text.data : "";
-    out->text_bytes = s->text.n;
+    d->ops->report(d, &s->stats.draft);
+    explain(s, &s->stats);
+    memcpy(s->stats.used, s->used, sizeof s->stats.used);
+    s->result.text = s->text.n ? s->text.data : "";
+    s->result.text_bytes = s->text.n;
     fr_generation_close(g);
     assert(fr_session_is_sound(s));
     return st;
 }
 
-fr_status fr_session_generate(fr_session *s, const fr_request *request, fr_result *out,
+fr_status fr_session_generate(fr_session *s, const fr_request *request, const fr_result **out,
                               fr_error *err) {
-    const fr_status st = fr_session_begin(s, request, out, err);
+    if (out) *out = &s->result;
+    const fr_status st = fr_session_begin(s, request, err);
     if (st) return st;
     while (fr_session_step(s)) {
     }
     return fr_session_end(s, err);
+}
+
+void fr_session_cancel(fr_session *s) {
+    atomic_store(&s->cancelled, true);
+}
+
+const fr_result *fr_session_result(const fr_session *s) {
+    return &s->result;
 }

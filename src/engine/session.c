@@ -1,11 +1,14 @@
 // session.c — opens a session with its drafter, and lets it take over what another one has read.
 #include "engine/session.h"
+#include "base/sized.h"
 #include "draft/registry.h"
 #include "engine/auto.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+FR_SIZED_ENDS_WITH(fr_session_options, group);
 
 static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_ctx,
                               fr_error *err) {
@@ -49,12 +52,12 @@ static fr_status open_decoder(fr_session *s, fr_group *group, int n_ctx, fr_kv_t
 
 fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
                           fr_error *err) {
-    static const fr_session_options defaults = {0};
-    const fr_session_options *o = options ? options : &defaults;
-    const int n_ctx = o->n_ctx ? o->n_ctx : e->model.config.n_ctx_train;
+    fr_session_options read, *o = &read;
     fr_tree_size size;
-    fr_status st;
     *out = NULL;
+    fr_status st = fr_sized_read(o, sizeof *o, options, "fr_session_options", err);
+    if (st) return st;
+    const int n_ctx = o->n_ctx ? o->n_ctx : e->model.config.n_ctx_train;
     if ((st = fr_config_check_context(&e->model.config, n_ctx, err))) return st;
     if ((st = fr_tree_size_read(&size, o->tree, err))) return st;
     fr_acceptance accept;
@@ -64,6 +67,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
+    s->result = (fr_result){.text = "", .stats = &s->stats};
     if ((st = open_drafter(s, o, n_ctx, err))) goto fail;
     if ((st = open_decoder(s, o->group, n_ctx, kv_type, err))) goto fail;
     s->decoder.drafter = s->drafter;
@@ -74,6 +78,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
         st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
         goto fail;
     }
+    s->result.tokens = s->tokens;
     *out = s;
     return FR_OK;
 fail:
@@ -82,15 +87,16 @@ fail:
 }
 
 static bool generation_is_sound(const fr_generation *g, const fr_session *s) {
-    if (!g->request) return !g->stop && !g->filtered && !g->clean;
-    return g->s == s && g->stop && g->filtered && g->clean && g->result &&
-           g->result->n_tokens >= 0 && g->result->n_tokens <= s->decoder.n_ctx &&
-           fr_stop_is_sound(g->stop) && fr_stream_is_sound(&g->utf8);
+    if (!g->begun) return !g->stop && !g->filtered && !g->clean;
+    return g->s == s && g->stop && g->filtered && g->clean && s->result.n_tokens >= 0 &&
+           s->result.n_tokens <= s->decoder.n_ctx && fr_stop_is_sound(g->stop) &&
+           fr_stream_is_sound(&g->utf8);
 }
 
 bool fr_session_is_sound(const fr_session *s) {
     return s->engine && s->tokens && s->decoder.drafter == s->drafter &&
-           s->decoder.model == &s->engine->model && fr_buffer_is_sound(&s->text) &&
+           s->decoder.model == &s->engine->model && s->result.tokens == s->tokens &&
+           s->result.stats == &s->stats && fr_buffer_is_sound(&s->text) &&
            generation_is_sound(&s->run, s) && fr_decoder_is_sound(&s->decoder);
 }
 
@@ -117,6 +123,7 @@ void fr_session_close(fr_session *s) {
     fr_free(s->tokens);
     fr_free(s->scores);
     fr_free(s->logprobs);
+    fr_free(s->logprobs_at);
     fr_buffer_free(&s->text);
     fr_decoder_close(&s->decoder);
     if (s->group) fr_group_remove(s->group, s);
@@ -125,7 +132,7 @@ void fr_session_close(fr_session *s) {
 }
 
 fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err) {
-    if (s->run.request)
+    if (s->run.begun)
         return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     if (s->engine != from->engine)
         return fr_fail(err, FR_EARG, "session: expected one of the same engine, found another's");

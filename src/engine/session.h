@@ -6,16 +6,18 @@
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
+#include <stdatomic.h>
 
 // One generation: tokens become bytes, bytes pass the stop strings, and what is left becomes whole
-// UTF-8 for the stream and the result. `request` is NULL where no generation is at work.
+// UTF-8 for the stream and the session's result.
 typedef struct fr_generation {
     fr_session *s;
-    const fr_request *request;
+    bool begun; // else no generation is at work, and the rest is 0
+    fr_request request;
+    fr_sampling sampling;
     fr_stop *stop;
     fr_stream utf8;
     fr_piece piece;
-    fr_result *result;
     fr_status status;       // of handing text out, or what is wrong with the model's numbers,
     fr_error err;           // ... and its sentence
     bool over;              // no step is left
@@ -32,12 +34,16 @@ struct fr_session {
     fr_decoder decoder;
     fr_drafter *drafter;
     char used[64];
-    const char *reason; // why the drafter is what it is
-    int32_t *tokens;    // [n_ctx + 1] of the last generation
-    fr_buffer text;     // of the last generation
+    const char *reason;              // why the drafter is what it is
+    int32_t *tokens;                 // [n_ctx + 1] of the last generation
+    fr_buffer text;                  // of the last generation
     // Open once a request wanted logprobs:
-    fr_logprobs *scores, *logprobs; // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all
+    fr_logprobs *scores, *logprobs;  // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all,
+    const fr_logprobs **logprobs_at; // ... and the place of each
     fr_generation run;
+    atomic_bool cancelled; // by any thread; since begin
+    fr_result result;      // of the last generation, or the one at work
+    fr_stats stats;        // of it
 };
 
 struct fr_group {

@@ -4,6 +4,7 @@
 #include "text/tokenizer.h"
 #include "base/alloc.h"
 #include "text/bpe.h"
+#include "text/fim.h"
 #include "text/presplit.h"
 #include "text/spm.h"
 #include "text/stream.h"
@@ -96,6 +97,12 @@ static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *er
         {"tokenizer.ggml.unknown_token_id", spm ? 0 : -1, &s->unknown},
         {"tokenizer.ggml.seperator_token_id", -1, &s->separator}, // spelled so in the format
         {"tokenizer.ggml.padding_token_id", -1, &s->pad},
+        {"tokenizer.ggml.fim_pre_token_id", -1, &s->fim_prefix},
+        {"tokenizer.ggml.fim_suf_token_id", -1, &s->fim_suffix},
+        {"tokenizer.ggml.fim_mid_token_id", -1, &s->fim_middle},
+        {"tokenizer.ggml.fim_pad_token_id", -1, &s->fim_pad},
+        {"tokenizer.ggml.fim_rep_token_id", -1, &s->fim_repository},
+        {"tokenizer.ggml.fim_sep_token_id", -1, &s->fim_file},
     };
     fr_status st = FR_OK;
     for (size_t i = 0; !st && i < sizeof ids / sizeof ids[0]; i++)
@@ -166,6 +173,7 @@ fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *e
     }
     mark_rstrip(t, file);
     mark_ends(t);
+    fr_fim_find(&t->vocab, &t->special);
     *out = t;
     return FR_OK;
 }
@@ -427,6 +435,10 @@ bool fr_token_is_control(const fr_tokenizer *t, int32_t id) {
 
 bool fr_token_is_end(const fr_tokenizer *t, int32_t id) {
     return in_vocab(t, id) && t->vocab.flags[id] & FR_VOCAB_END;
+}
+
+int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes) {
+    return fr_vocab_find_special(&t->vocab, text, bytes);
 }
 
 int fr_tokenizer_size(const fr_tokenizer *t) {

@@ -83,12 +83,15 @@ bool fr_token_is_control(const fr_tokenizer *t, int32_t id); // control or unkno
 bool fr_token_is_end(const fr_tokenizer *t,
                      int32_t id); // a model that gives this token has finished
 
+// The special token that is exactly these bytes, or -1.
+int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes);
 int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 
 // Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos
 // / ends with eos.
 typedef struct fr_special_ids {
     int32_t bos, eos, eot, eom, unknown, separator, pad;
+    int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file; // fim.h
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);

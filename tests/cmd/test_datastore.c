@@ -103,8 +103,8 @@ static void expect_chat(const char *store, int i, const char *messages) {
     fr_chat_text rendered = {0};
     fr_ids ids = {0};
     fr_error err;
-    assert_int_equal(fr_json_chat_parse(&chat, messages, strlen(messages), &text.chat.takes, &err),
-                     0);
+    assert_int_equal(
+        fr_json_chat_parse(&chat, messages, strlen(messages), &text.text->chat.takes, &err), 0);
     chat.request.add_generation_prompt = false;
     assert_int_equal(fr_cmd_text_chat(&text, &chat.request, true, &rendered, &ids, &err), 0);
     expect_text(store, i, &ids);

@@ -96,8 +96,10 @@ static rows real_rows(const char *path) {
     fr_kv kv, *kvs = &kv;
     fr_forward *f;
     fr_row pass[ROWS];
-    if (fr_engine_open(&e, path, &(fr_engine_options){.threads = 2}, &err) ||
-        fr_engine_encode(e, TEXT, strlen(TEXT), 0, true, &ids, &err) ||
+    if (fr_engine_open(&e, path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 2},
+                       &err) ||
+        fr_text_encode(e->text, TEXT, strlen(TEXT), FR_TEXT_BOS, NULL, &ids, &err) ||
         fr_kv_open(&kv, &e->model.config, 256, FR_KV_F16, &err) ||
         fr_forward_open(&f, &e->model, &(fr_forward_limits){.max_rows = ROWS, .max_logits = ROWS},
                         &err))

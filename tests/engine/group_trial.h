@@ -39,7 +39,8 @@ typedef struct trial_member {
     const char *spec;
     int32_t prompt[TRIAL_PROMPT];
     fr_request request;
-    fr_result result;
+    fr_sampling sampling;
+    const fr_result *result;
     const char *stop[2];
     int left, wait, cancel_at; // requests; steps until the next; step at which it ends (-1: never)
     bool runs;
@@ -63,7 +64,8 @@ static inline void trial_open(const trial_world *w, fr_group *group, trial_membe
     static const char *const trees[] = {NULL, NULL, NULL, "3", "12"};
     fr_error err;
     m->spec = w->specs[trial_draw(rng, (uint64_t)w->n_specs)];
-    const fr_session_options o = {.drafter = m->spec,
+    const fr_session_options o = {.size = sizeof o,
+                                  .drafter = m->spec,
                                   .n_ctx = w->n_ctx,
                                   .tree = trees[trial_draw(rng, 5)],
                                   .no_adapt = trial_draw(rng, 3) == 0,
@@ -78,7 +80,8 @@ static inline fr_sampling trial_sampling(uint64_t *rng) {
     static const float temperatures[] = {0, 0.8f, 1.3f};
     static const fr_logit_bias bias[] = {{97, -INFINITY}, {98, 2.5f}, {101, -3}};
     const bool adds = trial_draw(rng, 4) == 0;
-    return (fr_sampling){.temperature = temperatures[trial_draw(rng, 3)],
+    return (fr_sampling){.size = sizeof(fr_sampling),
+                         .temperature = temperatures[trial_draw(rng, 3)],
                          .frequency_penalty = adds ? 0.3f : 0,
                          .presence_penalty = adds ? -0.4f : 0,
                          .bias = bias,
@@ -101,10 +104,12 @@ static inline void trial_request(const trial_world *w, trial_member *m, uint64_t
                      ? w->stops[trial_draw(rng, (uint64_t)w->n_stops)]
                      : NULL;
     m->stop[1] = NULL;
-    m->request = (fr_request){.prompt = m->prompt,
+    m->sampling = trial_sampling(rng);
+    m->request = (fr_request){.size = sizeof(fr_request),
+                              .prompt = m->prompt,
                               .n_prompt = n,
                               .n_predict = 1 + (int)trial_draw(rng, (uint64_t)w->most_tokens),
-                              .sampling = trial_sampling(rng),
+                              .sampling = &m->sampling,
                               .stop = m->stop,
                               .logprobs = trial_draw(rng, 4) == 0,
                               .top_logprobs = (int)trial_draw(rng, 6),
@@ -115,22 +120,23 @@ static inline void trial_request(const trial_world *w, trial_member *m, uint64_t
 static inline void trial_compare(const trial_world *w, const trial_member *m, bool whole,
                                  uint64_t seed) {
     fr_session *s;
-    fr_result r;
+    const fr_result *r;
     fr_error err;
-    const fr_session_options o = {.drafter = "none", .n_ctx = w->n_ctx, .kv_type = w->kv_type};
+    const fr_session_options o = {
+        .size = sizeof o, .drafter = "none", .n_ctx = w->n_ctx, .kv_type = w->kv_type};
     if (fr_session_open(&s, w->engine, &o, &err) || fr_session_generate(s, &m->request, &r, &err))
         fail_msg("%s", err.text);
-    const fr_result *got = &m->result;
-    const bool same =
-        (whole ? got->n_tokens == r.n_tokens && got->text_bytes == r.text_bytes &&
-                     !memcmp(got->text, r.text, r.text_bytes) && got->stats.finish == r.stats.finish
-               : got->n_tokens <= r.n_tokens) &&
-        !memcmp(got->tokens, r.tokens, sizeof *r.tokens * (size_t)got->n_tokens);
+    const fr_result *got = m->result;
+    const bool same = (whole ? got->n_tokens == r->n_tokens && got->text_bytes == r->text_bytes &&
+                                   !memcmp(got->text, r->text, r->text_bytes) &&
+                                   got->stats->finish == r->stats->finish
+                             : got->n_tokens <= r->n_tokens) &&
+                      !memcmp(got->tokens, r->tokens, sizeof *r->tokens * (size_t)got->n_tokens);
     for (int i = 0; same && m->request.logprobs && i < got->n_tokens; i++)
-        assert_memory_equal(&got->logprobs[i], &r.logprobs[i], sizeof *r.logprobs);
+        assert_memory_equal(got->logprobs[i], r->logprobs[i], sizeof **r->logprobs);
     if (!same)
         fail_msg("trial %llu, %s: differs from plain decoding (%d tokens, %d alone)",
-                 (unsigned long long)seed, m->spec, got->n_tokens, r.n_tokens);
+                 (unsigned long long)seed, m->spec, got->n_tokens, r->n_tokens);
     fr_session_close(s);
 }
 
@@ -143,7 +149,8 @@ static inline void trial_begin(const trial_world *w, trial_member *members, int 
         counts->adopted++;
     }
     trial_request(w, m, rng);
-    if (fr_session_begin(m->session, &m->request, &m->result, &err)) fail_msg("%s", err.text);
+    m->result = fr_session_result(m->session);
+    if (fr_session_begin(m->session, &m->request, &err)) fail_msg("%s", err.text);
     m->runs = true;
 }
 
@@ -155,9 +162,9 @@ static inline void trial_end(const trial_world *w, trial_member *m, uint64_t see
     trial_compare(w, m, whole, seed);
     counts->requests++;
     counts->cancelled += !whole;
-    counts->tokens += m->result.n_tokens;
-    counts->passes += m->result.stats.passes;
-    counts->drafted += m->result.stats.accepted[0];
+    counts->tokens += m->result->n_tokens;
+    counts->passes += m->result->stats->passes;
+    counts->drafted += m->result->stats->accepted[0];
     m->runs = false;
     m->wait = (int)trial_draw(rng, 6);
     m->left--;

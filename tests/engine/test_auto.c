@@ -29,7 +29,8 @@ static void open_place(place *p) {
     snprintf(p->packs, sizeof p->packs, "%s/packs", p->dir);
     assert_int_equal(mkdir(p->packs, 0700), 0);
     if (fr_tiny_write(&(fr_tiny_options){.n_layer = 4}, p->model, &err)) fail_msg("%s", err.text);
-    if (fr_engine_open(&p->engine, p->model, &(fr_engine_options){.threads = 1}, &err))
+    if (fr_engine_open(&p->engine, p->model,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1}, &err))
         fail_msg("%s", err.text);
 }
 
@@ -81,14 +82,19 @@ static void a_pack_that_promises_speed_is_taken(void **state) {
 
     fr_session *s;
     fr_error err;
-    fr_result r;
-    const fr_request q = {
-        .prompt = (const int32_t[]){1, 2, 3, 4}, .n_prompt = 4, .n_predict = 8, .ignore_eos = true};
-    if (fr_session_open(&s, p.engine, &(fr_session_options){.n_ctx = 64}, &err))
+    const fr_result *r;
+    const fr_request q = {.size = sizeof q,
+                          .prompt = (const int32_t[]){1, 2, 3, 4},
+                          .n_prompt = 4,
+                          .n_predict = 8,
+                          .ignore_eos = true};
+    if (fr_session_open(&s, p.engine,
+                        &(fr_session_options){.size = sizeof(fr_session_options), .n_ctx = 64},
+                        &err))
         fail_msg("%s", err.text);
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
-    assert_string_equal(r.stats.used, "prompt-lookup+medusa");
-    assert_non_null(strstr(r.stats.why, "pack"));
+    assert_string_equal(r->stats->used, "prompt-lookup+medusa");
+    assert_non_null(strstr(r->stats->why, "pack"));
     fr_session_close(s);
     remove(good);
     remove(heavy);
@@ -137,13 +143,16 @@ static void what_is_gone_makes_room_for_the_next(void **state) {
     tune(&p, "no-such-drafter", 1.5);
     expect_auto(&p, "no-such-drafter");
     for (int i = 0; i < 2; i++) { // and it is not tried again
-        fr_result r;
-        const fr_request q = {.prompt = (const int32_t[]){1, 2}, .n_prompt = 2, .n_predict = 4};
-        if (fr_session_open(&s, p.engine, &(fr_session_options){.n_ctx = 64}, &err))
+        const fr_result *r;
+        const fr_request q = {
+            .size = sizeof q, .prompt = (const int32_t[]){1, 2}, .n_prompt = 2, .n_predict = 4};
+        if (fr_session_open(&s, p.engine,
+                            &(fr_session_options){.size = sizeof(fr_session_options), .n_ctx = 64},
+                            &err))
             fail_msg("%s", err.text);
         assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
-        assert_string_equal(r.stats.used, "prompt-lookup+medusa");
-        const bool told = strstr(r.stats.why, "cannot be opened");
+        assert_string_equal(r->stats->used, "prompt-lookup+medusa");
+        const bool told = strstr(r->stats->why, "cannot be opened");
         assert_int_equal(told, i == 0);
         fr_session_close(s);
         expect_auto(&p, "prompt-lookup+medusa");

@@ -31,7 +31,9 @@ static int set_up(void **state) {
     for (int i = 0; i < LONG_PROMPT; i++)
         prompt[i] = 3 + (i * i + 7 * (i % 11)) % 250;
     if (fr_tiny_write(&target, path, &err) || fr_tiny_write(&draft, draft_path, &err) ||
-        fr_engine_open(&engine, path, &(fr_engine_options){.threads = 2}, &err)) {
+        fr_engine_open(&engine, path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 2},
+                       &err)) {
         print_error("%s\n", err.text);
         return 1;
     }
@@ -78,7 +80,8 @@ static fr_session *open_session(const char *drafter, int n_ctx, const char *kv_t
     static const char *const by_depth[] = {"depth=6", NULL};
     fr_session *s;
     fr_error err;
-    const fr_session_options o = {.drafter = drafter,
+    const fr_session_options o = {.size = sizeof o,
+                                  .drafter = drafter,
                                   .n_ctx = n_ctx,
                                   .kv_type = kv_type,
                                   .no_adapt = true,
@@ -89,19 +92,22 @@ static fr_session *open_session(const char *drafter, int n_ctx, const char *kv_t
 
 static void check(fr_session *s, const int32_t *expected, int n_prompt, int n,
                   const fr_sampling *sampling) {
-    const fr_request q = {.prompt = expected,
+    fr_sampling own = *sampling;
+    own.size = sizeof own;
+    const fr_request q = {.size = sizeof q,
+                          .prompt = expected,
                           .n_prompt = n_prompt,
                           .n_predict = n,
-                          .sampling = *sampling,
+                          .sampling = &own,
                           .ignore_eos = true};
-    fr_result r;
+    const fr_result *r;
     fr_error err;
     if (fr_session_generate(s, &q, &r, &err)) fail_msg("%s", err.text);
-    assert_int_equal(r.n_tokens, n);
+    assert_int_equal(r->n_tokens, n);
     for (int i = 0; i < n; i++)
-        if (r.tokens[i] != expected[n_prompt + i])
-            fail_msg("%s, prompt of %d, %d tokens: expected %d at %d, found %d", r.stats.used,
-                     n_prompt, n, expected[n_prompt + i], i, r.tokens[i]);
+        if (r->tokens[i] != expected[n_prompt + i])
+            fail_msg("%s, prompt of %d, %d tokens: expected %d at %d, found %d", r->stats->used,
+                     n_prompt, n, expected[n_prompt + i], i, r->tokens[i]);
 }
 
 static void the_table_follows_the_text(void **state) {
@@ -162,24 +168,26 @@ static bool listen(void *user, const fr_piece *piece) {
 static void reading_again_can_be_interrupted(void **state) {
     int32_t ids[MOST];
     bool enough = false;
-    fr_result r;
+    const fr_result *r;
     (void)state;
     define(ids, SHORT - 20, &samplings[0], FR_KV_F16);
     fr_session *s = open_session("none", CONTEXT, "f16");
-    const fr_request q = {.prompt = ids,
+    const fr_request q = {.size = sizeof q,
+                          .prompt = ids,
                           .n_prompt = SHORT - 20,
                           .n_predict = NEW,
                           .ignore_eos = true,
                           .stream = listen,
                           .user = &enough};
-    assert_int_equal(fr_session_begin(s, &q, &r, NULL), FR_OK);
-    while (r.n_tokens < 21) // the last of them stands behind the short context
+    r = fr_session_result(s);
+    assert_int_equal(fr_session_begin(s, &q, NULL), FR_OK);
+    while (r->n_tokens < 21) // the last of them stands behind the short context
         assert_true(fr_session_step(s));
     enough = true;
     assert_false(fr_session_step(s));
-    assert_int_equal(r.n_tokens, 21);
+    assert_int_equal(r->n_tokens, 21);
     assert_int_equal(fr_session_end(s, NULL), FR_OK);
-    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
     check(s, ids, SHORT - 20, NEW, &samplings[0]);
     check(s, ids, SHORT + 20, 20, &samplings[0]);
     fr_session_close(s);

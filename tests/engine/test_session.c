@@ -32,7 +32,7 @@ static int remove_model(void **state) {
 static fr_engine *open_engine(const char *isa, int threads) {
     fr_engine *e;
     fr_error err;
-    fr_engine_options o = {.isa = isa, .threads = threads};
+    fr_engine_options o = {.size = sizeof o, .isa = isa, .threads = threads};
     if (fr_engine_open(&e, model_path, &o, &err)) fail_msg("%s", err.text);
     return e;
 }
@@ -40,7 +40,7 @@ static fr_engine *open_engine(const char *isa, int threads) {
 static fr_session *open_session(fr_engine *e, const char *drafter, int n_ctx) {
     fr_session *s;
     fr_error err;
-    fr_session_options o = {.drafter = drafter, .n_ctx = n_ctx};
+    fr_session_options o = {.size = sizeof o, .drafter = drafter, .n_ctx = n_ctx};
     if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
     return s;
 }
@@ -63,7 +63,8 @@ static bool hear(void *user, const fr_piece *piece) {
 }
 
 static fr_request request(int n, heard *h) {
-    return (fr_request){.prompt = PROMPT,
+    return (fr_request){.size = sizeof(fr_request),
+                        .prompt = PROMPT,
                         .n_prompt = N_PROMPT,
                         .n_predict = n,
                         .ignore_eos = true,
@@ -76,17 +77,17 @@ static void the_stream_is_the_text(void **state) {
     fr_engine *e = open_engine(NULL, 2);
     fr_session *s = open_session(e, "prompt-lookup", 0);
     heard h = {.bytes = 0};
-    fr_result r;
+    const fr_result *r;
     fr_request q = request(60, &h);
-    q.sampling = (fr_sampling){.temperature = 1, .seed = 8};
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 8};
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-    assert_int_equal(r.n_tokens, 60);
-    assert_int_equal(r.text_bytes, h.bytes);
-    assert_memory_equal(r.text, h.text, h.bytes);
-    assert_int_equal(r.stats.finish, FR_FINISH_LENGTH);
-    assert_int_equal(r.stats.completion_tokens, 60);
-    assert_string_equal(r.stats.used, "prompt-lookup");
-    assert_true(r.stats.lossless && r.stats.exact_law && r.stats.passes <= 60);
+    assert_int_equal(r->n_tokens, 60);
+    assert_int_equal(r->text_bytes, h.bytes);
+    assert_memory_equal(r->text, h.text, h.bytes);
+    assert_int_equal(r->stats->finish, FR_FINISH_LENGTH);
+    assert_int_equal(r->stats->completion_tokens, 60);
+    assert_string_equal(r->stats->used, "prompt-lookup");
+    assert_true(r->stats->lossless && r->stats->exact_law && r->stats->passes <= 60);
     fr_session_close(s);
     fr_engine_close(e);
 }
@@ -102,14 +103,17 @@ static void every_mode_gives_the_same_text(void **state) {
             for (int k = 0; k < 3; k++) {
                 fr_session *s = open_session(e, drafter[k], 0);
                 fr_request q = request(-1, NULL);
-                fr_result r;
-                q.sampling = (fr_sampling){
-                    .temperature = 0.9f, .top_k = 40, .seed = 77, .repeat_penalty = 1.1f};
+                const fr_result *r;
+                q.sampling = &(fr_sampling){.size = sizeof(fr_sampling),
+                                            .temperature = 0.9f,
+                                            .top_k = 40,
+                                            .seed = 77,
+                                            .repeat_penalty = 1.1f};
                 assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-                assert_int_equal(r.n_tokens, 128 - N_PROMPT); // to the context's end
-                if (!bytes) memcpy(expected, r.text, bytes = r.text_bytes);
-                assert_int_equal(r.text_bytes, bytes);
-                assert_memory_equal(r.text, expected, bytes);
+                assert_int_equal(r->n_tokens, 128 - N_PROMPT); // to the context's end
+                if (!bytes) memcpy(expected, r->text, bytes = r->text_bytes);
+                assert_int_equal(r->text_bytes, bytes);
+                assert_memory_equal(r->text, expected, bytes);
                 fr_session_close(s);
             }
             fr_engine_close(e);
@@ -119,17 +123,17 @@ static void every_mode_gives_the_same_text(void **state) {
 static fr_stats generate_by(fr_engine *e, const char *accept, uint64_t seed, char text[4096]) {
     fr_error err;
     fr_session *s;
-    fr_result r;
-    const fr_session_options o = {.drafter = "prompt-lookup", .accept = accept};
+    const fr_result *r;
+    const fr_session_options o = {.size = sizeof o, .drafter = "prompt-lookup", .accept = accept};
     fr_request q = request(60, NULL);
-    q.sampling = (fr_sampling){.temperature = 1.5f, .seed = seed};
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1.5f, .seed = seed};
     if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
-    assert_int_equal(r.n_tokens, 60);
-    memcpy(text, r.text, r.text_bytes);
-    text[r.text_bytes] = 0;
+    assert_int_equal(r->n_tokens, 60);
+    memcpy(text, r->text, r->text_bytes);
+    text[r->text_bytes] = 0;
     fr_session_close(s);
-    return r.stats;
+    return *r->stats;
 }
 
 static void every_rule_says_what_it_promises(void **state) {
@@ -155,13 +159,13 @@ static void a_stop_string_cuts_exactly_before_it(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1);
     char whole[4096];
-    fr_result r;
+    const fr_result *r;
     fr_session *plain = open_session(e, "none", 0);
     fr_request q = request(80, NULL);
-    q.sampling = (fr_sampling){.temperature = 1, .seed = 5};
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 5};
     assert_int_equal(fr_session_generate(plain, &q, &r, NULL), FR_OK);
-    memcpy(whole, r.text, r.text_bytes);
-    size_t n = r.text_bytes;
+    memcpy(whole, r->text, r->text_bytes);
+    size_t n = r->text_bytes;
     fr_session_close(plain);
     for (size_t at = 3; at + 3 < n && at < 40; at += 5) {
         if ((whole[at] & 0x80) || (whole[at + 1] & 0x80) || (whole[at + 2] & 0x80))
@@ -172,9 +176,9 @@ static void a_stop_string_cuts_exactly_before_it(void **state) {
             fr_session *s = open_session(e, k ? "prompt-lookup" : "none", 0);
             q.stop = stops;
             assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-            assert_int_equal(r.stats.finish, FR_FINISH_STOP);
-            assert_int_equal(r.text_bytes, first - whole);
-            assert_memory_equal(r.text, whole, r.text_bytes);
+            assert_int_equal(r->stats->finish, FR_FINISH_STOP);
+            assert_int_equal(r->text_bytes, first - whole);
+            assert_memory_equal(r->text, whole, r->text_bytes);
             fr_session_close(s);
         }
     }
@@ -186,15 +190,15 @@ static void the_listener_can_stop_it_and_the_session_goes_on(void **state) {
     fr_engine *e = open_engine(NULL, 2);
     fr_session *s = open_session(e, "prompt-lookup", 0);
     heard h = {.stop_after = 5}, again = {.bytes = 0};
-    fr_result r;
+    const fr_result *r;
     fr_request q = request(50, &h);
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
     assert_int_equal(h.pieces, 5);
     q = request(50, &again);
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-    assert_int_equal(r.stats.prompt_reused, N_PROMPT - 1);
-    assert_int_equal(r.n_tokens, 50);
+    assert_int_equal(r->stats->prompt_reused, N_PROMPT - 1);
+    assert_int_equal(r->n_tokens, 50);
     assert_memory_equal(again.text, h.text, h.bytes);
     fr_session_close(s);
     fr_engine_close(e);
@@ -208,52 +212,55 @@ static void sessions_take_turns(void **state) {
     enum { N = 3, TOKENS = 50 };
     fr_engine *e = open_engine(NULL, 2);
     fr_session *s[N];
-    fr_result alone, r[N];
+    const fr_result *alone, *r[N];
     heard h[N] = {{.bytes = 0}};
     fr_request q[N];
+    const fr_sampling drawn = {.size = sizeof drawn, .temperature = 1, .seed = 4};
     bool going = true;
     fr_error err;
     for (int i = 0; i < N; i++) {
         s[i] = open_session(e, drafters[i], 0);
         q[i] = request(TOKENS, &h[i]);
-        q[i].sampling = (fr_sampling){.temperature = 1, .seed = 4};
-        assert_int_equal(fr_session_begin(s[i], &q[i], &r[i], NULL), FR_OK);
-        assert_int_equal(r[i].n_tokens, 0);
+        q[i].sampling = &drawn;
+        r[i] = fr_session_result(s[i]);
+        assert_int_equal(fr_session_begin(s[i], &q[i], NULL), FR_OK);
+        assert_int_equal(r[i]->n_tokens, 0);
     }
-    assert_int_equal(fr_session_begin(s[0], &q[0], &alone, &err), FR_EARG); // one at a time
+    assert_int_equal(fr_session_begin(s[0], &q[0], &err), FR_EARG); // one at a time
     assert_non_null(strstr(err.text, "at work"));
     while (going) {
-        const int before = r[0].n_tokens;
+        const int before = r[0]->n_tokens;
         going = false;
         for (int i = 0; i < N; i++)
             going |= fr_session_step(s[i]);
-        if (before < TOKENS) assert_int_equal(r[0].n_tokens, before + 1); // plain decoding's pass
+        if (before < TOKENS) assert_int_equal(r[0]->n_tokens, before + 1); // plain decoding's pass
     }
     for (int i = 0; i < N; i++) {
         assert_false(fr_session_step(s[i]));
         assert_int_equal(fr_session_end(s[i], NULL), FR_OK);
-        assert_int_equal(r[i].stats.finish, FR_FINISH_LENGTH);
-        assert_int_equal(r[i].stats.completion_tokens, TOKENS);
-        assert_true(r[i].stats.seconds_decode > 0);
-        assert_int_equal(h[i].bytes, r[i].text_bytes);
+        assert_int_equal(r[i]->stats->finish, FR_FINISH_LENGTH);
+        assert_int_equal(r[i]->stats->completion_tokens, TOKENS);
+        assert_true(r[i]->stats->seconds_decode > 0);
+        assert_int_equal(h[i].bytes, r[i]->text_bytes);
     }
     fr_session *other = open_session(e, "none", 0);
     assert_int_equal(fr_session_generate(other, &q[0], &alone, NULL), FR_OK);
     for (int i = 0; i < N; i++) {
-        assert_memory_equal(r[i].tokens, alone.tokens, sizeof *alone.tokens * TOKENS);
-        assert_int_equal(r[i].text_bytes, alone.text_bytes);
-        assert_memory_equal(r[i].text, alone.text, alone.text_bytes);
+        assert_memory_equal(r[i]->tokens, alone->tokens, sizeof *alone->tokens * TOKENS);
+        assert_int_equal(r[i]->text_bytes, alone->text_bytes);
+        assert_memory_equal(r[i]->text, alone->text, alone->text_bytes);
     }
-    assert_int_equal(fr_session_begin(s[1], &q[1], &r[1], NULL), FR_OK);
+    assert_int_equal(fr_session_begin(s[1], &q[1], NULL), FR_OK);
     assert_true(fr_session_step(s[1]));
     assert_int_equal(fr_session_end(s[1], NULL), FR_OK); // broken off
-    assert_int_equal(r[1].stats.finish, FR_FINISH_INTERRUPTED);
-    assert_true(r[1].n_tokens >= 1 && r[1].n_tokens < TOKENS);
-    assert_memory_equal(r[1].tokens, alone.tokens, sizeof *alone.tokens * (size_t)r[1].n_tokens);
-    assert_int_equal(fr_session_begin(s[2], &q[2], &r[2], NULL), FR_OK);
+    assert_int_equal(r[1]->stats->finish, FR_FINISH_INTERRUPTED);
+    assert_true(r[1]->n_tokens >= 1 && r[1]->n_tokens < TOKENS);
+    assert_memory_equal(r[1]->tokens, alone->tokens,
+                        sizeof *alone->tokens * (size_t)r[1]->n_tokens);
+    assert_int_equal(fr_session_begin(s[2], &q[2], NULL), FR_OK);
     fr_session_close(s[2]); // in the midst of one
     assert_int_equal(fr_session_generate(s[1], &q[1], &r[1], NULL), FR_OK);
-    assert_memory_equal(r[1].tokens, alone.tokens, sizeof *alone.tokens * TOKENS);
+    assert_memory_equal(r[1]->tokens, alone->tokens, sizeof *alone->tokens * TOKENS);
     fr_session_close(s[0]);
     fr_session_close(s[1]);
     fr_session_close(other);
@@ -276,13 +283,16 @@ static void a_broken_model_ends_the_answer_with_a_sentence(void **state) {
     const size_t at = 64 * 250 + 7;
     if (fr_tiny_write_broken(&tiny, path, "token_embd.weight", at, NAN, &err))
         fail_msg("%s", err.text);
-    if (fr_engine_open(&e, path, &(fr_engine_options){.threads = 1}, &err))
+    if (fr_engine_open(&e, path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1}, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 9; i++) {
-        const fr_session_options o = {.drafter = drafters[i / 3], .accept = accepts[i % 3]};
-        fr_result r;
+        const fr_session_options o = {
+            .size = sizeof o, .drafter = drafters[i / 3], .accept = accepts[i % 3]};
+        const fr_result *r;
         heard h = {.bytes = 0};
-        fr_request q = {.prompt = prompt,
+        fr_request q = {.size = sizeof q,
+                        .prompt = prompt,
                         .n_prompt = N,
                         .n_predict = 20,
                         .ignore_eos = true,
@@ -291,12 +301,12 @@ static void a_broken_model_ends_the_answer_with_a_sentence(void **state) {
         if (fr_session_open(&s, e, &o, &err)) fail_msg("%s", err.text);
         prompt[N - 1] = ' ';
         assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // never comes to it
-        assert_int_equal(r.n_tokens, 20);
+        assert_int_equal(r->n_tokens, 20);
         prompt[N - 1] = 250;
         h.bytes = 0;
         assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EDATA);
         assert_non_null(strstr(err.text, "behind 9 tokens are not finite"));
-        assert_true(!r.n_tokens && !r.text_bytes && !h.bytes && !r.stats.completion_tokens);
+        assert_true(!r->n_tokens && !r->text_bytes && !h.bytes && !r->stats->completion_tokens);
         prompt[N - 1] = ' ';
         assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // nor does it last
         fr_session_close(s);
@@ -315,25 +325,28 @@ static void a_session_may_adopt_the_context_of_another(void **state) {
     fr_session *from = open_session(e, "prompt-lookup", 0), *stranger = open_session(e2, "none", 0);
     fr_session *small = open_session(e, "none", SMALL), *q8, *mixed;
     heard h = {.bytes = 0}, unheard = {.bytes = 0};
-    fr_result whole, r;
+    const fr_result *whole, *r;
     fr_error err;
     int32_t text[N_PROMPT + TOKENS];
     fr_request q = request(TOKENS, &h), more = request(TOKENS - READ, &unheard);
-    assert_int_equal(fr_session_begin(from, &q, &whole, NULL), FR_OK);
-    while (whole.n_tokens < READ)
+    whole = fr_session_result(from);
+    assert_int_equal(fr_session_begin(from, &q, NULL), FR_OK);
+    while (whole->n_tokens < READ)
         assert_true(fr_session_step(from));
     memcpy(text, PROMPT, sizeof PROMPT);
-    memcpy(text + N_PROMPT, whole.tokens, sizeof *text * READ);
+    memcpy(text + N_PROMPT, whole->tokens, sizeof *text * READ);
     more.prompt = text;
     more.n_prompt = N_PROMPT + READ;
     fr_session *s[N];
     for (int i = 0; i < N; i++) {
         s[i] = open_session(e, drafters[i], 0);
         if (i)
-            assert_int_equal(fr_session_generate(
-                                 s[i],
-                                 &(fr_request){.prompt = text + i, .n_prompt = 9, .n_predict = 5},
-                                 &r, NULL),
+            assert_int_equal(fr_session_generate(s[i],
+                                                 &(fr_request){.size = sizeof(fr_request),
+                                                               .prompt = text + i,
+                                                               .n_prompt = 9,
+                                                               .n_predict = 5},
+                                                 &r, NULL),
                              FR_OK);
         assert_int_equal(fr_session_adopt(s[i], from, NULL), FR_OK);
     }
@@ -344,38 +357,43 @@ static void a_session_may_adopt_the_context_of_another(void **state) {
     for (int i = 0; i < N; i++) {
         unheard.bytes = 0;
         assert_int_equal(fr_session_generate(s[i], &more, &r, NULL), FR_OK);
-        assert_int_equal(r.stats.prompt_reused, more.n_prompt - 1);
-        assert_int_equal(r.n_tokens, TOKENS - READ);
-        assert_memory_equal(r.tokens, whole.tokens + READ, sizeof *text * (TOKENS - READ));
+        assert_int_equal(r->stats->prompt_reused, more.n_prompt - 1);
+        assert_int_equal(r->n_tokens, TOKENS - READ);
+        assert_memory_equal(r->tokens, whole->tokens + READ, sizeof *text * (TOKENS - READ));
     }
     more.n_prompt = SMALL - 4;
     more.n_predict = 4;
     assert_int_equal(fr_session_generate(small, &more, &r, NULL), FR_OK);
-    assert_int_equal(r.stats.prompt_reused, SMALL - 5);
-    assert_memory_equal(r.tokens, whole.tokens + SMALL - 4 - N_PROMPT, sizeof *text * 4);
+    assert_int_equal(r->stats->prompt_reused, SMALL - 5);
+    assert_memory_equal(r->tokens, whole->tokens + SMALL - 4 - N_PROMPT, sizeof *text * 4);
 
     assert_int_equal(fr_session_adopt(s[0], stranger, &err), FR_EARG);
     assert_non_null(strstr(err.text, "engine"));
-    assert_int_equal(
-        fr_session_open(&q8, e, &(fr_session_options){.drafter = "none", .kv_type = "q8_0"}, &err),
-        FR_OK);
+    assert_int_equal(fr_session_open(&q8, e,
+                                     &(fr_session_options){.size = sizeof(fr_session_options),
+                                                           .drafter = "none",
+                                                           .kv_type = "q8_0"},
+                                     &err),
+                     FR_OK);
     assert_int_equal(fr_session_adopt(s[0], q8, &err), FR_EARG);
     assert_non_null(strstr(err.text, "kv-type"));
-    const fr_session_options mixed_too = {.drafter = "none", .kv_type = "f16+q8_0"};
+    const fr_session_options mixed_too = {
+        .size = sizeof mixed_too, .drafter = "none", .kv_type = "f16+q8_0"};
     assert_int_equal(fr_session_open(&mixed, e, &mixed_too, &err), FR_OK);
     assert_int_equal(fr_session_adopt(mixed, q8, &err), FR_EARG);
     fr_session_close(mixed);
     const fr_session_options q8_smaller = {
-        .drafter = "prompt-lookup", .kv_type = "q8_0", .n_ctx = 100};
+        .size = sizeof q8_smaller, .drafter = "prompt-lookup", .kv_type = "q8_0", .n_ctx = 100};
     fr_session *to;
     assert_int_equal(fr_session_generate(q8, &q, &whole, NULL), FR_OK);
     assert_int_equal(fr_session_open(&to, e, &q8_smaller, &err), FR_OK);
     assert_int_equal(fr_session_adopt(to, q8, NULL), FR_OK);
     assert_int_equal(fr_session_generate(to, &q, &r, NULL), FR_OK);
-    assert_int_equal(r.stats.prompt_reused, N_PROMPT - 1);
-    assert_memory_equal(r.tokens, whole.tokens, sizeof *text * TOKENS);
+    assert_int_equal(r->stats->prompt_reused, N_PROMPT - 1);
+    assert_memory_equal(r->tokens, whole->tokens, sizeof *text * TOKENS);
     fr_session_close(to);
-    assert_int_equal(fr_session_begin(s[0], &q, &r, NULL), FR_OK);
+    r = fr_session_result(s[0]);
+    assert_int_equal(fr_session_begin(s[0], &q, NULL), FR_OK);
     assert_int_equal(fr_session_adopt(s[0], from, &err), FR_EARG);
     assert_non_null(strstr(err.text, "at work"));
     assert_int_equal(fr_session_end(s[0], NULL), FR_OK);
@@ -399,16 +417,17 @@ static void tokens_without_text_can_be_interrupted(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1);
     fr_session *s = open_session(e, "none", 0);
-    fr_result r;
+    const fr_result *r;
     int polls = 0;
     const int32_t one = 'a'; // a prompt of one token is not asked about
-    fr_request q = {.prompt = &one, .n_prompt = 1, .n_predict = 120, .ignore_eos = true};
-    q.sampling = (fr_sampling){.temperature = 5, .seed = 3};
+    fr_request q = {
+        .size = sizeof q, .prompt = &one, .n_prompt = 1, .n_predict = 120, .ignore_eos = true};
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 5, .seed = 3};
     q.stream = count_polls;
     q.user = &polls;
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
     assert_int_equal(polls, 4);
-    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
     fr_session_close(s);
     fr_engine_close(e);
 }
@@ -439,19 +458,20 @@ static void a_prompt_can_be_interrupted_between_its_parts(void **state) {
     cut.user = &p;
     cut.prompt = q.prompt = ids;
     cut.n_prompt = q.n_prompt = N;
-    fr_result r, whole;
-    assert_int_equal(fr_session_begin(s, &cut, &r, NULL), FR_OK); // it has begun, and is over
+    const fr_result *r, *whole;
+    r = fr_session_result(s);
+    assert_int_equal(fr_session_begin(s, &cut, NULL), FR_OK); // it has begun, and is over
     assert_int_equal(p.asked, 2);
     assert_false(fr_session_step(s));
     assert_int_equal(fr_session_end(s, NULL), FR_OK);
-    assert_int_equal(r.stats.finish, FR_FINISH_INTERRUPTED);
-    assert_int_equal(r.n_tokens, 0);
-    assert_int_equal(r.text_bytes, 0);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r->n_tokens, 0);
+    assert_int_equal(r->text_bytes, 0);
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
-    assert_int_equal(r.stats.prompt_reused, FR_PREFILL_ROWS); // what had been read is kept
+    assert_int_equal(r->stats->prompt_reused, FR_PREFILL_ROWS); // what had been read is kept
     assert_int_equal(fr_session_generate(other, &q, &whole, NULL), FR_OK);
-    assert_int_equal(r.n_tokens, TOKENS);
-    assert_memory_equal(r.tokens, whole.tokens, sizeof *whole.tokens * TOKENS);
+    assert_int_equal(r->n_tokens, TOKENS);
+    assert_memory_equal(r->tokens, whole->tokens, sizeof *whole->tokens * TOKENS);
     fr_session_close(s);
     fr_session_close(other);
     fr_engine_close(e);
@@ -461,10 +481,10 @@ static void bad_requests_are_sentences(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1), *none;
     fr_session *s = open_session(e, NULL, 20), *no_session;
-    fr_result r;
+    const fr_result *r;
     fr_error err;
     int32_t ids[64] = {0};
-    fr_request q = {.prompt = ids, .n_prompt = 20, .n_predict = 4};
+    fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = 20, .n_predict = 4};
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_ECONTEXT);
     assert_non_null(strstr(err.text, "20"));
     q.n_prompt = 0;
@@ -475,28 +495,46 @@ static void bad_requests_are_sentences(void **state) {
     ids[1] = -1;
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
     ids[1] = 0;
-    q.sampling.temperature = -2;
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = -2};
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
-    q.sampling.temperature = 0;
+    q.sampling = NULL;
     q.stop = (const char *[]){"", NULL};
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
     q.stop = NULL;
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // and it still works
 
-    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.n_ctx = 129}, &err),
+    assert_int_equal(
+        fr_session_open(&no_session, e,
+                        &(fr_session_options){.size = sizeof(fr_session_options), .n_ctx = 129},
+                        &err),
+        FR_EARG);
+    assert_int_equal(fr_session_open(&no_session, e,
+                                     &(fr_session_options){.size = sizeof(fr_session_options),
+                                                           .drafter = "nope"},
+                                     &err),
                      FR_EARG);
     assert_int_equal(
-        fr_session_open(&no_session, e, &(fr_session_options){.drafter = "nope"}, &err), FR_EARG);
-    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.tree = "big"}, &err),
-                     FR_EARG);
-    assert_int_equal(fr_session_open(&no_session, e, &(fr_session_options){.accept = "all"}, &err),
-                     FR_EARG);
+        fr_session_open(&no_session, e,
+                        &(fr_session_options){.size = sizeof(fr_session_options), .tree = "big"},
+                        &err),
+        FR_EARG);
+    assert_int_equal(
+        fr_session_open(&no_session, e,
+                        &(fr_session_options){.size = sizeof(fr_session_options), .accept = "all"},
+                        &err),
+        FR_EARG);
     assert_null(no_session);
     assert_int_equal(fr_engine_open(&none, "no-such-file.gguf", NULL, &err), FR_EIO);
     assert_int_equal(
-        fr_engine_open(&none, model_path, &(fr_engine_options){.threads = 10000}, &err), FR_EARG);
-    assert_int_equal(fr_engine_open(&none, model_path, &(fr_engine_options){.isa = "sse9"}, &err),
-                     FR_EARG);
+        fr_engine_open(&none, model_path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 10000},
+                       &err),
+        FR_EARG);
+    assert_int_equal(
+        fr_engine_open(&none, model_path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .isa = "sse9"},
+                       &err),
+        FR_EARG);
     assert_null(none);
     fr_session_close(s);
     fr_session_close(NULL);

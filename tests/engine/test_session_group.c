@@ -43,7 +43,7 @@ static void open_world(world *w, const fr_tiny_options *options, int threads) {
     small.seed = options->seed + 1;
     assert_int_equal(fr_tiny_write(options, w->model, &err), FR_OK);
     assert_int_equal(fr_tiny_write(&small, w->small, &err), FR_OK);
-    const fr_engine_options o = {.threads = threads};
+    const fr_engine_options o = {.size = sizeof o, .threads = threads};
     if (fr_engine_open(&w->trials.engine, w->model, &o, &err)) fail_msg("%s", err.text);
     for (int i = 0; i < N_PACKS; i++) {
         strcpy(w->pack[i], "pack-XXXXXX");
@@ -117,7 +117,7 @@ static void a_group_refuses_what_it_has_no_room_for(void **state) {
     memset(&w, 0, sizeof w);
     open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
     assert_int_equal(fr_group_open(&g, w.trials.engine, 64, &err), FR_OK);
-    fr_session_options o = {.drafter = "none", .n_ctx = 65, .group = g};
+    fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = 65, .group = g};
     assert_int_equal(fr_session_open(&one, w.trials.engine, &o, &err), FR_EARG);
     assert_string_equal(err.text, "session: expected a context of at most the group's 64 tokens, "
                                   "found 65");

@@ -67,7 +67,8 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
     fr_ids ids = {0};
     fr_error err;
     if (fr_engine_open(&w.engine, path, NULL, &err) ||
-        fr_engine_encode(w.engine, TEXT, strlen(TEXT), FR_PARSE_SPECIAL, true, &ids, &err))
+        fr_text_encode(w.engine->text, TEXT, strlen(TEXT), FR_TEXT_BOS | FR_TEXT_CONTROL, NULL,
+                       &ids, &err))
         fail_msg("%s", err.text);
     w.text = ids.data;
     w.n_text = (int)ids.n;

@@ -35,7 +35,10 @@ static void need_model(void) {
 static fr_engine *open_engine(const char *isa, int threads) {
     fr_engine *e;
     fr_error err;
-    if (fr_engine_open(&e, model_path, &(fr_engine_options){.isa = isa, .threads = threads}, &err))
+    if (fr_engine_open(
+            &e, model_path,
+            &(fr_engine_options){.size = sizeof(fr_engine_options), .isa = isa, .threads = threads},
+            &err))
         fail_msg("%s", err.text);
     return e;
 }
@@ -43,28 +46,34 @@ static fr_engine *open_engine(const char *isa, int threads) {
 static fr_session *open_session(fr_engine *e, const char *kv_type, const char *drafter) {
     fr_session *s;
     fr_error err;
-    const fr_session_options options = {.drafter = drafter, .n_ctx = 256, .kv_type = kv_type};
+    const fr_session_options options = {
+        .size = sizeof options, .drafter = drafter, .n_ctx = 256, .kv_type = kv_type};
     if (fr_session_open(&s, e, &options, &err)) fail_msg("%s", err.text);
     return s;
 }
 
-static fr_result ask(fr_engine *e, fr_session *s, int prompt, const fr_sampling *sampling,
-                     int n_predict) {
+static const fr_result *ask(fr_engine *e, fr_session *s, int prompt, const fr_sampling *sampling,
+                            int n_predict) {
     fr_error err;
-    fr_result r;
+    const fr_result *r;
     fr_ids ids = {0};
-    if (fr_engine_encode(e, PROMPTS[prompt], strlen(PROMPTS[prompt]), FR_PARSE_SPECIAL, true, &ids,
-                         &err))
+    fr_sampling own = *sampling;
+    own.size = sizeof own;
+    if (fr_text_encode(e->text, PROMPTS[prompt], strlen(PROMPTS[prompt]),
+                       FR_TEXT_BOS | FR_TEXT_CONTROL, NULL, &ids, &err))
         fail_msg("%s", err.text);
-    fr_request q = {
-        .prompt = ids.data, .n_prompt = (int)ids.n, .n_predict = n_predict, .sampling = *sampling};
+    fr_request q = {.size = sizeof q,
+                    .prompt = ids.data,
+                    .n_prompt = (int)ids.n,
+                    .n_predict = n_predict,
+                    .sampling = &own};
     if (fr_session_generate(s, &q, &r, &err)) fail_msg("%s", err.text);
     fr_ids_free(&ids);
     return r;
 }
 
-static fr_result generate(fr_engine *e, fr_session **s, const char *drafter, int prompt,
-                          const fr_sampling *sampling) {
+static const fr_result *generate(fr_engine *e, fr_session **s, const char *drafter, int prompt,
+                                 const fr_sampling *sampling) {
     *s = open_session(e, NULL, drafter);
     return ask(e, *s, prompt, sampling, N_PREDICT);
 }
@@ -76,7 +85,7 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
         {.temperature = 0},
         {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 11},
         {.temperature = 1.2f, .seed = 12, .repeat_penalty = 1.1f}};
-    fr_result expected[N_PROMPTS][3];
+    const fr_result *expected[N_PROMPTS][3];
     fr_session *kept[N_PROMPTS][3], *s;
     fr_engine *plain = open_engine("auto", 2);
     for (int p = 0; p < N_PROMPTS; p++)
@@ -92,15 +101,16 @@ static void every_mode_gives_the_bytes_of_plain_decoding(void **state) {
             fr_engine *e = open_engine(fr_isa_name(isa), threads);
             for (int p = 0; p < N_PROMPTS; p++)
                 for (int dist = 0; dist < 3; dist++) {
-                    fr_result r = generate(e, &s, "prompt-lookup", p, &dists[dist]),
-                              *x = &expected[p][dist];
-                    assert_int_equal(r.n_tokens, x->n_tokens);
-                    assert_memory_equal(r.tokens, x->tokens, sizeof *r.tokens * (size_t)r.n_tokens);
-                    assert_int_equal(r.text_bytes, x->text_bytes);
-                    assert_memory_equal(r.text, x->text, r.text_bytes);
-                    assert_int_equal(r.stats.finish, x->stats.finish);
-                    passes += r.stats.passes;
-                    tokens += r.n_tokens;
+                    const fr_result *r = generate(e, &s, "prompt-lookup", p, &dists[dist]),
+                                    *x = expected[p][dist];
+                    assert_int_equal(r->n_tokens, x->n_tokens);
+                    assert_memory_equal(r->tokens, x->tokens,
+                                        sizeof *r->tokens * (size_t)r->n_tokens);
+                    assert_int_equal(r->text_bytes, x->text_bytes);
+                    assert_memory_equal(r->text, x->text, r->text_bytes);
+                    assert_int_equal(r->stats->finish, x->stats->finish);
+                    passes += r->stats->passes;
+                    tokens += r->n_tokens;
                     fr_session_close(s);
                 }
             fr_engine_close(e);
@@ -121,14 +131,14 @@ static void low_memory_gives_the_same_bytes(void **state) {
     const fr_sampling dist = {.temperature = 0.8f, .top_k = 40, .seed = 21};
     fr_engine *packed = open_engine("auto", 2), *in_place;
     fr_error err;
-    const fr_engine_options options = {.threads = 2, .low_memory = true};
+    const fr_engine_options options = {.size = sizeof options, .threads = 2, .low_memory = true};
     if (fr_engine_open(&in_place, model_path, &options, &err)) fail_msg("%s", err.text);
     for (int p = 0; p < N_PROMPTS; p++) {
         fr_session *s, *t;
-        const fr_result x = generate(packed, &s, "none", p, &dist);
-        const fr_result r = generate(in_place, &t, "prompt-lookup", p, &dist);
-        assert_int_equal(r.n_tokens, x.n_tokens);
-        assert_memory_equal(r.tokens, x.tokens, sizeof *r.tokens * (size_t)r.n_tokens);
+        const fr_result *x = generate(packed, &s, "none", p, &dist);
+        const fr_result *r = generate(in_place, &t, "prompt-lookup", p, &dist);
+        assert_int_equal(r->n_tokens, x->n_tokens);
+        assert_memory_equal(r->tokens, x->tokens, sizeof *r->tokens * (size_t)r->n_tokens);
         fr_session_close(s);
         fr_session_close(t);
     }
@@ -146,18 +156,25 @@ static void the_definition_gives_the_same_bytes(void **state) {
         fr_engine *e = open_engine(scalar ? "scalar" : "auto", 2);
         fr_session *s;
         fr_ids ids = {0};
-        fr_result r;
-        assert_int_equal(fr_engine_encode(e, PROMPTS[2], strlen(PROMPTS[2]), 0, true, &ids, &err),
-                         FR_OK);
-        assert_int_equal(fr_session_open(&s, e, &(fr_session_options){.n_ctx = 64}, &err), FR_OK);
-        fr_request q = {.prompt = ids.data,
-                        .n_prompt = (int)ids.n,
-                        .n_predict = 6,
-                        .sampling = {.temperature = 1, .seed = 2}};
+        const fr_result *r;
+        assert_int_equal(
+            fr_text_encode(e->text, PROMPTS[2], strlen(PROMPTS[2]), FR_TEXT_BOS, NULL, &ids, &err),
+            FR_OK);
+        assert_int_equal(
+            fr_session_open(&s, e,
+                            &(fr_session_options){.size = sizeof(fr_session_options), .n_ctx = 64},
+                            &err),
+            FR_OK);
+        fr_request q = {
+            .size = sizeof q,
+            .prompt = ids.data,
+            .n_prompt = (int)ids.n,
+            .n_predict = 6,
+            .sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 2}};
         assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
-        assert_int_equal(r.n_tokens, 6);
-        if (scalar) assert_memory_equal(r.tokens, first, sizeof first);
-        memcpy(first, r.tokens, sizeof first);
+        assert_int_equal(r->n_tokens, 6);
+        if (scalar) assert_memory_equal(r->tokens, first, sizeof first);
+        memcpy(first, r->tokens, sizeof first);
         fr_ids_free(&ids);
         fr_session_close(s);
         fr_engine_close(e);
@@ -183,12 +200,12 @@ static void decode_with(const char *kv_type) {
                     const int n = slow ? 4 : N_PREDICT;
                     fr_session *a = open_session(plain, kv_type, "none");
                     fr_session *b = open_session(e, kv_type, "prompt-lookup");
-                    const fr_result x = ask(plain, a, p, &dists[dist], n);
-                    fr_result r = ask(e, b, p, &dists[dist], n);
-                    assert_begins(&x, &r, n);
+                    const fr_result *x = ask(plain, a, p, &dists[dist], n);
+                    const fr_result *r = ask(e, b, p, &dists[dist], n);
+                    assert_begins(x, r, n);
                     r = ask(e, b, p, &dists[dist], n); // the prompt's keys are still there
-                    assert_int_equal(r.stats.prompt_reused, r.stats.prompt_tokens - 1);
-                    assert_begins(&x, &r, n);
+                    assert_int_equal(r->stats->prompt_reused, r->stats->prompt_tokens - 1);
+                    assert_begins(x, r, n);
                     fr_session_close(a);
                     fr_session_close(b);
                 }

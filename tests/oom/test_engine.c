@@ -28,10 +28,11 @@ static fr_status generate(story *s, fr_engine *e, fr_session *session, fr_error 
     static const char text[] = "the wind and the wind and the";
     static const char *const stops[] = {"never said", NULL};
     fr_ids ids = {0};
-    fr_result result;
-    fr_status st = fr_engine_encode(e, text, strlen(text), 0, true, &ids, err);
+    const fr_result *result;
+    fr_status st = fr_text_encode(e->text, text, strlen(text), FR_TEXT_BOS, NULL, &ids, err);
     if (!st) {
-        const fr_request request = {.prompt = ids.data,
+        const fr_request request = {.size = sizeof request,
+                                    .prompt = ids.data,
                                     .n_prompt = (int)ids.n,
                                     .n_predict = N_PREDICT,
                                     .stop = stops,
@@ -39,17 +40,19 @@ static fr_status generate(story *s, fr_engine *e, fr_session *session, fr_error 
         st = fr_session_generate(session, &request, &result, err);
     }
     if (!st) {
-        assert_true(result.n_tokens <= N_PREDICT);
-        s->n_tokens = result.n_tokens;
-        memcpy(s->tokens, result.tokens, sizeof *s->tokens * (size_t)result.n_tokens);
+        assert_true(result->n_tokens <= N_PREDICT);
+        s->n_tokens = result->n_tokens;
+        memcpy(s->tokens, result->tokens, sizeof *s->tokens * (size_t)result->n_tokens);
     }
     fr_ids_free(&ids);
     return st;
 }
 
 static fr_status live(story *s, fr_error *err) {
-    const fr_engine_options engine_options = {.threads = 2, .low_memory = s->low_memory};
-    const fr_session_options session_options = {.n_ctx = 128, .drafter = s->drafter};
+    const fr_engine_options engine_options = {
+        .size = sizeof engine_options, .threads = 2, .low_memory = s->low_memory};
+    const fr_session_options session_options = {
+        .size = sizeof session_options, .n_ctx = 128, .drafter = s->drafter};
     fr_engine *e = NULL;
     fr_session *session = NULL;
     fr_status st = fr_engine_open(&e, s->path, &engine_options, err);
@@ -87,7 +90,8 @@ static void write_pack(const char *model, const char *drafter, char *path) {
         {.kind = FR_PACK_EARLY_EXIT, .type = FR_TYPE_Q8_0}};
     fr_engine *e;
     fr_error err;
-    if (fr_engine_open(&e, model, &(fr_engine_options){.threads = 1}, &err))
+    if (fr_engine_open(&e, model,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1}, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++)
         if (strstr(drafter, fr_pack_kind_name(packs[i].kind)))

@@ -142,7 +142,7 @@ static fr_status open_all(fr_bench *b, fr_engine **engine, fr_error *err) {
     if (!st) st = set_prompts(b, err);
     if (!st && b->args->report) st = fr_bench_page_check(b->args->report, err);
     if (!st) st = fr_cmd_engine_open(engine, b->args, err);
-    if (!st) b->info = fr_engine_describe(*engine);
+    if (!st) b->info = *fr_engine_describe(*engine);
     return st;
 }
 

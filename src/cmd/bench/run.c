@@ -15,9 +15,9 @@ typedef struct running {
     fr_cmd_text text;
     fr_talk talk;
     fr_ids ids;
-    fr_result *results; // [n_runs] of the turn at hand, valid until their sessions go on
-    int *order;         // [n_runs] in which they come
-    bool *going;        // [n_runs] begun and not at their end
+    const fr_result **results; // [n_runs] of the turn at hand, valid until their sessions go on
+    int *order;                // [n_runs] in which they come
+    bool *going;               // [n_runs] begun and not at their end
     fr_progress bar;
     uint64_t done, total; // tokens: an answer that is over counts for as many as it might have had
 } running;
@@ -29,16 +29,17 @@ static bool go_on(void *user, const fr_piece *piece) {
     (void)piece;
     uint64_t done = r->done;
     for (int i = 0; i < r->bench->n_runs; i++)
-        if (r->going[i]) done += (uint64_t)r->results[i].n_tokens;
+        if (r->going[i]) done += (uint64_t)r->results[i]->n_tokens;
     fr_progress_show(&r->bar, "bench", done, r->total);
     return !fr_cmd_interrupted();
 }
 
 static fr_request request_of(running *r, int n_predict) {
-    return (fr_request){.prompt = r->ids.data,
+    return (fr_request){.size = sizeof(fr_request),
+                        .prompt = r->ids.data,
                         .n_prompt = (int)r->ids.n,
                         .n_predict = n_predict,
-                        .sampling = r->bench->sampling,
+                        .sampling = &r->bench->sampling,
                         .stream = go_on,
                         .user = r};
 }
@@ -57,7 +58,7 @@ static int compare(const fr_result *own, const fr_result *plain) {
 }
 
 static double rate_of(const fr_result *result) {
-    return fr_cmd_rate(result->stats.completion_tokens, result->stats.seconds_decode);
+    return fr_cmd_rate(result->stats->completion_tokens, result->stats->seconds_decode);
 }
 
 typedef struct place { // which answer, and in which round
@@ -65,7 +66,7 @@ typedef struct place { // which answer, and in which round
 } place;
 
 static fr_status count(running *r, int index, place at, fr_error *err) {
-    const fr_result *own = &r->results[index], *plain = &r->results[0];
+    const fr_result *own = r->results[index], *plain = r->results[0];
     fr_bench_run *run = &r->bench->runs[index];
     const fr_bench_set *set = &r->bench->sets[at.set];
     const char *id = set->prompts.item[at.prompt].id;
@@ -73,15 +74,15 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     const double speed = rate_of(own), plain_speed = rate_of(plain);
     const fr_pair pair = {at.answer, speed > 0 && plain_speed > 0 ? speed / plain_speed : 1};
     const int token = compare(own, plain);
-    run->lossless = own->stats.lossless;
-    run->exact_law = own->stats.exact_law;
+    run->lossless = own->stats->lossless;
+    run->exact_law = own->stats->exact_law;
     if (token >= 0) {
         t->broken |= run->lossless;
         if (!t->difference.file) t->difference = (fr_difference){set->path, id, at.turn, token};
     }
-    const bool changed = *run->used && strcmp(run->used, own->stats.used);
-    snprintf(run->used, sizeof run->used, "%s", changed ? "several" : own->stats.used);
-    return fr_bench_counts_add(t, &own->stats, own->text_bytes, pair, id, err);
+    const bool changed = *run->used && strcmp(run->used, own->stats->used);
+    snprintf(run->used, sizeof run->used, "%s", changed ? "several" : own->stats->used);
+    return fr_bench_counts_add(t, own->stats, own->text_bytes, pair, id, err);
 }
 
 // A shuffle of its own for every turn and round, the same in every run.
@@ -101,7 +102,7 @@ static int furthest_behind(const running *r) {
     int found = -1;
     for (int k = 0; k < r->bench->n_runs; k++) {
         const int i = r->order[k];
-        if (r->going[i] && (found < 0 || r->results[i].n_tokens < r->results[found].n_tokens))
+        if (r->going[i] && (found < 0 || r->results[i]->n_tokens < r->results[found]->n_tokens))
             found = i;
     }
     return found;
@@ -112,7 +113,8 @@ static int furthest_behind(const running *r) {
 static fr_status begin(running *r, int i, const fr_request *request, fr_error *err) {
     fr_session *s = r->bench->runs[i].session;
     fr_status st = i ? fr_session_adopt(s, r->bench->runs[0].session, err) : FR_OK;
-    if (!st) st = fr_session_begin(s, request, &r->results[i], err);
+    r->results[i] = fr_session_result(s);
+    if (!st) st = fr_session_begin(s, request, err);
     r->going[i] = !st;
     return st;
 }
@@ -192,15 +194,14 @@ static fr_status run_conversation(running *r, place at, bool warm, fr_error *err
         if (!st) st = fr_talk_encode(&r->talk, &r->text, &r->ids, err);
         if (st) break;
         if (warm) {
-            fr_result result;
             const fr_request request = request_of(r, 8);
-            st = fr_session_generate(r->bench->runs[0].session, &request, &result, err);
+            st = fr_session_generate(r->bench->runs[0].session, &request, NULL, err);
             if (!st) st = interrupted(err);
             break;
         }
         st = run_turn(r, at, err);
         if (!st)
-            st = fr_talk_add(&r->talk, "assistant", r->results[0].text, r->results[0].text_bytes,
+            st = fr_talk_add(&r->talk, "assistant", r->results[0]->text, r->results[0]->text_bytes,
                              err);
     }
     close_sessions(r);

@@ -202,7 +202,7 @@ static fr_status open_all(measuring *m, fr_error *err) {
     if (!st) st = open_context(m, err);
     if (st) return st;
     const fr_model *model = &m->engine->model;
-    m->curve.info = fr_engine_describe(m->engine);
+    m->curve.info = *fr_engine_describe(m->engine);
     size_t bytes;
     const uint8_t *weights = weights_of(model, &bytes);
     return fr_probe_open(&m->probe, model->pool, model->kern->isa, weights, bytes, err);

@@ -37,18 +37,18 @@ void fr_answers_close(fr_answers *a) {
 
 static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *told, void *user,
                         fr_error *err) {
-    fr_result r;
+    const fr_result *r;
     fr_status st = encode(a, &a->prompts->item[i], err);
     if (st) return st;
-    const fr_request request = {.prompt = a->ids.data,
+    const fr_request request = {.size = sizeof request,
+                                .prompt = a->ids.data,
                                 .n_prompt = (int)a->ids.n,
                                 .n_predict = a->args->n_predict,
-                                .sampling = a->sampling,
                                 .stream = go_on,
                                 .user = a};
     if ((st = fr_session_generate(s, &request, &r, err))) return st;
     if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
-    told(user, &a->ids, &r);
+    told(user, &a->ids, r);
     a->done++;
     return FR_OK;
 }

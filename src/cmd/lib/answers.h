@@ -1,7 +1,7 @@
 // answers.h — a drafter over a file of prompts, for commands that look at how it drafts.
 //
-// Only the first turn of a conversation is played. One session serves all prompts; every prompt
-// starts a context of its own.
+// Answers are greedy. Only the first turn of a conversation is played. One session serves all
+// prompts; every prompt starts a context of its own.
 #ifndef FR_CMD_LIB_ANSWERS_H
 #define FR_CMD_LIB_ANSWERS_H
 #include "cmd/lib/generate.h"
@@ -9,14 +9,13 @@
 #include "cmd/lib/talk.h"
 
 typedef struct fr_answers {
-    const fr_cmd_args *args; // n_predict, sampling of the command line
+    const fr_cmd_args *args; // n_predict
     fr_engine *engine;       // borrowed
     fr_cmd_text text;
     const fr_prompts *prompts; // borrowed
-    fr_sampling sampling;
-    const char *what;     // for the progress bar
-    uint64_t done, total; // answers, over all runs
-    fr_progress bar;      // of them
+    const char *what;          // for the progress bar
+    uint64_t done, total;      // answers, over all runs
+    fr_progress bar;           // of them
     fr_talk talk;
     fr_ids ids;
     int64_t most; // tokens that the longest prompt and its answer need

@@ -12,7 +12,8 @@
 fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err) {
     fr_progress bar;
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "MB", 1e6);
-    const fr_engine_options options = {.isa = fr_cmd_isa(args),
+    const fr_engine_options options = {.size = sizeof options,
+                                       .isa = fr_cmd_isa(args),
                                        .threads = args->threads,
                                        .low_memory = args->low_memory,
                                        .progress = fr_cmd_progress,
@@ -43,7 +44,8 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
     }
     // A 0 of fr_sampling is the default and not what these two say.
     const float top_p = (float)args->top_p;
-    return (fr_sampling){.temperature = (float)args->temp,
+    return (fr_sampling){.size = sizeof(fr_sampling),
+                         .temperature = (float)args->temp,
                          .top_k = top_p > 0 ? args->top_k : 1,
                          .top_p = top_p,
                          .min_p = (float)args->min_p,
@@ -71,7 +73,7 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
 
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err) {
-    const int most = fr_engine_describe(engine).n_ctx_train;
+    const int most = fr_engine_describe(engine)->n_ctx_train;
     int64_t n_ctx = args->ctx;
     *out = NULL;
     if (!n_ctx) n_ctx = !n_tokens || n_tokens > most ? most : n_tokens;
@@ -84,7 +86,8 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
         const fr_status st = fr_cmd_profile(engine, args, 0, err);
         if (st) return st;
     }
-    const fr_session_options options = {.n_ctx = (int)n_ctx,
+    const fr_session_options options = {.size = sizeof options,
+                                        .n_ctx = (int)n_ctx,
                                         .kv_type = fr_cmd_kv_type(args),
                                         .drafter = spec,
                                         .tree = args->tree,

@@ -10,11 +10,11 @@ static const char *chosen(const fr_tune_result *r) {
 }
 
 void fr_tune_print(const fr_tune_result *r) {
-    const fr_engine_info info = fr_engine_describe(r->engine);
+    const fr_engine_info *info = fr_engine_describe(r->engine);
     const fr_profile *p = r->engine->profile;
     const double one = fr_cost_pass(&p->cost, 1, 1, 0);
-    fr_cmd_print_clean(stdout, info.name, strlen(info.name));
-    printf(", %s, %d threads\n", info.isa, info.threads);
+    fr_cmd_print_clean(stdout, info->name, strlen(info->name));
+    printf(", %s, %d threads\n", info->isa, info->threads);
     fr_cmd_cost_print(&p->cost);
     printf("\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured", "tokens/pass",
            "rows/pass");
@@ -52,15 +52,15 @@ static json_t *tuned_json(const fr_tuned *t) {
 
 json_t *fr_tune_json(const fr_tune_result *r) {
     char cpu[128];
-    const fr_engine_info info = fr_engine_describe(r->engine);
+    const fr_engine_info *info = fr_engine_describe(r->engine);
     const char *best = chosen(r), *path = r->kept;
     json_t *list = json_array();
     fr_cpu_name(cpu, sizeof cpu);
     for (int i = 0; list && i < r->n_tuned; i++)
         json_array_append_new(list, tuned_json(&r->tuned[i]));
     return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:b, s:o, s:o}", "model",
-                     fr_cmd_json_text(info.name, strlen(info.name)), "machine", "cpu",
-                     fr_cmd_json_text(cpu, strlen(cpu)), "isa", info.isa, "threads", info.threads,
+                     fr_cmd_json_text(info->name, strlen(info->name)), "machine", "cpu",
+                     fr_cmd_json_text(cpu, strlen(cpu)), "isa", info->isa, "threads", info->threads,
                      "cost", fr_cmd_cost_json(&r->engine->profile->cost), "drafters", list,
                      "interrupted", (int)r->interrupted, "chosen",
                      fr_cmd_json_text(best, strlen(best)), "profile",

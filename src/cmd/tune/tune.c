@@ -20,7 +20,7 @@ typedef struct job {
 
 static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     fr_tuned *t = user;
-    const fr_stats *s = &r->stats;
+    const fr_stats *s = r->stats;
     (void)prompt;
     t->predicted += s->predicted;
     t->predicted_plain += s->predicted_plain;

@@ -36,11 +36,11 @@ typedef struct fr_chat_template { // {0}: none
 // A template's text, which need not end in NUL and is not kept. FR_EUNSUP: text is NULL or empty
 // (the model has none); FR_EDATA: what is wrong with it, and in which line; FR_ENOMEM.
 fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr_error *err);
-// One by its name ("chatml", "llama3", …). FR_EARG for an unknown one, naming the known.
+// One by its name ("chatml", "llama3", …; forerun.h has the list). FR_EARG for an unknown one, naming
+// the known; the same of its text.
 fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err);
-const char *fr_chat_name_at(int index);           // the names; NULL past the last
-const char *fr_chat_text_named(const char *name); // the template of that name, or NULL
-void fr_chat_close(fr_chat_template *chat);       // fine on {0}
+fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err);
+void fr_chat_close(fr_chat_template *chat); // fine on {0}
 
 typedef struct fr_chat_request {
     const fr_message *messages; // at least one, or NULL: they are in `values`

@@ -78,12 +78,18 @@ const char *fr_chat_text_named(const char *name) {
     return NULL;
 }
 
-fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err) {
-    const char *text = fr_chat_text_named(name);
-    *out = (fr_chat_template){0};
-    if (text) return fr_chat_open(out, text, strlen(text), err);
+fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err) {
+    *text = fr_chat_text_named(name);
+    if (*text) return FR_OK;
     return fr_fail(err, FR_EARG,
                    "--chat-template %.40s: expected one of chatml, gemma, gemma3, llama2, llama3, "
                    "mistral, mistral-v1, mistral-v7, phi3, zephyr",
                    name);
+}
+
+fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err) {
+    const char *text;
+    *out = (fr_chat_template){0};
+    const fr_status st = fr_chat_find_named(&text, name, err);
+    return st ? st : fr_chat_open(out, text, strlen(text), err);
 }

@@ -35,7 +35,7 @@ static void rows_give_what_a_session_gives(void **state) {
     char path[64];
     fr_engine *engine;
     fr_session *session;
-    fr_result r;
+    const fr_result *r;
     fr_passes passes;
     fr_error err = {0};
     int32_t ids[N];
@@ -43,8 +43,12 @@ static void rows_give_what_a_session_gives(void **state) {
     snprintf(path, sizeof path, "passes-test-%d.gguf", (int)getpid());
     if (fr_tiny_write(&(fr_tiny_options){.arch = "phi3", .n_ctx = 256, .n_ctx_short = SHORT}, path,
                       &err) ||
-        fr_engine_open(&engine, path, &(fr_engine_options){.threads = 1}, &err) ||
-        fr_session_open(&session, engine, &(fr_session_options){.drafter = "none"}, &err) ||
+        fr_engine_open(&engine, path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1},
+                       &err) ||
+        fr_session_open(
+            &session, engine,
+            &(fr_session_options){.size = sizeof(fr_session_options), .drafter = "none"}, &err) ||
         fr_passes_open(&passes, engine, N, FR_CHUNK, "f16", &err))
         fail_msg("%s", err.text);
     n_vocab = engine->model.config.n_vocab;
@@ -53,9 +57,10 @@ static void rows_give_what_a_session_gives(void **state) {
         const int n = prompts[k];
         for (int i = 0; i < n; i++)
             ids[i] = 3 + i * 11 % 200;
-        const fr_request q = {.prompt = ids, .n_prompt = n, .n_predict = N - n, .ignore_eos = true};
+        const fr_request q = {
+            .size = sizeof q, .prompt = ids, .n_prompt = n, .n_predict = N - n, .ignore_eos = true};
         assert_int_equal(fr_session_generate(session, &q, &r, &err), FR_OK);
-        memcpy(ids + n, r.tokens, sizeof *ids * (size_t)(N - n));
+        memcpy(ids + n, r->tokens, sizeof *ids * (size_t)(N - n));
         const int from[] = {n - 1, SHORT - 1, SHORT, N - 1};
         for (int i = 0; i < 4; i++) {
             seen s = {.n = 0};

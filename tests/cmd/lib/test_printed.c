@@ -39,16 +39,18 @@ static bool press_and_print(void *user, const fr_piece *piece) {
 }
 
 // Generates into out_path instead of stdout.
-static void generate(fr_session *s, typist *t, const char *const *stop, fr_result *r) {
+static void generate(fr_session *s, typist *t, const char *const *stop, const fr_result **r) {
     static const int32_t prompt[] = {'t', 'h', 'e', ' ', 't', 'h', 'e', ' '};
-    const fr_request request = {.prompt = prompt,
-                                .n_prompt = sizeof prompt / sizeof *prompt,
-                                .n_predict = 40,
-                                .ignore_eos = true,
-                                .sampling = {.temperature = 1, .seed = 3},
-                                .stop = stop,
-                                .stream = press_and_print,
-                                .user = t};
+    const fr_request request = {
+        .size = sizeof request,
+        .prompt = prompt,
+        .n_prompt = sizeof prompt / sizeof *prompt,
+        .n_predict = 40,
+        .ignore_eos = true,
+        .sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 3},
+        .stop = stop,
+        .stream = press_and_print,
+        .user = t};
     fr_error err = {0};
     fflush(stdout);
     const int old = dup(STDOUT_FILENO);
@@ -68,23 +70,24 @@ static void what_was_shown_is_the_answer(void **state) {
     (void)state;
     fr_engine *e;
     fr_error err = {0};
-    if (fr_engine_open(&e, model_path, &(fr_engine_options){.threads = 1}, &err))
+    if (fr_engine_open(&e, model_path,
+                       &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1}, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 24; i++) {
         fr_session *s;
-        fr_result r;
+        const fr_result *r;
         char shown[4096];
         typist t = {.at = i / 2};
-        const fr_session_options o = {.drafter = drafters[i & 1]};
+        const fr_session_options o = {.size = sizeof o, .drafter = drafters[i & 1]};
         assert_int_equal(fr_session_open(&s, e, &o, NULL), FR_OK);
         generate(s, &t, i % 3 ? NULL : stop, &r);
         FILE *f = fopen(out_path, "rb");
         assert_non_null(f);
         const size_t n = fread(shown, 1, sizeof shown, f);
         fclose(f);
-        assert_int_equal(r.stats.finish, t.at ? FR_FINISH_INTERRUPTED : FR_FINISH_LENGTH);
-        assert_int_equal(n, r.text_bytes);
-        assert_memory_equal(shown, r.text, n);
+        assert_int_equal(r->stats->finish, t.at ? FR_FINISH_INTERRUPTED : FR_FINISH_LENGTH);
+        assert_int_equal(n, r->text_bytes);
+        assert_memory_equal(shown, r->text, n);
         fr_session_close(s);
     }
     fr_engine_close(e);

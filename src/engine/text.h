@@ -1,0 +1,38 @@
+// text.h — the text side of a model: what forerun.h has of it is made of these.
+#ifndef FR_ENGINE_TEXT_H
+#define FR_ENGINE_TEXT_H
+#include "gguf/gguf.h"
+#include "text/chat/chat.h"
+#include "text/tokenizer.h"
+#include "json/messages.h"
+
+struct fr_text {
+    fr_gguf *gguf;
+    fr_tokenizer *tokenizer;
+    bool lent;             // the two are another's, which outlives this
+    fr_chat_template chat; // {0}: none that can be used,
+    fr_error no_chat;      // ... and why
+    char *chat_text;       // a copy, NUL behind it
+    int32_t *ends;
+    fr_text_info info;
+};
+
+// Of a file and a tokenizer that are open and outlive it. FR_ENOMEM.
+fr_status fr_text_lend(fr_text **out, fr_gguf *gguf, fr_tokenizer *tokenizer, fr_error *err);
+// Why there is no chat template that can be used.
+fr_status fr_text_check_chat(const fr_text *t, fr_error *err);
+
+// Appends ids: those of fr_text_tokenize; FR_EINTR by `watch` (or NULL).
+fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsigned flags,
+                         const fr_watch *watch, fr_ids *ids, fr_error *err);
+// Renders the request (its bos, eos and the time are filled in here) into *rendered and appends its
+// ids. Every conversation goes through here.
+fr_status fr_text_render(const fr_text *t, fr_chat_request *request, unsigned flags,
+                         fr_chat_text *rendered, fr_ids *ids, fr_error *err);
+// The same of JSON that is parsed, and of such text: what fr_text_chat_json takes.
+fr_status fr_text_render_json(const fr_text *t, const json_t *json, unsigned flags,
+                              fr_chat_text *rendered, fr_ids *ids, fr_error *err);
+fr_status fr_text_render_bytes(const fr_text *t, const char *json, size_t bytes, unsigned flags,
+                               fr_chat_text *rendered, fr_ids *ids, fr_error *err);
+
+#endif

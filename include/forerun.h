@@ -349,6 +349,11 @@ void fr_session_cancel(fr_session *session);
 // all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it
 // has, or the two differ in engine or kv_type.
 fr_status fr_session_adopt(fr_session *session, const fr_session *from, fr_error *err);
+// The ids that it has read, in order: a prompt that begins with them need not be read again so far.
+// Until the next call on the session, and between two steps of a generation too.
+const int32_t *fr_session_context(const fr_session *session, int *n);
+// Reads the next prompt from its beginning. FR_EARG: a generation is at work.
+fr_status fr_session_forget(fr_session *session, fr_error *err);
 
 #ifdef __cplusplus
 }

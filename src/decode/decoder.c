@@ -147,6 +147,11 @@ void fr_decoder_shorten(fr_decoder *d) {
     d->n_shown = lesser(d->n_shown, d->n_ids);
 }
 
+void fr_decoder_forget(fr_decoder *d) {
+    fr_kv_truncate(&d->kv, 0);
+    d->n_ids = d->n_shown = 0;
+}
+
 int fr_decoder_reach(const fr_decoder *d) {
     return d->kv.stretched ? INT_MAX : fr_model_stretch_at(d->model) - (d->n_ids - 1);
 }

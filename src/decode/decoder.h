@@ -87,6 +87,8 @@ void fr_decoder_shorten(fr_decoder *d); // gives up what is still to be read
 // type, as far as it has room.
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
 
+void fr_decoder_forget(fr_decoder *d); // the next text is read from its beginning
+
 // How many new tokens the present keys serve, until a text has to be read again.
 int fr_decoder_reach(const fr_decoder *d);
 

@@ -142,3 +142,16 @@ fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err)
     assert(fr_session_is_sound(s));
     return FR_OK;
 }
+
+const int32_t *fr_session_context(const fr_session *s, int *n) {
+    *n = s->decoder.kv.n_committed;
+    return s->decoder.ids;
+}
+
+fr_status fr_session_forget(fr_session *s, fr_error *err) {
+    if (s->run.begun)
+        return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
+    fr_decoder_forget(&s->decoder);
+    assert(fr_session_is_sound(s));
+    return FR_OK;
+}

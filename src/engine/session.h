@@ -34,9 +34,9 @@ struct fr_session {
     fr_decoder decoder;
     fr_drafter *drafter;
     char used[64];
-    const char *reason;              // why the drafter is what it is
-    int32_t *tokens;                 // [n_ctx + 1] of the last generation
-    fr_buffer text;                  // of the last generation
+    const char *reason; // why the drafter is what it is
+    int32_t *tokens;    // [n_ctx + 1] of the last generation
+    fr_buffer text;     // of the last generation
     // Open once a request wanted logprobs:
     fr_logprobs *scores, *logprobs;  // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all,
     const fr_logprobs **logprobs_at; // ... and the place of each

@@ -1,0 +1,91 @@
+// job.c — what is told of a job goes in under its lock, and everybody who waits is woken.
+#include "serve/job.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include <errno.h>
+#include <string.h>
+
+void fr_job_open(fr_job *job) {
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&job->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&job->news, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void fr_job_close(fr_job *job) {
+    pthread_cond_destroy(&job->news);
+    pthread_mutex_destroy(&job->lock);
+    fr_buffer_free(&job->text);
+    fr_free(job->tokens);
+    fr_free(job->logprobs);
+    job->tokens = NULL;
+    job->logprobs = NULL;
+}
+
+static bool has_news(const fr_job *job, int n_tokens, size_t n_bytes) {
+    return job->state == FR_JOB_ENDED || job->n_tokens > n_tokens || job->text.n > n_bytes;
+}
+
+bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds) {
+    const double until = fr_seconds() + seconds;
+    const struct timespec at = {.tv_sec = (time_t)until,
+                                .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
+    int rc = 0;
+    while (!has_news(job, n_tokens, n_bytes) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&job->news, &job->lock, &at);
+    return has_news(job, n_tokens, n_bytes);
+}
+
+void fr_job_enter(fr_job *job, fr_job_state state) {
+    pthread_mutex_lock(&job->lock);
+    job->state = state;
+    if (state == FR_JOB_WAITS) job->submitted = fr_seconds();
+    if (state == FR_JOB_READS) job->started = fr_seconds();
+    pthread_mutex_unlock(&job->lock);
+}
+
+static bool make_room(fr_job *job, const fr_result *r) {
+    const size_t n = (size_t)job->n_tokens, more = (size_t)r->n_tokens - n;
+    return fr_list_reserve((void **)&job->tokens, &job->tokens_cap, n, more, sizeof *job->tokens) &&
+           (!r->logprobs || fr_list_reserve((void **)&job->logprobs, &job->logprobs_cap, n, more,
+                                            sizeof *job->logprobs));
+}
+
+static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text, fr_error *err) {
+    if (!make_room(job, r))
+        return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
+    const fr_status st = text->n > job->text.n ? fr_buffer_add(&job->text, text->data + job->text.n,
+                                                               text->n - job->text.n, err)
+                                               : FR_OK;
+    if (st) return st;
+    for (int i = job->n_tokens; i < r->n_tokens; i++) {
+        job->tokens[i] = r->tokens[i];
+        if (r->logprobs) job->logprobs[i] = *r->logprobs[i];
+    }
+    if (!job->n_tokens && r->n_tokens) job->first_token = fr_seconds();
+    job->n_tokens = r->n_tokens;
+    if (job->n_tokens) job->state = FR_JOB_WRITES;
+    return FR_OK;
+}
+
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, fr_error *err) {
+    pthread_mutex_lock(&job->lock);
+    const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
+    const fr_status st = more ? add(job, result, text, err) : FR_OK;
+    if (more) pthread_cond_broadcast(&job->news);
+    pthread_mutex_unlock(&job->lock);
+    return st;
+}
+
+void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error) {
+    pthread_mutex_lock(&job->lock);
+    job->end = end;
+    if (stats) job->stats = *stats;
+    if (error) job->error = *error;
+    job->ended = fr_seconds();
+    job->state = FR_JOB_ENDED;
+    pthread_cond_broadcast(&job->news);
+    pthread_mutex_unlock(&job->lock);
+}

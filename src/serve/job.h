@@ -1,0 +1,61 @@
+// job.h — one generation that somebody waits for: what is asked, and what has come of it so far.
+//
+// The asker fills it, hands it to the scheduler (scheduler.h) and reads along from any thread with
+// the job locked. Only the scheduler's thread writes what is told. It ends once, whatever happens.
+#ifndef FR_SERVE_JOB_H
+#define FR_SERVE_JOB_H
+#include "base/buffer.h"
+#include "forerun.h"
+#include <pthread.h>
+
+typedef enum fr_job_state { FR_JOB_WAITS, FR_JOB_READS, FR_JOB_WRITES, FR_JOB_ENDED } fr_job_state;
+
+typedef enum fr_job_end {
+    FR_JOB_STOP,      // the model's end token, or a stop string
+    FR_JOB_LENGTH,    // as many tokens as wanted, or the end of the context
+    FR_JOB_CANCELLED, // nobody wants it any more
+    FR_JOB_TIMED_OUT, // what there is came in time
+    FR_JOB_FAILED,    // `error` says why
+} fr_job_end;
+
+typedef struct fr_job {
+    // Asked. All of it stays in place until the job has ended.
+    const fr_request *request; // its stream and user are the scheduler's
+    const char *owner;         // contexts are shared among jobs of one owner only; NULL is one too
+    int drafter;               // which of the scheduler's
+    int slot;                  // where it should run; -1: anywhere
+    bool forget;               // reuses no context, though it leaves one
+    double timeout;            // seconds from submitting on; 0: none
+    // Told, under its lock.
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    fr_job_state state;
+    fr_job_end end;
+    fr_error error;
+    fr_buffer text; // whole UTF-8 sequences
+    int32_t *tokens;
+    fr_logprobs *logprobs; // where the request wants them
+    size_t tokens_cap, logprobs_cap;
+    int n_tokens, n_read; // generated; of the prompt, read or reused
+    fr_stats stats;       // of an ended one that had begun
+    double submitted, started, first_token, ended; // fr_seconds; 0: not yet
+    // The scheduler's.
+    struct fr_job *next; // behind it in the queue
+    bool cancelled;
+} fr_job;
+
+// For a job whose asked part is filled. fr_job_close: it has ended, or was never submitted.
+void fr_job_open(fr_job *job);
+void fr_job_close(fr_job *job);
+
+// With the job locked: waits until it has ended, or has more than n_tokens tokens or n_bytes bytes
+// of text, or the seconds are over. Whether there is news.
+bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
+
+// ---- for the scheduler
+void fr_job_enter(fr_job *job, fr_job_state state);
+// Adds what the session's result has beyond what was told. FR_ENOMEM.
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, fr_error *err);
+void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error);
+
+#endif

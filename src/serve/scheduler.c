@@ -1,0 +1,310 @@
+// scheduler.c — the thread: jobs whose time is over end, waiting ones begin where there is room, all take a
+// step, and what came of it is told.
+#include "serve/scheduler.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "serve/slots.h"
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct running { // a job at work, which stays where it is
+    fr_job *job;         // NULL: none
+    fr_slot *slot;
+    fr_request request; // the job's, with its stream here
+    fr_buffer text;     // of the stream
+    fr_error error;
+    bool failed, timed_out;
+} running;
+
+struct fr_scheduler {
+    fr_scheduler_options options;
+    fr_slots slots; // of the thread alone, as is `run`
+    running run[FR_SLOTS_MOST]; // [n_slots]
+    int n_run;                  // of them with a job
+    pthread_t thread;
+    pthread_mutex_t lock;    // of all below, and of jobs' `cancelled` and `next`
+    pthread_cond_t work;     // there is some, or the end
+    pthread_cond_t finished; // a job has
+    fr_job *first, **last;   // the queue
+    int n_waits, n_runs;
+    bool draining, ends;
+    fr_scheduler_state sums;
+};
+
+// ---------------------------------------------------------------- the queue
+
+static void unlink_job(fr_scheduler *s, fr_job **at) {
+    fr_job *job = *at;
+    *at = job->next;
+    if (s->last == &job->next) s->last = at;
+    job->next = NULL;
+    s->n_waits--;
+}
+
+fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
+    fr_submitted said = FR_SUBMITTED;
+    pthread_mutex_lock(&s->lock);
+    if (s->draining || s->ends)
+        said = FR_DRAINING;
+    else if (s->n_waits >= s->options.n_queue + s->options.n_slots - s->n_runs)
+        said = FR_QUEUE_FULL;
+    if (said == FR_SUBMITTED) {
+        fr_job_enter(job, FR_JOB_WAITS);
+        job->next = NULL;
+        *s->last = job;
+        s->last = &job->next;
+        s->n_waits++;
+        pthread_cond_signal(&s->work);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return said;
+}
+
+void fr_scheduler_cancel(fr_scheduler *s, fr_job *job) {
+    pthread_mutex_lock(&s->lock);
+    job->cancelled = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_late(const fr_job *job, double now) {
+    return job->timeout > 0 && now > job->submitted + job->timeout;
+}
+
+static void count_end(fr_scheduler *s, fr_job_end end) {
+    s->sums.jobs++;
+    s->sums.cancelled += end == FR_JOB_CANCELLED;
+    s->sums.failed += end == FR_JOB_FAILED;
+    pthread_cond_broadcast(&s->finished);
+}
+
+// Ends those that wait in vain. With the lock held.
+static void drop_waiting(fr_scheduler *s) {
+    const double now = fr_seconds();
+    for (fr_job **at = &s->first; *at;) {
+        fr_job *job = *at;
+        if (!job->cancelled && !s->ends && !is_late(job, now)) {
+            at = &job->next;
+            continue;
+        }
+        const fr_job_end end = job->cancelled || s->ends ? FR_JOB_CANCELLED : FR_JOB_TIMED_OUT;
+        unlink_job(s, at);
+        count_end(s, end);
+        fr_job_finish(job, end, NULL, NULL);
+    }
+}
+
+// ---------------------------------------------------------------- begin and end
+
+static bool take_text(void *user, const fr_piece *piece) {
+    running *r = user;
+    if (!fr_buffer_add(&r->text, piece->text, piece->bytes, &r->error)) return true;
+    r->failed = true;
+    return false;
+}
+
+static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats *stats) {
+    fr_job *job = r->job;
+    fr_buffer_free(&r->text);
+    r->job = NULL;
+    s->n_run--;
+    pthread_mutex_lock(&s->lock);
+    s->n_runs--;
+    if (stats) {
+        s->sums.prompt_tokens += (uint64_t)(stats->prompt_tokens - stats->prompt_reused);
+        s->sums.reused_tokens += (uint64_t)stats->prompt_reused;
+        s->sums.tokens += (uint64_t)stats->completion_tokens;
+    }
+    count_end(s, end);
+    pthread_mutex_unlock(&s->lock);
+    fr_job_finish(job, end, stats, end == FR_JOB_FAILED ? &r->error : NULL);
+}
+
+static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) {
+    if (st || r->failed) return FR_JOB_FAILED;
+    if (r->timed_out) return FR_JOB_TIMED_OUT;
+    if (stats->finish == FR_FINISH_STOP) return FR_JOB_STOP;
+    return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
+}
+
+// False: no context is free, so the job waits on.
+static bool begin_job(fr_scheduler *s, fr_job *job) {
+    running *r = s->run;
+    while (r->job)
+        r++;
+    *r = (running){.request = *job->request};
+    const fr_request *q = job->request;
+    fr_status st = fr_slots_take(&r->slot, &s->slots, q->prompt, q->n_prompt, job->drafter,
+                                 job->owner, job->forget, job->slot, &r->error);
+    if (!st && !r->slot) return false;
+    r->job = job;
+    s->n_run++;
+    pthread_mutex_lock(&s->lock);
+    unlink_job(s, &s->first);
+    s->n_runs++;
+    pthread_mutex_unlock(&s->lock);
+    fr_job_enter(job, FR_JOB_READS);
+    r->request.stream = take_text;
+    r->request.user = r;
+    if (!st) st = fr_session_begin(r->slot->session, &r->request, &r->error);
+    if (!st) return true;
+    if (r->slot) fr_slots_give_back(r->slot);
+    end_run(s, r, FR_JOB_FAILED, NULL);
+    return true;
+}
+
+// First come, first served.
+static void begin_jobs(fr_scheduler *s) {
+    while (s->n_run < s->options.n_slots) {
+        pthread_mutex_lock(&s->lock);
+        fr_job *job = s->first;
+        pthread_mutex_unlock(&s->lock);
+        if (!job || !begin_job(s, job)) return;
+    }
+}
+
+// ---------------------------------------------------------------- a step
+
+// Has the generations end that nobody wants, or that take too long.
+static void stop_running(fr_scheduler *s) {
+    const double now = fr_seconds();
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->options.n_slots; i++) {
+        running *r = &s->run[i];
+        if (!r->job) continue;
+        r->timed_out |= is_late(r->job, now);
+        if (r->job->cancelled || r->timed_out || s->ends) fr_session_cancel(r->slot->session);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void tell_progress(running *r) {
+    int known;
+    fr_session_context(r->slot->session, &known);
+    pthread_mutex_lock(&r->job->lock);
+    r->job->n_read = known < r->request.n_prompt ? known : r->request.n_prompt;
+    pthread_mutex_unlock(&r->job->lock);
+}
+
+// Tells what the step gave, and ends the job where that was all.
+static void tell(fr_scheduler *s, running *r) {
+    fr_session *session = r->slot->session;
+    const fr_result *result = fr_session_result(session);
+    const bool runs = fr_session_runs(session);
+    fr_status st = FR_OK;
+    tell_progress(r);
+    if (!runs) st = fr_session_end(session, &r->error);
+    if (fr_job_tell(r->job, result, &r->text, &r->error)) {
+        r->failed = true;
+        fr_session_cancel(session);
+    }
+    if (runs) return;
+    const fr_stats stats = *result->stats;
+    fr_slots_give_back(r->slot);
+    end_run(s, r, end_of(r, st, &stats), &stats);
+}
+
+static void step(fr_scheduler *s) {
+    const double start = fr_seconds();
+    stop_running(s);
+    fr_group_step(s->slots.group);
+    for (int i = 0; i < s->options.n_slots; i++)
+        if (s->run[i].job) tell(s, &s->run[i]);
+    pthread_mutex_lock(&s->lock);
+    s->sums.passes++;
+    s->sums.busy += fr_seconds() - start;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *run_thread(void *arg) {
+    fr_scheduler *s = arg;
+    for (bool ends = false; !ends || s->n_run;) {
+        pthread_mutex_lock(&s->lock);
+        drop_waiting(s);
+        while (!s->first && !s->n_run && !s->ends) {
+            pthread_cond_wait(&s->work, &s->lock);
+            drop_waiting(s);
+        }
+        ends = s->ends;
+        pthread_mutex_unlock(&s->lock);
+        begin_jobs(s);
+        if (s->n_run) step(s);
+    }
+    return NULL;
+}
+
+// ---------------------------------------------------------------- open and close
+
+fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
+                            const fr_scheduler_options *options, fr_error *err) {
+    assert(options->n_slots >= 1 && options->n_slots + options->n_kept <= FR_SLOTS_MOST);
+    *out = NULL;
+    fr_scheduler *s = fr_alloc_zero(sizeof *s);
+    if (!s) return fr_fail(err, FR_ENOMEM, "scheduler: cannot get %zu bytes", sizeof *s);
+    s->options = *options;
+    s->last = &s->first;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->finished, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    fr_status st = fr_slots_open(&s->slots, engine, options->drafters, options->kv_type,
+                                 options->n_ctx, options->n_slots + options->n_kept, err);
+    if (!st && pthread_create(&s->thread, NULL, run_thread, s))
+        st = fr_fail(err, FR_ENOMEM, "scheduler: cannot start a thread");
+    if (st) {
+        s->ends = true; // there is no thread
+        fr_scheduler_close(s);
+        return st;
+    }
+    *out = s;
+    return FR_OK;
+}
+
+void fr_scheduler_close(fr_scheduler *s) {
+    if (!s) return;
+    pthread_mutex_lock(&s->lock);
+    const bool runs = !s->ends;
+    s->ends = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    if (runs) pthread_join(s->thread, NULL);
+    fr_slots_close(&s->slots);
+    pthread_cond_destroy(&s->finished);
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    fr_free(s);
+}
+
+void fr_scheduler_drain(fr_scheduler *s) {
+    pthread_mutex_lock(&s->lock);
+    s->draining = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool fr_scheduler_idle(fr_scheduler *s, double seconds) {
+    const double until = fr_seconds() + seconds;
+    const struct timespec at = {.tv_sec = (time_t)until,
+                                .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    while ((s->n_waits || s->n_runs) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->finished, &s->lock, &at);
+    const bool idle = !s->n_waits && !s->n_runs;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
+}
+
+fr_scheduler_state fr_scheduler_look(fr_scheduler *s) {
+    pthread_mutex_lock(&s->lock);
+    fr_scheduler_state state = s->sums;
+    state.waits = s->n_waits;
+    state.runs = s->n_runs;
+    state.draining = s->draining;
+    pthread_mutex_unlock(&s->lock);
+    return state;
+}

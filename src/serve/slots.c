@@ -1,0 +1,165 @@
+// slots.c — looks for the context that agrees longest with a prompt, among idle ones first; opens one or
+// takes the oldest where nothing agrees, and has it take over what another one knows.
+#include "serve/slots.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FEW = 16 }; // tokens that are not worth another context's loss, or a copy
+
+static fr_status open_slot(fr_slots *s, fr_slot *slot, int drafter, fr_error *err) {
+    const fr_session_options o = {.size = sizeof o,
+                                  .n_ctx = s->n_ctx,
+                                  .kv_type = s->kv_type,
+                                  .drafter = s->drafters[drafter],
+                                  .group = s->group};
+    *slot = (fr_slot){.drafter = drafter};
+    return fr_session_open(&slot->session, s->engine, &o, err);
+}
+
+fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
+                        const char *kv_type, int n_ctx, int most, fr_error *err) {
+    assert(most >= 1 && most <= FR_SLOTS_MOST);
+    *s = (fr_slots){.engine = engine,
+                    .drafters = drafters,
+                    .kv_type = kv_type,
+                    .n_ctx = n_ctx,
+                    .most = most};
+    fr_status st = fr_group_open(&s->group, engine, n_ctx, err);
+    if (!st) st = open_slot(s, &s->slot[0], 0, err);
+    s->n = !st;
+    if (st) fr_slots_close(s);
+    return st;
+}
+
+void fr_slots_close(fr_slots *s) {
+    for (int i = 0; i < s->n; i++)
+        fr_session_close(s->slot[i].session);
+    fr_group_close(s->group);
+    *s = (fr_slots){0};
+}
+
+// ---------------------------------------------------------------- what agrees
+
+static bool is_owners(const fr_slot *slot, const char *owner) {
+    char cut[sizeof slot->owner];
+    snprintf(cut, sizeof cut, "%s", owner ? owner : "");
+    return !strcmp(slot->owner, cut);
+}
+
+// Tokens of the prompt that the context has read; 0 where they are another owner's.
+static int agrees(const fr_slot *slot, const int32_t *prompt, int n, const char *owner) {
+    int known, same = 0;
+    const int32_t *ids = fr_session_context(slot->session, &known);
+    if (!is_owners(slot, owner)) return 0;
+    while (same < n && same < known && ids[same] == prompt[same])
+        same++;
+    return same;
+}
+
+typedef struct found {
+    fr_slot *slot;
+    int same;
+} found;
+
+// The context that agrees longest; of idle ones with this drafter, or of all.
+static found longest(fr_slots *s, const int32_t *prompt, int n, const char *owner, bool all,
+                     int drafter) {
+    found best = {NULL, -1};
+    for (int i = 0; i < s->n; i++) {
+        fr_slot *slot = &s->slot[i];
+        if (!slot->session || (!all && (slot->busy || slot->drafter != drafter))) continue;
+        const int same = agrees(slot, prompt, n, owner);
+        if (same > best.same) best = (found){slot, same};
+    }
+    return best;
+}
+
+// The idle one that was not used for longest; drafter -1: of any.
+static fr_slot *oldest(fr_slots *s, int drafter) {
+    fr_slot *best = NULL;
+    for (int i = 0; i < s->n; i++) {
+        fr_slot *slot = &s->slot[i];
+        if (slot->session && !slot->busy && (drafter < 0 || slot->drafter == drafter) &&
+            (!best || slot->used < best->used))
+            best = slot;
+    }
+    return best;
+}
+
+// ---------------------------------------------------------------- taking one
+
+// A place for one more context; NULL: all are taken.
+static fr_slot *place(fr_slots *s) {
+    for (int i = 0; i < s->n; i++)
+        if (!s->slot[i].session) return &s->slot[i];
+    return s->n < s->most ? &s->slot[s->n++] : NULL;
+}
+
+// One more context; or the oldest idle one, opened again where it has another drafter. NULL: all are busy.
+static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
+    fr_slot *slot;
+    *out = NULL;
+    if ((slot = place(s))) {
+        const fr_status st = open_slot(s, slot, drafter, err);
+        if (!st) *out = slot;
+        if (st != FR_ENOMEM || !oldest(s, -1)) return st; // else what there is has to do
+    }
+    if ((slot = oldest(s, drafter))) {
+        *out = slot;
+        return FR_OK;
+    }
+    if (!(slot = oldest(s, -1))) return FR_OK;
+    fr_session_close(slot->session);
+    const fr_status st = open_slot(s, slot, drafter, err);
+    if (!st) *out = slot;
+    return st;
+}
+
+static void keep_for(fr_slot *slot, const char *owner) {
+    snprintf(slot->owner, sizeof slot->owner, "%s", owner ? owner : "");
+    slot->busy = true;
+    slot->used = fr_seconds();
+}
+
+// A context for the prompt, with what is known of it elsewhere.
+static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
+                          const char *owner, fr_error *err) {
+    const found idle = longest(s, prompt, n, owner, false, drafter);
+    const found any = longest(s, prompt, n, owner, true, drafter);
+    fr_session *from = any.slot ? any.slot->session : NULL;
+    *out = idle.slot;
+    if (idle.same >= FEW && idle.same + FEW >= any.same) return FR_OK;
+    const fr_status st = fresh(out, s, drafter, err);
+    if (st || !*out) return st;
+    // What was closed to make room for this one may be what agreed.
+    for (int i = 0; i < s->n; i++)
+        if (any.same >= FEW && s->slot[i].session == from && &s->slot[i] != *out)
+            return fr_session_adopt((*out)->session, from, err);
+    return is_owners(*out, owner) ? FR_OK : fr_session_forget((*out)->session, err);
+}
+
+fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
+                        const char *owner, bool forget, int wanted, fr_error *err) {
+    fr_status st = FR_OK;
+    *out = NULL;
+    if (wanted >= 0 && wanted < s->n && s->slot[wanted].drafter == drafter) {
+        if (s->slot[wanted].busy) return FR_OK;
+        *out = &s->slot[wanted];
+    } else {
+        st = forget ? fresh(out, s, drafter, err)
+                    : take_any(out, s, prompt, n, drafter, owner, err);
+    }
+    if (st || !*out) return st;
+    if (forget || (wanted >= 0 && !is_owners(*out, owner)))
+        st = fr_session_forget((*out)->session, err);
+    if (!st) keep_for(*out, owner);
+    return st;
+}
+
+void fr_slots_give_back(fr_slot *slot) {
+    slot->busy = false;
+    slot->used = fr_seconds();
+}

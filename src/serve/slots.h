@@ -1,0 +1,44 @@
+// slots.h — the contexts that a server keeps: sessions of one group, some at work, the others kept with
+// what they have read, for a request that begins alike.
+//
+// A request gets the idle context that agrees longest with its prompt. Where one at work, or of another
+// drafter, agrees longer, that is taken over (fr_session_adopt). Contexts are opened as they are
+// needed, up to a number; then the one that was not used for longest gives way. Not thread-safe: the
+// scheduler's thread alone.
+#ifndef FR_SERVE_SLOTS_H
+#define FR_SERVE_SLOTS_H
+#include "forerun.h"
+
+enum { FR_SLOTS_MOST = 64 };
+
+typedef struct fr_slot { // one context
+    fr_session *session; // NULL: not open
+    int drafter;         // that it was opened with
+    char owner[64];      // whose text it holds, cut; "": nobody's or a text without one
+    bool busy;
+    double used; // when it was last
+} fr_slot;
+
+typedef struct fr_slots {
+    fr_engine *engine;
+    fr_group *group;
+    const char *const *drafters; // NULL-terminated SPECs
+    const char *kv_type;
+    int n_ctx, most; // tokens of each; contexts
+    fr_slot slot[FR_SLOTS_MOST];
+    int n; // that were opened so far
+} fr_slots;
+
+// FR_ENOMEM, and what fr_session_open says of the first context with the first drafter, which is opened at
+// once. `drafters` stays in place.
+fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
+                        const char *kv_type, int n_ctx, int most, fr_error *err);
+void fr_slots_close(fr_slots *s); // a zeroed one is fine
+
+// A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be opened.
+// `forget`: nothing is reused. `wanted`: the context asked for, or -1; where that is busy it is NULL.
+fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
+                        const char *owner, bool forget, int wanted, fr_error *err);
+void fr_slots_give_back(fr_slot *slot); // its generation has ended
+
+#endif

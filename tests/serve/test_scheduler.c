@@ -1,0 +1,325 @@
+// The scheduler under many clients at once: whatever the others do, every answer is that of plain
+// decoding alone, or the beginning of it where it was broken off; and every job ends once.
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "serve/scheduler.h"
+#include "serve/slots.h"
+#include "support/tiny_model.h"
+#include "support/tiny_pack.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CTX = 160, PROMPT = 100, CLIENTS = 12, REQUESTS = 10, SPECS = 3 };
+
+typedef struct world {
+    fr_engine *engine;
+    fr_scheduler *scheduler;
+    char model[64], pack[32], spec[64];
+    const char *drafters[SPECS + 1];
+} world;
+
+static void open_world(world *w) {
+    static const fr_tiny_pack eagle = {.kind = FR_PACK_EAGLE, .n_draft = 200};
+    const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32};
+    const fr_engine_options o = {.size = sizeof o, .threads = 2};
+    fr_error err;
+    snprintf(w->model, sizeof w->model, "scheduler-%d.gguf", (int)getpid());
+    assert_int_equal(fr_tiny_write(&tiny, w->model, &err), FR_OK);
+    if (fr_engine_open(&w->engine, w->model, &o, &err)) fail_msg("%s", err.text);
+    strcpy(w->pack, "pack-XXXXXX");
+    fr_tiny_pack_write(w->pack, &eagle, &w->engine->model);
+    snprintf(w->spec, sizeof w->spec, "eagle:%s+prompt-lookup", w->pack);
+    w->drafters[0] = w->spec;
+    w->drafters[1] = "none";
+    w->drafters[2] = "prompt-lookup";
+    w->drafters[3] = NULL;
+}
+
+static void open_scheduler(world *w, int slots, int kept, int queue) {
+    const fr_scheduler_options o = {.drafters = w->drafters,
+                                    .n_ctx = CTX,
+                                    .n_slots = slots,
+                                    .n_kept = kept,
+                                    .n_queue = queue};
+    fr_error err;
+    if (fr_scheduler_open(&w->scheduler, w->engine, &o, &err)) fail_msg("%s", err.text);
+}
+
+static void close_world(world *w) {
+    fr_scheduler_close(w->scheduler);
+    fr_engine_close(w->engine);
+    unlink(w->pack);
+    unlink(w->model);
+}
+
+// ---------------------------------------------------------------- one request
+
+typedef struct asked { // a request, and what came of it
+    int32_t prompt[PROMPT];
+    fr_sampling sampling;
+    fr_request request;
+    fr_job job;
+} asked;
+
+static void fill(asked *a, unsigned *seed, int clients_text) {
+    static const float temperatures[] = {0, 0.8f, 1.3f};
+    const int n = 1 + rand_r(seed) % PROMPT, shared = rand_r(seed) % 2 ? n / 2 : 0;
+    unsigned common = 7;
+    for (int i = 0; i < n; i++)
+        a->prompt[i] = 'a' + (int)(i < shared ? rand_r(&common) : rand_r(seed)) % 26;
+    a->sampling = (fr_sampling){.size = sizeof a->sampling,
+                                .temperature = temperatures[rand_r(seed) % 3],
+                                .repeat_penalty = rand_r(seed) % 3 ? 0 : 1.2f,
+                                .frequency_penalty = rand_r(seed) % 3 ? 0 : 0.4f,
+                                .seed = (uint64_t)rand_r(seed)};
+    a->request = (fr_request){.size = sizeof a->request,
+                              .prompt = a->prompt,
+                              .n_prompt = n,
+                              .n_predict = 1 + rand_r(seed) % 40,
+                              .sampling = &a->sampling,
+                              .logprobs = rand_r(seed) % 4 == 0,
+                              .top_logprobs = 3,
+                              .ignore_eos = rand_r(seed) % 2};
+    a->job = (fr_job){.request = &a->request,
+                      .owner = clients_text % 3 ? NULL : "one",
+                      .drafter = rand_r(seed) % SPECS,
+                      .slot = rand_r(seed) % 5 ? -1 : rand_r(seed) % 4,
+                      .forget = rand_r(seed) % 5 == 0};
+}
+
+// Compares what was told with plain decoding of the same request; false: it differs.
+static bool is_right(const world *w, const asked *a) {
+    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
+    const fr_job *job = &a->job;
+    const bool whole = job->end == FR_JOB_STOP || job->end == FR_JOB_LENGTH;
+    fr_session *s;
+    const fr_result *r;
+    fr_error err;
+    if (fr_session_open(&s, w->engine, &o, &err) ||
+        fr_session_generate(s, &a->request, &r, &err)) {
+        print_message("%s\n", err.text);
+        return false;
+    }
+    bool same = job->n_tokens <= r->n_tokens && (!whole || job->n_tokens == r->n_tokens) &&
+                job->text.n <= r->text_bytes && (!whole || job->text.n == r->text_bytes);
+    same = same && !memcmp(job->tokens, r->tokens, sizeof *r->tokens * (size_t)job->n_tokens);
+    if (whole && job->text.n) same = same && !memcmp(job->text.data, r->text, r->text_bytes);
+    for (int i = 0; same && a->request.logprobs && i < job->n_tokens; i++)
+        same = !memcmp(&job->logprobs[i], r->logprobs[i], sizeof *job->logprobs);
+    if (whole) same = same && (job->end == FR_JOB_STOP) == (r->stats->finish == FR_FINISH_STOP);
+    fr_session_close(s);
+    return same;
+}
+
+// ---------------------------------------------------------------- clients
+
+typedef struct client {
+    world *w;
+    pthread_t thread;
+    int number;
+    asked asked[REQUESTS];
+    int n, refused, broken_off;
+} client;
+
+// Reads along as a stream does: what was told stays.
+static void read_along(client *c, asked *a, unsigned *seed) {
+    const bool leaves = rand_r(seed) % 6 == 0;
+    const int patience = rand_r(seed) % 10;
+    int tokens = 0;
+    size_t bytes = 0;
+    pthread_mutex_lock(&a->job.lock);
+    while (a->job.state != FR_JOB_ENDED) {
+        fr_job_await(&a->job, tokens, bytes, 0.5);
+        tokens = a->job.n_tokens;
+        bytes = a->job.text.n;
+        if (!leaves || tokens < patience) continue;
+        pthread_mutex_unlock(&a->job.lock);
+        fr_scheduler_cancel(c->w->scheduler, &a->job);
+        pthread_mutex_lock(&a->job.lock);
+    }
+    pthread_mutex_unlock(&a->job.lock);
+}
+
+static void *run_client(void *arg) {
+    client *c = arg;
+    unsigned seed = 1000u + (unsigned)c->number;
+    for (int i = 0; i < REQUESTS; i++) {
+        asked *a = &c->asked[c->n];
+        fill(a, &seed, c->number);
+        fr_job_open(&a->job);
+        if (fr_scheduler_submit(c->w->scheduler, &a->job) != FR_SUBMITTED) {
+            fr_job_close(&a->job);
+            c->refused++;
+            continue;
+        }
+        read_along(c, a, &seed);
+        c->n++;
+        if (rand_r(&seed) % 3 == 0) usleep(2000);
+    }
+    return NULL;
+}
+
+static void answers_are_those_of_one_alone(void **state) {
+    (void)state;
+    static const struct {
+        int slots, kept, queue;
+    } sizes[] = {{4, 2, 64}, {1, 0, 64}, {8, 8, 2}};
+    static client clients[CLIENTS];
+    world w = {0};
+    open_world(&w);
+    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
+        int answered = 0, refused = 0, broken_off = 0;
+        open_scheduler(&w, sizes[size].slots, sizes[size].kept, sizes[size].queue);
+        memset(clients, 0, sizeof clients);
+        for (int i = 0; i < CLIENTS; i++) {
+            clients[i].w = &w;
+            clients[i].number = i + 100 * (int)size;
+            assert_int_equal(pthread_create(&clients[i].thread, NULL, run_client, &clients[i]), 0);
+        }
+        for (int i = 0; i < CLIENTS; i++)
+            pthread_join(clients[i].thread, NULL);
+        assert_true(fr_scheduler_idle(w.scheduler, 10));
+        const fr_scheduler_state look = fr_scheduler_look(w.scheduler);
+        for (int i = 0; i < CLIENTS; i++) {
+            client *c = &clients[i];
+            for (int k = 0; k < c->n; k++) {
+                fr_job *job = &c->asked[k].job;
+                if (job->end == FR_JOB_FAILED) fail_msg("%s", job->error.text);
+                if (!is_right(&w, &c->asked[k])) fail_msg("client %d, request %d differs", i, k);
+                broken_off += job->end == FR_JOB_CANCELLED;
+                fr_job_close(job);
+            }
+            answered += c->n;
+            refused += c->refused;
+        }
+        assert_int_equal(look.jobs, answered);
+        assert_int_equal(look.cancelled, broken_off);
+        assert_int_equal(answered + refused, CLIENTS * REQUESTS);
+        assert_true(sizes[size].queue > 2 ? !refused : true);
+        print_message("%d slots: %d answered, %d refused, %d broken off, %llu passes\n",
+                      sizes[size].slots, answered, refused, broken_off,
+                      (unsigned long long)look.passes);
+        fr_scheduler_close(w.scheduler);
+        w.scheduler = NULL;
+    }
+    close_world(&w);
+}
+
+// ---------------------------------------------------------------- one rule each
+
+static void submit(world *w, asked *a, int32_t first, int n, int n_predict) {
+    for (int i = 0; i < n; i++)
+        a->prompt[i] = first + i % 26;
+    a->request = (fr_request){.size = sizeof a->request,
+                              .prompt = a->prompt,
+                              .n_prompt = n,
+                              .n_predict = n_predict,
+                              .ignore_eos = true};
+    fr_job job = {.request = &a->request, .slot = -1, .drafter = 1};
+    job.timeout = a->job.timeout;
+    job.owner = a->job.owner;
+    job.forget = a->job.forget;
+    a->job = job;
+    fr_job_open(&a->job);
+    assert_int_equal(fr_scheduler_submit(w->scheduler, &a->job), FR_SUBMITTED);
+}
+
+static void wait_for(asked *a) {
+    pthread_mutex_lock(&a->job.lock);
+    while (a->job.state != FR_JOB_ENDED)
+        fr_job_await(&a->job, INT32_MAX, SIZE_MAX, 1);
+    pthread_mutex_unlock(&a->job.lock);
+}
+
+static void what_was_read_is_read_once_within_one_owner(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[6];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 2, 2, 8);
+    a[2].job.owner = "someone";
+    a[3].job.owner = "someone";
+    a[4].job.forget = true;
+    for (int i = 0; i < 5; i++) {
+        submit(&w, &a[i], 'a', 60, 4);
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+    }
+    assert_int_equal(a[0].job.stats.prompt_reused, 0);
+    assert_int_equal(a[1].job.stats.prompt_reused, 59);
+    assert_int_equal(a[2].job.stats.prompt_reused, 0); // another owner's first
+    assert_int_equal(a[3].job.stats.prompt_reused, 59);
+    assert_int_equal(a[4].job.stats.prompt_reused, 0); // asked to forget
+    const fr_scheduler_state look = fr_scheduler_look(w.scheduler);
+    assert_int_equal(look.reused_tokens, 2 * 59);
+    for (int i = 0; i < 5; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+static void a_job_ends_in_time_or_with_the_scheduler(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[4];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 1, 0, 8);
+    a[1].job.timeout = 1e-6;
+    submit(&w, &a[0], 'a', 30, -1);
+    submit(&w, &a[1], 'b', 30, -1);
+    submit(&w, &a[2], 'c', 30, -1);
+    wait_for(&a[1]);
+    assert_int_equal(a[1].job.end, FR_JOB_TIMED_OUT);
+    fr_scheduler_drain(w.scheduler);
+    fr_job_open(&a[3].job);
+    assert_int_equal(fr_scheduler_submit(w.scheduler, &a[3].job), FR_DRAINING);
+    wait_for(&a[0]);
+    assert_int_equal(a[0].job.end, FR_JOB_LENGTH); // the end of the context
+    assert_int_equal(a[0].job.n_tokens, CTX - 30);
+    fr_scheduler_close(w.scheduler);
+    w.scheduler = NULL;
+    assert_int_equal(a[2].job.state, FR_JOB_ENDED);
+    for (int i = 0; i < 4; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+static void a_wrong_request_fails_alone(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[2];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 2, 0, 8);
+    submit(&w, &a[0], 'a', 30, 20);
+    submit(&w, &a[1], 1 << 20, 3, 2);
+    wait_for(&a[1]);
+    assert_int_equal(a[1].job.end, FR_JOB_FAILED);
+    assert_int_equal(a[1].job.error.code, FR_EARG);
+    wait_for(&a[0]);
+    assert_int_equal(a[0].job.end, FR_JOB_LENGTH);
+    assert_true(is_right(&w, &a[0]));
+    for (int i = 0; i < 2; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_those_of_one_alone),
+        cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
+        cmocka_unit_test(a_job_ends_in_time_or_with_the_scheduler),
+        cmocka_unit_test(a_wrong_request_fails_alone)};
+    return cmocka_run_group_tests_name("serve/scheduler", tests, NULL, NULL);
+}

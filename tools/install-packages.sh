@@ -41,6 +41,7 @@ need_program pkg-config pkg-config
 need_library libpcre2-8 libpcre2-dev # regular expressions of tokenizers
 need_library sqlite3 libsqlite3-dev  # vectors kept between runs
 need_library jansson libjansson-dev  # JSON
+need_library libmicrohttpd libmicrohttpd-dev # HTTP of the server
 need_library libedit libedit-dev     # line editing in chat
 need_library zlib zlib1g-dev          # training text is kept compressed
 need_header dnnl.h libdnnl-dev       # matrix products of training

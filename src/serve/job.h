@@ -36,8 +36,8 @@ typedef struct fr_job {
     int32_t *tokens;
     fr_logprobs *logprobs; // where the request wants them
     size_t tokens_cap, logprobs_cap;
-    int n_tokens, n_read; // generated; of the prompt, read or reused
-    fr_stats stats;       // of an ended one that had begun
+    int n_tokens, n_read;                          // generated; of the prompt, read or reused
+    fr_stats stats;                                // of an ended one that had begun
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
     // The scheduler's.
     struct fr_job *next; // behind it in the queue

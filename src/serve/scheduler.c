@@ -20,7 +20,7 @@ typedef struct running { // a job at work, which stays where it is
 
 struct fr_scheduler {
     fr_scheduler_options options;
-    fr_slots slots; // of the thread alone, as is `run`
+    fr_slots slots;             // of the thread alone, as is `run`
     running run[FR_SLOTS_MOST]; // [n_slots]
     int n_run;                  // of them with a job
     pthread_t thread;

@@ -22,11 +22,8 @@ static fr_status open_slot(fr_slots *s, fr_slot *slot, int drafter, fr_error *er
 fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
                         const char *kv_type, int n_ctx, int most, fr_error *err) {
     assert(most >= 1 && most <= FR_SLOTS_MOST);
-    *s = (fr_slots){.engine = engine,
-                    .drafters = drafters,
-                    .kv_type = kv_type,
-                    .n_ctx = n_ctx,
-                    .most = most};
+    *s = (fr_slots){
+        .engine = engine, .drafters = drafters, .kv_type = kv_type, .n_ctx = n_ctx, .most = most};
     fr_status st = fr_group_open(&s->group, engine, n_ctx, err);
     if (!st) st = open_slot(s, &s->slot[0], 0, err);
     s->n = !st;
@@ -149,8 +146,8 @@ fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n
         if (s->slot[wanted].busy) return FR_OK;
         *out = &s->slot[wanted];
     } else {
-        st = forget ? fresh(out, s, drafter, err)
-                    : take_any(out, s, prompt, n, drafter, owner, err);
+        st =
+            forget ? fresh(out, s, drafter, err) : take_any(out, s, prompt, n, drafter, owner, err);
     }
     if (st || !*out) return st;
     if (forget || (wanted >= 0 && !is_owners(*out, owner)))

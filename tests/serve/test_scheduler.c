@@ -45,11 +45,8 @@ static void open_world(world *w) {
 }
 
 static void open_scheduler(world *w, int slots, int kept, int queue) {
-    const fr_scheduler_options o = {.drafters = w->drafters,
-                                    .n_ctx = CTX,
-                                    .n_slots = slots,
-                                    .n_kept = kept,
-                                    .n_queue = queue};
+    const fr_scheduler_options o = {
+        .drafters = w->drafters, .n_ctx = CTX, .n_slots = slots, .n_kept = kept, .n_queue = queue};
     fr_error err;
     if (fr_scheduler_open(&w->scheduler, w->engine, &o, &err)) fail_msg("%s", err.text);
 }
@@ -104,8 +101,7 @@ static bool is_right(const world *w, const asked *a) {
     fr_session *s;
     const fr_result *r;
     fr_error err;
-    if (fr_session_open(&s, w->engine, &o, &err) ||
-        fr_session_generate(s, &a->request, &r, &err)) {
+    if (fr_session_open(&s, w->engine, &o, &err) || fr_session_generate(s, &a->request, &r, &err)) {
         print_message("%s\n", err.text);
         return false;
     }
@@ -170,9 +166,7 @@ static void *run_client(void *arg) {
 
 static void answers_are_those_of_one_alone(void **state) {
     (void)state;
-    static const struct {
-        int slots, kept, queue;
-    } sizes[] = {{4, 2, 64}, {1, 0, 64}, {8, 8, 2}};
+    static const struct { int slots, kept, queue; } sizes[] = {{4, 2, 64}, {1, 0, 64}, {8, 8, 2}};
     static client clients[CLIENTS];
     world w = {0};
     open_world(&w);

@@ -1,0 +1,397 @@
+// http.c — a request comes in parts: headers are checked when they are there, the body is gathered, then its
+// route's handler replies. Streams are asked for pieces by the connection's own thread.
+#define _GNU_SOURCE
+#include "serve/http.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STACK = 256 << 10, HEADERS = 32 << 10, SET = 8 };
+
+struct fr_http {
+    fr_http_options options;
+    struct MHD_Daemon *daemon;
+    int port, listens; // the socket; -1: closed
+};
+
+typedef struct stream {
+    fr_exchange *x;
+    fr_stream_next_fn *next;
+    void (*close)(void *stream);
+    void *user;
+    fr_buffer piece;
+    size_t sent; // of the piece
+    bool last;
+} stream;
+
+struct fr_exchange {
+    fr_http *http;
+    struct MHD_Connection *connection;
+    const char *method, *path, *key;
+    char peer[64];
+    fr_buffer body;
+    const fr_http_route *route;
+    bool too_large, is_head;
+    int status;
+    enum MHD_Result queued;
+    struct {
+        char name[48], value[512];
+    } set[SET];
+    int n_set;
+    double started;
+};
+
+// ---------------------------------------------------------------- what a handler asks
+
+const char *fr_exchange_method(const fr_exchange *x) {
+    return x->method;
+}
+
+const char *fr_exchange_path(const fr_exchange *x) {
+    return x->path;
+}
+
+const char *fr_exchange_header(const fr_exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+const char *fr_exchange_query(const fr_exchange *x, const char *name) {
+    const char *value = NULL;
+    const bool there = MHD_lookup_connection_value_n(x->connection, MHD_GET_ARGUMENT_KIND, name,
+                                                     strlen(name), &value, NULL) == MHD_YES;
+    return there && !value ? "" : value;
+}
+
+const char *fr_exchange_peer(const fr_exchange *x) {
+    return x->peer;
+}
+
+const char *fr_exchange_key(const fr_exchange *x) {
+    return x->key;
+}
+
+const fr_buffer *fr_exchange_body(const fr_exchange *x) {
+    return &x->body;
+}
+
+int fr_exchange_status(const fr_exchange *x) {
+    return x->status;
+}
+
+bool fr_exchange_is_wanted(const fr_exchange *x) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd p = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+// ---------------------------------------------------------------- replies
+
+void fr_exchange_set(fr_exchange *x, const char *name, const char *value) {
+    if (x->n_set == SET) return;
+    snprintf(x->set[x->n_set].name, sizeof x->set->name, "%s", name);
+    snprintf(x->set[x->n_set++].value, sizeof x->set->value, "%s", value);
+}
+
+// Whether `origin` is one of a list with commas.
+static bool is_listed(const char *list, const char *origin) {
+    const size_t n = strlen(origin);
+    for (const char *at = list; *at;) {
+        const size_t m = strcspn(at, ",");
+        if (m == n && !strncmp(at, origin, n)) return true;
+        at += m;
+        at += strspn(at, ", ");
+    }
+    return false;
+}
+
+static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
+    const char *cors = x->http->options.cors, *origin = fr_exchange_header(x, "Origin");
+    if (!cors || !origin || (strcmp(cors, "*") != 0 && !is_listed(cors, origin))) return;
+    MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+    MHD_add_response_header(r, "Vary", "Origin");
+    if (strcmp(x->method, "OPTIONS") != 0) return;
+    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+    MHD_add_response_header(r, "Access-Control-Max-Age", "600");
+}
+
+static void queue(fr_exchange *x, int status, const char *type, struct MHD_Response *r) {
+    if (type) MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "Server", "forerun");
+    for (int i = 0; i < x->n_set; i++)
+        MHD_add_response_header(r, x->set[i].name, x->set[i].value);
+    allow_origin(x, r);
+    x->status = status;
+    x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
+    MHD_destroy_response(r);
+}
+
+void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
+                       size_t bytes) {
+    struct MHD_Response *r = MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body,
+                                                             MHD_RESPMEM_MUST_COPY);
+    if (r) queue(x, status, type, r); // else the connection is closed
+}
+
+void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message) {
+    x->http->options.error(x, status, type, message);
+}
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max) {
+    stream *s = cls;
+    (void)pos;
+    while (s->sent == s->piece.n) {
+        if (s->last) return MHD_CONTENT_READER_END_OF_STREAM;
+        s->piece.n = s->sent = 0;
+        s->last = !s->next(s->user, s->x, &s->piece);
+    }
+    const size_t n = s->piece.n - s->sent < max ? s->piece.n - s->sent : max;
+    memcpy(buf, s->piece.data + s->sent, n);
+    s->sent += n;
+    return (ssize_t)n;
+}
+
+static void close_stream(void *cls) {
+    stream *s = cls;
+    s->close(s->user);
+    fr_buffer_free(&s->piece);
+    fr_free(s);
+}
+
+void fr_exchange_stream(fr_exchange *x, int status, const char *type, fr_stream_next_fn *next,
+                        void (*close)(void *), void *user) {
+    stream *s = fr_alloc_zero(sizeof *s);
+    struct MHD_Response *r = NULL;
+    if (s) {
+        *s = (stream){.x = x, .next = next, .close = close, .user = user};
+        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_stream, s,
+                                              close_stream);
+    }
+    if (!r) {
+        close(user);
+        fr_free(s);
+        fr_exchange_fail(x, 503, "unavailable_error", "no memory for the answer");
+        return;
+    }
+    fr_exchange_set(x, "Cache-Control", "no-cache");
+    fr_exchange_set(x, "X-Accel-Buffering", "no");
+    queue(x, status, type, r);
+}
+
+// ---------------------------------------------------------------- who may ask
+
+// Takes as long for every key of this length.
+static bool is_same_key(const char *key, const char *given) {
+    const size_t n = strlen(given), m = strlen(key);
+    unsigned differs = n != m;
+    for (size_t i = 0; i < n; i++)
+        differs |= (unsigned char)given[i] ^ (unsigned char)key[m ? i % m : 0];
+    return !differs;
+}
+
+static const char *given_key(const fr_exchange *x) {
+    const char *given = fr_exchange_header(x, "Authorization");
+    if (given && !strncasecmp(given, "Bearer ", 7)) return given + 7 + strspn(given + 7, " ");
+    return fr_exchange_header(x, "X-Api-Key");
+}
+
+static bool may_ask(fr_exchange *x) {
+    const char *given = given_key(x), *const *keys = x->http->options.keys;
+    if (!keys || !strcmp(x->method, "OPTIONS") || (x->route && x->route->is_public)) return true;
+    for (int i = 0; given && keys[i]; i++)
+        if (is_same_key(keys[i], given)) x->key = keys[i];
+    return x->key;
+}
+
+// ---------------------------------------------------------------- a request
+
+static bool is_method(const fr_http_route *r, const char *method) {
+    return !strcmp(r->method, method) || (!strcmp(method, "HEAD") && !strcmp(r->method, "GET"));
+}
+
+// *path_known: there is a route of another method.
+static const fr_http_route *find_route(const fr_http *h, const char *method, const char *path,
+                                       bool *path_known) {
+    *path_known = false;
+    for (const fr_http_route *r = h->options.routes; r->method; r++) {
+        if (strcmp(r->path, path) != 0) continue;
+        if (is_method(r, method)) return r;
+        *path_known = true;
+    }
+    return NULL;
+}
+
+static void name_peer(fr_exchange *x) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *a = info ? info->client_addr : NULL;
+    if (a && a->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, x->peer,
+                  sizeof x->peer);
+    else if (a && a->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, x->peer,
+                  sizeof x->peer);
+}
+
+static void answer(fr_exchange *x) {
+    fr_http *h = x->http;
+    bool path_known;
+    x->route = find_route(h, x->method, x->path, &path_known);
+    if (x->too_large) {
+        fr_exchange_fail(x, 413, "invalid_request_error", "the body is larger than this server takes");
+    } else if (!may_ask(x)) {
+        fr_exchange_set(x, "WWW-Authenticate", "Bearer");
+        fr_exchange_fail(x, 401, "authentication_error", "Invalid API Key");
+    } else if (!strcmp(x->method, "OPTIONS")) {
+        fr_exchange_reply(x, 204, NULL, "", 0);
+    } else if (!x->route && path_known) {
+        fr_exchange_fail(x, 405, "invalid_request_error", "this path takes another method");
+    } else if (!x->route) {
+        fr_exchange_fail(x, 404, "not_found_error", "File Not Found");
+    } else {
+        x->route->handler(x, h->options.user);
+    }
+}
+
+static void gather(fr_exchange *x, const char *data, size_t n) {
+    fr_error never;
+    if (x->body.n + n > x->http->options.body_bytes) x->too_large = true;
+    if (!x->too_large && fr_buffer_add(&x->body, data, n, &never)) x->too_large = true;
+}
+
+static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *data,
+                              size_t *n_data, void **con_cls) {
+    fr_exchange *x = *con_cls;
+    (void)version, (void)url, (void)method;
+    if (!x->connection) {
+        x->http = cls;
+        x->connection = connection;
+        x->method = method;
+        name_peer(x);
+        return MHD_YES;
+    }
+    if (*n_data) {
+        gather(x, data, *n_data);
+        *n_data = 0;
+        return MHD_YES;
+    }
+    x->queued = MHD_NO;
+    answer(x);
+    return x->queued;
+}
+
+// The first that is known of a request: its path as it came.
+static void *begin_request(void *cls, const char *uri, struct MHD_Connection *connection) {
+    fr_exchange *x = fr_alloc_zero(sizeof *x);
+    (void)cls, (void)connection;
+    if (!x) return NULL;
+    x->started = fr_seconds();
+    char *path = strndup(uri, strcspn(uri, "?"));
+    x->path = path ? path : "";
+    return x;
+}
+
+static void end_request(void *cls, struct MHD_Connection *connection, void **con_cls,
+                        enum MHD_RequestTerminationCode code) {
+    const fr_http *h = cls;
+    fr_exchange *x = *con_cls;
+    (void)connection, (void)code;
+    if (!x) return;
+    if (x->status && h->options.log) h->options.log(h->options.user, x, fr_seconds() - x->started);
+    fr_buffer_free(&x->body);
+    if (*x->path) free((void *)(uintptr_t)x->path);
+    fr_free(x);
+    *con_cls = NULL;
+}
+
+// ---------------------------------------------------------------- open and close
+
+static int listen_on(const struct addrinfo *a) {
+    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+    const int yes = 1;
+    if (fd < 0) return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 511)) return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static fr_status open_socket(fr_http *h, fr_error *err) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found;
+    char port[16];
+    snprintf(port, sizeof port, "%d", h->options.port);
+    const int rc = getaddrinfo(h->options.host, port, &hints, &found);
+    if (rc)
+        return fr_fail(err, FR_EIO, "host %s: expected an address to listen on, found: %s",
+                       h->options.host, gai_strerror(rc));
+    h->listens = -1;
+    for (const struct addrinfo *a = found; a && h->listens < 0; a = a->ai_next)
+        h->listens = listen_on(a);
+    freeaddrinfo(found);
+    if (h->listens < 0)
+        return fr_fail(err, FR_EIO, "%s:%d: cannot listen: %s", h->options.host, h->options.port,
+                       strerror(errno));
+    struct sockaddr_storage at;
+    socklen_t n = sizeof at;
+    if (getsockname(h->listens, (struct sockaddr *)&at, &n)) return FR_OK;
+    h->port = ntohs(at.ss_family == AF_INET6
+                        ? ((const struct sockaddr_in6 *)(const void *)&at)->sin6_port
+                        : ((const struct sockaddr_in *)(const void *)&at)->sin_port);
+    return FR_OK;
+}
+
+fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err) {
+    *out = NULL;
+    fr_http *h = fr_alloc_zero(sizeof *h);
+    if (!h) return fr_fail(err, FR_ENOMEM, "http: cannot get %zu bytes", sizeof *h);
+    h->options = *options;
+    const fr_status st = open_socket(h, err);
+    if (st) {
+        fr_free(h);
+        return st;
+    }
+    h->daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0,
+        NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, h->listens, MHD_OPTION_URI_LOG_CALLBACK,
+        begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK, MHD_OPTION_END);
+    if (!h->daemon) {
+        close(h->listens);
+        fr_free(h);
+        return fr_fail(err, FR_EIO, "http: cannot start: %s", strerror(errno));
+    }
+    *out = h;
+    return FR_OK;
+}
+
+int fr_http_port(const fr_http *h) {
+    return h->port;
+}
+
+void fr_http_stop_listening(fr_http *h) {
+    const MHD_socket fd = MHD_quiesce_daemon(h->daemon);
+    if (fd != MHD_INVALID_SOCKET) close(fd);
+}
+
+void fr_http_close(fr_http *h) {
+    if (!h) return;
+    MHD_stop_daemon(h->daemon);
+    fr_free(h);
+}

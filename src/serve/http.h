@@ -1,0 +1,68 @@
+// http.h — HTTP/1.1 by GNU libmicrohttpd: a thread for each connection, which may wait for an answer.
+//
+// Bodies are read whole and bounded; keys are checked before a handler sees a request. A handler replies
+// once, with a whole body or with a stream that is asked for its next piece. Nothing of HTTP is
+// known below this file.
+#ifndef FR_SERVE_HTTP_H
+#define FR_SERVE_HTTP_H
+#include "base/buffer.h"
+
+typedef struct fr_http fr_http;
+typedef struct fr_exchange fr_exchange; // one request and its reply
+
+typedef void fr_http_handler(fr_exchange *x, void *user);
+
+typedef struct fr_http_route {
+    const char *method, *path; // exact; GET serves HEAD too
+    fr_http_handler *handler;
+    bool is_public; // needs no key
+} fr_http_route;
+
+typedef struct fr_http_options {
+    const char *host; // an address or a name; "0.0.0.0": everywhere
+    int port;         // 0: a free one
+    const fr_http_route *routes; // up to one without a method
+    void *user;                  // of the handlers
+    const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
+    const char *cors;            // origins that browsers may ask from: "*", or a list with commas; NULL: none
+    int connections;             // at most
+    size_t body_bytes;           // of one request, at most
+    int idle_seconds;            // a connection that says nothing is closed
+    // Told after each exchange.
+    void (*log)(void *user, const fr_exchange *x, double seconds);
+    // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".
+    void (*error)(fr_exchange *x, int status, const char *type, const char *message);
+} fr_http_options;
+
+// FR_EIO: the address cannot be listened on; FR_ENOMEM. All strings stay in place.
+fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
+int fr_http_port(const fr_http *h);
+void fr_http_stop_listening(fr_http *h); // connections that there are go on
+void fr_http_close(fr_http *h);          // ends all connections; NULL is fine
+
+// ---- of an exchange, for its handler
+const char *fr_exchange_method(const fr_exchange *x);
+const char *fr_exchange_path(const fr_exchange *x);
+const char *fr_exchange_header(const fr_exchange *x, const char *name); // NULL: not there
+const char *fr_exchange_query(const fr_exchange *x, const char *name);  // of the URL; "" without a value
+const char *fr_exchange_peer(const fr_exchange *x);                     // the other side's address
+const char *fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
+const fr_buffer *fr_exchange_body(const fr_exchange *x);
+bool fr_exchange_is_wanted(const fr_exchange *x); // the other side has not hung up
+int fr_exchange_status(const fr_exchange *x);     // of the reply; 0: none yet
+
+// A header of the reply, before it.
+void fr_exchange_set(fr_exchange *x, const char *name, const char *value);
+// Replies with a whole body, which is copied.
+void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body, size_t bytes);
+// Calls the option `error`.
+void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message);
+
+// Puts the next piece of a stream into `piece`, which is empty; it may wait, though not for long
+// without asking fr_exchange_is_wanted. False: that was the last one.
+typedef bool fr_stream_next_fn(void *stream, fr_exchange *x, fr_buffer *piece);
+// Replies with what `next` gives. `close` is called once, also where the other side hangs up.
+void fr_exchange_stream(fr_exchange *x, int status, const char *type, fr_stream_next_fn *next,
+                        void (*close)(void *stream), void *stream);
+
+#endif

@@ -43,7 +43,7 @@ static fr_status build(fr_datastore_texts *t, const fr_cmd_args *args, fr_error 
 
 static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("datastore", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("datastore", "-m: a MODEL is needed");
     if (!args->data) return fr_cmd_usage("datastore", "--data: a FILE or a folder is needed");
     if (!args->output) return fr_cmd_usage("datastore", "-o: a FILE for the store is needed");
     fr_progress bar;

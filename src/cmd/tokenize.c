@@ -123,13 +123,13 @@ static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
 
 static int run_tokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("tokenize", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("tokenize", "-m: a MODEL is needed");
     return run_filter(args, args->as_messages ? tokenize_messages : tokenize_text);
 }
 
 static int run_detokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("detokenize", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("detokenize", "-m: a MODEL is needed");
     return run_filter(args, detokenize);
 }
 

@@ -34,6 +34,7 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
+    bool names; // of models
     bool low_memory, json, quiet, raw, no_adapt, phases, ignore_eos, help_drafters, special,
         as_messages, all;
 } fr_cmd_args;
@@ -45,15 +46,15 @@ typedef struct fr_cmd {
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
-    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion,
-    fr_cmd_datastore;
+    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_models, fr_cmd_man,
+    fr_cmd_completion, fr_cmd_datastore;
 // Their tables in the order of `--help`, with the `train` of the program.
 #define FR_CMD_TABLES(train)                                                                       \
     &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_bench.table, &fr_cmd_tune.table,                \
         &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table, &fr_cmd_capture.table, \
         &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table, &fr_cmd_tokenize.table,    \
-        &fr_cmd_detokenize.table, &fr_cmd_inspect.table, &fr_cmd_datastore.table,                  \
-        &fr_cmd_man.table, &fr_cmd_completion.table
+        &fr_cmd_detokenize.table, &fr_cmd_models.table, &fr_cmd_inspect.table,                     \
+        &fr_cmd_datastore.table, &fr_cmd_man.table, &fr_cmd_completion.table
 
 // ---------------------------------------------------------------- program.c
 extern const fr_program fr_cmd_program; // each program's own; its commands are the tables of fr_cmd

@@ -33,7 +33,7 @@ int fr_cmd_usage(const char *command, const char *format, ...) {
 }
 
 int fr_cmd_check(const char *command, const fr_cmd_args *args) {
-    if (!args->model) return fr_cmd_usage(command, "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage(command, "-m: a MODEL is needed");
     const fr_kern *kern;
     fr_error err;
     if (fr_kern_pick(&kern, fr_cmd_isa(args), &err)) return fr_cmd_usage(command, "--%s", err.text);

@@ -34,9 +34,12 @@ static int run_command(int argc, char **argv) {
         fr_option_help(&fr_cmd_program, table, stdout);
         return FR_EXIT_DONE;
     }
+    fr_error missing;
     if (args.model) { // from here on it is a file, whatever it was called
-        if (fr_model_path(model, args.model, &err)) return fr_cmd_fail(&err);
-        args.model = model;
+        if (fr_model_path(model, args.model, &missing))
+            args.model_missing = &missing;
+        else
+            args.model = model;
     }
     if (fr_outputs_check(table->name, &args, &err)) return fr_cmd_fail(&err);
     return cmd->run(&args, &parsed);

@@ -133,10 +133,10 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
 
 static void every_command_helps(void **state) {
     (void)state;
-    static const char *const names[] = {"run",     "chat",      "bench",      "tune",
-                                        "curve",   "accuracy",  "distill",    "capture",
-                                        "train",   "datastore", "perplexity", "logits",
-                                        "inspect", "tokenize",  "detokenize", "completion"};
+    static const char *const names[] = {
+        "run",     "chat",     "bench",      "tune",       "curve",      "accuracy",
+        "distill", "capture",  "train",      "datastore",  "perplexity", "logits",
+        "inspect", "tokenize", "detokenize", "completion", "models"};
     assert_int_equal(run_line(&t, "--help"), 0);
     assert_int_equal(run_line(&s, "--version"), 0);
     assert_string_equal(s.out, "forerun " FR_VERSION "\n");

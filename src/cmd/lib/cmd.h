@@ -15,7 +15,8 @@
 
 enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
 
-typedef struct fr_cmd_args { // the values of all options of all commands
+typedef struct fr_cmd_args {       // the values of all options of all commands
+    const fr_error *model_missing; // why `model` is no file (fr_cmd_model); NULL: it is one
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *ids;
     const char *chat_template, *chat_template_file;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
@@ -89,6 +90,9 @@ int fr_cmd_usage(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // Checks options that need the machine: --isa, and -m being there. 0, or the exit code.
 int fr_cmd_check(const char *command, const fr_cmd_args *args);
+
+// Whether -m means a file: asked where it is opened, after all else about the command line.
+fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err);
 
 // Text of a file on its way to a terminal: control bytes are shown as '?'.
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);

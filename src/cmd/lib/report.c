@@ -40,6 +40,12 @@ int fr_cmd_check(const char *command, const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
+fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err) {
+    if (!args->model_missing) return FR_OK;
+    *err = *args->model_missing;
+    return err->code;
+}
+
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
         putc((uint8_t)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);

@@ -35,7 +35,9 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
-    bool names; // of models
+    bool names;          // of models
+    const char *request; // of run, as what follows
+    int choice;
     bool low_memory, json, quiet, raw, no_adapt, phases, ignore_eos, help_drafters, special,
         as_messages, all;
 } fr_cmd_args;

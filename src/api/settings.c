@@ -2,8 +2,20 @@
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/alloc.h"
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+// The number of an integer's digits. False: 64 bits do not hold it.
+static bool read_digits(const char *digits, size_t n, uint64_t *out) {
+    char text[24] = "";
+    if (n >= sizeof text) return false;
+    memcpy(text, digits, n);
+    errno = 0;
+    *out = *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 10);
+    return !errno;
+}
 
 // Whole, from -2^63 to 2^64 - 1: what is negative counts from above. -1 alone is llama.cpp's way to
 // say none.
@@ -13,18 +25,18 @@ static fr_status read_seed(fr_api_request *r, fr_error *err) {
     double x;
     if (!value) return FR_OK;
     const char *digits = fr_json_digits(value, &n);
-    char text[24] = "";
-    if (digits && n < sizeof text && *digits != '-') memcpy(text, digits, n);
-    const bool large = *text && (n < 20 || strcmp(text, "18446744073709551615") <= 0);
-    if (json_is_integer(value))
+    bool good = true, none = false;
+    if (digits) {
+        good = read_digits(digits, n, &r->sampling.seed);
+    } else if (json_is_integer(value)) {
         r->sampling.seed = (uint64_t)json_integer_value(value);
-    else if (large)
-        r->sampling.seed = strtoull(text, NULL, 10);
-    else if (!digits && fr_api_number(value, true, &x) && x > -9.2e18 && x < 9.2e18)
+        none = json_integer_value(value) == -1;
+    } else if ((good = fr_api_number(value, true, &x) && fabs(x) < 9.2e18)) {
         r->sampling.seed = (uint64_t)(int64_t)x;
-    else
-        return fr_api_wrong(err, value, "a whole number from -2^63 to 2^64 - 1", "seed");
-    r->seed_given = r->sampling.seed != UINT64_MAX || large;
+        none = x == -1;
+    }
+    if (!good) return fr_api_wrong(err, value, "a whole number from -2^63 to 2^64 - 1", "seed");
+    r->seed_given = !none;
     return FR_OK;
 }
 

@@ -1,46 +1,45 @@
 // path.c — what -m means: a path, a folder, or a name.
-#include "base/alloc.h"
+#include "catalog/listing.h"
 #include "catalog/names.h"
 #include "catalog/walk.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static int is_model(const struct dirent *e) {
-    return e->d_name[0] != '.' && fr_name_is_model(e->d_name);
-}
-
-// The names, as many as a sentence holds.
-static void list_names(char *text, size_t room, struct dirent **entry, int n) {
+// The models' names, as many as a sentence holds.
+static void list_models(char *text, size_t room, const fr_listing *l) {
     size_t at = 0;
     *text = 0;
-    for (int i = 0; i < n && at < room; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s%s", i ? ", " : "", entry[i]->d_name);
+    for (size_t i = 0; i < l->n && at < room; i++)
+        if (fr_name_is_model(l->name[i]))
+            at += (size_t)snprintf(text + at, room - at, "%s%s", at ? ", " : "", l->name[i]);
     if (at >= room) memcpy(text + room - 4, "...", 4);
 }
 
 static fr_status choose_in(char path[PATH_MAX], const char *folder, fr_error *err) {
-    struct dirent **entry;
+    fr_listing l;
     char names[300];
-    const int n = scandir(folder, &entry, is_model, alphasort);
-    if (n < 0) return fr_fail(err, FR_EIO, "%.200s: %s", folder, strerror(errno));
-    fr_status st = FR_OK;
-    if (n == 1) {
-        if (!fr_path_join(path, folder, entry[0]->d_name))
-            st = fr_fail(err, FR_EIO, "%.200s...: too long a path", folder);
-    } else if (!n) {
+    const char *model = NULL;
+    int unread, n = 0;
+    fr_status st = fr_listing_read(&l, folder, &unread, err);
+    if (st) return st;
+    for (size_t i = 0; i < l.n; i++) {
+        if (!fr_name_is_model(l.name[i])) continue;
+        model = l.name[i];
+        n++;
+    }
+    list_models(names, sizeof names, &l);
+    if (unread)
+        st = fr_fail(err, FR_EIO, "%.200s: %s", folder, strerror(unread));
+    else if (!n)
         st = fr_fail(err, FR_EIO, "%.200s: is a folder without a model (.gguf) in it", folder);
-    } else {
-        list_names(names, sizeof names, entry, n);
+    else if (n > 1)
         st = fr_fail(err, FR_EIO, "%.120s: is a folder with %d models: give one of %s", folder, n,
                      names);
-    }
-    for (int i = 0; i < n; i++)
-        free(entry[i]);
-    free(entry);
+    else if (!fr_path_join(path, folder, model))
+        st = fr_fail(err, FR_EIO, "%.200s...: too long a path", folder);
+    fr_listing_free(&l);
     return st;
 }
 

@@ -1,11 +1,10 @@
 #define _GNU_SOURCE
 #include "catalog/walk.h"
 #include "base/alloc.h"
-#include "base/buffer.h"
+#include "catalog/listing.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,13 +15,9 @@ bool fr_path_join(char path[PATH_MAX], const char *folder, const char *name) {
     return bytes > 0 && bytes < PATH_MAX;
 }
 
-static int is_shown(const struct dirent *e) {
-    return e->d_name[0] != '.';
-}
-
-static bool is_folder(const char *path, const struct dirent *e) {
+static bool is_folder(const char *path, unsigned char type) {
     struct stat s;
-    if (e->d_type == DT_DIR || e->d_type == DT_REG) return e->d_type == DT_DIR;
+    if (type == DT_DIR || type == DT_REG) return type == DT_DIR;
     return !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
@@ -35,20 +30,20 @@ static void note_unread(fr_walk *w, const char *path, int why) {
 
 fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *user) {
     char inner[PATH_MAX];
-    struct dirent **entry;
-    const int n = scandir(path, &entry, is_shown, alphasort);
-    fr_status st = FR_OK;
-    if (n < 0) {
-        if (errno != ENOENT) note_unread(w, path, errno);
-        return FR_OK;
+    fr_listing l;
+    int unread;
+    fr_status st = fr_listing_read(&l, path, &unread, w->err);
+    if (unread && unread != ENOENT) note_unread(w, path, unread);
+    for (size_t i = 0; i < l.n && !st; i++) {
+        if (w->left < 1) {
+            w->catalog->cut = true;
+            break;
+        }
+        w->left--;
+        if (fr_path_join(inner, path, l.name[i]))
+            st = told(w, inner, l.name[i], is_folder(inner, (unsigned char)l.name[i][-1]), user);
     }
-    for (int i = 0; i < n; i++) {
-        if (!st && w->left < 1) w->catalog->cut = true;
-        if (!st && w->left-- > 0 && fr_path_join(inner, path, entry[i]->d_name))
-            st = told(w, inner, entry[i]->d_name, is_folder(inner, entry[i]), user);
-        free(entry[i]);
-    }
-    free(entry);
+    fr_listing_free(&l);
     return st;
 }
 

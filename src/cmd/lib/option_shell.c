@@ -94,13 +94,16 @@ static void bash_specs(const fr_program *p, FILE *out) {
           out);
 }
 
-// Files, and the names of models that are found without one.
+// Files, and the names of models that are found without one, which are read and never expanded: a
+// name can be anything.
 static void bash_models(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s_model() {\n"
-            "    local IFS=$'\\n'\n"
-            "    COMPREPLY=($(compgen -f -- \"$cur\")\n"
-            "        $(compgen -W \"$(%s models --names 2>/dev/null)\" -- \"$cur\"))\n"
+            "    local name IFS=$'\\n'\n"
+            "    COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+            "    while read -r name; do\n"
+            "        [[ $name == \"$cur\"* ]] && COMPREPLY+=(\"$name\")\n"
+            "    done < <(%s models --names 2>/dev/null)\n"
             "    compopt -o filenames\n}\n",
             p->name, p->name);
 }

@@ -84,9 +84,12 @@ if command -v bash >/dev/null; then
     # Names of models are what the program of that name says.
     mkdir -p "$work/home/.lmstudio/models/org/repo" "$work/bin"
     : >"$work/home/.lmstudio/models/org/repo/m-Q4_0.gguf"
+    mkdir -p "$work/home/.lmstudio/models/org/\$(touch evil)"
+    : >"$work/home/.lmstudio/models/org/\$(touch evil)/m-Q4_0.gguf"
     ln -s "$FORERUN" "$work/bin/forerun"
     named=$(HOME=$work/home XDG_CACHE_HOME='' HF_HUB_CACHE='' PATH=$work/bin:$PATH completed run -m org)
-    [ "$named" = org/repo:Q4_0 ] || complain "bash completes 'run -m org' as '$named'"
+    [ "$named" = 'org/$(touch evil):Q4_0 org/repo:Q4_0' ] || complain "bash completes 'run -m org' as '$named'"
+    [ ! -e "$work/in/evil" ] || complain "bash runs what a model is called"
     named=$(HOME=$work/home XDG_CACHE_HOME='' HF_HUB_CACHE='' PATH=$work/bin:$PATH completed run -m org/repo : Q)
     [ "$named" = Q4_0 ] || complain "bash completes 'run -m org/repo:Q' as '$named'"
     expect "a+b.gguf a.gguf" run -m a

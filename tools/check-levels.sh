@@ -7,10 +7,10 @@ root=${1:-$(dirname "$0")/..}
 cd "$root" || exit 1
 find src lab -name '*.[ch]' | LC_ALL=C sort | xargs awk '
 BEGIN {
-    split("base 1 kern 2 gguf 3 tree 4 model 5 text 5 text/jinja 5.1 text/chat 5.2 json 5.5 decode/draw 5.9 decode 6 " \
+    split("base 1 kern 2 gguf 3 tree 4 model 5 text 5 text/jinja 5.1 text/chat 5.2 json 5.5 catalog 5.6 decode/draw 5.9 decode 6 " \
           "draft/pack 7 draft/shared 7.05 draft/kit 7.1 draft/retrieval 7.2 draft/lookahead 7.2 draft/medusa 7.2 " \
           "draft/eagle 7.2 draft/hidden_state 7.2 draft/chimera 7.2 draft/attached 7.2 " \
-          "draft/self 7.2 draft/model 7.2 draft 7.3 tune 7.5 engine 8 serve 9 " \
+          "draft/self 7.2 draft/model 7.2 draft 7.3 tune 7.5 engine 8 api 8.5 serve 9 " \
           "train/math 9 train/data 9.1 train/learner 9.2 train/block 9.3 train/attached 9.3 " \
           "train/method 9.4 train 9.5 " \
           "cmd/lib 10 cmd/plot 10.1 cmd/bench 10.2 cmd/output 10.3 cmd/curve 10.4 " \

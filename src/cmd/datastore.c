@@ -31,6 +31,7 @@ static int print(const fr_cmd_args *args, const fr_datastore_texts *t, double se
 
 static fr_status build(fr_datastore_texts *t, const fr_cmd_args *args, fr_error *err) {
     fr_status st = fr_save_check(args->output, err); // before the work
+    if (!st) st = fr_cmd_model(args, err);
     if (!st) st = fr_datastore_texts_open(t, args->model, err);
     if (!st) st = fr_datastore_writer_open(t->to, t->text.tokenizer, err);
     if (!st) st = fr_datastore_texts_add(t, args->data, err);
@@ -43,7 +44,7 @@ static fr_status build(fr_datastore_texts *t, const fr_cmd_args *args, fr_error 
 
 static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("datastore", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("datastore", "-m: a MODEL is needed");
     if (!args->data) return fr_cmd_usage("datastore", "--data: a FILE or a folder is needed");
     if (!args->output) return fr_cmd_usage("datastore", "-o: a FILE for the store is needed");
     fr_progress bar;

@@ -1,5 +1,6 @@
 // program.c — finds the command in the program's table, reads its options by the command's own
 // table, runs it.
+#include "catalog/catalog.h"
 #include "cmd/lib/cmd.h"
 #include "cmd/output/outputs.h"
 #include "draft/registry.h"
@@ -24,6 +25,7 @@ static int run_command(int argc, char **argv) {
     if (!table) return unknown_command(argv[1], near);
     const fr_cmd *cmd = (const fr_cmd *)(const void *)table; // the table is its first member
     fr_cmd_args args = {0};
+    char model[PATH_MAX];
     fr_parsed parsed;
     fr_error err = {0};
     if (fr_option_parse(table, argc - 2, argv + 2, &args, &parsed, &err))
@@ -31,6 +33,13 @@ static int run_command(int argc, char **argv) {
     if (parsed.help) {
         fr_option_help(&fr_cmd_program, table, stdout);
         return FR_EXIT_DONE;
+    }
+    fr_error missing;
+    if (args.model) { // from here on it is a file, whatever it was called
+        if (fr_model_path(model, args.model, &missing))
+            args.model_missing = &missing;
+        else
+            args.model = model;
     }
     if (fr_outputs_check(table->name, &args, &err)) return fr_cmd_fail(&err);
     return cmd->run(&args, &parsed);

@@ -2,7 +2,10 @@
 #include "base/clock.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
+#include "cmd/run_answer.h"
+#include "cmd/run_request.h"
 #include "draft/registry.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,62 +70,7 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
     return st;
 }
 
-// ---------------------------------------------------------------- the answer
-
-// Whole, also where a JSON integer has no room for it.
-static json_t *seed_json(uint64_t seed) {
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_string(text);
-}
-
-static json_t *result_json(const fr_cmd_args *args, const fr_result *r, double load,
-                           uint64_t seed) {
-    const fr_stats *s = r->stats;
-    json_t *seconds =
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "load", fr_cmd_real(load), "prompt",
-                  fr_cmd_real(s->seconds_prompt), "decode", fr_cmd_real(s->seconds_decode), "draft",
-                  fr_cmd_real(s->seconds_draft), "verify", fr_cmd_real(s->seconds_verify));
-    json_t *root = json_pack("{s:o, s:o, s:i, s:i, s:s, s:o, s:s, s:s, s:b, s:b, s:I}", "text",
-                             fr_cmd_json_text(r->text ? r->text : "", r->text_bytes), "tokens",
-                             fr_cmd_json_ids(r->tokens, (size_t)r->n_tokens), "prompt_tokens",
-                             s->prompt_tokens, "completion_tokens", s->completion_tokens,
-                             "finish_reason", fr_cmd_finish(s->finish), "drafter",
-                             fr_cmd_json_text(args->drafter, strlen(args->drafter)), "used",
-                             s->used, "why", s->why, "lossless", s->lossless, "exact_law",
-                             s->exact_law, "passes", (json_int_t)s->passes);
-    json_t *rates =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "tokens_per_pass",
-                  fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",
-                  fr_cmd_real(fr_cmd_rate(s->completion_tokens, s->seconds_decode)), "prompt_tok_s",
-                  fr_cmd_real(fr_cmd_rate(s->prompt_tokens, s->seconds_prompt)), "seconds", seconds,
-                  "accepted_by_depth", fr_cmd_depths(s->accepted, s->offered), "rows_per_pass",
-                  fr_cmd_real(fr_cmd_rate((double)s->rows, (double)s->passes)), "peak_rss_bytes",
-                  (json_int_t)fr_cmd_peak_bytes(), "seed", seed_json(seed), "draft_stats",
-                  fr_cmd_draft_counts(&s->draft));
-    if (!root || !rates || json_object_update(root, rates)) {
-        json_decref(root);
-        root = NULL;
-    }
-    json_decref(rates);
-    return root;
-}
-
-// Exit code of an answer that is there, in part or whole.
-static int report(const fr_cmd_args *args, const fr_result *r, const fr_printer *p, double load,
-                  const fr_sampling *sampling) {
-    int code = r->stats->finish == FR_FINISH_INTERRUPTED && fr_cmd_interrupted()
-                   ? FR_EXIT_INTERRUPTED
-                   : FR_EXIT_DONE;
-    if (args->json) {
-        const int bad = fr_cmd_print_json(result_json(args, r, load, sampling->seed));
-        return bad ? bad : code;
-    }
-    if (!p->silent && isatty(STDOUT_FILENO)) putchar('\n');
-    fr_cmd_flush();
-    if (!args->quiet) fr_cmd_print_stats(r->stats, load, sampling->seed, sampling->temperature > 0);
-    return code;
-}
+// ---------------------------------------------------------------- the command
 
 // "key=VALUE" in a column of its own, lines of the help beside it.
 static void print_option(const fr_drafter_option *o) {
@@ -152,13 +100,15 @@ static int print_drafters(void) {
     return FR_EXIT_DONE;
 }
 
-static int check(const fr_cmd_args *args) {
+static int check(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_cmd_check("run", args);
     if (!code) code = fr_cmd_check_drafting("run", args);
     if (code) return code;
     if ((args->prompt != NULL) + (args->file != NULL) + (args->messages != NULL) > 1)
         return fr_cmd_usage("run", "-p, -f and --messages: give one of them");
     if (args->raw && args->messages) return fr_cmd_usage("run", "--raw: messages need a template");
+    if (fr_option_given(&fr_cmd_run.table, parsed, "choice") && !args->request)
+        return fr_cmd_usage("run", "--choice: is one of a --request");
     return FR_EXIT_DONE;
 }
 
@@ -193,8 +143,9 @@ static fr_status job_open(job *j, const fr_cmd_args *args, fr_error *err) {
 
 static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (args->help_drafters) return print_drafters();
-    int code = check(args);
+    int code = check(args, parsed);
     if (code) return code;
+    if (args->request) return fr_run_request(args, parsed);
     const fr_sampling sampling =
         fr_cmd_sampling(args, fr_option_given(&fr_cmd_run.table, parsed, "seed"));
     fr_printer p = {.colored = !args->json && fr_cmd_colored(args->color, stdout),
@@ -215,7 +166,13 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
                                     .user = &p};
         st = fr_session_generate(j.session, &request, &result, &err);
     }
-    code = st ? fr_cmd_fail(&err) : report(args, result, &p, j.load, &sampling);
+    const fr_run_answer answer = {.result = result,
+                                  .printer = &p,
+                                  .load = j.load,
+                                  .seed = sampling.seed,
+                                  .sampled = sampling.temperature > 0,
+                                  .drafter = args->drafter};
+    code = st ? fr_cmd_fail(&err) : fr_run_report(args, &answer);
     job_close(&j);
     return code;
 }
@@ -227,6 +184,8 @@ static const fr_option options[] = {
     {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
     {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
     {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
+    {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "the body of a request as servers take it: OpenAI's chat or text completion, llama.cpp's /completion; its fields and a server's defaults are what counts; '-' is standard input", 0, 0, NULL},
+    {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which of the request's answers: number I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
     FR_CMD_TEMPLATE,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
@@ -240,11 +199,15 @@ static const fr_option_group group = {"Prompt and answer", options};
 const fr_cmd fr_cmd_run = {
     {.name = "run",
      .summary = "answer one prompt",
-     .about = "Puts the text through the model's chat template and streams the answer to standard "
-              "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
-              "tree, the threads and the instruction set, the output is the same bytes as with "
-              "'--drafter none' and the same seed, unless --accept asks for less.\n\nCtrl-C ends "
-              "the answer where it is; what came so far and the statistics are printed.",
+     .about =
+         "Puts the text through the model's chat template and streams the answer to standard "
+         "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
+         "tree, the threads and the instruction set, the output is the same bytes as with "
+         "'--drafter none' and the same seed, unless --accept asks for less.\n\nCtrl-C ends "
+         "the answer where it is; what came so far and the statistics are printed.\n\nWith "
+         "--request the answer is the one that a server gives to that body. Options of sampling "
+         "and -n then stand for what the body does not say; those that say otherwise than it "
+         "are an error.",
      .example = "forerun run -m models/smollm2-135m.gguf -p 'Why is the sky blue?' -n 64",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_sampling_options,
                 &fr_cmd_output_options}},

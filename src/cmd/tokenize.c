@@ -100,7 +100,8 @@ static fr_status pump(filter *f, filter_fn *answer, fr_error *err) {
 static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
     filter f = {.args = args};
     fr_error err = {0};
-    fr_status st = fr_cmd_text_open(&f.text, args->model, &err);
+    fr_status st = fr_cmd_model(args, &err);
+    if (!st) st = fr_cmd_text_open(&f.text, args->model, &err);
     if (!st && answer == tokenize_messages) st = fr_cmd_text_template(&f.text, args, &err);
     if (!st) st = pump(&f, answer, &err);
     fr_chat_text_close(&f.rendered);
@@ -114,13 +115,13 @@ static int run_filter(const fr_cmd_args *args, filter_fn *answer) {
 
 static int run_tokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("tokenize", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("tokenize", "-m: a MODEL is needed");
     return run_filter(args, args->as_messages ? tokenize_messages : tokenize_text);
 }
 
 static int run_detokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
-    if (!args->model) return fr_cmd_usage("detokenize", "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage("detokenize", "-m: a MODEL is needed");
     return run_filter(args, detokenize);
 }
 

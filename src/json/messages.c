@@ -4,12 +4,13 @@
 #include "json/template_values.h"
 #include <string.h>
 
-// Where in the document something is, for sentences: "message 2, tool call 1".
+// Where in the document something is, for sentences: messages[2].tool_calls[1].function.
 typedef struct place {
     const char *what;
     size_t index;
     const char *inner;
     size_t inner_index;
+    bool function;
 } place;
 
 typedef struct builder {
@@ -20,11 +21,12 @@ typedef struct builder {
 
 enum { MAX_CALLS = 4096 };
 
-static fr_status wrong(const builder *b, const place *at, const char *why) {
-    if (at->inner)
-        return fr_fail(b->err, FR_EARG, "%s %zu, %s %zu: %s", at->what, at->index + 1, at->inner,
-                       at->inner_index + 1, why);
-    return fr_fail(b->err, FR_EARG, "%s %zu: %s", at->what, at->index + 1, why);
+// member NULL: it is the thing itself that is wrong.
+static fr_status wrong(const builder *b, const place *at, const char *member, const char *why) {
+    char inner[48] = "";
+    if (at->inner) snprintf(inner, sizeof inner, ".%s[%zu]", at->inner, at->inner_index);
+    return fr_fail(b->err, FR_EARG, "%s[%zu]%s%s%s%s: %s", at->what, at->index, inner,
+                   at->function ? ".function" : "", member ? "." : "", member ? member : "", why);
 }
 
 static void put(const builder *b, fr_jinja_value to, const char *key, fr_jinja_value item) {
@@ -42,15 +44,15 @@ static bool is_key(const char *key, const char *name) {
 // ---- content -------------------------------------------------------------------------------
 
 static fr_status check_parts(const builder *b, const json_t *parts, place at) {
-    at.inner = "content part";
+    at.inner = "content";
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *part = json_array_get(parts, i), *type = json_object_get(part, "type");
         at.inner_index = i;
         if (!json_is_string(type) || strcmp(json_string_value(type), "text"))
-            return wrong(b, &at,
+            return wrong(b, &at, NULL,
                          "expected {\"type\": \"text\", \"text\": …}: only text is supported");
         if (!fr_json_is_text(json_object_get(part, "text")))
-            return wrong(b, &at, "\"text\": expected a string");
+            return wrong(b, &at, "text", "expected a string");
     }
     return FR_OK;
 }
@@ -93,7 +95,7 @@ static fr_status make_content(const builder *b, const json_t *content, const pla
         return FR_OK;
     }
     if (!json_is_array(content))
-        return wrong(b, at, "\"content\": expected a string, null or a list of text parts");
+        return wrong(b, at, "content", "expected a string, null or a list of text parts");
     const fr_status st = check_parts(b, content, *at);
     if (st || !b->takes->parts) return st ? st : join_parts(b, content, out);
     *out = any(b, content);
@@ -140,7 +142,7 @@ static fr_status make_function(const builder *b, const json_t *function, const p
                                fr_jinja_value out) {
     json_t *o = (json_t *)function;
     if (!fr_json_is_text(json_object_get(function, "name")))
-        return wrong(b, at, "\"name\": expected a string");
+        return wrong(b, at, "name", "expected a string");
     fr_status st = FR_OK;
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
@@ -164,27 +166,27 @@ static fr_status optional_text(const builder *b, const json_t *object, const cha
                                const place *at) {
     const json_t *value = json_object_get(object, key);
     if (!value || json_is_null(value) || fr_json_is_text(value)) return FR_OK;
-    char why[64];
-    snprintf(why, sizeof why, "\"%s\": expected a string", key);
-    return wrong(b, at, why);
+    return wrong(b, at, key, "expected a string");
 }
 
 static fr_status make_call(const builder *b, const json_t *json, const place *at,
                            fr_jinja_value calls) {
-    if (!json_is_object(json)) return wrong(b, at, "expected an object");
+    if (!json_is_object(json)) return wrong(b, at, NULL, "expected an object");
     const json_t *function = json_object_get(json, "function");
     const fr_jinja_value out = fr_jinja_dict(b->v);
     fr_jinja_append(b->v, calls, out);
     fr_status st = optional_text(b, json, "id", at);
     if (st || !function) return st ? st : make_function(b, json, at, out);
-    if (!json_is_object(function)) return wrong(b, at, "\"function\": expected an object");
+    if (!json_is_object(function)) return wrong(b, at, "function", "expected an object");
     json_t *o = (json_t *)json;
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
         const bool inner = is_key(key, "function");
         const fr_jinja_value item =
             inner ? fr_jinja_dict(b->v) : any(b, json_object_iter_value(it));
-        if (inner) st = make_function(b, function, at, item);
+        place in = *at;
+        in.function = true;
+        if (inner) st = make_function(b, function, &in, item);
         put(b, out, key, item);
     }
     return st;
@@ -193,11 +195,11 @@ static fr_status make_call(const builder *b, const json_t *json, const place *at
 static fr_status make_calls(const builder *b, const json_t *calls, place at, fr_jinja_value *out) {
     *out = any(b, calls);
     if (json_is_null(calls)) return FR_OK;
-    if (!json_is_array(calls)) return wrong(b, &at, "\"tool_calls\": expected a list");
+    if (!json_is_array(calls)) return wrong(b, &at, "tool_calls", "expected a list");
     const size_t n = json_array_size(calls);
-    if (n > MAX_CALLS) return wrong(b, &at, "\"tool_calls\": too many");
+    if (n > MAX_CALLS) return wrong(b, &at, "tool_calls", "too many");
     *out = fr_jinja_list(b->v);
-    at.inner = "tool call";
+    at.inner = "tool_calls";
     for (size_t i = 0; i < n; i++) {
         at.inner_index = i;
         const fr_status st = make_call(b, json_array_get(calls, i), &at, *out);
@@ -230,9 +232,9 @@ static fr_status make_member(const builder *b, const char *key, const json_t *va
 static fr_status make_message(const builder *b, const json_t *json, const place *at,
                               fr_jinja_value messages) {
     static const char *const texts[] = {"reasoning_content", "name", "tool_call_id"};
-    if (!json_is_object(json)) return wrong(b, at, "expected an object");
+    if (!json_is_object(json)) return wrong(b, at, NULL, "expected an object");
     if (!fr_json_is_text(json_object_get(json, "role")))
-        return wrong(b, at, "\"role\": expected a string");
+        return wrong(b, at, "role", "expected a string");
     const fr_jinja_value out = fr_jinja_dict(b->v);
     const bool has_calls = json_array_size(json_object_get(json, "tool_calls")) > 0;
     json_t *o = (json_t *)json;
@@ -251,13 +253,13 @@ static fr_status make_message(const builder *b, const json_t *json, const place 
 static fr_status make_messages(const builder *b, const json_t *messages) {
     const size_t n = json_array_size(messages);
     if (!json_is_array(messages) || !n)
-        return fr_fail(b->err, FR_EARG, "\"messages\": expected a list of at least one message");
+        return fr_fail(b->err, FR_EARG, "messages: expected a list of at least one message");
     if (n > FR_JSON_MAX_MESSAGES)
-        return fr_fail(b->err, FR_EARG, "\"messages\": %zu, expected at most %d", n,
+        return fr_fail(b->err, FR_EARG, "messages: %zu, expected at most %d", n,
                        FR_JSON_MAX_MESSAGES);
     const fr_jinja_value list = fr_jinja_list(b->v);
     for (size_t i = 0; i < n; i++) {
-        const place at = {.what = "message", .index = i};
+        const place at = {.what = "messages", .index = i};
         const fr_status st = make_message(b, json_array_get(messages, i), &at, list);
         if (st) return st;
     }
@@ -270,17 +272,16 @@ static fr_status make_messages(const builder *b, const json_t *messages) {
 static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat *out) {
     if (!tools || json_is_null(tools)) return FR_OK;
     const size_t n = json_array_size(tools);
-    if (!json_is_array(tools)) return fr_fail(b->err, FR_EARG, "\"tools\": expected a list");
+    if (!json_is_array(tools)) return fr_fail(b->err, FR_EARG, "tools: expected a list");
     if (n > FR_JSON_MAX_TOOLS)
-        return fr_fail(b->err, FR_EARG, "\"tools\": %zu, expected at most %d", n,
-                       FR_JSON_MAX_TOOLS);
+        return fr_fail(b->err, FR_EARG, "tools: %zu, expected at most %d", n, FR_JSON_MAX_TOOLS);
     for (size_t i = 0; i < n; i++) {
-        const place at = {.what = "tool", .index = i};
+        const place at = {.what = "tools", .index = i};
         const json_t *tool = json_array_get(tools, i);
         const json_t *function = json_object_get(tool, "function");
-        if (!json_is_object(tool)) return wrong(b, &at, "expected an object");
+        if (!json_is_object(tool)) return wrong(b, &at, NULL, "expected an object");
         if (function && !json_is_object(function))
-            return wrong(b, &at, "\"function\": expected an object");
+            return wrong(b, &at, "function", "expected an object");
     }
     out->request.has_tools = n > 0;
     if (n) fr_jinja_set(b->v, "tools", any(b, tools));
@@ -290,8 +291,7 @@ static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat 
 static fr_status optional_flag(const json_t *root, const char *key, bool *out, fr_error *err) {
     const json_t *value = json_object_get(root, key);
     if (!value || json_is_null(value)) return FR_OK;
-    if (!json_is_boolean(value))
-        return fr_fail(err, FR_EARG, "\"%s\": expected true or false", key);
+    if (!json_is_boolean(value)) return fr_fail(err, FR_EARG, "%s: expected true or false", key);
     *out = json_is_true(value);
     return FR_OK;
 }
@@ -304,7 +304,7 @@ static fr_status make_variables(const builder *b, const json_t *root) {
     if (!thinking) fr_jinja_set(b->v, "enable_thinking", fr_jinja_bool(false));
     if (!more || json_is_null(more)) return FR_OK;
     if (!json_is_object(more))
-        return fr_fail(b->err, FR_EARG, "\"chat_template_kwargs\": expected an object");
+        return fr_fail(b->err, FR_EARG, "chat_template_kwargs: expected an object");
     for (void *it = json_object_iter(more); it; it = json_object_iter_next(more, it))
         fr_jinja_set(b->v, json_object_iter_key(it), any(b, json_object_iter_value(it)));
     return FR_OK;

@@ -1,7 +1,9 @@
 // value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
 // become text as Python's json.dumps writes it.
 #include "json/value.h"
+#include "base/alloc.h"
 #include "base/decimal.h"
+#include "text/stream.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -96,6 +98,17 @@ const char *fr_json_digits(const json_t *value, size_t *bytes) {
         if (s[i] < '0' || s[i] > '9') return NULL;
     *bytes = n - INT_MARK;
     return s + INT_MARK;
+}
+
+json_t *fr_json_text(const char *text, size_t bytes) {
+    json_t *value = json_stringn(text, bytes);
+    size_t most;
+    if (value || !fr_mul_size(bytes, 3, &most) || !fr_add_size(most, 1, &most)) return value;
+    char *repaired = fr_alloc_zero(most);
+    if (!repaired) return NULL;
+    value = json_stringn(repaired, fr_utf8_repair(text, bytes, repaired));
+    fr_free(repaired);
+    return value;
 }
 
 bool fr_json_is_text(const json_t *value) {

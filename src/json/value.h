@@ -12,6 +12,9 @@ enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_BYTES = 64 << 20 };
 // prints as numbers). NULL on error, with the sentence. The caller owns the reference.
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
 
+// A JSON string of bytes that need not be UTF-8: what is none becomes U+FFFD. NULL: no memory.
+json_t *fr_json_text(const char *text, size_t bytes);
+
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);
 

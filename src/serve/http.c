@@ -138,8 +138,8 @@ static void queue(fr_exchange *x, int status, const char *type, struct MHD_Respo
 
 void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
                        size_t bytes) {
-    struct MHD_Response *r = MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body,
-                                                             MHD_RESPMEM_MUST_COPY);
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
     if (r) queue(x, status, type, r); // else the connection is closed
 }
 
@@ -248,7 +248,8 @@ static void answer(fr_exchange *x) {
     bool path_known;
     x->route = find_route(h, x->method, x->path, &path_known);
     if (x->too_large) {
-        fr_exchange_fail(x, 413, "invalid_request_error", "the body is larger than this server takes");
+        fr_exchange_fail(x, 413, "invalid_request_error",
+                         "the body is larger than this server takes");
     } else if (!may_ask(x)) {
         fr_exchange_set(x, "WWW-Authenticate", "Bearer");
         fr_exchange_fail(x, 401, "authentication_error", "Invalid API Key");
@@ -348,9 +349,9 @@ static fr_status open_socket(fr_http *h, fr_error *err) {
     struct sockaddr_storage at;
     socklen_t n = sizeof at;
     if (getsockname(h->listens, (struct sockaddr *)&at, &n)) return FR_OK;
-    h->port = ntohs(at.ss_family == AF_INET6
-                        ? ((const struct sockaddr_in6 *)(const void *)&at)->sin6_port
-                        : ((const struct sockaddr_in *)(const void *)&at)->sin_port);
+    h->port =
+        ntohs(at.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)&at)->sin6_port
+                                       : ((const struct sockaddr_in *)(const void *)&at)->sin_port);
     return FR_OK;
 }
 
@@ -365,13 +366,13 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
         return st;
     }
     h->daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC, 0,
-        NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, h->listens, MHD_OPTION_URI_LOG_CALLBACK,
-        begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)options->idle_seconds,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK, MHD_OPTION_END);
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC,
+        0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, h->listens, MHD_OPTION_URI_LOG_CALLBACK,
+        begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)options->connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)options->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK, MHD_OPTION_END);
     if (!h->daemon) {
         close(h->listens);
         fr_free(h);

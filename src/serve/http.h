@@ -19,15 +19,15 @@ typedef struct fr_http_route {
 } fr_http_route;
 
 typedef struct fr_http_options {
-    const char *host; // an address or a name; "0.0.0.0": everywhere
-    int port;         // 0: a free one
+    const char *host;            // an address or a name; "0.0.0.0": everywhere
+    int port;                    // 0: a free one
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
-    const char *cors;            // origins that browsers may ask from: "*", or a list with commas; NULL: none
-    int connections;             // at most
-    size_t body_bytes;           // of one request, at most
-    int idle_seconds;            // a connection that says nothing is closed
+    const char *cors;  // origins that browsers may ask from: "*", or a list with commas; NULL: none
+    int connections;   // at most
+    size_t body_bytes; // of one request, at most
+    int idle_seconds;  // a connection that says nothing is closed
     // Told after each exchange.
     void (*log)(void *user, const fr_exchange *x, double seconds);
     // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".
@@ -44,9 +44,11 @@ void fr_http_close(fr_http *h);          // ends all connections; NULL is fine
 const char *fr_exchange_method(const fr_exchange *x);
 const char *fr_exchange_path(const fr_exchange *x);
 const char *fr_exchange_header(const fr_exchange *x, const char *name); // NULL: not there
-const char *fr_exchange_query(const fr_exchange *x, const char *name);  // of the URL; "" without a value
-const char *fr_exchange_peer(const fr_exchange *x);                     // the other side's address
-const char *fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
+const char *fr_exchange_query(const fr_exchange *x,
+                              const char *name);    // of the URL; "" without a value
+const char *fr_exchange_peer(const fr_exchange *x); // the other side's address
+const char *
+fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);
 bool fr_exchange_is_wanted(const fr_exchange *x); // the other side has not hung up
 int fr_exchange_status(const fr_exchange *x);     // of the reply; 0: none yet
@@ -54,7 +56,8 @@ int fr_exchange_status(const fr_exchange *x);     // of the reply; 0: none yet
 // A header of the reply, before it.
 void fr_exchange_set(fr_exchange *x, const char *name, const char *value);
 // Replies with a whole body, which is copied.
-void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body, size_t bytes);
+void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
+                       size_t bytes);
 // Calls the option `error`.
 void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message);
 

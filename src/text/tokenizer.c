@@ -135,10 +135,15 @@ static void mark_rstrip(fr_tokenizer *t, const fr_gguf *file) {
     }
 }
 
-static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+static fr_status open_presplit(fr_presplit **out, const fr_gguf *file, fr_error *err) {
     fr_gguf_str pre = {"default", 7};
-    fr_status st = fr_gguf_opt_str(file, "tokenizer.ggml.pre", &pre, err);
-    if (st || (st = fr_presplit_open(&t->presplit, pre.data, pre.bytes, err))) return st;
+    const fr_status st = fr_gguf_opt_str(file, "tokenizer.ggml.pre", &pre, err);
+    return st ? st : fr_presplit_open(out, pre.data, pre.bytes, err);
+}
+
+static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+    fr_status st = open_presplit(&t->presplit, file, err);
+    if (st) return st;
     if ((st = fr_vocab_open(&t->vocab, file, FR_VOCAB_BPE, err))) return st;
     if ((st = fr_bpe_open(&t->bpe, file, &t->vocab, err))) return st;
     t->bpe.whole_words = fr_presplit_whole_words(t->presplit);
@@ -151,22 +156,35 @@ static fr_status open_spm(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     return fr_spm_open(&t->spm, &t->vocab, t->special.unknown, err);
 }
 
-fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *err) {
-    *out = NULL;
+static fr_status read_kind(fr_vocab_kind *kind, const fr_gguf *file, fr_error *err) {
     fr_gguf_str model;
-    fr_status st = fr_gguf_get_str(file, "tokenizer.ggml.model", &model, err);
+    const fr_status st = fr_gguf_get_str(file, "tokenizer.ggml.model", &model, err);
+    if (st) return st;
+    *kind = fr_gguf_str_is(model, "gpt2") ? FR_VOCAB_BPE : FR_VOCAB_SPM;
+    if (*kind == FR_VOCAB_BPE || fr_gguf_str_is(model, "llama")) return FR_OK;
+    return fr_fail(err, FR_EUNSUP,
+                   "tokenizer.ggml.model: expected gpt2 (byte-level BPE) or llama "
+                   "(SentencePiece), found '%.*s'",
+                   (int)(model.bytes < 64 ? model.bytes : 64), model.data);
+}
+
+fr_status fr_tokenizer_check(const fr_gguf *file, fr_error *err) {
+    fr_vocab_kind kind;
+    fr_presplit *presplit = NULL;
+    fr_status st = read_kind(&kind, file, err);
+    if (!st && kind == FR_VOCAB_BPE) st = open_presplit(&presplit, file, err);
+    fr_presplit_close(presplit);
+    return st;
+}
+
+fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *err) {
+    fr_vocab_kind kind;
+    *out = NULL;
+    fr_status st = read_kind(&kind, file, err);
     if (st) return st;
     fr_tokenizer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "vocabulary: no memory");
-    if (fr_gguf_str_is(model, "gpt2"))
-        st = open_bpe(t, file, err);
-    else if (fr_gguf_str_is(model, "llama"))
-        st = open_spm(t, file, err);
-    else
-        st = fr_fail(err, FR_EUNSUP,
-                     "tokenizer.ggml.model: expected gpt2 (byte-level BPE) or llama "
-                     "(SentencePiece), found '%.*s'",
-                     (int)(model.bytes < 64 ? model.bytes : 64), model.data);
+    st = kind == FR_VOCAB_BPE ? open_bpe(t, file, err) : open_spm(t, file, err);
     if (st) {
         fr_tokenizer_close(t);
         return st;

@@ -69,7 +69,7 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect("frobnicate", 2, "forerun: frobnicate: unknown command");
     expect("rum", 2, "did you mean 'run'?");
     expect("run --nope", 2, "forerun: --nope: unknown option (see 'forerun run --help')");
-    expect("run -p x", 2, "-m: a model FILE is needed");
+    expect("run -p x", 2, "-m: a MODEL is needed");
     expect(with_model("run", "-p x -n many"), 2, "-n many: expected a whole number");
     expect(with_model("run", "-p x -n"), 2, "-n: needs a value, N");
     expect(with_model("run", "-p x extra"), 2, "extra: unexpected argument");
@@ -133,10 +133,10 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
 
 static void every_command_helps(void **state) {
     (void)state;
-    static const char *const names[] = {"run",     "chat",      "bench",      "tune",
-                                        "curve",   "accuracy",  "distill",    "capture",
-                                        "train",   "datastore", "perplexity", "logits",
-                                        "inspect", "tokenize",  "detokenize", "completion"};
+    static const char *const names[] = {
+        "run",     "chat",     "bench",      "tune",       "curve",      "accuracy",
+        "distill", "capture",  "train",      "datastore",  "perplexity", "logits",
+        "inspect", "tokenize", "detokenize", "completion", "models"};
     assert_int_equal(run_line(&t, "--help"), 0);
     assert_int_equal(run_line(&s, "--version"), 0);
     assert_string_equal(s.out, "forerun " FR_VERSION "\n");

@@ -1,4 +1,5 @@
 // inspect.c — `inspect`: what a model, a pack, a profile or a datastore holds.
+#include "catalog/catalog.h"
 #include "cmd/inspect/pack.h"
 #include "cmd/inspect/profile.h"
 #include "cmd/inspect/store.h"
@@ -242,6 +243,9 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (parsed->n_args && args->model) return fr_cmd_usage("inspect", "FILE and -m: give one");
     fr_gguf *g;
     fr_error err = {0};
+    char found[PATH_MAX];
+    if (fr_model_path(found, path, &err)) return fr_cmd_fail(&err);
+    path = found;
     if (fr_inspect_is_store(path)) return fr_inspect_store(args, path);
     if (fr_gguf_open(&g, path, &err)) return fr_cmd_fail(&err);
     int code = FR_EXIT_DONE;

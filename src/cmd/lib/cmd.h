@@ -15,7 +15,8 @@
 
 enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUPTED = 130 };
 
-typedef struct fr_cmd_args { // the values of all options of all commands
+typedef struct fr_cmd_args {       // the values of all options of all commands
+    const fr_error *model_missing; // why `model` is no file (fr_cmd_model); NULL: it is one
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *ids;
     const char *chat_template, *chat_template_file;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
@@ -34,6 +35,9 @@ typedef struct fr_cmd_args { // the values of all options of all commands
     bool resume, given, force;
     double temp, top_p, min_p, repeat_penalty;
     uint64_t seed;
+    bool names;          // of models
+    const char *request; // of run, as what follows
+    int choice;
     bool low_memory, json, quiet, raw, no_adapt, phases, ignore_eos, help_drafters, special,
         as_messages, all;
 } fr_cmd_args;
@@ -45,15 +49,15 @@ typedef struct fr_cmd {
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
-    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_man, fr_cmd_completion,
-    fr_cmd_datastore;
+    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_models, fr_cmd_man,
+    fr_cmd_completion, fr_cmd_datastore;
 // Their tables in the order of `--help`, with the `train` of the program.
 #define FR_CMD_TABLES(train)                                                                       \
     &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_bench.table, &fr_cmd_tune.table,                \
         &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table, &fr_cmd_capture.table, \
         &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table, &fr_cmd_tokenize.table,    \
-        &fr_cmd_detokenize.table, &fr_cmd_inspect.table, &fr_cmd_datastore.table,                  \
-        &fr_cmd_man.table, &fr_cmd_completion.table
+        &fr_cmd_detokenize.table, &fr_cmd_models.table, &fr_cmd_inspect.table,                     \
+        &fr_cmd_datastore.table, &fr_cmd_man.table, &fr_cmd_completion.table
 
 // ---------------------------------------------------------------- program.c
 extern const fr_program fr_cmd_program; // each program's own; its commands are the tables of fr_cmd
@@ -88,6 +92,9 @@ int fr_cmd_usage(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // Checks options that need the machine: --isa, and -m being there. 0, or the exit code.
 int fr_cmd_check(const char *command, const fr_cmd_args *args);
+
+// Whether -m means a file: asked where it is opened, after all else about the command line.
+fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err);
 
 // Text of a file on its way to a terminal: control bytes are shown as '?'.
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);

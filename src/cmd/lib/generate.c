@@ -11,6 +11,8 @@
 
 fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err) {
     fr_progress bar;
+    fr_status st = fr_cmd_model(args, err);
+    if (st) return st;
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "MB", 1e6);
     const fr_engine_options options = {.size = sizeof options,
                                        .isa = fr_cmd_isa(args),
@@ -18,7 +20,7 @@ fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error 
                                        .low_memory = args->low_memory,
                                        .progress = fr_cmd_progress,
                                        .progress_user = &bar};
-    const fr_status st = fr_engine_open(out, args->model, &options, err);
+    st = fr_engine_open(out, args->model, &options, err);
     fr_progress_clear(&bar);
     return st;
 }

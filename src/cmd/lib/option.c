@@ -157,6 +157,7 @@ static fr_status set_value(const fr_option *o, const char *as, const char *v, vo
         return set_enum(o, as, v, to, err);
     case FR_OPT_STRING:
     case FR_OPT_FILE:
+    case FR_OPT_MODEL:
     case FR_OPT_SPEC:
         if (!*v) return fr_fail(err, FR_EARG, "%s: the %s is empty", as, o->arg);
         // fall through
@@ -188,6 +189,7 @@ static size_t kind_bytes(fr_opt_kind kind) {
     case FR_OPT_STRING:
     case FR_OPT_TEXT:
     case FR_OPT_FILE:
+    case FR_OPT_MODEL:
     case FR_OPT_SPEC:
         return sizeof(const char *);
     case FR_OPT_LIST:

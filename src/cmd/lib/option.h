@@ -18,6 +18,7 @@ typedef enum fr_opt_kind { // the type behind `offset`
     FR_OPT_STRING,         // const char *
     FR_OPT_TEXT,           // const char *: a separate argument is taken even if it begins with '-'
     FR_OPT_FILE,           // const char *, completed as a file
+    FR_OPT_MODEL,          // the same, and as what the program's `models --names` prints
     FR_OPT_SPEC,           // const char *, completed as words of the program's, NAME:FILE, a+b, a,b
     FR_OPT_ENUM,           // int: index into the words of `values`
     FR_OPT_SWITCH,         // the same, but the value only as --opt=value; bare: the second word

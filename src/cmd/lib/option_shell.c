@@ -45,7 +45,8 @@ static bool plain(const fr_option *o) {
 
 // Whether a value follows that cannot be completed.
 static bool has_free_value(const fr_option *o) {
-    return !plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_ENUM && o->kind != FR_OPT_SPEC;
+    return !plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_MODEL &&
+           o->kind != FR_OPT_ENUM && o->kind != FR_OPT_SPEC;
 }
 
 static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
@@ -57,8 +58,8 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
             fputs(") ", out);
             if (o->kind == FR_OPT_FILE) {
                 fputs("COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames", out);
-            } else if (o->kind == FR_OPT_SPEC) {
-                fprintf(out, "_%s_spec", p->name);
+            } else if (o->kind == FR_OPT_MODEL || o->kind == FR_OPT_SPEC) {
+                fprintf(out, "_%s_%s", p->name, o->kind == FR_OPT_SPEC ? "spec" : "model");
             } else if (o->kind == FR_OPT_ENUM) {
                 fputs("COMPREPLY=($(compgen -W '", out);
                 words(o->values, " ", out);
@@ -93,6 +94,20 @@ static void bash_specs(const fr_program *p, FILE *out) {
           out);
 }
 
+// Files, and the names of models that are found without one, which are read and never expanded: a
+// name can be anything.
+static void bash_models(const fr_program *p, FILE *out) {
+    fprintf(out,
+            "_%s_model() {\n"
+            "    local name IFS=$'\\n'\n"
+            "    COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+            "    while read -r name; do\n"
+            "        [[ $name == \"$cur\"* ]] && COMPREPLY+=(\"$name\")\n"
+            "    done < <(%s models --names 2>/dev/null)\n"
+            "    compopt -o filenames\n}\n",
+            p->name, p->name);
+}
+
 // The shell cuts words at '=' and ':'. Here they are joined again, and the part that was cut off is
 // removed from the answers.
 static void bash_words(const fr_program *p, FILE *out) {
@@ -122,6 +137,7 @@ void fr_option_bash(const fr_program *p, FILE *out) {
     fprintf(out, "# bash completion for %s: source it, or put it where bash-completion looks.\n",
             p->name);
     bash_specs(p, out);
+    bash_models(p, out);
     fprintf(out,
             "_%s_word() {\n"
             "    if [ ${#line[@]} -le 2 ]; then\n"
@@ -170,6 +186,10 @@ static void zsh_functions(const fr_program *p, FILE *out) {
           "    if compset -P '*:'; then\n        _files\n"
           "    else\n        _describe -t names name names -- with_file -S ''\n    fi\n}\n",
           out);
+    fprintf(out,
+            "_%s_model() {\n    local -a names=(${(f)\"$(%s models --names 2>/dev/null)\"})\n"
+            "    _files\n    compadd -a names\n}\n",
+            p->name, p->name);
     for (const fr_command *const *c = p->commands; *c; c++) {
         if (!(*c)->words) continue;
         fprintf(out, "_%s_%s_words() {\n    local -a names=(\n", p->name, (*c)->name);
@@ -189,6 +209,7 @@ static void zsh_option(const fr_program *p, const fr_option *o, FILE *out) {
         quoted(o->help, "[]:\\", out);
         putc(']', out);
         if (o->kind == FR_OPT_FILE) fprintf(out, ":%s:_files", o->arg);
+        if (o->kind == FR_OPT_MODEL) fprintf(out, ":%s:_%s_model", o->arg, p->name);
         if (o->kind == FR_OPT_SPEC) fprintf(out, ":%s:_%s_spec", o->arg, p->name);
         if (o->kind == FR_OPT_ENUM) {
             fputs(":value:(", out);
@@ -264,7 +285,8 @@ static void fish_option(const fr_program *p, const fr_command *c, const fr_optio
     fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s", p->name, c->name,
             o->name);
     if (o->short_name) fprintf(out, " -s %c", o->short_name);
-    if (o->kind == FR_OPT_FILE) fputs(" -r -F", out);
+    if (o->kind == FR_OPT_FILE || o->kind == FR_OPT_MODEL) fputs(" -r -F", out);
+    if (o->kind == FR_OPT_MODEL) fprintf(out, " -a '(%s models --names 2>/dev/null)'", p->name);
     if (o->kind == FR_OPT_ENUM) {
         fputs(" -x -a '", out);
         words(o->values, " ", out);

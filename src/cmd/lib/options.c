@@ -12,7 +12,7 @@ static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
 static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
 
 // clang-format off
-#define MODEL   {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file", 0, 0, NULL}
+#define MODEL   {"model",    'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the model: a GGUF file, a folder with one in it, or a name as 'forerun models' lists them", 0, 0, NULL}
 #define THREADS {"threads",  't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL}
 #define CONTEXT {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),     "N", NULL, "what is needed, at most the model's", "context in tokens", 1, 1 << 24, NULL}
 #define ISA     {"isa",      0,   FR_OPT_ENUM, AT(isa),     NULL, "auto", "auto, the best this CPU has", "instruction set of the kernels; every one gives the same bytes", 0, 0, isa_names}
@@ -21,7 +21,7 @@ static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
 static const fr_option model[] = {MODEL, THREADS, CONTEXT, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option engine[] = {MODEL, THREADS, ISA, LOWMEM, KV_TYPE, END};
 static const fr_option file[] = {
-    {"model",    'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the model, a GGUF file; its weights are not read", 0, 0, NULL},
+    {"model",    'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the model: a GGUF file, a folder with one in it, or a name as 'forerun models' lists them; its weights are not read", 0, 0, NULL},
     END};
 static const fr_option draft[] = {
     {"drafter",   0, FR_OPT_SPEC,   AT(drafter),  "SPEC", "auto", NULL, "who drafts: NAME, NAME:FILE, several joined with '+', or auto alone", 0, 0, NULL},

@@ -33,11 +33,17 @@ int fr_cmd_usage(const char *command, const char *format, ...) {
 }
 
 int fr_cmd_check(const char *command, const fr_cmd_args *args) {
-    if (!args->model) return fr_cmd_usage(command, "-m: a model FILE is needed");
+    if (!args->model) return fr_cmd_usage(command, "-m: a MODEL is needed");
     const fr_kern *kern;
     fr_error err;
     if (fr_kern_pick(&kern, fr_cmd_isa(args), &err)) return fr_cmd_usage(command, "--%s", err.text);
     return FR_EXIT_DONE;
+}
+
+fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err) {
+    if (!args->model_missing) return FR_OK;
+    *err = *args->model_missing;
+    return err->code;
 }
 
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {

@@ -1,6 +1,6 @@
 // text.c — prompts to ids.
 #include "cmd/lib/text.h"
-#include "text/stream.h"
+#include "json/value.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,13 +58,7 @@ fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool 
 }
 
 json_t *fr_cmd_json_text(const char *text, size_t bytes) {
-    json_t *value = json_stringn(text, bytes);
-    if (value) return value;
-    char *repaired = malloc(3 * bytes + 1);
-    if (!repaired) return NULL;
-    value = json_stringn(repaired, fr_utf8_repair(text, bytes, repaired));
-    free(repaired);
-    return value;
+    return fr_json_text(text, bytes);
 }
 
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n) {

@@ -157,6 +157,7 @@ fr_status fr_list_inputs(fr_named_files *to, const fr_cmd_args *a, fr_error *err
     if (!st) st = add_each(to, "--data", a->data, add_input, err);
     if (!st) st = add_input(to, "-f", a->file, err);
     if (!st) st = add_input(to, "--messages", a->messages, err);
+    if (!st) st = add_input(to, "--request", a->request, err);
     if (!st) st = add_input(to, "--init", a->init, err);
     if (!st) st = add_input(to, "--tree", a->tree, err);
     if (!st) st = add_each(to, "--drafter", a->drafter, add_spec, err);

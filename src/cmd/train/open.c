@@ -84,6 +84,7 @@ static fr_status open_data(fr_training *t, fr_error *err) {
 static fr_status open_target(fr_training *t, fr_error *err) {
     const fr_kern *kern;
     fr_status st;
+    if ((st = fr_cmd_model(t->args, err))) return st;
     if ((st = fr_gguf_open(&t->gguf, t->args->model, err))) return st;
     fr_gguf_fingerprint(t->gguf, t->fingerprint);
     if ((st = fr_tokenizer_open(&t->tokenizer, t->gguf, err))) return st;

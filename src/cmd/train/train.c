@@ -69,7 +69,7 @@ bool fr_training_word(int index, fr_word *word) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option model_options[] = {
-    {"model",   'm', FR_OPT_FILE, AT(model),   "FILE", NULL, NULL, "the target model, a GGUF file", 0, 0, NULL},
+    {"model",   'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the target model: a GGUF file, a folder with one in it, or a name as 'forerun models' lists them", 0, 0, NULL},
     {"threads", 't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL},
     {.name = NULL}};
 static const fr_option options[] = {

@@ -11,7 +11,7 @@ complain() {
 
 "$FORERUN" man --dir "$work" || complain "man --dir"
 pages=$(ls "$work"/*.1 | wc -l)
-[ "$pages" -eq 17 ] || complain "expected 17 pages, found $pages"
+[ "$pages" -eq 18 ] || complain "expected 18 pages, found $pages"
 if command -v groff >/dev/null; then
     for page in "$work"/*.1; do
         said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
@@ -81,6 +81,18 @@ if command -v bash >/dev/null; then
     expect a.gguf run --drafter rest : a.
     expect a+b.gguf run --drafter rest : a+b
     expect a.gguf+medusa run --drafter rest : a.gguf+me
+    # Names of models are what the program of that name says.
+    mkdir -p "$work/home/.lmstudio/models/org/repo" "$work/bin"
+    : >"$work/home/.lmstudio/models/org/repo/m-Q4_0.gguf"
+    mkdir -p "$work/home/.lmstudio/models/org/\$(touch evil)"
+    : >"$work/home/.lmstudio/models/org/\$(touch evil)/m-Q4_0.gguf"
+    ln -s "$FORERUN" "$work/bin/forerun"
+    named=$(HOME=$work/home XDG_CACHE_HOME='' HF_HUB_CACHE='' PATH=$work/bin:$PATH completed run -m org)
+    [ "$named" = 'org/$(touch evil):Q4_0 org/repo:Q4_0' ] || complain "bash completes 'run -m org' as '$named'"
+    [ ! -e "$work/in/evil" ] || complain "bash runs what a model is called"
+    named=$(HOME=$work/home XDG_CACHE_HOME='' HF_HUB_CACHE='' PATH=$work/bin:$PATH completed run -m org/repo : Q)
+    [ "$named" = Q4_0 ] || complain "bash completes 'run -m org/repo:Q' as '$named'"
+    expect "a+b.gguf a.gguf" run -m a
     for name in $trained; do
         case " $(completed train '') " in *" $name "*) ;; *) complain "bash: train $name" ;; esac
     done

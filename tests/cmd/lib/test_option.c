@@ -25,7 +25,7 @@ static const fr_option options[] = {
     {"mode", 0, FR_OPT_ENUM, offsetof(values, mode), NULL, "auto", NULL, "it's the mode", 0, 0,
      "auto|fast|slow"},
     {"json", 0, FR_OPT_FLAG, offsetof(values, json), NULL, NULL, NULL, "print JSON", 0, 0, NULL},
-    {"model", 'm', FR_OPT_FILE, offsetof(values, model), "FILE", NULL, NULL, "the model", 0, 0,
+    {"model", 'm', FR_OPT_MODEL, offsetof(values, model), "FILE", NULL, NULL, "the model", 0, 0,
      NULL},
     {"prompt", 'p', FR_OPT_TEXT, offsetof(values, prompt), "TEXT", NULL, NULL, "text", 0, 0, NULL},
     {"color", 0, FR_OPT_SWITCH, offsetof(values, color), "WHEN]", "never", NULL, "paint", 0, 0,

@@ -88,7 +88,7 @@ static void what_is_wrong_is_said(void **state) {
         int code;
         const char *says;
     } wrong[] = {
-        {"train medusa --data %s/data -o %s/p --steps 1", 2, "-m: a model FILE"},
+        {"train medusa --data %s/data -o %s/p --steps 1", 2, "-m: a MODEL"},
         {"train square -m %s/tiny.gguf --data %s/data -o p --steps 1", 2, "expected a drafter"},
         {"train medusa -m %s/tiny.gguf -o %s/p --steps 1", 2, "--data"},
         {"train medusa -m %s/tiny.gguf --data %s/data --steps 1", 2, "-o"},

@@ -1,0 +1,190 @@
+// encode.c — prompts and messages to ids. A "prompt" is a string, a list of ids, a list of ids and
+// strings in one, an object with a "prompt_string", or a list of any of these, which are prompts of
+// their own.
+#include "api/fields.h"
+#include "api/value.h"
+#include "base/alloc.h"
+#include "json/messages.h"
+#include <stdio.h>
+#include <time.h>
+
+static fr_status add_bos(const fr_api_model *m, fr_ids *ids, fr_error *err) {
+    const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
+    if (!special->add_bos || special->bos < 0) return FR_OK;
+    return fr_ids_push(ids, special->bos, err);
+}
+
+// ---------------------------------------------------------------- prompts
+
+typedef struct reader {
+    const fr_api_model *model;
+    fr_error *err;
+    char path[32]; // of the prompt at hand
+} reader;
+
+static fr_status add_text(const reader *p, const json_t *text, fr_ids *ids) {
+    return fr_tokenizer_encode(p->model->tokenizer, json_string_value(text),
+                               json_string_length(text), FR_PARSE_SPECIAL, ids, p->err);
+}
+
+// Ids as they are; where a string comes first, the text begins as one.
+static fr_status add_mixed(const reader *p, const json_t *list, fr_ids *ids) {
+    char expected[64];
+    fr_status st = FR_OK;
+    if (fr_json_is_text(json_array_get(list, 0))) st = add_bos(p->model, ids, p->err);
+    for (size_t i = 0; i < json_array_size(list) && !st; i++) {
+        const json_t *item = json_array_get(list, i);
+        double x;
+        if (fr_json_is_text(item)) {
+            st = add_text(p, item, ids);
+        } else if (fr_api_number(item, true, &x) && x >= 0 && x < p->model->n_vocab) {
+            st = fr_ids_push(ids, (int32_t)x, p->err);
+        } else {
+            snprintf(expected, sizeof expected, "a token id below %d", p->model->n_vocab);
+            return fr_api_wrong(p->err, item, expected, "%s[%zu]", p->path, i);
+        }
+    }
+    return st;
+}
+
+static fr_status add_prompt(const reader *p, const json_t *prompt, fr_ids *ids) {
+    const json_t *text = prompt;
+    fr_status st = FR_OK;
+    if (json_is_object(prompt) && fr_api_member(prompt, "multimodal_data"))
+        return fr_fail(p->err, FR_EARG, "%s.multimodal_data: only text is taken here", p->path);
+    if (json_is_object(prompt)) text = fr_api_member(prompt, "prompt_string");
+    if (json_is_array(prompt)) {
+        st = add_mixed(p, prompt, ids);
+    } else if (fr_json_is_text(text)) {
+        st = add_bos(p->model, ids, p->err);
+        if (!st) st = add_text(p, text, ids);
+    } else {
+        return fr_api_wrong(p->err, prompt, "a string, a list of token ids, or a list of these",
+                            "%s", p->path);
+    }
+    if (!st && !ids->n) return fr_fail(p->err, FR_EARG, "%s: expected at least one token", p->path);
+    return st;
+}
+
+// One prompt, however it is made up: no list, or one with a number in it.
+static bool is_one(const json_t *prompt) {
+    if (!json_is_array(prompt)) return true;
+    for (size_t i = 0; i < json_array_size(prompt); i++) {
+        double x;
+        if (fr_api_number(json_array_get(prompt, i), false, &x)) return true;
+    }
+    return false;
+}
+
+static fr_status take_prompts(fr_api_request *r, int n, fr_error *err) {
+    r->prompt = fr_alloc_array((size_t)n, sizeof *r->prompt);
+    if (!r->prompt) return fr_fail(err, FR_ENOMEM, "prompt: no memory for %d of them", n);
+    r->n_prompts = n;
+    return FR_OK;
+}
+
+static fr_status read_prompts(fr_api_request *r, const fr_api_model *model, fr_error *err) {
+    const json_t *prompt = fr_api_member(r->root, "prompt");
+    const bool one = is_one(prompt);
+    const size_t n = one ? 1 : json_array_size(prompt);
+    reader p = {.model = model, .err = err, .path = "prompt"};
+    if (n < 1 || n > FR_API_PROMPTS)
+        return fr_fail(err, FR_EARG, "prompt: expected 1 to %d of them, found %zu", FR_API_PROMPTS,
+                       n);
+    fr_status st = take_prompts(r, (int)n, err);
+    for (size_t i = 0; i < n && !st; i++) {
+        if (!one) snprintf(p.path, sizeof p.path, "prompt[%zu]", i);
+        st = add_prompt(&p, one ? prompt : json_array_get(prompt, i), &r->prompt[i]);
+    }
+    return st;
+}
+
+fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model, int i,
+                             fr_buffer *text, fr_error *err) {
+    const json_t *prompt = fr_api_member(r->root, "prompt");
+    const fr_ids *ids = &r->prompt[i];
+    if (!is_one(prompt)) prompt = json_array_get(prompt, (size_t)i);
+    if (json_is_object(prompt)) prompt = fr_api_member(prompt, "prompt_string");
+    if (r->kind == FR_API_COMPLETION && fr_json_is_text(prompt))
+        return fr_buffer_add(text, json_string_value(prompt), json_string_length(prompt), err);
+    for (size_t k = 0; k < ids->n; k++) { // ids may be of rows that the vocabulary has no token for
+        size_t n;
+        const char *bytes = fr_token_bytes(model->tokenizer, ids->data[k], &n);
+        const fr_status st = bytes ? fr_buffer_add(text, bytes, n, err) : FR_OK;
+        if (st) return st;
+    }
+    return FR_OK;
+}
+
+// ---------------------------------------------------------------- messages
+
+static fr_chat_str token_text(const fr_api_model *m, int32_t id) {
+    fr_chat_str s = {0};
+    if (id >= 0) s.data = fr_token_bytes(m->tokenizer, id, &s.bytes);
+    return s;
+}
+
+static fr_status render(const fr_api_model *m, fr_chat_request *chat, fr_ids *ids, fr_error *err) {
+    const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
+    const time_t seconds = time(NULL);
+    struct tm now;
+    fr_chat_text text = {0};
+    chat->bos = token_text(m, special->bos);
+    chat->eos = token_text(m, special->eos);
+    chat->now = localtime_r(&seconds, &now);
+    fr_status st = fr_chat_render(m->chat, chat, &text, err);
+    if (!st && !text.has_bos) st = add_bos(m, ids, err);
+    if (!st) st = fr_tokenizer_encode_marked(m->tokenizer, &text.marked, NULL, ids, err);
+    fr_chat_text_close(&text);
+    return st;
+}
+
+// Without the tools where they may not be called: a template would offer them.
+static json_t *with_tools_or_not(const fr_api_request *r) {
+    if (r->tools || !json_object_get(r->root, "tools")) return json_incref(r->root);
+    json_t *root = json_copy(r->root);
+    if (root) json_object_del(root, "tools");
+    return root;
+}
+
+static fr_status read_messages(fr_api_request *r, const fr_api_model *model, fr_error *err) {
+    fr_json_chat chat = {0};
+    fr_error why = {0};
+    fr_status st = take_prompts(r, 1, err);
+    if (st) return st;
+    json_t *root = with_tools_or_not(r);
+    if (!root) return fr_fail(err, FR_ENOMEM, "messages: no memory");
+    st = fr_json_chat_from(&chat, root, &model->chat->takes, err);
+    if (!st && (st = render(model, &chat.request, &r->prompt[0], &why)))
+        fr_fail(err, st, "%s: %s", st == FR_EUNSUP ? "tools" : "messages", why.text);
+    if (!st && !r->prompt[0].n)
+        st = fr_fail(err, FR_EARG, "messages: expected at least one token of the template");
+    fr_json_chat_close(&chat);
+    json_decref(root);
+    return st;
+}
+
+// ---------------------------------------------------------------- all
+
+static fr_status read_prediction(fr_api_request *r, const fr_api_model *m, fr_error *err) {
+    const json_t *content = json_object_get(json_object_get(r->root, "prediction"), "content");
+    fr_buffer text = {0};
+    fr_status st = FR_OK;
+    if (json_is_string(content))
+        st = fr_buffer_add(&text, json_string_value(content), json_string_length(content), err);
+    for (size_t i = 0; i < json_array_size(content) && !st; i++) {
+        const json_t *part = json_object_get(json_array_get(content, i), "text");
+        st = fr_buffer_add(&text, json_string_value(part), json_string_length(part), err);
+    }
+    if (!st && text.n)
+        st = fr_tokenizer_encode(m->tokenizer, text.data, text.n, 0, &r->prediction, err);
+    fr_buffer_free(&text);
+    return st;
+}
+
+fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err) {
+    fr_status st =
+        r->kind == FR_API_CHAT ? read_messages(r, model, err) : read_prompts(r, model, err);
+    if (!st) st = fr_api_read_bias(r, model, err);
+    return st ? st : read_prediction(r, model, err);
+}

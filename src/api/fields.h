@@ -1,0 +1,12 @@
+// fields.h — the parts of fr_api_parse and fr_api_encode. Private to src/api.
+#ifndef FR_API_FIELDS_H
+#define FR_API_FIELDS_H
+#include "api/request.h"
+
+fr_status fr_api_read_fields(fr_api_request *r, fr_error *err);   // plain ones  [fields.c]
+fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // the others  [settings.c]
+// FR_EARG where a field asks for what is not there.  [refused.c]
+fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
+fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
+
+#endif

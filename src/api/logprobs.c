@@ -1,0 +1,116 @@
+#include "api/logprobs.h"
+#include <math.h>
+#include <string.h>
+
+// What is less likely than numbers say has no finite logarithm, and JSON no infinity.
+static json_t *real(float x) {
+    return json_real(isfinite(x) ? (double)x : -9999.0);
+}
+
+static json_t *text_of(const fr_api_scored *s, int32_t id) {
+    size_t n;
+    const char *bytes = fr_token_bytes(s->tokenizer, id, &n);
+    return fr_json_text(bytes ? bytes : "", n);
+}
+
+static json_t *bytes_of(const fr_api_scored *s, int32_t id) {
+    size_t n;
+    const char *bytes = fr_token_bytes(s->tokenizer, id, &n);
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new(list, json_integer((uint8_t)bytes[i]))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *entry(const fr_api_scored *s, int32_t id, float logprob, bool with_id) {
+    json_t *o = json_pack("{s:o, s:o, s:o}", "token", text_of(s, id), "logprob", real(logprob),
+                          "bytes", bytes_of(s, id));
+    if (with_id && o && json_object_set_new(o, "id", json_integer(id))) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+static int n_listed(const fr_api_scored *s, int i) {
+    return s->score[i].n_top < s->n_top ? s->score[i].n_top : s->n_top;
+}
+
+static json_t *whole_entry(const fr_api_scored *s, int i, bool with_id) {
+    json_t *top = json_array(), *o = entry(s, s->token[i], s->score[i].logprob, with_id);
+    for (int k = 0; k < n_listed(s, i); k++) {
+        const fr_logprob *likely = &s->score[i].top[k];
+        if (json_array_append_new(top, entry(s, likely->token, likely->logprob, with_id)))
+            goto fail;
+    }
+    if (!top || !o || json_object_set(o, "top_logprobs", top)) goto fail;
+    json_decref(top);
+    return o;
+fail:
+    json_decref(top);
+    json_decref(o);
+    return NULL;
+}
+
+static json_t *entries(const fr_api_scored *s, bool with_id) {
+    json_t *list = json_array();
+    for (int i = 0; list && i < s->n; i++)
+        if (json_array_append_new(list, whole_entry(s, i, with_id))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+json_t *fr_api_chat_logprobs(const fr_api_scored *s) {
+    return json_pack("{s:o, s:n}", "content", entries(s, false), "refusal");
+}
+
+json_t *fr_api_llama_logprobs(const fr_api_scored *s) {
+    return entries(s, true);
+}
+
+// The likeliest tokens by their texts; of two with one text the likelier.
+static json_t *map_of(const fr_api_scored *s, int i) {
+    json_t *map = json_object();
+    for (int k = -1; map && k < n_listed(s, i); k++) {
+        const int32_t id = k < 0 ? s->token[i] : s->score[i].top[k].token;
+        const float logprob = k < 0 ? s->score[i].logprob : s->score[i].top[k].logprob;
+        json_t *text = text_of(s, id);
+        const char *key = json_string_value(text);
+        if (key && !json_object_get(map, key)) json_object_set_new(map, key, real(logprob));
+        json_decref(text);
+    }
+    return map;
+}
+
+// Characters that a token begins: bytes that do not continue one.
+static int characters_of(const fr_api_scored *s, int32_t id) {
+    size_t n;
+    int count = 0;
+    const char *bytes = fr_token_shown(s->tokenizer, id, &n);
+    for (size_t i = 0; i < n; i++)
+        count += ((uint8_t)bytes[i] & 0xc0) != 0x80;
+    return count;
+}
+
+json_t *fr_api_text_logprobs(const fr_api_scored *s) {
+    json_t *tokens = json_array(), *own = json_array(), *top = json_array(), *at = json_array();
+    int offset = 0, bad = 0;
+    for (int i = 0; i < s->n; i++) {
+        const bool none = s->unscored && !i;
+        bad |= json_array_append_new(tokens, text_of(s, s->token[i]));
+        bad |= json_array_append_new(own, none ? json_null() : real(s->score[i].logprob));
+        bad |= json_array_append_new(top, none ? json_null() : map_of(s, i));
+        bad |= json_array_append_new(at, json_integer(offset));
+        offset += characters_of(s, s->token[i]);
+    }
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", own,
+                            "top_logprobs", top, "text_offset", at);
+    if (!bad) return all;
+    json_decref(all);
+    return NULL;
+}

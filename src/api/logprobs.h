@@ -1,0 +1,24 @@
+// logprobs.h — log probabilities of a text's tokens as the APIs write them. Every token has its own,
+// the one that ends an answer too. NULL: no memory.
+#ifndef FR_API_LOGPROBS_H
+#define FR_API_LOGPROBS_H
+#include "text/tokenizer.h"
+#include "json/value.h"
+
+typedef struct fr_api_scored {
+    const fr_tokenizer *tokenizer;
+    const int32_t *token;     // [n]
+    const fr_logprobs *score; // [n]; token 0 has none if `unscored`
+    int n, n_top;             // n_top: of the likeliest, to be listed
+    bool unscored;            // the first has nothing before it
+} fr_api_scored;
+
+// {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}...], "refusal": null}
+json_t *fr_api_chat_logprobs(const fr_api_scored *s);
+// {"tokens", "token_logprobs", "top_logprobs": [{TEXT: logprob...}...], "text_offset"}; the token
+// itself is always among the likeliest, offsets count characters.
+json_t *fr_api_text_logprobs(const fr_api_scored *s);
+// llama.cpp's [{"id", "token", "bytes", "logprob", "top_logprobs": [...]}...].
+json_t *fr_api_llama_logprobs(const fr_api_scored *s);
+
+#endif

@@ -1,0 +1,83 @@
+// refused.c — what would change the text and is not there. A client that asks for it is told so; the
+// values that leave it out are taken, since many send every field.
+#include "api/fields.h"
+#include "api/value.h"
+#include <string.h>
+
+// llama.cpp's other samplers, by the value that turns each off.
+static const struct {
+    const char *name;
+    double off_from, off_to;
+} SAMPLERS[] = {
+    {"mirostat", 0, 0},
+    {"dry_multiplier", 0, 0},
+    {"xtc_probability", 0, 0},
+    {"typical_p", 1, 1e9},
+    {"top_n_sigma", -1e9, 0},
+    {"dynatemp_range", 0, 0},
+    {"adaptive_target", -1e9, -1e-9},
+};
+
+static fr_status refuse_samplers(const json_t *root, fr_error *err) {
+    for (size_t i = 0; i < sizeof SAMPLERS / sizeof *SAMPLERS; i++) {
+        const json_t *value = fr_api_member(root, SAMPLERS[i].name);
+        double x;
+        if (!value) continue;
+        if (!fr_api_number(value, false, &x))
+            return fr_api_wrong(err, value, "a number", "%s", SAMPLERS[i].name);
+        if (x < SAMPLERS[i].off_from || x > SAMPLERS[i].off_to)
+            return fr_fail(err, FR_EARG, "%s: this sampler is not there: leave it out",
+                           SAMPLERS[i].name);
+    }
+    return FR_OK;
+}
+
+static bool is_empty(const json_t *value) {
+    const bool none = json_is_string(value) && !json_string_length(value);
+    return !value || none || json_is_false(value) ||
+           (json_is_array(value) && !json_array_size(value));
+}
+
+static fr_status refuse_format(const json_t *root, fr_error *err) {
+    const json_t *format = fr_api_member(root, "response_format");
+    if (!format) return FR_OK;
+    const json_t *type = fr_api_member(format, "type");
+    if (!json_is_object(format)) return fr_api_wrong(err, format, "an object", "response_format");
+    const char *text = fr_api_text(type);
+    if (!text) return fr_api_wrong(err, type, "a string", "response_format.type");
+    if (!strcmp(text, "text")) return FR_OK;
+    if (strcmp(text, "json_object") && strcmp(text, "json_schema"))
+        return fr_api_wrong(err, type, "text", "response_format.type");
+    return fr_fail(err, FR_EARG,
+                   "response_format.type: answers cannot be constrained here: expected text");
+}
+
+static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
+    const json_t *best = fr_api_member(r->root, "best_of");
+    double x;
+    if (r->kind != FR_API_COMPLETION) return FR_OK;
+    if (best && !fr_api_number(best, true, &x))
+        return fr_api_wrong(err, best, "a whole number", "best_of");
+    if (best && (int)x != r->n)
+        return fr_fail(err, FR_EARG, "best_of: answers are not compared here: expected %d, as n",
+                       r->n);
+    if (!is_empty(fr_api_member(r->root, "suffix")))
+        return fr_fail(err, FR_EARG, "suffix: a text is not filled in here: leave it out");
+    return FR_OK;
+}
+
+fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
+    static const char *const constraints[] = {"grammar", "json_schema"};
+    for (size_t i = 0; i < 2; i++)
+        if (!is_empty(fr_api_member(r->root, constraints[i])))
+            return fr_fail(err, FR_EARG, "%s: answers cannot be constrained here: leave it out",
+                           constraints[i]);
+    if (!is_empty(fr_api_member(r->root, "lora")))
+        return fr_fail(err, FR_EARG, "lora: there are no adapters here: leave it out");
+    if (json_is_true(json_object_get(r->root, "post_sampling_probs")))
+        return fr_fail(err, FR_EARG,
+                       "post_sampling_probs: probabilities are the model's own here: leave it out");
+    fr_status st = refuse_samplers(r->root, err);
+    if (!st) st = refuse_format(r->root, err);
+    return st ? st : refuse_completion(r, err);
+}

@@ -1,0 +1,94 @@
+// request.h — the body of a request (OpenAI's chat and text completions, llama.cpp's /completion) as
+// what the engine is asked for.
+//
+// Two steps, so that what is wrong is said before a model is needed: fr_api_parse reads the fields,
+// fr_api_encode makes ids of the prompts. A sentence begins with the path of the field that is wrong,
+// up to the first ": ".
+#ifndef FR_API_REQUEST_H
+#define FR_API_REQUEST_H
+#include "text/chat/chat.h"
+#include "text/tokenizer.h"
+#include "json/value.h"
+
+typedef enum fr_api_kind {
+    FR_API_ANY,        // to parse: by what the body has, "messages" or "prompt"
+    FR_API_CHAT,       // /v1/chat/completions
+    FR_API_COMPLETION, // /v1/completions, /completion
+} fr_api_kind;
+
+typedef enum fr_api_reasoning { // where thinking goes
+    FR_API_REASONING_AUTO,      // not said
+    FR_API_REASONING_NONE,      // it stays in the content
+    FR_API_REASONING_DEEPSEEK,  // into reasoning_content
+    FR_API_REASONING_LEGACY,    // into both
+} fr_api_reasoning;
+
+// As the API has them: a 0 means 0.
+typedef struct fr_api_sampling {
+    float temperature, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty;
+    int top_k;         // 0 and below: off
+    int repeat_last_n; // -1: the whole context
+    uint64_t seed;     // of choice 0 of every prompt
+} fr_api_sampling;
+
+// What a body that does not say it gets.
+typedef struct fr_api_defaults {
+    fr_api_sampling sampling;
+    int n_predict; // -1: until the end token or the context's end
+    bool ignore_eos;
+} fr_api_defaults;
+fr_api_defaults fr_api_usual(uint64_t seed); // llama-server's
+
+enum { FR_API_CHOICES = 128, FR_API_PROMPTS = 256 };
+typedef struct fr_api_request {
+    json_t *root; // owned; strings here are its
+    fr_api_kind kind;
+    const char *model, *user, *drafter; // NULL: not said
+    fr_api_sampling sampling;
+    bool seed_given;
+    int n_predict, n;  // n: choices of each prompt
+    const char **stop; // NULL-terminated, or NULL
+    bool ignore_eos, echo, stream, include_usage;
+    bool logprobs;    // as the API that was asked has them
+    int top_logprobs; // ... with so many of the likeliest tokens
+    int n_probs;      // llama.cpp's; 0: not wanted
+    bool tools;       // there are some, and calls in the answer are to be parsed
+    fr_api_reasoning reasoning;
+    bool cache_prompt, timings_per_token, return_tokens;
+    int id_slot; // -1: any
+
+    // Of fr_api_encode.
+    fr_ids *prompt; // [n_prompts]
+    int n_prompts;
+    fr_ids prediction; // what the client expects to be answered; none: not said
+    fr_logit_bias *bias;
+    size_t n_bias, cap_bias;
+} fr_api_request;
+
+// Reads the fields. *r is overwritten; close it whether or not this succeeds. FR_EARG: the body is no
+// JSON object, or a field is wrong or cannot be honoured; FR_ENOMEM.
+fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, size_t bytes,
+                       const fr_api_defaults *defaults, fr_error *err);
+
+typedef struct fr_api_model { // what text is read with
+    const fr_tokenizer *tokenizer;
+    const fr_chat_template *chat; // may be {0} where no messages come
+    int n_vocab;                  // ids are below it
+} fr_api_model;
+// After a parse: prompts to ids, messages by the template, bias and prediction. Control tokens are
+// read in prompts, as llama.cpp does, not in messages. FR_EARG, FR_EUNSUP: the template takes no such
+// messages; FR_ENOMEM.
+fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err);
+void fr_api_close(fr_api_request *r); // {0} is fine
+
+// Appends what prompt i reads as: a string as it came, ids as the tokens are written. FR_ENOMEM.
+fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model, int i,
+                             fr_buffer *text, fr_error *err);
+
+// After an encode. Choices are counted prompt by prompt: choice i is number i % n of prompt i / n.
+int fr_api_choices(const fr_api_request *r);
+// What the engine is asked for choice i; borrows from *r and *sampling. It draws with seed + i % n, so that an
+// answer does not depend on the prompts beside it.
+void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sampling *sampling);
+
+#endif

@@ -1,0 +1,18 @@
+// value.h — one field of a body, and the sentence that names it. Private to src/api.
+#ifndef FR_API_VALUE_H
+#define FR_API_VALUE_H
+#include "json/value.h"
+
+// The member of an object that is there and not null; else NULL.
+const json_t *fr_api_member(const json_t *object, const char *name);
+
+// FR_EARG: "PATH: expected EXPECTED, found VALUE". path: a format.
+fr_status fr_api_wrong(fr_error *err, const json_t *value, const char *expected, const char *path,
+                       ...) __attribute__((format(printf, 4, 5)));
+
+// A number that JSON writes in one way or the other; a whole one if `whole`. False: it is none.
+bool fr_api_number(const json_t *value, bool whole, double *out);
+// Bytes of a string that a C string can hold. NULL: it is no string, or has a NUL in it.
+const char *fr_api_text(const json_t *value);
+
+#endif

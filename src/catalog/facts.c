@@ -1,0 +1,65 @@
+#include "catalog/facts.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// general.file_type: the number by which files name their mixture of types.
+static const char *mixture(uint32_t number) {
+    static const char *const names[] = {
+        [0] = "F32",      [1] = "F16",      [2] = "Q4_0",    [3] = "Q4_1",    [7] = "Q8_0",
+        [8] = "Q5_0",     [9] = "Q5_1",     [10] = "Q2_K",   [11] = "Q3_K_S", [12] = "Q3_K_M",
+        [13] = "Q3_K_L",  [14] = "Q4_K_S",  [15] = "Q4_K_M", [16] = "Q5_K_S", [17] = "Q5_K_M",
+        [18] = "Q6_K",    [19] = "IQ2_XXS", [20] = "IQ2_XS", [21] = "Q2_K_S", [22] = "IQ3_XS",
+        [23] = "IQ3_XXS", [24] = "IQ1_S",   [25] = "IQ4_NL", [26] = "IQ3_S",  [27] = "IQ3_M",
+        [28] = "IQ2_S",   [29] = "IQ2_M",   [30] = "IQ4_XS", [31] = "IQ1_M",  [32] = "BF16",
+        [36] = "TQ1_0",   [37] = "TQ2_0",   [38] = "MXFP4"};
+    return number < sizeof names / sizeof *names ? names[number] : NULL;
+}
+
+static void read_text(char *to, size_t room, const fr_gguf *g, const char *key) {
+    fr_gguf_str text = {"", 0};
+    if (fr_gguf_opt_str(g, key, &text, NULL)) return;
+    snprintf(to, room, "%.*s", (int)(text.bytes < room ? text.bytes : room - 1), text.data);
+}
+
+static void sum_tensors(fr_model_facts *f, const fr_gguf *g) {
+    uint64_t of_type[FR_TYPE_LIMIT] = {0}, most = 0;
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        f->parameters += (uint64_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
+        of_type[t->type] += t->bytes;
+    }
+    for (uint32_t type = 0; type < FR_TYPE_LIMIT; type++) {
+        if (of_type[type] <= most) continue;
+        most = of_type[type];
+        snprintf(f->quantization, sizeof f->quantization, "%s", fr_qtype_name(type));
+    }
+    for (char *s = f->quantization; *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+}
+
+static fr_status check(const fr_gguf *g, fr_error *err) {
+    fr_config config;
+    const fr_status st = fr_config_read(&config, g, err);
+    return st ? st : fr_tokenizer_check(g, err);
+}
+
+void fr_model_facts_read(fr_model_facts *f, const char *path) {
+    fr_gguf *g;
+    struct stat s;
+    uint32_t type = UINT32_MAX;
+    *f = (fr_model_facts){0};
+    if (!stat(path, &s) && S_ISREG(s.st_mode)) f->bytes = (uint64_t)s.st_size;
+    if (fr_gguf_open(&g, path, &f->why)) return;
+    f->bytes = fr_gguf_file_bytes(g);
+    read_text(f->architecture, sizeof f->architecture, g, "general.architecture");
+    read_text(f->name, sizeof f->name, g, "general.name");
+    sum_tensors(f, g);
+    if (!fr_gguf_opt_u32(g, "general.file_type", &type, NULL) && mixture(type))
+        snprintf(f->quantization, sizeof f->quantization, "%s", mixture(type));
+    f->runs = !check(g, &f->why);
+    fr_gguf_close(g);
+}

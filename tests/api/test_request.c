@@ -1,0 +1,638 @@
+// Bodies of requests: every field arrives, every wrong one is named by its path, and what cannot be
+// honoured is refused. Expected values are OpenAI's and llama-server's documents', not the reader's.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api/logprobs.h"
+#include "api/request.h"
+#include "base/alloc.h"
+#include "decode/draw/sampler.h"
+#include "support/tiny_model.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void *file;
+static fr_gguf *gguf;
+static fr_tokenizer *tokenizer;
+static fr_chat_template chat;
+static fr_api_model model;
+static fr_api_request r;
+static fr_error err;
+
+static int set_up(void **state) {
+    (void)state;
+    size_t bytes;
+    if (fr_tiny_memory(&(fr_tiny_options){.n_layer = 1, .d = 32}, &file, &bytes, &err)) return -1;
+    if (fr_gguf_open_memory(&gguf, file, bytes, "tiny", &err)) return -1;
+    if (fr_tokenizer_open(&tokenizer, gguf, &err)) return -1;
+    if (fr_chat_open_named(&chat, "chatml", &err)) return -1;
+    model = (fr_api_model){tokenizer, &chat, fr_tokenizer_size(tokenizer)};
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fr_chat_close(&chat);
+    fr_tokenizer_close(tokenizer);
+    fr_gguf_close(gguf);
+    fr_free(file);
+    return 0;
+}
+
+static fr_status read_body(const char *json) {
+    const fr_api_defaults usual = fr_api_usual(77);
+    err = (fr_error){0};
+    fr_status st = fr_api_parse(&r, FR_API_ANY, json, strlen(json), &usual, &err);
+    return st ? st : fr_api_encode(&r, &model, &err);
+}
+
+static void take(const char *json) {
+    if (read_body(json)) fail_msg("%s: %s", json, err.text);
+}
+
+static fr_request ask(int choice) { // its sampling is good until the next
+    static fr_sampling sampling;
+    fr_request q;
+    fr_api_ask(&r, choice, &q, &sampling);
+    return q;
+}
+
+// A completion, or a chat, with these fields besides.
+static const char *text_with(const char *fields) {
+    static char body[2048];
+    snprintf(body, sizeof body, "{\"prompt\":\"the end\"%s%s}", *fields ? "," : "", fields);
+    return body;
+}
+static const char *chat_with(const char *fields) {
+    static char body[2048];
+    snprintf(body, sizeof body, "{\"messages\":[{\"role\":\"user\",\"content\":\"the end\"}]%s%s}",
+             *fields ? "," : "", fields);
+    return body;
+}
+
+static void refuse(const char *body, const char *sentence) {
+    const fr_status st = read_body(body);
+    if (!st) fail_msg("%s: taken", body);
+    if (strncmp(err.text, sentence, strlen(sentence)))
+        fail_msg("%s: '%s', not '%s'", body, err.text, sentence);
+    fr_api_close(&r);
+}
+
+static void a_silent_body_gets_a_servers_defaults(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        take(i ? chat_with("") : text_with(""));
+        assert_int_equal(r.kind, i ? FR_API_CHAT : FR_API_COMPLETION);
+        const fr_request q = ask(0);
+        assert_true(q.sampling->temperature == 0.8f && q.sampling->top_p == 0.95f);
+        assert_true(q.sampling->min_p == 0.05f && q.sampling->repeat_penalty == 1);
+        assert_true(q.sampling->frequency_penalty == 0 && q.sampling->presence_penalty == 0);
+        assert_int_equal(q.sampling->top_k, 40);
+        assert_int_equal(q.sampling->repeat_last_n, 64);
+        assert_true(q.sampling->seed == 77 && !r.seed_given);
+        assert_int_equal(q.n_predict, -1);
+        assert_int_equal(fr_api_choices(&r), 1);
+        assert_true(!q.stop && !q.ignore_eos && !q.logprobs && !q.sampling->n_bias);
+        assert_true(!r.stream && !r.include_usage && !r.echo && !r.tools && r.cache_prompt);
+        assert_true(!r.model && !r.user && !r.drafter && r.id_slot == -1);
+        assert_int_equal(r.reasoning, FR_API_REASONING_AUTO);
+        assert_int_equal(r.prediction.n, 0);
+        fr_api_close(&r);
+    }
+}
+
+// null is absent, and an unknown field is nothing.
+static void null_and_unknown_fields_change_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {"model",
+                                        "user",
+                                        "drafter",
+                                        "temperature",
+                                        "top_k",
+                                        "top_p",
+                                        "min_p",
+                                        "repeat_penalty",
+                                        "repeat_last_n",
+                                        "frequency_penalty",
+                                        "presence_penalty",
+                                        "max_tokens",
+                                        "max_completion_tokens",
+                                        "n_predict",
+                                        "n",
+                                        "n_cmpl",
+                                        "ignore_eos",
+                                        "stream",
+                                        "top_logprobs",
+                                        "n_probs",
+                                        "cache_prompt",
+                                        "timings_per_token",
+                                        "return_tokens",
+                                        "id_slot",
+                                        "seed",
+                                        "stop",
+                                        "logprobs",
+                                        "stream_options",
+                                        "reasoning_format",
+                                        "tools",
+                                        "tool_choice",
+                                        "prediction",
+                                        "logit_bias",
+                                        "grammar",
+                                        "json_schema",
+                                        "response_format",
+                                        "lora",
+                                        "mirostat",
+                                        "post_sampling_probs",
+                                        "dry_multiplier",
+                                        "chat_template_kwargs",
+                                        "enable_thinking"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char field[64];
+        snprintf(field, sizeof field, "\"%s\":null", names[i]);
+        take(chat_with(field));
+        assert_true(r.sampling.temperature == 0.8f && r.n_predict == -1 && r.n == 1);
+        fr_api_close(&r);
+        take(text_with(field));
+        fr_api_close(&r);
+    }
+    take(text_with("\"echo\":null,\"best_of\":null,\"suffix\":null"));
+    fr_api_close(&r);
+    take(chat_with("\"store\":true,\"metadata\":{\"a\":[1]},\"service_tier\":\"auto\",\"\":7,"
+                   "\"echo\":\"of the other API\",\"samplers\":[\"top_k\"]"));
+    fr_api_close(&r);
+}
+
+static void every_plain_field_arrives(void **state) {
+    (void)state;
+    take(text_with("\"model\":\"m\",\"user\":\"u\",\"drafter\":\"none\",\"temperature\":1.5,"
+                   "\"top_k\":7,\"top_p\":0.5,\"min_p\":0.25,\"repeat_penalty\":1.25,"
+                   "\"repeat_last_n\":-1,\"frequency_penalty\":-0.5,\"presence_penalty\":2,"
+                   "\"max_tokens\":9,\"n\":3,\"ignore_eos\":true,\"stream\":true,\"echo\":true,"
+                   "\"n_probs\":4,\"cache_prompt\":false,\"timings_per_token\":true,"
+                   "\"return_tokens\":true,\"id_slot\":2,\"seed\":5,\"logprobs\":3,"
+                   "\"stream_options\":{\"include_usage\":true},\"reasoning_format\":\"none\","
+                   "\"best_of\":3,\"suffix\":\"\""));
+    const fr_request q = ask(2);
+    assert_string_equal(r.model, "m");
+    assert_string_equal(r.user, "u");
+    assert_string_equal(r.drafter, "none");
+    assert_true(q.sampling->temperature == 1.5f && q.sampling->top_k == 7);
+    assert_true(q.sampling->top_p == 0.5f && q.sampling->min_p == 0.25f);
+    assert_true(q.sampling->repeat_penalty == 1.25f && q.sampling->repeat_last_n == -1);
+    assert_true(q.sampling->frequency_penalty == -0.5f && q.sampling->presence_penalty == 2);
+    assert_int_equal(q.n_predict, 9);
+    assert_int_equal(r.n, 3);
+    assert_true(q.ignore_eos && r.stream && r.echo && r.include_usage);
+    assert_true(!r.cache_prompt && r.timings_per_token && r.return_tokens && r.id_slot == 2);
+    assert_true(r.seed_given && q.sampling->seed == 5 + 2); // choice 2
+    assert_true(q.logprobs && q.top_logprobs == 4 && r.top_logprobs == 3 && r.n_probs == 4);
+    assert_int_equal(r.reasoning, FR_API_REASONING_NONE);
+    fr_api_close(&r);
+}
+
+static void limits_of_tokens_have_an_order(void **state) {
+    (void)state;
+    take(text_with("\"n_predict\":3,\"max_completion_tokens\":2,\"max_tokens\":1"));
+    assert_int_equal(r.n_predict, 3);
+    fr_api_close(&r);
+    take(chat_with("\"max_completion_tokens\":2,\"max_tokens\":1"));
+    assert_int_equal(r.n_predict, 2);
+    fr_api_close(&r);
+    take(chat_with("\"max_tokens\":0"));
+    assert_int_equal(r.n_predict, 0);
+    fr_api_close(&r);
+    take(chat_with("\"max_tokens\":16.0")); // a whole number, however it is written
+    assert_int_equal(r.n_predict, 16);
+    fr_api_close(&r);
+}
+
+// A 0 means 0, which is not what the engine's structs mean by it.
+static void zeros_and_minus_ones_mean_what_they_say(void **state) {
+    (void)state;
+    take(text_with("\"top_p\":0,\"repeat_last_n\":0,\"repeat_penalty\":1.5,\"temperature\":0"));
+    fr_sampling s = *ask(0).sampling;
+    assert_true(s.top_k == 1 && s.repeat_penalty == 1 && s.temperature == 0);
+    fr_api_close(&r);
+    take(text_with("\"top_k\":-1,\"min_p\":0"));
+    s = *ask(0).sampling;
+    assert_true(s.top_k == 0 && s.min_p == 0);
+    fr_api_close(&r);
+}
+
+static void seeds_are_whole_and_counted_on(void **state) {
+    (void)state;
+    static const struct {
+        const char *field;
+        uint64_t seed;
+        bool given;
+    } seeds[] = {{"\"seed\":0", 0, true},
+                 {"\"seed\":9223372036854775807", INT64_MAX, true},
+                 {"\"seed\":18446744073709551615", UINT64_MAX, true},
+                 {"\"seed\":9223372036854775808", (uint64_t)INT64_MAX + 1, true},
+                 {"\"seed\":-2", UINT64_MAX - 1, true},
+                 {"\"seed\":-9223372036854775808", (uint64_t)INT64_MAX + 1, true},
+                 {"\"seed\":3.0", 3, true},
+                 {"\"seed\":-1", 77, false}};
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        take(text_with(seeds[i].field));
+        if (r.sampling.seed != seeds[i].seed || r.seed_given != seeds[i].given)
+            fail_msg("%s: %llu", seeds[i].field, (unsigned long long)r.sampling.seed);
+        fr_api_close(&r);
+    }
+    // Choices of a prompt draw with seed + i; those of the next prompt do so again.
+    take("{\"prompt\":[\"a\",\"b\"],\"n\":2,\"seed\":10}");
+    assert_int_equal(fr_api_choices(&r), 4);
+    for (int i = 0; i < 4; i++) {
+        const fr_request q = ask(i);
+        assert_true(q.sampling->seed == 10u + (unsigned)i % 2);
+        assert_ptr_equal(q.prompt, r.prompt[i / 2].data);
+    }
+    fr_api_close(&r);
+}
+
+static void stops_are_a_string_or_many(void **state) {
+    (void)state;
+    take(text_with("\"stop\":\"END\""));
+    const fr_request q = ask(0);
+    assert_string_equal(q.stop[0], "END");
+    assert_null(q.stop[1]);
+    fr_api_close(&r);
+    take(chat_with("\"stop\":[\"a\",\"\",\"\\n\\n\",\"c\",\"d\",\"e\"]"));
+    assert_string_equal(r.stop[1], "\n\n");
+    assert_string_equal(r.stop[4], "e");
+    assert_null(r.stop[5]);
+    fr_api_close(&r);
+    take(text_with("\"stop\":[]"));
+    assert_null(ask(0).stop);
+    fr_api_close(&r);
+    take(text_with("\"stop\":\"\""));
+    assert_null(ask(0).stop);
+    fr_api_close(&r);
+    refuse(text_with("\"stop\":5"), "stop: expected a string or a list of strings, found 5");
+    refuse(text_with("\"stop\":[\"a\",5]"), "stop[1]: expected a string, found 5");
+    refuse(text_with("\"stop\":[null]"), "stop[0]: expected a string, found null");
+    refuse(text_with("\"stop\":\"a\\u0000b\""), "stop: expected a string");
+}
+
+static float bias_of(int32_t token) {
+    for (size_t i = 0; i < r.n_bias; i++)
+        if (r.bias[i].token == token) return r.bias[i].bias;
+    return NAN;
+}
+
+static void bias_is_an_object_or_pairs(void **state) {
+    (void)state;
+    take(text_with("\"logit_bias\":{\"65\":-100,\"66\":2.5,\"67\":false}"));
+    assert_int_equal(ask(0).sampling->n_bias, 3);
+    assert_true(bias_of(65) == -100 && bias_of(66) == 2.5f && bias_of(67) == -INFINITY);
+    fr_api_close(&r);
+    take(text_with("\"logit_bias\":[[65,1],[66.0,false],[\"D\",-3]]"));
+    assert_true(bias_of(65) == 1 && bias_of(66) == -INFINITY && bias_of('D') == -3);
+    fr_api_close(&r);
+    take(text_with("\"logit_bias\":{\"xyz\":1}")); // ids 0 to 255 are the bytes
+    assert_true(r.n_bias >= 1 && r.n_bias <= 3);
+    fr_api_close(&r);
+    take(text_with("\"logit_bias\":{}"));
+    assert_int_equal(r.n_bias, 0);
+    fr_api_close(&r);
+    refuse(text_with("\"logit_bias\":{\"65\":101}"),
+           "logit_bias.65: expected a number from -100 to 100, or false, found 101");
+    refuse(text_with("\"logit_bias\":{\"65\":true}"), "logit_bias.65: expected a number");
+    refuse(text_with("\"logit_bias\":{\"65\":null}"), "logit_bias.65: expected a number");
+    refuse(text_with("\"logit_bias\":{\"99999999999999999999\":1}"),
+           "logit_bias.99999999999999999999: expected a token id below ");
+    refuse(text_with("\"logit_bias\":[[65]]"), "logit_bias[0]: expected a pair");
+    refuse(text_with("\"logit_bias\":[[65,1],7]"), "logit_bias[1]: expected a pair");
+    refuse(text_with("\"logit_bias\":[[-1,1]]"), "logit_bias[0][0]: expected a token id below ");
+    refuse(text_with("\"logit_bias\":[[1.5,1]]"), "logit_bias[0][0]: expected a token id below ");
+    refuse(text_with("\"logit_bias\":[[65,\"1\"]]"), "logit_bias[0][1]: expected a number");
+    refuse(text_with("\"logit_bias\":5"), "logit_bias: expected an object or a list of pairs");
+}
+
+static const struct {
+    const char *field, *says;
+    int where; // 1: text completions, 2: chats, 3: both
+} wrong[] = {
+    {"\"model\":5", "model: expected a string, found 5", 3},
+    {"\"user\":[]", "user: expected a string, found a list", 3},
+    {"\"drafter\":{}", "drafter: expected a string, found an object", 3},
+    {"\"temperature\":\"hot\"", "temperature: expected a number from 0 to 100, found \"hot\"", 3},
+    {"\"temperature\":-0.1", "temperature: expected a number from 0 to 100, found -0.1", 3},
+    {"\"temperature\":100.5", "temperature: expected a number from 0 to 100", 3},
+    {"\"temperature\":true", "temperature: expected a number from 0 to 100, found true", 3},
+    {"\"top_k\":1.5", "top_k: expected a whole number from -1 to 2147483647, found 1.5", 3},
+    {"\"top_k\":-2", "top_k: expected a whole number from -1", 3},
+    {"\"top_k\":99999999999999999999", "top_k: expected a whole number from -1", 3},
+    {"\"top_p\":1.01", "top_p: expected a number from 0 to 1, found 1.01", 3},
+    {"\"min_p\":-1", "min_p: expected a number from 0 to 1, found -1", 3},
+    {"\"repeat_penalty\":0", "repeat_penalty: expected a number from 0.01 to 100, found 0", 3},
+    {"\"repeat_last_n\":-2", "repeat_last_n: expected a whole number from -1", 3},
+    {"\"frequency_penalty\":2.1", "frequency_penalty: expected a number from -2 to 2", 3},
+    {"\"presence_penalty\":\"1\"", "presence_penalty: expected a number from -2 to 2", 3},
+    {"\"max_tokens\":-2", "max_tokens: expected a whole number from -1", 3},
+    {"\"max_completion_tokens\":\"5\"", "max_completion_tokens: expected a whole number", 3},
+    {"\"n_predict\":1e20", "n_predict: expected a whole number", 3},
+    {"\"n\":0", "n: expected a whole number from 1 to 128, found 0", 3},
+    {"\"n\":129", "n: expected a whole number from 1 to 128", 3},
+    {"\"ignore_eos\":1", "ignore_eos: expected true or false, found 1", 3},
+    {"\"stream\":\"yes\"", "stream: expected true or false", 3},
+    {"\"n_probs\":21", "n_probs: expected a whole number from 0 to 20", 3},
+    {"\"cache_prompt\":0", "cache_prompt: expected true or false", 3},
+    {"\"timings_per_token\":[]", "timings_per_token: expected true or false", 3},
+    {"\"return_tokens\":{}", "return_tokens: expected true or false", 3},
+    {"\"id_slot\":-2", "id_slot: expected a whole number from -1", 3},
+    {"\"seed\":1.5", "seed: expected a whole number from -2^63 to 2^64 - 1, found 1.5", 3},
+    {"\"seed\":18446744073709551616", "seed: expected a whole number", 3},
+    {"\"seed\":-9223372036854775809", "seed: expected a whole number", 3},
+    {"\"seed\":\"1\"", "seed: expected a whole number", 3},
+    {"\"seed\":1e300", "seed: expected a whole number", 3},
+    {"\"stream_options\":true", "stream_options: expected an object", 3},
+    {"\"stream_options\":{\"include_usage\":1}", "stream_options.include_usage: expected true", 3},
+    {"\"reasoning_format\":\"loud\"", "reasoning_format: expected auto, none, deepseek or", 3},
+    {"\"reasoning_format\":1", "reasoning_format: expected auto", 3},
+    {"\"prediction\":\"x\"", "prediction: expected an object of \"type\": \"content\"", 3},
+    {"\"prediction\":{\"type\":\"other\",\"content\":\"\"}", "prediction: expected an object", 3},
+    {"\"prediction\":{\"type\":\"content\"}", "prediction.content: expected a string or a list", 3},
+    {"\"prediction\":{\"type\":\"content\",\"content\":[{\"type\":\"image\"}]}",
+     "prediction.content[0]: expected {\"type\": \"text\"", 3},
+    // What each API has alone.
+    {"\"echo\":1", "echo: expected true or false", 1},
+    {"\"logprobs\":true", "logprobs: expected a whole number from 0 to 20, found true", 1},
+    {"\"logprobs\":21", "logprobs: expected a whole number from 0 to 20", 1},
+    {"\"best_of\":2", "best_of: answers are not compared here: expected 1, as n", 1},
+    {"\"best_of\":\"2\"", "best_of: expected a whole number", 1},
+    {"\"suffix\":\"x\"", "suffix: a text is not filled in here", 1},
+    {"\"logprobs\":1", "logprobs: expected true or false, found 1", 2},
+    {"\"top_logprobs\":1", "top_logprobs: expected \"logprobs\": true beside it", 2},
+    {"\"logprobs\":true,\"top_logprobs\":21", "top_logprobs: expected a whole number from 0 to 20",
+     2},
+    {"\"tools\":5", "tools: expected a list, found 5", 2},
+    {"\"tools\":[5]", "tools[0]: expected an object", 2},
+    {"\"tool_choice\":5", "tool_choice: expected auto or none, found 5", 2},
+    {"\"tool_choice\":\"maybe\"", "tool_choice: expected auto or none", 2},
+    {"\"chat_template_kwargs\":5", "chat_template_kwargs: expected an object", 2},
+    {"\"add_generation_prompt\":5", "add_generation_prompt: expected true or false", 2},
+    // What would change the text and is not there.
+    {"\"grammar\":\"root ::= x\"", "grammar: answers cannot be constrained here", 3},
+    {"\"json_schema\":{}", "json_schema: answers cannot be constrained here", 3},
+    {"\"response_format\":{\"type\":\"json_object\"}", "response_format.type: answers cannot", 3},
+    {"\"response_format\":{\"type\":\"json_schema\"}", "response_format.type: answers cannot", 3},
+    {"\"response_format\":{\"type\":\"xml\"}", "response_format.type: expected text, found", 3},
+    {"\"response_format\":{}", "response_format.type: expected a string, found nothing", 3},
+    {"\"response_format\":\"text\"", "response_format: expected an object", 3},
+    {"\"tool_choice\":\"required\"", "tool_choice: a call cannot be forced here", 2},
+    {"\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"f\"}}",
+     "tool_choice: a call cannot be forced here", 2},
+    {"\"mirostat\":2", "mirostat: this sampler is not there", 3},
+    {"\"dry_multiplier\":0.8", "dry_multiplier: this sampler is not there", 3},
+    {"\"xtc_probability\":0.5", "xtc_probability: this sampler is not there", 3},
+    {"\"typical_p\":0.9", "typical_p: this sampler is not there", 3},
+    {"\"top_n_sigma\":1", "top_n_sigma: this sampler is not there", 3},
+    {"\"dynatemp_range\":1", "dynatemp_range: this sampler is not there", 3},
+    {"\"mirostat\":\"on\"", "mirostat: expected a number", 3},
+    {"\"lora\":[{\"id\":0,\"scale\":1}]", "lora: there are no adapters here", 3},
+    {"\"post_sampling_probs\":true", "post_sampling_probs: ", 3},
+};
+
+static void wrong_fields_are_named_by_their_path(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (wrong[i].where & 1) refuse(text_with(wrong[i].field), wrong[i].says);
+        if (wrong[i].where & 2) refuse(chat_with(wrong[i].field), wrong[i].says);
+    }
+    // Samplers that are turned off are what clients send anyway.
+    take(chat_with("\"mirostat\":0,\"dry_multiplier\":0.0,\"xtc_probability\":0,\"typical_p\":1,"
+                   "\"top_n_sigma\":-1,\"dynatemp_range\":0,\"lora\":[],\"grammar\":\"\","
+                   "\"response_format\":{\"type\":\"text\"},\"tool_choice\":\"auto\","
+                   "\"post_sampling_probs\":false"));
+    fr_api_close(&r);
+}
+
+static void bodies_that_are_none_are_said(void **state) {
+    (void)state;
+    refuse("", "JSON, line 1");
+    refuse("{", "JSON, line 1");
+    refuse("{\"prompt\":\"a\",\"prompt\":\"b\"}", "JSON, line 1");
+    refuse("[]", "the body: expected a JSON object");
+    refuse("7", "the body: expected a JSON object");
+    refuse("{}", "messages: expected these, or a \"prompt\"");
+    refuse("{\"prompt\":\"a\",\"messages\":[]}", "prompt: expected no \"messages\" beside it");
+    refuse("{\"messages\":[]}", "messages: expected a list of at least one message");
+    refuse("{\"messages\":5}", "messages: expected a list of at least one message");
+    refuse("{\"messages\":[{\"role\":5}]}", "messages[0].role: expected a string");
+    refuse("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":"
+           "[{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"image_url\"}]}]}",
+           "messages[1].content[1]: expected {\"type\": \"text\"");
+    char deep[1024] = "{\"prompt\":";
+    memset(deep + strlen(deep), '[', 300);
+    memset(deep + strlen(deep), ']', 300);
+    strcat(deep, "}");
+    refuse(deep, "JSON: nested deeper than");
+    // An endpoint that knows what it wants.
+    const fr_api_defaults usual = fr_api_usual(1);
+    const char *text = text_with("");
+    assert_int_equal(fr_api_parse(&r, FR_API_CHAT, text, strlen(text), &usual, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "messages: expected"));
+    fr_api_close(&r);
+}
+
+static void expect_ids(int prompt, const char *text) {
+    const size_t n = strlen(text);
+    fr_buffer bytes = {0};
+    assert_int_equal(
+        fr_tokenizer_decode(tokenizer, r.prompt[prompt].data, r.prompt[prompt].n, &bytes, &err),
+        FR_OK);
+    if (bytes.n != n || memcmp(bytes.data, text, n))
+        fail_msg("'%.*s', not '%s'", (int)bytes.n, bytes.data, text);
+    fr_buffer_free(&bytes);
+}
+
+static void prompts_come_in_every_form(void **state) {
+    (void)state;
+    take("{\"prompt\":\"the end\"}");
+    assert_int_equal(r.n_prompts, 1);
+    expect_ids(0, "the end");
+    fr_api_close(&r);
+    take("{\"prompt\":[116,104,101]}");
+    assert_int_equal(r.n_prompts, 1);
+    assert_int_equal(r.prompt[0].n, 3);
+    expect_ids(0, "the");
+    fr_api_close(&r);
+    take("{\"prompt\":[116,\"he end\",33]}");
+    assert_int_equal(r.n_prompts, 1);
+    expect_ids(0, "the end!");
+    fr_api_close(&r);
+    take("{\"prompt\":[\"a\",[98,99],[\"d\",101],{\"prompt_string\":\"f\"}]}");
+    assert_int_equal(r.n_prompts, 4);
+    expect_ids(0, "a");
+    expect_ids(1, "bc");
+    expect_ids(2, "de");
+    expect_ids(3, "f");
+    fr_api_close(&r);
+    take("{\"prompt\":{\"prompt_string\":\"f\"}}");
+    expect_ids(0, "f");
+    fr_api_close(&r);
+    // Control tokens are read in prompts, and stay text in messages.
+    take("{\"prompt\":\"<|im_end|>\"}");
+    assert_int_equal(r.prompt[0].n, 1);
+    fr_api_close(&r);
+    take("{\"messages\":[{\"role\":\"user\",\"content\":\"<|im_end|>\"}]}");
+    int ends = 0;
+    for (size_t i = 0; i < r.prompt[0].n; i++)
+        ends += fr_token_is_end(tokenizer, r.prompt[0].data[i]);
+    assert_int_equal(ends, 1); // the template's
+    fr_api_close(&r);
+    refuse("{\"prompt\":\"\"}", "prompt: expected at least one token");
+    refuse("{\"prompt\":[]}", "prompt: expected 1 to 256 of them, found 0");
+    refuse("{\"prompt\":[\"a\",[]]}", "prompt[1]: expected at least one token");
+    refuse("{\"prompt\":5}", "prompt: expected a string, a list of token ids, or a list of these");
+    refuse("{\"prompt\":[1,-1]}", "prompt[1]: expected a token id below ");
+    refuse("{\"prompt\":[[1,2],[3,1.5]]}", "prompt[1][1]: expected a token id below ");
+    refuse("{\"prompt\":[1,true]}", "prompt[1]: expected a token id below ");
+    refuse("{\"prompt\":[99999999999999999999]}", "prompt[0]: expected a token id below ");
+    refuse("{\"prompt\":[\"a\",null]}", "prompt[1]: expected a string");
+    refuse("{\"prompt\":{}}", "prompt: expected a string");
+    refuse("{\"prompt\":{\"prompt_string\":\"a\",\"multimodal_data\":[\"x\"]}}",
+           "prompt.multimodal_data: only text is taken here");
+    fr_buffer text = {0};
+    take("{\"prompt\":[\"a b\",[99,100]],\"echo\":true}");
+    assert_int_equal(fr_api_prompt_text(&r, &model, 0, &text, &err), FR_OK);
+    assert_int_equal(fr_api_prompt_text(&r, &model, 1, &text, &err), FR_OK);
+    assert_string_equal(text.data, "a bcd");
+    fr_buffer_free(&text);
+    fr_api_close(&r);
+}
+
+static void messages_go_through_the_template(void **state) {
+    (void)state;
+    take("{\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\","
+         "\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}]}");
+    expect_ids(0, "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"
+                  "<|im_start|>assistant\n");
+    fr_api_close(&r);
+    refuse(
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"function\","
+        "\"function\":{\"name\":\"f\"}}]}",
+        "tools: ");
+    // Tools that may not be called are not shown.
+    take("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"function\","
+         "\"function\":{\"name\":\"f\"}}],\"tool_choice\":\"none\"}");
+    assert_false(r.tools);
+    fr_api_close(&r);
+    fr_chat_template own = {0}, *const usual = &chat;
+    static const char text[] = "{{ tools }}{{ effort }}{% for m in messages %}{{ m.content }}"
+                               "{% endfor %}{{ add_generation_prompt }}";
+    assert_int_equal(fr_chat_open(&own, text, sizeof text - 1, &err), FR_OK);
+    model.chat = &own;
+    take("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"x\"}],"
+         "\"chat_template_kwargs\":{\"effort\":\"low\"}}");
+    assert_true(r.tools);
+    expect_ids(0, "[{'type': 'x'}]lowaTrue");
+    fr_api_close(&r);
+    fr_chat_close(&own);
+    static const char refuses[] = "{{ raise_exception('no such role') }}";
+    if (!fr_chat_open(&own, refuses, sizeof refuses - 1, &err)) refuse(chat_with(""), "messages: ");
+    fr_chat_close(&own);
+    model.chat = usual;
+}
+
+static void predictions_are_read(void **state) {
+    (void)state;
+    take(chat_with("\"prediction\":{\"type\":\"content\",\"content\":\"the end\"}"));
+    const size_t n = r.prediction.n;
+    assert_true(n > 0);
+    fr_api_close(&r);
+    take(text_with("\"prediction\":{\"type\":\"content\",\"content\":[{\"type\":\"text\",\"text\":"
+                   "\"the\"},{\"type\":\"text\",\"text\":\" end\"}]}"));
+    assert_int_equal(r.prediction.n, n);
+    fr_api_close(&r);
+}
+
+// What is asked of the engine is always in its ranges, at the edges of the API's too.
+static void edges_are_in_the_engines_ranges(void **state) {
+    (void)state;
+    static const char *const edges[] = {
+        "\"temperature\":0,\"top_p\":0,\"min_p\":0,\"top_k\":-1,\"repeat_last_n\":-1",
+        "\"temperature\":100,\"top_p\":1,\"min_p\":1,\"top_k\":2147483647,"
+        "\"repeat_last_n\":2147483647,\"repeat_penalty\":100,\"frequency_penalty\":2,"
+        "\"presence_penalty\":2",
+        "\"repeat_penalty\":0.01,\"frequency_penalty\":-2,\"presence_penalty\":-2,"
+        "\"logit_bias\":[[0,100],[0,-100],[1,false]]"};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        take(text_with(edges[i]));
+        const fr_sampling s = *ask(0).sampling;
+        if (fr_sampler_check(&s, model.n_vocab, &err)) fail_msg("%s: %s", edges[i], err.text);
+        fr_api_close(&r);
+    }
+}
+
+static void logprobs_have_three_shapes(void **state) {
+    (void)state;
+    // "é" in two tokens, and a token that is not among its likeliest.
+    static const int32_t ids[] = {0xc3, 0xa9, 'x'};
+    static const fr_logprobs scores[] = {
+        {.logprob = -0.5f, .n_top = 2, .top = {{0xc3, -0.5f}, {'a', -1}}},
+        {.logprob = -0.25f, .n_top = 2, .top = {{0xa9, -0.25f}, {'b', -2}}},
+        {.logprob = -INFINITY, .n_top = 2, .top = {{'y', -0.125f}, {'z', -3}}}};
+    fr_api_scored s = {.tokenizer = tokenizer, .token = ids, .score = scores, .n = 3, .n_top = 1};
+    static const char *const expected[] = {
+        "{\"content\":[{\"token\":\"\\ufffd\",\"logprob\":-0.5,\"bytes\":[195],\"top_logprobs\":[{"
+        "\"token\":\"\\ufffd\",\"logprob\":-0.5,\"bytes\":[195]}]},{\"token\":\"\\ufffd\","
+        "\"logprob\":-0.25,"
+        "\"bytes\":[169],\"top_logprobs\":[{\"token\":\"\\ufffd\",\"logprob\":-0.25,\"bytes\":[169]"
+        "}]},{"
+        "\"token\":\"x\",\"logprob\":-9999.0,\"bytes\":[120],\"top_logprobs\":[{\"token\":\"y\","
+        "\"logprob\":"
+        "-0.125,\"bytes\":[121]}]}],\"refusal\":null}",
+        "{\"tokens\":[\"\\ufffd\",\"\\ufffd\",\"x\"],\"token_logprobs\":[-0.5,-0.25,-9999.0],"
+        "\"top_logprobs\":[{\"\\ufffd\":-0.5},{\"\\ufffd\":-0.25},{\"x\":-9999.0,\"y\":-0.125}],"
+        "\"text_offset\":[0,1,1]}",
+        "[{\"token\":\"x\",\"logprob\":-9999.0,\"bytes\":[120],\"id\":120,\"top_logprobs\":[{"
+        "\"token\":"
+        "\"y\",\"logprob\":-0.125,\"bytes\":[121],\"id\":121}]}]"};
+    for (int i = 0; i < 3; i++) {
+        json_t *found;
+        if (i == 2) s.token += 2, s.score += 2, s.n = 1;
+        found = i == 0   ? fr_api_chat_logprobs(&s)
+                : i == 1 ? fr_api_text_logprobs(&s)
+                         : fr_api_llama_logprobs(&s);
+        json_t *wanted = json_loads(expected[i], 0, NULL);
+        assert_non_null(wanted);
+        char *text = json_dumps(found, JSON_COMPACT);
+        if (!json_equal(found, wanted)) fail_msg("%d: %s", i, text);
+        free(text);
+        json_decref(wanted);
+        json_decref(found);
+    }
+    s = (fr_api_scored){tokenizer, ids, scores, 3, 0, true};
+    json_t *found = fr_api_text_logprobs(&s);
+    assert_true(json_is_null(json_array_get(json_object_get(found, "token_logprobs"), 0)));
+    assert_true(json_is_null(json_array_get(json_object_get(found, "top_logprobs"), 0)));
+    json_decref(found);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_body_gets_a_servers_defaults),
+        cmocka_unit_test(null_and_unknown_fields_change_nothing),
+        cmocka_unit_test(every_plain_field_arrives),
+        cmocka_unit_test(limits_of_tokens_have_an_order),
+        cmocka_unit_test(zeros_and_minus_ones_mean_what_they_say),
+        cmocka_unit_test(seeds_are_whole_and_counted_on),
+        cmocka_unit_test(stops_are_a_string_or_many),
+        cmocka_unit_test(bias_is_an_object_or_pairs),
+        cmocka_unit_test(wrong_fields_are_named_by_their_path),
+        cmocka_unit_test(bodies_that_are_none_are_said),
+        cmocka_unit_test(prompts_come_in_every_form),
+        cmocka_unit_test(messages_go_through_the_template),
+        cmocka_unit_test(predictions_are_read),
+        cmocka_unit_test(edges_are_in_the_engines_ranges),
+        cmocka_unit_test(logprobs_have_three_shapes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

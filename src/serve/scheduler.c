@@ -29,7 +29,7 @@ struct fr_scheduler {
     pthread_cond_t finished; // a job has
     fr_job *first, **last;   // the queue
     int n_waits, n_runs;
-    bool draining, ends;
+    bool draining, cancels, ends;
     fr_scheduler_state sums;
 };
 
@@ -85,11 +85,11 @@ static void drop_waiting(fr_scheduler *s) {
     const double now = fr_seconds();
     for (fr_job **at = &s->first; *at;) {
         fr_job *job = *at;
-        if (!job->cancelled && !s->ends && !is_late(job, now)) {
+        if (!job->cancelled && !s->cancels && !s->ends && !is_late(job, now)) {
             at = &job->next;
             continue;
         }
-        const fr_job_end end = job->cancelled || s->ends ? FR_JOB_CANCELLED : FR_JOB_TIMED_OUT;
+        const fr_job_end end = is_late(job, now) ? FR_JOB_TIMED_OUT : FR_JOB_CANCELLED;
         unlink_job(s, at);
         count_end(s, end);
         fr_job_finish(job, end, NULL, NULL);
@@ -175,7 +175,8 @@ static void stop_running(fr_scheduler *s) {
         running *r = &s->run[i];
         if (!r->job) continue;
         r->timed_out |= is_late(r->job, now);
-        if (r->job->cancelled || r->timed_out || s->ends) fr_session_cancel(r->slot->session);
+        if (r->job->cancelled || r->timed_out || s->cancels || s->ends)
+            fr_session_cancel(r->slot->session);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -278,6 +279,13 @@ void fr_scheduler_close(fr_scheduler *s) {
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
     fr_free(s);
+}
+
+void fr_scheduler_cancel_all(fr_scheduler *s) {
+    pthread_mutex_lock(&s->lock);
+    s->draining = s->cancels = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void fr_scheduler_drain(fr_scheduler *s) {

@@ -40,6 +40,8 @@ fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job);
 // The job ends soon, if it has not: before its next pass.
 void fr_scheduler_cancel(fr_scheduler *s, fr_job *job);
 
+void fr_scheduler_cancel_all(fr_scheduler *s); // ... and takes no more
+
 // Takes no more jobs; those that there are go on.
 void fr_scheduler_drain(fr_scheduler *s);
 // Waits until no job waits or runs, at most so long. Whether that is so.

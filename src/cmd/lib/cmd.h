@@ -24,6 +24,11 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
         *taps; // what is written; a folder of shards; training data
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
+    // Of serve.
+    const char *host, *alias, *api_key, *api_key_file, *cors;
+    int port, parallel, slot_ctx, queue, connections, cache_ram, log_format;
+    double timeout, drain;
+    bool metrics, slots, no_slots;
     int width, turns;                 // of distill: texts at once, turns of a conversation
     double sampled;                   // of distill: share of answers that are drawn
     uint64_t enough;                  // tokens of answers
@@ -49,15 +54,16 @@ typedef struct fr_cmd {
 
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
-    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_models, fr_cmd_man,
+    fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_models, fr_cmd_serve, fr_cmd_man,
     fr_cmd_completion, fr_cmd_datastore;
 // Their tables in the order of `--help`, with the `train` of the program.
 #define FR_CMD_TABLES(train)                                                                       \
-    &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_bench.table, &fr_cmd_tune.table,                \
-        &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table, &fr_cmd_capture.table, \
-        &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table, &fr_cmd_tokenize.table,    \
-        &fr_cmd_detokenize.table, &fr_cmd_models.table, &fr_cmd_inspect.table,                     \
-        &fr_cmd_datastore.table, &fr_cmd_man.table, &fr_cmd_completion.table
+    &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_serve.table, &fr_cmd_bench.table,               \
+        &fr_cmd_tune.table, &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table,    \
+        &fr_cmd_capture.table, &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table,     \
+        &fr_cmd_tokenize.table, &fr_cmd_detokenize.table, &fr_cmd_models.table,                    \
+        &fr_cmd_inspect.table, &fr_cmd_datastore.table, &fr_cmd_man.table,                         \
+        &fr_cmd_completion.table
 
 // ---------------------------------------------------------------- program.c
 extern const fr_program fr_cmd_program; // each program's own; its commands are the tables of fr_cmd
@@ -69,7 +75,7 @@ extern const fr_option_group fr_cmd_model_options;  // -m -t -c --isa --low-memo
 extern const fr_option_group fr_cmd_engine_options; // the same without -c
 extern const fr_option_group fr_cmd_file_options;   // -m alone: no weights are read
 extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,
-    fr_cmd_chat_sampling_options;
+    fr_cmd_chat_sampling_options, fr_cmd_serve_sampling_options;
 extern const fr_option_group fr_cmd_output_options; // --json --quiet
 extern const fr_option_group fr_cmd_quiet_options;  // --quiet
 // --force, a row for the table of a command that writes files (outputs.h).

@@ -41,6 +41,7 @@ static const fr_option draft[] = {
     END
 static const fr_option sampling[] = {SAMPLING("0")};
 static const fr_option chat_sampling[] = {SAMPLING("0.7")};
+static const fr_option serve_sampling[] = {SAMPLING("0.8")};
 static const fr_option output[] = {
     {"json",  0,   FR_OPT_FLAG, AT(json),  NULL, NULL, NULL, "print one JSON document and nothing else", 0, 0, NULL},
     {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL},
@@ -56,6 +57,7 @@ const fr_option_group fr_cmd_file_options = {"Model", file};
 const fr_option_group fr_cmd_draft_options = {"Drafting", draft};
 const fr_option_group fr_cmd_sampling_options = {"Sampling", sampling};
 const fr_option_group fr_cmd_chat_sampling_options = {"Sampling", chat_sampling};
+const fr_option_group fr_cmd_serve_sampling_options = {"Sampling", serve_sampling};
 const fr_option_group fr_cmd_output_options = {"Output", output};
 const fr_option_group fr_cmd_quiet_options = {"Output", quiet};
 

@@ -1,0 +1,299 @@
+// serve.c — answers requests over HTTP until it is told to end; then ends what is at work in peace.
+#define _GNU_SOURCE
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cmd/lib/generate.h"
+#include "cmd/lib/text.h"
+#include "draft/registry.h"
+#include "engine/text.h"
+#include "serve/server.h"
+#include "serve/slots.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MOST_DRAFTERS = 16, MOST_KEYS = 256, USUAL_CONTEXT = 4096 };
+
+typedef struct job { // everything that is open
+    const fr_cmd_args *args;
+    fr_cmd_text text;
+    fr_server server;
+    fr_http *http;
+    char *list;                               // --drafters, cut up
+    const char *drafters[MOST_DRAFTERS + 2];
+    fr_buffer key_file;
+    const char *keys[MOST_KEYS + 2];
+    int n_keys;
+    char name[256];
+} job;
+
+// ---------------------------------------------------------------- options
+
+static int check(const fr_cmd_args *args) {
+    int code = fr_cmd_check("serve", args);
+    if (!code) code = fr_cmd_check_drafting("serve", args);
+    if (code) return code;
+    if (args->slots && args->no_slots)
+        return fr_cmd_usage("serve", "--slots, --no-slots: give one of them");
+    if (args->ctx && args->slot_ctx)
+        return fr_cmd_usage("serve", "-c is of all slots together, --slot-ctx of each: give one");
+    return FR_EXIT_DONE;
+}
+
+static fr_status take_drafters(job *j, fr_error *err) {
+    int n = 0;
+    j->drafters[n++] = j->args->drafter;
+    if (j->args->drafters && !(j->list = strdup(j->args->drafters)))
+        return fr_fail(err, FR_ENOMEM, "--drafters: no memory");
+    char *rest = NULL;
+    for (char *at = j->list ? strtok_r(j->list, ",", &rest) : NULL; at;
+         at = strtok_r(NULL, ",", &rest)) {
+        if (n == MOST_DRAFTERS)
+            return fr_fail(err, FR_EARG, "--drafters: expected at most %d", MOST_DRAFTERS - 1);
+        j->drafters[n++] = at;
+    }
+    for (int i = 0; i < n; i++) {
+        const fr_status st = fr_drafter_check(j->drafters[i], err);
+        if (st) return st;
+    }
+    return FR_OK;
+}
+
+static fr_status add_key(job *j, const char *key, fr_error *err) {
+    if (j->n_keys == MOST_KEYS)
+        return fr_fail(err, FR_EARG, "API keys: expected at most %d, found more", MOST_KEYS);
+    j->keys[j->n_keys++] = key;
+    return FR_OK;
+}
+
+// One a line of the file; several with commas on the command line.
+static fr_status take_keys(job *j, fr_error *err) {
+    const char *file = j->args->api_key_file;
+    fr_status st = file ? fr_cmd_read_file(&j->key_file, file, err) : FR_OK;
+    if (!st && j->args->api_key) {
+        st = fr_buffer_add(&j->key_file, "\n", 1, err);
+        if (!st)
+            st = fr_buffer_add(&j->key_file, j->args->api_key, strlen(j->args->api_key), err);
+    }
+    char *rest = NULL;
+    for (char *at = j->key_file.data ? strtok_r(j->key_file.data, "\r\n,", &rest) : NULL;
+         at && !st; at = strtok_r(NULL, "\r\n,", &rest))
+        st = add_key(j, at, err);
+    if (!st && file && !j->n_keys)
+        st = fr_fail(err, FR_EARG, "%s: expected an API key a line, found none", file);
+    return st;
+}
+
+// Tokens of each context.
+static int context_of(const fr_cmd_args *args, const fr_engine *engine) {
+    const int most = fr_engine_describe(engine)->n_ctx_train;
+    int n = args->slot_ctx ? args->slot_ctx
+            : args->ctx    ? args->ctx / args->parallel
+                           : USUAL_CONTEXT;
+    if (n < 64) n = 64;
+    return n < most ? n : most;
+}
+
+// As many contexts as the memory for them holds.
+static int kept_of(const fr_cmd_args *args, const fr_engine *engine, int n_ctx) {
+    const size_t each = fr_kv_bytes(&engine->model.config, n_ctx, fr_cmd_kv_kind(args));
+    const size_t n = ((size_t)args->cache_ram << 20) / each;
+    const size_t most = (size_t)(FR_SLOTS_MOST - args->parallel);
+    return (int)(n < most ? n : most);
+}
+
+static fr_api_defaults defaults_of(const fr_cmd_args *args) {
+    fr_api_defaults d = fr_api_usual(0);
+    d.sampling.temperature = (float)args->temp;
+    d.sampling.top_k = args->top_k;
+    d.sampling.top_p = (float)args->top_p;
+    d.sampling.min_p = (float)args->min_p;
+    d.sampling.repeat_penalty = (float)args->repeat_penalty;
+    d.sampling.repeat_last_n = args->repeat_last_n;
+    d.n_predict = args->n_predict;
+    return d;
+}
+
+// ---------------------------------------------------------------- open
+
+// A model is called as its file is, unless it was called otherwise.
+static const char *name_of(job *j) {
+    const char *slash = strrchr(j->args->model, '/');
+    if (j->args->alias) return j->args->alias;
+    snprintf(j->name, sizeof j->name, "%s", slash ? slash + 1 : j->args->model);
+    char *end = strrchr(j->name, '.');
+    if (end && end != j->name && !strcmp(end, ".gguf")) *end = 0;
+    return j->name;
+}
+
+static fr_status open_scheduler(job *j, fr_error *err) {
+    const fr_cmd_args *args = j->args;
+    fr_server *s = &j->server;
+    s->n_ctx = context_of(args, s->engine);
+    s->n_slots = args->parallel;
+    const fr_scheduler_options o = {.drafters = j->drafters,
+                                    .kv_type = fr_cmd_kv_type(args),
+                                    .n_ctx = s->n_ctx,
+                                    .n_slots = args->parallel,
+                                    .n_kept = kept_of(args, s->engine, s->n_ctx),
+                                    .n_queue = args->queue};
+    return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
+}
+
+static fr_status open_server(job *j, fr_error *err) {
+    const fr_cmd_args *args = j->args;
+    fr_server *s = &j->server;
+    fr_status st = fr_cmd_engine_open(&s->engine, args, err);
+    if (!st && strcmp(args->drafter, "none") != 0) st = fr_cmd_profile(s->engine, args, 0, err);
+    if (st) return st;
+    fr_cmd_text_lend(&j->text, s->engine);
+    if (args->chat_template || args->chat_template_file)
+        st = fr_cmd_text_template(&j->text, args, err);
+    if (st) return st;
+    s->text = j->text.text;
+    s->api = (fr_api_model){.tokenizer = s->engine->tokenizer,
+                            .chat = &s->text->chat,
+                            .n_vocab = s->engine->model.config.n_vocab};
+    s->defaults = defaults_of(args);
+    s->name = name_of(j);
+    s->path = args->model;
+    s->drafters = j->drafters;
+    s->timeout = args->timeout;
+    s->metrics = args->metrics;
+    s->slots = !args->no_slots;
+    s->json_log = args->log_format == 1;
+    s->created = time(NULL);
+    st = open_scheduler(j, err);
+    atomic_store(&s->ready, !st);
+    return st;
+}
+
+static fr_status listen_on(job *j, fr_error *err) {
+    const fr_http_options o = {.host = j->args->host,
+                               .port = j->args->port,
+                               .routes = fr_server_routes,
+                               .user = &j->server,
+                               .keys = j->n_keys ? j->keys : NULL,
+                               .cors = j->args->cors,
+                               .connections = j->args->connections,
+                               .body_bytes = (size_t)32 << 20,
+                               .idle_seconds = 120,
+                               .log = j->args->quiet ? NULL : fr_reply_log,
+                               .error = fr_reply_error};
+    return fr_http_open(&j->http, &o, err);
+}
+
+// ---------------------------------------------------------------- serve
+
+// Says READY=1 or STOPPING=1 to a service manager that asked for it: a datagram to the socket that
+// the environment names, whose '@' stands for a NUL (sd_notify's protocol).
+static void notify(const char *state) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    const char *path = getenv("NOTIFY_SOCKET");
+    const size_t n = path ? strlen(path) : 0;
+    if (!n || n >= sizeof to.sun_path || (*path != '/' && *path != '@')) return;
+    memcpy(to.sun_path, path, n);
+    if (*path == '@') to.sun_path[0] = 0;
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+    if (fd < 0) return;
+    (void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&to, length);
+    close(fd);
+}
+
+static void wait_for_the_end(void) {
+    while (!fr_cmd_interrupted())
+        usleep(100000);
+}
+
+static void end_in_peace(job *j) {
+    atomic_store(&j->server.ready, false);
+    notify("STOPPING=1");
+    fr_scheduler_drain(j->server.scheduler);
+    const double until = fr_seconds() + j->args->drain;
+    while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
+    }
+    fr_http_stop_listening(j->http);
+}
+
+static void job_close(job *j) {
+    if (j->server.scheduler) fr_scheduler_cancel_all(j->server.scheduler);
+    fr_http_close(j->http);
+    fr_scheduler_close(j->server.scheduler);
+    fr_cmd_text_close(&j->text);
+    fr_engine_close(j->server.engine);
+    fr_buffer_free(&j->key_file);
+    free(j->list);
+}
+
+static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
+    job j = {.args = args};
+    fr_error err = {0};
+    (void)parsed;
+    int code = check(args);
+    if (code) return code;
+    fr_status st = take_drafters(&j, &err);
+    if (!st) st = take_keys(&j, &err);
+    if (!st) st = open_server(&j, &err);
+    if (!st) st = listen_on(&j, &err);
+    if (!st) {
+        printf("listening on http://%s:%d\n", args->host, fr_http_port(j.http));
+        fr_cmd_flush();
+        notify("READY=1");
+        wait_for_the_end();
+        end_in_peace(&j);
+    }
+    code = st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
+    job_close(&j);
+    return code;
+}
+
+// clang-format off
+#define AT(member) offsetof(fr_cmd_args, member)
+static const fr_option options[] = {
+    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "address to listen on; 0.0.0.0 is every one", 0, 0, NULL},
+    {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
+    {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
+    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all requests at a time together", 64, 1 << 24, NULL},
+    {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each", 64, 1 << 24, NULL},
+    {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept beside those at work", 0, 1 << 24, NULL},
+    {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "what requests may ask for besides --drafter, by the field of that name", 0, 0, NULL},
+    {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "tokens of an answer where the request does not say", -1, 1 << 30, NULL},
+    {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
+    {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
+    {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
+    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers", 0, 0, NULL},
+    FR_CMD_TEMPLATE,
+    {.name = NULL}};
+static const fr_option door[] = {
+    {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
+    {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
+    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all", 0, 0, NULL},
+    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; more wait", 1, 65000, NULL},
+    {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
+    {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},
+    {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "do not", 0, 0, NULL},
+    {"log-format",   0,   FR_OPT_ENUM,   AT(log_format),   NULL, "text", NULL, "form of the line for each request on stderr", 0, 0, "text|json"},
+    {"quiet",        'q', FR_OPT_FLAG,   AT(quiet),        NULL, NULL, NULL, "no progress and no lines for requests on stderr", 0, 0, NULL},
+    {.name = NULL}};
+// clang-format on
+static const fr_option_group group = {"Server", options};
+static const fr_option_group door_group = {"Door", door};
+
+const fr_cmd fr_cmd_serve = {
+    {.name = "serve",
+     .summary = "answer requests over HTTP, as OpenAI's API and llama.cpp's server do",
+     .about =
+         "Answers many requests in shared passes of one model. A request's bytes do not depend on "
+         "who else is served: 'forerun run --request BODY.json' with the seed that an answer tells "
+         "gives the same.\n\nPaths: /v1/chat/completions, /v1/completions, /completion, /tokenize, "
+         "/detokenize, /apply-template, /tokenizer_info, /v1/models, /health, /ready, /props, "
+         "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
+         "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
+     .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
+     .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options, &fr_cmd_serve_sampling_options,
+                &door_group}},
+    run_serve};

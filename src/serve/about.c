@@ -1,0 +1,72 @@
+// about.c — what the server and its model are: /v1/models, /health, /ready, /props, /slots.
+#include "serve/server.h"
+
+void fr_handle_models(fr_exchange *x, void *server) {
+    const fr_server *s = server;
+    const fr_engine_info *e = fr_engine_describe(s->engine);
+    const fr_text_info *t = fr_text_describe(s->text);
+    json_t *meta = json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
+                             e->n_ctx_train, "n_embd", e->n_embd, "n_params",
+                             (json_int_t)e->parameters, "size", (json_int_t)e->file_bytes,
+                             "quantization", e->quantization);
+    json_t *model = json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object",
+                              "model", "created", (json_int_t)s->created, "owned_by", "forerun",
+                              "max_model_len", s->n_ctx, "meta", meta, "supports_tools",
+                              t->chat_tools);
+    fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", model));
+}
+
+void fr_handle_health(fr_exchange *x, void *server) {
+    (void)server;
+    fr_reply_json(x, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+void fr_handle_ready(fr_exchange *x, void *server) {
+    fr_server *s = server;
+    if (atomic_load(&s->ready))
+        fr_reply_json(x, 200, json_pack("{s:s}", "status", "ready"));
+    else
+        fr_reply_error(x, 503, "unavailable_error", "this server is shutting down");
+}
+
+void fr_handle_props(fr_exchange *x, void *server) {
+    const fr_server *s = server;
+    const fr_text_info *t = fr_text_describe(s->text);
+    const fr_api_sampling *d = &s->defaults.sampling;
+    json_t *params =
+        json_pack("{s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:i}", "temperature",
+                  (double)d->temperature, "top_k", d->top_k, "top_p", (double)d->top_p, "min_p",
+                  (double)d->min_p, "repeat_penalty", (double)d->repeat_penalty, "repeat_last_n",
+                  d->repeat_last_n, "frequency_penalty", (double)d->frequency_penalty,
+                  "presence_penalty", (double)d->presence_penalty, "n_predict",
+                  s->defaults.n_predict);
+    json_t *drafters = json_array();
+    for (int i = 0; s->drafters[i]; i++)
+        json_array_append_new(drafters, json_string(s->drafters[i]));
+    fr_reply_json(
+        x, 200,
+        json_pack("{s:{s:i, s:o}, s:i, s:s, s:s, s:o, s:o, s:s, s:s, s:o}",
+                  "default_generation_settings", "n_ctx", s->n_ctx, "params", params, "total_slots",
+                  s->n_slots, "model_alias", s->name, "model_path", s->path, "modalities",
+                  json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
+                  t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
+                                   : json_null(),
+                  "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa,
+                  "drafters", drafters));
+}
+
+void fr_handle_slots(fr_exchange *x, void *server) {
+    fr_server *s = server;
+    json_t *list = json_array();
+    if (!s->slots) {
+        json_decref(list);
+        fr_reply_error(x, 501, "not_supported_error",
+                       "this server does not tell of its slots. Start it with `--slots`");
+        return;
+    }
+    const fr_scheduler_state look = fr_scheduler_look(s->scheduler);
+    for (int i = 0; i < s->n_slots; i++)
+        json_array_append_new(list, json_pack("{s:i, s:i, s:b}", "id", i, "n_ctx", s->n_ctx,
+                                              "is_processing", i < look.runs));
+    fr_reply_json(x, 200, list);
+}

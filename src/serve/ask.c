@@ -1,0 +1,200 @@
+// ask.c — a body becomes jobs. Then what answers say besides their text: how they ended, what they took.
+#include "serve/ask.h"
+#include "api/logprobs.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static uint64_t random_number(void) {
+    uint64_t drawn;
+    if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
+        drawn = (uint64_t)(fr_seconds() * 1e9);
+    return drawn;
+}
+
+// ---------------------------------------------------------------- open
+
+static int drafter_of(const fr_server *s, const char *name) {
+    for (int i = 0; name && s->drafters[i]; i++)
+        if (!strcmp(s->drafters[i], name)) return i;
+    return name ? -1 : 0;
+}
+
+static fr_status read_body(fr_ask *ask, fr_exchange *x, fr_api_kind kind, fr_error *err) {
+    fr_server *s = ask->server;
+    const fr_buffer *body = fr_exchange_body(x);
+    fr_api_defaults defaults = s->defaults;
+    defaults.sampling.seed = (uint32_t)random_number();
+    fr_status st = fr_api_parse(&ask->request, kind, body->data ? body->data : "", body->n,
+                                &defaults, err);
+    if (!st && drafter_of(s, ask->request.drafter) < 0)
+        st = fr_fail(err, FR_EARG, "drafter: expected one that the server was started with, found "
+                                   "another");
+    return st ? st : fr_api_encode(&ask->request, &s->api, err);
+}
+
+// A text that fills the context leaves no room for an answer.
+static fr_status check_length(const fr_ask *ask, fr_error *err) {
+    for (int i = 0; i < ask->request.n_prompts; i++)
+        if (ask->request.prompt[i].n >= (size_t)ask->server->n_ctx)
+            return fr_fail(err, FR_ECONTEXT,
+                           "prompt: expected less than the context of %d tokens, found %zu",
+                           ask->server->n_ctx, ask->request.prompt[i].n);
+    return FR_OK;
+}
+
+static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
+    const fr_api_request *r = &ask->request;
+    ask->n = fr_api_choices(r);
+    ask->choice = fr_alloc_array((size_t)ask->n, sizeof *ask->choice);
+    if (!ask->choice) {
+        ask->n = 0;
+        return fr_fail(err, FR_ENOMEM, "no memory for %d choices", fr_api_choices(r));
+    }
+    for (int i = 0; i < ask->n; i++) {
+        fr_choice *c = &ask->choice[i];
+        fr_api_ask(r, i, &c->request, &c->sampling);
+        c->job = (fr_job){.request = &c->request,
+                          .owner = fr_exchange_key(x),
+                          .drafter = drafter_of(ask->server, r->drafter),
+                          .slot = r->id_slot,
+                          .forget = !r->cache_prompt,
+                          .timeout = ask->server->timeout};
+        fr_job_open(&c->job);
+    }
+    return FR_OK;
+}
+
+// False: the queue is full, or closed.
+static bool submit(fr_ask *ask, fr_exchange *x) {
+    for (int i = 0; i < ask->n; i++) {
+        fr_choice *c = &ask->choice[i];
+        const fr_submitted said = fr_scheduler_submit(ask->server->scheduler, &c->job);
+        c->submitted = said == FR_SUBMITTED;
+        if (c->submitted) continue;
+        fr_reply_error(x, 503, "unavailable_error",
+                       said == FR_DRAINING ? "this server is shutting down"
+                                           : "too many requests wait already; try again");
+        return false;
+    }
+    return true;
+}
+
+fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix) {
+    fr_error err = {.code = FR_ENOMEM, .text = "no memory for the request"};
+    fr_ask *ask = fr_alloc_zero(sizeof *ask);
+    if (!ask) {
+        fr_reply_fault(x, &err);
+        return NULL;
+    }
+    ask->server = server;
+    ask->created = time(NULL);
+    snprintf(ask->id, sizeof ask->id, "%s%016llx", id_prefix, (unsigned long long)random_number());
+    fr_status st = read_body(ask, x, kind, &err);
+    if (!st) st = check_length(ask, &err);
+    if (!st) st = make_choices(ask, x, &err);
+    if (st) fr_reply_fault(x, &err);
+    if (!st && submit(ask, x)) return ask;
+    fr_ask_close(ask);
+    return NULL;
+}
+
+// ---------------------------------------------------------------- wait and close
+
+static void wait_for_end(fr_job *job) {
+    pthread_mutex_lock(&job->lock);
+    while (job->state != FR_JOB_ENDED)
+        fr_job_await(job, INT32_MAX, SIZE_MAX, 1);
+    pthread_mutex_unlock(&job->lock);
+}
+
+void fr_ask_close(fr_ask *ask) {
+    if (!ask) return;
+    for (int i = 0; i < ask->n; i++)
+        if (ask->choice[i].submitted)
+            fr_scheduler_cancel(ask->server->scheduler, &ask->choice[i].job);
+    for (int i = 0; i < ask->n; i++) {
+        if (ask->choice[i].submitted) wait_for_end(&ask->choice[i].job);
+        fr_job_close(&ask->choice[i].job);
+    }
+    fr_free(ask->choice);
+    fr_api_close(&ask->request);
+    fr_free(ask);
+}
+
+bool fr_ask_wait(fr_ask *ask, fr_exchange *x) {
+    for (int i = 0; i < ask->n; i++) {
+        fr_job *job = &ask->choice[i].job;
+        bool ended = false;
+        while (!ended) {
+            pthread_mutex_lock(&job->lock);
+            fr_job_await(job, INT32_MAX, SIZE_MAX, 0.25);
+            ended = job->state == FR_JOB_ENDED;
+            pthread_mutex_unlock(&job->lock);
+            if (!ended && !fr_exchange_is_wanted(x)) return false;
+        }
+    }
+    return true;
+}
+
+const fr_error *fr_ask_fault(const fr_ask *ask) {
+    for (int i = 0; i < ask->n; i++)
+        if (ask->choice[i].job.end == FR_JOB_FAILED) return &ask->choice[i].job.error;
+    return NULL;
+}
+
+// ---------------------------------------------------------------- parts of answers
+
+const char *fr_ask_finish(const fr_job *job) {
+    return job->end == FR_JOB_STOP ? "stop" : "length";
+}
+
+json_t *fr_ask_usage(const fr_ask *ask) {
+    int prompt = 0, cached = 0, written = 0;
+    for (int i = 0; i < ask->n; i++) {
+        const fr_job *job = &ask->choice[i].job;
+        written += job->n_tokens;
+        if (i % ask->request.n) continue; // a prompt counts once
+        prompt += ask->choice[i].request.n_prompt;
+        cached += job->stats.prompt_reused;
+    }
+    return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i}}", "prompt_tokens", prompt,
+                     "completion_tokens", written, "total_tokens", prompt + written,
+                     "prompt_tokens_details", "cached_tokens", cached, "completion_tokens_details",
+                     "accepted_prediction_tokens", 0, "rejected_prediction_tokens", 0);
+}
+
+static double per(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+json_t *fr_ask_timings(const fr_choice *c) {
+    const fr_job *job = &c->job;
+    const fr_stats *s = &job->stats;
+    const int read = s->prompt_tokens - s->prompt_reused;
+    const double first = job->first_token > 0 ? job->first_token : job->ended;
+    const double prompt = 1e3 * (first - job->started), wrote = 1e3 * (job->ended - first);
+    int64_t accepted = 0;
+    for (int i = 0; i < FR_MAX_DEPTH; i++)
+        accepted += s->accepted[i];
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I}", "cache_n",
+                     s->prompt_reused, "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
+                     per(prompt, read), "prompt_per_second", per(1e3 * read, prompt), "predicted_n",
+                     job->n_tokens, "predicted_ms", wrote, "predicted_per_token_ms",
+                     per(wrote, job->n_tokens), "predicted_per_second",
+                     per(1e3 * job->n_tokens, wrote), "draft_n",
+                     (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
+                     "draft_n_accepted", (json_int_t)accepted);
+}
+
+json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
+    const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
+                             .token = c->job.tokens + from,
+                             .score = c->job.logprobs + from,
+                             .n = c->job.n_tokens - from,
+                             .n_top = ask->request.top_logprobs};
+    if (!ask->request.logprobs || s.n < 1) return json_null();
+    return ask->request.kind == FR_API_CHAT ? fr_api_chat_logprobs(&s) : fr_api_text_logprobs(&s);
+}

@@ -1,0 +1,31 @@
+// dialect.h — how an API words the answers that an ask gives.
+#ifndef FR_SERVE_DIALECT_H
+#define FR_SERVE_DIALECT_H
+#include "serve/ask.h"
+
+typedef struct fr_part { // what is new of a choice, which is locked
+    int index;           // of the choice
+    const char *text;
+    size_t bytes;
+    int from;         // its first token
+    bool first, last; // nothing came before; the choice has ended
+} fr_part;
+
+typedef struct fr_dialect {
+    fr_api_kind kind;
+    const char *id_prefix;
+    bool says_done; // streams end with [DONE]
+    json_t *(*whole)(const fr_ask *ask);
+    // Appends the events of a part to a list.
+    void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
+    // The event behind the last part, or NULL: usage, where it was asked for.
+    json_t *(*end)(const fr_ask *ask);
+} fr_dialect;
+
+extern const fr_dialect fr_dialect_chat, fr_dialect_text; // [openai.c]
+extern const fr_dialect fr_dialect_llama;                 // [llama.c]
+
+// Answers the body of an exchange, whole or as a stream.  [generate.c]
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect);
+
+#endif

@@ -1,0 +1,89 @@
+// reply.c — documents and errors as bodies, bodies as documents, and a line of log.
+#define _GNU_SOURCE
+#include "serve/server.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fr_reply_json(fr_exchange *x, int status, json_t *document) {
+    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    json_decref(document);
+    if (text)
+        fr_exchange_reply(x, status, "application/json; charset=utf-8", text, strlen(text));
+    else
+        fr_exchange_reply(x, 503, "application/json",
+                          "{\"error\":{\"code\":503,\"message\":\"no memory for the answer\","
+                          "\"type\":\"unavailable_error\"}}",
+                          76);
+    free(text);
+}
+
+// A sentence of ours begins with the path of the field that is wrong.
+static json_t *param_of(const char *message) {
+    const size_t n = strcspn(message, ": ");
+    return n && n < 64 && message[n] == ':' ? fr_json_text(message, n) : json_null();
+}
+
+void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
+    json_t *text = fr_json_text(message, strlen(message));
+    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
+    if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
+        fr_reply_json(x, status, json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type",
+                                           type, "message", text));
+    else
+        fr_reply_json(x, status,
+                      json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message",
+                                text, "type", type, "param", param_of(message)));
+}
+
+void fr_reply_fault(fr_exchange *x, const fr_error *err) {
+    switch (err->code) {
+    case FR_ECONTEXT:
+        fr_reply_error(x, 400, "exceed_context_size_error", err->text);
+        return;
+    case FR_EARG:
+    case FR_EUNSUP:
+        fr_reply_error(x, 400, "invalid_request_error", err->text);
+        return;
+    case FR_ENOMEM:
+        fr_reply_error(x, 503, "unavailable_error", err->text);
+        return;
+    default:
+        fr_reply_error(x, 500, "server_error", err->text);
+    }
+}
+
+json_t *fr_reply_body(fr_exchange *x) {
+    const fr_buffer *body = fr_exchange_body(x);
+    fr_error err;
+    json_t *root = fr_json_load(body->data ? body->data : "", body->n, &err);
+    if (root && !json_is_object(root)) {
+        json_decref(root);
+        root = NULL;
+        fr_fail(&err, FR_EARG, "expected a JSON object as the body");
+    }
+    if (!root) fr_reply_error(x, 400, "invalid_request_error", err.text);
+    return root;
+}
+
+void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
+    const fr_server *s = user;
+    char at[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    if (!s->json_log) {
+        fprintf(stderr, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
+                fr_exchange_path(x), fr_exchange_status(x), seconds);
+        return;
+    }
+    json_t *line =
+        json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer", fr_exchange_peer(x),
+                  "method", fr_exchange_method(x), "path",
+                  fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))), "status",
+                  fr_exchange_status(x), "seconds", seconds);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    if (text) fprintf(stderr, "%s\n", text);
+    free(text);
+    json_decref(line);
+}

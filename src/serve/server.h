@@ -1,0 +1,50 @@
+// server.h — what all endpoints share: the model, the scheduler, and what a request that does not say it
+// gets.
+#ifndef FR_SERVE_SERVER_H
+#define FR_SERVE_SERVER_H
+#include "api/request.h"
+#include "serve/http.h"
+#include "serve/scheduler.h"
+#include <stdatomic.h>
+#include <time.h>
+
+typedef struct fr_server {
+    fr_engine *engine;
+    const fr_text *text; // of the engine, or with the user's template
+    fr_scheduler *scheduler;
+    fr_api_model api;
+    fr_api_defaults defaults;
+    const char *name; // by which answers call the model
+    const char *path; // of its file, for GET /props alone
+    const char *const *drafters;
+    double timeout; // seconds of a request; 0: none
+    int n_ctx, n_slots;
+    bool metrics, slots; // these endpoints are wanted
+    bool json_log;
+    time_t created;
+    atomic_bool ready; // takes requests
+} fr_server;
+
+extern const fr_http_route fr_server_routes[];
+
+// ---- replies  [reply.c]
+// Replies with a document, whose reference is dropped; NULL: there was no memory.
+void fr_reply_json(fr_exchange *x, int status, json_t *document);
+// The option `error` of fr_http_options: OpenAI's shape, or Anthropic's on its paths.
+void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message);
+// The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
+// own kind, no memory 503.
+void fr_reply_fault(fr_exchange *x, const fr_error *err);
+// The body as a JSON object; NULL: it is none, and that was replied.
+json_t *fr_reply_body(fr_exchange *x);
+// The option `log`: a line on stderr.
+void fr_reply_log(void *user, const fr_exchange *x, double seconds);
+
+// ---- handlers, by file
+fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion; // [generate.c]
+fr_http_handler fr_handle_models, fr_handle_health, fr_handle_ready, fr_handle_props,
+    fr_handle_slots;                                                           // [about.c]
+fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer; // [tokens.c]
+fr_http_handler fr_handle_metrics;                                                                // [metrics.c]
+
+#endif

@@ -249,8 +249,9 @@ typedef struct fr_request { // one generation
     const fr_sampling *sampling; // NULL: greedy
     const char *const *stop;     // NULL-terminated list of stop strings, or NULL
     bool ignore_eos;
-    bool logprobs;    // fr_result.logprobs is wanted; not with accept "typical"
-    int top_logprobs; // ... and in it so many of the likeliest tokens, at most FR_TOP_LOGPROBS
+    bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
+    bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
+    int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads it
@@ -315,6 +316,9 @@ typedef struct fr_result {
     const char *text;                   // valid UTF-8: a cut or invalid character is U+FFFD
     size_t text_bytes;
     const fr_stats *stats;
+    // [the prompt's n_prompt], where the request wants them, else NULL: of its tokens, each behind
+    // those before it; NULL for the first.
+    const fr_logprobs *const *prompt_logprobs;
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 

@@ -98,5 +98,6 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .stop = r->stop && *r->stop ? r->stop : NULL,
                             .ignore_eos = r->ignore_eos,
                             .logprobs = r->logprobs || r->n_probs,
+                            .prompt_logprobs = r->echo && r->logprobs,
                             .top_logprobs = n_top};
 }

@@ -5,9 +5,7 @@
 #include "api/request.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cmd/lib/passes.h"
 #include "cmd/run_answer.h"
-#include "decode/draw/logprobs.h"
 #include "draft/registry.h"
 #include "engine/text.h"
 #include <string.h>
@@ -22,7 +20,6 @@ typedef struct job {
     fr_cmd_text text;
     fr_session *session;
     fr_buffer echo;        // the prompt's text, where the answer begins with it
-    fr_logprobs *scores;   // ... and [n_prompt - 1] of its tokens, where they are wanted
     fr_logprobs *answered; // of the answer's tokens, where they are wanted
     double load;           // seconds
 } job;
@@ -132,41 +129,6 @@ static fr_status encode(job *j, fr_error *err) {
     return fr_api_prompt_text(&j->request, &model, j->args->choice / j->request.n, &j->echo, err);
 }
 
-typedef struct scoring {
-    fr_logprob_scorer scorer;
-    const fr_ids *ids;
-    fr_logprobs *to;
-} scoring;
-
-static bool score(void *user, int pos, float *logits) {
-    scoring *s = user;
-    if ((size_t)pos + 1 < s->ids->n) {
-        fr_logprob_scorer_keep(&s->scorer, logits);
-        fr_logprob_scorer_score(&s->scorer, s->ids->data[pos + 1], &s->to[pos]);
-    }
-    return !fr_cmd_interrupted();
-}
-
-// Of the prompt's tokens from the second on.
-static fr_status score_prompt(job *j, const fr_request *q, fr_error *err) {
-    const fr_ids ids = {.data = (int32_t *)q->prompt, .n = (size_t)q->n_prompt};
-    scoring s = {.ids = &ids};
-    fr_passes passes = {0};
-    j->scores = fr_alloc_array(ids.n, sizeof *j->scores);
-    if (!j->scores) return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the prompt's");
-    fr_status st = fr_logprob_scorer_open(&s.scorer, j->engine->model.kern,
-                                          j->engine->model.config.n_vocab, err);
-    s.scorer.n_top = q->top_logprobs;
-    s.to = j->scores;
-    if (!st)
-        st =
-            fr_passes_open(&passes, j->engine, q->n_prompt, FR_CHUNK, fr_cmd_kv_type(j->args), err);
-    if (!st) st = fr_passes_read(&passes, ids.data, q->n_prompt, 0, score, &s, err);
-    fr_passes_close(&passes);
-    fr_logprob_scorer_close(&s.scorer);
-    return st;
-}
-
 // ---------------------------------------------------------------- the answer
 
 static json_t *usage_json(const fr_stats *s) {
@@ -185,7 +147,8 @@ static json_t *echoed_logprobs(const job *j, const fr_request *q, const fr_resul
     if (ids && scores) {
         memcpy(ids, q->prompt, (size_t)q->n_prompt * sizeof *ids);
         memcpy(ids + q->n_prompt, r->tokens, (size_t)r->n_tokens * sizeof *ids);
-        memcpy(scores + 1, j->scores, (size_t)(q->n_prompt - 1) * sizeof *scores);
+        for (int i = 1; i < q->n_prompt; i++)
+            scores[i] = *r->prompt_logprobs[i];
         if (r->n_tokens)
             memcpy(scores + q->n_prompt, j->answered, (size_t)r->n_tokens * sizeof *scores);
         all = fr_api_text_logprobs(&(fr_api_scored){.tokenizer = j->engine->tokenizer,
@@ -208,7 +171,7 @@ static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result 
                              .n_top = j->request.top_logprobs};
     if (!j->request.logprobs) return json_null();
     if (j->request.kind == FR_API_CHAT) return fr_api_chat_logprobs(&s);
-    return j->scores ? echoed_logprobs(j, q, r) : fr_api_text_logprobs(&s);
+    return r->prompt_logprobs ? echoed_logprobs(j, q, r) : fr_api_text_logprobs(&s);
 }
 
 // What the request asked for, beyond what `run` says anyway.
@@ -261,7 +224,6 @@ static int answer(job *j, double start) {
     q.user = &p;
     fr_status st = open_session(j, &q, &err);
     j->load = fr_seconds() - start;
-    if (!st && j->request.echo && j->request.logprobs) st = score_prompt(j, &q, &err);
     if (!st && j->echo.n && !p.silent) fr_cmd_write(j->echo.data, j->echo.n);
     if (!st) st = fr_session_generate(j->session, &q, &result, &err);
     if (!st) st = keep_scores(j, result, &err);
@@ -285,7 +247,6 @@ static void job_close(job *j) {
     fr_api_close(&j->request);
     fr_buffer_free(&j->body);
     fr_buffer_free(&j->echo);
-    fr_free(j->scores);
     fr_free(j->answered);
 }
 

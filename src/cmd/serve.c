@@ -22,7 +22,7 @@ typedef struct job { // everything that is open
     fr_cmd_text text;
     fr_server server;
     fr_http *http;
-    char *list;                               // --drafters, cut up
+    char *list; // --drafters, cut up
     const char *drafters[MOST_DRAFTERS + 2];
     fr_buffer key_file;
     const char *keys[MOST_KEYS + 2];
@@ -75,12 +75,11 @@ static fr_status take_keys(job *j, fr_error *err) {
     fr_status st = file ? fr_cmd_read_file(&j->key_file, file, err) : FR_OK;
     if (!st && j->args->api_key) {
         st = fr_buffer_add(&j->key_file, "\n", 1, err);
-        if (!st)
-            st = fr_buffer_add(&j->key_file, j->args->api_key, strlen(j->args->api_key), err);
+        if (!st) st = fr_buffer_add(&j->key_file, j->args->api_key, strlen(j->args->api_key), err);
     }
     char *rest = NULL;
-    for (char *at = j->key_file.data ? strtok_r(j->key_file.data, "\r\n,", &rest) : NULL;
-         at && !st; at = strtok_r(NULL, "\r\n,", &rest))
+    for (char *at = j->key_file.data ? strtok_r(j->key_file.data, "\r\n,", &rest) : NULL; at && !st;
+         at = strtok_r(NULL, "\r\n,", &rest))
         st = add_key(j, at, err);
     if (!st && file && !j->n_keys)
         st = fr_fail(err, FR_EARG, "%s: expected an API key a line, found none", file);
@@ -294,6 +293,6 @@ const fr_cmd fr_cmd_serve = {
          "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
          "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
-     .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options, &fr_cmd_serve_sampling_options,
-                &door_group}},
+     .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,
+                &fr_cmd_serve_sampling_options, &door_group}},
     run_serve};

@@ -43,8 +43,9 @@ typedef struct fr_decoder {
     int n_shown;          // rows that the drafter saw, or need not see
     fr_acceptance accept; // without a drafter the rule makes no difference
     fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none
-    int n_top;            // of each, the likeliest tokens that are listed
-    fr_watch_fn *watch;   // NULL: nobody looks
+    fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
+    int n_top;                  // of each, the likeliest tokens that are listed
+    fr_watch_fn *watch;         // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
     // Of the step at hand, or the last one.

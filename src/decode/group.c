@@ -237,7 +237,7 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     run_pass(g, members, n);
     end_phase(g, FR_STEP_PASS);
     for (int i = n_roots; i < n; i++)
-        fr_member_keep_read(members[i]);
+        fr_member_keep_read(members[i], g->room);
     verify(g, members);
     end_phase(g, FR_STEP_VERIFY);
     settle(g, members);

@@ -61,11 +61,16 @@ void fr_member_rows(fr_decoder *d, int room) {
     d->seconds_draft += fr_seconds() - start;
 }
 
+// Whether it reads its prompt for the first time, and the tokens' scores are wanted.
+static bool scores_prompt(const fr_decoder *d) {
+    return d->prompt_scores && d->n_ids == d->n_prompt;
+}
+
 void fr_member_read(fr_decoder *d, int n) {
     const bool shown = d->drafter->needs.prompt_rows && d->kv.n_committed >= d->n_shown;
+    const uint8_t wants = (shown ? hidden_wants(d) : 0) | (scores_prompt(d) ? FR_WANT_LOGITS : 0);
     for (int i = 0; i < n; i++)
-        d->rows[i] =
-            fr_row_token(d->ids[d->kv.n_committed + i], i - 1, shown ? hidden_wants(d) : 0);
+        d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     d->n_rows = n;
 }
 
@@ -86,11 +91,21 @@ fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- after the pass
 
-void fr_member_keep_read(fr_decoder *d) {
+static void score_read(fr_decoder *d, fr_verify_room *room) {
+    room->scorer.n_top = d->n_top;
+    for (int i = 0; i < d->n_rows; i++) {
+        const int next = d->kv.n_committed + i + 1;
+        fr_logprob_scorer_keep(&room->scorer, fr_decoder_logits(d, i));
+        fr_logprob_scorer_score(&room->scorer, d->ids[next], &d->prompt_scores[next]);
+    }
+}
+
+void fr_member_keep_read(fr_decoder *d, fr_verify_room *room) {
     int path[FR_PREFILL_ROWS];
     const bool shown = d->kv.n_committed >= d->n_shown;
     for (int i = 0; i < d->n_rows; i++)
         path[i] = i;
+    if (scores_prompt(d)) score_read(d, room);
     fr_kv_commit(&d->kv, path, d->n_rows);
     if (!shown) return;
     d->n_shown = d->kv.n_committed;

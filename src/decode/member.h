@@ -18,8 +18,8 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds);
 // Emits and commits the path, and shows the drafter what came of it; how many new tokens. 0: the
 // model's numbers are broken.
 int fr_member_take(fr_decoder *d);
-void fr_member_keep_read(
-    fr_decoder *d); // commits what was read; the drafter sees it if it asked to
+// Commits what was read; scores it where that is wanted; the drafter sees it if it asked to.
+void fr_member_keep_read(fr_decoder *d, fr_verify_room *room);
 
 // What the pass has of this member besides whole rows with logits: attached rows that join late or
 // want no logits, and candidate rows that go on from a middle layer.

@@ -28,7 +28,8 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
     fr_result *r = &g->s->result;
     const fr_tokenizer *t = g->s->engine->tokenizer;
-    if (g->request.logprobs) g->s->logprobs[r->n_tokens] = g->s->scores[r->n_tokens - g->before];
+    if (g->request.logprobs)
+        g->s->logprobs[g->request.n_prompt + r->n_tokens] = g->s->scores[r->n_tokens - g->before];
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
@@ -123,7 +124,8 @@ static fr_status open_run(fr_generation *g, fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
 }
 
-// Room for the scores of all tokens, each at a place of its own.
+// Room for the scores of all tokens, the prompt's first, each at a place of its own. The first token
+// has none.
 static fr_status open_score_room(fr_session *s, fr_error *err) {
     const size_t n = (size_t)s->decoder.n_ctx + 1;
     if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);
@@ -131,7 +133,7 @@ static fr_status open_score_room(fr_session *s, fr_error *err) {
     if (!s->logprobs_at) s->logprobs_at = fr_alloc_array(n, sizeof *s->logprobs_at);
     if (!s->scores || !s->logprobs || !s->logprobs_at)
         return fr_fail(err, FR_ENOMEM, "logprobs: cannot get memory for %zu tokens", n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         s->logprobs_at[i] = &s->logprobs[i];
     return FR_OK;
 }
@@ -139,14 +141,21 @@ static fr_status open_score_room(fr_session *s, fr_error *err) {
 // Has the decoder score tokens where the request wants that.
 static fr_status open_scores(fr_session *s, const fr_request *request, fr_error *err) {
     fr_decoder *d = &s->decoder;
-    d->scores = NULL;
-    if (!request->logprobs) return FR_OK;
+    d->scores = d->prompt_scores = NULL;
+    if (!request->logprobs && !request->prompt_logprobs) return FR_OK;
     fr_status st = open_score_room(s, err);
     if (!st) st = fr_decoder_group_score(d->group, err);
     if (st) return st;
-    d->scores = s->scores;
     d->n_top = request->top_logprobs;
-    s->result.logprobs = s->logprobs_at;
+    if (request->logprobs) {
+        d->scores = s->scores;
+        s->result.logprobs = s->logprobs_at + request->n_prompt;
+    }
+    if (request->prompt_logprobs) {
+        d->prompt_scores = s->logprobs;
+        s->result.prompt_logprobs = s->logprobs_at;
+        fr_decoder_forget(d); // what is known need not be read, but was not scored
+    }
     return FR_OK;
 }
 

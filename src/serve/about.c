@@ -5,14 +5,14 @@ void fr_handle_models(fr_exchange *x, void *server) {
     const fr_server *s = server;
     const fr_engine_info *e = fr_engine_describe(s->engine);
     const fr_text_info *t = fr_text_describe(s->text);
-    json_t *meta = json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
-                             e->n_ctx_train, "n_embd", e->n_embd, "n_params",
-                             (json_int_t)e->parameters, "size", (json_int_t)e->file_bytes,
-                             "quantization", e->quantization);
-    json_t *model = json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object",
-                              "model", "created", (json_int_t)s->created, "owned_by", "forerun",
-                              "max_model_len", s->n_ctx, "meta", meta, "supports_tools",
-                              t->chat_tools);
+    json_t *meta =
+        json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
+                  e->n_ctx_train, "n_embd", e->n_embd, "n_params", (json_int_t)e->parameters,
+                  "size", (json_int_t)e->file_bytes, "quantization", e->quantization);
+    json_t *model =
+        json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object", "model",
+                  "created", (json_int_t)s->created, "owned_by", "forerun", "max_model_len",
+                  s->n_ctx, "meta", meta, "supports_tools", t->chat_tools);
     fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", model));
 }
 
@@ -33,13 +33,12 @@ void fr_handle_props(fr_exchange *x, void *server) {
     const fr_server *s = server;
     const fr_text_info *t = fr_text_describe(s->text);
     const fr_api_sampling *d = &s->defaults.sampling;
-    json_t *params =
-        json_pack("{s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:i}", "temperature",
-                  (double)d->temperature, "top_k", d->top_k, "top_p", (double)d->top_p, "min_p",
-                  (double)d->min_p, "repeat_penalty", (double)d->repeat_penalty, "repeat_last_n",
-                  d->repeat_last_n, "frequency_penalty", (double)d->frequency_penalty,
-                  "presence_penalty", (double)d->presence_penalty, "n_predict",
-                  s->defaults.n_predict);
+    json_t *params = json_pack(
+        "{s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:i}", "temperature", (double)d->temperature,
+        "top_k", d->top_k, "top_p", (double)d->top_p, "min_p", (double)d->min_p, "repeat_penalty",
+        (double)d->repeat_penalty, "repeat_last_n", d->repeat_last_n, "frequency_penalty",
+        (double)d->frequency_penalty, "presence_penalty", (double)d->presence_penalty, "n_predict",
+        s->defaults.n_predict);
     json_t *drafters = json_array();
     for (int i = 0; s->drafters[i]; i++)
         json_array_append_new(drafters, json_string(s->drafters[i]));

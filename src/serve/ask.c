@@ -27,11 +27,12 @@ static fr_status read_body(fr_ask *ask, fr_exchange *x, fr_api_kind kind, fr_err
     const fr_buffer *body = fr_exchange_body(x);
     fr_api_defaults defaults = s->defaults;
     defaults.sampling.seed = (uint32_t)random_number();
-    fr_status st = fr_api_parse(&ask->request, kind, body->data ? body->data : "", body->n,
-                                &defaults, err);
+    fr_status st =
+        fr_api_parse(&ask->request, kind, body->data ? body->data : "", body->n, &defaults, err);
     if (!st && drafter_of(s, ask->request.drafter) < 0)
-        st = fr_fail(err, FR_EARG, "drafter: expected one that the server was started with, found "
-                                   "another");
+        st = fr_fail(err, FR_EARG,
+                     "drafter: expected one that the server was started with, found "
+                     "another");
     return st ? st : fr_api_encode(&ask->request, &s->api, err);
 }
 
@@ -189,7 +190,35 @@ json_t *fr_ask_timings(const fr_choice *c) {
                      "draft_n_accepted", (json_int_t)accepted);
 }
 
+// Of the prompt and what was written, where the answer begins with the prompt.
+static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
+    const int n = c->request.n_prompt, all = n + c->job.n_tokens;
+    int32_t *ids = fr_alloc_array((size_t)all, sizeof *ids);
+    fr_logprobs *scores = fr_alloc_array((size_t)all, sizeof *scores);
+    json_t *list = NULL;
+    if (ids && scores) {
+        memcpy(ids, c->request.prompt, sizeof *ids * (size_t)n);
+        memcpy(scores, c->job.prompt_logprobs, sizeof *scores * (size_t)n);
+        for (int i = 0; i < c->job.n_tokens; i++) {
+            ids[n + i] = c->job.tokens[i];
+            scores[n + i] = c->job.logprobs[i];
+        }
+        list = fr_api_text_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
+                                                     .token = ids,
+                                                     .score = scores,
+                                                     .n = all,
+                                                     .n_top = ask->request.top_logprobs,
+                                                     .unscored = true});
+    }
+    fr_free(ids);
+    fr_free(scores);
+    return list;
+}
+
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
+    if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION && c->job.prompt_logprobs &&
+        !from)
+        return echoed_logprobs(ask, c);
     const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
                              .token = c->job.tokens + from,
                              .score = c->job.logprobs + from,

@@ -1,7 +1,7 @@
 // generate.c — a body's answers, whole when all have ended, or as server-sent events as they come.
-#include "serve/dialect.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "serve/dialect.h"
 #include <stdlib.h>
 #include <string.h>
 

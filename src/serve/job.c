@@ -20,6 +20,8 @@ void fr_job_close(fr_job *job) {
     fr_buffer_free(&job->text);
     fr_free(job->tokens);
     fr_free(job->logprobs);
+    fr_free(job->prompt_logprobs);
+    job->prompt_logprobs = NULL;
     job->tokens = NULL;
     job->logprobs = NULL;
 }
@@ -53,6 +55,18 @@ static bool make_room(fr_job *job, const fr_result *r) {
                                             sizeof *job->logprobs));
 }
 
+// Once the prompt is read.
+static fr_status keep_prompt(fr_job *job, const fr_result *r, fr_error *err) {
+    const int n = job->request->n_prompt;
+    if (!r->prompt_logprobs || job->prompt_logprobs) return FR_OK;
+    job->prompt_logprobs = fr_alloc_array((size_t)n, sizeof *job->prompt_logprobs);
+    if (!job->prompt_logprobs)
+        return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the %d tokens of a prompt", n);
+    for (int i = 1; i < n; i++)
+        job->prompt_logprobs[i] = *r->prompt_logprobs[i];
+    return FR_OK;
+}
+
 static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text, fr_error *err) {
     if (!make_room(job, r))
         return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
@@ -70,10 +84,12 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text, fr_
     return FR_OK;
 }
 
-fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, fr_error *err) {
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, bool whole,
+                      fr_error *err) {
     pthread_mutex_lock(&job->lock);
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
-    const fr_status st = more ? add(job, result, text, err) : FR_OK;
+    fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
+    if (!st && more) st = add(job, result, text, err);
     if (more) pthread_cond_broadcast(&job->news);
     pthread_mutex_unlock(&job->lock);
     return st;

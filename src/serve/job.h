@@ -34,7 +34,8 @@ typedef struct fr_job {
     fr_error error;
     fr_buffer text; // whole UTF-8 sequences
     int32_t *tokens;
-    fr_logprobs *logprobs; // where the request wants them
+    fr_logprobs *logprobs;        // where the request wants them
+    fr_logprobs *prompt_logprobs; // [n_prompt] the same; the first is empty
     size_t tokens_cap, logprobs_cap;
     int n_tokens, n_read;                          // generated; of the prompt, read or reused
     fr_stats stats;                                // of an ended one that had begun
@@ -54,8 +55,9 @@ bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
 
 // ---- for the scheduler
 void fr_job_enter(fr_job *job, fr_job_state state);
-// Adds what the session's result has beyond what was told. FR_ENOMEM.
-fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, fr_error *err);
+// Adds what the session's result has beyond what was told; `whole`: that is all. FR_ENOMEM.
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, bool whole,
+                      fr_error *err);
 void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error);
 
 #endif

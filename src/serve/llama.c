@@ -1,6 +1,6 @@
 // llama.c — answers as llama.cpp's own /completion gives them.
-#include "serve/dialect.h"
 #include "api/logprobs.h"
+#include "serve/dialect.h"
 #include <string.h>
 
 static json_t *ids_of(const fr_job *job, int from) {
@@ -19,9 +19,9 @@ static json_t *settings_of(const fr_ask *ask, const fr_choice *c) {
                      "n_ctx", ask->server->n_ctx, "n_predict", ask->request.n_predict, "seed",
                      (json_int_t)c->sampling.seed, "temperature", (double)s->temperature, "top_k",
                      s->top_k, "top_p", (double)s->top_p, "min_p", (double)s->min_p,
-                     "repeat_penalty", (double)s->repeat_penalty, "repeat_last_n",
-                     s->repeat_last_n, "frequency_penalty", (double)s->frequency_penalty,
-                     "presence_penalty", (double)s->presence_penalty, "stop", stop, "ignore_eos",
+                     "repeat_penalty", (double)s->repeat_penalty, "repeat_last_n", s->repeat_last_n,
+                     "frequency_penalty", (double)s->frequency_penalty, "presence_penalty",
+                     (double)s->presence_penalty, "stop", stop, "ignore_eos",
                      ask->request.ignore_eos, "stream", ask->request.stream);
 }
 
@@ -53,15 +53,15 @@ static const char *stop_type(const fr_ask *ask, const fr_job *job) {
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
     const fr_job *job = &c->job;
-    return json_pack("{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}",
-                     "index", index, "content", content, "tokens", tokens, "id_slot",
-                     ask->request.id_slot, "stop", 1, "model", ask->server->name,
-                     "tokens_predicted", job->n_tokens, "tokens_evaluated", c->request.n_prompt,
-                     "generation_settings", settings_of(ask, c), "prompt", prompt_of(ask, index),
-                     "has_new_line", job->text.n && memchr(job->text.data, '\n', job->text.n) != NULL,
-                     "truncated", 0, "stop_type", stop_type(ask, job), "stopping_word", "",
-                     "tokens_cached", c->request.n_prompt + job->n_tokens - (job->n_tokens > 0),
-                     "timings", fr_ask_timings(c));
+    return json_pack(
+        "{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}", "index",
+        index, "content", content, "tokens", tokens, "id_slot", ask->request.id_slot, "stop", 1,
+        "model", ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
+        c->request.n_prompt, "generation_settings", settings_of(ask, c), "prompt",
+        prompt_of(ask, index), "has_new_line",
+        job->text.n && memchr(job->text.data, '\n', job->text.n) != NULL, "truncated", 0,
+        "stop_type", stop_type(ask, job), "stopping_word", "", "tokens_cached",
+        c->request.n_prompt + job->n_tokens - (job->n_tokens > 0), "timings", fr_ask_timings(c));
 }
 
 static json_t *whole(const fr_ask *ask) {
@@ -92,8 +92,7 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
                                 probabilities(ask, &c->job, p->from));
         json_array_append_new(events, doc);
     }
-    if (p->last)
-        json_array_append_new(events, ended(ask, p->index, json_string(""), json_array()));
+    if (p->last) json_array_append_new(events, ended(ask, p->index, json_string(""), json_array()));
 }
 
 const fr_dialect fr_dialect_llama = {

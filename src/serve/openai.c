@@ -26,11 +26,11 @@ static json_t *whole_chat(const fr_ask *ask) {
     json_t *choices = json_array();
     for (int i = 0; i < ask->n; i++) {
         const fr_choice *c = &ask->choice[i];
-        json_array_append_new(
-            choices, json_pack("{s:i, s:{s:s, s:o}, s:o, s:s}", "index", i, "message", "role",
-                               "assistant", "content", text_of(&c->job), "logprobs",
-                               fr_ask_logprobs(ask, c, 0), "finish_reason",
-                               fr_ask_finish(&c->job)));
+        json_array_append_new(choices,
+                              json_pack("{s:i, s:{s:s, s:o}, s:o, s:s}", "index", i, "message",
+                                        "role", "assistant", "content", text_of(&c->job),
+                                        "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason",
+                                        fr_ask_finish(&c->job)));
     }
     return with_usage(ask, document(ask, "chat.completion", choices));
 }
@@ -39,8 +39,7 @@ static void add_chunk(const fr_ask *ask, int index, json_t *delta, json_t *logpr
                       const char *finish, json_t *events) {
     json_t *choice = json_pack("{s:i, s:o, s:o, s:s?}", "index", index, "delta", delta, "logprobs",
                                logprobs, "finish_reason", finish);
-    json_array_append_new(events,
-                          document(ask, "chat.completion.chunk", json_pack("[o]", choice)));
+    json_array_append_new(events, document(ask, "chat.completion.chunk", json_pack("[o]", choice)));
 }
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
@@ -86,11 +85,10 @@ static json_t *whole_text(const fr_ask *ask) {
         fr_error never;
         add_prompt(ask, i, &text);
         if (c->job.text.n) fr_buffer_add(&text, c->job.text.data, c->job.text.n, &never);
-        json_array_append_new(
-            choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text",
-                               fr_json_text(text.data ? text.data : "", text.n), "logprobs",
-                               fr_ask_logprobs(ask, c, 0), "finish_reason",
-                               fr_ask_finish(&c->job)));
+        json_array_append_new(choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text",
+                                                 fr_json_text(text.data ? text.data : "", text.n),
+                                                 "logprobs", fr_ask_logprobs(ask, c, 0),
+                                                 "finish_reason", fr_ask_finish(&c->job)));
         fr_buffer_free(&text);
     }
     return with_usage(ask, document(ask, "text_completion", choices));

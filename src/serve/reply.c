@@ -28,8 +28,9 @@ void fr_reply_error(fr_exchange *x, int status, const char *type, const char *me
     json_t *text = fr_json_text(message, strlen(message));
     if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
     if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
-        fr_reply_json(x, status, json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type",
-                                           type, "message", text));
+        fr_reply_json(x, status,
+                      json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type,
+                                "message", text));
     else
         fr_reply_json(x, status,
                       json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message",
@@ -77,11 +78,10 @@ void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
                 fr_exchange_path(x), fr_exchange_status(x), seconds);
         return;
     }
-    json_t *line =
-        json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer", fr_exchange_peer(x),
-                  "method", fr_exchange_method(x), "path",
-                  fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))), "status",
-                  fr_exchange_status(x), "seconds", seconds);
+    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
+                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
+                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
+                             "status", fr_exchange_status(x), "seconds", seconds);
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     if (text) fprintf(stderr, "%s\n", text);
     free(text);

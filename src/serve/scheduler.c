@@ -197,7 +197,7 @@ static void tell(fr_scheduler *s, running *r) {
     fr_status st = FR_OK;
     tell_progress(r);
     if (!runs) st = fr_session_end(session, &r->error);
-    if (fr_job_tell(r->job, result, &r->text, &r->error)) {
+    if (fr_job_tell(r->job, result, &r->text, !runs, &r->error)) {
         r->failed = true;
         fr_session_cancel(session);
     }

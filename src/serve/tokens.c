@@ -31,11 +31,9 @@ static fr_status encode(const fr_text *text, const json_t *root, fr_encoded **ou
     const json_t *content = json_object_get(root, "content");
     const json_t *prompt = json_object_get(root, "prompt"); // vLLM's name
     const json_t *from = content ? content : prompt;
-    if (!fr_json_is_text(from))
-        return fr_fail(err, FR_EARG, "content: expected a string");
-    const unsigned bos = flag(root, content ? "add_special" : "add_special_tokens", !content)
-                             ? FR_TEXT_BOS
-                             : 0;
+    if (!fr_json_is_text(from)) return fr_fail(err, FR_EARG, "content: expected a string");
+    const unsigned bos =
+        flag(root, content ? "add_special" : "add_special_tokens", !content) ? FR_TEXT_BOS : 0;
     const unsigned control = flag(root, "parse_special", true) ? FR_TEXT_CONTROL : 0;
     return fr_text_tokenize(text, json_string_value(from), json_string_length(from), bos | control,
                             out, err);
@@ -110,14 +108,14 @@ static json_t *token_or_null(const fr_text *text, int32_t id) {
 void fr_handle_tokenizer(fr_exchange *x, void *server) {
     const fr_server *s = server;
     const fr_text_info *t = fr_text_describe(s->text);
-    fr_reply_json(x, 200,
-                  json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:i, s:i}", "tokenizer_class",
-                            "forerun", "name_or_path", s->name, "bos_token",
-                            token_or_null(s->text, t->bos), "eos_token",
-                            token_or_null(s->text, t->eos), "pad_token",
-                            token_or_null(s->text, t->pad), "chat_template",
-                            t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
-                                             : json_null(),
-                            "add_bos_token", t->adds_bos, "add_eos_token", t->adds_eos,
-                            "model_max_length", s->n_ctx, "vocab_size", t->n_vocab));
+    fr_reply_json(
+        x, 200,
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:i, s:i}", "tokenizer_class",
+                  "forerun", "name_or_path", s->name, "bos_token", token_or_null(s->text, t->bos),
+                  "eos_token", token_or_null(s->text, t->eos), "pad_token",
+                  token_or_null(s->text, t->pad), "chat_template",
+                  t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
+                                   : json_null(),
+                  "add_bos_token", t->adds_bos, "add_eos_token", t->adds_eos, "model_max_length",
+                  s->n_ctx, "vocab_size", t->n_vocab));
 }

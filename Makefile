@@ -24,7 +24,7 @@ sanitized_tests = FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir $(1) --output-
 all: build
 
 build: packages ## build the library and the program, build/forerun
-	@$(call build_preset,release,build,forerun libforerun)
+	@$(call build_preset,release,build,forerun libforerun libforerun_shared)
 
 lab: packages ## build what repeats the papers' rows, build/forerun-lab
 	@$(call build_preset,release,build,forerun-lab)

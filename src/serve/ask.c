@@ -46,6 +46,32 @@ static fr_status check_length(const fr_ask *ask, fr_error *err) {
     return FR_OK;
 }
 
+// Whether the prompt ends inside of thinking, as some templates begin answers.
+static bool is_thinking(const fr_ask *ask, const fr_request *q) {
+    static const char open[] = "<think>";
+    char tail[64];
+    size_t n = 0, m;
+    int first = q->n_prompt;
+    while (first > 0 && q->n_prompt - first < 6)
+        first--;
+    for (int i = first; i < q->n_prompt; i++) {
+        const char *bytes = fr_text_token(ask->server->text, q->prompt[i], &m);
+        for (size_t k = 0; bytes && k < m && n < sizeof tail; k++)
+            tail[n++] = bytes[k];
+    }
+    while (n && strchr(" \r\n", tail[n - 1]))
+        n--;
+    return n >= sizeof open - 1 && !memcmp(tail + n - (sizeof open - 1), open, sizeof open - 1);
+}
+
+static void open_answer(const fr_ask *ask, fr_choice *c) {
+    const fr_api_request *r = &ask->request;
+    if (r->kind == FR_API_CHAT)
+        fr_api_answer_open(&c->answer, r->reasoning != FR_API_REASONING_NONE,
+                           is_thinking(ask, &c->request), r->tools,
+                           fr_text_describe(ask->server->text)->chat_template);
+}
+
 static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
     const fr_api_request *r = &ask->request;
     ask->n = fr_api_choices(r);
@@ -57,6 +83,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
     for (int i = 0; i < ask->n; i++) {
         fr_choice *c = &ask->choice[i];
         fr_api_ask(r, i, &c->request, &c->sampling);
+        open_answer(ask, c);
         c->job = (fr_job){.request = &c->request,
                           .owner = fr_exchange_key(x),
                           .drafter = drafter_of(ask->server, r->drafter),
@@ -119,6 +146,7 @@ void fr_ask_close(fr_ask *ask) {
     for (int i = 0; i < ask->n; i++) {
         if (ask->choice[i].submitted) wait_for_end(&ask->choice[i].job);
         fr_job_close(&ask->choice[i].job);
+        fr_api_answer_close(&ask->choice[i].answer);
     }
     fr_free(ask->choice);
     fr_api_close(&ask->request);
@@ -148,8 +176,9 @@ const fr_error *fr_ask_fault(const fr_ask *ask) {
 
 // ---------------------------------------------------------------- parts of answers
 
-const char *fr_ask_finish(const fr_job *job) {
-    return job->end == FR_JOB_STOP ? "stop" : "length";
+const char *fr_ask_finish(const fr_choice *c) {
+    if (c->job.end != FR_JOB_STOP) return "length";
+    return c->answer.n_calls ? "tool_calls" : "stop";
 }
 
 json_t *fr_ask_usage(const fr_ask *ask) {

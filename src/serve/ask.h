@@ -1,12 +1,16 @@
 // ask.h — the answers that one body asks for: its choices, each a job.
 #ifndef FR_SERVE_ASK_H
 #define FR_SERVE_ASK_H
+#include "api/answer.h"
 #include "serve/server.h"
 
 typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
+    fr_api_answer answer; // of a chat: its text taken apart,
+    size_t thought, said; // ... and how much of it was sent
+    int called;
     bool submitted;
 } fr_choice;
 
@@ -29,9 +33,9 @@ bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
 const fr_error *fr_ask_fault(const fr_ask *ask);
 
 // ---- parts of answers; choices have ended, or are locked
-const char *fr_ask_finish(const fr_job *job); // "stop", "length"
-json_t *fr_ask_usage(const fr_ask *ask);      // of all choices
-json_t *fr_ask_timings(const fr_choice *c);   // llama.cpp's
+const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
+json_t *fr_ask_usage(const fr_ask *ask);       // of all choices
+json_t *fr_ask_timings(const fr_choice *c);    // llama.cpp's
 // Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not wanted.
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from);
 

@@ -1,10 +1,7 @@
 // openai.c — answers as OpenAI's chat and text completions, with llama.cpp's timings beside them.
 #include "serve/dialect.h"
+#include <stdio.h>
 #include <string.h>
-
-static json_t *text_of(const fr_job *job) {
-    return fr_json_text(job->text.data ? job->text.data : "", job->text.n);
-}
 
 // The members that all documents have; `choices` is stolen.
 static json_t *document(const fr_ask *ask, const char *object, json_t *choices) {
@@ -22,15 +19,49 @@ static json_t *with_usage(const fr_ask *ask, json_t *doc) {
 
 // ---------------------------------------------------------------- chat
 
+static json_t *call_json(const fr_ask *ask, int choice, int i, bool streamed) {
+    const fr_api_call *call = &ask->choice[choice].answer.call[i];
+    char id[64];
+    snprintf(id, sizeof id, "call_%s_%d_%d", ask->id + strlen("chatcmpl-"), choice, i);
+    json_t *json = json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", id, "type", "function", "function",
+                             "name", call->name, "arguments", call->arguments);
+    if (streamed) json_object_set_new(json, "index", json_integer(i));
+    return json;
+}
+
+static json_t *calls_json(const fr_ask *ask, int choice, int from, bool streamed) {
+    json_t *list = json_array();
+    for (int i = from; i < ask->choice[choice].answer.n_calls; i++)
+        json_array_append_new(list, call_json(ask, choice, i, streamed));
+    return list;
+}
+
+static json_t *text_of(const fr_buffer *text) {
+    return fr_json_text(text->data ? text->data : "", text->n);
+}
+
+static json_t *message_json(const fr_ask *ask, int choice) {
+    fr_choice *c = &ask->choice[choice];
+    const fr_buffer *text = &c->job.text;
+    fr_error never;
+    fr_api_answer_push(&c->answer, text->data, text->n, &never);
+    fr_api_answer_finish(&c->answer, &never);
+    const fr_api_answer *a = &c->answer;
+    json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content",
+                                a->n_calls && !a->content.n ? json_null() : text_of(&a->content));
+    if (a->thinking.n) json_object_set_new(message, "reasoning_content", text_of(&a->thinking));
+    if (a->n_calls) json_object_set_new(message, "tool_calls", calls_json(ask, choice, 0, false));
+    return message;
+}
+
 static json_t *whole_chat(const fr_ask *ask) {
     json_t *choices = json_array();
     for (int i = 0; i < ask->n; i++) {
         const fr_choice *c = &ask->choice[i];
-        json_array_append_new(choices,
-                              json_pack("{s:i, s:{s:s, s:o}, s:o, s:s}", "index", i, "message",
-                                        "role", "assistant", "content", text_of(&c->job),
-                                        "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason",
-                                        fr_ask_finish(&c->job)));
+        json_t *message = message_json(ask, i);
+        json_array_append_new(choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "message",
+                                                 message, "logprobs", fr_ask_logprobs(ask, c, 0),
+                                                 "finish_reason", fr_ask_finish(c)));
     }
     return with_usage(ask, document(ask, "chat.completion", choices));
 }
@@ -42,16 +73,43 @@ static void add_chunk(const fr_ask *ask, int index, json_t *delta, json_t *logpr
     json_array_append_new(events, document(ask, "chat.completion.chunk", json_pack("[o]", choice)));
 }
 
+// What the answer has beyond what was sent: thinking, content, calls; {} where that is nothing.
+static json_t *news_of(const fr_ask *ask, int choice) {
+    fr_choice *c = &ask->choice[choice];
+    const fr_api_answer *a = &c->answer;
+    json_t *delta = json_object();
+    if (a->thinking.n > c->thought)
+        json_object_set_new(
+            delta, "reasoning_content",
+            fr_json_text(a->thinking.data + c->thought, a->thinking.n - c->thought));
+    if (a->content.n > c->said)
+        json_object_set_new(delta, "content",
+                            fr_json_text(a->content.data + c->said, a->content.n - c->said));
+    if (a->n_calls > c->called)
+        json_object_set_new(delta, "tool_calls", calls_json(ask, choice, c->called, true));
+    c->thought = a->thinking.n;
+    c->said = a->content.n;
+    c->called = a->n_calls;
+    return delta;
+}
+
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const fr_choice *c = &ask->choice[p->index];
+    fr_choice *c = &ask->choice[p->index];
+    fr_error never;
     if (p->first)
         add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
                   json_null(), NULL, events);
-    if (p->bytes || (p->last && c->job.n_tokens > p->from && ask->request.logprobs))
-        add_chunk(ask, p->index, json_pack("{s:o}", "content", fr_json_text(p->text, p->bytes)),
-                  fr_ask_logprobs(ask, c, p->from), NULL, events);
+    fr_api_answer_push(&c->answer, p->text, p->bytes, &never);
+    if (p->last) fr_api_answer_finish(&c->answer, &never);
+    json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
+    if (json_object_size(delta) || !json_is_null(logprobs)) {
+        add_chunk(ask, p->index, delta, logprobs, NULL, events);
+    } else {
+        json_decref(delta);
+        json_decref(logprobs);
+    }
     if (!p->last) return;
-    add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(&c->job), events);
+    add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
     json_t *end = json_array_get(events, json_array_size(events) - 1);
     json_object_set_new(end, "timings", fr_ask_timings(c));
 }
@@ -88,7 +146,7 @@ static json_t *whole_text(const fr_ask *ask) {
         json_array_append_new(choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text",
                                                  fr_json_text(text.data ? text.data : "", text.n),
                                                  "logprobs", fr_ask_logprobs(ask, c, 0),
-                                                 "finish_reason", fr_ask_finish(&c->job)));
+                                                 "finish_reason", fr_ask_finish(c)));
         fr_buffer_free(&text);
     }
     return with_usage(ask, document(ask, "text_completion", choices));
@@ -103,7 +161,7 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_t *choice = json_pack("{s:i, s:o, s:o, s:s?}", "index", p->index, "text",
                                fr_json_text(text.data ? text.data : "", text.n), "logprobs",
                                fr_ask_logprobs(ask, c, p->from), "finish_reason",
-                               p->last ? fr_ask_finish(&c->job) : NULL);
+                               p->last ? fr_ask_finish(c) : NULL);
     json_array_append_new(events, document(ask, "text_completion", json_pack("[o]", choice)));
     fr_buffer_free(&text);
 }

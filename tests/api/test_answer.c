@@ -1,0 +1,117 @@
+// What models write, cut anywhere: the same thinking, content and calls as in one piece.
+#include "api/answer.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HERMES "... <tool_call> ... parameters ..."
+#define LLAMA "... {\"name\": ..., \"parameters\": ...} ..."
+#define CALL(name, arguments) "<tool_call>\n{\"name\": \"" name "\", \"arguments\": " arguments "}\n</tool_call>"
+
+typedef struct example {
+    const char *text;
+    bool thinks, open, tools;
+    const char *chat_template;
+    const char *thinking, *content;
+    const char *calls[3][2]; // name, arguments
+} example;
+
+static const example examples[] = {
+    {"Hello there.", true, false, true, HERMES, "", "Hello there.", {{0}}},
+    {"  Hello\n", true, false, true, HERMES, "", "  Hello\n", {{0}}},
+    {"<think>\nOne and one.\n</think>\n\nTwo.", true, false, false, NULL, "\nOne and one.\n", "Two.", {{0}}},
+    {"so it is</think>\nTwo.", true, true, false, NULL, "so it is", "Two.", {{0}}},
+    {"<think>a</think>b", false, false, false, NULL, "", "<think>a</think>b", {{0}}},
+    {"<think>never ends", true, false, false, NULL, "never ends", "", {{0}}},
+    {"a <think>late</think>", true, false, false, NULL, "", "a <think>late</think>", {{0}}},
+    {CALL("add", "{\"a\": 1, \"b\": [2, 3]}"), true, false, true, HERMES, "", "", {{"add", "{\"a\":1,\"b\":[2,3]}"}}},
+    {"I look.\n" CALL("see", "{}") "\n" CALL("go", "{\"to\": \"</tool\"}") "\n", true, false, true, HERMES, "",
+     "I look.\n", {{"see", "{}"}, {"go", "{\"to\":\"</tool\"}"}}},
+    {"<think>hm</think>\n\n" CALL("see", "\"{}\""), true, false, true, HERMES, "hm", "", {{"see", "{}"}}},
+    {CALL("see", "{}") " and so on", false, false, true, HERMES, "", "and so on", {{"see", "{}"}}},
+    {CALL("see", "{}"), false, false, false, HERMES, "", CALL("see", "{}"), {{0}}}, // no tools
+    {"<tool_call>no JSON</tool_call> x", false, false, true, HERMES, "", "<tool_call>no JSON</tool_call> x", {{0}}},
+    {"<tool_call>{\"name\": 5}</tool_call>", false, false, true, HERMES, "", "<tool_call>{\"name\": 5}</tool_call>", {{0}}},
+    {"<tool_call>{\"name\": \"see\"}", false, false, true, HERMES, "", "", {{"see", "{}"}}}, // cut at its end
+    {"<tool_call>{\"name\": \"se", false, false, true, HERMES, "", "<tool_call>{\"name\": \"se", {{0}}},
+    {"{\"name\": \"add\", \"parameters\": {\"a\": 1}}", false, false, true, LLAMA, "", "", {{"add", "{\"a\":1}"}}},
+    {"{\"no\": \"call\"}", false, false, true, LLAMA, "", "{\"no\": \"call\"}", {{0}}},
+    {"Say {\"name\": \"add\"}", false, false, true, LLAMA, "", "Say {\"name\": \"add\"}", {{0}}},
+    {"```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", true, false, true, HERMES, "", "", {{"add", "{\"a\":1}"}}},
+    {"```json\n{\"name\": \"Ann\"}\n```\nDone.", true, false, true, HERMES, "", "```json\n{\"name\": \"Ann\"}\n```\nDone.", {{0}}},
+    {" ```js\nx\n```", true, false, true, HERMES, "", " ```js\nx\n```", {{0}}},
+    {"```json\n{\"name\": \"add\", \"arguments\": {}}", false, false, true, HERMES, "", "", {{"add", "{}"}}},
+    {"a < b <tool", false, false, true, HERMES, "", "a < b <tool", {{0}}},
+    {"", true, false, true, HERMES, "", "", {{0}}},
+};
+
+static void expect(const example *e, const fr_api_answer *a) {
+    const fr_buffer *t = &a->thinking, *c = &a->content;
+    if (strlen(e->thinking) != t->n || (t->n && memcmp(t->data, e->thinking, t->n)))
+        fail_msg("%s: thinking %.*s", e->text, (int)t->n, t->data);
+    if (strlen(e->content) != c->n || (c->n && memcmp(c->data, e->content, c->n)))
+        fail_msg("%s: content %.*s", e->text, (int)c->n, c->data);
+    int n = 0;
+    for (; e->calls[n][0]; n++) {
+        assert_true(n < a->n_calls);
+        assert_string_equal(a->call[n].name, e->calls[n][0]);
+        assert_string_equal(a->call[n].arguments, e->calls[n][1]);
+    }
+    assert_int_equal(n, a->n_calls);
+    assert_int_equal(a->held.n, 0);
+}
+
+// Pieces of these sizes in turn.
+static void take(const example *e, int first, int then) {
+    fr_api_answer a;
+    fr_error err;
+    size_t at = 0, n = strlen(e->text);
+    fr_api_answer_open(&a, e->thinks, e->open, e->tools, e->chat_template);
+    for (size_t piece = (size_t)first; at < n; at += piece, piece = (size_t)then) {
+        if (piece > n - at) piece = n - at;
+        const size_t before = a.content.n;
+        assert_int_equal(fr_api_answer_push(&a, e->text + at, piece, &err), FR_OK);
+        assert_true(a.content.n >= before);
+    }
+    assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+    expect(e, &a);
+    fr_api_answer_close(&a);
+}
+
+static void any_cut_gives_the_same(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        take(&examples[i], 1000, 1000);
+        take(&examples[i], 1, 1);
+        for (int first = 1; first < (int)strlen(examples[i].text); first++) {
+            take(&examples[i], first, 1000);
+            take(&examples[i], first, 1 + first % 3);
+        }
+    }
+}
+
+// What is sure to be content is there at once.
+static void content_is_not_held_back_for_nothing(void **state) {
+    (void)state;
+    fr_api_answer a;
+    fr_error err;
+    fr_api_answer_open(&a, true, false, true, HERMES);
+    assert_int_equal(fr_api_answer_push(&a, "Two and", 7, &err), FR_OK);
+    assert_int_equal(a.content.n, 7);
+    assert_int_equal(fr_api_answer_push(&a, " <to", 4, &err), FR_OK);
+    assert_int_equal(a.content.n, 8);
+    assert_int_equal(fr_api_answer_push(&a, "day>", 4, &err), FR_OK);
+    assert_int_equal(a.content.n, 15);
+    fr_api_answer_close(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_cut_gives_the_same),
+                                       cmocka_unit_test(content_is_not_held_back_for_nothing)};
+    return cmocka_run_group_tests_name("api/answer", tests, NULL, NULL);
+}

@@ -106,7 +106,8 @@ static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const bool may_call = a->tools && (begins(text + space, n - space, CALL) == n - space ||
                                        begins(text + space, n - space, FENCE) == n - space);
     if (!last && (space == n || may_think || may_call)) return false;
-    a->fenced = a->tools && n - space >= strlen(FENCE) && !memcmp(text + space, FENCE, strlen(FENCE));
+    a->fenced =
+        a->tools && n - space >= strlen(FENCE) && !memcmp(text + space, FENCE, strlen(FENCE));
     if (a->fenced) {
         if (a->trims) drop(a, space);
         a->stage = FR_API_CALLS_TOOL;
@@ -174,11 +175,11 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
 }
 
 static fr_status read_held(fr_api_answer *a, bool last, fr_error *err) {
-    static bool (*const read[])(fr_api_answer *, bool, fr_error *, fr_status *) = {
-        [FR_API_BEGINS] = begin,
-        [FR_API_THINKS] = think,
-        [FR_API_SAYS] = say,
-        [FR_API_CALLS_TOOL] = call_tool};
+    static bool (*const read[])(fr_api_answer *, bool, fr_error *,
+                                fr_status *) = {[FR_API_BEGINS] = begin,
+                                                [FR_API_THINKS] = think,
+                                                [FR_API_SAYS] = say,
+                                                [FR_API_CALLS_TOOL] = call_tool};
     fr_status st = FR_OK;
     while (!st && a->held.n && read[a->stage](a, last, err, &st)) {
     }

@@ -15,7 +15,12 @@ typedef struct fr_api_call {
     char *name, *arguments; // JSON text
 } fr_api_call;
 
-typedef enum fr_api_stage { FR_API_BEGINS, FR_API_THINKS, FR_API_SAYS, FR_API_CALLS_TOOL } fr_api_stage;
+typedef enum fr_api_stage {
+    FR_API_BEGINS,
+    FR_API_THINKS,
+    FR_API_SAYS,
+    FR_API_CALLS_TOOL
+} fr_api_stage;
 
 typedef struct fr_api_answer {
     bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
@@ -25,8 +30,8 @@ typedef struct fr_api_answer {
     int n_calls;
     // At work.
     fr_api_stage stage;
-    bool trims;  // white space is between parts
-    bool fenced; // the call at hand stands in a block of code
+    bool trims;     // white space is between parts
+    bool fenced;    // the call at hand stands in a block of code
     fr_buffer held; // not yet told apart
 } fr_api_answer;
 

@@ -78,7 +78,7 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
         fr_reply_fault(x, &err);
     } else {
         json_t *text = fr_json_text(e->text, e->text_bytes);
-        fr_reply_json(x, 200, json_pack("{s:o, s:O}", "content", text, "prompt", text));
+        fr_reply_json(x, 200, json_pack("{s:O, s:O}", "content", text, "prompt", text));
         json_decref(text);
     }
     fr_encoded_free(e);

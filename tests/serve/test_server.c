@@ -1,0 +1,365 @@
+// The server over HTTP on a tiny model: what its endpoints answer, whole and as streams, to right and wrong
+// requests; and that answers are those of the same request alone.
+#define _GNU_SOURCE
+#include "engine/engine.h"
+#include "engine/text.h"
+#include "serve/server.h"
+#include "support/tiny_model.h"
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CTX = 256, MOST_BODY = 4096 };
+
+static char path[64], reply[1 << 20];
+static fr_engine *engine;
+static fr_text *text;
+static fr_server server;
+static fr_http *http;
+static const char *const drafters[] = {"prompt-lookup", "none", NULL};
+static const char *const keys[] = {"sesame", NULL};
+
+static int open_world(void **state) {
+    static const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 512, .head_dim = 32};
+    const fr_engine_options o = {.size = sizeof o, .threads = 2};
+    const char *chatml = fr_chat_text_named("chatml");
+    fr_error err;
+    (void)state;
+    snprintf(path, sizeof path, "server-%d.gguf", (int)getpid());
+    if (fr_tiny_write(&tiny, path, &err) || fr_engine_open(&engine, path, &o, &err)) return -1;
+    if (fr_text_open_with(&text, fr_engine_text(engine), chatml, strlen(chatml), &err)) return -1;
+    server = (fr_server){.engine = engine,
+                         .text = text,
+                         .api = {engine->tokenizer, &text->chat, engine->model.config.n_vocab},
+                         .defaults = fr_api_usual(0),
+                         .name = "tiny",
+                         .path = path,
+                         .drafters = drafters,
+                         .n_ctx = CTX,
+                         .n_slots = 2,
+                         .slots = true};
+    const fr_scheduler_options so = {
+        .drafters = drafters, .n_ctx = CTX, .n_slots = 2, .n_queue = 8};
+    if (fr_scheduler_open(&server.scheduler, engine, &so, &err)) return -1;
+    atomic_store(&server.ready, true);
+    const fr_http_options ho = {.host = "127.0.0.1",
+                                .routes = fr_server_routes,
+                                .user = &server,
+                                .keys = keys,
+                                .cors = "http://page.example",
+                                .connections = 16,
+                                .body_bytes = MOST_BODY,
+                                .idle_seconds = 5,
+                                .error = fr_reply_error};
+    return fr_http_open(&http, &ho, &err);
+}
+
+static int close_world(void **state) {
+    (void)state;
+    fr_http_close(http);
+    fr_scheduler_close(server.scheduler);
+    fr_text_close(text);
+    fr_engine_close(engine);
+    unlink(path);
+    return 0;
+}
+
+// ---------------------------------------------------------------- a client
+
+static int dial(void) {
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)fr_http_port(http)),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
+    return fd;
+}
+
+// Sends bytes, reads to the end; the status. What came is in `reply`.
+static int exchange(const char *bytes, size_t n) {
+    const int fd = dial();
+    size_t got = 0;
+    ssize_t m;
+    int status = 0;
+    for (size_t sent = 0; sent < n; sent += (size_t)m)
+        if ((m = send(fd, bytes + sent, n - sent, MSG_NOSIGNAL)) <= 0) break;
+    while (got + 1 < sizeof reply && (m = recv(fd, reply + got, sizeof reply - 1 - got, 0)) > 0)
+        got += (size_t)m;
+    reply[got] = 0;
+    close(fd);
+    sscanf(reply, "HTTP/1.1 %d", &status);
+    return status;
+}
+
+static int ask_with(const char *method, const char *target, const char *headers, const char *body) {
+    char *all;
+    const int n = asprintf(&all,
+                           "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: "
+                           "%zu\r\n\r\n%s",
+                           method, target, headers, strlen(body), body);
+    const int status = exchange(all, (size_t)n);
+    free(all);
+    return status;
+}
+
+static int ask(const char *method, const char *target, const char *body) {
+    return ask_with(method, target, "Authorization: Bearer sesame\r\n", body);
+}
+
+static json_t *document(void) {
+    const char *body = strstr(reply, "\r\n\r\n");
+    json_t *root = body ? json_loads(body + 4, 0, NULL) : NULL;
+    if (!root) fail_msg("expected a JSON body, found %s", reply);
+    return root;
+}
+
+static json_t *answer(const char *target, const char *body) {
+    const int status = ask("POST", target, body);
+    if (status != 200) fail_msg("%s: status %d: %s", target, status, reply);
+    return document();
+}
+
+static void expect_error(const char *target, const char *body, int status, const char *type,
+                         const char *says) {
+    assert_int_equal(ask("POST", target, body), status);
+    json_t *root = document(), *error = json_object_get(root, "error");
+    assert_string_equal(json_string_value(json_object_get(error, "type")), type);
+    if (!strstr(json_string_value(json_object_get(error, "message")), says)) fail_msg("%s", reply);
+    json_decref(root);
+}
+
+static const char *text_at(const json_t *root, const char *member) { // of the first choice
+    const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+    const json_t *message = json_object_get(choice, "message");
+    return json_string_value(json_object_get(message ? message : choice, member));
+}
+
+// All pieces of a stream's first choice, end to end; the chunks of HTTP are taken off.
+static void streamed_text(char *out, size_t room, bool chat) {
+    out[0] = 0;
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+        json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
+        const json_t *from = chat ? json_object_get(choice, "delta") : choice;
+        const char *piece = json_string_value(json_object_get(from, chat ? "content" : "text"));
+        if (piece) strncat(out, piece, room - strlen(out) - 1);
+        json_decref(event);
+    }
+}
+
+// ---------------------------------------------------------------- answers
+
+#define SETTINGS "\"max_tokens\":24,\"temperature\":0.9,\"seed\":5,\"ignore_eos\":true"
+#define CHAT "{\"messages\":[{\"role\":\"user\",\"content\":\"abc abc abc\"}]," SETTINGS
+#define TEXT "{\"prompt\":\"abc abc abc\"," SETTINGS
+
+// The text of plain decoding alone for what the body asks.
+static void alone(char *out, size_t room, fr_api_kind kind, const char *body) {
+    const fr_api_defaults defaults = fr_api_usual(0);
+    const fr_session_options o = {.size = sizeof o, .n_ctx = CTX, .drafter = "none"};
+    fr_api_request r;
+    fr_request q;
+    fr_sampling sampling;
+    fr_session *s;
+    const fr_result *result;
+    fr_error err;
+    if (fr_api_parse(&r, kind, body, strlen(body), &defaults, &err) ||
+        fr_api_encode(&r, &server.api, &err) || fr_session_open(&s, engine, &o, &err))
+        fail_msg("%s", err.text);
+    fr_api_ask(&r, 0, &q, &sampling);
+    if (fr_session_generate(s, &q, &result, &err)) fail_msg("%s", err.text);
+    snprintf(out, room, "%s", result->text);
+    fr_session_close(s);
+    fr_api_close(&r);
+}
+
+static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *body;
+        fr_api_kind kind;
+    } asked[] = {{"/v1/chat/completions", CHAT, FR_API_CHAT},
+                 {"/v1/completions", TEXT, FR_API_COMPLETION}};
+    char right[4096], found[4096], body[1024];
+    for (int i = 0; i < 2; i++) {
+        const bool chat = asked[i].kind == FR_API_CHAT;
+        snprintf(body, sizeof body, "%s}", asked[i].body);
+        alone(right, sizeof right, asked[i].kind, body);
+        for (int d = 0; drafters[d]; d++) {
+            snprintf(body, sizeof body, "%s,\"drafter\":\"%s\"}", asked[i].body, drafters[d]);
+            json_t *root = answer(asked[i].target, body);
+            assert_string_equal(text_at(root, chat ? "content" : "text"), right);
+            assert_int_equal(json_integer_value(json_object_get(root, "seed")), 5);
+            const json_t *usage = json_object_get(root, "usage");
+            assert_int_equal(json_integer_value(json_object_get(usage, "completion_tokens")), 24);
+            json_decref(root);
+            snprintf(body, sizeof body,
+                     "%s,\"stream\":true,\"stream_options\":{\"include_usage\":true}}",
+                     asked[i].body);
+            assert_int_equal(ask("POST", asked[i].target, body), 200);
+            streamed_text(found, sizeof found, chat);
+            assert_string_equal(found, right);
+            assert_non_null(strstr(reply, "\"usage\":{"));
+            assert_non_null(strstr(reply, "data: [DONE]"));
+        }
+    }
+}
+
+static void llamas_completion_says_how_it_ended(void **state) {
+    (void)state;
+    json_t *root = answer("/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"temperature\":0,"
+                                         "\"ignore_eos\":true,\"return_tokens\":true,\"n_probs\":2}");
+    assert_string_equal(json_string_value(json_object_get(root, "stop_type")), "limit");
+    assert_int_equal(json_array_size(json_object_get(root, "tokens")), 7);
+    assert_int_equal(json_array_size(json_object_get(root, "completion_probabilities")), 7);
+    assert_int_equal(json_integer_value(json_object_get(root, "tokens_predicted")), 7);
+    assert_true(json_is_object(json_object_get(root, "timings")));
+    json_decref(root);
+    assert_int_equal(ask("POST", "/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"stream\":true}"),
+                     200);
+    assert_non_null(strstr(reply, "\"stop\":true"));
+    assert_null(strstr(reply, "[DONE]"));
+}
+
+static void choices_and_prompts_are_answered_in_order(void **state) {
+    (void)state;
+    json_t *root = answer("/v1/completions",
+                          "{\"prompt\":[\"abc\",\"xyz xyz\"],\"n\":3,\"max_tokens\":5,\"seed\":1}");
+    const json_t *choices = json_object_get(root, "choices");
+    assert_int_equal(json_array_size(choices), 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(
+            json_integer_value(json_object_get(json_array_get(choices, (size_t)i), "index")), i);
+    json_decref(root);
+    root = answer("/v1/completions", "{\"prompt\":\"abcdef\",\"max_tokens\":0,\"echo\":true,"
+                                     "\"logprobs\":1}");
+    assert_string_equal(text_at(root, "text"), "abcdef");
+    const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+    const json_t *scores =
+        json_object_get(json_object_get(choice, "logprobs"), "token_logprobs");
+    assert_true(json_array_size(scores) > 1 && json_is_null(json_array_get(scores, 0)));
+    assert_true(json_real_value(json_array_get(scores, 1)) < 0);
+    json_decref(root);
+}
+
+// ---------------------------------------------------------------- other endpoints
+
+static void texts_and_tokens_go_both_ways(void **state) {
+    (void)state;
+    json_t *root = answer("/tokenize", "{\"content\":\"abc abc\"}");
+    char *ids = json_dumps(json_object_get(root, "tokens"), JSON_COMPACT), body[512];
+    json_decref(root);
+    snprintf(body, sizeof body, "{\"tokens\":%s}", ids);
+    free(ids);
+    root = answer("/detokenize", body);
+    assert_string_equal(json_string_value(json_object_get(root, "content")), "abc abc");
+    json_decref(root);
+    root = answer("/apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
+    assert_non_null(strstr(json_string_value(json_object_get(root, "prompt")), "user\nhi"));
+    json_decref(root);
+    static const char *const gets[] = {"/v1/models", "/health", "/ready", "/props", "/slots",
+                                       "/tokenizer_info"};
+    for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) {
+        assert_int_equal(ask("GET", gets[i], ""), 200);
+        json_decref(document());
+    }
+    assert_int_equal(ask("GET", "/metrics", ""), 501); // not asked for
+    server.metrics = true;
+    assert_int_equal(ask("GET", "/metrics", ""), 200);
+    assert_non_null(strstr(reply, "\nforerun:generation_tokens_total "));
+}
+
+static void wrong_requests_are_said(void **state) {
+    (void)state;
+    static const char invalid[] = "invalid_request_error";
+    expect_error("/v1/chat/completions", "{", 400, invalid, "");
+    expect_error("/v1/chat/completions", "[]", 400, invalid, "object");
+    expect_error("/v1/chat/completions", "{\"messages\":5}", 400, invalid, "messages");
+    expect_error("/v1/completions", "{\"prompt\":\"a\",\"temperature\":-1}", 400, invalid,
+                 "temperature: ");
+    expect_error("/v1/completions", TEXT ",\"drafter\":\"eagle:/etc/passwd\"}", 400, invalid,
+                 "drafter: ");
+    expect_error("/v1/chat/completions", CHAT ",\"response_format\":{\"type\":\"json_object\"}}",
+                 400, invalid, "response_format");
+    expect_error("/detokenize", "{\"tokens\":[\"a\"]}", 400, invalid, "tokens[0]");
+    expect_error("/nothing", "{}", 404, "not_found_error", "");
+    expect_error("/health", "{}", 405, invalid, "method");
+    char body[MOST_BODY + 200], prompt[1200];
+    memset(prompt, 'a', sizeof prompt);
+    for (size_t i = 0; i < sizeof prompt; i += 3)
+        prompt[i] = (char)('b' + i % 20);
+    snprintf(body, sizeof body, "{\"prompt\":\"%.*s\"}", (int)sizeof prompt, prompt);
+    expect_error("/v1/completions", body, 400, "exceed_context_size_error", "context");
+    memset(body, ' ', sizeof body - 1);
+    body[sizeof body - 1] = 0;
+    expect_error("/v1/completions", body, 413, invalid, "larger");
+}
+
+static void keys_and_origins_are_looked_at(void **state) {
+    (void)state;
+    assert_int_equal(ask_with("GET", "/props", "", ""), 401);
+    assert_non_null(strstr(reply, "WWW-Authenticate: Bearer"));
+    assert_int_equal(ask_with("GET", "/props", "Authorization: Bearer sesamE\r\n", ""), 401);
+    assert_int_equal(ask_with("GET", "/props", "Authorization: Bearer sesame2\r\n", ""), 401);
+    assert_int_equal(ask_with("GET", "/props", "X-Api-Key: sesame\r\n", ""), 200);
+    assert_int_equal(ask_with("GET", "/health", "", ""), 200);
+    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page.example\r\n", ""), 204);
+    assert_non_null(strstr(reply, "Access-Control-Allow-Origin: http://page.example"));
+    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page\r\n", ""), 204);
+    assert_null(strstr(reply, "Access-Control-Allow-Origin"));
+}
+
+static void what_is_no_http_ends_alone(void **state) {
+    (void)state;
+    static const char junk[] = "\x01\x02\xff junk\r\n\r\n", cut[] =
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n{";
+    char headers[60000];
+    const int fd = dial(); // says nothing, meanwhile
+    exchange(junk, sizeof junk);
+    memset(headers, 'x', sizeof headers);
+    memcpy(headers, "GET /health HTTP/1.1\r\nX: ", 25);
+    exchange(headers, sizeof headers);
+    const int half = dial();
+    assert_true(send(half, cut, sizeof cut - 1, MSG_NOSIGNAL) > 0);
+    close(half);
+    assert_int_equal(ask("GET", "/health", ""), 200);
+    close(fd);
+}
+
+// Who hangs up is not answered on: the place is free again.
+static void who_hangs_up_is_forgotten(void **state) {
+    (void)state;
+    static const char request[] =
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sesame\r\n"
+        "Content-Length: 68\r\n\r\n"
+        "{\"prompt\":\"abc\",\"max_tokens\":-1,\"ignore_eos\":true,\"stream\":true     }";
+    for (int i = 0; i < 6; i++) {
+        const int fd = dial();
+        assert_true(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0);
+        if (i % 2) recv(fd, reply, 50, 0);
+        close(fd);
+    }
+    assert_true(fr_scheduler_idle(server.scheduler, 30));
+    assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
+        cmocka_unit_test(llamas_completion_says_how_it_ended),
+        cmocka_unit_test(choices_and_prompts_are_answered_in_order),
+        cmocka_unit_test(texts_and_tokens_go_both_ways),
+        cmocka_unit_test(wrong_requests_are_said),
+        cmocka_unit_test(keys_and_origins_are_looked_at),
+        cmocka_unit_test(what_is_no_http_ends_alone),
+        cmocka_unit_test(who_hangs_up_is_forgotten)};
+    return cmocka_run_group_tests_name("serve/server", tests, open_world, close_world);
+}

@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build lab build-all packages run test sanitize asan ubsan tsan fuzz endurance bench get-model \
+.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench get-model \
         install levels format clean help
 
 PREFIX = /usr/local
@@ -38,6 +38,11 @@ packages: ## install the Debian packages that are missing
 run: build ## fetch a small model, answer a prompt with and without drafting, compare
 	@tools/get-model.sh smollm2-135m
 	@tools/demo.sh
+
+serve: build ## answer OpenAI's API with a small model, at port 8080
+	@tools/get-model.sh smollm2-135m
+	@echo "try: curl localhost:8080/v1/chat/completions -d '{\"messages\":[{\"role\":\"user\",\"content\":\"Name three rivers.\"}]}'"
+	@build/forerun serve -m $(MODELS)/smollm2-135m.gguf
 
 test: build-all ## run every test
 	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2

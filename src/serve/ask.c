@@ -22,13 +22,12 @@ static int drafter_of(const fr_server *s, const char *name) {
     return name ? -1 : 0;
 }
 
-static fr_status read_body(fr_ask *ask, fr_exchange *x, fr_api_kind kind, fr_error *err) {
+static fr_status read_body(fr_ask *ask, fr_api_kind kind, const char *body, size_t bytes,
+                           fr_error *err) {
     fr_server *s = ask->server;
-    const fr_buffer *body = fr_exchange_body(x);
     fr_api_defaults defaults = s->defaults;
     defaults.sampling.seed = (uint32_t)random_number();
-    fr_status st =
-        fr_api_parse(&ask->request, kind, body->data ? body->data : "", body->n, &defaults, err);
+    fr_status st = fr_api_parse(&ask->request, kind, body, bytes, &defaults, err);
     if (!st && drafter_of(s, ask->request.drafter) < 0)
         st = fr_fail(err, FR_EARG,
                      "drafter: expected one that the server was started with, found "
@@ -110,7 +109,8 @@ static bool submit(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix) {
+fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix,
+                    const char *body, size_t bytes) {
     fr_error err = {.code = FR_ENOMEM, .text = "no memory for the request"};
     fr_ask *ask = fr_alloc_zero(sizeof *ask);
     if (!ask) {
@@ -120,7 +120,7 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const c
     ask->server = server;
     ask->created = time(NULL);
     snprintf(ask->id, sizeof ask->id, "%s%016llx", id_prefix, (unsigned long long)random_number());
-    fr_status st = read_body(ask, x, kind, &err);
+    fr_status st = read_body(ask, kind, body, bytes, &err);
     if (!st) st = check_length(ask, &err);
     if (!st) st = make_choices(ask, x, &err);
     if (st) fr_reply_fault(x, &err);

@@ -23,8 +23,10 @@ typedef struct fr_ask {
     time_t created;
 } fr_ask;
 
-// Reads the body, makes ids of it and queues all choices. NULL: that cannot be done, which was replied.
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix);
+// Reads the body [bytes], makes ids of it and queues all choices. NULL: that cannot be done, which was
+// replied.
+fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix,
+                    const char *body, size_t bytes);
 // Cancels what is not at its end, and waits for it.
 void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.

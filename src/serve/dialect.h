@@ -25,7 +25,9 @@ typedef struct fr_dialect {
 extern const fr_dialect fr_dialect_chat, fr_dialect_text; // [openai.c]
 extern const fr_dialect fr_dialect_llama;                 // [llama.c]
 
-// Answers the body of an exchange, whole or as a stream.  [generate.c]
+// Answers a body, whole or as a stream; and that of the exchange itself.  [generate.c]
+void fr_generate_for(fr_server *server, fr_exchange *x, const fr_dialect *dialect, const char *body,
+                     size_t bytes);
 void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect);
 
 #endif

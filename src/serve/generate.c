@@ -128,8 +128,9 @@ static void stream_answers(fr_ask *ask, fr_exchange *x, const fr_dialect *dialec
     fr_exchange_stream(x, 200, "text/event-stream", next_events, close_events, e);
 }
 
-void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect) {
-    fr_ask *ask = fr_ask_open(server, x, dialect->kind, dialect->id_prefix);
+void fr_generate_for(fr_server *server, fr_exchange *x, const fr_dialect *dialect, const char *body,
+                     size_t bytes) {
+    fr_ask *ask = fr_ask_open(server, x, dialect->kind, dialect->id_prefix, body, bytes);
     if (!ask) return;
     if (ask->request.stream) {
         stream_answers(ask, x, dialect);
@@ -142,6 +143,11 @@ void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect) {
     else
         fr_reply_json(x, wanted ? 200 : 499, wanted ? dialect->whole(ask) : json_object());
     fr_ask_close(ask);
+}
+
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect) {
+    const fr_buffer *body = fr_exchange_body(x);
+    fr_generate_for(server, x, dialect, body->data ? body->data : "", body->n);
 }
 
 void fr_handle_chat(fr_exchange *x, void *server) {

@@ -7,6 +7,7 @@ const fr_http_route fr_server_routes[] = {
     {"POST", "/v1/completions", fr_handle_completions, false},
     {"POST", "/completion", fr_handle_completion, false},
     {"POST", "/completions", fr_handle_completion, false},
+    {"POST", "/infill", fr_handle_infill, false},
     {"POST", "/tokenize", fr_handle_tokenize, false},
     {"POST", "/detokenize", fr_handle_detokenize, false},
     {"POST", "/apply-template", fr_handle_template, false},

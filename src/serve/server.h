@@ -46,6 +46,7 @@ fr_http_handler fr_handle_models, fr_handle_health, fr_handle_ready, fr_handle_p
     fr_handle_slots; // [about.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template,
     fr_handle_tokenizer;           // [tokens.c]
+fr_http_handler fr_handle_infill;  // [infill.c]
 fr_http_handler fr_handle_metrics; // [metrics.c]
 
 #endif

@@ -158,8 +158,8 @@ static void streamed_text(char *out, size_t room, bool chat) {
 // ---------------------------------------------------------------- answers
 
 #define SETTINGS "\"max_tokens\":24,\"temperature\":0.9,\"seed\":5,\"ignore_eos\":true"
-#define CHAT "{\"messages\":[{\"role\":\"user\",\"content\":\"abc abc abc\"}]," SETTINGS
-#define TEXT "{\"prompt\":\"abc abc abc\"," SETTINGS
+#define CHAT     "{\"messages\":[{\"role\":\"user\",\"content\":\"abc abc abc\"}]," SETTINGS
+#define TEXT     "{\"prompt\":\"abc abc abc\"," SETTINGS
 
 // The text of plain decoding alone for what the body asks.
 static void alone(char *out, size_t room, fr_api_kind kind, const char *body) {
@@ -215,16 +215,17 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
 
 static void llamas_completion_says_how_it_ended(void **state) {
     (void)state;
-    json_t *root = answer("/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"temperature\":0,"
-                                         "\"ignore_eos\":true,\"return_tokens\":true,\"n_probs\":2}");
+    json_t *root =
+        answer("/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"temperature\":0,"
+                              "\"ignore_eos\":true,\"return_tokens\":true,\"n_probs\":2}");
     assert_string_equal(json_string_value(json_object_get(root, "stop_type")), "limit");
     assert_int_equal(json_array_size(json_object_get(root, "tokens")), 7);
     assert_int_equal(json_array_size(json_object_get(root, "completion_probabilities")), 7);
     assert_int_equal(json_integer_value(json_object_get(root, "tokens_predicted")), 7);
     assert_true(json_is_object(json_object_get(root, "timings")));
     json_decref(root);
-    assert_int_equal(ask("POST", "/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"stream\":true}"),
-                     200);
+    assert_int_equal(
+        ask("POST", "/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"stream\":true}"), 200);
     assert_non_null(strstr(reply, "\"stop\":true"));
     assert_null(strstr(reply, "[DONE]"));
 }
@@ -243,8 +244,7 @@ static void choices_and_prompts_are_answered_in_order(void **state) {
                                      "\"logprobs\":1}");
     assert_string_equal(text_at(root, "text"), "abcdef");
     const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
-    const json_t *scores =
-        json_object_get(json_object_get(choice, "logprobs"), "token_logprobs");
+    const json_t *scores = json_object_get(json_object_get(choice, "logprobs"), "token_logprobs");
     assert_true(json_array_size(scores) > 1 && json_is_null(json_array_get(scores, 0)));
     assert_true(json_real_value(json_array_get(scores, 1)) < 0);
     json_decref(root);
@@ -265,8 +265,8 @@ static void texts_and_tokens_go_both_ways(void **state) {
     root = answer("/apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
     assert_non_null(strstr(json_string_value(json_object_get(root, "prompt")), "user\nhi"));
     json_decref(root);
-    static const char *const gets[] = {"/v1/models", "/health", "/ready", "/props", "/slots",
-                                       "/tokenizer_info"};
+    static const char *const gets[] = {"/v1/models", "/health", "/ready",
+                                       "/props",     "/slots",  "/tokenizer_info"};
     for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) {
         assert_int_equal(ask("GET", gets[i], ""), 200);
         json_decref(document());
@@ -290,6 +290,8 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/v1/chat/completions", CHAT ",\"response_format\":{\"type\":\"json_object\"}}",
                  400, invalid, "response_format");
     expect_error("/detokenize", "{\"tokens\":[\"a\"]}", 400, invalid, "tokens[0]");
+    expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,
+                 "not_supported_error", "middle");
     expect_error("/nothing", "{}", 404, "not_found_error", "");
     expect_error("/health", "{}", 405, invalid, "method");
     char body[MOST_BODY + 200], prompt[1200];
@@ -319,8 +321,9 @@ static void keys_and_origins_are_looked_at(void **state) {
 
 static void what_is_no_http_ends_alone(void **state) {
     (void)state;
-    static const char junk[] = "\x01\x02\xff junk\r\n\r\n", cut[] =
-        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n{";
+    static const char
+        junk[] = "\x01\x02\xff junk\r\n\r\n",
+        cut[] = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n{";
     char headers[60000];
     const int fd = dial(); // says nothing, meanwhile
     exchange(junk, sizeof junk);

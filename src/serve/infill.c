@@ -1,0 +1,105 @@
+// infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts are joined
+// by the model's own tokens for that, and go on as the prompt of a completion.
+#include "serve/dialect.h"
+#include <stdlib.h>
+#include <string.h>
+
+static fr_status add_text(const fr_text *text, const json_t *string, json_t *ids, fr_error *err) {
+    fr_encoded *e;
+    if (!fr_json_is_text(string)) return FR_OK;
+    const fr_status st = fr_text_tokenize(text, json_string_value(string),
+                                          json_string_length(string), 0, &e, err);
+    if (st) return st;
+    for (int i = 0; i < e->n_ids; i++)
+        json_array_append_new(ids, json_integer(e->ids[i]));
+    fr_encoded_free(e);
+    return FR_OK;
+}
+
+static fr_status add_line(const fr_text *text, const char *line, json_t *ids, fr_error *err) {
+    json_t *string = json_string(line);
+    const fr_status st = add_text(text, string, ids, err);
+    json_decref(string);
+    return st;
+}
+
+// Other files of the repository, each behind its name.
+static fr_status add_files(const fr_text *text, const json_t *files, json_t *ids, fr_error *err) {
+    const fr_text_info *t = fr_text_describe(text);
+    const json_t *file;
+    size_t i;
+    fr_status st = FR_OK;
+    if (!json_array_size(files) || t->fim_file < 0) return FR_OK;
+    if (t->fim_repository >= 0) {
+        json_array_append_new(ids, json_integer(t->fim_repository));
+        st = add_line(text, "myproject\n", ids, err);
+    }
+    json_array_foreach((json_t *)(uintptr_t)files, i, file) {
+        const json_t *name = json_object_get(file, "filename");
+        if (st) return st;
+        json_array_append_new(ids, json_integer(t->fim_file));
+        st = fr_json_is_text(name) ? add_text(text, name, ids, err)
+                                   : add_line(text, "tmp", ids, err);
+        if (!st) st = add_line(text, "\n", ids, err);
+        if (!st) st = add_text(text, json_object_get(file, "text"), ids, err);
+    }
+    if (!st && t->fim_file >= 0) {
+        json_array_append_new(ids, json_integer(t->fim_file));
+        st = add_line(text, "filename\n", ids, err);
+    }
+    return st;
+}
+
+static fr_status join(const fr_text *text, const json_t *root, json_t *ids, fr_error *err) {
+    const fr_text_info *t = fr_text_describe(text);
+    if (t->adds_bos && t->bos >= 0) json_array_append_new(ids, json_integer(t->bos));
+    fr_status st = add_files(text, json_object_get(root, "input_extra"), ids, err);
+    json_array_append_new(ids, json_integer(t->fim_prefix));
+    if (!st) st = add_text(text, json_object_get(root, "input_prefix"), ids, err);
+    if (!st) st = add_text(text, json_object_get(root, "prompt"), ids, err);
+    json_array_append_new(ids, json_integer(t->fim_suffix));
+    if (!st) st = add_text(text, json_object_get(root, "input_suffix"), ids, err);
+    json_array_append_new(ids, json_integer(t->fim_middle));
+    return st;
+}
+
+static fr_status check(const json_t *root, fr_error *err) {
+    static const char *const strings[] = {"input_prefix", "input_suffix", "prompt"};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
+        const json_t *value = json_object_get(root, strings[i]);
+        if (value && !json_is_null(value) && !fr_json_is_text(value))
+            return fr_fail(err, FR_EARG, "%s: expected a string", strings[i]);
+        if (i < 2 && !fr_json_is_text(value))
+            return fr_fail(err, FR_EARG, "%s: expected a string, found none", strings[i]);
+    }
+    const json_t *extra = json_object_get(root, "input_extra");
+    if (extra && !json_is_array(extra))
+        return fr_fail(err, FR_EARG, "input_extra: expected a list of files");
+    return FR_OK;
+}
+
+void fr_handle_infill(fr_exchange *x, void *user) {
+    fr_server *server = user;
+    const fr_text_info *t = fr_text_describe(server->text);
+    fr_error err;
+    if (t->fim_prefix < 0 || t->fim_suffix < 0 || t->fim_middle < 0) {
+        fr_reply_error(x, 501, "not_supported_error",
+                       "this model has no tokens to fill in the middle");
+        return;
+    }
+    json_t *root = fr_reply_body(x);
+    if (!root) return;
+    json_t *ids = json_array();
+    fr_status st = check(root, &err);
+    if (!st) st = join(server->text, root, ids, &err);
+    if (st) {
+        fr_reply_fault(x, &err);
+    } else {
+        json_object_set(root, "prompt", ids);
+        char *body = json_dumps(root, JSON_COMPACT);
+        fr_generate_for(server, x, &fr_dialect_llama, body ? body : "", body ? strlen(body) : 0);
+        free(body);
+    }
+    json_decref(ids);
+    json_decref(root);
+}

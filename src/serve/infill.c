@@ -7,8 +7,8 @@
 static fr_status add_text(const fr_text *text, const json_t *string, json_t *ids, fr_error *err) {
     fr_encoded *e;
     if (!fr_json_is_text(string)) return FR_OK;
-    const fr_status st = fr_text_tokenize(text, json_string_value(string),
-                                          json_string_length(string), 0, &e, err);
+    const fr_status st =
+        fr_text_tokenize(text, json_string_value(string), json_string_length(string), 0, &e, err);
     if (st) return st;
     for (int i = 0; i < e->n_ids; i++)
         json_array_append_new(ids, json_integer(e->ids[i]));

@@ -253,8 +253,9 @@ fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&s->finished, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    fr_status st = fr_slots_open(&s->slots, engine, options->drafters, options->kv_type,
-                                 options->n_ctx, options->n_slots + options->n_kept, err);
+    fr_status st =
+        fr_slots_open(&s->slots, engine, options->drafters, options->kv_type, options->n_ctx,
+                      options->n_slots, options->n_slots + options->n_kept, err);
     if (!st && pthread_create(&s->thread, NULL, run_thread, s))
         st = fr_fail(err, FR_ENOMEM, "scheduler: cannot start a thread");
     if (st) {

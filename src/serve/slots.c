@@ -20,13 +20,13 @@ static fr_status open_slot(fr_slots *s, fr_slot *slot, int drafter, fr_error *er
 }
 
 fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
-                        const char *kv_type, int n_ctx, int most, fr_error *err) {
-    assert(most >= 1 && most <= FR_SLOTS_MOST);
+                        const char *kv_type, int n_ctx, int ready, int most, fr_error *err) {
+    assert(ready >= 1 && ready <= most && most <= FR_SLOTS_MOST);
     *s = (fr_slots){
         .engine = engine, .drafters = drafters, .kv_type = kv_type, .n_ctx = n_ctx, .most = most};
     fr_status st = fr_group_open(&s->group, engine, n_ctx, err);
-    if (!st) st = open_slot(s, &s->slot[0], 0, err);
-    s->n = !st;
+    for (; s->n < ready && !st; s->n += !st)
+        st = open_slot(s, &s->slot[s->n], 0, err);
     if (st) fr_slots_close(s);
     return st;
 }
@@ -88,6 +88,16 @@ static fr_slot *oldest(fr_slots *s, int drafter) {
 
 // ---------------------------------------------------------------- taking one
 
+// One that nobody has used yet.
+static fr_slot *unused(fr_slots *s, int drafter) {
+    for (int i = 0; i < s->n; i++) {
+        fr_slot *slot = &s->slot[i];
+        if (slot->session && !slot->busy && slot->used <= 0 && slot->drafter == drafter)
+            return slot;
+    }
+    return NULL;
+}
+
 // A place for one more context; NULL: all are taken.
 static fr_slot *place(fr_slots *s) {
     for (int i = 0; i < s->n; i++)
@@ -98,7 +108,7 @@ static fr_slot *place(fr_slots *s) {
 // One more context; or the oldest idle one, opened again where it has another drafter. NULL: all are busy.
 static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     fr_slot *slot;
-    *out = NULL;
+    if ((*out = unused(s, drafter))) return FR_OK;
     if ((slot = place(s))) {
         const fr_status st = open_slot(s, slot, drafter, err);
         if (!st) *out = slot;

@@ -2,9 +2,9 @@
 // what they have read, for a request that begins alike.
 //
 // A request gets the idle context that agrees longest with its prompt. Where one at work, or of another
-// drafter, agrees longer, that is taken over (fr_session_adopt). Contexts are opened as they are
-// needed, up to a number; then the one that was not used for longest gives way. Not thread-safe: the
-// scheduler's thread alone.
+// drafter, agrees longer, that is taken over (fr_session_adopt). Some contexts are open from the
+// beginning, others are opened as they are needed, up to a number; then the one that was not used for
+// longest gives way. Not thread-safe: the scheduler's thread alone.
 #ifndef FR_SERVE_SLOTS_H
 #define FR_SERVE_SLOTS_H
 #include "forerun.h"
@@ -29,10 +29,10 @@ typedef struct fr_slots {
     int n; // that were opened so far
 } fr_slots;
 
-// FR_ENOMEM, and what fr_session_open says of the first context with the first drafter, which is opened at
-// once. `drafters` stays in place.
+// FR_ENOMEM, and what fr_session_open says of a context with the first drafter: `ready` of them are
+// opened at once, as opening one makes others wait. `drafters` stays in place.
 fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
-                        const char *kv_type, int n_ctx, int most, fr_error *err);
+                        const char *kv_type, int n_ctx, int ready, int most, fr_error *err);
 void fr_slots_close(fr_slots *s); // a zeroed one is fine
 
 // A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be opened.

@@ -29,8 +29,8 @@ typedef struct fr_decoder_block {
 } fr_decoder_block;
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
-// the caller puts into the head; `batches`: those of a group that it shares passes with, or NULL. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
-// something. The weights must outlive it.
+// the caller puts into the head; `batches`: those of a group that it shares passes with, or NULL.
+// FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack something. The weights must outlive it.
 fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_ctx, int room,
                                 fr_draft_batches *batches, fr_error *err);
 void fr_decoder_block_close(fr_decoder_block *b); // a zeroed one is fine

@@ -6,7 +6,8 @@
 // `close` that accepts NULL. Functions that can fail return fr_status and fill *err (which may be
 // NULL) with one sentence. The library never prints and never exits.
 //
-// Programs go on working with a newer library of the same soname, as structs only grow at their end:
+// Programs go on working with a newer library of the same soname, as structs only grow at their
+// end:
 // - What the caller fills begins with its `size`. Set that to sizeof, everything else to 0, and then
 //   what is wanted otherwise: fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = n};
 //   A member that an older caller does not have is its default. A member that an older library does
@@ -93,8 +94,8 @@ const fr_engine_info *fr_engine_describe(const fr_engine *engine);
 
 // The text side of a model: its tokenizer and its chat template, read-only once open: any number of
 // threads may use one at the same time. An engine has one, which lives as long as the engine; one
-// of a model's file alone is open at once, as the weights are not read. FR_EIO, FR_EDATA, FR_EUNSUP,
-// FR_ENOMEM.
+// of a model's file alone is open at once, as the weights are not read. FR_EIO, FR_EDATA,
+// FR_EUNSUP, FR_ENOMEM.
 const fr_text *fr_engine_text(const fr_engine *engine);
 fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err);
 // The same with another chat template in the place of the model's: Jinja, `bytes` long. `of` must
@@ -154,19 +155,19 @@ int32_t fr_text_find(const fr_text *text, const char *bytes, size_t n_bytes);
 bool fr_text_is_control(const fr_text *text, int32_t id); // it is not a part of what a model says
 bool fr_text_is_end(const fr_text *text, int32_t id);
 
-// A conversation as the model was trained on it: put through the chat template, with the assistant's
-// turn opened. Control tokens are the template's alone (FR_TEXT_CONTROL: those in messages count
-// too, which lets whoever writes them speak in any role). FR_TEXT_BOS adds the token only where the
-// template did not write it. FR_EUNSUP: there is no template, or it takes no tools; FR_EARG: what
-// it refuses, or is wrong with the messages; FR_ENOMEM.
+// A conversation as the model was trained on it: put through the chat template, with the
+// assistant's turn opened. Control tokens are the template's alone (FR_TEXT_CONTROL: those in
+// messages count too, which lets whoever writes them speak in any role). FR_TEXT_BOS adds the token
+// only where the template did not write it. FR_EUNSUP: there is no template, or it takes no tools;
+// FR_EARG: what it refuses, or is wrong with the messages; FR_ENOMEM.
 typedef struct fr_chat_message {
     const char *role, *content; // roles: "system", "user", "assistant", or what a template knows
 } fr_chat_message;
 fr_status fr_text_chat(const fr_text *text, const fr_chat_message *messages, int n, unsigned flags,
                        fr_encoded **out, fr_error *err);
 // The same of JSON in the form of the OpenAI API: {"messages":[...],"tools":[...],
-// "add_generation_prompt":true,"chat_template_kwargs":{...}} or the list of messages alone. Messages
-// may have tool_calls, reasoning_content and lists of text parts.
+// "add_generation_prompt":true,"chat_template_kwargs":{...}} or the list of messages alone.
+// Messages may have tool_calls, reasoning_content and lists of text parts.
 fr_status fr_text_chat_json(const fr_text *text, const char *json, size_t n_bytes, unsigned flags,
                             fr_encoded **out, fr_error *err);
 
@@ -216,7 +217,8 @@ fr_status fr_group_open(fr_group **out, fr_engine *engine, int n_ctx, fr_error *
 void fr_group_close(fr_group *group); // after its sessions; NULL is fine
 // One pass for all sessions of the group that have begun a generation and are not at its end; each
 // is given its tokens through its request's `stream`. Sessions join, begin, end and leave between
-// two steps, by one thread at a time and not within `stream`. False: no session has anything left to do.
+// two steps, by one thread at a time and not within `stream`. False: no session has anything left
+// to do.
 bool fr_group_step(fr_group *group);
 
 // options NULL: the defaults.
@@ -254,8 +256,8 @@ typedef struct fr_request { // one generation
     int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
-    // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads it
-    // yet, so it does not make the answer faster either.
+    // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads
+    // it yet, so it does not make the answer faster either.
     const int32_t *prediction;
     fr_stream_fn *stream;
     void *user;
@@ -322,10 +324,10 @@ typedef struct fr_result {
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 
-// The context kept from the last call is reused as far as it agrees with `prompt`. *out (or NULL) is
-// fr_session_result in any case. FR_EARG, FR_ECONTEXT, FR_ENOMEM; FR_EDATA where the model's logits
-// are not finite, for its file is damaged or its weights overflow: the result then holds, and the
-// stream has had, what came before.
+// The context kept from the last call is reused as far as it agrees with `prompt`. *out (or NULL)
+// is fr_session_result in any case. FR_EARG, FR_ECONTEXT, FR_ENOMEM; FR_EDATA where the model's
+// logits are not finite, for its file is damaged or its weights overflow: the result then holds,
+// and the stream has had, what came before.
 fr_status fr_session_generate(fr_session *session, const fr_request *request, const fr_result **out,
                               fr_error *err);
 

@@ -2,9 +2,9 @@
 // of what is left of a chain, and with another way to draft one.
 //
 // Union: the tree of the newest chain and that of what is left of the one before, united, the best
-// nodes first. Iterative: the head is read at every depth, and every state reads the likeliest token
-// before it; such a chain knows of guesses, so nothing of it is used again.
-// [Make Every Draft Count, Chen et al. 2026: reuse; figure 4, iterative and one-pass logits]
+// nodes first. Iterative: the head is read at every depth, and every state reads the likeliest
+// token before it; such a chain knows of guesses, so nothing of it is used again. [Make Every Draft
+// Count, Chen et al. 2026: reuse; figure 4, iterative and one-pass logits]
 #include "base/alloc.h"
 #include "draft/hidden_state/hidden_state.h"
 #include "draft/kit/trained.h"

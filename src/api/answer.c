@@ -1,5 +1,5 @@
-// answer.c — the held text is read from its beginning, up to the next marker that its stage knows; it belongs
-// where the stage says, and behind the marker another stage begins.
+// answer.c — the held text is read from its beginning, up to the next marker that its stage knows;
+// it belongs where the stage says, and behind the marker another stage begins.
 #define _GNU_SOURCE
 #include "api/answer.h"
 #include "json/value.h"

@@ -1,10 +1,10 @@
 // answer.h — what a model writes, taken apart as it comes: thinking, content, calls of tools.
 //
 // Templates make models write thinking as <think>...</think> and calls as
-// <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen) or as one JSON object alone (Llama 3);
-// some write the object as a block of code (```json) at the beginning of their answer.
-// The end of a piece that may be the beginning of a marker is held back. What looks like a call and is none
-// is content; nothing but white space around thinking and calls is lost.
+// <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen) or as one JSON object alone
+// (Llama 3); some write the object as a block of code (```json) at the beginning of their answer.
+// The end of a piece that may be the beginning of a marker is held back. What looks like a call and
+// is none is content; nothing but white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
 #include "base/buffer.h"

@@ -1,5 +1,5 @@
-// logprobs.h — log probabilities of a text's tokens as the APIs write them. Every token has its own,
-// the one that ends an answer too. NULL: no memory.
+// logprobs.h — log probabilities of a text's tokens as the APIs write them. Every token has its
+// own, the one that ends an answer too. NULL: no memory.
 #ifndef FR_API_LOGPROBS_H
 #define FR_API_LOGPROBS_H
 #include "text/tokenizer.h"

@@ -1,5 +1,5 @@
-// refused.c — what would change the text and is not there. A client that asks for it is told so; the
-// values that leave it out are taken, since many send every field.
+// refused.c — what would change the text and is not there. A client that asks for it is told so;
+// the values that leave it out are taken, since many send every field.
 #include "api/fields.h"
 #include "api/value.h"
 #include <string.h>

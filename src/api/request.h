@@ -1,9 +1,9 @@
-// request.h — the body of a request (OpenAI's chat and text completions, llama.cpp's /completion) as
-// what the engine is asked for.
+// request.h — the body of a request (OpenAI's chat and text completions, llama.cpp's /completion)
+// as what the engine is asked for.
 //
 // Two steps, so that what is wrong is said before a model is needed: fr_api_parse reads the fields,
-// fr_api_encode makes ids of the prompts. A sentence begins with the path of the field that is wrong,
-// up to the first ": ".
+// fr_api_encode makes ids of the prompts. A sentence begins with the path of the field that is
+// wrong, up to the first ": ".
 #ifndef FR_API_REQUEST_H
 #define FR_API_REQUEST_H
 #include "text/chat/chat.h"
@@ -65,8 +65,8 @@ typedef struct fr_api_request {
     size_t n_bias, cap_bias;
 } fr_api_request;
 
-// Reads the fields. *r is overwritten; close it whether or not this succeeds. FR_EARG: the body is no
-// JSON object, or a field is wrong or cannot be honoured; FR_ENOMEM.
+// Reads the fields. *r is overwritten; close it whether or not this succeeds. FR_EARG: the body is
+// no JSON object, or a field is wrong or cannot be honoured; FR_ENOMEM.
 fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, size_t bytes,
                        const fr_api_defaults *defaults, fr_error *err);
 
@@ -76,8 +76,8 @@ typedef struct fr_api_model { // what text is read with
     int n_vocab;                  // ids are below it
 } fr_api_model;
 // After a parse: prompts to ids, messages by the template, bias and prediction. Control tokens are
-// read in prompts, as llama.cpp does, not in messages. FR_EARG, FR_EUNSUP: the template takes no such
-// messages; FR_ENOMEM.
+// read in prompts, as llama.cpp does, not in messages. FR_EARG, FR_EUNSUP: the template takes no
+// such messages; FR_ENOMEM.
 fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err);
 void fr_api_close(fr_api_request *r); // {0} is fine
 
@@ -87,8 +87,8 @@ fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model,
 
 // After an encode. Choices are counted prompt by prompt: choice i is number i % n of prompt i / n.
 int fr_api_choices(const fr_api_request *r);
-// What the engine is asked for choice i; borrows from *r and *sampling. It draws with seed + i % n, so that an
-// answer does not depend on the prompts beside it.
+// What the engine is asked for choice i; borrows from *r and *sampling. It draws with seed + i % n,
+// so that an answer does not depend on the prompts beside it.
 void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sampling *sampling);
 
 #endif

@@ -54,10 +54,10 @@ fr_status fr_catalog_open(fr_catalog *c, fr_error *err);
 void fr_catalog_close(fr_catalog *c);
 
 // The model of a name: "org/repo", "org/repo:QUANT" (the first file with QUANT in its name, however
-// it is capitalised; without one Q4_K_M, else Q8_0, else the first), "org/repo/file.gguf", an Ollama
-// "name", "name:tag", "ns/name:tag", "hf.co/org/repo:tag", or a file's name in llama.cpp's older
-// cache. FR_EIO: there is none, or several that differ; the sentence says what was looked for,
-// where, and what is near.
+// it is capitalised; without one Q4_K_M, else Q8_0, else the first), "org/repo/file.gguf", an
+// Ollama "name", "name:tag", "ns/name:tag", "hf.co/org/repo:tag", or a file's name in llama.cpp's
+// older cache. FR_EIO: there is none, or several that differ; the sentence says what was looked
+// for, where, and what is near.
 fr_status fr_catalog_find(const fr_catalog *c, const char *name, const fr_catalog_item **out,
                           fr_error *err);
 

@@ -1,5 +1,5 @@
-// folders.c — where others keep models: the variables that they read themselves, in their order. One
-// that is set to nothing counts as not set.
+// folders.c — where others keep models: the variables that they read themselves, in their order.
+// One that is set to nothing counts as not set.
 #include "base/alloc.h"
 #include "catalog/walk.h"
 #include <stdio.h>

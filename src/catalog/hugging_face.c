@@ -1,5 +1,6 @@
 // hugging_face.c — Hugging Face's cache, which newer versions of llama.cpp use too:
-// models--ORG--REPO/snapshots/COMMIT/…, whose files are links into blobs/; refs/main names the commit.
+// models--ORG--REPO/snapshots/COMMIT/…, whose files are links into blobs/; refs/main names the
+// commit.
 #include "base/map.h"
 #include "catalog/names.h"
 #include "catalog/walk.h"

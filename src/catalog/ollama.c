@@ -1,4 +1,5 @@
-// ollama.c — Ollama's folder: manifests/HOST/NAMESPACE/NAME/TAG, each of which names a file in blobs/.
+// ollama.c — Ollama's folder: manifests/HOST/NAMESPACE/NAME/TAG, each of which names a file in
+// blobs/.
 #include "base/map.h"
 #include "catalog/manifest.h"
 #include "catalog/walk.h"

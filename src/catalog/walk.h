@@ -14,8 +14,8 @@ typedef struct fr_walk {
 // Told of an entry: its path, and its name, or its path from where the walk began.
 typedef fr_status fr_walk_fn(fr_walk *w, const char *path, const char *name, bool is_folder,
                              void *user);
-// Every entry of a folder, by name, hidden ones apart. A folder that is not there has none; one that
-// cannot be read is noted. Only what `told` returns is an error.
+// Every entry of a folder, by name, hidden ones apart. A folder that is not there has none; one
+// that cannot be read is noted. Only what `told` returns is an error.
 fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *user);
 // Every file in a folder and in those below it, `depth` of them deep at most.
 fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *told, void *user);

@@ -65,8 +65,8 @@ int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int row
                           const fr_extra_rows *extra, int context);
 // n rows of a text that is read, behind `own_context` slots, in passes behind `context`.
 fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int context);
-// How many rows of such a text, at most `most`, may come along with `rows` rows and the `extra` ones
-// before the pass takes `times` that of a plain one.
+// How many rows of such a text, at most `most`, may come along with `rows` rows and the `extra`
+// ones before the pass takes `times` that of a plain one.
 int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_rows *extra,
                     int most, int own_context, int context);
 

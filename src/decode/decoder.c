@@ -1,5 +1,5 @@
-// decoder.c — opens a sequence's context, begins texts in it and takes texts over (adopt); steps it where
-// it is by itself.
+// decoder.c — opens a sequence's context, begins texts in it and takes texts over (adopt); steps it
+// where it is by itself.
 #include "decode/decoder.h"
 #include "base/alloc.h"
 #include "base/clock.h"

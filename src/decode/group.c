@@ -21,7 +21,8 @@ static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
 }
 
 // How many rows of texts that are read may be in the pass: those of a chunk where nobody decodes,
-// else what the others hardly feel beside `nodes` candidates and the `extra` rows. At least one of each.
+// else what the others hardly feel beside `nodes` candidates and the `extra` rows. At least one of
+// each.
 static void size_reading(fr_decoder_group *g, fr_decoder *const *readers, int n, int nodes,
                          const fr_extra_rows *extra) {
     int rows = FR_PREFILL_ROWS;
@@ -47,8 +48,8 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     }
 }
 
-// The rows of the trees that pay beside what is read, and what drafters attach to them; then as many
-// of texts that are read as there is time for.
+// The rows of the trees that pay beside what is read, and what drafters attach to them; then as
+// many of texts that are read as there is time for.
 static void choose(fr_decoder_group *g, fr_decoder *const *members, int n) {
     const int n_roots = g->n_roots;
     fr_extra_rows extra = {0};

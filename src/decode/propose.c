@@ -1,5 +1,5 @@
-// propose.c — the members' drafters begin; then the passes that they wait for run, each once, and those who
-// waited go on.
+// propose.c — the members' drafters begin; then the passes that they wait for run, each once, and
+// those who waited go on.
 #include "decode/propose.h"
 #include "base/clock.h"
 #include "decode/choose.h"

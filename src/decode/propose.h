@@ -3,8 +3,8 @@
 #define FR_DECODE_PROPOSE_H
 #include "decode/group.h"
 
-// Every member's drafter proposes. Drafters with passes of their own wait for them; one pass of each
-// network serves all who wait for it, until nobody does.
+// Every member's drafter proposes. Drafters with passes of their own wait for them; one pass of
+// each network serves all who wait for it, until nobody does.
 void fr_propose_trees(fr_decoder *const *members, int n);
 
 #endif

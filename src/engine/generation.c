@@ -1,5 +1,5 @@
-// generation.c — one generation: checks the request, reads the prompt, steps while text is delivered,
-// and finishes the text and the statistics.
+// generation.c — one generation: checks the request, reads the prompt, steps while text is
+// delivered, and finishes the text and the statistics.
 #include "base/clock.h"
 #include "base/sized.h"
 #include "engine/session.h"
@@ -124,8 +124,8 @@ static fr_status open_run(fr_generation *g, fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "generation: cannot get %zu bytes", filtered);
 }
 
-// Room for the scores of all tokens, the prompt's first, each at a place of its own. The first token
-// has none.
+// Room for the scores of all tokens, the prompt's first, each at a place of its own. The first
+// token has none.
 static fr_status open_score_room(fr_session *s, fr_error *err) {
     const size_t n = (size_t)s->decoder.n_ctx + 1;
     if (!s->scores) s->scores = fr_alloc_array(FR_TREE_MAX_DEPTH + 1, sizeof *s->scores);

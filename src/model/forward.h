@@ -60,8 +60,8 @@ const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
 
-// The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <= max_rows.
-// Not where sequences have heads of their own.
+// The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <=
+// max_rows. Not where sequences have heads of their own.
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits);
 
 #endif

@@ -1,4 +1,5 @@
-// ask.c — a body becomes jobs. Then what answers say besides their text: how they ended, what they took.
+// ask.c — a body becomes jobs. Then what answers say besides their text: how they ended, what they
+// took.
 #include "serve/ask.h"
 #include "api/logprobs.h"
 #include "base/alloc.h"

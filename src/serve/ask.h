@@ -23,8 +23,8 @@ typedef struct fr_ask {
     time_t created;
 } fr_ask;
 
-// Reads the body [bytes], makes ids of it and queues all choices. NULL: that cannot be done, which was
-// replied.
+// Reads the body [bytes], makes ids of it and queues all choices. NULL: that cannot be done, which
+// was replied.
 fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix,
                     const char *body, size_t bytes);
 // Cancels what is not at its end, and waits for it.
@@ -38,7 +38,8 @@ const fr_error *fr_ask_fault(const fr_ask *ask);
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
 json_t *fr_ask_usage(const fr_ask *ask);       // of all choices
 json_t *fr_ask_timings(const fr_choice *c);    // llama.cpp's
-// Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not wanted.
+// Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not
+// wanted.
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from);
 
 #endif

@@ -1,5 +1,5 @@
-// http.c — a request comes in parts: headers are checked when they are there, the body is gathered, then its
-// route's handler replies. Streams are asked for pieces by the connection's own thread.
+// http.c — a request comes in parts: headers are checked when they are there, the body is gathered,
+// then its route's handler replies. Streams are asked for pieces by the connection's own thread.
 #define _GNU_SOURCE
 #include "serve/http.h"
 #include "base/alloc.h"

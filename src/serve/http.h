@@ -1,8 +1,9 @@
-// http.h — HTTP/1.1 by GNU libmicrohttpd: a thread for each connection, which may wait for an answer.
+// http.h — HTTP/1.1 by GNU libmicrohttpd: a thread for each connection, which may wait for an
+// answer.
 //
-// Bodies are read whole and bounded; keys are checked before a handler sees a request. A handler replies
-// once, with a whole body or with a stream that is asked for its next piece. Nothing of HTTP is
-// known below this file.
+// Bodies are read whole and bounded; keys are checked before a handler sees a request. A handler
+// replies once, with a whole body or with a stream that is asked for its next piece. Nothing of
+// HTTP is known below this file.
 #ifndef FR_SERVE_HTTP_H
 #define FR_SERVE_HTTP_H
 #include "base/buffer.h"

@@ -1,5 +1,5 @@
-// infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts are joined
-// by the model's own tokens for that, and go on as the prompt of a completion.
+// infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts
+// are joined by the model's own tokens for that, and go on as the prompt of a completion.
 #include "serve/dialect.h"
 #include <stdlib.h>
 #include <string.h>

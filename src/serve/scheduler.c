@@ -1,5 +1,5 @@
-// scheduler.c — the thread: jobs whose time is over end, waiting ones begin where there is room, all take a
-// step, and what came of it is told.
+// scheduler.c — the thread: jobs whose time is over end, waiting ones begin where there is room,
+// all take a step, and what came of it is told.
 #include "serve/scheduler.h"
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-// server.h — what all endpoints share: the model, the scheduler, and what a request that does not say it
-// gets.
+// server.h — what all endpoints share: the model, the scheduler, and what a request that does not
+// say it gets.
 #ifndef FR_SERVE_SERVER_H
 #define FR_SERVE_SERVER_H
 #include "api/request.h"

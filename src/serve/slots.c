@@ -1,5 +1,5 @@
-// slots.c — looks for the context that agrees longest with a prompt, among idle ones first; opens one or
-// takes the oldest where nothing agrees, and has it take over what another one knows.
+// slots.c — looks for the context that agrees longest with a prompt, among idle ones first; opens
+// one or takes the oldest where nothing agrees, and has it take over what another one knows.
 #include "serve/slots.h"
 #include "base/clock.h"
 #include "base/status.h"
@@ -105,7 +105,8 @@ static fr_slot *place(fr_slots *s) {
     return s->n < s->most ? &s->slot[s->n++] : NULL;
 }
 
-// One more context; or the oldest idle one, opened again where it has another drafter. NULL: all are busy.
+// One more context; or the oldest idle one, opened again where it has another drafter. NULL: all
+// are busy.
 static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     fr_slot *slot;
     if ((*out = unused(s, drafter))) return FR_OK;

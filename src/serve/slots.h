@@ -1,10 +1,10 @@
-// slots.h — the contexts that a server keeps: sessions of one group, some at work, the others kept with
-// what they have read, for a request that begins alike.
+// slots.h — the contexts that a server keeps: sessions of one group, some at work, the others kept
+// with what they have read, for a request that begins alike.
 //
-// A request gets the idle context that agrees longest with its prompt. Where one at work, or of another
-// drafter, agrees longer, that is taken over (fr_session_adopt). Some contexts are open from the
-// beginning, others are opened as they are needed, up to a number; then the one that was not used for
-// longest gives way. Not thread-safe: the scheduler's thread alone.
+// A request gets the idle context that agrees longest with its prompt. Where one at work, or of
+// another drafter, agrees longer, that is taken over (fr_session_adopt). Some contexts are open
+// from the beginning, others are opened as they are needed, up to a number; then the one that was
+// not used for longest gives way. Not thread-safe: the scheduler's thread alone.
 #ifndef FR_SERVE_SLOTS_H
 #define FR_SERVE_SLOTS_H
 #include "forerun.h"
@@ -35,8 +35,9 @@ fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *draft
                         const char *kv_type, int n_ctx, int ready, int most, fr_error *err);
 void fr_slots_close(fr_slots *s); // a zeroed one is fine
 
-// A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be opened.
-// `forget`: nothing is reused. `wanted`: the context asked for, or -1; where that is busy it is NULL.
+// A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be
+// opened. `forget`: nothing is reused. `wanted`: the context asked for, or -1; where that is busy
+// it is NULL.
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err);
 void fr_slots_give_back(fr_slot *slot); // its generation has ended

@@ -1,4 +1,5 @@
-// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes) and /tokenizer_info (vLLM's).
+// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes) and /tokenizer_info
+// (vLLM's).
 #include "serve/server.h"
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // Bodies of requests: every field arrives, every wrong one is named by its path, and what cannot be
-// honoured is refused. Expected values are OpenAI's and llama-server's documents', not the reader's.
+// honoured is refused. Expected values are OpenAI's and llama-server's documents', not the
+// reader's.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

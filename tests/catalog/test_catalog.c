@@ -1,5 +1,5 @@
-// Models by name: caches of other programs are made in a home of their own, and every name is either
-// one file or a sentence.
+// Models by name: caches of other programs are made in a home of their own, and every name is
+// either one file or a sentence.
 #include "catalog/catalog.h"
 #include "catalog/facts.h"
 #include "support/home.h"

@@ -1,5 +1,5 @@
-// Models by name from outside: `models` lists them, -m takes their names, and what belongs to a model
-// is found for it however it was called.
+// Models by name from outside: `models` lists them, -m takes their names, and what belongs to a
+// model is found for it however it was called.
 #define _GNU_SOURCE
 #include "cmd/program.h"
 #include "support/folder.h"

@@ -1,5 +1,5 @@
-// `run --request` from outside: the same bytes as the flags that say the same, whoever drafts, and a
-// command line that contradicts the body is an error.
+// `run --request` from outside: the same bytes as the flags that say the same, whoever drafts, and
+// a command line that contradicts the body is an error.
 #define _GNU_SOURCE
 #include "cmd/program.h"
 #include "support/tiny_model.h"

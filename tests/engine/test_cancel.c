@@ -1,4 +1,5 @@
-// Generations that are cancelled, by other threads too: what there is is a part of the whole answer.
+// Generations that are cancelled, by other threads too: what there is is a part of the whole
+// answer.
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include "support/tiny_model.h"

@@ -1,5 +1,5 @@
-// Scores of a prompt's tokens: those that the same tokens had when they were generated, alone and in
-// a group, whatever was read before.
+// Scores of a prompt's tokens: those that the same tokens had when they were generated, alone and
+// in a group, whatever was read before.
 #include "engine/engine.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-// fuzz_request.c — any bytes as the body of a request: what the engine can be asked for comes out, or
-// a sentence.
+// fuzz_request.c — any bytes as the body of a request: what the engine can be asked for comes out,
+// or a sentence.
 #include "api/request.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"

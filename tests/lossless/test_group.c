@@ -1,5 +1,5 @@
-// Groups of sessions on a real model (SmolLM2, or FR_GROUP_MODEL) with the packs that it ships with:
-// each gives the bytes that it gives alone.
+// Groups of sessions on a real model (SmolLM2, or FR_GROUP_MODEL) with the packs that it ships
+// with: each gives the bytes that it gives alone.
 #define _GNU_SOURCE
 #include "engine/group_trial.h"
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Memory that cannot be had while the body of a request is read: a status with a sentence, everything
-// given back.
+// Memory that cannot be had while the body of a request is read: a status with a sentence,
+// everything given back.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// The server over HTTP on a tiny model: what its endpoints answer, whole and as streams, to right and wrong
-// requests; and that answers are those of the same request alone.
+// The server over HTTP on a tiny model: what its endpoints answer, whole and as streams, to right
+// and wrong requests; and that answers are those of the same request alone.
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include "engine/text.h"

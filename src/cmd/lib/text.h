@@ -18,8 +18,8 @@ fr_status fr_cmd_text_open(fr_cmd_text *t, const char *path, fr_error *err);
 void fr_cmd_text_lend(fr_cmd_text *t, const fr_engine *engine); // cannot fail
 void fr_cmd_text_close(fr_cmd_text *t);
 
-// Takes the chat template: by name (--chat-template), from a file (--chat-template-file), or the one
-// in the model's file; fails where that cannot be used.
+// Takes the chat template: by name (--chat-template), from a file (--chat-template-file), or the
+// one in the model's file; fails where that cannot be used.
 fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error *err);
 // --chat-template and --chat-template-file, rows for the tables of commands.
 #define FR_CMD_TEMPLATE                                                                            \

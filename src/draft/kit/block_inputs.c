@@ -1,5 +1,5 @@
-// block_inputs.c — opens the input maps of a pack and their buffers. Rows put their normed states and tokens
-// there; before the pass one product for each map makes the vectors of all rows.
+// block_inputs.c — opens the input maps of a pack and their buffers. Rows put their normed states
+// and tokens there; before the pass one product for each map makes the vectors of all rows.
 #include "draft/kit/block_inputs.h"
 #include <string.h>
 

@@ -32,8 +32,8 @@ fr_status fr_block_inputs_open(fr_block_inputs **out, fr_pack_weights *w, int ma
 
 uint64_t fr_block_inputs_bytes(const fr_block_inputs *in); // of weights that a row reads
 
-// Row `row` of the next pass has this state and token (FR_BLOCK_NULL_TOKEN: none). Returns its x, which
-// the pass makes.
+// Row `row` of the next pass has this state and token (FR_BLOCK_NULL_TOKEN: none). Returns its x,
+// which the pass makes.
 const float *fr_block_inputs_put(fr_block_inputs *in, int row, const float *state, int32_t token);
 // The same where the state is made of the n_taps residuals of a token of the text, side by side.
 const float *fr_block_inputs_put_taps(fr_block_inputs *in, int row, const float *residuals,

@@ -1,5 +1,6 @@
 // decoder_block.c — opens KV, a draft head and a workspace for a pack's block, which is a model of
-// one layer. Then it runs passes over rows that enter as vectors, commits or drops them, and reads the head.
+// one layer. Then it runs passes over rows that enter as vectors, commits or drops them, and reads
+// the head.
 #include "draft/kit/decoder_block.h"
 #include <assert.h>
 

@@ -30,7 +30,8 @@ typedef struct fr_decoder_block {
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
 // the caller puts into the head; `batches`: those of a group that it shares passes with, or NULL.
-// FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack something. The weights must outlive it.
+// FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack something. The weights must outlive
+// it.
 fr_status fr_decoder_block_open(fr_decoder_block *b, fr_pack_weights *w, int n_ctx, int room,
                                 fr_draft_batches *batches, fr_error *err);
 void fr_decoder_block_close(fr_decoder_block *b); // a zeroed one is fine
@@ -42,8 +43,8 @@ static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_
     return (fr_row){
         .kind = FR_ROW_VECTOR, .vec = x, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
 }
-// Puts rows into the batch's next pass. Row `first_result` is row 0 of what is asked for below. False:
-// there is no room in that pass.
+// Puts rows into the batch's next pass. Row `first_result` is row 0 of what is asked for below.
+// False: there is no room in that pass.
 bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
 // The share of these rows in the last pass' time.
 double fr_decoder_block_seconds(const fr_decoder_block *b);

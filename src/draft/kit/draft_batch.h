@@ -68,7 +68,8 @@ void fr_draft_batch_give_back(fr_draft_batch *b); // NULL is fine
 
 // Puts the n rows of a text into the next pass. Parents are places among these rows, or as in a
 // pass; seq is set here. own_head: NULL where the network has none (fr_forward_limits.own_outputs).
-// The place of the first row; -1: there is no room in this pass, but there will be in one behind it.
+// The place of the first row; -1: there is no room in this pass, but there will be in one behind
+// it.
 int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
                        const fr_matrix *own_head);
 // What n rows took of the last pass' time.
@@ -76,9 +77,9 @@ double fr_draft_batch_seconds(const fr_draft_batch *b, int n);
 
 // From now on the head may be read alone, up to max_logits states at once. FR_ENOMEM.
 fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err);
-// Has logits [n][outputs] made of a text's n states (row stride d) when the head is read next (the pass
-// &b->head_pass), both in place until then. False: there is no room in it, but there will be in one
-// behind it.
+// Has logits [n][outputs] made of a text's n states (row stride d) when the head is read next (the
+// pass &b->head_pass), both in place until then. False: there is no room in it, but there will be
+// in one behind it.
 bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, float *logits);
 double fr_draft_batch_head_seconds(const fr_draft_batch *b, int n);
 // Runs the pass at once, for a text by itself: nobody else's rows are in it.

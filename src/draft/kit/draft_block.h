@@ -41,8 +41,8 @@ typedef struct fr_draft_block {
 } fr_draft_block;
 
 // For texts of up to n_ctx tokens; `room` for ids of the text beyond the draft vocabulary, which
-// the caller puts into the head; `batches` as in decoder_block.h. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack
-// something.
+// the caller puts into the head; `batches` as in decoder_block.h. FR_ENOMEM, FR_EUNSUP: the
+// target's threads or kernels lack something.
 fr_status fr_draft_block_open(fr_draft_block *c, fr_pack_weights *w, int n_ctx, int room,
                               fr_draft_batches *batches, fr_error *err);
 void fr_draft_block_close(fr_draft_block *c); // a zeroed one is fine

@@ -9,9 +9,9 @@
 // guess (positional.h) and goes on level by level behind the nodes that have children in its shape.
 //
 // Nodes that other parts of the SPEC put into the tree before are guessed behind like its own.
-// Under rejection at a temperature (decode/accept_rules.h) the children of a node are drawn from the
-// draft's distribution. How many is settled by the shape before they are seen, and all of them are
-// in the pass.
+// Under rejection at a temperature (decode/accept_rules.h) the children of a node are drawn from
+// the draft's distribution. How many is settled by the shape before they are seen, and all of them
+// are in the pass.
 //
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/model/draft_model.h"

@@ -23,7 +23,8 @@ typedef struct fr_second {
 } fr_second;
 
 // Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for.
-// Errors: those of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the target's.
+// Errors: those of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the
+// target's.
 fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config *config,
                          fr_error *err);
 void fr_second_close(fr_second *s); // a zeroed one is fine
@@ -42,16 +43,16 @@ bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);
 // The next chunk of what is new in ids[0..n), at least the last token, is to be read in the batch's
 // next pass. False: there is no room in it.
 bool fr_second_put_text(fr_second *s, const int32_t *ids, int n);
-// After that pass: commits the chunk. Whether all of the text is read; fr_second_last_logits are then
-// those after its last token.
+// After that pass: commits the chunk. Whether all of the text is read; fr_second_last_logits are
+// then those after its last token.
 bool fr_second_took_text(fr_second *s, const int32_t *ids, int n);
 float *fr_second_last_logits(fr_second *s);
 // All of it at once, in passes of its own.
 void fr_second_read(fr_second *s, const int32_t *ids, int n);
 
 // Guesses are to be in the next pass: ids[i] behind scratch slot parent[i] (-1: the end of what was
-// read), n up to FR_SECOND_LOGITS. False: there is no room in it. After it fr_second_slot(s, i) is where
-// row i came to lie, and fr_second_logits(s, i) are its logits.
+// read), n up to FR_SECOND_LOGITS. False: there is no room in it. After it fr_second_slot(s, i) is
+// where row i came to lie, and fr_second_logits(s, i) are its logits.
 bool fr_second_put_guesses(fr_second *s, const int32_t *ids, const int *parent, int n);
 int fr_second_slot(const fr_second *s, int row);
 float *fr_second_logits(fr_second *s, int row);

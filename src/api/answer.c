@@ -153,14 +153,34 @@ static bool say(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     return true;
 }
 
+static bool is_json(const char *text, size_t n) {
+    fr_error never;
+    json_t *root = fr_json_load(text, n, &never);
+    json_decref(root);
+    return root;
+}
+
+// Where a call ends that begins at `head`: the first end marker up to which it is JSON, as arguments
+// may hold the marker too. n: there is none.
+static size_t end_of_call(const fr_buffer *held, size_t head, const char *marker) {
+    const char *text = held->data;
+    const size_t n = held->n;
+    for (size_t at = head; (at += find(text + at, n - at, marker)) < n; at++)
+        if (is_json(text + head, at - head)) return at;
+    return n;
+}
+
 // The held text is a JSON object alone, or begins with the marker of a call.
 static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const char *text = a->held.data;
     const size_t n = a->held.n, space = a->fenced ? blank(text, n) : 0;
     const char *marker = a->fenced ? END_FENCE : END_CALL;
     const size_t head = a->fenced ? space + strlen(FENCE) : a->json_calls ? 0 : strlen(CALL);
-    const size_t end = a->json_calls && !a->fenced ? n : head + find(text + head, n - head, marker);
+    const bool alone = a->json_calls && !a->fenced;
+    size_t end = alone ? n : end_of_call(&a->held, head, marker);
     if (end == n && !last) return false;
+    if (end == n && !alone)
+        end = head + find(text + head, n - head, marker); // no call, or cut short
     const size_t whole = end < n ? end + strlen(marker) : n;
     if (take_call(a, text + head, end - head)) {
         drop(a, whole);
@@ -170,7 +190,7 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
         *st = move(a, &a->content, whole, err);
         a->stage = FR_API_SAYS;
     }
-    a->json_calls = a->fenced = false; // one alone
+    a->fenced = false;
     return !*st;
 }
 

@@ -162,10 +162,11 @@ static bool is_json(const char *text, size_t n) {
 
 // Where a call ends that begins at `head`: the first end marker up to which it is JSON, as arguments
 // may hold the marker too. n: there is none.
-static size_t end_of_call(const fr_buffer *held, size_t head, const char *marker) {
-    const char *text = held->data;
-    const size_t n = held->n;
-    for (size_t at = head; (at += find(text + at, n - at, marker)) < n; at++)
+static size_t end_of_call(const fr_api_answer *a, size_t head, const char *marker) {
+    const char *text = a->held.data;
+    const size_t n = a->held.n;
+    for (size_t at = head > a->tried ? head : a->tried; (at += find(text + at, n - at, marker)) < n;
+         at++)
         if (is_json(text + head, at - head)) return at;
     return n;
 }
@@ -177,8 +178,12 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
     const char *marker = a->fenced ? END_FENCE : END_CALL;
     const size_t head = a->fenced ? space + strlen(FENCE) : a->json_calls ? 0 : strlen(CALL);
     const bool alone = a->json_calls && !a->fenced;
-    size_t end = alone ? n : end_of_call(&a->held, head, marker);
-    if (end == n && !last) return false;
+    size_t end = alone ? n : end_of_call(a, head, marker);
+    if (end == n && !last) {
+        a->tried = n >= strlen(marker) ? n - strlen(marker) + 1 : 0;
+        return false;
+    }
+    a->tried = 0;
     if (end == n && !alone)
         end = head + find(text + head, n - head, marker); // no call, or cut short
     const size_t whole = end < n ? end + strlen(marker) : n;

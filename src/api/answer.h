@@ -33,6 +33,7 @@ typedef struct fr_api_answer {
     bool trims;     // white space is between parts
     bool fenced;    // the call at hand stands in a block of code
     fr_buffer held; // not yet told apart
+    size_t tried;   // bytes of it in which no end of the call begins
 } fr_api_answer;
 
 // `thinks`: thinking is taken out; `open`: the prompt has begun it. `tools`: calls are.

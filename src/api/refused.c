@@ -58,7 +58,7 @@ static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     if (r->kind != FR_API_COMPLETION) return FR_OK;
     if (best && !fr_api_number(best, true, &x))
         return fr_api_wrong(err, best, "a whole number", "best_of");
-    if (best && (int)x != r->n)
+    if (best && x != r->n)
         return fr_fail(err, FR_EARG, "best_of: answers are not compared here: expected %d, as n",
                        r->n);
     if (!is_empty(fr_api_member(r->root, "suffix")))

@@ -367,6 +367,8 @@ static const struct {
     {"\"logprobs\":21", "logprobs: expected a whole number from 0 to 20", 1},
     {"\"best_of\":2", "best_of: answers are not compared here: expected 1, as n", 1},
     {"\"best_of\":\"2\"", "best_of: expected a whole number", 1},
+    {"\"best_of\":18446744073709551615", "best_of: answers are not compared here", 1},
+    {"\"best_of\":-1e30", "best_of: answers are not compared here", 1},
     {"\"suffix\":\"x\"", "suffix: a text is not filled in here", 1},
     {"\"logprobs\":1", "logprobs: expected true or false, found 1", 2},
     {"\"top_logprobs\":1", "top_logprobs: expected \"logprobs\": true beside it", 2},

@@ -1,4 +1,5 @@
 #include "api/logprobs.h"
+#include "base/alloc.h"
 #include <math.h>
 #include <string.h>
 
@@ -113,4 +114,33 @@ json_t *fr_api_text_logprobs(const fr_api_scored *s) {
     if (!bad) return all;
     json_decref(all);
     return NULL;
+}
+
+static fr_api_scored joined(const fr_api_scored *prompt, const fr_api_scored *answer, int32_t *ids,
+                            fr_logprobs *scores) {
+    const size_t n = (size_t)prompt->n, m = (size_t)answer->n;
+    fr_api_scored all = *prompt;
+    memcpy(ids, prompt->token, sizeof *ids * n);
+    memcpy(scores, prompt->score, sizeof *scores * n);
+    if (m) memcpy(ids + n, answer->token, sizeof *ids * m);
+    if (m) memcpy(scores + n, answer->score, sizeof *scores * m);
+    all.token = ids;
+    all.score = scores;
+    all.n += answer->n;
+    all.unscored = true;
+    return all;
+}
+
+json_t *fr_api_echoed_logprobs(const fr_api_scored *prompt, const fr_api_scored *answer) {
+    const size_t n = (size_t)(prompt->n + answer->n);
+    int32_t *ids = fr_alloc_array(n, sizeof *ids);
+    fr_logprobs *scores = fr_alloc_array(n, sizeof *scores);
+    json_t *list = NULL;
+    if (ids && scores) {
+        const fr_api_scored all = joined(prompt, answer, ids, scores);
+        list = fr_api_text_logprobs(&all);
+    }
+    fr_free(ids);
+    fr_free(scores);
+    return list;
 }

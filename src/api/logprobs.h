@@ -18,6 +18,8 @@ json_t *fr_api_chat_logprobs(const fr_api_scored *s);
 // {"tokens", "token_logprobs", "top_logprobs": [{TEXT: logprob...}...], "text_offset"}; the token
 // itself is always among the likeliest, offsets count characters.
 json_t *fr_api_text_logprobs(const fr_api_scored *s);
+// The same of an answer that begins with its prompt, whose first token has none.
+json_t *fr_api_echoed_logprobs(const fr_api_scored *prompt, const fr_api_scored *answer);
 // llama.cpp's [{"id", "token", "bytes", "logprob", "top_logprobs": [...]}...].
 json_t *fr_api_llama_logprobs(const fr_api_scored *s);
 

@@ -1,15 +1,15 @@
 // near.c — a name that is not found: where it was looked for, what could be meant.
 #define _GNU_SOURCE
+#include "base/distance.h"
 #include "base/path.h"
 #include "catalog/find.h"
 #include "catalog/names.h"
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 3, WORD = 63 };
+enum { MOST = 3, WORD = FR_WORD_MOST };
 
 typedef struct sentence {
     char text[400];
@@ -24,28 +24,6 @@ static void say(sentence *s, const char *format, ...) {
     if (n > 0) s->n += (size_t)n < sizeof s->text - s->n ? (size_t)n : sizeof s->text - s->n - 1;
 }
 
-// Levenshtein's distance, whatever the case; what is longer than WORD is no typing error.
-static int distance(const char *a, const char *b) {
-    const size_t na = strlen(a), nb = strlen(b);
-    if (na > WORD || nb > WORD) return WORD;
-    int row[WORD + 1];
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= na; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= nb; j++) {
-            const int above = row[j];
-            int best = diagonal + (tolower((uint8_t)a[i - 1]) != tolower((uint8_t)b[j - 1]));
-            if (above + 1 < best) best = above + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
-
 // How far an item is from a name (without its tag): 0 where one holds the other, else the distance;
 // WORD: they have nothing in common.
 static int far(const fr_catalog_item *item, const char *repo) {
@@ -53,7 +31,7 @@ static int far(const fr_catalog_item *item, const char *repo) {
     const char *own = fr_path_name(repo), *last = fr_path_name(theirs);
     if (strlen(own) > 2 && strcasestr(theirs, own)) return 0;
     if (strlen(last) > 2 && strcasestr(own, last)) return 0;
-    const int d = distance(own, last);
+    const int d = fr_word_distance(own, last, WORD, true);
     return d <= 3 && (size_t)d < strlen(own) / 2 + 1 ? d : WORD;
 }
 

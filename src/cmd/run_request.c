@@ -21,6 +21,7 @@ typedef struct job {
     fr_session *session;
     fr_buffer echo;        // the prompt's text, where the answer begins with it
     fr_logprobs *answered; // of the answer's tokens, where they are wanted
+    fr_logprobs *read;     // and of the prompt's
     double load;           // seconds
 } job;
 
@@ -138,31 +139,6 @@ static json_t *usage_json(const fr_stats *s) {
                      "cached_tokens", s->prompt_reused);
 }
 
-// Of the prompt and the answer in one, where the answer begins with the prompt.
-static json_t *echoed_logprobs(const job *j, const fr_request *q, const fr_result *r) {
-    const int n = q->n_prompt + r->n_tokens;
-    int32_t *ids = fr_alloc_array((size_t)n, sizeof *ids);
-    fr_logprobs *scores = fr_alloc_array((size_t)n, sizeof *scores);
-    json_t *all = NULL;
-    if (ids && scores) {
-        memcpy(ids, q->prompt, (size_t)q->n_prompt * sizeof *ids);
-        memcpy(ids + q->n_prompt, r->tokens, (size_t)r->n_tokens * sizeof *ids);
-        for (int i = 1; i < q->n_prompt; i++)
-            scores[i] = *r->prompt_logprobs[i];
-        if (r->n_tokens)
-            memcpy(scores + q->n_prompt, j->answered, (size_t)r->n_tokens * sizeof *scores);
-        all = fr_api_text_logprobs(&(fr_api_scored){.tokenizer = j->engine->tokenizer,
-                                                    .token = ids,
-                                                    .score = scores,
-                                                    .n = n,
-                                                    .n_top = j->request.top_logprobs,
-                                                    .unscored = true});
-    }
-    fr_free(ids);
-    fr_free(scores);
-    return all;
-}
-
 static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result *r) {
     const fr_api_scored s = {.tokenizer = j->engine->tokenizer,
                              .token = r->tokens,
@@ -171,7 +147,13 @@ static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result 
                              .n_top = j->request.top_logprobs};
     if (!j->request.logprobs) return json_null();
     if (j->request.kind == FR_API_CHAT) return fr_api_chat_logprobs(&s);
-    return r->prompt_logprobs ? echoed_logprobs(j, q, r) : fr_api_text_logprobs(&s);
+    if (!j->read) return fr_api_text_logprobs(&s);
+    return fr_api_echoed_logprobs(&(fr_api_scored){.tokenizer = s.tokenizer,
+                                                   .token = q->prompt,
+                                                   .score = j->read,
+                                                   .n = q->n_prompt,
+                                                   .n_top = s.n_top},
+                                  &s);
 }
 
 // What the request asked for, beyond what `run` says anyway.
@@ -195,13 +177,20 @@ static json_t *more_json(const job *j, const fr_request *q, const fr_result *r) 
     return more;
 }
 
-// Those of the answer's tokens, in one piece.
-static fr_status keep_scores(job *j, const fr_result *r, fr_error *err) {
-    if (!r->logprobs) return FR_OK;
-    j->answered = fr_alloc_array((size_t)r->n_tokens + 1, sizeof *j->answered);
-    if (!j->answered) return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the answer's");
-    for (int i = 0; i < r->n_tokens; i++)
-        j->answered[i] = *r->logprobs[i];
+// Scores that lie anywhere, in one piece; empty where there is none. NULL: no memory.
+static fr_logprobs *gather(const fr_logprobs *const *scores, int n) {
+    fr_logprobs *to = fr_alloc_array((size_t)n + 1, sizeof *to);
+    for (int i = 0; i < n && to; i++)
+        if (scores[i]) to[i] = *scores[i];
+    return to;
+}
+
+// Those of the prompt's and the answer's tokens, where they are wanted.
+static fr_status keep_scores(job *j, const fr_request *q, const fr_result *r, fr_error *err) {
+    if (r->logprobs && !(j->answered = gather(r->logprobs, r->n_tokens)))
+        return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the answer's");
+    if (r->prompt_logprobs && !(j->read = gather(r->prompt_logprobs, q->n_prompt)))
+        return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the prompt's");
     return FR_OK;
 }
 
@@ -226,7 +215,7 @@ static int answer(job *j, double start) {
     j->load = fr_seconds() - start;
     if (!st && j->echo.n && !p.silent) fr_cmd_write(j->echo.data, j->echo.n);
     if (!st) st = fr_session_generate(j->session, &q, &result, &err);
-    if (!st) st = keep_scores(j, result, &err);
+    if (!st) st = keep_scores(j, &q, result, &err);
     if (st) return fr_cmd_fail(&err);
     fr_run_answer a = {.result = result,
                        .printer = &p,
@@ -248,6 +237,7 @@ static void job_close(job *j) {
     fr_buffer_free(&j->body);
     fr_buffer_free(&j->echo);
     fr_free(j->answered);
+    fr_free(j->read);
 }
 
 int fr_run_request(const fr_cmd_args *args, const fr_parsed *parsed) {

@@ -3,17 +3,9 @@
 #include "serve/ask.h"
 #include "api/logprobs.h"
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "base/random.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-
-static uint64_t random_number(void) {
-    uint64_t drawn;
-    if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
-        drawn = (uint64_t)(fr_seconds() * 1e9);
-    return drawn;
-}
 
 // ---------------------------------------------------------------- open
 
@@ -27,7 +19,7 @@ static fr_status read_body(fr_ask *ask, fr_api_kind kind, const char *body, size
                            fr_error *err) {
     fr_server *s = ask->server;
     fr_api_defaults defaults = s->defaults;
-    defaults.sampling.seed = (uint32_t)random_number();
+    defaults.sampling.seed = (uint32_t)fr_random();
     fr_status st = fr_api_parse(&ask->request, kind, body, bytes, &defaults, err);
     if (!st && drafter_of(s, ask->request.drafter) < 0)
         st = fr_fail(err, FR_EARG,
@@ -120,7 +112,7 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const c
     }
     ask->server = server;
     ask->created = time(NULL);
-    snprintf(ask->id, sizeof ask->id, "%s%016llx", id_prefix, (unsigned long long)random_number());
+    snprintf(ask->id, sizeof ask->id, "%s%016llx", id_prefix, (unsigned long long)fr_random());
     fr_status st = read_body(ask, kind, body, bytes, &err);
     if (!st) st = check_length(ask, &err);
     if (!st) st = make_choices(ask, x, &err);
@@ -220,35 +212,17 @@ json_t *fr_ask_timings(const fr_choice *c) {
                      "draft_n_accepted", (json_int_t)accepted);
 }
 
-// Of the prompt and what was written, where the answer begins with the prompt.
-static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
-    const int n = c->request.n_prompt, all = n + c->job.n_tokens;
-    int32_t *ids = fr_alloc_array((size_t)all, sizeof *ids);
-    fr_logprobs *scores = fr_alloc_array((size_t)all, sizeof *scores);
-    json_t *list = NULL;
-    if (ids && scores) {
-        memcpy(ids, c->request.prompt, sizeof *ids * (size_t)n);
-        memcpy(scores, c->job.prompt_logprobs, sizeof *scores * (size_t)n);
-        for (int i = 0; i < c->job.n_tokens; i++) {
-            ids[n + i] = c->job.tokens[i];
-            scores[n + i] = c->job.logprobs[i];
-        }
-        list = fr_api_text_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
-                                                     .token = ids,
-                                                     .score = scores,
-                                                     .n = all,
-                                                     .n_top = ask->request.top_logprobs,
-                                                     .unscored = true});
-    }
-    fr_free(ids);
-    fr_free(scores);
-    return list;
-}
-
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
     if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION && c->job.prompt_logprobs &&
         !from)
-        return echoed_logprobs(ask, c);
+        return fr_api_echoed_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
+                                                       .token = c->request.prompt,
+                                                       .score = c->job.prompt_logprobs,
+                                                       .n = c->request.n_prompt,
+                                                       .n_top = ask->request.top_logprobs},
+                                      &(fr_api_scored){.token = c->job.tokens,
+                                                       .score = c->job.logprobs,
+                                                       .n = c->job.n_tokens});
     const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
                              .token = c->job.tokens + from,
                              .score = c->job.logprobs + from,

@@ -64,13 +64,6 @@ const char *fr_exchange_header(const fr_exchange *x, const char *name) {
     return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
-const char *fr_exchange_query(const fr_exchange *x, const char *name) {
-    const char *value = NULL;
-    const bool there = MHD_lookup_connection_value_n(x->connection, MHD_GET_ARGUMENT_KIND, name,
-                                                     strlen(name), &value, NULL) == MHD_YES;
-    return there && !value ? "" : value;
-}
-
 const char *fr_exchange_peer(const fr_exchange *x) {
     return x->peer;
 }

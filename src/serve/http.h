@@ -45,9 +45,7 @@ void fr_http_close(fr_http *h);          // ends all connections; NULL is fine
 const char *fr_exchange_method(const fr_exchange *x);
 const char *fr_exchange_path(const fr_exchange *x);
 const char *fr_exchange_header(const fr_exchange *x, const char *name); // NULL: not there
-const char *fr_exchange_query(const fr_exchange *x,
-                              const char *name);    // of the URL; "" without a value
-const char *fr_exchange_peer(const fr_exchange *x); // the other side's address
+const char *fr_exchange_peer(const fr_exchange *x);                     // the other side's address
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);

@@ -1,17 +1,13 @@
 // job.c — what is told of a job goes in under its lock, and everybody who waits is woken.
 #include "serve/job.h"
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "serve/wait.h"
 #include <errno.h>
 #include <string.h>
 
 void fr_job_open(fr_job *job) {
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&job->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&job->news, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    fr_wait_open(&job->news);
 }
 
 void fr_job_close(fr_job *job) {
@@ -31,9 +27,7 @@ static bool has_news(const fr_job *job, int n_tokens, size_t n_bytes) {
 }
 
 bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds) {
-    const double until = fr_seconds() + seconds;
-    const struct timespec at = {.tv_sec = (time_t)until,
-                                .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
+    const struct timespec at = fr_wait_until(seconds);
     int rc = 0;
     while (!has_news(job, n_tokens, n_bytes) && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&job->news, &job->lock, &at);

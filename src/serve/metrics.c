@@ -1,8 +1,6 @@
 // metrics.c — /metrics in Prometheus' text form: vLLM's names where it has them.
 #include "serve/server.h"
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static void add(fr_buffer *out, const char *name, const char *type, const char *help,
                 double value) {

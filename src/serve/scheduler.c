@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "serve/slots.h"
+#include "serve/wait.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -248,11 +249,7 @@ fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
     s->last = &s->first;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->finished, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    fr_wait_open(&s->finished);
     fr_status st =
         fr_slots_open(&s->slots, engine, options->drafters, options->kv_type, options->n_ctx,
                       options->n_slots, options->n_slots + options->n_kept, err);
@@ -296,9 +293,7 @@ void fr_scheduler_drain(fr_scheduler *s) {
 }
 
 bool fr_scheduler_idle(fr_scheduler *s, double seconds) {
-    const double until = fr_seconds() + seconds;
-    const struct timespec at = {.tv_sec = (time_t)until,
-                                .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
+    const struct timespec at = fr_wait_until(seconds);
     int rc = 0;
     pthread_mutex_lock(&s->lock);
     while ((s->n_waits || s->n_runs) && rc != ETIMEDOUT)

@@ -1,13 +1,12 @@
 // generate.c — options to engine, session and request; statistics to words and JSON.
 #define _GNU_SOURCE
 #include "cmd/lib/generate.h"
-#include "base/clock.h"
+#include "base/random.h"
 #include "decode/accept_option.h"
 #include "decode/counts.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error *err) {
     fr_progress bar;
@@ -37,13 +36,7 @@ int fr_cmd_check_drafting(const char *command, const fr_cmd_args *args) {
 }
 
 fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
-    uint64_t seed = args->seed;
-    uint32_t drawn;
-    if (!seed_given) {
-        if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
-            drawn = (uint32_t)(fr_seconds() * 1e9);
-        seed = drawn;
-    }
+    const uint64_t seed = seed_given ? args->seed : (uint32_t)fr_random();
     // A 0 of fr_sampling is the default and not what these two say.
     const float top_p = (float)args->top_p;
     return (fr_sampling){.size = sizeof(fr_sampling),

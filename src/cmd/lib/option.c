@@ -1,5 +1,6 @@
 // option.c — reading a command line by a table.
 #include "cmd/lib/option.h"
+#include "base/distance.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -35,28 +36,7 @@ static const fr_option *find_option(const fr_command *c, const char *name, size_
     return NULL;
 }
 
-// Levenshtein distance, cut off: names are short, and what is longer is no typing error.
-static int distance(const char *a, const char *b) {
-    enum { MOST = 31 };
-    const size_t na = strlen(a), nb = strlen(b);
-    if (na > MOST || nb > MOST) return MOST;
-    int row[MOST + 1];
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= na; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= nb; j++) {
-            const int above = row[j];
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            if (above + 1 < best) best = above + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
+enum { LONGEST = 31 }; // names are short, and what is longer is no typing error
 
 static bool near_enough(int d, const char *name) {
     return d <= 2 && (size_t)d < strlen(name);
@@ -69,7 +49,7 @@ static fr_status fail_unknown(const fr_command *c, const char *arg, fr_error *er
     snprintf(name, sizeof name, "%.*s", (int)strcspn(arg + 1 + (arg[1] == '-'), "="),
              arg + 1 + (arg[1] == '-'));
     for (const fr_option *o; (o = next_option(c, &g, &i));) {
-        const int d = distance(name, o->name);
+        const int d = fr_word_distance(name, o->name, LONGEST, false);
         if (d >= least || !near_enough(d, o->name)) continue;
         least = d;
         best = o->name;
@@ -83,7 +63,7 @@ const fr_command *fr_option_command(const fr_program *p, const char *name, const
     *near = NULL;
     for (const fr_command *const *c = p->commands; *c; c++) {
         if (!strcmp((*c)->name, name)) return *c;
-        const int d = distance(name, (*c)->name);
+        const int d = fr_word_distance(name, (*c)->name, LONGEST, false);
         if (d >= least || (*c)->hidden || !near_enough(d, (*c)->name)) continue;
         least = d;
         *near = (*c)->name;

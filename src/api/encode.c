@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "json/messages.h"
 #include <stdio.h>
-#include <time.h>
 
 static fr_status add_bos(const fr_api_model *m, fr_ids *ids, fr_error *err) {
     const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
@@ -118,23 +117,9 @@ fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model,
 
 // ---------------------------------------------------------------- messages
 
-static fr_chat_str token_text(const fr_api_model *m, int32_t id) {
-    fr_chat_str s = {0};
-    if (id >= 0) s.data = fr_token_bytes(m->tokenizer, id, &s.bytes);
-    return s;
-}
-
 static fr_status render(const fr_api_model *m, fr_chat_request *chat, fr_ids *ids, fr_error *err) {
-    const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
-    const time_t seconds = time(NULL);
-    struct tm now;
     fr_chat_text text = {0};
-    chat->bos = token_text(m, special->bos);
-    chat->eos = token_text(m, special->eos);
-    chat->now = localtime_r(&seconds, &now);
-    fr_status st = fr_chat_render(m->chat, chat, &text, err);
-    if (!st && !text.has_bos) st = add_bos(m, ids, err);
-    if (!st) st = fr_tokenizer_encode_marked(m->tokenizer, &text.marked, NULL, ids, err);
+    const fr_status st = fr_chat_encode(m->chat, m->tokenizer, chat, true, false, &text, ids, err);
     fr_chat_text_close(&text);
     return st;
 }

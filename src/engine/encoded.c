@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "engine/text.h"
 #include <string.h>
-#include <time.h>
 
 // ---------------------------------------------------------------- into lists
 
@@ -19,30 +18,12 @@ fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsig
         t->tokenizer, text, bytes, flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, watch, ids, err);
 }
 
-static fr_chat_str token_text(const fr_text *t, int32_t id) {
-    fr_chat_str s = {0};
-    if (id >= 0) s.data = fr_token_bytes(t->tokenizer, id, &s.bytes);
-    return s;
-}
-
 fr_status fr_text_render(const fr_text *t, fr_chat_request *request, unsigned flags,
                          fr_chat_text *rendered, fr_ids *ids, fr_error *err) {
-    const time_t seconds = time(NULL);
-    struct tm now;
-    fr_status st = fr_text_check_chat(t, err);
-    if (st) return st;
-    request->bos = token_text(t, t->info.bos);
-    request->eos = token_text(t, t->info.eos);
-    request->now = localtime_r(&seconds, &now);
-    st = fr_chat_render(&t->chat, request, rendered, err);
-    request->now = NULL;
-    if (st) return st;
-    const fr_marked *marked = &rendered->marked;
-    if (flags & FR_TEXT_BOS && !rendered->has_bos && (st = add_bos(t, ids, err))) return st;
-    if (flags & FR_TEXT_CONTROL)
-        return fr_tokenizer_encode(t->tokenizer, marked->text.data, marked->text.n,
-                                   FR_PARSE_SPECIAL, ids, err);
-    return fr_tokenizer_encode_marked(t->tokenizer, marked, NULL, ids, err);
+    const fr_status st = fr_text_check_chat(t, err);
+    return st ? st
+              : fr_chat_encode(&t->chat, t->tokenizer, request, flags & FR_TEXT_BOS,
+                               flags & FR_TEXT_CONTROL, rendered, ids, err);
 }
 
 fr_status fr_text_render_json(const fr_text *t, const json_t *json, unsigned flags,

@@ -26,7 +26,7 @@ fr_status fr_text_check_chat(const fr_text *t, fr_error *err);
 fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsigned flags,
                          const fr_watch *watch, fr_ids *ids, fr_error *err);
 // Renders the request (its bos, eos and the time are filled in here) into *rendered and appends its
-// ids. Every conversation goes through here.
+// ids (fr_chat_encode).
 fr_status fr_text_render(const fr_text *t, fr_chat_request *request, unsigned flags,
                          fr_chat_text *rendered, fr_ids *ids, fr_error *err);
 // The same of JSON that is parsed, and of such text: what fr_text_chat_json takes.

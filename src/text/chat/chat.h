@@ -11,6 +11,7 @@
 #ifndef FR_TEXT_CHAT_CHAT_H
 #define FR_TEXT_CHAT_CHAT_H
 #include "text/jinja/jinja.h"
+#include "text/tokenizer.h"
 
 typedef struct fr_chat_str { // borrowed; data NULL: absent
     const char *data;
@@ -64,6 +65,14 @@ void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
 // FR_EARG: what the template refuses. FR_EUNSUP: tools, where it knows none. FR_ENOMEM.
 fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *request,
                          fr_chat_text *out, fr_error *err);
+
+// Renders with the tokenizer's bos and eos and the present time, which are filled in here, and
+// appends the ids: the token in front that the model wants, if `bos` and unless the template wrote
+// it; control tokens where the template wrote them, or (`control`) wherever they stand. Every
+// conversation goes through here. Errors of fr_chat_render; FR_ENOMEM.
+fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
+                         fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
+                         fr_ids *ids, fr_error *err);
 
 // Who wrote a role: the names in common use are the application's, so that a template may make a
 // control token of one ("<|user|>"); anything else is from outside.

@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const double LOOK = 0.5;     // seconds between two looks for who is late
+static const double LOOK = 0.5;   // seconds between two looks for who is late
+static const double WHILE = 1;    // seconds of waiting that tell a silent one from a slow one
 static const double PATIENCE = 1; // seconds that a new one is held up where nobody makes room
 
 struct fr_connection {
@@ -82,16 +83,29 @@ static bool has_said_more(const fr_connection *x) {
     return poll(&p, 1, 0) > 0 && (p.revents & POLLIN) && !(p.revents & (POLLHUP | POLLERR));
 }
 
-// The one waited for longest among those who never asked, then those who have had an answer, then
-// who is in the middle of a request, then who does not take an answer.
+static fr_connection *first_silent(const fr_connections *c, fr_connection_phase phase) {
+    fr_connection *x = c->of[phase].first;
+    while (x && has_said_more(x))
+        x = x->after;
+    return x;
+}
+
+// Those that were waited for a while: first who never asked, then who has had an answer, then who
+// is in the middle of a request. Else the one waited for longest, so that one which has just come
+// outlives a flood. At last who does not take an answer.
 static fr_connection *least_wanted(const fr_connections *c) {
     static const fr_connection_phase order[] = {FR_CONNECTION_NEW, FR_CONNECTION_RESTS,
                                                 FR_CONNECTION_SENDS};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        for (fr_connection *x = c->of[order[i]].first; x; x = x->after)
-            if (!has_said_more(x)) return x;
+    const double now = fr_seconds();
+    fr_connection *longest = NULL;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        fr_connection *x = first_silent(c, order[i]);
+        if (x && now > x->since + WHILE) return x;
+        if (x && (!longest || x->since < longest->since)) longest = x;
+    }
+    if (longest) return longest;
     fr_connection *slow = c->of[FR_CONNECTION_TAKES].first;
-    return slow && fr_seconds() > slow->since + c->options.request_seconds ? slow : NULL;
+    return slow && now > slow->since + c->options.request_seconds ? slow : NULL;
 }
 
 // Where all wait for answers there is room as soon as one has its own. False: not in time.

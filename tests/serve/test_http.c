@@ -68,12 +68,10 @@ static void refuse(fr_exchange *x, int status, const char *type, const char *mes
     fr_exchange_reply(x, status, "text/plain", message, strlen(message));
 }
 
-static const fr_http_route routes[] = {{"GET", "/", hello, true},
-                                       {"POST", "/", hello, true},
-                                       {"GET", "/held", held, true},
-                                       {"GET", "/streamed", streamed, true},
-                                       {"GET", "/big", big, true},
-                                       {.method = 0}};
+static const fr_http_route routes[] = {
+    {"GET", "/", hello, true},    {"POST", "/", hello, true},
+    {"GET", "/held", held, true}, {"GET", "/streamed", streamed, true},
+    {"GET", "/big", big, true},   {.method = 0}};
 
 static void open_with(double request_seconds, int of_peer) {
     const fr_http_options o = {.host = "127.0.0.1",
@@ -181,9 +179,8 @@ static void a_request_comes_in_time_or_never(void **state) {
     say(header, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
     say(body, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n");
     say(line, "GET /");
-    for (int i = 0; i < 600 && (is_open(silent) || is_open(line) || is_open(header) ||
-                                is_open(body));
-         i++) {
+    for (int i = 0;
+         i < 600 && (is_open(silent) || is_open(line) || is_open(header) || is_open(body)); i++) {
         usleep(50000);
         send(line, "x", 1, MSG_NOSIGNAL);
         send(header, "x", 1, MSG_NOSIGNAL);
@@ -262,44 +259,84 @@ static void an_address_may_have_a_limit(void **state) {
     fr_http_close(http);
 }
 
-// Without HTTP: who makes room, in which order.
-static void who_never_asked_goes_first(void **state) {
-    (void)state;
-    enum { N = 4, MORE = 4 };
-    const fr_connections_options o = {
-        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .rest_seconds = 1e6};
-    static const fr_connection_phase as[N] = {FR_CONNECTION_SENDS, FR_CONNECTION_RESTS,
-                                              FR_CONNECTION_NEW, FR_CONNECTION_WAITS};
-    static const int leaves[MORE] = {2, 1, 0, N + 3}; // who goes when one more comes; last: itself
-    bool gone[N + MORE] = {false};
+// ---------------------------------------------------------------- without HTTP
+
+enum { N = 4, MORE = 4 };
+
+static struct {
     fr_connections *c;
     fr_connection *of[N + MORE];
-    int pair[N + MORE][2];
+    int pair[N + MORE][2], n;
+} all;
+
+static void open_all(void) {
+    const fr_connections_options o = {
+        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .rest_seconds = 1e6};
     fr_error err;
-    assert_int_equal(fr_connections_open(&c, &o, &err), FR_OK);
-    for (int i = 0; i < N + MORE; i++) {
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair[i]), 0);
-        of[i] = fr_connections_add(c, pair[i][0]);
-        assert_non_null(of[i]);
-        fr_connections_enter(c, of[i], i < N ? as[i] : FR_CONNECTION_WAITS);
-        if (i >= N) gone[leaves[i - N]] = true;
-        for (int k = 0; k <= i; k++)
-            assert_int_equal(is_open(pair[k][1]), !gone[k]);
+    assert_int_equal(fr_connections_open(&all.c, &o, &err), FR_OK);
+    all.n = 0;
+}
+
+static void one_more(fr_connection_phase phase) {
+    const int i = all.n++;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, all.pair[i]), 0);
+    all.of[i] = fr_connections_add(all.c, all.pair[i][0]);
+    assert_non_null(all.of[i]);
+    fr_connections_enter(all.c, all.of[i], phase);
+}
+
+static void expect_gone(unsigned mask) {
+    for (int i = 0; i < all.n; i++)
+        assert_int_equal(is_open(all.pair[i][1]), !(mask >> i & 1));
+    assert_true(fr_connections_is_sound(all.c));
+}
+
+static void close_all(void) {
+    for (int i = 0; i < all.n; i++) {
+        fr_connections_remove(all.c, all.of[i]);
+        close(all.pair[i][0]), close(all.pair[i][1]);
     }
-    assert_int_equal(fr_connections_count(c), N);
-    assert_true(fr_connections_is_sound(c));
-    assert_false(fr_connections_at_rest(c, 0.01));
-    for (int i = 0; i < N + MORE; i++) {
-        fr_connections_remove(c, of[i]);
-        close(pair[i][0]), close(pair[i][1]);
+    assert_true(fr_connections_at_rest(all.c, 0));
+    fr_connections_close(all.c);
+}
+
+static void who_never_asked_goes_first(void **state) {
+    (void)state;
+    static const fr_connection_phase as[N] = {FR_CONNECTION_SENDS, FR_CONNECTION_RESTS,
+                                              FR_CONNECTION_NEW, FR_CONNECTION_WAITS};
+    // Who goes when one more comes; at last only such as wait are there, and that is itself.
+    static const unsigned leaves[MORE] = {1 << 2, 1 << 1, 1 << 0, 1 << (N + 3)};
+    unsigned gone = 0;
+    open_all();
+    for (int i = 0; i < N; i++)
+        one_more(as[i]);
+    usleep(1100000); // all have been there for a while
+    for (int i = 0; i < MORE; i++) {
+        one_more(FR_CONNECTION_WAITS);
+        expect_gone(gone |= leaves[i]);
     }
-    assert_true(fr_connections_at_rest(c, 0));
-    fr_connections_close(c);
+    assert_int_equal(fr_connections_count(all.c), N);
+    assert_false(fr_connections_at_rest(all.c, 0.01));
+    close_all();
+}
+
+static void who_has_just_come_outlives_others(void **state) {
+    (void)state;
+    open_all();
+    for (int i = 0; i < N - 1; i++)
+        one_more(FR_CONNECTION_SENDS);
+    one_more(FR_CONNECTION_NEW);
+    for (int i = 0; i < N - 1; i++) {
+        one_more(FR_CONNECTION_SENDS);
+        expect_gone((2U << i) - 1);
+    }
+    close_all();
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(who_never_asked_goes_first),
                                        cmocka_unit_test(silent_connections_make_room),
+                                       cmocka_unit_test(who_has_just_come_outlives_others),
                                        cmocka_unit_test(who_waits_for_an_answer_stays),
                                        cmocka_unit_test(a_request_comes_in_time_or_never),
                                        cmocka_unit_test(a_long_answer_is_not_silence),

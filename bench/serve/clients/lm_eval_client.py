@@ -72,7 +72,7 @@ def forerun(o, *words, stdin=""):
 
 
 def ids_of(o, text):
-    return forerun(o, "tokenize", "--json", "-p", text)["ids"] if text else []
+    return forerun(o, "tokenize", "--special", stdin=json.dumps({"text": text}) + "\n")["ids"]
 
 
 def score(o, before, after):

@@ -180,7 +180,9 @@ static fr_status listen_on(job *j, fr_error *err) {
                                .keys = j->n_keys ? j->keys : NULL,
                                .cors = j->args->cors,
                                .connections = j->args->connections,
+                               .connections_of_peer = j->args->peer_connections,
                                .body_bytes = (size_t)32 << 20,
+                               .request_seconds = j->args->request_time,
                                .idle_seconds = 120,
                                .log = j->args->quiet ? NULL : fr_reply_log,
                                .error = fr_reply_error};
@@ -218,6 +220,9 @@ static void end_in_peace(job *j) {
     while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
     }
     fr_http_stop_listening(j->http);
+    // An answer that has ended is on its way for a moment more.
+    const double left = until - fr_seconds();
+    fr_http_at_rest(j->http, left > 0.2 ? left : 0.2);
 }
 
 static void job_close(job *j) {
@@ -272,7 +277,9 @@ static const fr_option door[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all", 0, 0, NULL},
-    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; more wait", 1, 65000, NULL},
+    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that one that says nothing makes room", 1, 65000, NULL},
+    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many", 0, 65000, NULL},
+    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds until a connection's request must have begun, and for the rest of it; a second more for 10 KB of body", 0.1, 1e6, NULL},
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
     {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},
     {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "do not", 0, 0, NULL},

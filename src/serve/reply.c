@@ -1,9 +1,12 @@
 // reply.c — documents and errors as bodies, bodies as documents, and a line of log.
 #define _GNU_SOURCE
 #include "serve/server.h"
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fr_reply_json(fr_exchange *x, int status, json_t *document) {
     char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -91,23 +94,43 @@ json_t *fr_reply_body(fr_exchange *x) {
     return root;
 }
 
+// Writes a line unless that would wait: a reader that has stopped loses lines and stops nobody. A
+// pipe that poll finds writable takes PIPE_BUF bytes at once.
+static void write_line(const char *line, size_t n) {
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    flockfile(stderr); // one at a time
+    if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT))
+        (void)!write(STDERR_FILENO, line, n < PIPE_BUF ? n : PIPE_BUF);
+    funlockfile(stderr);
+}
+
+static char *text_line(const char *at, const fr_exchange *x, double seconds) {
+    char *line;
+    const int n =
+        asprintf(&line, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
+                 fr_exchange_path(x), fr_exchange_status(x), seconds);
+    return n < 0 ? NULL : line;
+}
+
+static char *json_line(const char *at, const fr_exchange *x, double seconds) {
+    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
+                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
+                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
+                             "status", fr_exchange_status(x), "seconds", seconds);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL, *whole = NULL;
+    if (text && asprintf(&whole, "%s\n", text) < 0) whole = NULL;
+    free(text);
+    json_decref(line);
+    return whole;
+}
+
 void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
     const fr_server *s = user;
     char at[32];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    if (!s->json_log) {
-        fprintf(stderr, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
-                fr_exchange_path(x), fr_exchange_status(x), seconds);
-        return;
-    }
-    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
-                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
-                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
-                             "status", fr_exchange_status(x), "seconds", seconds);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    if (text) fprintf(stderr, "%s\n", text);
-    free(text);
-    json_decref(line);
+    char *line = s->json_log ? json_line(at, x, seconds) : text_line(at, x, seconds);
+    if (line) write_line(line, strlen(line));
+    free(line);
 }

@@ -57,6 +57,7 @@ static int open_world(void **state) {
                                 .cors = "http://page.example",
                                 .connections = 16,
                                 .body_bytes = MOST_BODY,
+                                .request_seconds = 5,
                                 .idle_seconds = 5,
                                 .error = fr_reply_error};
     return fr_http_open(&http, &ho, &err);

@@ -22,6 +22,7 @@ static fr_status ask(fr_engine *engine, fr_group *group, const char *question, f
 }
 
 int main(int argc, char **argv) {
+    const fr_group_options options = {.size = sizeof options, .n_ctx = CONTEXT};
     fr_engine *engine = NULL;
     fr_group *group = NULL;
     fr_session *sessions[USERS] = {NULL};
@@ -31,7 +32,7 @@ int main(int argc, char **argv) {
     if (argc < 3 || argc > 2 + USERS)
         return fprintf(stderr, "usage: many_users MODEL.gguf QUESTION...\n"), 2;
     fr_status st = fr_engine_open(&engine, argv[1], NULL, &err);
-    if (!st) st = fr_group_open(&group, engine, CONTEXT, &err);
+    if (!st) st = fr_group_open(&group, engine, &options, &err);
     for (; !st && n < argc - 2; n++)
         st = ask(engine, group, argv[2 + n], &sessions[n], &prompts[n], &err);
     while (!st && fr_group_step(group)) {

@@ -210,16 +210,30 @@ typedef struct fr_session_options { // but for its size 0: the defaults
     fr_group *group;               // whose passes it shares; NULL: it has passes of its own
 } fr_session_options;
 
+typedef struct fr_group_options { // but for its size 0: the defaults
+    size_t size;
+    int n_ctx;          // the largest context of any session; 0: the model's own
+    float prompt_share; // 0: 3.5. Where some sessions read prompts while others write, a pass takes
+                        // about so many times what one that writes alone takes
+} fr_group_options;
+
 // A group of sessions shares each pass: what many ask at once takes little longer than what one
-// asks, and every session's bytes are those that it would give alone. At most 64 sessions. n_ctx:
-// the largest context of any of them; 0: the model's own. FR_EARG, FR_ENOMEM.
-fr_status fr_group_open(fr_group **out, fr_engine *engine, int n_ctx, fr_error *err);
+// asks, and every session's bytes are those that it would give alone. At most 64 sessions. options
+// NULL: the defaults. FR_EARG, FR_ENOMEM.
+fr_status fr_group_open(fr_group **out, fr_engine *engine, const fr_group_options *options,
+                        fr_error *err);
 void fr_group_close(fr_group *group); // after its sessions; NULL is fine
 // One pass for all sessions of the group that have begun a generation and are not at its end; each
 // is given its tokens through its request's `stream`. Sessions join, begin, end and leave between
 // two steps, by one thread at a time and not within `stream`. False: no session has anything left
 // to do.
 bool fr_group_step(fr_group *group);
+// What the last step's pass was; lives as long as the group.
+typedef struct fr_group_pass {
+    int sessions, rows; // that shared it; of all of them
+    double seconds;     // without drafting and drawing
+} fr_group_pass;
+const fr_group_pass *fr_group_last(const fr_group *group);
 
 // options NULL: the defaults.
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,

@@ -24,7 +24,8 @@ static fr_status refuse_block(const reader *r, const json_t *type) {
 }
 
 static fr_status add_use(const reader *r, const json_t *block, json_t *message) {
-    const json_t *id = text_member(r, block, "id"), *name = id ? text_member(r, block, "name") : NULL;
+    const json_t *id = text_member(r, block, "id"),
+                 *name = id ? text_member(r, block, "name") : NULL;
     json_t *input = json_object_get(block, "input");
     fr_buffer text = {0};
     if (!name) return FR_EARG;
@@ -158,7 +159,8 @@ static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) 
     if (!given) return FR_OK;
     if (!fr_api_is(type, "enabled") && !fr_api_is(type, "disabled") && !fr_api_is(type, "adaptive"))
         return fr_api_wrong(err, type, "enabled, disabled or adaptive", "thinking.type");
-    return fr_api_set_variable(root, "enable_thinking", json_boolean(!fr_api_is(type, "disabled")), err);
+    return fr_api_set_variable(root, "enable_thinking", json_boolean(!fr_api_is(type, "disabled")),
+                               err);
 }
 
 static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {

@@ -66,7 +66,7 @@ static fr_status add_message(const reader *r, const json_t *item) {
         if (!(message = assistant(r))) return FR_ENOMEM;
     } else {
         message = fr_api_is(role, "developer") ? json_pack("{s:s}", "role", "system")
-                                        : json_pack("{s:O}", "role", role);
+                                               : json_pack("{s:O}", "role", role);
         const fr_status st = fr_api_append(r->messages, message, r->err);
         if (st) return st;
     }
@@ -121,8 +121,8 @@ static fr_status read_input(json_t *root, const json_t *body, fr_error *err) {
     if (!fr_json_is_text(input) && !json_array_size(input))
         return fr_api_wrong(err, input, "a string or a list of at least one item", "input");
     if (instructions)
-        st = fr_api_append(
-            r.messages, json_pack("{s:s, s:O}", "role", "system", "content", instructions), err);
+        st = fr_api_append(r.messages,
+                           json_pack("{s:s, s:O}", "role", "system", "content", instructions), err);
     if (!st && json_is_string(input))
         st = fr_api_append(r.messages, json_pack("{s:s, s:O}", "role", "user", "content", input),
                            err);

@@ -50,7 +50,8 @@ fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err
     const json_t *before = json_object_get(message, "reasoning_content");
     fr_buffer all = {0};
     fr_status st = FR_OK;
-    if (before) st = fr_buffer_add(&all, json_string_value(before), json_string_length(before), err);
+    if (before)
+        st = fr_buffer_add(&all, json_string_value(before), json_string_length(before), err);
     if (!st) st = fr_buffer_add(&all, json_string_value(text), json_string_length(text), err);
     if (!st)
         st = fr_api_set(message, "reasoning_content", json_stringn(all.data ? all.data : "", all.n),
@@ -71,10 +72,10 @@ fr_status fr_api_add_tool(json_t *tools, size_t i, const json_t *tool, const cha
     const json_t *name = fr_api_member(tool, "name");
     json_t *about = json_object_get(tool, "description"), *with = json_object_get(tool, schema);
     if (!fr_json_is_text(name)) return fr_api_wrong(err, name, "a string", "tools[%zu].name", i);
-    json_t *function = json_pack("{s:O, s:O*, s:O*}", "name", name, "description", about,
-                                 "parameters", with);
-    return fr_api_append(tools,
-                         json_pack("{s:s, s:o}", "type", "function", "function", function), err);
+    json_t *function =
+        json_pack("{s:O, s:O*, s:O*}", "name", name, "description", about, "parameters", with);
+    return fr_api_append(tools, json_pack("{s:s, s:o}", "type", "function", "function", function),
+                         err);
 }
 
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err) {

@@ -137,6 +137,7 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     const fr_scheduler_options o = {.drafters = j->drafters,
                                     .kv_type = fr_cmd_kv_type(args),
                                     .n_ctx = s->n_ctx,
+                                    .prompt_share = (float)args->prompt_share,
                                     .n_slots = args->parallel,
                                     .n_kept = kept_of(args, s->engine, s->n_ctx),
                                     .n_queue = args->queue};
@@ -270,6 +271,7 @@ static const fr_option options[] = {
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
+    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", "3.5", NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};

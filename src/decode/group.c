@@ -9,8 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-static const double READ_TIMES =
-    3.5; // plain passes that a pass which reads may take: 4, if predictions are a tenth low
+static const double READ_TIMES = 3.5; // 4, if predictions are a tenth low
 
 // ---------------------------------------------------------------- one step
 
@@ -32,8 +31,8 @@ static void size_reading(fr_decoder_group *g, fr_decoder *const *readers, int n,
     if (!n)
         rows = 0;
     else if (g->n_roots)
-        rows = fr_budget_reads(&g->budget, READ_TIMES, 1 + nodes, extra, FR_PREFILL_ROWS, (int)own,
-                               g->context);
+        rows = fr_budget_reads(&g->budget, g->read_times, 1 + nodes, extra, FR_PREFILL_ROWS,
+                               (int)own, g->context);
     g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, (int)own, g->context);
 }
 
@@ -258,6 +257,7 @@ static fr_status open_group(fr_decoder_group **out, const fr_model *m,
     *out = NULL;
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->model = m;
+    g->read_times = READ_TIMES;
     g->max_taps = limits->max_taps;
     fr_budget_open(&g->budget, NULL);
     for (; g->n_rooms < rooms && !st; g->n_rooms += !st)

@@ -30,7 +30,8 @@ typedef enum fr_step_phase { // of a step, in this order
 struct fr_decoder_group {
     const fr_model *model;
     fr_forward *forward;
-    fr_budget budget; // of the passes
+    fr_budget budget;  // of the passes
+    double read_times; // plain passes that a pass which reads may take
     int max_taps;
     fr_verify_room room[FR_GROUP_ROOMS];
     int n_rooms;

@@ -53,6 +53,7 @@ struct fr_group {
     int n_ctx;                // most of a member
     fr_session *session[FR_GROUP_MEMBERS];
     int n_sessions;
+    fr_group_pass last;
 };
 
 // A step in parts, so that sessions of a group can take it together. Whether there is one to take:

@@ -1,24 +1,44 @@
 // session_group.c — sessions that share passes: a step is taken by all that have something to do.
 // Their rows are merged into one pass in decode/group.c.
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "engine/session.h"
 
-fr_status fr_group_open(fr_group **out, fr_engine *e, int n_ctx, fr_error *err) {
+FR_SIZED_ENDS_WITH(fr_group_options, prompt_share);
+
+static fr_status read_options(fr_group_options *o, const fr_engine *e,
+                              const fr_group_options *options, fr_error *err) {
+    const fr_status st = fr_sized_read(o, sizeof *o, options, "fr_group_options", err);
+    if (st) return st;
+    if (!o->n_ctx) o->n_ctx = e->model.config.n_ctx_train;
+    if (!(o->prompt_share >= 0 && o->prompt_share <= 1000))
+        return fr_fail(err, FR_EARG, "prompt-share: expected 0 to 1000, found %g",
+                       (double)o->prompt_share);
+    return fr_config_check_context(&e->model.config, o->n_ctx, err);
+}
+
+fr_status fr_group_open(fr_group **out, fr_engine *e, const fr_group_options *options,
+                        fr_error *err) {
+    fr_group_options o;
     *out = NULL;
-    if (!n_ctx) n_ctx = e->model.config.n_ctx_train;
-    fr_status st = fr_config_check_context(&e->model.config, n_ctx, err);
+    fr_status st = read_options(&o, e, options, err);
     if (st) return st;
     fr_group *g = fr_alloc_zero(sizeof *g);
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->engine = e;
-    g->n_ctx = g->batches.n_ctx = n_ctx;
-    if ((st = fr_decoder_group_open(&g->decoders, &e->model, n_ctx, err))) {
+    g->n_ctx = g->batches.n_ctx = o.n_ctx;
+    if ((st = fr_decoder_group_open(&g->decoders, &e->model, o.n_ctx, err))) {
         fr_free(g);
         return st;
     }
     fr_budget_open(&g->decoders->budget, e->profile ? &e->profile->cost : NULL);
+    if (o.prompt_share > 0) g->decoders->read_times = o.prompt_share;
     *out = g;
     return FR_OK;
+}
+
+const fr_group_pass *fr_group_last(const fr_group *g) {
+    return &g->last;
 }
 
 void fr_group_close(fr_group *g) {
@@ -55,7 +75,9 @@ bool fr_group_step(fr_group *g) {
     bool more = false;
     for (int i = 0; i < g->n_sessions; i++)
         if (fr_generation_prepare(&g->session[i]->run)) taking[n++] = g->session[i];
-    if (n) fr_decoder_group_step(g->decoders);
+    g->last = (fr_group_pass){0};
+    if (n && fr_decoder_group_step(g->decoders))
+        g->last = (fr_group_pass){n, g->decoders->n_rows, g->decoders->seconds_pass};
     for (int i = 0; i < n; i++) {
         fr_generation_settle(&taking[i]->run);
         more |= !taking[i]->run.over;

@@ -1,5 +1,6 @@
 // about.c — what the server and its model are: /v1/models, /health, /ready, /props, /slots.
 #include "serve/server.h"
+#include <string.h>
 
 void fr_handle_models(fr_exchange *x, void *server) {
     const fr_server *s = server;
@@ -63,9 +64,17 @@ void fr_handle_slots(fr_exchange *x, void *server) {
                        "this server does not tell of its slots. Start it with `--slots`");
         return;
     }
-    const fr_scheduler_state look = fr_scheduler_look(s->scheduler);
-    for (int i = 0; i < s->n_slots; i++)
-        json_array_append_new(list, json_pack("{s:i, s:i, s:b}", "id", i, "n_ctx", s->n_ctx,
-                                              "is_processing", i < look.runs));
+    fr_context_state context[FR_SLOTS_MOST];
+    const int n = fr_scheduler_contexts(s->scheduler, context);
+    for (int i = 0; i < n; i++) {
+        const fr_context_state *c = &context[i];
+        json_array_append_new(
+            list, json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:{s:i}}", "id", i,
+                            "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
+                            strcmp(s->drafters[c->drafter], "none") != 0, "id_task",
+                            (json_int_t)c->job, "drafter", s->drafters[c->drafter],
+                            "n_prompt_tokens", c->n_prompt, "n_prompt_tokens_processed", c->n_read,
+                            "n_tokens", c->n_tokens, "next_token", "n_decoded", c->n_written));
+    }
     fr_reply_json(x, 200, list);
 }

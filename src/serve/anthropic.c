@@ -13,9 +13,9 @@ static const char *stop_reason(const fr_choice *c) {
 
 // Tokens that were known count apart.
 static json_t *usage_of(const fr_choice *c) {
-    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens",
-                     c->request.n_prompt - c->job.n_reused, "cache_creation_input_tokens", 0,
-                     "cache_read_input_tokens", c->job.n_reused, "output_tokens", c->job.n_tokens);
+    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->job.n_reused,
+                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->job.n_reused,
+                     "output_tokens", c->job.n_tokens);
 }
 
 // `content` is stolen.
@@ -46,9 +46,8 @@ static json_t *whole(const fr_ask *ask) {
                                                  fr_json_text(a->thinking.data, a->thinking.n),
                                                  "signature", ""));
     if (a->content.n)
-        json_array_append_new(content,
-                              json_pack("{s:s, s:o}", "type", "text", "text",
-                                        fr_json_text(a->content.data, a->content.n)));
+        json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text",
+                                                 fr_json_text(a->content.data, a->content.n)));
     for (int i = 0; i < a->n_calls; i++)
         json_array_append_new(content, call_of(ask, c, i, true));
     json_t *all = message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
@@ -62,8 +61,7 @@ static json_t *whole(const fr_ask *ask) {
 static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
     json_t *block;
     if (c->block == FR_BLOCK_THINKING)
-        block =
-            json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", "");
+        block = json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", "");
     else if (c->block == FR_BLOCK_TEXT)
         block = json_pack("{s:s, s:s}", "type", "text", "text", "");
     else
@@ -74,9 +72,9 @@ static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
 
 static void add_delta(const fr_choice *c, const char *type, const char *member, json_t *text,
                       json_t *events) {
-    json_array_append_new(events, json_pack("{s:s, s:i, s:{s:s, s:o}}", "type",
-                                            "content_block_delta", "index", c->n_block, "delta",
-                                            "type", type, member, text));
+    json_array_append_new(events,
+                          json_pack("{s:s, s:i, s:{s:s, s:o}}", "type", "content_block_delta",
+                                    "index", c->n_block, "delta", "type", type, member, text));
 }
 
 static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events) {
@@ -101,15 +99,14 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     static const fr_blocks words = {open_block, add_to_block, close_block};
     fr_choice *c = &ask->choice[p->index];
     if (p->first)
-        json_array_append_new(
-            events, json_pack("{s:s, s:o}", "type", "message_start", "message",
-                              message(ask, json_array(), NULL, NULL, usage_of(c))));
+        json_array_append_new(events,
+                              json_pack("{s:s, s:o}", "type", "message_start", "message",
+                                        message(ask, json_array(), NULL, NULL, usage_of(c))));
     fr_blocks_send(ask, c, &words, p->last, events);
     if (!p->last) return;
-    json_array_append_new(events,
-                          json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta", "delta",
-                                    "stop_reason", stop_reason(c), "stop_sequence",
-                                    fr_ask_stop_string(c), "usage", usage_of(c)));
+    json_array_append_new(events, json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta",
+                                            "delta", "stop_reason", stop_reason(c), "stop_sequence",
+                                            fr_ask_stop_string(c), "usage", usage_of(c)));
     json_array_append_new(events, json_pack("{s:s}", "type", "message_stop"));
 }
 

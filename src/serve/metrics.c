@@ -1,15 +1,101 @@
 // metrics.c — /metrics in Prometheus' text form: vLLM's names where it has them.
 #include "serve/server.h"
+#include <stdarg.h>
 #include <stdio.h>
+
+__attribute__((format(printf, 2, 3))) static void line(fr_buffer *out, const char *format, ...) {
+    char text[512];
+    fr_error never;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n > 0 && (size_t)n < sizeof text) fr_buffer_add(out, text, (size_t)n, &never);
+}
+
+static void head(fr_buffer *out, const char *name, const char *type, const char *help) {
+    line(out, "# HELP forerun:%s %s\n# TYPE forerun:%s %s\n", name, help, name, type);
+}
 
 static void add(fr_buffer *out, const char *name, const char *type, const char *help,
                 double value) {
-    char line[512];
-    fr_error never;
-    const int n = snprintf(line, sizeof line,
-                           "# HELP forerun:%s %s\n# TYPE forerun:%s %s\nforerun:%s %.17g\n", name,
-                           help, name, type, name, value);
-    fr_buffer_add(out, line, (size_t)n, &never);
+    head(out, name, type, help);
+    line(out, "forerun:%s %.17g\n", name, value);
+}
+
+static void counter(fr_buffer *out, const char *name, const char *help, uint64_t value) {
+    add(out, name, "counter", help, (double)value);
+}
+
+static void histogram(fr_buffer *out, const char *name, const char *help, const fr_histogram *h) {
+    uint64_t below = 0;
+    head(out, name, "histogram", help);
+    for (int i = 0; h->bound[i] > 0; i++) {
+        below += h->count[i];
+        line(out, "forerun:%s_bucket{le=\"%g\"} %llu\n", name, h->bound[i],
+             (unsigned long long)below);
+    }
+    line(out, "forerun:%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)h->n);
+    line(out, "forerun:%s_sum %.17g\nforerun:%s_count %llu\n", name, h->sum, name,
+         (unsigned long long)h->n);
+}
+
+static void requests(fr_buffer *out, const fr_scheduler_state *l) {
+    static const char *const ends[] = {"stop", "length", "abort", "timeout", "error"};
+    const fr_tally *t = &l->tally;
+    add(out, "num_requests_running", "gauge", "Requests that are being answered", l->runs);
+    add(out, "num_requests_waiting", "gauge", "Requests in the queue", l->waits);
+    head(out, "request_success_total", "counter", "Answers that have ended, by how");
+    for (int i = 0; i <= FR_JOB_FAILED; i++)
+        line(out, "forerun:request_success_total{finished_reason=\"%s\"} %llu\n", ends[i],
+             (unsigned long long)t->ended[i]);
+    histogram(out, "request_queue_time_seconds", "Time until a request begins", &t->queued);
+    histogram(out, "time_to_first_token_seconds", "Time from a request to its first token",
+              &t->first_token);
+    histogram(out, "request_time_per_output_token_seconds",
+              "Mean time of a request between two tokens", &t->between_tokens);
+    histogram(out, "e2e_request_latency_seconds", "Time from a request to its end", &t->end_to_end);
+    histogram(out, "request_prompt_tokens", "Tokens of a prompt", &t->prompt);
+    histogram(out, "request_generation_tokens", "Tokens of an answer", &t->answer);
+}
+
+static void tokens(fr_buffer *out, const fr_scheduler_state *l) {
+    const fr_tally *t = &l->tally;
+    counter(out, "prompt_tokens_total", "Tokens of prompts that were read", t->prompt_tokens);
+    counter(out, "generation_tokens_total", "Tokens that were written", t->tokens);
+    counter(out, "prefix_cache_queries_total", "Tokens of prompts",
+            t->prompt_tokens + t->reused_tokens);
+    counter(out, "prefix_cache_hits_total", "Of these, known from before", t->reused_tokens);
+    add(out, "kv_cache_usage_perc", "gauge", "Used part of the contexts at work, 1 is all",
+        l->kv_use);
+}
+
+static void passes(fr_buffer *out, const fr_tally *t) {
+    counter(out, "passes_total", "Passes of the model", t->passes);
+    add(out, "pass_seconds_total", "counter", "Time of all passes", t->passed);
+    add(out, "busy_seconds_total", "counter", "Time of all steps, with drafting and drawing",
+        t->busy);
+    histogram(out, "rows_per_pass", "Tokens that a pass reads: of prompts, the last ones, drafted",
+              &t->rows);
+    histogram(out, "iteration_tokens_total", "Tokens that a pass gives, of all texts",
+              &t->pass_tokens);
+}
+
+static void drafts(fr_buffer *out, const fr_tally *t) {
+    uint64_t accepted = 0;
+    int deepest = 0;
+    for (int i = 0; i < FR_MAX_DEPTH; i++) {
+        accepted += t->accepted[i];
+        if (t->accepted[i]) deepest = i + 1;
+    }
+    counter(out, "spec_decode_num_drafts_total", "Drafts", t->drafts);
+    counter(out, "spec_decode_num_draft_tokens_total", "Drafted tokens", t->drafted);
+    counter(out, "spec_decode_num_accepted_tokens_total", "Of these, accepted", accepted);
+    head(out, "spec_decode_num_accepted_tokens_per_pos_total", "counter",
+         "Accepted tokens by their place in the draft");
+    for (int i = 0; i < deepest; i++)
+        line(out, "forerun:spec_decode_num_accepted_tokens_per_pos_total{position=\"%d\"} %llu\n",
+             i, (unsigned long long)t->accepted[i]);
 }
 
 void fr_handle_metrics(fr_exchange *x, void *server) {
@@ -21,18 +107,10 @@ void fr_handle_metrics(fr_exchange *x, void *server) {
     }
     const fr_scheduler_state l = fr_scheduler_look(s->scheduler);
     fr_buffer out = {0};
-    add(&out, "num_requests_running", "gauge", "Requests that are being answered", l.runs);
-    add(&out, "num_requests_waiting", "gauge", "Requests in the queue", l.waits);
-    add(&out, "prompt_tokens_total", "counter", "Tokens of prompts that were read",
-        (double)l.prompt_tokens);
-    add(&out, "prefix_cache_hits_total", "counter", "Tokens of prompts that were known",
-        (double)l.reused_tokens);
-    add(&out, "generation_tokens_total", "counter", "Tokens that were written", (double)l.tokens);
-    add(&out, "requests_total", "counter", "Answers that have ended", (double)l.jobs);
-    add(&out, "requests_cancelled_total", "counter", "Of these, broken off", (double)l.cancelled);
-    add(&out, "requests_failed_total", "counter", "Of these, failed", (double)l.failed);
-    add(&out, "passes_total", "counter", "Passes of the model", (double)l.passes);
-    add(&out, "busy_seconds_total", "counter", "Time of all steps", l.busy);
+    requests(&out, &l);
+    tokens(&out, &l);
+    passes(&out, &l.tally);
+    drafts(&out, &l.tally);
     fr_exchange_reply(x, 200, "text/plain; version=0.0.4", out.data ? out.data : "", out.n);
     fr_buffer_free(&out);
 }

@@ -55,9 +55,8 @@ static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
     if (a->content.n)
         json_array_append_new(
             list,
-            message_item(
-                ask, n++, "completed",
-                json_pack("[o]", text_part(fr_json_text(a->content.data, a->content.n)))));
+            message_item(ask, n++, "completed",
+                         json_pack("[o]", text_part(fr_json_text(a->content.data, a->content.n)))));
     for (int i = 0; i < a->n_calls; i++)
         json_array_append_new(list, call_item(ask, c, n++, i, true));
     return list;
@@ -111,10 +110,9 @@ static json_t *response(const fr_ask *ask, const char *status, json_t *output) {
     json_t *doc = json_pack(
         "{s:s, s:s, s:I, s:s, s:n, s:o, s:s, s:o, s:b, s:f, s:f, s:I}", "id", ask->id, "object",
         "response", "created_at", (json_int_t)ask->created, "status", status, "error",
-        "incomplete_details",
-        cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(), "model",
-        ask->server->name, "output", output, "store", 0, "temperature", (double)s->temperature,
-        "top_p", (double)s->top_p, "seed", (json_int_t)s->seed);
+        "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(),
+        "model", ask->server->name, "output", output, "store", 0, "temperature",
+        (double)s->temperature, "top_p", (double)s->top_p, "seed", (json_int_t)s->seed);
     repeat_asked(ask, doc);
     json_object_set_new(doc, "usage", whole ? usage_of(c) : json_null());
     if (whole) json_object_set_new(doc, "timings", fr_ask_timings(c));

@@ -3,12 +3,13 @@
 #include "serve/scheduler.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "serve/slots.h"
 #include "serve/wait.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+enum { WORTH_WAITING = 16 }; // tokens
 
 typedef struct running { // a job at work, which stays where it is
     fr_job *job;         // NULL: none
@@ -24,6 +25,7 @@ struct fr_scheduler {
     fr_slots slots;             // of the thread alone, as is `run`
     running run[FR_SLOTS_MOST]; // [n_slots]
     int n_run;                  // of them with a job
+    int step_tokens;            // that the step at hand gave
     pthread_t thread;
     pthread_mutex_t lock;    // of all below, and of jobs' `cancelled` and `next`
     pthread_cond_t work;     // there is some, or the end
@@ -31,7 +33,10 @@ struct fr_scheduler {
     fr_job *first, **last;   // the queue
     int n_waits, n_runs;
     bool draining, cancels, ends;
-    fr_scheduler_state sums;
+    fr_tally tally;
+    fr_context_state context[FR_SLOTS_MOST]; // [n_contexts] as they were told
+    int n_contexts;
+    uint64_t n_jobs; // that have begun
 };
 
 // ---------------------------------------------------------------- the queue
@@ -42,6 +47,14 @@ static void unlink_job(fr_scheduler *s, fr_job **at) {
     if (s->last == &job->next) s->last = at;
     job->next = NULL;
     s->n_waits--;
+}
+
+// Where the queue points at the job.
+static fr_job **place_of(fr_scheduler *s, const fr_job *job) {
+    fr_job **at = &s->first;
+    while (*at != job)
+        at = &(*at)->next;
+    return at;
 }
 
 fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
@@ -74,10 +87,9 @@ static bool is_late(const fr_job *job, double now) {
     return job->timeout > 0 && now > job->submitted + job->timeout;
 }
 
-static void count_end(fr_scheduler *s, fr_job_end end) {
-    s->sums.jobs++;
-    s->sums.cancelled += end == FR_JOB_CANCELLED;
-    s->sums.failed += end == FR_JOB_FAILED;
+// With the lock held.
+static void count_end(fr_scheduler *s, const fr_job *job, fr_job_end end, const fr_stats *stats) {
+    fr_tally_end(&s->tally, job, end, stats, fr_seconds());
     pthread_cond_broadcast(&s->finished);
 }
 
@@ -92,7 +104,7 @@ static void drop_waiting(fr_scheduler *s) {
         }
         const fr_job_end end = is_late(job, now) ? FR_JOB_TIMED_OUT : FR_JOB_CANCELLED;
         unlink_job(s, at);
-        count_end(s, end);
+        count_end(s, job, end, NULL);
         fr_job_finish(job, end, NULL, NULL);
     }
 }
@@ -113,12 +125,8 @@ static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats 
     s->n_run--;
     pthread_mutex_lock(&s->lock);
     s->n_runs--;
-    if (stats) {
-        s->sums.prompt_tokens += (uint64_t)(stats->prompt_tokens - stats->prompt_reused);
-        s->sums.reused_tokens += (uint64_t)stats->prompt_reused;
-        s->sums.tokens += (uint64_t)stats->completion_tokens;
-    }
-    count_end(s, end);
+    if (r->slot) s->context[r->slot - s->slots.slot].busy = false;
+    count_end(s, job, end, stats);
     pthread_mutex_unlock(&s->lock);
     fr_job_finish(job, end, stats, end == FR_JOB_FAILED ? &r->error : NULL);
 }
@@ -131,13 +139,23 @@ static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) 
 }
 
 // Tells which context it runs in, and what that knows of the prompt.
-static void tell_place(const fr_scheduler *s, running *r) {
+static void tell_place(fr_scheduler *s, running *r) {
+    const int at = (int)(r->slot - s->slots.slot);
     int known;
     fr_session_context(r->slot->session, &known);
     pthread_mutex_lock(&r->job->lock);
-    r->job->context = (int)(r->slot - s->slots.slot);
+    r->job->context = at;
     r->job->n_read = r->job->n_reused = known;
     pthread_mutex_unlock(&r->job->lock);
+    pthread_mutex_lock(&s->lock);
+    s->n_contexts = s->slots.n;
+    s->context[at] = (fr_context_state){.busy = true,
+                                        .job = ++s->n_jobs,
+                                        .drafter = r->slot->drafter,
+                                        .n_prompt = r->request.n_prompt,
+                                        .n_read = known,
+                                        .n_tokens = known};
+    pthread_mutex_unlock(&s->lock);
 }
 
 // False: no context is free, so the job waits on.
@@ -153,7 +171,7 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     r->job = job;
     s->n_run++;
     pthread_mutex_lock(&s->lock);
-    unlink_job(s, &s->first);
+    unlink_job(s, place_of(s, job));
     s->n_runs++;
     pthread_mutex_unlock(&s->lock);
     fr_job_enter(job, FR_JOB_READS);
@@ -167,12 +185,38 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     return true;
 }
 
+// Whether another job is reading what this one's prompt begins with: then it is cheaper to wait and
+// take that over than to read it twice.
+static bool is_being_read(const fr_scheduler *s, const fr_job *job) {
+    const fr_request *q = job->request;
+    for (int i = 0; i < s->options.n_slots && !job->forget; i++) {
+        const running *r = &s->run[i];
+        int known, same = 0;
+        if (!r->job || !fr_slots_are_of_one(r->job->owner, job->owner)) continue;
+        fr_session_context(r->slot->session, &known);
+        while (same < q->n_prompt && same < r->request.n_prompt &&
+               q->prompt[same] == r->request.prompt[same])
+            same++;
+        if (same == r->request.n_prompt) same--; // the last token is read with the first answer
+        if (same >= known + WORTH_WAITING) return true;
+    }
+    return false;
+}
+
+// The first that has to wait for nobody; NULL: none. Only this thread takes jobs out of the queue.
+static fr_job *next_job(fr_scheduler *s) {
+    pthread_mutex_lock(&s->lock);
+    fr_job *job = s->first;
+    while (job && is_being_read(s, job))
+        job = job->next;
+    pthread_mutex_unlock(&s->lock);
+    return job;
+}
+
 // First come, first served.
 static void begin_jobs(fr_scheduler *s) {
     while (s->n_run < s->options.n_slots) {
-        pthread_mutex_lock(&s->lock);
-        fr_job *job = s->first;
-        pthread_mutex_unlock(&s->lock);
+        fr_job *job = next_job(s);
         if (!job || !begin_job(s, job)) return;
     }
 }
@@ -193,12 +237,20 @@ static void stop_running(fr_scheduler *s) {
     pthread_mutex_unlock(&s->lock);
 }
 
-static void tell_progress(running *r) {
+static void tell_progress(fr_scheduler *s, running *r, const fr_result *result) {
+    fr_context_state *c = &s->context[r->slot - s->slots.slot];
     int known;
     fr_session_context(r->slot->session, &known);
+    const int read = known < r->request.n_prompt ? known : r->request.n_prompt;
     pthread_mutex_lock(&r->job->lock);
-    r->job->n_read = known < r->request.n_prompt ? known : r->request.n_prompt;
+    r->job->n_read = read;
     pthread_mutex_unlock(&r->job->lock);
+    pthread_mutex_lock(&s->lock);
+    s->step_tokens += result->n_tokens - c->n_written;
+    c->n_read = read;
+    c->n_tokens = known;
+    c->n_written = result->n_tokens;
+    pthread_mutex_unlock(&s->lock);
 }
 
 // Tells what the step gave, and ends the job where that was all.
@@ -207,7 +259,7 @@ static void tell(fr_scheduler *s, running *r) {
     const fr_result *result = fr_session_result(session);
     const bool runs = fr_session_runs(session);
     fr_status st = FR_OK;
-    tell_progress(r);
+    tell_progress(s, r, result);
     if (!runs) st = fr_session_end(session, &r->error);
     if (fr_job_tell(r->job, result, &r->text, !runs, &r->error)) {
         r->failed = true;
@@ -223,11 +275,11 @@ static void step(fr_scheduler *s) {
     const double start = fr_seconds();
     stop_running(s);
     fr_group_step(s->slots.group);
+    s->step_tokens = 0;
     for (int i = 0; i < s->options.n_slots; i++)
         if (s->run[i].job) tell(s, &s->run[i]);
     pthread_mutex_lock(&s->lock);
-    s->sums.passes++;
-    s->sums.busy += fr_seconds() - start;
+    fr_tally_pass(&s->tally, fr_group_last(s->slots.group), s->step_tokens, fr_seconds() - start);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -258,12 +310,18 @@ fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
     if (!s) return fr_fail(err, FR_ENOMEM, "scheduler: cannot get %zu bytes", sizeof *s);
     s->options = *options;
     s->last = &s->first;
+    fr_tally_open(&s->tally);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     fr_wait_open(&s->finished);
-    fr_status st =
-        fr_slots_open(&s->slots, engine, options->drafters, options->kv_type, options->n_ctx,
-                      options->n_slots, options->n_slots + options->n_kept, err);
+    const fr_slots_options slots = {.drafters = options->drafters,
+                                    .kv_type = options->kv_type,
+                                    .n_ctx = options->n_ctx,
+                                    .prompt_share = options->prompt_share,
+                                    .ready = options->n_slots,
+                                    .most = options->n_slots + options->n_kept};
+    fr_status st = fr_slots_open(&s->slots, engine, &slots, err);
+    s->n_contexts = s->slots.n;
     if (!st && pthread_create(&s->thread, NULL, run_thread, s))
         st = fr_fail(err, FR_ENOMEM, "scheduler: cannot start a thread");
     if (st) {
@@ -314,12 +372,28 @@ bool fr_scheduler_idle(fr_scheduler *s, double seconds) {
     return idle;
 }
 
+static double kv_use(const fr_scheduler *s) {
+    double tokens = 0;
+    for (int i = 0; i < s->n_contexts; i++)
+        if (s->context[i].busy) tokens += s->context[i].n_tokens;
+    return tokens / ((double)s->options.n_slots * s->options.n_ctx);
+}
+
 fr_scheduler_state fr_scheduler_look(fr_scheduler *s) {
     pthread_mutex_lock(&s->lock);
-    fr_scheduler_state state = s->sums;
-    state.waits = s->n_waits;
-    state.runs = s->n_runs;
-    state.draining = s->draining;
+    const fr_scheduler_state state = {.waits = s->n_waits,
+                                      .runs = s->n_runs,
+                                      .draining = s->draining,
+                                      .kv_use = kv_use(s),
+                                      .tally = s->tally};
     pthread_mutex_unlock(&s->lock);
     return state;
+}
+
+int fr_scheduler_contexts(fr_scheduler *s, fr_context_state state[FR_SLOTS_MOST]) {
+    pthread_mutex_lock(&s->lock);
+    const int n = s->n_contexts;
+    memcpy(state, s->context, sizeof *state * (size_t)n);
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }

@@ -6,7 +6,8 @@
 // from any thread.
 #ifndef FR_SERVE_SCHEDULER_H
 #define FR_SERVE_SCHEDULER_H
-#include "serve/job.h"
+#include "serve/slots.h"
+#include "serve/tally.h"
 
 typedef struct fr_scheduler fr_scheduler;
 
@@ -14,6 +15,7 @@ typedef struct fr_scheduler_options {
     const char *const *drafters; // NULL-terminated SPECs that jobs may ask for, the usual one first
     const char *kv_type;         // as in fr_session_options
     int n_ctx;                   // tokens of a context
+    float prompt_share;          // as in fr_group_options
     int n_slots;                 // jobs at work at a time, 1 to FR_SLOTS_MOST
     int n_kept;                  // contexts kept besides; n_slots + n_kept up to FR_SLOTS_MOST
     int n_queue;                 // jobs that may wait
@@ -22,10 +24,17 @@ typedef struct fr_scheduler_options {
 typedef struct fr_scheduler_state { // at one moment
     int waits, runs;
     bool draining;
-    uint64_t passes, prompt_tokens, reused_tokens, tokens; // since it was opened
-    uint64_t jobs, cancelled, failed;                      // that have ended
-    double busy;                                           // seconds of steps
+    double kv_use;  // tokens in contexts at work, of all that they have room for; 0 to 1
+    fr_tally tally; // since it was opened
 } fr_scheduler_state;
+
+typedef struct fr_context_state { // of a context
+    bool busy;
+    uint64_t job;                    // number of the one at work, or of the last one, from 1
+    int drafter;                     // which of the options'
+    int n_prompt, n_read, n_written; // tokens of that job
+    int n_tokens;                    // that the context holds
+} fr_context_state;
 
 // `engine`, whose profile should have been taken, and the options' strings stay in place. What
 // fr_slots_open says; FR_ENOMEM.
@@ -47,5 +56,7 @@ void fr_scheduler_drain(fr_scheduler *s);
 // Waits until no job waits or runs, at most so long. Whether that is so.
 bool fr_scheduler_idle(fr_scheduler *s, double seconds);
 fr_scheduler_state fr_scheduler_look(fr_scheduler *s);
+// The contexts that are open; how many.
+int fr_scheduler_contexts(fr_scheduler *s, fr_context_state state[FR_SLOTS_MOST]);
 
 #endif

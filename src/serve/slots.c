@@ -11,21 +11,23 @@ enum { FEW = 16 }; // tokens that are not worth another context's loss, or a cop
 
 static fr_status open_slot(fr_slots *s, fr_slot *slot, int drafter, fr_error *err) {
     const fr_session_options o = {.size = sizeof o,
-                                  .n_ctx = s->n_ctx,
-                                  .kv_type = s->kv_type,
-                                  .drafter = s->drafters[drafter],
+                                  .n_ctx = s->options.n_ctx,
+                                  .kv_type = s->options.kv_type,
+                                  .drafter = s->options.drafters[drafter],
                                   .group = s->group};
     *slot = (fr_slot){.drafter = drafter};
     return fr_session_open(&slot->session, s->engine, &o, err);
 }
 
-fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
-                        const char *kv_type, int n_ctx, int ready, int most, fr_error *err) {
-    assert(ready >= 1 && ready <= most && most <= FR_SLOTS_MOST);
-    *s = (fr_slots){
-        .engine = engine, .drafters = drafters, .kv_type = kv_type, .n_ctx = n_ctx, .most = most};
-    fr_status st = fr_group_open(&s->group, engine, n_ctx, err);
-    for (; s->n < ready && !st; s->n += !st)
+fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const fr_slots_options *options,
+                        fr_error *err) {
+    assert(options->ready >= 1 && options->ready <= options->most &&
+           options->most <= FR_SLOTS_MOST);
+    const fr_group_options o = {
+        .size = sizeof o, .n_ctx = options->n_ctx, .prompt_share = options->prompt_share};
+    *s = (fr_slots){.engine = engine, .options = *options};
+    fr_status st = fr_group_open(&s->group, engine, &o, err);
+    for (; s->n < options->ready && !st; s->n += !st)
         st = open_slot(s, &s->slot[s->n], 0, err);
     if (st) fr_slots_close(s);
     return st;
@@ -40,10 +42,19 @@ void fr_slots_close(fr_slots *s) {
 
 // ---------------------------------------------------------------- what agrees
 
+static void cut(char to[sizeof(fr_slot){0}.owner], const char *owner) {
+    snprintf(to, sizeof(fr_slot){0}.owner, "%s", owner ? owner : "");
+}
+
+bool fr_slots_are_of_one(const char *owner, const char *other) {
+    char a[sizeof(fr_slot){0}.owner], b[sizeof a];
+    cut(a, owner);
+    cut(b, other);
+    return !strcmp(a, b);
+}
+
 static bool is_owners(const fr_slot *slot, const char *owner) {
-    char cut[sizeof slot->owner];
-    snprintf(cut, sizeof cut, "%s", owner ? owner : "");
-    return !strcmp(slot->owner, cut);
+    return fr_slots_are_of_one(slot->owner, owner);
 }
 
 // Tokens of the prompt that the context has read; 0 where they are another owner's.
@@ -102,7 +113,7 @@ static fr_slot *unused(fr_slots *s, int drafter) {
 static fr_slot *place(fr_slots *s) {
     for (int i = 0; i < s->n; i++)
         if (!s->slot[i].session) return &s->slot[i];
-    return s->n < s->most ? &s->slot[s->n++] : NULL;
+    return s->n < s->options.most ? &s->slot[s->n++] : NULL;
 }
 
 // One more context; or the oldest idle one, opened again where it has another drafter. NULL: all
@@ -127,7 +138,7 @@ static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
 }
 
 static void keep_for(fr_slot *slot, const char *owner) {
-    snprintf(slot->owner, sizeof slot->owner, "%s", owner ? owner : "");
+    cut(slot->owner, owner);
     slot->busy = true;
     slot->used = fr_seconds();
 }

@@ -19,20 +19,26 @@ typedef struct fr_slot { // one context
     double used; // when it was last
 } fr_slot;
 
+typedef struct fr_slots_options {
+    const char *const *drafters; // NULL-terminated SPECs
+    const char *kv_type;         // as in fr_session_options
+    int n_ctx;                   // tokens of each
+    float prompt_share;          // as in fr_group_options
+    int ready, most; // contexts: opened at once, as opening one makes others wait; in all
+} fr_slots_options;
+
 typedef struct fr_slots {
     fr_engine *engine;
     fr_group *group;
-    const char *const *drafters; // NULL-terminated SPECs
-    const char *kv_type;
-    int n_ctx, most; // tokens of each; contexts
+    fr_slots_options options;
     fr_slot slot[FR_SLOTS_MOST];
     int n; // that were opened so far
 } fr_slots;
 
-// FR_ENOMEM, and what fr_session_open says of a context with the first drafter: `ready` of them are
-// opened at once, as opening one makes others wait. `drafters` stays in place.
-fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const char *const *drafters,
-                        const char *kv_type, int n_ctx, int ready, int most, fr_error *err);
+// FR_ENOMEM, and what fr_session_open says of a context with the first drafter. The drafters stay in
+// place.
+fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const fr_slots_options *options,
+                        fr_error *err);
 void fr_slots_close(fr_slots *s); // a zeroed one is fine
 
 // A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be
@@ -40,6 +46,8 @@ void fr_slots_close(fr_slots *s); // a zeroed one is fine
 // it is NULL.
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err);
+// Whether they may share what was read.
+bool fr_slots_are_of_one(const char *owner, const char *other);
 void fr_slots_give_back(fr_slot *slot); // its generation has ended
 
 #endif

@@ -138,6 +138,7 @@ bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out
 }
 
 bool fr_stop_is_sound(const fr_stop *s) {
+    if (s->found < -1 || (s->found >= 0 && (size_t)s->found >= s->n_strings)) return false;
     for (size_t i = 0; i < s->n_strings; i++) {
         const stop_string *t = &s->strings[i];
         if (!t->bytes || t->bytes > s->longest || t->matched >= t->bytes) return false;

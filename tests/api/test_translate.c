@@ -17,7 +17,8 @@ typedef struct pair {
 static void check_all(fr_api_translator *translate, const pair *pairs, size_t n) {
     for (size_t i = 0; i < n; i++) {
         fr_error err = {0};
-        json_t *body = json_loads(pairs[i].from, 0, NULL), *right = json_loads(pairs[i].to, 0, NULL);
+        json_t *body = json_loads(pairs[i].from, 0, NULL),
+               *right = json_loads(pairs[i].to, 0, NULL);
         assert_true(body && right);
         json_t *found = translate(body, &err);
         if (!found) fail_msg("%s: %s", pairs[i].from, err.text);
@@ -54,7 +55,8 @@ static void anthropics_messages_are_chats(void **state) {
     (void)state;
     static const pair pairs[] = {
         {"{\"max_tokens\":5,\"seed\":3," HI "}", "{\"max_tokens\":5,\"seed\":3," HI "}"},
-        {"{\"system\":\"be kind\"," HI ",\"stop_sequences\":[\"x\"],\"metadata\":{\"user_id\":\"u\"}}",
+        {"{\"system\":\"be kind\"," HI
+         ",\"stop_sequences\":[\"x\"],\"metadata\":{\"user_id\":\"u\"}}",
          "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
          "\"content\":\"hi\"}],\"stop\":[\"x\"],\"user\":\"u\"}"},
         {"{\"system\":[" PART("a") "," PART("b") "]," HI "}",
@@ -64,7 +66,8 @@ static void anthropics_messages_are_chats(void **state) {
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":"
          "\"hm\",\"signature\":\"\"}," PART(
              "so") ",{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"f\",\"input\":{\"a\":1}}]},"
-                   "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t1\","
+                   "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+                   "\"t1\","
                    "\"content\":\"42\"}," PART("go on") "]}]}",
          "{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"hm\",\"content\":[" PART(
              "so") "],\"tool_calls\":[" CALL "\"{\\\"a\\\": 1}\"}}]},{\"role\":\"tool\","
@@ -116,7 +119,8 @@ static void responses_are_chats(void **state) {
         {"{\"instructions\":\"be kind\",\"input\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
          "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
          "\"content\":[" PART("hi") "]}]}"},
-        {"{\"input\":[{\"role\":\"developer\",\"content\":[{\"type\":\"input_text\",\"text\":\"a\"}]}]}",
+        {"{\"input\":[{\"role\":\"developer\",\"content\":[{\"type\":\"input_text\",\"text\":\"a\"}"
+         "]}]}",
          "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "]}]}"},
         // One answer in four items, then what the tool gave.
         {"{\"input\":[{\"type\":\"reasoning\",\"summary\":[],\"content\":[{\"type\":"
@@ -125,7 +129,8 @@ static void responses_are_chats(void **state) {
          "\"call_id\":\"t1\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":"
          "\"function_call_output\",\"call_id\":\"t1\",\"output\":\"42\"}]}",
          "{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"hm\",\"content\":[" PART(
-             "so") "],\"tool_calls\":[" CALL "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\","
+             "so") "],\"tool_calls\":[" CALL
+                   "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\","
                    "\"content\":[" PART("42") "]}]}"},
         {"{\"input\":\"hi\",\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"description\":\"d\","
          "\"parameters\":" SCHEMA "}],\"reasoning\":{\"effort\":\"none\"}}",
@@ -147,7 +152,8 @@ static void wrong_responses_are_said(void **state) {
         {"{\"input\":[{\"type\":\"function_call\",\"call_id\":\"a\"}]}", "input[0].name: "},
         {"{\"input\":\"a\",\"previous_response_id\":\"resp_1\"}", "previous_response_id: "},
         {"{\"input\":\"a\",\"background\":true}", "background: "},
-        {"{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}", "text.format.type: "},
+        {"{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}",
+         "text.format.type: "},
         {"{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}", "tools[0].type: "},
     };
     refuse_all(fr_api_from_responses, pairs, N(pairs));

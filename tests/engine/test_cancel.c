@@ -154,7 +154,12 @@ static void a_prompt_is_not_read_to_its_end(void **state) {
     answer_whole(LONG, &whole);
     for (int d = 0; d < 2 * N_DRAFTERS; d++) {
         fr_group *group = NULL;
-        if (d >= N_DRAFTERS) assert_int_equal(fr_group_open(&group, engine, CTX, NULL), FR_OK);
+        if (d >= N_DRAFTERS)
+            assert_int_equal(
+                fr_group_open(&group, engine,
+                              &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = CTX},
+                              NULL),
+                FR_OK);
         fr_session *s = open_session(DRAFTERS[d % N_DRAFTERS], group);
         listener l = {.session = s, .cancel_at = -1};
         const fr_request q = request(LONG, &l), again = request(LONG, NULL);
@@ -270,7 +275,10 @@ static void others_of_a_group_are_not_touched(void **state) {
     srand(8);
     for (int i = 0; i < 2; i++)
         answer_whole(prompts[i], &whole[i]);
-    assert_int_equal(fr_group_open(&group, engine, CTX, NULL), FR_OK);
+    assert_int_equal(
+        fr_group_open(&group, engine,
+                      &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = CTX}, NULL),
+        FR_OK);
     for (int i = 0; i < N; i++)
         s[i] = open_session(DRAFTERS[i % N_DRAFTERS], group);
     for (int t = 0; t < trials; t++) {

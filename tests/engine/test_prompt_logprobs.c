@@ -113,7 +113,9 @@ static void others_of_the_group_change_nothing(void **state) {
     fr_group *group;
     fr_error err;
     write_text(text, scores);
-    if (fr_group_open(&group, engine, CTX, &err)) fail_msg("%s", err.text);
+    if (fr_group_open(&group, engine,
+                      &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = CTX}, &err))
+        fail_msg("%s", err.text);
     for (int i = 0; i < MEMBERS; i++) {
         const fr_request q = {.size = sizeof q,
                               .prompt = text,

@@ -116,7 +116,10 @@ static void a_group_refuses_what_it_has_no_room_for(void **state) {
     fr_error err;
     memset(&w, 0, sizeof w);
     open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
-    assert_int_equal(fr_group_open(&g, w.trials.engine, 64, &err), FR_OK);
+    assert_int_equal(
+        fr_group_open(&g, w.trials.engine,
+                      &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = 64}, &err),
+        FR_OK);
     fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = 65, .group = g};
     assert_int_equal(fr_session_open(&one, w.trials.engine, &o, &err), FR_EARG);
     assert_string_equal(err.text, "session: expected a context of at most the group's 64 tokens, "

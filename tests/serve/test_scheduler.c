@@ -195,13 +195,18 @@ static void answers_are_those_of_one_alone(void **state) {
             answered += c->n;
             refused += c->refused;
         }
-        assert_int_equal(look.jobs, answered);
-        assert_int_equal(look.cancelled, broken_off);
+        uint64_t jobs = 0;
+        for (int i = 0; i <= FR_JOB_FAILED; i++)
+            jobs += look.tally.ended[i];
+        assert_int_equal(jobs, answered);
+        assert_int_equal(look.tally.ended[FR_JOB_CANCELLED], broken_off);
+        assert_int_equal(look.tally.rows.n, look.tally.passes);
+        assert_true(look.tally.rows.sum >= look.tally.pass_tokens.sum);
         assert_int_equal(answered + refused, CLIENTS * REQUESTS);
         assert_true(sizes[size].queue > 2 ? !refused : true);
         print_message("%d slots: %d answered, %d refused, %d broken off, %llu passes\n",
                       sizes[size].slots, answered, refused, broken_off,
-                      (unsigned long long)look.passes);
+                      (unsigned long long)look.tally.passes);
         fr_scheduler_close(w.scheduler);
         w.scheduler = NULL;
     }
@@ -256,9 +261,42 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     assert_int_equal(a[3].job.stats.prompt_reused, 59);
     assert_int_equal(a[4].job.stats.prompt_reused, 0); // asked to forget
     const fr_scheduler_state look = fr_scheduler_look(w.scheduler);
-    assert_int_equal(look.reused_tokens, 2 * 59);
+    assert_int_equal(look.tally.reused_tokens, 2 * 59);
     for (int i = 0; i < 5; i++)
         fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+// Jobs that begin alike come together: one reads, the others wait for it and take it over; a longer
+// one goes on from there, and one that begins otherwise waits for nobody.
+static void what_is_being_read_is_waited_for(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[6];
+    static const int n[6] = {PROMPT, PROMPT, PROMPT, PROMPT - 5, PROMPT, PROMPT};
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 6, 2, 8);
+    a[5].job.forget = true;
+    for (int i = 0; i < 6; i++)
+        submit(&w, &a[i], i == 4 ? 'b' : 'a', n[i], 6);
+    for (int i = 0; i < 6; i++) {
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+    }
+    assert_int_equal(a[0].job.stats.prompt_reused, 0);
+    for (int i = 1; i < 4; i++)
+        assert_true(a[i].job.stats.prompt_reused >= n[i] - 17);
+    assert_int_equal(a[4].job.stats.prompt_reused, 0);
+    assert_int_equal(a[5].job.stats.prompt_reused, 0);
+    fr_context_state context[FR_SLOTS_MOST];
+    assert_int_equal(fr_scheduler_contexts(w.scheduler, context), 6);
+    for (int i = 0; i < 6; i++) {
+        assert_false(context[i].busy);
+        assert_int_equal(context[a[i].job.context].n_written, 6);
+        fr_job_close(&a[i].job);
+    }
     close_world(&w);
 }
 
@@ -313,6 +351,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
+        cmocka_unit_test(what_is_being_read_is_waited_for),
         cmocka_unit_test(a_job_ends_in_time_or_with_the_scheduler),
         cmocka_unit_test(a_wrong_request_fails_alone)};
     return cmocka_run_group_tests_name("serve/scheduler", tests, NULL, NULL);

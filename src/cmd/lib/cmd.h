@@ -27,7 +27,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     // Of serve.
     const char *host, *alias, *api_key, *api_key_file, *cors;
     int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, log_format;
-    double timeout, drain, request_time;
+    double timeout, drain, request_time, prompt_share;
     bool metrics, slots, no_slots;
     int width, turns;                 // of distill: texts at once, turns of a conversation
     double sampled;                   // of distill: share of answers that are drawn

@@ -1,0 +1,35 @@
+// tally.h — what a server counts of its answers and passes, for /metrics. Not thread-safe: the
+// scheduler's lock guards it.
+#ifndef FR_SERVE_TALLY_H
+#define FR_SERVE_TALLY_H
+#include "serve/job.h"
+
+enum { FR_TALLY_BOUNDS = 16 };
+
+typedef struct fr_histogram {
+    const double *bound; // ascending, up to a 0: a value counts at the first that is not below it
+    uint64_t count[FR_TALLY_BOUNDS + 1]; // [the bounds and one for what is above]
+    uint64_t n;
+    double sum;
+} fr_histogram;
+
+typedef struct fr_tally {
+    uint64_t ended[FR_JOB_FAILED + 1]; // jobs, by how
+    uint64_t prompt_tokens, reused_tokens, tokens;
+    uint64_t passes;
+    double busy, passed;               // seconds of steps; of their passes alone
+    uint64_t drafts, drafted;          // passes of one text that drafted; their drafted tokens
+    uint64_t accepted[FR_MAX_DEPTH];   // of these, by place in the draft
+    fr_histogram first_token, between_tokens, end_to_end, queued; // seconds of a job
+    fr_histogram prompt, answer;                                  // tokens of a job
+    fr_histogram rows, pass_tokens;                               // of a pass of all
+} fr_tally;
+
+void fr_tally_open(fr_tally *t);
+// A job has ended; of one that had begun, with its stats.
+void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
+                  double now);
+// A step of all texts at work gave so many tokens.
+void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double seconds);
+
+#endif

@@ -110,6 +110,7 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
     d.sampling.top_k = args->top_k;
     d.sampling.top_p = (float)args->top_p;
     d.sampling.min_p = (float)args->min_p;
+    d.sampling.seed = args->seed;
     d.sampling.repeat_penalty = (float)args->repeat_penalty;
     d.sampling.repeat_last_n = args->repeat_last_n;
     d.n_predict = args->n_predict;
@@ -142,7 +143,7 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
 }
 
-static fr_status open_server(job *j, fr_error *err) {
+static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
     fr_status st = fr_cmd_engine_open(&s->engine, args, err);
@@ -157,6 +158,7 @@ static fr_status open_server(job *j, fr_error *err) {
                             .chat = &s->text->chat,
                             .n_vocab = s->engine->model.config.n_vocab};
     s->defaults = defaults_of(args);
+    s->seed_given = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     s->name = name_of(j);
     s->path = args->model;
     s->drafters = j->drafters;
@@ -236,12 +238,11 @@ static void job_close(job *j) {
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     job j = {.args = args};
     fr_error err = {0};
-    (void)parsed;
     int code = check(args);
     if (code) return code;
     fr_status st = take_drafters(&j, &err);
     if (!st) st = take_keys(&j, &err);
-    if (!st) st = open_server(&j, &err);
+    if (!st) st = open_server(&j, parsed, &err);
     if (!st) st = listen_on(&j, &err);
     if (!st) {
         printf("listening on http://%s:%d\n", args->host, fr_http_port(j.http));

@@ -43,24 +43,24 @@ static json_t *probabilities(const fr_ask *ask, const fr_job *job, int from) {
     return s.n ? fr_api_llama_logprobs(&s) : json_array();
 }
 
-static const char *stop_type(const fr_ask *ask, const fr_job *job) {
-    const int32_t last = job->n_tokens ? job->tokens[job->n_tokens - 1] : -1;
+static const char *stop_type(const fr_job *job) {
     if (job->end != FR_JOB_STOP) return "limit";
-    return fr_text_is_end(ask->server->text, last) ? "eos" : "word";
+    return job->stopped_by < 0 ? "eos" : "word";
 }
 
 // What is known once it has ended.
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
+    const char *stop = fr_ask_stop_string(c);
     const fr_job *job = &c->job;
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}", "index",
-        index, "content", content, "tokens", tokens, "id_slot", ask->request.id_slot, "stop", 1,
-        "model", ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
+        index, "content", content, "tokens", tokens, "id_slot", job->context, "stop", 1, "model",
+        ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
         c->request.n_prompt, "generation_settings", settings_of(ask, c), "prompt",
         prompt_of(ask, index), "has_new_line",
         job->text.n && memchr(job->text.data, '\n', job->text.n) != NULL, "truncated", 0,
-        "stop_type", stop_type(ask, job), "stopping_word", "", "tokens_cached",
+        "stop_type", stop_type(job), "stopping_word", stop ? stop : "", "tokens_cached",
         c->request.n_prompt + job->n_tokens - (job->n_tokens > 0), "timings", fr_ask_timings(c));
 }
 
@@ -85,7 +85,7 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (p->bytes || !p->last) {
         json_t *doc = json_pack("{s:i, s:o, s:o, s:b, s:i, s:i, s:i}", "index", p->index, "content",
                                 fr_json_text(p->text, p->bytes), "tokens", ids_of(&c->job, p->from),
-                                "stop", 0, "id_slot", ask->request.id_slot, "tokens_predicted",
+                                "stop", 0, "id_slot", c->job.context, "tokens_predicted",
                                 c->job.n_tokens, "tokens_evaluated", c->request.n_prompt);
         if (doc && ask->request.n_probs)
             json_object_set_new(doc, "completion_probabilities",
@@ -96,4 +96,4 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 }
 
 const fr_dialect fr_dialect_llama = {
-    .kind = FR_API_COMPLETION, .id_prefix = "cmpl-", .whole = whole, .part = part};
+    .ask = {FR_API_COMPLETION, "cmpl-", NULL}, .whole = whole, .part = part};

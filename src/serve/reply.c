@@ -27,34 +27,58 @@ static json_t *param_of(const char *message) {
     return n && n < 64 && message[n] == ':' ? fr_json_text(message, n) : json_null();
 }
 
-void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
+// Anthropic's name for a kind of error.
+static const char *anthropics(const char *type) {
+    static const char *const names[][2] = {{"exceed_context_size_error", "invalid_request_error"},
+                                           {"not_supported_error", "invalid_request_error"},
+                                           {"unavailable_error", "overloaded_error"},
+                                           {"server_error", "api_error"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], type)) return names[i][1];
+    return type;
+}
+
+static json_t *error_json(const fr_exchange *x, int status, const char *type, const char *message) {
     json_t *text = fr_json_text(message, strlen(message));
-    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
     if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
-        fr_reply_json(x, status,
-                      json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type,
-                                "message", text));
-    else
-        fr_reply_json(x, status,
-                      json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message",
-                                text, "type", type, "param", param_of(message)));
+        return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", anthropics(type),
+                         "message", text);
+    return json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message", text, "type",
+                     type, "param", param_of(message));
+}
+
+void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
+    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
+    fr_reply_json(x, status, error_json(x, status, type, message));
+}
+
+typedef struct kind {
+    int status;
+    const char *type;
+} kind;
+
+static kind kind_of(const fr_error *err) {
+    switch (err->code) {
+    case FR_ECONTEXT:
+        return (kind){400, "exceed_context_size_error"};
+    case FR_EARG:
+    case FR_EUNSUP:
+        return (kind){400, "invalid_request_error"};
+    case FR_ENOMEM:
+        return (kind){503, "unavailable_error"};
+    default:
+        return (kind){500, "server_error"};
+    }
 }
 
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {
-    switch (err->code) {
-    case FR_ECONTEXT:
-        fr_reply_error(x, 400, "exceed_context_size_error", err->text);
-        return;
-    case FR_EARG:
-    case FR_EUNSUP:
-        fr_reply_error(x, 400, "invalid_request_error", err->text);
-        return;
-    case FR_ENOMEM:
-        fr_reply_error(x, 503, "unavailable_error", err->text);
-        return;
-    default:
-        fr_reply_error(x, 500, "server_error", err->text);
-    }
+    const kind k = kind_of(err);
+    fr_reply_error(x, k.status, k.type, err->text);
+}
+
+json_t *fr_error_json(const fr_exchange *x, const fr_error *err) {
+    const kind k = kind_of(err);
+    return error_json(x, k.status, k.type, err->text);
 }
 
 json_t *fr_reply_body(fr_exchange *x) {

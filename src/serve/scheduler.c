@@ -130,6 +130,16 @@ static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) 
     return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
 }
 
+// Tells which context it runs in, and what that knows of the prompt.
+static void tell_place(const fr_scheduler *s, running *r) {
+    int known;
+    fr_session_context(r->slot->session, &known);
+    pthread_mutex_lock(&r->job->lock);
+    r->job->context = (int)(r->slot - s->slots.slot);
+    r->job->n_read = r->job->n_reused = known;
+    pthread_mutex_unlock(&r->job->lock);
+}
+
 // False: no context is free, so the job waits on.
 static bool begin_job(fr_scheduler *s, fr_job *job) {
     running *r = s->run;
@@ -150,6 +160,7 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     r->request.stream = take_text;
     r->request.user = r;
     if (!st) st = fr_session_begin(r->slot->session, &r->request, &r->error);
+    if (!st) tell_place(s, r);
     if (!st) return true;
     if (r->slot) fr_slots_give_back(r->slot);
     end_run(s, r, FR_JOB_FAILED, NULL);

@@ -1,20 +1,47 @@
 // about.c — what the server and its model are: /v1/models, /health, /ready, /props, /slots.
 #include "serve/server.h"
+#include <stdio.h>
 #include <string.h>
 
-void fr_handle_models(fr_exchange *x, void *server) {
-    const fr_server *s = server;
+static json_t *describe(const fr_server *s) {
     const fr_engine_info *e = fr_engine_describe(s->engine);
     const fr_text_info *t = fr_text_describe(s->text);
     json_t *meta =
         json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
                   e->n_ctx_train, "n_embd", e->n_embd, "n_params", (json_int_t)e->parameters,
                   "size", (json_int_t)e->file_bytes, "quantization", e->quantization);
-    json_t *model =
-        json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object", "model",
-                  "created", (json_int_t)s->created, "owned_by", "forerun", "max_model_len",
-                  s->n_ctx, "meta", meta, "supports_tools", t->chat_tools);
-    fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", model));
+    return json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object", "model",
+                     "created", (json_int_t)s->created, "owned_by", "forerun", "max_model_len",
+                     s->n_ctx, "meta", meta, "supports_tools", t->chat_tools);
+}
+
+void fr_handle_models(fr_exchange *x, void *server) {
+    fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", describe(server)));
+}
+
+// Whether a part of a path, in which %2F may stand for '/', is that name.
+static bool is_name(const char *part, const char *name) {
+    for (; *part && *name; name++) {
+        unsigned byte;
+        char digits[3] = {0};
+        if (*part == '%' && part[1] && part[2]) {
+            memcpy(digits, part + 1, 2);
+            if (sscanf(digits, "%2x", &byte) != 1 || (char)byte != *name) return false;
+            part += 3;
+        } else if (*part++ != *name) {
+            return false;
+        }
+    }
+    return !*part && !*name;
+}
+
+void fr_handle_model(fr_exchange *x, void *server) {
+    static const char above[] = "/v1/models/";
+    const fr_server *s = server;
+    if (is_name(fr_exchange_path(x) + sizeof above - 1, s->name))
+        fr_reply_json(x, 200, describe(s));
+    else
+        fr_reply_error(x, 404, "not_found_error", "this server has another model; see /v1/models");
 }
 
 void fr_handle_health(fr_exchange *x, void *server) {

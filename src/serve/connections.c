@@ -12,7 +12,7 @@
 
 static const double LOOK = 0.5;   // seconds between two looks for who is late
 static const double WHILE = 1;    // seconds of waiting that tell a silent one from a slow one
-static const double PATIENCE = 1; // seconds that a new one is held up where nobody makes room
+static const double PATIENCE = 3; // seconds that a new one is held up where nobody makes room
 
 struct fr_connection {
     fr_connection *before, *after; // of its phase; who was told to end is in no list
@@ -110,13 +110,15 @@ static fr_connection *least_wanted(const fr_connections *c) {
 
 // Where all wait for answers there is room as soon as one has its own. False: not in time.
 static bool make_room(fr_connections *c) {
-    const struct timespec until = fr_wait_until(PATIENCE);
-    for (int rc = 0; c->n >= c->options.most && rc != ETIMEDOUT;) {
+    const double until = fr_seconds() + PATIENCE;
+    while (c->n >= c->options.most && fr_seconds() < until) {
+        // What was said is read without a word here, so it is looked for again and again.
+        const struct timespec soon = fr_wait_until(0.01);
         fr_connection *other = least_wanted(c);
         if (other)
             end(c, other);
         else
-            rc = pthread_cond_timedwait(&c->changed, &c->lock, &until);
+            pthread_cond_timedwait(&c->changed, &c->lock, &soon);
     }
     return c->n < c->options.most;
 }

@@ -118,7 +118,10 @@ static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
     MHD_add_response_header(r, "Vary", "Origin");
     if (strcmp(x->method, "OPTIONS") != 0) return;
     MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    MHD_add_response_header(r, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+    // Clients in pages send headers of their own; those of an allowed origin may.
+    const char *asked = fr_exchange_header(x, "Access-Control-Request-Headers");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers",
+                            asked && *asked ? asked : "Authorization, Content-Type");
     MHD_add_response_header(r, "Access-Control-Max-Age", "600");
 }
 
@@ -228,12 +231,17 @@ static bool is_method(const fr_http_route *r, const char *method) {
     return !strcmp(r->method, method) || (!strcmp(method, "HEAD") && !strcmp(r->method, "GET"));
 }
 
+static bool is_path(const char *route, const char *path) {
+    const size_t n = strlen(route);
+    return !strcmp(route, path) || (n > 1 && route[n - 1] == '/' && !strncmp(route, path, n));
+}
+
 // *path_known: there is a route of another method.
 static const fr_http_route *find_route(const fr_http *h, const char *method, const char *path,
                                        bool *path_known) {
     *path_known = false;
     for (const fr_http_route *r = h->options.routes; r->method; r++) {
-        if (strcmp(r->path, path) != 0) continue;
+        if (!is_path(r->path, path)) continue;
         if (is_method(r, method)) return r;
         *path_known = true;
     }

@@ -14,7 +14,7 @@ typedef struct fr_exchange fr_exchange; // one request and its reply
 typedef void fr_http_handler(fr_exchange *x, void *user);
 
 typedef struct fr_http_route {
-    const char *method, *path; // exact; GET serves HEAD too
+    const char *method, *path; // with a '/' at its end also what begins so; GET serves HEAD too
     fr_http_handler *handler;
     bool is_public; // needs no key
 } fr_http_route;

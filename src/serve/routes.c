@@ -16,6 +16,7 @@ const fr_http_route fr_server_routes[] = {
     {"POST", "/apply-template", fr_handle_template, false},
     {"GET", "/tokenizer_info", fr_handle_tokenizer, false},
     {"GET", "/v1/models", fr_handle_models, true},
+    {"GET", "/v1/models/", fr_handle_model, true},
     {"GET", "/models", fr_handle_models, true},
     {"GET", "/health", fr_handle_health, true},
     {"GET", "/v1/health", fr_handle_health, true},

@@ -46,7 +46,8 @@ void fr_reply_log(void *user, const fr_exchange *x, double seconds);
 fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion, fr_handle_messages,
     fr_handle_responses;                // [generate.c]
 fr_http_handler fr_handle_count_tokens; // [anthropic.c]
-fr_http_handler fr_handle_models, fr_handle_health, fr_handle_ready, fr_handle_props,
+fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_ready,
+    fr_handle_props,
     fr_handle_slots; // [about.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template,
     fr_handle_tokenizer;           // [tokens.c]

@@ -291,9 +291,11 @@ static void what_is_being_read_is_waited_for(void **state) {
     assert_int_equal(a[4].job.stats.prompt_reused, 0);
     assert_int_equal(a[5].job.stats.prompt_reused, 0);
     fr_context_state context[FR_SLOTS_MOST];
-    assert_int_equal(fr_scheduler_contexts(w.scheduler, context), 6);
-    for (int i = 0; i < 6; i++) {
+    const int open = fr_scheduler_contexts(w.scheduler, context);
+    assert_true(open >= 6);
+    for (int i = 0; i < open; i++)
         assert_false(context[i].busy);
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(context[a[i].job.context].n_written, 6);
         fr_job_close(&a[i].job);
     }

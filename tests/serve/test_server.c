@@ -351,12 +351,14 @@ static void texts_and_tokens_go_both_ways(void **state) {
     root = answer("/apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
     assert_non_null(strstr(json_string_value(json_object_get(root, "prompt")), "user\nhi"));
     json_decref(root);
-    static const char *const gets[] = {"/v1/models", "/health", "/ready",
-                                       "/props",     "/slots",  "/tokenizer_info"};
+    static const char *const gets[] = {"/v1/models", "/v1/models/tiny", "/v1/models/t%69ny",
+                                       "/health",    "/ready",          "/props",
+                                       "/slots",     "/tokenizer_info"};
     for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) {
         assert_int_equal(ask("GET", gets[i], ""), 200);
         json_decref(document());
     }
+    assert_int_equal(ask("GET", "/v1/models/tin", ""), 404);
     assert_int_equal(ask("GET", "/metrics", ""), 501); // not asked for
     server.metrics = true;
     assert_int_equal(ask("GET", "/metrics", ""), 200);
@@ -401,6 +403,12 @@ static void keys_and_origins_are_looked_at(void **state) {
     assert_int_equal(ask_with("GET", "/health", "", ""), 200);
     assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page.example\r\n", ""), 204);
     assert_non_null(strstr(reply, "Access-Control-Allow-Origin: http://page.example"));
+    assert_int_equal(ask_with("OPTIONS", "/props",
+                              "Origin: http://page.example\r\n"
+                              "Access-Control-Request-Headers: authorization,x-stainless-os\r\n",
+                              ""),
+                     204);
+    assert_non_null(strstr(reply, "Access-Control-Allow-Headers: authorization,x-stainless-os"));
     assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page\r\n", ""), 204);
     assert_null(strstr(reply, "Access-Control-Allow-Origin"));
 }

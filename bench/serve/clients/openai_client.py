@@ -23,7 +23,8 @@ WEATHER = [{"role": "user", "content": "What is the weather in Paris? Use the to
 
 
 def talks(c):
-    check("models.list", bool(c.models.list().data[0].id))
+    model = c.models.list().data[0].id
+    check("models: listed, and one", bool(model) and c.models.retrieve(model).id == model)
     r = c.chat.completions.create(**RIVERS, temperature=0)
     text = r.choices[0].message.content
     check("chat: text, role, usage", bool(text) and r.choices[0].message.role == "assistant" and

@@ -112,16 +112,30 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
     d.sampling.min_p = (float)args->min_p;
     d.sampling.repeat_penalty = (float)args->repeat_penalty;
     d.sampling.repeat_last_n = args->repeat_last_n;
+    d.sampling.seed = args->seed;
     d.n_predict = args->n_predict;
+    d.no_thinking = args->reasoning == 2;
     return d;
 }
 
 // ---------------------------------------------------------------- open
 
+// Of several names the first in the order of their bytes, as llama-server has it.
+static const char *first_alias(job *j) {
+    const char *best = j->args->alias;
+    for (const char *at = best; *at; at += strspn(at, ", ")) {
+        const size_t n = strcspn(at, ",");
+        if (strcmp(at, best) < 0) best = at;
+        at += n;
+    }
+    snprintf(j->name, sizeof j->name, "%.*s", (int)strcspn(best, ","), best);
+    return j->name;
+}
+
 // A model is called as its file is, unless it was called otherwise.
 static const char *name_of(job *j) {
     const char *slash = strrchr(j->args->model, '/');
-    if (j->args->alias) return j->args->alias;
+    if (j->args->alias) return first_alias(j);
     snprintf(j->name, sizeof j->name, "%s", slash ? slash + 1 : j->args->model);
     char *end = strrchr(j->name, '.');
     if (end && end != j->name && !strcmp(end, ".gguf")) *end = 0;
@@ -158,6 +172,9 @@ static fr_status open_server(job *j, fr_error *err) {
                             .n_vocab = s->engine->model.config.n_vocab};
     s->defaults = defaults_of(args);
     s->name = name_of(j);
+    s->aliases = args->alias;
+    s->tags = args->tags;
+    s->verbose = args->verbose;
     s->path = args->model;
     s->drafters = j->drafters;
     s->timeout = args->timeout;
@@ -231,7 +248,7 @@ static void job_close(job *j) {
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     job j = {.args = args};
     fr_error err = {0};
-    (void)parsed;
+    j.server.seeded = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     int code = check(args);
     if (code) return code;
     fr_status st = take_drafters(&j, &err);
@@ -253,7 +270,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "address to listen on; 0.0.0.0 is every one", 0, 0, NULL},
+    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
     {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all requests at a time together", 64, 1 << 24, NULL},
@@ -264,13 +281,16 @@ static const fr_option options[] = {
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
-    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers", 0, 0, NULL},
+    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several with commas the first by its letters", 0, 0, NULL},
+    {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
+    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking where a request does not say: 'off' tells the template and closes what it begins", 0, 0, "auto|on|off"},
+    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "chat answers tell in __verbose how they were made, the prompt too", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option door[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
-    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all", 0, 0, NULL},
+    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all, 'localhost' this machine's from any port", 0, 0, NULL},
     {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; more wait", 1, 65000, NULL},
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
     {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},

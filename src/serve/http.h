@@ -19,16 +19,18 @@ typedef struct fr_http_route {
     bool is_public; // needs no key
 } fr_http_route;
 
+enum { FR_HTTP_HOSTS = 8 };
 typedef struct fr_http_options {
-    const char *host;            // an address or a name; "0.0.0.0": everywhere
+    const char *host;            // addresses or names, with commas; "0.0.0.0": everywhere
     int port;                    // 0: a free one
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
-    const char *cors;  // origins that browsers may ask from: "*", or a list with commas; NULL: none
-    int connections;   // at most
-    size_t body_bytes; // of one request, at most
-    int idle_seconds;  // a connection that says nothing is closed
+    const char *cors;            // origins that browsers may ask from: "*", or a list with commas,
+                                 // where "localhost" is this machine from any port; NULL: none
+    int connections;             // at most
+    size_t body_bytes;           // of one request, at most
+    int idle_seconds;            // a connection that says nothing is closed
     // Told after each exchange.
     void (*log)(void *user, const fr_exchange *x, double seconds);
     // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".

@@ -38,6 +38,7 @@ typedef struct fr_job {
     fr_logprobs *prompt_logprobs; // [n_prompt] the same; the first is empty
     size_t tokens_cap, logprobs_cap;
     int n_tokens, n_read;                          // generated; of the prompt, read or reused
+    int n_reused;                                  // of the prompt, when it began
     fr_stats stats;                                // of an ended one that had begun
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
     // The scheduler's.

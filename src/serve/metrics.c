@@ -21,6 +21,7 @@ void fr_handle_metrics(fr_exchange *x, void *server) {
     }
     const fr_scheduler_state l = fr_scheduler_look(s->scheduler);
     fr_buffer out = {0};
+    char started[24];
     add(&out, "num_requests_running", "gauge", "Requests that are being answered", l.runs);
     add(&out, "num_requests_waiting", "gauge", "Requests in the queue", l.waits);
     add(&out, "prompt_tokens_total", "counter", "Tokens of prompts that were read",
@@ -33,6 +34,9 @@ void fr_handle_metrics(fr_exchange *x, void *server) {
     add(&out, "requests_failed_total", "counter", "Of these, failed", (double)l.failed);
     add(&out, "passes_total", "counter", "Passes of the model", (double)l.passes);
     add(&out, "busy_seconds_total", "counter", "Time of all steps", l.busy);
+    fr_add_llama_metrics(&l, &out);
+    snprintf(started, sizeof started, "%lld", (long long)s->created);
+    fr_exchange_set(x, "Process-Start-Time-Unix", started);
     fr_exchange_reply(x, 200, "text/plain; version=0.0.4", out.data ? out.data : "", out.n);
     fr_buffer_free(&out);
 }

@@ -106,6 +106,20 @@ static bool take_text(void *user, const fr_piece *piece) {
     return false;
 }
 
+// With the lock held.
+static void count_times(fr_scheduler *s, const fr_job *job, const fr_stats *stats) {
+    const double now = fr_seconds(), first = job->first_token > 0 ? job->first_token : now;
+    const uint64_t tokens = (uint64_t)(stats->prompt_tokens + stats->completion_tokens);
+    s->sums.reading += first - job->started;
+    s->sums.writing += now - first;
+    s->sums.draft_tokens +=
+        stats->rows > stats->passes ? (uint64_t)(stats->rows - stats->passes) : 0;
+    s->sums.drafts += (uint64_t)(stats->passes - stats->plain_passes);
+    for (int i = 0; i < FR_MAX_DEPTH; i++)
+        s->sums.accepted_tokens += (uint64_t)stats->accepted[i];
+    if (tokens > s->sums.most_tokens) s->sums.most_tokens = tokens;
+}
+
 static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats *stats) {
     fr_job *job = r->job;
     fr_buffer_free(&r->text);
@@ -117,6 +131,7 @@ static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats 
         s->sums.prompt_tokens += (uint64_t)(stats->prompt_tokens - stats->prompt_reused);
         s->sums.reused_tokens += (uint64_t)stats->prompt_reused;
         s->sums.tokens += (uint64_t)stats->completion_tokens;
+        count_times(s, job, stats);
     }
     count_end(s, end);
     pthread_mutex_unlock(&s->lock);
@@ -128,6 +143,17 @@ static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) 
     if (r->timed_out) return FR_JOB_TIMED_OUT;
     if (stats->finish == FR_FINISH_STOP) return FR_JOB_STOP;
     return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
+}
+
+// What of its prompt a job's context holds; the last token is read again.
+static void tell_reused(running *r) {
+    int known, n = 0;
+    const int32_t *ids = fr_session_context(r->slot->session, &known);
+    while (n < known && n < r->request.n_prompt - 1 && ids[n] == r->request.prompt[n])
+        n++;
+    pthread_mutex_lock(&r->job->lock);
+    r->job->n_reused = r->job->n_read = n;
+    pthread_mutex_unlock(&r->job->lock);
 }
 
 // False: no context is free, so the job waits on.
@@ -147,6 +173,7 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     s->n_runs++;
     pthread_mutex_unlock(&s->lock);
     fr_job_enter(job, FR_JOB_READS);
+    if (!st) tell_reused(r);
     r->request.stream = take_text;
     r->request.user = r;
     if (!st) st = fr_session_begin(r->slot->session, &r->request, &r->error);
@@ -210,12 +237,14 @@ static void tell(fr_scheduler *s, running *r) {
 
 static void step(fr_scheduler *s) {
     const double start = fr_seconds();
+    const int members = s->n_run;
     stop_running(s);
     fr_group_step(s->slots.group);
     for (int i = 0; i < s->options.n_slots; i++)
         if (s->run[i].job) tell(s, &s->run[i]);
     pthread_mutex_lock(&s->lock);
     s->sums.passes++;
+    s->sums.members += (uint64_t)members;
     s->sums.busy += fr_seconds() - start;
     pthread_mutex_unlock(&s->lock);
 }

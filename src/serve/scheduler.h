@@ -25,6 +25,9 @@ typedef struct fr_scheduler_state { // at one moment
     uint64_t passes, prompt_tokens, reused_tokens, tokens; // since it was opened
     uint64_t jobs, cancelled, failed;                      // that have ended
     double busy;                                           // seconds of steps
+    double reading, writing;                               // of jobs: to the first token, behind it
+    uint64_t drafts, draft_tokens, accepted_tokens;        // drafts: passes of a job that had one
+    uint64_t most_tokens, members;                         // of a job; jobs of all passes together
 } fr_scheduler_state;
 
 // `engine`, whose profile should have been taken, and the options' strings stay in place. What

@@ -6,7 +6,9 @@ they are; forerun gets those it has, by its own names, and the rest is dropped. 
 FR_JUDGE_OF (theirs, ours) and FR_JUDGE_PROGRAM.
 """
 import os
+import re
 import sys
+import tempfile
 
 MODELS = os.environ["FR_MODELS"]
 USUAL, INFILL = "smollm2-135m.gguf", "qwen2.5-coder-0.5b.gguf"
@@ -18,7 +20,7 @@ ALONE = {"--offline", "--cont-batching", "--embedding", "--reranking", "--metric
 SHARED = {"--host": "--host", "--port": "--port", "--temp": "--temp", "--seed": "--seed", "--api-key": "--api-key",
           "--alias": "--alias", "--tags": "--tags", "--parallel": "--parallel", "--n-predict": "--n-predict",
           "--threads": "--threads", "--cache-ram": "--cache-ram", "--cors-origins": "--cors-origins",
-          "--chat-template-file": "--chat-template-file", "--chat-template": "--chat-template",
+          "--chat-template-file": "--chat-template-file",
           "--reasoning": "--reasoning"}
 SHARED_ALONE = {"--metrics", "--slots", "--no-slots", "--verbose"}
 
@@ -50,12 +52,24 @@ def theirs(flags):
     return (["--model", model_of(flags), "--no-repack"] if has_model else []) + words_of(kept)
 
 
+def template(name):
+    """A name is a template's, else it is one itself."""
+    if re.fullmatch(r"[\w.-]+", name):
+        return ["--chat-template", name]
+    path = os.path.join(tempfile.gettempdir(), "judge-%d.jinja" % os.getpid())
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(name)
+    return ["--chat-template-file", path]
+
+
 def ours(flags):
     value_of = dict(flags)
     words = ["serve", "--model", model_of(flags), "--drain", "1"]
     for flag, value in flags:
         if flag in SHARED_ALONE:
             words.append(flag)
+        elif flag == "--chat-template":
+            words += template(value)
         elif flag in SHARED:
             words += [SHARED[flag], value]
     if "--ctx-size" in value_of:  # one pool of all slots: each may take it whole

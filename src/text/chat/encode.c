@@ -1,12 +1,41 @@
 // encode.c — a conversation to its text and ids: special tokens and the time are filled in, the template is
 // rendered, and what it wrote is tokenized.
 #include "text/chat/chat.h"
+#include <string.h>
 #include <time.h>
 
 static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     fr_chat_str s = {0};
     if (id >= 0) s.data = fr_token_bytes(t, id, &s.bytes);
     return s;
+}
+
+static bool ends_with(const fr_buffer *text, size_t n, const char *end) {
+    const size_t m = strlen(end);
+    return n >= m && !memcmp(text->data + n - m, end, m);
+}
+
+// Templates that know no flag for it begin to think, or leave it to the model.
+static fr_status close_thinking(const fr_chat_template *chat, fr_marked *marked, fr_error *err) {
+    const fr_buffer *text = &marked->text;
+    const char *closing = NULL;
+    size_t n = text->n;
+    while (n && strchr(" \r\n", text->data[n - 1]))
+        n--;
+    if (ends_with(text, n, "<think>"))
+        closing = "</think>";
+    else if (chat->takes.thinks_apart && ends_with(text, n, "<|CHATBOT_TOKEN|>"))
+        closing = "<|START_THINKING|><|END_THINKING|>";
+    return closing ? fr_marked_add(marked, closing, strlen(closing), FR_MARK_TEMPLATE, err) : FR_OK;
+}
+
+static fr_status begin_answer(const fr_chat_template *chat, const fr_chat_request *request,
+                              fr_marked *marked, fr_error *err) {
+    const fr_chat_str *begun = &request->begun;
+    fr_status st = FR_OK;
+    if (request->no_thinking || begun->bytes) st = close_thinking(chat, marked, err);
+    if (st || !begun->bytes) return st;
+    return fr_marked_add(marked, begun->data, begun->bytes, FR_MARK_MESSAGE, err);
 }
 
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
@@ -20,6 +49,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
+    if (!st) st = begin_answer(chat, request, &out->marked, err);
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;

@@ -36,7 +36,8 @@ void fr_add_llama_metrics(const fr_scheduler_state *l, fr_buffer *out) {
     add(out, "spec_decode_num_drafts_total", "counter", "Passes of requests with a draft",
         (double)l->drafts);
     add(out, "prompt_tokens_seconds", "gauge", "Tokens of prompts a second", per(read, l->reading));
-    add(out, "predicted_tokens_seconds", "gauge", "Tokens written a second", per(wrote, l->writing));
+    add(out, "predicted_tokens_seconds", "gauge", "Tokens written a second",
+        per(wrote, l->writing));
     add(out, "requests_processing", "gauge", "Requests that are being answered", l->runs);
     add(out, "requests_deferred", "gauge", "Requests in the queue", l->waits);
     add(out, "n_busy_slots_per_decode", "gauge", "Requests in a pass, on average",

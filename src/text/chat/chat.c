@@ -1,5 +1,4 @@
 // chat.c — opening a template, and rendering a conversation by it.
-#define _GNU_SOURCE
 #include "text/chat/chat.h"
 #include "text/chat/probe.h"
 #include <string.h>
@@ -12,7 +11,6 @@ fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr
                        "of one, or --chat-template-file");
     fr_status st = fr_jinja_open(&out->program, text, bytes, err);
     if (!st) st = fr_chat_probe(out, err);
-    if (!st) out->takes.thinks_apart = memmem(text, bytes, "<|START_THINKING|>", 18) != NULL;
     if (st) fr_chat_close(out);
     return st;
 }

@@ -27,7 +27,6 @@ typedef struct fr_chat_takes {
     bool text_arguments, object_arguments; // of calls, so that they come out as JSON
     bool null_content;                     // beside calls
     bool tools;
-    bool thinks_apart; // thinking stands between <|START_THINKING|> and <|END_THINKING|>
 } fr_chat_takes;
 
 typedef struct fr_chat_template { // {0}: none

@@ -10,30 +10,22 @@ static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     return s;
 }
 
-static bool ends_with(const fr_buffer *text, size_t n, const char *end) {
-    const size_t m = strlen(end);
-    return n >= m && !memcmp(text->data + n - m, end, m);
-}
-
-// Templates that know no flag for it begin to think, or leave it to the model.
-static fr_status close_thinking(const fr_chat_template *chat, fr_marked *marked, fr_error *err) {
+// Some templates begin to think and know no flag that they should not.
+static fr_status close_thinking(fr_marked *marked, fr_error *err) {
+    static const char open[] = "<think>", close[] = "</think>";
     const fr_buffer *text = &marked->text;
-    const char *closing = NULL;
+    const size_t m = sizeof open - 1;
     size_t n = text->n;
     while (n && strchr(" \r\n", text->data[n - 1]))
         n--;
-    if (ends_with(text, n, "<think>"))
-        closing = "</think>";
-    else if (chat->takes.thinks_apart && ends_with(text, n, "<|CHATBOT_TOKEN|>"))
-        closing = "<|START_THINKING|><|END_THINKING|>";
-    return closing ? fr_marked_add(marked, closing, strlen(closing), FR_MARK_TEMPLATE, err) : FR_OK;
+    if (n < m || memcmp(text->data + n - m, open, m)) return FR_OK;
+    return fr_marked_add(marked, close, sizeof close - 1, FR_MARK_TEMPLATE, err);
 }
 
-static fr_status begin_answer(const fr_chat_template *chat, const fr_chat_request *request,
-                              fr_marked *marked, fr_error *err) {
+static fr_status begin_answer(const fr_chat_request *request, fr_marked *marked, fr_error *err) {
     const fr_chat_str *begun = &request->begun;
     fr_status st = FR_OK;
-    if (request->no_thinking || begun->bytes) st = close_thinking(chat, marked, err);
+    if (request->no_thinking || begun->bytes) st = close_thinking(marked, err);
     if (st || !begun->bytes) return st;
     return fr_marked_add(marked, begun->data, begun->bytes, FR_MARK_MESSAGE, err);
 }
@@ -49,7 +41,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
-    if (!st) st = begin_answer(chat, request, &out->marked, err);
+    if (!st) st = begin_answer(request, &out->marked, err);
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;

@@ -321,6 +321,7 @@ typedef struct fr_result {
     // [the prompt's n_prompt], where the request wants them, else NULL: of its tokens, each behind
     // those before it; NULL for the first.
     const fr_logprobs *const *prompt_logprobs;
+    int stopped_by; // which of the request's stop strings ended it, from 0; -1: none
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 

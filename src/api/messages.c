@@ -95,6 +95,7 @@ static fr_status set_variables(json_t *root, bool no_thinking, fr_error *err) {
     set_missing(own, "enable_thinking", json_boolean(!no_thinking));
     set_missing(own, "date_string", json_string(date));
     set_missing(own, "datetime", json_string(datetime));
+    set_missing(own, "functions", json_string(""));
     return json_object_set_new(root, "chat_template_kwargs", own)
                ? fr_fail(err, FR_ENOMEM, "messages: no memory")
                : FR_OK;

@@ -30,10 +30,10 @@ static fr_status find_kind(fr_api_request *r, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, size_t bytes,
-                       const fr_api_defaults *defaults, fr_error *err) {
-    fr_error why = {0};
-    *r = (fr_api_request){.kind = kind,
+fr_status fr_api_parse_value(fr_api_request *r, fr_api_kind kind, json_t *body,
+                             const fr_api_defaults *defaults, fr_error *err) {
+    *r = (fr_api_request){.root = body,
+                          .kind = kind,
                           .sampling = defaults->sampling,
                           .n_predict = defaults->n_predict,
                           .ignore_eos = defaults->ignore_eos,
@@ -41,8 +41,6 @@ fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, si
                           .n = 1,
                           .cache_prompt = true,
                           .id_slot = -1};
-    r->root = fr_json_load(json, bytes, &why);
-    if (!r->root) return fr_fail(err, why.code, "%s", why.text);
     if (!json_is_object(r->root)) return fr_fail(err, FR_EARG, "the body: expected a JSON object");
     fr_status st = fr_json_check_depth(r->root, err);
     if (!st) st = find_kind(r, err);
@@ -50,6 +48,15 @@ fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, si
     if (!st) st = fr_api_read_settings(r, err);
     if (!st && !r->seed_given) r->sampling.seed = defaults->sampling.seed;
     return st ? st : fr_api_refuse(r, err);
+}
+
+fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, size_t bytes,
+                       const fr_api_defaults *defaults, fr_error *err) {
+    fr_error why = {0};
+    json_t *body = fr_json_load(json, bytes, &why);
+    if (body) return fr_api_parse_value(r, kind, body, defaults, err);
+    *r = (fr_api_request){0};
+    return fr_fail(err, why.code, "%s", why.text);
 }
 
 void fr_api_close(fr_api_request *r) {

@@ -72,6 +72,9 @@ typedef struct fr_api_request {
 // no JSON object, or a field is wrong or cannot be honoured; FR_ENOMEM.
 fr_status fr_api_parse(fr_api_request *r, fr_api_kind kind, const char *json, size_t bytes,
                        const fr_api_defaults *defaults, fr_error *err);
+// The same of a body that was read; its reference is taken in any case.
+fr_status fr_api_parse_value(fr_api_request *r, fr_api_kind kind, json_t *body,
+                             const fr_api_defaults *defaults, fr_error *err);
 
 typedef struct fr_api_model { // what text is read with
     const fr_tokenizer *tokenizer;

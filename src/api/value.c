@@ -54,3 +54,7 @@ const char *fr_api_text(const json_t *value) {
     const char *text = json_string_value(value);
     return strlen(text) == json_string_length(value) ? text : NULL;
 }
+
+bool fr_api_is(const json_t *value, const char *text) {
+    return json_is_string(value) && !strcmp(json_string_value(value), text);
+}

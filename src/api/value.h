@@ -14,5 +14,7 @@ fr_status fr_api_wrong(fr_error *err, const json_t *value, const char *expected,
 bool fr_api_number(const json_t *value, bool whole, double *out);
 // Bytes of a string that a C string can hold. NULL: it is no string, or has a NUL in it.
 const char *fr_api_text(const json_t *value);
+// Whether it is this string.
+bool fr_api_is(const json_t *value, const char *text);
 
 #endif

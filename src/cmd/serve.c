@@ -110,9 +110,9 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
     d.sampling.top_k = args->top_k;
     d.sampling.top_p = (float)args->top_p;
     d.sampling.min_p = (float)args->min_p;
+    d.sampling.seed = args->seed;
     d.sampling.repeat_penalty = (float)args->repeat_penalty;
     d.sampling.repeat_last_n = args->repeat_last_n;
-    d.sampling.seed = args->seed;
     d.n_predict = args->n_predict;
     d.no_thinking = args->reasoning == 2;
     return d;
@@ -156,7 +156,7 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
 }
 
-static fr_status open_server(job *j, fr_error *err) {
+static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
     fr_status st = fr_cmd_engine_open(&s->engine, args, err);
@@ -171,6 +171,7 @@ static fr_status open_server(job *j, fr_error *err) {
                             .chat = &s->text->chat,
                             .n_vocab = s->engine->model.config.n_vocab};
     s->defaults = defaults_of(args);
+    s->seed_given = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     s->name = name_of(j);
     s->aliases = args->alias;
     s->tags = args->tags;
@@ -195,7 +196,9 @@ static fr_status listen_on(job *j, fr_error *err) {
                                .keys = j->n_keys ? j->keys : NULL,
                                .cors = j->args->cors,
                                .connections = j->args->connections,
+                               .connections_of_peer = j->args->peer_connections,
                                .body_bytes = (size_t)32 << 20,
+                               .request_seconds = j->args->request_time,
                                .idle_seconds = 120,
                                .log = j->args->quiet ? NULL : fr_reply_log,
                                .error = fr_reply_error};
@@ -233,6 +236,9 @@ static void end_in_peace(job *j) {
     while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
     }
     fr_http_stop_listening(j->http);
+    // An answer that has ended is on its way for a moment more.
+    const double left = until - fr_seconds();
+    fr_http_at_rest(j->http, left > 0.2 ? left : 0.2);
 }
 
 static void job_close(job *j) {
@@ -248,12 +254,11 @@ static void job_close(job *j) {
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     job j = {.args = args};
     fr_error err = {0};
-    j.server.seeded = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     int code = check(args);
     if (code) return code;
     fr_status st = take_drafters(&j, &err);
     if (!st) st = take_keys(&j, &err);
-    if (!st) st = open_server(&j, &err);
+    if (!st) st = open_server(&j, parsed, &err);
     if (!st) st = listen_on(&j, &err);
     if (!st) {
         printf("listening on http://%s:%d\n", args->host, fr_http_port(j.http));
@@ -291,7 +296,9 @@ static const fr_option door[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all, 'localhost' this machine's from any port", 0, 0, NULL},
-    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; more wait", 1, 65000, NULL},
+    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that one that says nothing makes room", 1, 65000, NULL},
+    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many", 0, 65000, NULL},
+    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds until a connection's request must have begun, and for the rest of it; a second more for 10 KB of body", 0.1, 1e6, NULL},
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
     {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},
     {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "do not", 0, 0, NULL},

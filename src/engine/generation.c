@@ -42,10 +42,12 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
     size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
     bool go_on = clean ? deliver_text(g, clean) : keep_going(g);
-    if (stopped)
+    if (stopped) {
         g->s->stats.finish = FR_FINISH_STOP;
-    else if (!go_on)
+        r->stopped_by = fr_stop_found(g->stop);
+    } else if (!go_on) {
         g->s->stats.finish = FR_FINISH_INTERRUPTED;
+    }
     return go_on && !stopped;
 }
 
@@ -166,7 +168,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *e
     atomic_store(&s->cancelled, false);
     s->text.n = 0;
     s->stats = (fr_stats){.finish = FR_FINISH_LENGTH};
-    s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats};
+    s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats, .stopped_by = -1};
     *g = (fr_generation){.s = s};
     fr_status st = read_request(g, request, err);
     if (!st) st = check_request(s, &g->request, err);

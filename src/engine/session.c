@@ -67,7 +67,7 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
-    s->result = (fr_result){.text = "", .stats = &s->stats};
+    s->result = (fr_result){.text = "", .stats = &s->stats, .stopped_by = -1};
     if ((st = open_drafter(s, o, n_ctx, err))) goto fail;
     if ((st = open_decoder(s, o->group, n_ctx, kv_type, err))) goto fail;
     s->decoder.drafter = s->drafter;

@@ -52,7 +52,7 @@ void fr_handle_props(fr_exchange *x, void *server) {
         "top_k", d->top_k, "top_p", (double)d->top_p, "min_p", (double)d->min_p, "repeat_penalty",
         (double)d->repeat_penalty, "repeat_last_n", d->repeat_last_n, "frequency_penalty",
         (double)d->frequency_penalty, "presence_penalty", (double)d->presence_penalty, "n_predict",
-        s->defaults.n_predict, "seed", s->seeded ? (json_int_t)d->seed : -1);
+        s->defaults.n_predict, "seed", s->seed_given ? (json_int_t)d->seed : -1);
     json_t *drafters = json_array();
     for (int i = 0; s->drafters[i]; i++)
         json_array_append_new(drafters, json_string(s->drafters[i]));

@@ -16,17 +16,19 @@ static int drafter_of(const fr_server *s, const char *name) {
     return name ? -1 : 0;
 }
 
-static fr_status read_body(fr_ask *ask, fr_api_kind kind, const char *body, size_t bytes,
-                           fr_error *err) {
-    fr_server *s = ask->server;
+fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_options *options,
+                      const json_t *body, fr_error *err) {
     fr_api_defaults defaults = s->defaults;
-    if (!s->seeded) defaults.sampling.seed = (uint32_t)fr_random();
-    fr_status st = fr_api_parse(&ask->request, kind, body, bytes, &defaults, err);
-    if (!st && drafter_of(s, ask->request.drafter) < 0)
+    *r = (fr_api_request){0};
+    if (!s->seed_given) defaults.sampling.seed = (uint32_t)fr_random();
+    json_t *chat = options->translate ? options->translate(body, err) : json_incref((json_t *)body);
+    if (!chat) return err->code;
+    fr_status st = fr_api_parse_value(r, options->kind, chat, &defaults, err);
+    if (!st && drafter_of(s, r->drafter) < 0)
         st = fr_fail(err, FR_EARG,
                      "drafter: expected one that the server was started with, found "
                      "another");
-    return st ? st : fr_api_encode(&ask->request, &s->api, err);
+    return st ? st : fr_api_encode(r, &s->api, err);
 }
 
 // The tokens of a prompt that leaves no room for an answer; 0: there is none.
@@ -100,18 +102,22 @@ static bool submit(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix,
-                    const char *body, size_t bytes) {
+fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *options,
+                    json_t *body) {
     fr_error err = {.code = FR_ENOMEM, .text = "no memory for the request"};
     fr_ask *ask = fr_alloc_zero(sizeof *ask);
     if (!ask) {
+        json_decref(body);
         fr_reply_fault(x, &err);
         return NULL;
     }
     ask->server = server;
+    ask->body = body;
     ask->created = time(NULL);
-    snprintf(ask->id, sizeof ask->id, "%s%016llx", id_prefix, (unsigned long long)fr_random());
-    fr_status st = read_body(ask, kind, body, bytes, &err);
+    snprintf(ask->id, sizeof ask->id, "%s%016llx", options->id_prefix,
+             (unsigned long long)fr_random());
+    ask->tag = ask->id + strlen(options->id_prefix);
+    fr_status st = fr_ask_read(&ask->request, server, options, body, &err);
     const size_t length = st ? 0 : too_long(ask);
     if (!st && !length) st = make_choices(ask, x, &err);
     if (st) fr_reply_fault(x, &err);
@@ -142,6 +148,7 @@ void fr_ask_close(fr_ask *ask) {
     }
     fr_free(ask->choice);
     fr_api_close(&ask->request);
+    json_decref(ask->body);
     fr_free(ask);
 }
 
@@ -160,10 +167,20 @@ bool fr_ask_wait(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
-const fr_error *fr_ask_fault(const fr_ask *ask) {
-    for (int i = 0; i < ask->n; i++)
-        if (ask->choice[i].job.end == FR_JOB_FAILED) return &ask->choice[i].job.error;
-    return NULL;
+fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
+    const fr_job *job = &c->job;
+    const bool ended = job->state == FR_JOB_ENDED;
+    const size_t from = c->parsed;
+    if (ended && job->end == FR_JOB_FAILED) {
+        *err = job->error;
+        return err->code;
+    }
+    c->parsed = job->text.n;
+    if (ask->request.kind != FR_API_CHAT) return FR_OK;
+    fr_status st = FR_OK;
+    if (job->text.n > from)
+        st = fr_api_answer_push(&c->answer, job->text.data + from, job->text.n - from, err);
+    return st || !ended ? st : fr_api_answer_finish(&c->answer, err);
 }
 
 // ---------------------------------------------------------------- parts of answers
@@ -171,6 +188,10 @@ const fr_error *fr_ask_fault(const fr_ask *ask) {
 const char *fr_ask_finish(const fr_choice *c) {
     if (c->job.end != FR_JOB_STOP) return "length";
     return c->answer.n_calls ? "tool_calls" : "stop";
+}
+
+const char *fr_ask_stop_string(const fr_choice *c) {
+    return c->job.stopped_by < 0 ? NULL : c->request.stop[c->job.stopped_by];
 }
 
 json_t *fr_ask_usage(const fr_ask *ask) {

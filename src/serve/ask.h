@@ -2,42 +2,70 @@
 #ifndef FR_SERVE_ASK_H
 #define FR_SERVE_ASK_H
 #include "api/answer.h"
+#include "api/translate.h"
 #include "serve/server.h"
+
+typedef enum fr_block_kind {
+    FR_BLOCK_NONE,
+    FR_BLOCK_THINKING,
+    FR_BLOCK_TEXT,
+    FR_BLOCK_CALL
+} fr_block_kind;
 
 typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    fr_api_answer answer; // of a chat: its text taken apart,
-    size_t thought, said; // ... and how much of it was sent
+    // Of a chat: its text taken apart, as far as it was; and how much of that was sent.
+    fr_api_answer answer;
+    size_t parsed, thought, said;
     int called;
+    // Of a stream in blocks (blocks.h): which is open, as what number, from where in the answer's
+    // text; of a call, its own.
+    fr_block_kind block;
+    int n_block, call, n_events;
+    size_t begin;
     bool submitted;
 } fr_choice;
 
 typedef struct fr_ask {
     fr_server *server;
+    json_t *body; // as it came
     fr_api_request request;
     fr_choice *choice; // [n]
     int n;
     char id[40];
+    const char *tag; // of the id, behind what all ids of its kind begin with
     time_t created;
 } fr_ask;
 
-// Reads the body [bytes], makes ids of it and queues all choices. NULL: that cannot be done, which
-// was replied.
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, fr_api_kind kind, const char *id_prefix,
-                    const char *body, size_t bytes);
+typedef struct fr_ask_options {
+    fr_api_kind kind;
+    const char *id_prefix;
+    fr_api_translator *translate; // the body into one of the chat API; NULL: it is one
+} fr_ask_options;
+
+// Reads the body, whose reference is taken, makes ids of it and queues all choices. NULL: that
+// cannot be done, which was replied.
+fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *options, json_t *body);
 // Cancels what is not at its end, and waits for it.
 void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
-// The error of a choice that failed; NULL: none did. After the wait.
-const fr_error *fr_ask_fault(const fr_ask *ask);
+// Takes the text of a chat's choice apart as far as it goes; the choice has ended, or is locked.
+// FR_ENOMEM, and what the choice failed with.
+fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
+
+// Reads a body as fr_ask_open does, but asks for nothing. Close *r in any case.
+fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_options *options,
+                      const json_t *body, fr_error *err);
 
 // ---- parts of answers; choices have ended, or are locked
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
-json_t *fr_ask_usage(const fr_ask *ask);       // of all choices
-json_t *fr_ask_timings(const fr_choice *c);    // llama.cpp's
+// The stop string that ended it; NULL: none did.
+const char *fr_ask_stop_string(const fr_choice *c);
+json_t *fr_ask_usage(const fr_ask *ask);    // of all choices
+json_t *fr_ask_timings(const fr_choice *c); // llama.cpp's
 // Adds llama.cpp's "prompt_progress" and "timings" to an event while a prompt is read.
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not

@@ -12,9 +12,9 @@ typedef struct fr_part { // what is new of a choice, which is locked
 } fr_part;
 
 typedef struct fr_dialect {
-    fr_api_kind kind;
-    const char *id_prefix;
-    bool says_done; // streams end with [DONE]
+    fr_ask_options ask;
+    bool says_done;    // streams end with [DONE]
+    bool names_events; // each has a line with its "type"
     json_t *(*whole)(const fr_ask *ask);
     // Appends the events of a part to a list.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
@@ -26,13 +26,13 @@ typedef struct fr_dialect {
 
 extern const fr_dialect fr_dialect_chat, fr_dialect_text; // [openai.c]
 extern const fr_dialect fr_dialect_llama;                 // [llama.c]
+extern const fr_dialect fr_dialect_anthropic;             // [anthropic.c]
+extern const fr_dialect fr_dialect_responses;             // [responses.c]
 
 // A choice that has ended, as /completion gives it.  [llama.c]
 json_t *fr_llama_document(const fr_ask *ask, int index);
 
-// Answers a body, whole or as a stream; and that of the exchange itself.  [generate.c]
-void fr_generate_for(fr_server *server, fr_exchange *x, const fr_dialect *dialect, const char *body,
-                     size_t bytes);
-void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect);
+// Answers a body, whose reference is taken, whole or as a stream.  [generate.c]
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, json_t *body);
 
 #endif

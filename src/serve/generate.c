@@ -21,12 +21,24 @@ typedef struct events { // a stream
     bool failed;
 } events;
 
-static void add_event(fr_buffer *out, json_t *document) {
+static void add_text(fr_buffer *out, const char *text) {
     fr_error never;
+    fr_buffer_add(out, text, strlen(text), &never);
+}
+
+static void add_event(const events *e, fr_buffer *out, json_t *document) {
+    const char *type = json_string_value(json_object_get(document, "type"));
     char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
-    if (text && !fr_buffer_add(out, "data: ", 6, &never) &&
-        !fr_buffer_add(out, text, strlen(text), &never))
-        fr_buffer_add(out, "\n\n", 2, &never);
+    if (text && e->dialect->names_events) {
+        add_text(out, "event: ");
+        add_text(out, type ? type : "error");
+        add_text(out, "\n");
+    }
+    if (text) {
+        add_text(out, "data: ");
+        add_text(out, text);
+        add_text(out, "\n\n");
+    }
     free(text);
     json_decref(document);
 }
@@ -43,21 +55,21 @@ static bool add_progress(events *e, int i, fr_buffer *out) {
     const int read = s->n_read < 0 ? job->n_reused : writes ? total : job->n_read;
     if (read <= s->n_read) return false;
     s->n_read = read;
-    add_event(out, e->dialect->progress(e->ask, i, read));
+    add_event(e, out, e->dialect->progress(e->ask, i, read));
     return true;
 }
 
 // What a locked choice has beyond what was sent. False: nothing.
-static bool add_news(events *e, int i, fr_buffer *out) {
-    const fr_job *job = &e->ask->choice[i].job;
+static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
+    fr_choice *c = &e->ask->choice[i];
+    const fr_job *job = &c->job;
     sent *s = &e->of[i];
     const bool ended = job->state == FR_JOB_ENDED;
+    fr_error err = {0};
     if (!ended && job->text.n == s->bytes) return false; // a token without text waits for the next
-    if (job->end == FR_JOB_FAILED && ended) {
+    if (fr_ask_parse(e->ask, c, &err)) {
         e->failed = true;
-        add_event(out, json_pack("{s:{s:i, s:o, s:s}}", "error", "code", 500, "message",
-                                 fr_json_text(job->error.text, strlen(job->error.text)), "type",
-                                 "server_error"));
+        add_event(e, out, fr_error_json(x, &err));
         return true;
     }
     json_t *list = json_array(), *event;
@@ -69,7 +81,7 @@ static bool add_news(events *e, int i, fr_buffer *out) {
                           .first = !s->began,
                           .last = ended};
     e->dialect->part(e->ask, &part, list);
-    json_array_foreach(list, k, event) add_event(out, json_incref(event));
+    json_array_foreach(list, k, event) add_event(e, out, json_incref(event));
     json_decref(list);
     *s = (sent){job->n_tokens, s->n_read, job->text.n, true, ended};
     return true;
@@ -82,7 +94,7 @@ static int unfinished(const events *e) {
     return -1;
 }
 
-static bool look_at_all(events *e, fr_buffer *out) {
+static bool look_at_all(events *e, fr_exchange *x, fr_buffer *out) {
     bool news = false;
     for (int i = 0; i < e->ask->n && !e->failed; i++) {
         fr_job *job = &e->ask->choice[i].job;
@@ -90,7 +102,7 @@ static bool look_at_all(events *e, fr_buffer *out) {
         pthread_mutex_lock(&job->lock);
         while (add_progress(e, i, out))
             news = true;
-        news |= add_news(e, i, out);
+        news |= add_news(e, i, x, out);
         pthread_mutex_unlock(&job->lock);
     }
     return news;
@@ -106,19 +118,18 @@ static void wait_for_news(events *e, int i) {
 
 static bool next_events(void *stream, fr_exchange *x, fr_buffer *out) {
     events *e = stream;
-    fr_error never;
-    while (!look_at_all(e, out)) {
+    while (!look_at_all(e, x, out)) {
         const int i = unfinished(e);
         if (i < 0) {
             json_t *end = e->dialect->end ? e->dialect->end(e->ask) : NULL;
-            if (end) add_event(out, end);
-            if (e->dialect->says_done) fr_buffer_add(out, "data: [DONE]\n\n", 14, &never);
+            if (end) add_event(e, out, end);
+            if (e->dialect->says_done) add_text(out, "data: [DONE]\n\n");
             return false;
         }
         if (!fr_exchange_is_wanted(x)) return false;
         wait_for_news(e, i);
         if (fr_seconds() > e->last + PING) {
-            fr_buffer_add(out, ": ping\n\n", 8, &never);
+            add_text(out, ": ping\n\n");
             break;
         }
     }
@@ -149,36 +160,52 @@ static void stream_answers(fr_ask *ask, fr_exchange *x, const fr_dialect *dialec
     fr_exchange_stream(x, 200, "text/event-stream", next_events, close_events, e);
 }
 
-void fr_generate_for(fr_server *server, fr_exchange *x, const fr_dialect *dialect, const char *body,
-                     size_t bytes) {
-    fr_ask *ask = fr_ask_open(server, x, dialect->kind, dialect->id_prefix, body, bytes);
+// What the first choice that failed says.
+static fr_status parse_all(fr_ask *ask, fr_error *err) {
+    fr_status st = FR_OK;
+    for (int i = 0; i < ask->n && !st; i++)
+        st = fr_ask_parse(ask, &ask->choice[i], err);
+    return st;
+}
+
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, json_t *body) {
+    fr_error err = {0};
+    fr_ask *ask = fr_ask_open(server, x, &dialect->ask, body);
     if (!ask) return;
     if (ask->request.stream) {
         stream_answers(ask, x, dialect);
         return;
     }
-    const bool wanted = fr_ask_wait(ask, x);
-    const fr_error *fault = wanted ? fr_ask_fault(ask) : NULL;
-    if (fault)
-        fr_reply_fault(x, fault);
+    if (!fr_ask_wait(ask, x))
+        fr_reply_json(x, 499, json_object());
+    else if (parse_all(ask, &err))
+        fr_reply_fault(x, &err);
     else
-        fr_reply_json(x, wanted ? 200 : 499, wanted ? dialect->whole(ask) : json_object());
+        fr_reply_json(x, 200, dialect->whole(ask));
     fr_ask_close(ask);
 }
 
-void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect) {
-    const fr_buffer *body = fr_exchange_body(x);
-    fr_generate_for(server, x, dialect, body->data ? body->data : "", body->n);
+static void answer(fr_exchange *x, fr_server *server, const fr_dialect *dialect) {
+    json_t *body = fr_reply_body(x);
+    if (body) fr_generate(server, x, dialect, body);
 }
 
 void fr_handle_chat(fr_exchange *x, void *server) {
-    fr_generate(server, x, &fr_dialect_chat);
+    answer(x, server, &fr_dialect_chat);
 }
 
 void fr_handle_completions(fr_exchange *x, void *server) {
-    fr_generate(server, x, &fr_dialect_text);
+    answer(x, server, &fr_dialect_text);
 }
 
 void fr_handle_completion(fr_exchange *x, void *server) {
-    fr_generate(server, x, &fr_dialect_llama);
+    answer(x, server, &fr_dialect_llama);
+}
+
+void fr_handle_messages(fr_exchange *x, void *server) {
+    answer(x, server, &fr_dialect_anthropic);
+}
+
+void fr_handle_responses(fr_exchange *x, void *server) {
+    answer(x, server, &fr_dialect_responses);
 }

@@ -4,6 +4,7 @@
 #include "serve/http.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "serve/connections.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, HEADERS = 32 << 10, SET = 8 };
+enum { STACK = 256 << 10, HEADERS = 32 << 10, SET = 8, BACKLOG = 4096 };
+static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
 
 struct fr_http {
     fr_http_options options;
     struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
     int n;
+    fr_connections *connections;
     int port; // of the first; the others have it too
 };
 
@@ -37,6 +40,7 @@ typedef struct stream {
 struct fr_exchange {
     fr_http *http;
     struct MHD_Connection *connection;
+    fr_connection *on; // the same among all
     const char *method, *path, *key;
     char peer[64];
     fr_buffer body;
@@ -140,12 +144,22 @@ static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
     MHD_add_response_header(r, "Access-Control-Max-Age", "600");
 }
 
+// Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
+// nothing; while the peer waits for us there is none.
+static void enter(fr_exchange *x, fr_connection_phase phase) {
+    const unsigned idle = (unsigned)x->http->options.idle_seconds;
+    MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              phase == FR_CONNECTION_WAITS ? 0U : idle);
+    fr_connections_enter(x->http->connections, x->on, phase);
+}
+
 static void queue(fr_exchange *x, int status, const char *type, struct MHD_Response *r) {
     if (type) MHD_add_response_header(r, "Content-Type", type);
     MHD_add_response_header(r, "Server", "forerun");
     for (int i = 0; i < x->n_set; i++)
         MHD_add_response_header(r, x->set[i].name, x->set[i].value);
     allow_origin(x, r);
+    enter(x, FR_CONNECTION_TAKES);
     x->status = status;
     x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
     MHD_destroy_response(r);
@@ -168,7 +182,9 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max) {
     while (s->sent == s->piece.n) {
         if (s->last) return MHD_CONTENT_READER_END_OF_STREAM;
         s->piece.n = s->sent = 0;
+        enter(s->x, FR_CONNECTION_WAITS);
         s->last = !s->next(s->user, s->x, &s->piece);
+        enter(s->x, FR_CONNECTION_TAKES);
     }
     const size_t n = s->piece.n - s->sent < max ? s->piece.n - s->sent : max;
     memcpy(buf, s->piece.data + s->sent, n);
@@ -289,7 +305,8 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
                               const char *method, const char *version, const char *data,
                               size_t *n_data, void **con_cls) {
     fr_exchange *x = *con_cls;
-    (void)version, (void)url, (void)method;
+    (void)version, (void)url;
+    if (!x) return MHD_NO; // no memory when it began
     if (!x->connection) {
         x->http = cls;
         x->connection = connection;
@@ -298,20 +315,31 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         return MHD_YES;
     }
     if (*n_data) {
+        fr_connections_received(x->http->connections, x->on, *n_data);
         gather(x, data, *n_data);
         *n_data = 0;
         return MHD_YES;
     }
     x->queued = MHD_NO;
+    enter(x, FR_CONNECTION_WAITS);
     answer(x);
     return x->queued;
+}
+
+// What notify_connection left with it.
+static fr_connection *among_all(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
 }
 
 // The first that is known of a request: its path as it came.
 static void *begin_request(void *cls, const char *uri, struct MHD_Connection *connection) {
     fr_exchange *x = fr_alloc_zero(sizeof *x);
-    (void)cls, (void)connection;
+    fr_http *h = cls;
+    fr_connections_enter(h->connections, among_all(connection), FR_CONNECTION_SENDS);
     if (!x) return NULL;
+    x->on = among_all(connection);
     x->started = fr_seconds();
     char *path = strndup(uri, strcspn(uri, "?"));
     x->path = path ? path : "";
@@ -322,13 +350,27 @@ static void end_request(void *cls, struct MHD_Connection *connection, void **con
                         enum MHD_RequestTerminationCode code) {
     const fr_http *h = cls;
     fr_exchange *x = *con_cls;
-    (void)connection, (void)code;
+    (void)code;
+    fr_connections_enter(h->connections, among_all(connection), FR_CONNECTION_RESTS);
     if (!x) return;
     if (x->status && h->options.log) h->options.log(h->options.user, x, fr_seconds() - x->started);
     fr_buffer_free(&x->body);
     if (*x->path) free((void *)(uintptr_t)x->path);
     fr_free(x);
     *con_cls = NULL;
+}
+
+static void notify_connection(void *cls, struct MHD_Connection *connection, void **context,
+                              enum MHD_ConnectionNotificationCode code) {
+    const fr_http *h = cls;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        fr_connections_remove(h->connections, *context);
+        *context = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = info ? fr_connections_add(h->connections, info->connect_fd) : NULL;
 }
 
 // ---------------------------------------------------------------- open and close
@@ -338,7 +380,7 @@ static int listen_on(const struct addrinfo *a) {
     const int yes = 1;
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 511)) return fd;
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG)) return fd;
     const int error = errno;
     close(fd);
     errno = error;
@@ -370,20 +412,28 @@ static fr_status open_socket(fr_http *h, const char *host, int *fd, fr_error *er
     return FR_OK;
 }
 
-static fr_status open_host(fr_http *h, const char *host, fr_error *err) {
+// libmicrohttpd turns away what is beyond its own limit, so that one leaves room for connections
+// that were told to end and are not gone yet.
+static struct MHD_Daemon *start(fr_http *h, int listens) {
     const fr_http_options *o = &h->options;
+    const unsigned most = (unsigned)o->connections;
+    return MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC,
+        0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, listens, MHD_OPTION_URI_LOG_CALLBACK,
+        begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h, MHD_OPTION_NOTIFY_CONNECTION,
+        notify_connection, h, MHD_OPTION_CONNECTION_LIMIT, 4 * most + 64,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->connections_of_peer,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_seconds,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)STACK, MHD_OPTION_END);
+}
+
+static fr_status open_host(fr_http *h, const char *host, fr_error *err) {
     int fd;
     const fr_status st = open_socket(h, host, &fd, err);
     if (st) return st;
-    h->daemon[h->n] = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
-            MHD_USE_ITC,
-        0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK,
-        begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)o->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_seconds,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK, MHD_OPTION_END);
-    if (h->daemon[h->n]) {
+    if ((h->daemon[h->n] = start(h, fd))) {
         h->n++;
         return FR_OK;
     }
@@ -413,7 +463,12 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
     if (!h) return fr_fail(err, FR_ENOMEM, "http: cannot get %zu bytes", sizeof *h);
     h->options = *options;
     h->port = options->port;
-    const fr_status st = open_hosts(h, err);
+    const fr_connections_options o = {.most = options->connections,
+                                      .request_seconds = options->request_seconds,
+                                      .body_rate = BODY_RATE,
+                                      .rest_seconds = options->idle_seconds};
+    fr_status st = fr_connections_open(&h->connections, &o, err);
+    if (!st) st = open_hosts(h, err);
     if (st) {
         fr_http_close(h);
         return st;
@@ -433,9 +488,14 @@ void fr_http_stop_listening(fr_http *h) {
     }
 }
 
+bool fr_http_at_rest(fr_http *h, double seconds) {
+    return fr_connections_at_rest(h->connections, seconds);
+}
+
 void fr_http_close(fr_http *h) {
     if (!h) return;
     for (int i = 0; i < h->n; i++)
         MHD_stop_daemon(h->daemon[i]);
+    fr_connections_close(h->connections);
     fr_free(h);
 }

@@ -26,11 +26,13 @@ typedef struct fr_http_options {
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
-    const char *cors;            // origins that browsers may ask from: "*", or a list with commas,
-                                 // where "localhost" is this machine from any port; NULL: none
-    int connections;             // at most
-    size_t body_bytes;           // of one request, at most
-    int idle_seconds;            // a connection that says nothing is closed
+    const char *cors; // origins that browsers may ask from: "*", or a list with commas, where
+                      // "localhost" is this machine from any port; NULL: none
+    int connections;  // at most; beyond that one that is waited for makes room
+    int connections_of_peer; // of one address at most, more are closed at once; 0: as many
+    size_t body_bytes;       // of one request, at most
+    double request_seconds;  // until a request's first line, and for the rest (connections.h)
+    int idle_seconds;        // between requests, and until a part of an answer is taken
     // Told after each exchange.
     void (*log)(void *user, const fr_exchange *x, double seconds);
     // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".
@@ -41,7 +43,9 @@ typedef struct fr_http_options {
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);
 void fr_http_stop_listening(fr_http *h); // connections that there are go on
-void fr_http_close(fr_http *h);          // ends all connections; NULL is fine
+// Waits until every answer was taken by who wants it, at most so many seconds. Whether that is so.
+bool fr_http_at_rest(fr_http *h, double seconds);
+void fr_http_close(fr_http *h); // ends all connections; NULL is fine
 
 // ---- of an exchange, for its handler
 const char *fr_exchange_method(const fr_exchange *x);

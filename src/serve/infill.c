@@ -108,9 +108,7 @@ void fr_handle_infill(fr_exchange *x, void *user) {
         fr_reply_fault(x, &err);
     } else {
         json_object_set(root, "prompt", ids);
-        char *body = json_dumps(root, JSON_COMPACT);
-        fr_generate_for(server, x, &fr_dialect_llama, body ? body : "", body ? strlen(body) : 0);
-        free(body);
+        fr_generate(server, x, &fr_dialect_llama, json_incref(root));
     }
     json_decref(ids);
     json_decref(root);

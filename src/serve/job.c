@@ -6,6 +6,7 @@
 #include <string.h>
 
 void fr_job_open(fr_job *job) {
+    job->stopped_by = job->context = -1;
     pthread_mutex_init(&job->lock, NULL);
     fr_wait_open(&job->news);
 }
@@ -82,6 +83,7 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
                       fr_error *err) {
     pthread_mutex_lock(&job->lock);
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
+    job->stopped_by = result->stopped_by;
     fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
     if (!st && more) st = add(job, result, text, err);
     if (more) pthread_cond_broadcast(&job->news);
@@ -92,7 +94,10 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
 void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error) {
     pthread_mutex_lock(&job->lock);
     job->end = end;
-    if (stats) job->stats = *stats;
+    if (stats) {
+        job->stats = *stats;
+        job->n_reused = stats->prompt_reused;
+    }
     if (error) job->error = *error;
     job->ended = fr_seconds();
     job->state = FR_JOB_ENDED;

@@ -37,9 +37,10 @@ typedef struct fr_job {
     fr_logprobs *logprobs;        // where the request wants them
     fr_logprobs *prompt_logprobs; // [n_prompt] the same; the first is empty
     size_t tokens_cap, logprobs_cap;
-    int n_tokens, n_read;                          // generated; of the prompt, read or reused
-    int n_reused;                                  // of the prompt, when it began
-    fr_stats stats;                                // of an ended one that had begun
+    int n_tokens, n_read, n_reused; // generated; of the prompt, read or reused; reused
+    int stopped_by;                 // as in fr_result
+    int context;                    // it runs in; -1: not yet
+    fr_stats stats;                 // of an ended one that had begun
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
     // The scheduler's.
     struct fr_job *next; // behind it in the queue

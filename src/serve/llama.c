@@ -79,10 +79,9 @@ static json_t *probabilities(const fr_ask *ask, const fr_job *job, int from, int
     return s.n ? fr_api_llama_logprobs(&s) : json_array();
 }
 
-static const char *stop_type(const fr_ask *ask, const fr_job *job) {
-    const int32_t last = job->n_tokens ? job->tokens[job->n_tokens - 1] : -1;
+static const char *stop_type(const fr_job *job) {
     if (job->end != FR_JOB_STOP) return "limit";
-    return fr_text_is_end(ask->server->text, last) ? "eos" : "word";
+    return job->stopped_by < 0 ? "eos" : "word";
 }
 
 // The context was full before the answer was.
@@ -94,15 +93,16 @@ static bool is_truncated(const fr_ask *ask, const fr_job *job) {
 // What is known once it has ended.
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
+    const char *stop = fr_ask_stop_string(c);
     const fr_job *job = &c->job;
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}", "index",
-        index, "content", content, "tokens", tokens, "id_slot", ask->request.id_slot, "stop", 1,
-        "model", ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
+        index, "content", content, "tokens", tokens, "id_slot", job->context, "stop", 1, "model",
+        ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
         c->request.n_prompt, "generation_settings", settings_of(ask, c), "prompt",
         prompt_of(ask, index), "has_new_line",
         job->text.n && memchr(job->text.data, '\n', job->text.n) != NULL, "truncated",
-        is_truncated(ask, job), "stop_type", stop_type(ask, job), "stopping_word", "",
+        is_truncated(ask, job), "stop_type", stop_type(job), "stopping_word", stop ? stop : "",
         "tokens_cached", c->request.n_prompt + job->n_tokens - (job->n_tokens > 0), "timings",
         fr_ask_timings(c));
 }
@@ -160,7 +160,7 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
     const fr_choice *c = &ask->choice[p->index];
     json_t *doc =
         json_pack("{s:i, s:o, s:o, s:b, s:i, s:i, s:i}", "index", p->index, "content", content,
-                  "tokens", ids_of(&c->job, from, to), "stop", 0, "id_slot", ask->request.id_slot,
+                  "tokens", ids_of(&c->job, from, to), "stop", 0, "id_slot", c->job.context,
                   "tokens_predicted", to, "tokens_evaluated", c->request.n_prompt);
     if (doc && ask->request.n_probs)
         json_object_set_new(doc, "completion_probabilities", probabilities(ask, &c->job, from, to));
@@ -208,14 +208,11 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 static json_t *progress(const fr_ask *ask, int index, int n_read) {
     json_t *doc =
         json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "", "tokens",
-                  "stop", 0, "id_slot", ask->request.id_slot, "tokens_predicted", 0,
+                  "stop", 0, "id_slot", ask->choice[index].job.context, "tokens_predicted", 0,
                   "tokens_evaluated", ask->choice[index].request.n_prompt);
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
     return doc;
 }
 
-const fr_dialect fr_dialect_llama = {.kind = FR_API_COMPLETION,
-                                     .id_prefix = "cmpl-",
-                                     .whole = whole,
-                                     .part = part,
-                                     .progress = progress};
+const fr_dialect fr_dialect_llama = {
+    .ask = {FR_API_COMPLETION, "cmpl-", NULL}, .whole = whole, .part = part, .progress = progress};

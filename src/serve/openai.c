@@ -22,7 +22,7 @@ static json_t *with_usage(const fr_ask *ask, json_t *doc) {
 static json_t *call_json(const fr_ask *ask, int choice, int i, bool streamed) {
     const fr_api_call *call = &ask->choice[choice].answer.call[i];
     char id[64];
-    snprintf(id, sizeof id, "call_%s_%d_%d", ask->id + strlen("chatcmpl-"), choice, i);
+    snprintf(id, sizeof id, "call_%s_%d_%d", ask->tag, choice, i);
     json_t *json = json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", id, "type", "function", "function",
                              "name", call->name, "arguments", call->arguments);
     if (streamed) json_object_set_new(json, "index", json_integer(i));
@@ -41,12 +41,7 @@ static json_t *text_of(const fr_buffer *text) {
 }
 
 static json_t *message_json(const fr_ask *ask, int choice) {
-    fr_choice *c = &ask->choice[choice];
-    const fr_buffer *text = &c->job.text;
-    fr_error never;
-    fr_api_answer_push(&c->answer, text->data, text->n, &never);
-    fr_api_answer_finish(&c->answer, &never);
-    const fr_api_answer *a = &c->answer;
+    const fr_api_answer *a = &ask->choice[choice].answer;
     json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content",
                                 a->n_calls && !a->content.n ? json_null() : text_of(&a->content));
     if (a->thinking.n) json_object_set_new(message, "reasoning_content", text_of(&a->thinking));
@@ -97,13 +92,10 @@ static json_t *news_of(const fr_ask *ask, int choice) {
 }
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    fr_choice *c = &ask->choice[p->index];
-    fr_error never;
+    const fr_choice *c = &ask->choice[p->index];
     if (p->first)
         add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
                   json_null(), NULL, events);
-    fr_api_answer_push(&c->answer, p->text, p->bytes, &never);
-    if (p->last) fr_api_answer_finish(&c->answer, &never);
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
@@ -130,8 +122,7 @@ static json_t *chat_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "chat.completion.chunk", json_array()));
 }
 
-const fr_dialect fr_dialect_chat = {.kind = FR_API_CHAT,
-                                    .id_prefix = "chatcmpl-",
+const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL},
                                     .says_done = true,
                                     .whole = whole_chat,
                                     .part = chat_part,
@@ -183,8 +174,7 @@ static json_t *text_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "text_completion", json_array()));
 }
 
-const fr_dialect fr_dialect_text = {.kind = FR_API_COMPLETION,
-                                    .id_prefix = "cmpl-",
+const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL},
                                     .says_done = true,
                                     .whole = whole_text,
                                     .part = text_part,

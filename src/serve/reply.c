@@ -1,9 +1,12 @@
 // reply.c — documents and errors as bodies, bodies as documents, and a line of log.
 #define _GNU_SOURCE
 #include "serve/server.h"
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void fr_reply_json(fr_exchange *x, int status, json_t *document) {
     char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -24,17 +27,48 @@ static json_t *param_of(const char *message) {
     return n && n < 64 && message[n] == ':' ? fr_json_text(message, n) : json_null();
 }
 
-void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
+// Anthropic's name for a kind of error.
+static const char *anthropics(const char *type) {
+    static const char *const names[][2] = {{"exceed_context_size_error", "invalid_request_error"},
+                                           {"not_supported_error", "invalid_request_error"},
+                                           {"unavailable_error", "overloaded_error"},
+                                           {"server_error", "api_error"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], type)) return names[i][1];
+    return type;
+}
+
+static json_t *error_json(const fr_exchange *x, int status, const char *type, const char *message) {
     json_t *text = fr_json_text(message, strlen(message));
-    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
     if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
-        fr_reply_json(x, status,
-                      json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type,
-                                "message", text));
-    else
-        fr_reply_json(x, status,
-                      json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message",
-                                text, "type", type, "param", param_of(message)));
+        return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", anthropics(type),
+                         "message", text);
+    return json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message", text, "type",
+                     type, "param", param_of(message));
+}
+
+void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
+    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
+    fr_reply_json(x, status, error_json(x, status, type, message));
+}
+
+typedef struct kind {
+    int status;
+    const char *type;
+} kind;
+
+static kind kind_of(const fr_error *err) {
+    switch (err->code) {
+    case FR_ECONTEXT:
+        return (kind){400, "exceed_context_size_error"};
+    case FR_EARG:
+    case FR_EUNSUP:
+        return (kind){400, "invalid_request_error"};
+    case FR_ENOMEM:
+        return (kind){503, "unavailable_error"};
+    default:
+        return (kind){500, "server_error"};
+    }
 }
 
 void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx) {
@@ -55,20 +89,13 @@ void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx) {
 }
 
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {
-    switch (err->code) {
-    case FR_ECONTEXT:
-        fr_reply_error(x, 400, "exceed_context_size_error", err->text);
-        return;
-    case FR_EARG:
-    case FR_EUNSUP:
-        fr_reply_error(x, 400, "invalid_request_error", err->text);
-        return;
-    case FR_ENOMEM:
-        fr_reply_error(x, 503, "unavailable_error", err->text);
-        return;
-    default:
-        fr_reply_error(x, 500, "server_error", err->text);
-    }
+    const kind k = kind_of(err);
+    fr_reply_error(x, k.status, k.type, err->text);
+}
+
+json_t *fr_error_json(const fr_exchange *x, const fr_error *err) {
+    const kind k = kind_of(err);
+    return error_json(x, k.status, k.type, err->text);
 }
 
 json_t *fr_reply_body(fr_exchange *x) {
@@ -84,23 +111,43 @@ json_t *fr_reply_body(fr_exchange *x) {
     return root;
 }
 
+// Writes a line unless that would wait: a reader that has stopped loses lines and stops nobody. A
+// pipe that poll finds writable takes PIPE_BUF bytes at once.
+static void write_line(const char *line, size_t n) {
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    flockfile(stderr); // one at a time
+    if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT))
+        (void)!write(STDERR_FILENO, line, n < PIPE_BUF ? n : PIPE_BUF);
+    funlockfile(stderr);
+}
+
+static char *text_line(const char *at, const fr_exchange *x, double seconds) {
+    char *line;
+    const int n =
+        asprintf(&line, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
+                 fr_exchange_path(x), fr_exchange_status(x), seconds);
+    return n < 0 ? NULL : line;
+}
+
+static char *json_line(const char *at, const fr_exchange *x, double seconds) {
+    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
+                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
+                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
+                             "status", fr_exchange_status(x), "seconds", seconds);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL, *whole = NULL;
+    if (text && asprintf(&whole, "%s\n", text) < 0) whole = NULL;
+    free(text);
+    json_decref(line);
+    return whole;
+}
+
 void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
     const fr_server *s = user;
     char at[32];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    if (!s->json_log) {
-        fprintf(stderr, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
-                fr_exchange_path(x), fr_exchange_status(x), seconds);
-        return;
-    }
-    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
-                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
-                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
-                             "status", fr_exchange_status(x), "seconds", seconds);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    if (text) fprintf(stderr, "%s\n", text);
-    free(text);
-    json_decref(line);
+    char *line = s->json_log ? json_line(at, x, seconds) : text_line(at, x, seconds);
+    if (line) write_line(line, strlen(line));
+    free(line);
 }

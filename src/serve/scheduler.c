@@ -145,14 +145,13 @@ static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) 
     return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
 }
 
-// What of its prompt a job's context holds; the last token is read again.
-static void tell_reused(running *r) {
-    int known, n = 0;
-    const int32_t *ids = fr_session_context(r->slot->session, &known);
-    while (n < known && n < r->request.n_prompt - 1 && ids[n] == r->request.prompt[n])
-        n++;
+// Tells which context it runs in, and what that knows of the prompt.
+static void tell_place(const fr_scheduler *s, running *r) {
+    int known;
+    fr_session_context(r->slot->session, &known);
     pthread_mutex_lock(&r->job->lock);
-    r->job->n_reused = r->job->n_read = n;
+    r->job->context = (int)(r->slot - s->slots.slot);
+    r->job->n_read = r->job->n_reused = known;
     pthread_mutex_unlock(&r->job->lock);
 }
 
@@ -173,10 +172,10 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     s->n_runs++;
     pthread_mutex_unlock(&s->lock);
     fr_job_enter(job, FR_JOB_READS);
-    if (!st) tell_reused(r);
     r->request.stream = take_text;
     r->request.user = r;
     if (!st) st = fr_session_begin(r->slot->session, &r->request, &r->error);
+    if (!st) tell_place(s, r);
     if (!st) return true;
     if (r->slot) fr_slots_give_back(r->slot);
     end_run(s, r, FR_JOB_FAILED, NULL);

@@ -18,11 +18,11 @@ typedef struct fr_server {
     const char *aliases, *tags; // more names and words for it, with commas; NULL: none
     const char *path;           // of its file, for GET /props alone
     const char *const *drafters;
-    double timeout; // seconds of a request; 0: none
+    double timeout;  // seconds of a request; 0: none
+    bool seed_given; // requests without a seed get that of the defaults, not one drawn for each
     int n_ctx, n_slots;
     bool metrics, slots; // these endpoints are wanted
     bool verbose;        // answers tell how they were made
-    bool seeded;         // the defaults' seed is every request's that has none
     bool json_log;
     time_t created;
     atomic_bool ready; // takes requests
@@ -40,13 +40,16 @@ void fr_reply_error(fr_exchange *x, int status, const char *type, const char *me
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
 // The prompt fills a context, in tokens.
 void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx);
+json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
 // The body as a JSON object; NULL: it is none, and that was replied.
 json_t *fr_reply_body(fr_exchange *x);
 // The option `log`: a line on stderr.
 void fr_reply_log(void *user, const fr_exchange *x, double seconds);
 
 // ---- handlers, by file
-fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion; // [generate.c]
+fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion, fr_handle_messages,
+    fr_handle_responses;                // [generate.c]
+fr_http_handler fr_handle_count_tokens; // [anthropic.c]
 fr_http_handler fr_handle_models, fr_handle_health, fr_handle_ready, fr_handle_props,
     fr_handle_slots; // [about.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,

@@ -19,7 +19,7 @@ struct fr_stop {
     size_t n_strings, longest;
     char *texts; // all of them
     uint32_t *borders;
-    bool done;
+    int found; // -1: none
 };
 
 static void find_borders(stop_string *s) {
@@ -58,6 +58,7 @@ fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err)
     fr_stop *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "stop strings: no memory");
     s->n_strings = n;
+    s->found = -1;
     s->strings = fr_alloc_array(n, sizeof *s->strings);
     s->texts = fr_alloc_zero(total);
     s->borders = fr_alloc_array(total, sizeof *s->borders);
@@ -82,7 +83,7 @@ void fr_stop_close(fr_stop *s) {
 void fr_stop_reset(fr_stop *s) {
     for (size_t i = 0; i < s->n_strings; i++)
         s->strings[i].matched = 0;
-    s->done = false;
+    s->found = -1;
 }
 
 // The string whose beginning is the longest end of the text so far; NULL when there is none.
@@ -102,32 +103,32 @@ size_t fr_stop_room(const fr_stop *s, size_t n) {
     return n + s->longest;
 }
 
-// Takes one byte; returns the length of the longest stop string that it completes, or 0.
-static size_t step(fr_stop *s, char byte) {
-    size_t complete = 0;
+// Takes one byte; the longest stop string that it completes, or NULL.
+static const stop_string *step(fr_stop *s, char byte) {
+    const stop_string *complete = NULL;
     for (size_t i = 0; i < s->n_strings; i++) {
         stop_string *t = &s->strings[i];
         while (t->matched && t->text[t->matched] != byte)
             t->matched = t->border[t->matched - 1];
         if (t->text[t->matched] == byte) t->matched++;
-        if (t->matched == t->bytes && t->bytes > complete) complete = t->bytes;
+        if (t->matched == t->bytes && (!complete || t->bytes > complete->bytes)) complete = t;
     }
     return complete;
 }
 
 bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes) {
     *out_bytes = 0;
-    if (s->done) return true;
+    if (s->found >= 0) return true;
     const stop_string *held = held_string(s);
     size_t w = held ? held->matched : 0;
     if (held) memcpy(out, held->text, w);
     for (size_t i = 0; i < n; i++) {
-        size_t complete = step(s, text[i]);
+        const stop_string *complete = step(s, text[i]);
         out[w++] = text[i];
         if (complete) {
-            *out_bytes = w - complete;
+            *out_bytes = w - complete->bytes;
             fr_stop_reset(s);
-            s->done = true;
+            s->found = (int)(complete - s->strings);
             return true;
         }
     }
@@ -140,9 +141,13 @@ bool fr_stop_is_sound(const fr_stop *s) {
     for (size_t i = 0; i < s->n_strings; i++) {
         const stop_string *t = &s->strings[i];
         if (!t->bytes || t->bytes > s->longest || t->matched >= t->bytes) return false;
-        if (s->done && t->matched) return false;
+        if (s->found >= 0 && t->matched) return false;
     }
     return true;
+}
+
+int fr_stop_found(const fr_stop *s) {
+    return s->found;
 }
 
 size_t fr_stop_finish(fr_stop *s, char *out) {

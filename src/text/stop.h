@@ -25,6 +25,7 @@ bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out
 // The end without a stop string: writes what was held and returns its bytes. out: fr_stop_room(s,
 // 0).
 size_t fr_stop_finish(fr_stop *s, char *out);
+int fr_stop_found(const fr_stop *s);     // which of the strings was complete, from 0; -1: none yet
 bool fr_stop_is_sound(const fr_stop *s); // no string has matched whole and still waits
 
 #endif

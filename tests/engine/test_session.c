@@ -180,6 +180,10 @@ static void a_stop_string_cuts_exactly_before_it(void **state) {
             assert_int_equal(r->stats->finish, FR_FINISH_STOP);
             assert_int_equal(r->text_bytes, first - whole);
             assert_memory_equal(r->text, whole, r->text_bytes);
+            assert_int_equal(r->stopped_by, 1);
+            q.stop = NULL;
+            assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+            assert_int_equal(r->stopped_by, -1);
             fr_session_close(s);
         }
     }

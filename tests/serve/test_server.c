@@ -57,6 +57,7 @@ static int open_world(void **state) {
                                 .cors = "http://page.example",
                                 .connections = 16,
                                 .body_bytes = MOST_BODY,
+                                .request_seconds = 5,
                                 .idle_seconds = 5,
                                 .error = fr_reply_error};
     return fr_http_open(&http, &ho, &err);
@@ -250,6 +251,91 @@ static void choices_and_prompts_are_answered_in_order(void **state) {
     json_decref(root);
 }
 
+// All values of a member of the events of one type, end to end; how many events there were.
+static int of_events(const char *type, const char *inner, const char *member, char *out,
+                     size_t room) {
+    char line[80];
+    int n = 0;
+    out[0] = 0;
+    snprintf(line, sizeof line, "event: %s\ndata: ", type);
+    for (char *at = strstr(reply, line); at; at = strstr(at + 1, line), n++) {
+        json_t *event = json_loads(at + strlen(line), JSON_DISABLE_EOF_CHECK, NULL);
+        assert_string_equal(json_string_value(json_object_get(event, "type")), type);
+        const json_t *from = inner ? json_object_get(event, inner) : event;
+        const char *piece = json_string_value(json_object_get(from, member));
+        if (piece) strncat(out, piece, room - strlen(out) - 1);
+        json_decref(event);
+    }
+    return n;
+}
+
+static void anthropics_messages_are_answered(void **state) {
+    (void)state;
+    char right[4096], found[4096];
+    alone(right, sizeof right, FR_API_CHAT, CHAT "}");
+    json_t *root = answer("/v1/messages", CHAT "}");
+    const json_t *block = json_array_get(json_object_get(root, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    assert_string_equal(json_string_value(json_object_get(root, "stop_reason")), "max_tokens");
+    const json_t *usage = json_object_get(root, "usage");
+    assert_int_equal(json_integer_value(json_object_get(usage, "output_tokens")), 24);
+    const json_int_t read = json_integer_value(json_object_get(usage, "input_tokens")) +
+                            json_integer_value(json_object_get(usage, "cache_read_input_tokens"));
+    json_decref(root);
+    root = answer("/v1/messages/count_tokens", CHAT "}");
+    assert_int_equal(json_integer_value(json_object_get(root, "input_tokens")), read);
+    json_decref(root);
+    assert_int_equal(ask("POST", "/v1/messages", CHAT ",\"stream\":true}"), 200);
+    assert_int_equal(of_events("message_start", NULL, "type", found, sizeof found), 1);
+    assert_int_equal(of_events("content_block_start", NULL, "type", found, sizeof found), 1);
+    assert_true(of_events("content_block_delta", "delta", "text", found, sizeof found) >= 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("message_delta", "delta", "stop_reason", found, sizeof found), 1);
+    assert_string_equal(found, "max_tokens");
+    assert_int_equal(of_events("message_stop", NULL, "type", found, sizeof found), 1);
+    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":[]}"), 400);
+    assert_non_null(
+        strstr(reply, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\""));
+}
+
+static void a_stop_string_is_told(void **state) {
+    (void)state;
+    char right[4096], body[1024];
+    alone(right, sizeof right, FR_API_CHAT, CHAT "}");
+    const char stop[2] = {right[strcspn(right, "abcdefghijklmnopqrstuvwxyz 0123456789")]};
+    if (!*stop) skip();
+    snprintf(body, sizeof body, CHAT ",\"stop_sequences\":[\"~never~\",\"%s\"]}", stop);
+    json_t *root = answer("/v1/messages", body);
+    assert_string_equal(json_string_value(json_object_get(root, "stop_reason")), "stop_sequence");
+    assert_string_equal(json_string_value(json_object_get(root, "stop_sequence")), stop);
+    json_decref(root);
+}
+
+static void responses_are_answered(void **state) {
+    (void)state;
+    static const char asked[] = "{\"input\":\"abc abc abc\",\"max_output_tokens\":24,"
+                                "\"temperature\":0.9,\"seed\":5,\"ignore_eos\":true";
+    char right[4096], found[4096], body[1024];
+    alone(right, sizeof right, FR_API_CHAT, CHAT "}");
+    snprintf(body, sizeof body, "%s}", asked);
+    json_t *root = answer("/v1/responses", body);
+    const json_t *item = json_array_get(json_object_get(root, "output"), 0);
+    const json_t *block = json_array_get(json_object_get(item, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    assert_string_equal(json_string_value(json_object_get(root, "status")), "incomplete");
+    json_decref(root);
+    snprintf(body, sizeof body, "%s,\"stream\":true}", asked);
+    assert_int_equal(ask("POST", "/v1/responses", body), 200);
+    assert_int_equal(of_events("response.created", NULL, "type", found, sizeof found), 1);
+    assert_true(of_events("response.output_text.delta", NULL, "delta", found, sizeof found) >= 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("response.output_text.done", NULL, "text", found, sizeof found), 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("response.incomplete", NULL, "type", found, sizeof found), 1);
+    expect_error("/v1/responses", "{\"input\":\"a\",\"previous_response_id\":\"x\"}", 400,
+                 "invalid_request_error", "previous_response_id");
+}
+
 // ---------------------------------------------------------------- other endpoints
 
 static void texts_and_tokens_go_both_ways(void **state) {
@@ -358,6 +444,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
         cmocka_unit_test(llamas_completion_says_how_it_ended),
+        cmocka_unit_test(anthropics_messages_are_answered),
+        cmocka_unit_test(a_stop_string_is_told),
+        cmocka_unit_test(responses_are_answered),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(wrong_requests_are_said),

@@ -66,6 +66,25 @@ static void stop_takes_the_first_complete_string(void **state) {
     check(STRINGS("</s>", "<|end|>"), "a<|end</s>", "a<|end!");
 }
 
+static void stop_tells_which_string_it_was(void **state) {
+    (void)state;
+    static const char *const strings[] = {"b", "cd", "xcd", NULL};
+    char out[64];
+    size_t got;
+    fr_stop *s;
+    assert_int_equal(fr_stop_open(&s, strings, NULL), FR_OK);
+    assert_int_equal(fr_stop_found(s), -1);
+    assert_false(fr_stop_push(s, "xc", 2, out, &got));
+    assert_int_equal(fr_stop_found(s), -1);
+    assert_true(fr_stop_push(s, "db", 2, out, &got));
+    assert_int_equal(fr_stop_found(s), 2); // the longer of two
+    fr_stop_reset(s);
+    assert_int_equal(fr_stop_found(s), -1);
+    assert_true(fr_stop_push(s, "acd", 3, out, &got));
+    assert_int_equal(fr_stop_found(s), 1);
+    fr_stop_close(s);
+}
+
 static void stop_without_strings_holds_nothing(void **state) {
     (void)state;
     check((const char *const[]){NULL}, "text", "text");
@@ -142,6 +161,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stop_cuts_before_the_string),
         cmocka_unit_test(stop_takes_the_first_complete_string),
+        cmocka_unit_test(stop_tells_which_string_it_was),
         cmocka_unit_test(stop_without_strings_holds_nothing),
         cmocka_unit_test(stop_holds_only_what_may_become_one),
         cmocka_unit_test(stop_refuses_an_empty_string),

@@ -1,0 +1,37 @@
+// translate.h — bodies of other APIs as the chat request that they are: Anthropic's messages, and
+// OpenAI's responses. Members that are not theirs alone (temperature, seed, drafter) pass through.
+#ifndef FR_API_TRANSLATE_H
+#define FR_API_TRANSLATE_H
+#include "json/value.h"
+
+// A new document, the caller's. NULL: FR_EARG, a sentence that begins with the path of the field in
+// `body`, an object; FR_ENOMEM.
+typedef json_t *fr_api_translator(const json_t *body, fr_error *err);
+
+// POST /v1/messages: system, blocks of content (text, thinking, tool_use, tool_result),
+// stop_sequences, tools with an input_schema, tool_choice, thinking.  [anthropic.c]
+fr_api_translator fr_api_from_anthropic;
+// POST /v1/responses, but for what would have to be kept here: instructions, input as a text or as
+// items (messages, reasoning, calls and what they gave), max_output_tokens, tools, reasoning.
+// [responses.c]
+fr_api_translator fr_api_from_responses;
+
+// ---- parts of both, private to src/api; FR_ENOMEM where nothing else is said  [translate.c]
+
+fr_status fr_api_set(json_t *object, const char *name, json_t *value, fr_error *err); // takes value
+fr_status fr_api_append(json_t *list, json_t *value, fr_error *err);                  // takes it
+// A new object with the members of `body` that stand in no list of names (NULL-terminated). NULL:
+// FR_ENOMEM.
+json_t *fr_api_copy_but(const json_t *body, const char *const *names, fr_error *err);
+// Adds a text to a message's list of parts, or to its thinking.
+fr_status fr_api_add_part(json_t *message, const json_t *text, fr_error *err);
+fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err);
+fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name, json_t *arguments,
+                          fr_error *err); // takes the arguments
+// Adds a tool in the form of the chat API. FR_EARG: it has no name.
+fr_status fr_api_add_tool(json_t *tools, size_t i, const json_t *tool, const char *schema,
+                          fr_error *err);
+// Sets a variable of the template, unless the body does.
+fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err);
+
+#endif

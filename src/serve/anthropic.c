@@ -1,0 +1,131 @@
+// anthropic.c — answers as Anthropic's messages, and the count of a prompt's tokens.
+#include "serve/blocks.h"
+#include <stdio.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- what both forms say
+
+static const char *stop_reason(const fr_choice *c) {
+    if (c->job.end != FR_JOB_STOP) return "max_tokens";
+    if (c->answer.n_calls) return "tool_use";
+    return fr_ask_stop_string(c) ? "stop_sequence" : "end_turn";
+}
+
+// Tokens that were known count apart.
+static json_t *usage_of(const fr_choice *c) {
+    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->job.n_reused,
+                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->job.n_reused,
+                     "output_tokens", c->job.n_tokens);
+}
+
+// `content` is stolen.
+static json_t *message(const fr_ask *ask, json_t *content, const char *reason, const char *stop,
+                       json_t *usage) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", ask->id, "type", "message",
+                     "role", "assistant", "model", ask->server->name, "content", content,
+                     "stop_reason", reason, "stop_sequence", stop, "usage", usage);
+}
+
+static json_t *call_of(const fr_ask *ask, const fr_choice *c, int i, bool filled) {
+    const fr_api_call *call = &c->answer.call[i];
+    char id[64];
+    snprintf(id, sizeof id, "toolu_%s_%d", ask->tag, i);
+    json_t *input = filled ? json_loads(call->arguments, 0, NULL) : json_object();
+    return json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id", id, "name", call->name,
+                     "input", input ? input : json_object());
+}
+
+// ---------------------------------------------------------------- whole
+
+static json_t *whole(const fr_ask *ask) {
+    const fr_choice *c = &ask->choice[0];
+    const fr_api_answer *a = &c->answer;
+    json_t *content = json_array();
+    if (a->thinking.n)
+        json_array_append_new(content, json_pack("{s:s, s:o, s:s}", "type", "thinking", "thinking",
+                                                 fr_json_text(a->thinking.data, a->thinking.n),
+                                                 "signature", ""));
+    if (a->content.n)
+        json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text",
+                                                 fr_json_text(a->content.data, a->content.n)));
+    for (int i = 0; i < a->n_calls; i++)
+        json_array_append_new(content, call_of(ask, c, i, true));
+    json_t *all = message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
+    json_object_set_new(all, "timings", fr_ask_timings(c));
+    json_object_set_new(all, "seed", json_integer((json_int_t)ask->request.sampling.seed));
+    return all;
+}
+
+// ---------------------------------------------------------------- streamed
+
+static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
+    json_t *block;
+    if (c->block == FR_BLOCK_THINKING)
+        block = json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", "");
+    else if (c->block == FR_BLOCK_TEXT)
+        block = json_pack("{s:s, s:s}", "type", "text", "text", "");
+    else
+        block = call_of(ask, c, c->call, false);
+    json_array_append_new(events, json_pack("{s:s, s:i, s:o}", "type", "content_block_start",
+                                            "index", c->n_block, "content_block", block));
+}
+
+static void add_delta(const fr_choice *c, const char *type, const char *member, json_t *text,
+                      json_t *events) {
+    json_array_append_new(events,
+                          json_pack("{s:s, s:i, s:{s:s, s:o}}", "type", "content_block_delta",
+                                    "index", c->n_block, "delta", "type", type, member, text));
+}
+
+static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events) {
+    (void)ask;
+    if (c->block == FR_BLOCK_THINKING)
+        add_delta(c, "thinking_delta", "thinking", text, events);
+    else if (c->block == FR_BLOCK_TEXT)
+        add_delta(c, "text_delta", "text", text, events);
+    else
+        add_delta(c, "input_json_delta", "partial_json", text, events);
+}
+
+static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
+    (void)ask;
+    if (c->block == FR_BLOCK_THINKING)
+        add_delta(c, "signature_delta", "signature", json_string(""), events);
+    json_array_append_new(
+        events, json_pack("{s:s, s:i}", "type", "content_block_stop", "index", c->n_block));
+}
+
+static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
+    static const fr_blocks words = {open_block, add_to_block, close_block};
+    fr_choice *c = &ask->choice[p->index];
+    if (p->first)
+        json_array_append_new(events,
+                              json_pack("{s:s, s:o}", "type", "message_start", "message",
+                                        message(ask, json_array(), NULL, NULL, usage_of(c))));
+    fr_blocks_send(ask, c, &words, p->last, events);
+    if (!p->last) return;
+    json_array_append_new(events, json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta",
+                                            "delta", "stop_reason", stop_reason(c), "stop_sequence",
+                                            fr_ask_stop_string(c), "usage", usage_of(c)));
+    json_array_append_new(events, json_pack("{s:s}", "type", "message_stop"));
+}
+
+const fr_dialect fr_dialect_anthropic = {.ask = {FR_API_CHAT, "msg_", fr_api_from_anthropic},
+                                         .names_events = true,
+                                         .whole = whole,
+                                         .part = part};
+
+// ---------------------------------------------------------------- a count
+
+void fr_handle_count_tokens(fr_exchange *x, void *server) {
+    fr_api_request r;
+    fr_error err = {0};
+    json_t *body = fr_reply_body(x);
+    if (!body) return;
+    if (fr_ask_read(&r, server, &fr_dialect_anthropic.ask, body, &err))
+        fr_reply_fault(x, &err);
+    else
+        fr_reply_json(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.prompt[0].n));
+    fr_api_close(&r);
+    json_decref(body);
+}

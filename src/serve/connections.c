@@ -1,0 +1,263 @@
+// connections.c — a list for each phase, the longest in it first. Ending a connection is a shutdown
+// of its socket: the thread that serves it sees the end of the stream and removes it.
+#define _GNU_SOURCE
+#include "serve/connections.h"
+#include "base/alloc.h"
+#include "serve/wait.h"
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const double LOOK = 0.5;   // seconds between two looks for who is late
+static const double WHILE = 1;    // seconds of waiting that tell a silent one from a slow one
+static const double PATIENCE = 1; // seconds that a new one is held up where nobody makes room
+
+struct fr_connection {
+    fr_connection *before, *after; // of its phase; who was told to end is in no list
+    fr_connection_phase phase;
+    int fd;
+    bool ends;
+    double since;
+    size_t received; // of the request, since its first line
+};
+
+// Every connection that was not told to end is in the list of its phase, `n` are in all lists
+// together, and within a list `since` never falls.
+struct fr_connections {
+    fr_connections_options options;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; // a phase began, or the end
+    pthread_t watch;
+    bool closes;
+    struct list {
+        fr_connection *first, *last;
+    } of[FR_CONNECTION_PHASES];
+    int n, n_ending; // told to end and not removed yet
+};
+
+// ---------------------------------------------------------------- lists, locked
+
+static void put_last(fr_connections *c, fr_connection *x) {
+    struct list *l = &c->of[x->phase];
+    x->before = l->last;
+    x->after = NULL;
+    *(l->last ? &l->last->after : &l->first) = x;
+    l->last = x;
+    c->n++;
+}
+
+static void take_out(fr_connections *c, fr_connection *x) {
+    struct list *l = &c->of[x->phase];
+    *(x->before ? &x->before->after : &l->first) = x->after;
+    *(x->after ? &x->after->before : &l->last) = x->before;
+    x->before = x->after = NULL;
+    c->n--;
+}
+
+bool fr_connections_is_sound(const fr_connections *c) {
+    bool none = true;
+    for (int i = 0; i < FR_CONNECTION_PHASES; i++) {
+        const struct list *l = &c->of[i];
+        if (!l->first != !l->last) return false;
+        if (l->first && (l->first->before || l->last->after || l->first->since > l->last->since))
+            return false;
+        none &= !l->first;
+    }
+    return c->n >= 0 && none == !c->n;
+}
+
+static void end(fr_connections *c, fr_connection *x) {
+    take_out(c, x);
+    x->ends = true;
+    c->n_ending++;
+    shutdown(x->fd, SHUT_RDWR);
+}
+
+// ---------------------------------------------------------------- who makes room
+
+// What has come and was not read yet: the delay is ours.
+static bool has_said_more(const fr_connection *x) {
+    struct pollfd p = {.fd = x->fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLIN) && !(p.revents & (POLLHUP | POLLERR));
+}
+
+static fr_connection *first_silent(const fr_connections *c, fr_connection_phase phase) {
+    fr_connection *x = c->of[phase].first;
+    while (x && has_said_more(x))
+        x = x->after;
+    return x;
+}
+
+// Those that were waited for a while: first who never asked, then who has had an answer, then who
+// is in the middle of a request. Else the one waited for longest, so that one which has just come
+// outlives a flood. At last who does not take an answer.
+static fr_connection *least_wanted(const fr_connections *c) {
+    static const fr_connection_phase order[] = {FR_CONNECTION_NEW, FR_CONNECTION_RESTS,
+                                                FR_CONNECTION_SENDS};
+    const double now = fr_seconds();
+    fr_connection *longest = NULL;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        fr_connection *x = first_silent(c, order[i]);
+        if (x && now > x->since + WHILE) return x;
+        if (x && (!longest || x->since < longest->since)) longest = x;
+    }
+    if (longest) return longest;
+    fr_connection *slow = c->of[FR_CONNECTION_TAKES].first;
+    return slow && now > slow->since + c->options.request_seconds ? slow : NULL;
+}
+
+// Where all wait for answers there is room as soon as one has its own. False: not in time.
+static bool make_room(fr_connections *c) {
+    const struct timespec until = fr_wait_until(PATIENCE);
+    for (int rc = 0; c->n >= c->options.most && rc != ETIMEDOUT;) {
+        fr_connection *other = least_wanted(c);
+        if (other)
+            end(c, other);
+        else
+            rc = pthread_cond_timedwait(&c->changed, &c->lock, &until);
+    }
+    return c->n < c->options.most;
+}
+
+// ---------------------------------------------------------------- who is late
+
+static double allowed(const fr_connections *c, const fr_connection *x) {
+    const fr_connections_options *o = &c->options;
+    if (x->phase == FR_CONNECTION_RESTS) return o->rest_seconds;
+    return o->request_seconds + (double)x->received / o->body_rate;
+}
+
+static void end_the_late(fr_connections *c, fr_connection_phase phase) {
+    const double now = fr_seconds();
+    for (fr_connection *x = c->of[phase].first, *after; x; x = after) {
+        after = x->after;
+        if (now > x->since + allowed(c, x)) end(c, x);
+    }
+}
+
+static void *watch(void *arg) {
+    fr_connections *c = arg;
+    pthread_mutex_lock(&c->lock);
+    while (!c->closes) {
+        const struct timespec at = fr_wait_until(LOOK);
+        int rc = 0;
+        while (!c->closes && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&c->changed, &c->lock, &at);
+        end_the_late(c, FR_CONNECTION_NEW);
+        end_the_late(c, FR_CONNECTION_SENDS);
+        end_the_late(c, FR_CONNECTION_RESTS);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+// ---------------------------------------------------------------- open and close
+
+fr_status fr_connections_open(fr_connections **out, const fr_connections_options *o,
+                              fr_error *err) {
+    fr_connections *c = fr_alloc_zero(sizeof *c);
+    *out = NULL;
+    if (!c) return fr_fail(err, FR_ENOMEM, "connections: cannot get %zu bytes", sizeof *c);
+    c->options = *o;
+    pthread_mutex_init(&c->lock, NULL);
+    fr_wait_open(&c->changed);
+    if (pthread_create(&c->watch, NULL, watch, c)) {
+        pthread_cond_destroy(&c->changed);
+        pthread_mutex_destroy(&c->lock);
+        fr_free(c);
+        return fr_fail(err, FR_ENOMEM, "connections: cannot start a thread");
+    }
+    *out = c;
+    return FR_OK;
+}
+
+void fr_connections_close(fr_connections *c) {
+    if (!c) return;
+    pthread_mutex_lock(&c->lock);
+    assert(!c->n);
+    c->closes = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->watch, NULL);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    fr_free(c);
+}
+
+// ---------------------------------------------------------------- a connection
+
+fr_connection *fr_connections_add(fr_connections *c, int fd) {
+    fr_connection *x = fr_alloc_zero(sizeof *x);
+    if (!x) return NULL;
+    *x = (fr_connection){.fd = fd, .since = fr_seconds()};
+    pthread_mutex_lock(&c->lock);
+    const bool room = make_room(c);
+    put_last(c, x);
+    if (!room) end(c, x);
+    assert(fr_connections_is_sound(c));
+    const bool hurries = c->n_ending > c->options.most / 2 + 16;
+    pthread_mutex_unlock(&c->lock);
+    if (hurries) usleep(1000); // they get to their end
+    return x;
+}
+
+void fr_connections_remove(fr_connections *c, fr_connection *x) {
+    if (!x) return;
+    pthread_mutex_lock(&c->lock);
+    if (x->ends)
+        c->n_ending--;
+    else
+        take_out(c, x);
+    assert(fr_connections_is_sound(c));
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    fr_free(x);
+}
+
+void fr_connections_enter(fr_connections *c, fr_connection *x, fr_connection_phase phase) {
+    if (!x) return;
+    pthread_mutex_lock(&c->lock);
+    const bool heard = x->phase == FR_CONNECTION_WAITS || x->phase == FR_CONNECTION_TAKES;
+    if (!x->ends) take_out(c, x);
+    x->phase = phase;
+    x->since = fr_seconds();
+    if (phase != FR_CONNECTION_WAITS && phase != FR_CONNECTION_TAKES) x->received = 0;
+    if (!x->ends) put_last(c, x);
+    assert(fr_connections_is_sound(c));
+    if (heard && phase == FR_CONNECTION_RESTS) pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void fr_connections_received(fr_connections *c, fr_connection *x, size_t bytes) {
+    if (!x) return;
+    pthread_mutex_lock(&c->lock);
+    x->received += bytes;
+    pthread_mutex_unlock(&c->lock);
+}
+
+// ---------------------------------------------------------------- all of them
+
+static bool is_at_rest(const fr_connections *c) {
+    const fr_connection *last = c->of[FR_CONNECTION_TAKES].last;
+    if (c->of[FR_CONNECTION_WAITS].first) return false;
+    return !last || fr_seconds() > last->since + c->options.request_seconds;
+}
+
+bool fr_connections_at_rest(fr_connections *c, double seconds) {
+    const struct timespec until = fr_wait_until(seconds);
+    pthread_mutex_lock(&c->lock);
+    bool rests = is_at_rest(c);
+    for (int rc = 0; !rests && rc != ETIMEDOUT; rests = is_at_rest(c))
+        rc = pthread_cond_timedwait(&c->changed, &c->lock, &until);
+    pthread_mutex_unlock(&c->lock);
+    return rests;
+}
+
+int fr_connections_count(fr_connections *c) {
+    pthread_mutex_lock(&c->lock);
+    const int n = c->n;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}

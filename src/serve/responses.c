@@ -1,0 +1,232 @@
+// responses.c — answers as OpenAI's responses, of which nothing is kept.
+#include "serve/blocks.h"
+#include <stdio.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- items of the output
+
+static json_t *text_part(json_t *text) {
+    return json_pack("{s:s, s:o, s:[], s:[]}", "type", "output_text", "text", text, "annotations",
+                     "logprobs");
+}
+
+static json_t *thinking_part(json_t *text) {
+    return json_pack("{s:s, s:o}", "type", "reasoning_text", "text", text);
+}
+
+typedef struct item_id {
+    char text[64];
+} item_id;
+
+static item_id id_of(const fr_ask *ask, const char *prefix, int n) {
+    item_id id;
+    snprintf(id.text, sizeof id.text, "%s_%s_%d", prefix, ask->tag, n);
+    return id;
+}
+
+// `content` is stolen.
+static json_t *message_item(const fr_ask *ask, int n, const char *status, json_t *content) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:o}", "id", id_of(ask, "msg", n).text, "type",
+                     "message", "status", status, "role", "assistant", "content", content);
+}
+
+static json_t *thinking_item(const fr_ask *ask, int n, json_t *content) {
+    return json_pack("{s:s, s:s, s:[], s:o}", "id", id_of(ask, "rs", n).text, "type", "reasoning",
+                     "summary", "content", content);
+}
+
+static json_t *call_item(const fr_ask *ask, const fr_choice *c, int n, int i, bool filled) {
+    const fr_api_call *call = &c->answer.call[i];
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "id", id_of(ask, "fc", n).text, "type",
+                     "function_call", "status", filled ? "completed" : "in_progress", "call_id",
+                     id_of(ask, "call", i).text, "name", call->name, "arguments",
+                     filled ? call->arguments : "");
+}
+
+static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
+    const fr_api_answer *a = &c->answer;
+    json_t *list = json_array();
+    int n = 0;
+    if (a->thinking.n)
+        json_array_append_new(
+            list, thinking_item(ask, n++,
+                                json_pack("[o]", thinking_part(fr_json_text(a->thinking.data,
+                                                                            a->thinking.n)))));
+    if (a->content.n)
+        json_array_append_new(
+            list,
+            message_item(ask, n++, "completed",
+                         json_pack("[o]", text_part(fr_json_text(a->content.data, a->content.n)))));
+    for (int i = 0; i < a->n_calls; i++)
+        json_array_append_new(list, call_item(ask, c, n++, i, true));
+    return list;
+}
+
+// ---------------------------------------------------------------- the response
+
+static bool is_complete(const fr_choice *c) {
+    return c->job.end == FR_JOB_STOP;
+}
+
+static json_t *usage_of(const fr_choice *c) {
+    return json_pack("{s:i, s:{s:i}, s:i, s:{s:i}, s:i}", "input_tokens", c->request.n_prompt,
+                     "input_tokens_details", "cached_tokens", c->job.n_reused, "output_tokens",
+                     c->job.n_tokens, "output_tokens_details", "reasoning_tokens", 0,
+                     "total_tokens", c->request.n_prompt + c->job.n_tokens);
+}
+
+// Members that answers repeat as they were asked, and what stands where they were not.
+static void repeat_asked(const fr_ask *ask, json_t *doc) {
+    const struct {
+        const char *name;
+        json_t *otherwise;
+    } members[] = {
+        {"instructions", json_null()},
+        {"max_output_tokens", json_null()},
+        {"metadata", json_object()},
+        {"parallel_tool_calls", json_true()},
+        {"previous_response_id", json_null()},
+        {"reasoning", json_pack("{s:n, s:n}", "effort", "summary")},
+        {"text", json_pack("{s:{s:s}}", "format", "type", "text")},
+        {"tool_choice", json_string("auto")},
+        {"tools", json_array()},
+        {"truncation", json_string("disabled")},
+        {"user", json_null()},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_t *asked = json_object_get(ask->body, members[i].name);
+        json_object_set(doc, members[i].name,
+                        asked && !json_is_null(asked) ? asked : members[i].otherwise);
+        json_decref(members[i].otherwise);
+    }
+}
+
+// status NULL: that of the choice, which has ended. `output` is stolen.
+static json_t *response(const fr_ask *ask, const char *status, json_t *output) {
+    const fr_choice *c = &ask->choice[0];
+    const fr_api_sampling *s = &ask->request.sampling;
+    const bool whole = !status, cut = whole && !is_complete(c);
+    if (whole) status = cut ? "incomplete" : "completed";
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:I, s:s, s:n, s:o, s:s, s:o, s:b, s:f, s:f, s:I}", "id", ask->id, "object",
+        "response", "created_at", (json_int_t)ask->created, "status", status, "error",
+        "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(),
+        "model", ask->server->name, "output", output, "store", 0, "temperature",
+        (double)s->temperature, "top_p", (double)s->top_p, "seed", (json_int_t)s->seed);
+    repeat_asked(ask, doc);
+    json_object_set_new(doc, "usage", whole ? usage_of(c) : json_null());
+    if (whole) json_object_set_new(doc, "timings", fr_ask_timings(c));
+    return doc;
+}
+
+static json_t *whole(const fr_ask *ask) {
+    return response(ask, NULL, output_of(ask, &ask->choice[0]));
+}
+
+// ---------------------------------------------------------------- streamed
+
+// Numbers the event, which is stolen.
+static void send(fr_choice *c, json_t *event, json_t *events) {
+    json_object_set_new(event, "sequence_number", json_integer(c->n_events++));
+    json_array_append_new(events, event);
+}
+
+static item_id block_id(const fr_ask *ask, const fr_choice *c) {
+    return id_of(ask,
+                 c->block == FR_BLOCK_THINKING ? "rs"
+                 : c->block == FR_BLOCK_TEXT   ? "msg"
+                                               : "fc",
+                 c->n_block);
+}
+
+static json_t *block_part(const fr_choice *c, json_t *text) {
+    return c->block == FR_BLOCK_THINKING ? thinking_part(text) : text_part(text);
+}
+
+// The block at hand as an item, with its text or without.
+static json_t *block_item(const fr_ask *ask, const fr_choice *c, bool filled) {
+    if (c->block == FR_BLOCK_CALL) return call_item(ask, c, c->n_block, c->call, filled);
+    json_t *content = json_array();
+    if (filled) json_array_append_new(content, block_part(c, fr_blocks_text(c)));
+    return c->block == FR_BLOCK_THINKING
+               ? thinking_item(ask, c->n_block, content)
+               : message_item(ask, c->n_block, filled ? "completed" : "in_progress", content);
+}
+
+static void send_item(const fr_ask *ask, fr_choice *c, const char *type, bool filled,
+                      json_t *events) {
+    send(c,
+         json_pack("{s:s, s:i, s:o}", "type", type, "output_index", c->n_block, "item",
+                   block_item(ask, c, filled)),
+         events);
+}
+
+static void send_part(const fr_ask *ask, fr_choice *c, const char *type, json_t *text,
+                      json_t *events) {
+    send(c,
+         json_pack("{s:s, s:s, s:i, s:i, s:o}", "type", type, "item_id", block_id(ask, c).text,
+                   "output_index", c->n_block, "content_index", 0, "part", block_part(c, text)),
+         events);
+}
+
+// A piece of the block's text, or all of it, under the member's name; `text` is stolen.
+static void send_text(const fr_ask *ask, fr_choice *c, const char *type, const char *member,
+                      json_t *text, json_t *events) {
+    json_t *event = json_pack("{s:s, s:s, s:i, s:o}", "type", type, "item_id",
+                              block_id(ask, c).text, "output_index", c->n_block, member, text);
+    if (c->block != FR_BLOCK_CALL) json_object_set_new(event, "content_index", json_integer(0));
+    if (c->block == FR_BLOCK_TEXT) json_object_set_new(event, "logprobs", json_array());
+    send(c, event, events);
+}
+
+static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
+    send_item(ask, c, "response.output_item.added", false, events);
+    if (c->block != FR_BLOCK_CALL)
+        send_part(ask, c, "response.content_part.added", json_string(""), events);
+}
+
+static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events) {
+    static const char *const types[] = {[FR_BLOCK_THINKING] = "response.reasoning_text.delta",
+                                        [FR_BLOCK_TEXT] = "response.output_text.delta",
+                                        [FR_BLOCK_CALL] = "response.function_call_arguments.delta"};
+    send_text(ask, c, types[c->block], "delta", text, events);
+}
+
+static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
+    static const char *const types[] = {[FR_BLOCK_THINKING] = "response.reasoning_text.done",
+                                        [FR_BLOCK_TEXT] = "response.output_text.done",
+                                        [FR_BLOCK_CALL] = "response.function_call_arguments.done"};
+    if (c->block == FR_BLOCK_CALL) {
+        send_text(ask, c, types[c->block], "arguments",
+                  json_string(c->answer.call[c->call].arguments), events);
+    } else {
+        send_text(ask, c, types[c->block], "text", fr_blocks_text(c), events);
+        send_part(ask, c, "response.content_part.done", fr_blocks_text(c), events);
+    }
+    send_item(ask, c, "response.output_item.done", true, events);
+}
+
+static void send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
+                          json_t *events) {
+    json_t *output = status ? json_array() : output_of(ask, c);
+    send(c, json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output)),
+         events);
+}
+
+static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
+    static const fr_blocks words = {open_block, add_to_block, close_block};
+    fr_choice *c = &ask->choice[p->index];
+    if (p->first) {
+        send_response(ask, c, "response.created", "in_progress", events);
+        send_response(ask, c, "response.in_progress", "in_progress", events);
+    }
+    fr_blocks_send(ask, c, &words, p->last, events);
+    if (p->last)
+        send_response(ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL,
+                      events);
+}
+
+const fr_dialect fr_dialect_responses = {.ask = {FR_API_CHAT, "resp_", fr_api_from_responses},
+                                         .names_events = true,
+                                         .whole = whole,
+                                         .part = part};

@@ -1,0 +1,168 @@
+// Bodies of Anthropic's messages and OpenAI's responses as chat requests: what becomes what, and
+// what is refused with which sentence.
+#include "api/translate.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct pair {
+    const char *from, *to;
+} pair;
+
+static void check_all(fr_api_translator *translate, const pair *pairs, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        fr_error err = {0};
+        json_t *body = json_loads(pairs[i].from, 0, NULL),
+               *right = json_loads(pairs[i].to, 0, NULL);
+        assert_true(body && right);
+        json_t *found = translate(body, &err);
+        if (!found) fail_msg("%s: %s", pairs[i].from, err.text);
+        char *text = json_dumps(found, JSON_COMPACT);
+        if (!json_equal(found, right)) fail_msg("expected %s, found %s", pairs[i].to, text);
+        free(text);
+        json_decref(found);
+        json_decref(right);
+        json_decref(body);
+    }
+}
+
+static void refuse_all(fr_api_translator *translate, const pair *pairs, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        fr_error err = {0};
+        json_t *body = json_loads(pairs[i].from, 0, NULL);
+        assert_non_null(body);
+        if (translate(body, &err)) fail_msg("%s: expected an error", pairs[i].from);
+        assert_int_equal(err.code, FR_EARG);
+        if (strncmp(err.text, pairs[i].to, strlen(pairs[i].to)))
+            fail_msg("expected %s, found %s", pairs[i].to, err.text);
+        json_decref(body);
+    }
+}
+
+#define N(list)  (sizeof(list) / sizeof *(list))
+#define HI       "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
+#define PART(s)  "{\"type\":\"text\",\"text\":\"" s "\"}"
+#define CALL     "{\"id\":\"t1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+#define SCHEMA   "{\"type\":\"object\"}"
+#define FUNCTION "{\"name\":\"f\",\"description\":\"d\",\"parameters\":" SCHEMA "}"
+
+static void anthropics_messages_are_chats(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{\"max_tokens\":5,\"seed\":3," HI "}", "{\"max_tokens\":5,\"seed\":3," HI "}"},
+        {"{\"system\":\"be kind\"," HI
+         ",\"stop_sequences\":[\"x\"],\"metadata\":{\"user_id\":\"u\"}}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
+         "\"content\":\"hi\"}],\"stop\":[\"x\"],\"user\":\"u\"}"},
+        {"{\"system\":[" PART("a") "," PART("b") "]," HI "}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "," PART(
+             "b") "]},{\"role\":\"user\",\"content\":\"hi\"}]}"},
+        // An answer with thinking and a call, then what the tool gave and a word behind it.
+        {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":"
+         "\"hm\",\"signature\":\"\"}," PART(
+             "so") ",{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"f\",\"input\":{\"a\":1}}]},"
+                   "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+                   "\"t1\","
+                   "\"content\":\"42\"}," PART("go on") "]}]}",
+         "{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"hm\",\"content\":[" PART(
+             "so") "],\"tool_calls\":[" CALL "\"{\\\"a\\\": 1}\"}}]},{\"role\":\"tool\","
+                   "\"tool_call_id\":\"t1\",\"content\":\"42\"},{\"role\":\"user\",\"content\":["
+                   "" PART("go on") "]}]}"},
+        // A message of results alone is none itself; a call alone has no content.
+        {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\","
+         "\"name\":\"f\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+         "\"tool_use_id\":\"t1\"}]}]}",
+         "{\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL
+         "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":\"\"}]}"},
+        {"{" HI ",\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"input_schema\":" SCHEMA
+         "}],\"tool_choice\":{\"type\":\"none\"},\"thinking\":{\"type\":\"disabled\"}}",
+         "{" HI ",\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
+         "}],\"tool_choice\":\"none\",\"chat_template_kwargs\":{\"enable_thinking\":false}}"},
+    };
+    check_all(fr_api_from_anthropic, pairs, N(pairs));
+}
+
+static void anthropics_wrong_messages_are_said(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{}", "messages: "},
+        {"{\"messages\":[]}", "messages: "},
+        {"{\"messages\":[{\"content\":\"a\"}]}", "messages[0].role: "},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "messages[0].content: "},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\"}]}]}",
+         "messages[0].content[0].type: "},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\"}]}]}",
+         "messages[0].content[0].text: "},
+        {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"a\","
+         "\"name\":\"f\",\"input\":\"x\"}]}]}",
+         "messages[0].content[0].input: "},
+        {"{\"system\":5," HI "}", "system: "},
+        {"{\"system\":[\"a\"]," HI "}", "system[0]: "},
+        {"{" HI ",\"tools\":[{\"type\":\"web_search_20250305\"}]}", "tools[0].type: "},
+        {"{" HI ",\"tools\":[{}]}", "tools[0].name: "},
+        {"{" HI ",\"tool_choice\":{\"type\":\"any\"}}", "tool_choice.type: "},
+        {"{" HI ",\"thinking\":{\"type\":\"much\"}}", "thinking.type: "},
+    };
+    refuse_all(fr_api_from_anthropic, pairs, N(pairs));
+}
+
+static void responses_are_chats(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{\"input\":\"hi\",\"max_output_tokens\":5,\"temperature\":0,\"store\":false}",
+         "{" HI ",\"max_tokens\":5,\"temperature\":0,\"store\":false}"},
+        {"{\"instructions\":\"be kind\",\"input\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
+         "\"content\":[" PART("hi") "]}]}"},
+        {"{\"input\":[{\"role\":\"developer\",\"content\":[{\"type\":\"input_text\",\"text\":\"a\"}"
+         "]}]}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "]}]}"},
+        // One answer in four items, then what the tool gave.
+        {"{\"input\":[{\"type\":\"reasoning\",\"summary\":[],\"content\":[{\"type\":"
+         "\"reasoning_text\",\"text\":\"hm\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+         "\"content\":[{\"type\":\"output_text\",\"text\":\"so\"}]},{\"type\":\"function_call\","
+         "\"call_id\":\"t1\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":"
+         "\"function_call_output\",\"call_id\":\"t1\",\"output\":\"42\"}]}",
+         "{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"hm\",\"content\":[" PART(
+             "so") "],\"tool_calls\":[" CALL
+                   "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\","
+                   "\"content\":[" PART("42") "]}]}"},
+        {"{\"input\":\"hi\",\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"description\":\"d\","
+         "\"parameters\":" SCHEMA "}],\"reasoning\":{\"effort\":\"none\"}}",
+         "{" HI ",\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
+         "}],\"chat_template_kwargs\":{\"reasoning_effort\":\"none\",\"enable_thinking\":false}}"},
+    };
+    check_all(fr_api_from_responses, pairs, N(pairs));
+}
+
+static void wrong_responses_are_said(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{}", "input: "},
+        {"{\"input\":[]}", "input: "},
+        {"{\"input\":\"a\",\"instructions\":3}", "instructions: "},
+        {"{\"input\":[{\"type\":\"item_reference\",\"id\":\"x\"}]}", "input[0].type: "},
+        {"{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\"}]}]}",
+         "input[0].content[0].type: "},
+        {"{\"input\":[{\"type\":\"function_call\",\"call_id\":\"a\"}]}", "input[0].name: "},
+        {"{\"input\":\"a\",\"previous_response_id\":\"resp_1\"}", "previous_response_id: "},
+        {"{\"input\":\"a\",\"background\":true}", "background: "},
+        {"{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}",
+         "text.format.type: "},
+        {"{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}", "tools[0].type: "},
+    };
+    refuse_all(fr_api_from_responses, pairs, N(pairs));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(anthropics_messages_are_chats),
+                                       cmocka_unit_test(anthropics_wrong_messages_are_said),
+                                       cmocka_unit_test(responses_are_chats),
+                                       cmocka_unit_test(wrong_responses_are_said)};
+    return cmocka_run_group_tests_name("api/translate", tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+// Connections over HTTP, without a model: silent, slow and dead peers keep nobody out, and who
+// waits for an answer is never sent away.
+#define _GNU_SOURCE
+#include "base/alloc.h"
+#include "serve/connections.h"
+#include "serve/http.h"
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8, FLOOD = 60, BIG = 8 << 20 };
+
+static fr_http *http;
+static atomic_int begun;
+static atomic_bool answers; // the handler of /held goes on
+static char reply[4096];
+
+// ---------------------------------------------------------------- a server
+
+static void hello(fr_exchange *x, void *user) {
+    (void)user;
+    fr_exchange_reply(x, 200, "text/plain", "hello", 5);
+}
+
+// Takes longer than any limit of silence.
+static void held(fr_exchange *x, void *user) {
+    (void)user;
+    atomic_fetch_add(&begun, 1);
+    while (!atomic_load(&answers))
+        usleep(10000);
+    fr_exchange_reply(x, 200, "text/plain", "held", 4);
+}
+
+static bool next_piece(void *stream, fr_exchange *x, fr_buffer *piece) {
+    int *left = stream;
+    fr_error never;
+    (void)x;
+    if (*left == 1) usleep(2500000); // longer than silence may be
+    fr_buffer_add(piece, "piece ", 6, &never);
+    return --*left > 0;
+}
+
+static void streamed(fr_exchange *x, void *user) {
+    int *left = fr_alloc_zero(sizeof *left);
+    (void)user;
+    *left = 3;
+    fr_exchange_stream(x, 200, "text/plain", next_piece, fr_free, left);
+}
+
+static void big(fr_exchange *x, void *user) {
+    char *body = fr_alloc_zero(BIG);
+    (void)user;
+    fr_exchange_reply(x, 200, "text/plain", body, BIG);
+    fr_free(body);
+}
+
+static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
+    (void)type;
+    fr_exchange_reply(x, status, "text/plain", message, strlen(message));
+}
+
+static const fr_http_route routes[] = {
+    {"GET", "/", hello, true},    {"POST", "/", hello, true},
+    {"GET", "/held", held, true}, {"GET", "/streamed", streamed, true},
+    {"GET", "/big", big, true},   {.method = 0}};
+
+static void open_with(double request_seconds, int of_peer) {
+    const fr_http_options o = {.host = "127.0.0.1",
+                               .routes = routes,
+                               .connections = MOST,
+                               .connections_of_peer = of_peer,
+                               .body_bytes = 1 << 20,
+                               .request_seconds = request_seconds,
+                               .idle_seconds = 1,
+                               .error = refuse};
+    fr_error err;
+    atomic_store(&answers, false);
+    atomic_store(&begun, 0);
+    if (fr_http_open(&http, &o, &err)) fail_msg("%s", err.text);
+}
+
+// ---------------------------------------------------------------- clients
+
+static int dial(void) {
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)fr_http_port(http)),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct timeval patience = {.tv_sec = 60};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
+    return fd;
+}
+
+static int say(int fd, const char *text) {
+    return send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
+}
+
+// What comes until the other side ends, in `reply`; false: it does not end.
+static bool hear_all(int fd) {
+    size_t n = 0;
+    ssize_t m;
+    while (n + 1 < sizeof reply && (m = recv(fd, reply + n, sizeof reply - 1 - n, 0)) > 0)
+        n += (size_t)m;
+    reply[n] = 0;
+    return m <= 0;
+}
+
+static void expect_hello(void) {
+    const int fd = dial();
+    assert_true(say(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    assert_true(hear_all(fd));
+    if (!strstr(reply, "200 OK") || !strstr(reply, "hello")) fail_msg("found '%s'", reply);
+    close(fd);
+}
+
+static bool is_open(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
+}
+
+// ---------------------------------------------------------------- promises
+
+// Limits are far away: only room is short.
+static void silent_connections_make_room(void **state) {
+    (void)state;
+    int fd[FLOOD];
+    open_with(1000, 0);
+    for (int i = 0; i < FLOOD; i++) {
+        fd[i] = dial();
+        if (i % 3 == 1) say(fd[i], "GET / HT");
+        if (i % 3 == 2) say(fd[i], "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab");
+        if (i % 10 == 9) expect_hello();
+    }
+    expect_hello();
+    for (int i = 0; i < FLOOD; i++)
+        close(fd[i]);
+    fr_http_close(http);
+}
+
+static void who_waits_for_an_answer_stays(void **state) {
+    (void)state;
+    int fd[FLOOD], asking[MOST - 1];
+    open_with(1000, 0);
+    for (int i = 0; i < MOST - 1; i++) {
+        asking[i] = dial();
+        assert_true(say(asking[i], "GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    }
+    while (atomic_load(&begun) < MOST - 1)
+        usleep(10000);
+    for (int i = 0; i < FLOOD; i++)
+        fd[i] = dial();
+    expect_hello();
+    atomic_store(&answers, true);
+    for (int i = 0; i < MOST - 1; i++) {
+        assert_true(hear_all(asking[i]));
+        if (!strstr(reply, "held")) fail_msg("found '%s'", reply);
+        close(asking[i]);
+    }
+    for (int i = 0; i < FLOOD; i++)
+        close(fd[i]);
+    fr_http_close(http);
+}
+
+// A byte now and then does not help.
+static void a_request_comes_in_time_or_never(void **state) {
+    (void)state;
+    open_with(0.5, 0);
+    const int silent = dial(), line = dial(), header = dial(), body = dial();
+    say(header, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
+    say(body, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n");
+    say(line, "GET /");
+    for (int i = 0;
+         i < 600 && (is_open(silent) || is_open(line) || is_open(header) || is_open(body)); i++) {
+        usleep(50000);
+        send(line, "x", 1, MSG_NOSIGNAL);
+        send(header, "x", 1, MSG_NOSIGNAL);
+        send(body, "x", 1, MSG_NOSIGNAL);
+    }
+    assert_false(is_open(silent) || is_open(line) || is_open(header) || is_open(body));
+    expect_hello();
+    close(silent), close(line), close(header), close(body);
+    fr_http_close(http);
+}
+
+// The limit of silence, one second, is the peer's only.
+static void a_long_answer_is_not_silence(void **state) {
+    (void)state;
+    open_with(1, 0);
+    int fd = dial();
+    assert_true(say(fd, "GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    usleep(2500000);
+    atomic_store(&answers, true);
+    assert_true(hear_all(fd));
+    if (!strstr(reply, "held")) fail_msg("found '%s'", reply);
+    close(fd);
+    fd = dial();
+    assert_true(say(fd, "GET /streamed HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    assert_true(hear_all(fd));
+    const char *at = reply;
+    for (int i = 0; i < 3; i++, at++)
+        if (!(at = strstr(at, "piece"))) fail_msg("found '%s'", reply);
+    close(fd);
+    fr_http_close(http);
+}
+
+static void kept_connections_ask_again(void **state) {
+    (void)state;
+    open_with(1000, 0);
+    const int fd = dial();
+    for (int i = 0; i < 3; i++) {
+        assert_true(say(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+        const ssize_t n = recv(fd, reply, sizeof reply - 1, 0);
+        assert_true(n > 0);
+        reply[n] = 0;
+        assert_non_null(strstr(reply, "hello"));
+    }
+    assert_true(hear_all(fd)); // after a second of rest
+    assert_string_equal(reply, "");
+    close(fd);
+    fr_http_close(http);
+}
+
+static void who_does_not_read_ends(void **state) {
+    (void)state;
+    open_with(1, 0);
+    const int fd = dial(), small = 1024;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    assert_true(say(fd, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n"));
+    assert_int_equal(recv(fd, reply, 1, 0), 1);
+    assert_true(fr_http_at_rest(http, 60)); // nobody waits for that one
+    expect_hello();
+    close(fd);
+    fr_http_close(http);
+}
+
+static void an_address_may_have_a_limit(void **state) {
+    (void)state;
+    open_with(1000, 2);
+    const int a = dial(), b = dial();
+    say(a, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    say(b, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (atomic_load(&begun) < 2)
+        usleep(10000);
+    const int c = dial();
+    assert_true(hear_all(c));
+    assert_string_equal(reply, "");
+    atomic_store(&answers, true);
+    close(a), close(b), close(c);
+    fr_http_close(http);
+}
+
+// ---------------------------------------------------------------- without HTTP
+
+enum { N = 4, MORE = 4 };
+
+static struct {
+    fr_connections *c;
+    fr_connection *of[N + MORE];
+    int pair[N + MORE][2], n;
+} all;
+
+static void open_all(void) {
+    const fr_connections_options o = {
+        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .rest_seconds = 1e6};
+    fr_error err;
+    assert_int_equal(fr_connections_open(&all.c, &o, &err), FR_OK);
+    all.n = 0;
+}
+
+static void one_more(fr_connection_phase phase) {
+    const int i = all.n++;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, all.pair[i]), 0);
+    all.of[i] = fr_connections_add(all.c, all.pair[i][0]);
+    assert_non_null(all.of[i]);
+    fr_connections_enter(all.c, all.of[i], phase);
+}
+
+static void expect_gone(unsigned mask) {
+    for (int i = 0; i < all.n; i++)
+        assert_int_equal(is_open(all.pair[i][1]), !(mask >> i & 1));
+    assert_true(fr_connections_is_sound(all.c));
+}
+
+static void close_all(void) {
+    for (int i = 0; i < all.n; i++) {
+        fr_connections_remove(all.c, all.of[i]);
+        close(all.pair[i][0]), close(all.pair[i][1]);
+    }
+    assert_true(fr_connections_at_rest(all.c, 0));
+    fr_connections_close(all.c);
+}
+
+static void who_never_asked_goes_first(void **state) {
+    (void)state;
+    static const fr_connection_phase as[N] = {FR_CONNECTION_SENDS, FR_CONNECTION_RESTS,
+                                              FR_CONNECTION_NEW, FR_CONNECTION_WAITS};
+    // Who goes when one more comes; at last only such as wait are there, and that is itself.
+    static const unsigned leaves[MORE] = {1 << 2, 1 << 1, 1 << 0, 1 << (N + 3)};
+    unsigned gone = 0;
+    open_all();
+    for (int i = 0; i < N; i++)
+        one_more(as[i]);
+    usleep(1100000); // all have been there for a while
+    for (int i = 0; i < MORE; i++) {
+        one_more(FR_CONNECTION_WAITS);
+        expect_gone(gone |= leaves[i]);
+    }
+    assert_int_equal(fr_connections_count(all.c), N);
+    assert_false(fr_connections_at_rest(all.c, 0.01));
+    close_all();
+}
+
+static void who_has_just_come_outlives_others(void **state) {
+    (void)state;
+    open_all();
+    for (int i = 0; i < N - 1; i++)
+        one_more(FR_CONNECTION_SENDS);
+    one_more(FR_CONNECTION_NEW);
+    for (int i = 0; i < N - 1; i++) {
+        one_more(FR_CONNECTION_SENDS);
+        expect_gone((2U << i) - 1);
+    }
+    close_all();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_never_asked_goes_first),
+                                       cmocka_unit_test(silent_connections_make_room),
+                                       cmocka_unit_test(who_has_just_come_outlives_others),
+                                       cmocka_unit_test(who_waits_for_an_answer_stays),
+                                       cmocka_unit_test(a_request_comes_in_time_or_never),
+                                       cmocka_unit_test(a_long_answer_is_not_silence),
+                                       cmocka_unit_test(kept_connections_ask_again),
+                                       cmocka_unit_test(who_does_not_read_ends),
+                                       cmocka_unit_test(an_address_may_have_a_limit)};
+    return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);
+}

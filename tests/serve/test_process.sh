@@ -1,0 +1,123 @@
+#!/bin/sh
+# The server as a process: killed, told to end while it answers, and with a log that cannot be written.
+command -v python3 >/dev/null || {
+    echo "SKIP python3 is not installed"
+    exit 0
+}
+folder=$(mktemp -d "$PWD/serve_XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+"$FR_BUILD_DIR/tests/bin/tiny_models" "$folder" >/dev/null 2>&1 || exit 1
+model=$folder/tiny-llama-q8_0.gguf python3 -B - <<'END'
+import concurrent.futures
+import fcntl
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+ASK = {"prompt": "abc abc abc", "max_tokens": 400, "temperature": 0, "ignore_eos": True}
+
+
+class Server:
+    def __init__(self, *flags, port=0, stderr=subprocess.DEVNULL, **more):
+        self.process = subprocess.Popen(
+            [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--parallel", "2", "--drafter", "none",
+             "--drain", "600", "--port", str(port), *flags], stdout=subprocess.PIPE, stderr=stderr, text=True, **more)
+        line = self.process.stdout.readline()
+        found = re.search(r":(\d+)$", line.strip())
+        assert found, "expected 'listening on ...', found %r" % line
+        self.port = int(found.group(1))
+
+    def ask(self, method="POST", path="/v1/completions", body=ASK):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        try:
+            c.request(method, path, json.dumps(body), {"Connection": "close"})
+            r = c.getresponse()
+            return r.status, r.read()
+        finally:
+            c.close()
+
+    def text(self, body=ASK):
+        status, said = self.ask(body=body)
+        assert status == 200, said
+        return json.loads(said)["choices"][0]["text"]
+
+    def end(self):
+        self.process.terminate()
+        assert self.process.wait(600) == 0
+
+
+def streamed(said):
+    events = [line[6:] for line in said.decode().split("\n") if line.startswith("data: ")]
+    assert events[-1] == "[DONE]", said[-200:]
+    return "".join(json.loads(e)["choices"][0]["text"] for e in events[:-1])
+
+
+def a_kill_loses_only_what_was_at_work():
+    first = Server()
+    right = first.text()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        broken = [pool.submit(first.ask) for _ in range(4)]
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+        for one in broken:
+            one.exception()  # whole or broken, as it came
+    again = Server(port=first.port)
+    assert again.port == first.port and again.text() == right
+    taken = subprocess.run([os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--port", str(again.port)],
+                           capture_output=True, text=True)
+    assert taken.returncode == 1 and "cannot listen" in taken.stderr, taken
+    again.end()
+    return right
+
+
+def answers_at_work_end_whole(right):
+    server = Server("--queue", "100")
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        asked = [pool.submit(server.ask, body=dict(ASK, stream=bool(i % 2))) for i in range(40)]
+        while not any(a.done() for a in asked):
+            time.sleep(0.001)
+        server.process.terminate()
+        try:
+            while server.ask("GET", "/ready")[0] == 200:
+                time.sleep(0.001)
+            assert server.ask()[0] == 503
+        except (OSError, http.client.HTTPException):
+            pass  # it has ended already
+        for i, one in enumerate(asked):
+            status, said = one.result()
+            if status == 503:  # came too late
+                continue
+            assert status == 200, said
+            assert (streamed(said) if i % 2 else json.loads(said)["choices"][0]["text"]) == right
+    assert server.process.wait(600) == 0
+
+
+def logs_stop_nobody(right):
+    for how in ("gone", "stopped", "full", "closed"):
+        reads, writes = os.pipe()
+        fcntl.fcntl(writes, 1031, 4096)  # F_SETPIPE_SZ
+        if how == "full":
+            server = Server(stderr=os.open("/dev/full", os.O_WRONLY))
+        elif how == "closed":
+            server = Server(stderr=None, preexec_fn=lambda: os.close(2))
+        else:
+            server = Server(stderr=writes)
+        os.close(writes)
+        if how == "gone":
+            os.close(reads)
+        for _ in range(150):  # more lines than the pipe holds
+            assert server.ask("GET", "/health")[0] == 200
+        assert server.text() == right
+        server.end()
+        if how != "gone":
+            os.close(reads)
+
+
+right = a_kill_loses_only_what_was_at_work()
+answers_at_work_end_whole(right)
+logs_stop_nobody(right)
+END

@@ -77,7 +77,7 @@ def judge(args, of, tests, reference):
         os.remove(results)
     ids = ["unit/test_%s.py" % name for name in FILES]
     if args.only:
-        ids = [test for test in read_results(results) or reference if matches(args.only, test)]
+        ids = [test for test in sorted(set(read_results(results)) | set(reference)) if matches(args.only, test)]
     for _ in range(TRIES):
         call_pytest(args, of, tests, results, ids)
         found = read_results(results)

@@ -24,8 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DEFAULT_FOLDER = os.path.join(ROOT, "build-peer")
 PACKAGE, VERSION = "llama-cpp-python", "0.3.36"
 OPENVINO, OPENVINO_VERSION = "openvino-genai", "2026.4.1.0"
-TARGETS = ["llama-bench", "llama-speculative-simple", "llama-speculative", "llama-lookup"]
-LEFT_OUT = ["LLAMA_CURL", "LLAMA_OPENSSL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER", "LLAMA_BUILD_APP"]
+TARGETS = ["llama-bench", "llama-speculative-simple", "llama-speculative", "llama-lookup", "llama-server"]
+LEFT_OUT = ["LLAMA_CURL", "LLAMA_OPENSSL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI"]
 # Kernels of attention over other types of keys and values than the default are what takes longest to compile.
 IK_TARGETS = ["llama-bench", "llama-spec-bench"]
 IK_LEFT_OUT = ["LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER", "GGML_IQK_FA_ALL_QUANTS"]
@@ -90,7 +90,7 @@ def compile_peer(name, source, out, jobs, targets, settings):
 def build(folder, jobs):
     """Folder of llama.cpp's programs and `passes`."""
     source, out = fetch(folder), os.path.join(folder, "build")
-    programs = compile_peer("llama.cpp", source, out, jobs, TARGETS, ["LLAMA_BUILD_EXAMPLES=ON", "LLAMA_BUILD_TOOLS=ON"]
+    programs = compile_peer("llama.cpp", source, out, jobs, TARGETS, ["LLAMA_BUILD_EXAMPLES=ON", "LLAMA_BUILD_TOOLS=ON", "LLAMA_BUILD_SERVER=ON"]
                             + ["%s=OFF" % name for name in LEFT_OUT])
     compile_passes(source, out)
     return programs

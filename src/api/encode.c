@@ -4,7 +4,6 @@
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/alloc.h"
-#include "json/messages.h"
 #include <stdio.h>
 
 static fr_status add_bos(const fr_api_model *m, fr_ids *ids, fr_error *err) {
@@ -117,13 +116,6 @@ fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model,
 
 // ---------------------------------------------------------------- messages
 
-static fr_status render(const fr_api_model *m, fr_chat_request *chat, fr_ids *ids, fr_error *err) {
-    fr_chat_text text = {0};
-    const fr_status st = fr_chat_encode(m->chat, m->tokenizer, chat, true, false, &text, ids, err);
-    fr_chat_text_close(&text);
-    return st;
-}
-
 // Without the tools where they may not be called: a template would offer them.
 static json_t *with_tools_or_not(const fr_api_request *r) {
     if (r->tools || !json_object_get(r->root, "tools")) return json_incref(r->root);
@@ -133,18 +125,15 @@ static json_t *with_tools_or_not(const fr_api_request *r) {
 }
 
 static fr_status read_messages(fr_api_request *r, const fr_api_model *model, fr_error *err) {
-    fr_json_chat chat = {0};
-    fr_error why = {0};
+    fr_chat_text text = {0};
     fr_status st = take_prompts(r, 1, err);
     if (st) return st;
     json_t *root = with_tools_or_not(r);
     if (!root) return fr_fail(err, FR_ENOMEM, "messages: no memory");
-    st = fr_json_chat_from(&chat, root, &model->chat->takes, err);
-    if (!st && (st = render(model, &chat.request, &r->prompt[0], &why)))
-        fr_fail(err, st, "%s: %s", st == FR_EUNSUP ? "tools" : "messages", why.text);
+    st = fr_api_render(model, root, r->no_thinking, &text, &r->prompt[0], err);
     if (!st && !r->prompt[0].n)
         st = fr_fail(err, FR_EARG, "messages: expected at least one token of the template");
-    fr_json_chat_close(&chat);
+    fr_chat_text_close(&text);
     json_decref(root);
     return st;
 }

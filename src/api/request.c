@@ -37,6 +37,7 @@ fr_status fr_api_parse_value(fr_api_request *r, fr_api_kind kind, json_t *body,
                           .sampling = defaults->sampling,
                           .n_predict = defaults->n_predict,
                           .ignore_eos = defaults->ignore_eos,
+                          .no_thinking = defaults->no_thinking,
                           .n = 1,
                           .cache_prompt = true,
                           .id_slot = -1};

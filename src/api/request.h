@@ -36,6 +36,7 @@ typedef struct fr_api_defaults {
     fr_api_sampling sampling;
     int n_predict; // -1: until the end token or the context's end
     bool ignore_eos;
+    bool no_thinking; // templates are told so, and thinking that they begin is closed
 } fr_api_defaults;
 fr_api_defaults fr_api_usual(uint64_t seed); // llama-server's
 
@@ -54,8 +55,10 @@ typedef struct fr_api_request {
     int n_probs;      // llama.cpp's; 0: not wanted
     bool tools;       // there are some, and calls in the answer are to be parsed
     fr_api_reasoning reasoning;
-    bool cache_prompt, timings_per_token, return_tokens;
-    int id_slot; // -1: any
+    bool cache_prompt, timings_per_token, return_tokens, return_progress;
+    bool verbose;     // llama.cpp's "__verbose" beside the answer
+    bool no_thinking; // the default's
+    int id_slot;      // -1: any
 
     // Of fr_api_encode.
     fr_ids *prompt; // [n_prompts]
@@ -83,6 +86,13 @@ typedef struct fr_api_model { // what text is read with
 // such messages; FR_ENOMEM.
 fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err);
 void fr_api_close(fr_api_request *r); // {0} is fine
+
+// A conversation as a prompt, as llama-server makes it: its text, and the ids, which are appended.
+// A last message of the assistant is what the answer begins with ("continue_final_message" says so
+// too, beside which there is no "add_generation_prompt"). `no_thinking` counts where the body does
+// not say "enable_thinking". Errors of fr_api_encode.  [messages.c]
+fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_thinking,
+                        fr_chat_text *text, fr_ids *ids, fr_error *err);
 
 // Appends what prompt i reads as: a string as it came, ids as the tokens are written. FR_ENOMEM.
 fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model, int i,

@@ -114,15 +114,28 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
     d.sampling.repeat_penalty = (float)args->repeat_penalty;
     d.sampling.repeat_last_n = args->repeat_last_n;
     d.n_predict = args->n_predict;
+    d.no_thinking = args->reasoning == 2;
     return d;
 }
 
 // ---------------------------------------------------------------- open
 
+// Of several names the first in the order of their bytes, as llama-server has it.
+static const char *first_alias(job *j) {
+    const char *best = j->args->alias;
+    for (const char *at = best; *at; at += strspn(at, ", ")) {
+        const size_t n = strcspn(at, ",");
+        if (strcmp(at, best) < 0) best = at;
+        at += n;
+    }
+    snprintf(j->name, sizeof j->name, "%.*s", (int)strcspn(best, ","), best);
+    return j->name;
+}
+
 // A model is called as its file is, unless it was called otherwise.
 static const char *name_of(job *j) {
     const char *slash = strrchr(j->args->model, '/');
-    if (j->args->alias) return j->args->alias;
+    if (j->args->alias) return first_alias(j);
     snprintf(j->name, sizeof j->name, "%s", slash ? slash + 1 : j->args->model);
     char *end = strrchr(j->name, '.');
     if (end && end != j->name && !strcmp(end, ".gguf")) *end = 0;
@@ -161,6 +174,9 @@ static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     s->defaults = defaults_of(args);
     s->seed_given = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     s->name = name_of(j);
+    s->aliases = args->alias;
+    s->tags = args->tags;
+    s->verbose = args->verbose;
     s->path = args->model;
     s->drafters = j->drafters;
     s->timeout = args->timeout;
@@ -260,7 +276,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "address to listen on; 0.0.0.0 is every one", 0, 0, NULL},
+    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
     {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all requests at a time together", 64, 1 << 24, NULL},
@@ -272,13 +288,16 @@ static const fr_option options[] = {
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
     {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", "3.5", NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
-    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers", 0, 0, NULL},
+    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several with commas the first by its letters", 0, 0, NULL},
+    {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
+    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking where a request does not say: 'off' tells the template and closes what it begins", 0, 0, "auto|on|off"},
+    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "chat answers tell in __verbose how they were made, the prompt too", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option door[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
-    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all", 0, 0, NULL},
+    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all, 'localhost' this machine's from any port", 0, 0, NULL},
     {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that one that says nothing makes room", 1, 65000, NULL},
     {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many", 0, 65000, NULL},
     {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds until a connection's request must have begun, and for the rest of it; a second more for 10 KB of body", 0.1, 1e6, NULL},

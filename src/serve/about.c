@@ -3,6 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+// The parts of a list with commas.
+static json_t *parts_of(const char *list) {
+    json_t *parts = json_array();
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        if (n) json_array_append_new(parts, fr_json_text(at, n));
+        at += n;
+        at += strspn(at, ", ");
+    }
+    return parts;
+}
+
 static json_t *describe(const fr_server *s) {
     const fr_engine_info *e = fr_engine_describe(s->engine);
     const fr_text_info *t = fr_text_describe(s->text);
@@ -10,9 +22,10 @@ static json_t *describe(const fr_server *s) {
         json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
                   e->n_ctx_train, "n_embd", e->n_embd, "n_params", (json_int_t)e->parameters,
                   "size", (json_int_t)e->file_bytes, "quantization", e->quantization);
-    return json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b}", "id", s->name, "object", "model",
-                     "created", (json_int_t)s->created, "owned_by", "forerun", "max_model_len",
-                     s->n_ctx, "meta", meta, "supports_tools", t->chat_tools);
+    return json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b, s:o, s:o}", "id", s->name, "object",
+                     "model", "created", (json_int_t)s->created, "owned_by", "forerun",
+                     "max_model_len", s->n_ctx, "meta", meta, "supports_tools", t->chat_tools,
+                     "aliases", parts_of(s->aliases), "tags", parts_of(s->tags));
 }
 
 void fr_handle_models(fr_exchange *x, void *server) {
@@ -62,24 +75,24 @@ void fr_handle_props(fr_exchange *x, void *server) {
     const fr_text_info *t = fr_text_describe(s->text);
     const fr_api_sampling *d = &s->defaults.sampling;
     json_t *params = json_pack(
-        "{s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:i}", "temperature", (double)d->temperature,
+        "{s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:i, s:I}", "temperature", (double)d->temperature,
         "top_k", d->top_k, "top_p", (double)d->top_p, "min_p", (double)d->min_p, "repeat_penalty",
         (double)d->repeat_penalty, "repeat_last_n", d->repeat_last_n, "frequency_penalty",
         (double)d->frequency_penalty, "presence_penalty", (double)d->presence_penalty, "n_predict",
-        s->defaults.n_predict);
+        s->defaults.n_predict, "seed", s->seed_given ? (json_int_t)d->seed : -1);
     json_t *drafters = json_array();
     for (int i = 0; s->drafters[i]; i++)
         json_array_append_new(drafters, json_string(s->drafters[i]));
     fr_reply_json(
         x, 200,
-        json_pack("{s:{s:i, s:o}, s:i, s:s, s:s, s:o, s:o, s:s, s:s, s:o}",
+        json_pack("{s:{s:i, s:o}, s:i, s:s, s:s, s:o, s:o, s:s, s:s, s:o, s:b}",
                   "default_generation_settings", "n_ctx", s->n_ctx, "params", params, "total_slots",
                   s->n_slots, "model_alias", s->name, "model_path", s->path, "modalities",
                   json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
                   t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
                                    : json_null(),
                   "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa,
-                  "drafters", drafters));
+                  "drafters", drafters, "is_sleeping", 0));
 }
 
 void fr_handle_slots(fr_exchange *x, void *server) {

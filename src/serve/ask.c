@@ -3,6 +3,7 @@
 #include "serve/ask.h"
 #include "api/logprobs.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include <stdio.h>
 #include <string.h>
@@ -30,14 +31,11 @@ fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_option
     return st ? st : fr_api_encode(r, &s->api, err);
 }
 
-// A text that fills the context leaves no room for an answer.
-static fr_status check_length(const fr_ask *ask, fr_error *err) {
+// The tokens of a prompt that leaves no room for an answer; 0: there is none.
+static size_t too_long(const fr_ask *ask) {
     for (int i = 0; i < ask->request.n_prompts; i++)
-        if (ask->request.prompt[i].n >= (size_t)ask->server->n_ctx)
-            return fr_fail(err, FR_ECONTEXT,
-                           "prompt: expected less than the context of %d tokens, found %zu",
-                           ask->server->n_ctx, ask->request.prompt[i].n);
-    return FR_OK;
+        if (ask->request.prompt[i].n >= (size_t)ask->server->n_ctx) return ask->request.prompt[i].n;
+    return 0;
 }
 
 // Whether the prompt ends inside of thinking, as some templates begin answers.
@@ -120,10 +118,11 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *opt
              (unsigned long long)fr_random());
     ask->tag = ask->id + strlen(options->id_prefix);
     fr_status st = fr_ask_read(&ask->request, server, options, body, &err);
-    if (!st) st = check_length(ask, &err);
-    if (!st) st = make_choices(ask, x, &err);
+    const size_t length = st ? 0 : too_long(ask);
+    if (!st && !length) st = make_choices(ask, x, &err);
     if (st) fr_reply_fault(x, &err);
-    if (!st && submit(ask, x)) return ask;
+    if (length) fr_reply_too_long(x, length, server->n_ctx);
+    if (!st && !length && submit(ask, x)) return ask;
     fr_ask_close(ask);
     return NULL;
 }
@@ -214,23 +213,51 @@ static double per(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
-json_t *fr_ask_timings(const fr_choice *c) {
-    const fr_job *job = &c->job;
+// Seconds of a job's parts, also while it is at work.
+static double reading_of(const fr_job *job) {
+    if (job->first_token > 0) return job->first_token - job->started;
+    return (job->ended > 0 ? job->ended : fr_seconds()) - job->started;
+}
+
+static double writing_of(const fr_job *job) {
+    if (job->first_token <= 0) return 0;
+    return (job->ended > 0 ? job->ended : fr_seconds()) - job->first_token;
+}
+
+static json_t *timings(const fr_job *job, int reused, int read, double prompt, double wrote) {
     const fr_stats *s = &job->stats;
-    const int read = s->prompt_tokens - s->prompt_reused;
-    const double first = job->first_token > 0 ? job->first_token : job->ended;
-    const double prompt = 1e3 * (first - job->started), wrote = 1e3 * (job->ended - first);
+    const int steps = job->n_tokens > 1 ? job->n_tokens - 1 : 0; // the prompt gives the first token
     int64_t accepted = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I}", "cache_n",
-                     s->prompt_reused, "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I}", "cache_n", reused,
+                     "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
                      per(prompt, read), "prompt_per_second", per(1e3 * read, prompt), "predicted_n",
                      job->n_tokens, "predicted_ms", wrote, "predicted_per_token_ms",
-                     per(wrote, job->n_tokens), "predicted_per_second",
-                     per(1e3 * job->n_tokens, wrote), "draft_n",
+                     per(wrote, steps), "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
                      (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
                      "draft_n_accepted", (json_int_t)accepted);
+}
+
+json_t *fr_ask_timings(const fr_choice *c) {
+    const fr_job *job = &c->job;
+    const bool ended = job->state == FR_JOB_ENDED;
+    const int reused = ended ? job->stats.prompt_reused : job->n_reused;
+    const int known = ended           ? job->stats.prompt_tokens
+                      : job->n_tokens ? c->request.n_prompt
+                                      : job->n_read;
+    return timings(job, reused, known - reused, 1e3 * reading_of(job), 1e3 * writing_of(job));
+}
+
+void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
+    const fr_job *job = &c->job;
+    const int read = n_read - job->n_reused;
+    const double ms = read > 0 ? 1e3 * reading_of(job) : 0; // before the first pass nothing is
+    if (!doc) return;
+    json_object_set_new(doc, "prompt_progress",
+                        json_pack("{s:i, s:i, s:i, s:f}", "total", c->request.n_prompt, "cache",
+                                  job->n_reused, "processed", n_read, "time_ms", ms));
+    json_object_set_new(doc, "timings", timings(&(fr_job){0}, job->n_reused, read, ms, 0));
 }
 
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {

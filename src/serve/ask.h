@@ -66,6 +66,8 @@ const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
 const char *fr_ask_stop_string(const fr_choice *c);
 json_t *fr_ask_usage(const fr_ask *ask);    // of all choices
 json_t *fr_ask_timings(const fr_choice *c); // llama.cpp's
+// Adds llama.cpp's "prompt_progress" and "timings" to an event while a prompt is read.
+void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not
 // wanted.
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from);

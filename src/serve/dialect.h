@@ -18,6 +18,8 @@ typedef struct fr_dialect {
     json_t *(*whole)(const fr_ask *ask);
     // Appends the events of a part to a list.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
+    // The event that so many tokens of a prompt are read; NULL: nobody is told.
+    json_t *(*progress)(const fr_ask *ask, int index, int n_read);
     // The event behind the last part, or NULL: usage, where it was asked for.
     json_t *(*end)(const fr_ask *ask);
 } fr_dialect;
@@ -26,6 +28,9 @@ extern const fr_dialect fr_dialect_chat, fr_dialect_text; // [openai.c]
 extern const fr_dialect fr_dialect_llama;                 // [llama.c]
 extern const fr_dialect fr_dialect_anthropic;             // [anthropic.c]
 extern const fr_dialect fr_dialect_responses;             // [responses.c]
+
+// A choice that has ended, as /completion gives it.  [llama.c]
+json_t *fr_llama_document(const fr_ask *ask, int index);
 
 // Answers a body, whose reference is taken, whole or as a stream.  [generate.c]
 void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, json_t *body);

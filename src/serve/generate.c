@@ -7,8 +7,8 @@
 
 static const double PING = 15; // seconds without an event until a comment keeps the line open
 
-typedef struct sent { // of a choice
-    int tokens;
+typedef struct sent {   // of a choice
+    int tokens, n_read; // n_read: of the prompt, as was told; -1: not yet
     size_t bytes;
     bool began, ended;
 } sent;
@@ -43,6 +43,22 @@ static void add_event(const events *e, fr_buffer *out, json_t *document) {
     json_decref(document);
 }
 
+// Tells how far the prompt of a locked choice is read: before the first pass, then after each that
+// read some of it, and that it is read.
+static bool add_progress(events *e, int i, fr_buffer *out) {
+    const fr_job *job = &e->ask->choice[i].job;
+    sent *s = &e->of[i];
+    const int total = job->request->n_prompt;
+    if (!e->ask->request.return_progress || !e->dialect->progress || s->began) return false;
+    if (job->state == FR_JOB_WAITS || s->n_read == total) return false;
+    const bool writes = job->n_tokens || job->state == FR_JOB_ENDED;
+    const int read = s->n_read < 0 ? job->n_reused : writes ? total : job->n_read;
+    if (read <= s->n_read) return false;
+    s->n_read = read;
+    add_event(e, out, e->dialect->progress(e->ask, i, read));
+    return true;
+}
+
 // What a locked choice has beyond what was sent. False: nothing.
 static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
     fr_choice *c = &e->ask->choice[i];
@@ -67,7 +83,7 @@ static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
     e->dialect->part(e->ask, &part, list);
     json_array_foreach(list, k, event) add_event(e, out, json_incref(event));
     json_decref(list);
-    *s = (sent){job->n_tokens, job->text.n, true, ended};
+    *s = (sent){job->n_tokens, s->n_read, job->text.n, true, ended};
     return true;
 }
 
@@ -84,6 +100,8 @@ static bool look_at_all(events *e, fr_exchange *x, fr_buffer *out) {
         fr_job *job = &e->ask->choice[i].job;
         if (e->of[i].ended) continue;
         pthread_mutex_lock(&job->lock);
+        while (add_progress(e, i, out))
+            news = true;
         news |= add_news(e, i, x, out);
         pthread_mutex_unlock(&job->lock);
     }
@@ -93,7 +111,8 @@ static bool look_at_all(events *e, fr_exchange *x, fr_buffer *out) {
 static void wait_for_news(events *e, int i) {
     fr_job *job = &e->ask->choice[i].job;
     pthread_mutex_lock(&job->lock);
-    fr_job_await(job, INT32_MAX, e->of[i].bytes, e->ask->n > 1 ? 0.02 : 0.25);
+    const bool tells = e->ask->request.return_progress && !e->of[i].began;
+    fr_job_await(job, INT32_MAX, e->of[i].bytes, tells || e->ask->n > 1 ? 0.02 : 0.25);
     pthread_mutex_unlock(&job->lock);
 }
 
@@ -135,6 +154,8 @@ static void stream_answers(fr_ask *ask, fr_exchange *x, const fr_dialect *dialec
         fr_reply_error(x, 503, "unavailable_error", "no memory for the answer");
         return;
     }
+    for (int i = 0; i < ask->n; i++)
+        of[i].n_read = -1;
     *e = (events){.ask = ask, .dialect = dialect, .of = of, .last = fr_seconds()};
     fr_exchange_stream(x, 200, "text/event-stream", next_events, close_events, e);
 }

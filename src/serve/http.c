@@ -21,9 +21,10 @@ static const double BODY_RATE = 10e3; // bytes a second that a body comes with a
 
 struct fr_http {
     fr_http_options options;
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
+    int n;
     fr_connections *connections;
-    int port, listens; // the socket; -1: closed
+    int port; // of the first; the others have it too
 };
 
 typedef struct stream {
@@ -99,12 +100,32 @@ void fr_exchange_set(fr_exchange *x, const char *name, const char *value) {
     snprintf(x->set[x->n_set++].value, sizeof x->set->value, "%s", value);
 }
 
-// Whether `origin` is one of a list with commas.
+// Whether a page of this machine asks, from whatever port.
+static bool is_local(const char *origin) {
+    static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
+    if (!strncmp(origin, "http://", 7))
+        origin += 7;
+    else if (!strncmp(origin, "https://", 8))
+        origin += 8;
+    else
+        return false;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const size_t n = strlen(hosts[i]);
+        if (strncmp(origin, hosts[i], n)) continue;
+        const char *port = origin + n;
+        if (!*port || (*port == ':' && port[1] && !port[1 + strspn(port + 1, "0123456789")]))
+            return true;
+    }
+    return false;
+}
+
+// Whether `origin` is one of a list with commas, where "localhost" is any page of this machine.
 static bool is_listed(const char *list, const char *origin) {
     const size_t n = strlen(origin);
     for (const char *at = list; *at;) {
         const size_t m = strcspn(at, ",");
         if (m == n && !strncmp(at, origin, n)) return true;
+        if (m == 9 && !strncmp(at, "localhost", m) && is_local(origin)) return true;
         at += m;
         at += strspn(at, ", ");
     }
@@ -116,12 +137,12 @@ static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
     if (!cors || !origin || (strcmp(cors, "*") != 0 && !is_listed(cors, origin))) return;
     MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
     MHD_add_response_header(r, "Vary", "Origin");
+    MHD_add_response_header(r, "Access-Control-Allow-Credentials", "true");
     if (strcmp(x->method, "OPTIONS") != 0) return;
-    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
     // Clients in pages send headers of their own; those of an allowed origin may.
     const char *asked = fr_exchange_header(x, "Access-Control-Request-Headers");
-    MHD_add_response_header(r, "Access-Control-Allow-Headers",
-                            asked && *asked ? asked : "Authorization, Content-Type");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers", asked && *asked ? asked : "*");
     MHD_add_response_header(r, "Access-Control-Max-Age", "600");
 }
 
@@ -271,7 +292,7 @@ static void answer(fr_exchange *x) {
         fr_exchange_set(x, "WWW-Authenticate", "Bearer");
         fr_exchange_fail(x, 401, "authentication_error", "Invalid API Key");
     } else if (!strcmp(x->method, "OPTIONS")) {
-        fr_exchange_reply(x, 204, NULL, "", 0);
+        fr_exchange_reply(x, 200, NULL, "", 0);
     } else if (!x->route && path_known) {
         fr_exchange_fail(x, 405, "invalid_request_error", "this path takes another method");
     } else if (!x->route) {
@@ -373,25 +394,25 @@ static int listen_on(const struct addrinfo *a) {
     return -1;
 }
 
-static fr_status open_socket(fr_http *h, fr_error *err) {
+// A socket that listens on an address or name. `h->port` becomes its port.
+static fr_status open_socket(fr_http *h, const char *host, int *fd, fr_error *err) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found;
     char port[16];
-    snprintf(port, sizeof port, "%d", h->options.port);
-    const int rc = getaddrinfo(h->options.host, port, &hints, &found);
+    snprintf(port, sizeof port, "%d", h->port);
+    const int rc = getaddrinfo(host, port, &hints, &found);
     if (rc)
-        return fr_fail(err, FR_EIO, "host %s: expected an address to listen on, found: %s",
-                       h->options.host, gai_strerror(rc));
-    h->listens = -1;
-    for (const struct addrinfo *a = found; a && h->listens < 0; a = a->ai_next)
-        h->listens = listen_on(a);
+        return fr_fail(err, FR_EIO, "host %s: expected an address to listen on, found: %s", host,
+                       gai_strerror(rc));
+    *fd = -1;
+    for (const struct addrinfo *a = found; a && *fd < 0; a = a->ai_next)
+        *fd = listen_on(a);
     freeaddrinfo(found);
-    if (h->listens < 0)
-        return fr_fail(err, FR_EIO, "%s:%d: cannot listen: %s", h->options.host, h->options.port,
-                       strerror(errno));
+    if (*fd < 0)
+        return fr_fail(err, FR_EIO, "%s:%d: cannot listen: %s", host, h->port, strerror(errno));
     struct sockaddr_storage at;
     socklen_t n = sizeof at;
-    if (getsockname(h->listens, (struct sockaddr *)&at, &n)) return FR_OK;
+    if (getsockname(*fd, (struct sockaddr *)&at, &n)) return FR_OK;
     h->port =
         ntohs(at.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)&at)->sin6_port
                                        : ((const struct sockaddr_in *)(const void *)&at)->sin_port);
@@ -400,13 +421,13 @@ static fr_status open_socket(fr_http *h, fr_error *err) {
 
 // libmicrohttpd turns away what is beyond its own limit, so that one leaves room for connections
 // that were told to end and are not gone yet.
-static struct MHD_Daemon *start(fr_http *h) {
+static struct MHD_Daemon *start(fr_http *h, int listens) {
     const fr_http_options *o = &h->options;
     const unsigned most = (unsigned)o->connections;
     return MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC,
-        0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, h->listens, MHD_OPTION_URI_LOG_CALLBACK,
+        0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, listens, MHD_OPTION_URI_LOG_CALLBACK,
         begin_request, h, MHD_OPTION_NOTIFY_COMPLETED, end_request, h, MHD_OPTION_NOTIFY_CONNECTION,
         notify_connection, h, MHD_OPTION_CONNECTION_LIMIT, 4 * most + 64,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->connections_of_peer,
@@ -415,30 +436,52 @@ static struct MHD_Daemon *start(fr_http *h) {
         (size_t)STACK, MHD_OPTION_END);
 }
 
+static fr_status open_host(fr_http *h, const char *host, fr_error *err) {
+    int fd;
+    const fr_status st = open_socket(h, host, &fd, err);
+    if (st) return st;
+    if ((h->daemon[h->n] = start(h, fd))) {
+        h->n++;
+        return FR_OK;
+    }
+    close(fd);
+    return fr_fail(err, FR_EIO, "http: cannot start: %s", strerror(errno));
+}
+
+static fr_status open_hosts(fr_http *h, fr_error *err) {
+    char host[256];
+    fr_status st = FR_OK;
+    for (const char *at = h->options.host; *at && !st;) {
+        const size_t n = strcspn(at, ",");
+        if (n >= sizeof host || h->n == FR_HTTP_HOSTS)
+            return fr_fail(err, FR_EARG, "host: expected at most %d addresses, found more",
+                           FR_HTTP_HOSTS);
+        snprintf(host, sizeof host, "%.*s", (int)n, at);
+        if (n) st = open_host(h, host, err);
+        at += n;
+        at += strspn(at, ", ");
+    }
+    return st || h->n ? st : fr_fail(err, FR_EARG, "host: expected an address, found none");
+}
+
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err) {
     *out = NULL;
     fr_http *h = fr_alloc_zero(sizeof *h);
     if (!h) return fr_fail(err, FR_ENOMEM, "http: cannot get %zu bytes", sizeof *h);
     h->options = *options;
+    h->port = options->port;
     const fr_connections_options o = {.most = options->connections,
                                       .request_seconds = options->request_seconds,
                                       .body_rate = BODY_RATE,
                                       .rest_seconds = options->idle_seconds};
-    fr_status st = open_socket(h, err);
-    if (st) goto fail;
-    st = fr_connections_open(&h->connections, &o, err);
-    if (!st && !(h->daemon = start(h)))
-        st = fr_fail(err, FR_EIO, "http: cannot start: %s", strerror(errno));
+    fr_status st = fr_connections_open(&h->connections, &o, err);
+    if (!st) st = open_hosts(h, err);
     if (st) {
-        close(h->listens);
-        goto fail;
+        fr_http_close(h);
+        return st;
     }
     *out = h;
     return FR_OK;
-fail:
-    fr_connections_close(h->connections);
-    fr_free(h);
-    return st;
 }
 
 int fr_http_port(const fr_http *h) {
@@ -446,8 +489,10 @@ int fr_http_port(const fr_http *h) {
 }
 
 void fr_http_stop_listening(fr_http *h) {
-    const MHD_socket fd = MHD_quiesce_daemon(h->daemon);
-    if (fd != MHD_INVALID_SOCKET) close(fd);
+    for (int i = 0; i < h->n; i++) {
+        const MHD_socket fd = MHD_quiesce_daemon(h->daemon[i]);
+        if (fd != MHD_INVALID_SOCKET) close(fd);
+    }
 }
 
 bool fr_http_at_rest(fr_http *h, double seconds) {
@@ -456,7 +501,8 @@ bool fr_http_at_rest(fr_http *h, double seconds) {
 
 void fr_http_close(fr_http *h) {
     if (!h) return;
-    MHD_stop_daemon(h->daemon);
+    for (int i = 0; i < h->n; i++)
+        MHD_stop_daemon(h->daemon[i]);
     fr_connections_close(h->connections);
     fr_free(h);
 }

@@ -19,13 +19,15 @@ typedef struct fr_http_route {
     bool is_public; // needs no key
 } fr_http_route;
 
+enum { FR_HTTP_HOSTS = 8 };
 typedef struct fr_http_options {
-    const char *host;            // an address or a name; "0.0.0.0": everywhere
+    const char *host;            // addresses or names, with commas; "0.0.0.0": everywhere
     int port;                    // 0: a free one
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
-    const char *cors; // origins that browsers may ask from: "*", or a list with commas; NULL: none
+    const char *cors; // origins that browsers may ask from: "*", or a list with commas, where
+                      // "localhost" is this machine from any port; NULL: none
     int connections;  // at most; beyond that one that is waited for makes room
     int connections_of_peer; // of one address at most, more are closed at once; 0: as many
     size_t body_bytes;       // of one request, at most

@@ -63,6 +63,21 @@ static fr_status join(const fr_text *text, const json_t *root, json_t *ids, fr_e
     return st;
 }
 
+static fr_status check_files(const json_t *files, fr_error *err) {
+    const json_t *file;
+    size_t i;
+    if (files && !json_is_array(files))
+        return fr_fail(err, FR_EARG, "input_extra: expected a list of files");
+    json_array_foreach((json_t *)(uintptr_t)files, i, file) {
+        const json_t *name = json_object_get(file, "filename");
+        if (!fr_json_is_text(json_object_get(file, "text")))
+            return fr_fail(err, FR_EARG, "input_extra[%zu].text: expected a string", i);
+        if (name && !fr_json_is_text(name))
+            return fr_fail(err, FR_EARG, "input_extra[%zu].filename: expected a string", i);
+    }
+    return FR_OK;
+}
+
 static fr_status check(const json_t *root, fr_error *err) {
     static const char *const strings[] = {"input_prefix", "input_suffix", "prompt"};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
@@ -72,10 +87,7 @@ static fr_status check(const json_t *root, fr_error *err) {
         if (i < 2 && !fr_json_is_text(value))
             return fr_fail(err, FR_EARG, "%s: expected a string, found none", strings[i]);
     }
-    const json_t *extra = json_object_get(root, "input_extra");
-    if (extra && !json_is_array(extra))
-        return fr_fail(err, FR_EARG, "input_extra: expected a list of files");
-    return FR_OK;
+    return check_files(json_object_get(root, "input_extra"), err);
 }
 
 void fr_handle_infill(fr_exchange *x, void *user) {

@@ -82,15 +82,13 @@ static void passes(fr_buffer *out, const fr_tally *t) {
 }
 
 static void drafts(fr_buffer *out, const fr_tally *t) {
-    uint64_t accepted = 0;
     int deepest = 0;
-    for (int i = 0; i < FR_MAX_DEPTH; i++) {
-        accepted += t->accepted[i];
+    for (int i = 0; i < FR_MAX_DEPTH; i++)
         if (t->accepted[i]) deepest = i + 1;
-    }
     counter(out, "spec_decode_num_drafts_total", "Drafts", t->drafts);
     counter(out, "spec_decode_num_draft_tokens_total", "Drafted tokens", t->drafted);
-    counter(out, "spec_decode_num_accepted_tokens_total", "Of these, accepted", accepted);
+    counter(out, "spec_decode_num_accepted_tokens_total", "Of these, accepted",
+            fr_tally_accepted(t));
     head(out, "spec_decode_num_accepted_tokens_per_pos_total", "counter",
          "Accepted tokens by their place in the draft");
     for (int i = 0; i < deepest; i++)
@@ -107,10 +105,14 @@ void fr_handle_metrics(fr_exchange *x, void *server) {
     }
     const fr_scheduler_state l = fr_scheduler_look(s->scheduler);
     fr_buffer out = {0};
+    char started[24];
     requests(&out, &l);
     tokens(&out, &l);
     passes(&out, &l.tally);
     drafts(&out, &l.tally);
+    fr_add_llama_metrics(&l, &out);
+    snprintf(started, sizeof started, "%lld", (long long)s->created);
+    fr_exchange_set(x, "Process-Start-Time-Unix", started);
     fr_exchange_reply(x, 200, "text/plain; version=0.0.4", out.data ? out.data : "", out.n);
     fr_buffer_free(&out);
 }

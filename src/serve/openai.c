@@ -7,7 +7,7 @@
 static json_t *document(const fr_ask *ask, const char *object, json_t *choices) {
     return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", ask->id, "object", object, "created",
                      (json_int_t)ask->created, "model", ask->server->name, "system_fingerprint",
-                     FR_VERSION, "choices", choices);
+                     "b" FR_VERSION, "choices", choices);
 }
 
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
@@ -58,7 +58,10 @@ static json_t *whole_chat(const fr_ask *ask) {
                                                  message, "logprobs", fr_ask_logprobs(ask, c, 0),
                                                  "finish_reason", fr_ask_finish(c)));
     }
-    return with_usage(ask, document(ask, "chat.completion", choices));
+    json_t *doc = with_usage(ask, document(ask, "chat.completion", choices));
+    if (doc && (ask->request.verbose || ask->server->verbose))
+        json_object_set_new(doc, "__verbose", fr_llama_document(ask, 0));
+    return doc;
 }
 
 static void add_chunk(const fr_ask *ask, int index, json_t *delta, json_t *logprobs,
@@ -106,6 +109,14 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_object_set_new(end, "timings", fr_ask_timings(c));
 }
 
+static json_t *chat_progress(const fr_ask *ask, int index, int n_read) {
+    json_t *choice =
+        json_pack("{s:i, s:{}, s:n, s:n}", "index", index, "delta", "logprobs", "finish_reason");
+    json_t *doc = document(ask, "chat.completion.chunk", json_pack("[o]", choice));
+    fr_ask_add_progress(doc, &ask->choice[index], n_read);
+    return doc;
+}
+
 static json_t *chat_end(const fr_ask *ask) {
     if (!ask->request.include_usage) return NULL;
     return with_usage(ask, document(ask, "chat.completion.chunk", json_array()));
@@ -115,6 +126,7 @@ const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL},
                                     .says_done = true,
                                     .whole = whole_chat,
                                     .part = chat_part,
+                                    .progress = chat_progress,
                                     .end = chat_end};
 
 // ---------------------------------------------------------------- text

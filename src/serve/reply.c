@@ -71,6 +71,23 @@ static kind kind_of(const fr_error *err) {
     }
 }
 
+void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx) {
+    char text[160];
+    snprintf(text, sizeof text,
+             "prompt: it exceeds the available context size: expected less than %d tokens, found "
+             "%zu",
+             n_ctx, n_prompt);
+    json_t *error = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i}", "code", 400, "message", text,
+                              "type", "exceed_context_size_error", "param", "prompt",
+                              "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
+    if (!strncmp(fr_exchange_path(x), "/v1/messages", 12)) {
+        json_decref(error);
+        fr_reply_error(x, 400, "invalid_request_error", text);
+    } else {
+        fr_reply_json(x, 400, json_pack("{s:o}", "error", error));
+    }
+}
+
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {
     const kind k = kind_of(err);
     fr_reply_error(x, k.status, k.type, err->text);

@@ -4,6 +4,8 @@
 const fr_http_route fr_server_routes[] = {
     {"POST", "/v1/chat/completions", fr_handle_chat, false},
     {"POST", "/chat/completions", fr_handle_chat, false},
+    {"POST", "/v1/chat/completions/input_tokens", fr_handle_count, false},
+    {"POST", "/chat/completions/input_tokens", fr_handle_count, false},
     {"POST", "/v1/completions", fr_handle_completions, false},
     {"POST", "/completion", fr_handle_completion, false},
     {"POST", "/completions", fr_handle_completion, false},

@@ -14,13 +14,15 @@ typedef struct fr_server {
     fr_scheduler *scheduler;
     fr_api_model api;
     fr_api_defaults defaults;
-    const char *name; // by which answers call the model
-    const char *path; // of its file, for GET /props alone
+    const char *name;           // by which answers call the model
+    const char *aliases, *tags; // more names and words for it, with commas; NULL: none
+    const char *path;           // of its file, for GET /props alone
     const char *const *drafters;
     double timeout;  // seconds of a request; 0: none
     bool seed_given; // requests without a seed get that of the defaults, not one drawn for each
     int n_ctx, n_slots;
     bool metrics, slots; // these endpoints are wanted
+    bool verbose;        // answers tell how they were made
     bool json_log;
     time_t created;
     atomic_bool ready; // takes requests
@@ -36,6 +38,8 @@ void fr_reply_error(fr_exchange *x, int status, const char *type, const char *me
 // The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
 // own kind, no memory 503.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
+// The prompt fills a context, in tokens.
+void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx);
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
 // The body as a JSON object; NULL: it is none, and that was replied.
 json_t *fr_reply_body(fr_exchange *x);
@@ -49,9 +53,10 @@ fr_http_handler fr_handle_count_tokens; // [anthropic.c]
 fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_ready,
     fr_handle_props,
     fr_handle_slots; // [about.c]
-fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template,
-    fr_handle_tokenizer;           // [tokens.c]
-fr_http_handler fr_handle_infill;  // [infill.c]
-fr_http_handler fr_handle_metrics; // [metrics.c]
+fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,
+    fr_handle_count;                                                        // [tokens.c]
+fr_http_handler fr_handle_infill;                                           // [infill.c]
+fr_http_handler fr_handle_metrics;                                          // [metrics.c]
+void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]
 
 #endif

@@ -143,6 +143,14 @@ static void keep_for(fr_slot *slot, const char *owner) {
     slot->used = fr_seconds();
 }
 
+// It agrees on much, or it loses little.
+static bool is_worth_it(const found *f) {
+    int known = 0;
+    if (f->same < 1) return false;
+    fr_session_context(f->slot->session, &known);
+    return f->same >= FEW || known - f->same < FEW;
+}
+
 // A context for the prompt, with what is known of it elsewhere.
 static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                           const char *owner, fr_error *err) {
@@ -150,7 +158,7 @@ static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int
     const found any = longest(s, prompt, n, owner, true, drafter);
     fr_session *from = any.slot ? any.slot->session : NULL;
     *out = idle.slot;
-    if (idle.same >= FEW && idle.same + FEW >= any.same) return FR_OK;
+    if (is_worth_it(&idle) && idle.same + FEW >= any.same) return FR_OK;
     const fr_status st = fresh(out, s, drafter, err);
     if (st || !*out) return st;
     // What was closed to make room for this one may be what agreed.

@@ -38,10 +38,20 @@ static void count_drafts(fr_tally *t, const fr_stats *s) {
 static void count_times(fr_tally *t, const fr_job *job, double now) {
     add(&t->queued, job->started - job->submitted);
     add(&t->end_to_end, now - job->submitted);
+    const double first = job->first_token > 0 ? job->first_token : now;
+    t->reading += first - job->started;
+    t->writing += now - first;
     if (job->first_token <= 0) return;
     add(&t->first_token, job->first_token - job->submitted);
     if (job->n_tokens > 1)
         add(&t->between_tokens, (now - job->first_token) / (job->n_tokens - 1));
+}
+
+uint64_t fr_tally_accepted(const fr_tally *t) {
+    uint64_t n = 0;
+    for (int i = 0; i < FR_MAX_DEPTH; i++)
+        n += t->accepted[i];
+    return n;
 }
 
 void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
@@ -53,6 +63,8 @@ void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats
     t->tokens += (uint64_t)stats->completion_tokens;
     add(&t->prompt, stats->prompt_tokens);
     add(&t->answer, stats->completion_tokens);
+    const uint64_t all = (uint64_t)(stats->prompt_tokens + stats->completion_tokens);
+    if (all > t->most_tokens) t->most_tokens = all;
     count_drafts(t, stats);
     count_times(t, job, now);
 }
@@ -61,6 +73,7 @@ void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double se
     t->busy += seconds;
     if (!pass->rows) return;
     t->passes++;
+    t->sessions += (uint64_t)pass->sessions;
     t->passed += pass->seconds;
     add(&t->rows, pass->rows);
     add(&t->pass_tokens, tokens);

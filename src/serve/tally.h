@@ -16,7 +16,9 @@ typedef struct fr_histogram {
 typedef struct fr_tally {
     uint64_t ended[FR_JOB_FAILED + 1]; // jobs, by how
     uint64_t prompt_tokens, reused_tokens, tokens;
-    uint64_t passes;
+    uint64_t most_tokens;              // of a prompt and its answer
+    double reading, writing;           // seconds of jobs: from their begin to the first token; behind
+    uint64_t passes, sessions;         // of all passes together
     double busy, passed;               // seconds of steps; of their passes alone
     uint64_t drafts, drafted;          // passes of one text that drafted; their drafted tokens
     uint64_t accepted[FR_MAX_DEPTH];   // of these, by place in the draft
@@ -31,5 +33,6 @@ void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats
                   double now);
 // A step of all texts at work gave so many tokens.
 void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double seconds);
+uint64_t fr_tally_accepted(const fr_tally *t); // at all places together
 
 #endif

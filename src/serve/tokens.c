@@ -89,15 +89,40 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
 
 void fr_handle_template(fr_exchange *x, void *server) {
     const fr_server *s = server;
-    const fr_buffer *body = fr_exchange_body(x);
-    fr_encoded *e;
+    fr_chat_text text = {0};
+    fr_ids ids = {0};
     fr_error err;
-    if (fr_text_chat_json(s->text, body->data ? body->data : "", body->n, 0, &e, &err)) {
+    json_t *root = fr_reply_body(x);
+    if (!root) return;
+    if (fr_api_render(&s->api, root, s->defaults.no_thinking, &text, &ids, &err)) {
         fr_reply_fault(x, &err);
-        return;
+    } else {
+        const fr_buffer *said = &text.marked.text;
+        fr_reply_json(
+            x, 200,
+            json_pack("{s:o}", "prompt", fr_json_text(said->data ? said->data : "", said->n)));
     }
-    fr_reply_json(x, 200, json_pack("{s:o}", "prompt", fr_json_text(e->text, e->text_bytes)));
-    fr_encoded_free(e);
+    fr_chat_text_close(&text);
+    fr_ids_free(&ids);
+    json_decref(root);
+}
+
+// Tokens of a chat's prompt.
+void fr_handle_count(fr_exchange *x, void *server) {
+    const fr_server *s = server;
+    const fr_buffer *body = fr_exchange_body(x);
+    fr_api_request r;
+    fr_error err;
+    fr_status st =
+        fr_api_parse(&r, FR_API_CHAT, body->data ? body->data : "", body->n, &s->defaults, &err);
+    if (!st) st = fr_api_encode(&r, &s->api, &err);
+    if (st)
+        fr_reply_fault(x, &err);
+    else
+        fr_reply_json(x, 200,
+                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
+                                (json_int_t)r.prompt[0].n));
+    fr_api_close(&r);
 }
 
 static json_t *token_or_null(const fr_text *text, int32_t id) {

@@ -511,6 +511,24 @@ static void prompts_come_in_every_form(void **state) {
     fr_api_close(&r);
 }
 
+// A last message of the assistant begins the answer, without the end of its turn.
+static void a_last_message_of_the_assistant_is_continued(void **state) {
+    (void)state;
+#define SAID                                                                                       \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":"
+    static const char expected[] = "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nonce";
+    take(SAID "\"once\"}]}");
+    expect_ids(0, expected);
+    fr_api_close(&r);
+    take(SAID "\"once\"}],\"continue_final_message\":true,\"add_generation_prompt\":false}");
+    expect_ids(0, expected);
+    fr_api_close(&r);
+    refuse(SAID "\"once\"}],\"continue_final_message\":true,\"add_generation_prompt\":true}",
+           "continue_final_message: ");
+    refuse(SAID "\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}", "messages: ");
+#undef SAID
+}
+
 static void messages_go_through_the_template(void **state) {
     (void)state;
     take("{\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\","
@@ -633,6 +651,7 @@ int main(void) {
         cmocka_unit_test(bodies_that_are_none_are_said),
         cmocka_unit_test(prompts_come_in_every_form),
         cmocka_unit_test(messages_go_through_the_template),
+        cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),
         cmocka_unit_test(logprobs_have_three_shapes),

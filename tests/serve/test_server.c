@@ -401,15 +401,15 @@ static void keys_and_origins_are_looked_at(void **state) {
     assert_int_equal(ask_with("GET", "/props", "Authorization: Bearer sesame2\r\n", ""), 401);
     assert_int_equal(ask_with("GET", "/props", "X-Api-Key: sesame\r\n", ""), 200);
     assert_int_equal(ask_with("GET", "/health", "", ""), 200);
-    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page.example\r\n", ""), 204);
+    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page.example\r\n", ""), 200);
     assert_non_null(strstr(reply, "Access-Control-Allow-Origin: http://page.example"));
     assert_int_equal(ask_with("OPTIONS", "/props",
                               "Origin: http://page.example\r\n"
                               "Access-Control-Request-Headers: authorization,x-stainless-os\r\n",
                               ""),
-                     204);
+                     200);
     assert_non_null(strstr(reply, "Access-Control-Allow-Headers: authorization,x-stainless-os"));
-    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page\r\n", ""), 204);
+    assert_int_equal(ask_with("OPTIONS", "/props", "Origin: http://page\r\n", ""), 200);
     assert_null(strstr(reply, "Access-Control-Allow-Origin"));
 }
 
@@ -448,6 +448,82 @@ static void who_hangs_up_is_forgotten(void **state) {
     assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
 }
 
+// ---------------------------------------------------------------- llama-server's own
+
+// What llama-server's clients find beside the answer, and what they leave out of it.
+static void answers_have_what_llama_servers_have(void **state) {
+    (void)state;
+    json_t *root = answer("/completion", TEXT ",\"response_fields\":[\"content\","
+                                              "\"generation_settings/n_predict\"]}");
+    assert_int_equal(json_object_size(root), 2);
+    assert_int_equal(json_integer_value(json_object_get(root, "generation_settings/n_predict")),
+                     24);
+    json_decref(root);
+    root = answer("/completion", TEXT "}");
+    const json_t *bias =
+        json_object_get(json_object_get(root, "generation_settings"), "logit_bias");
+    assert_int_equal(json_array_size(bias), fr_text_describe(text)->n_ends); // "ignore_eos"
+    assert_true(json_is_null(json_object_get(json_array_get(bias, 0), "bias")));
+    json_decref(root);
+    root = answer("/v1/chat/completions", CHAT ",\"verbose\":true}");
+    const json_t *prompt = json_object_get(json_object_get(root, "__verbose"), "prompt");
+    assert_non_null(strstr(json_string_value(prompt), "abc abc abc"));
+    json_decref(root);
+}
+
+// One event a token where their probabilities are asked for, whatever a pass gave.
+static void streams_of_probabilities_go_by_token(void **state) {
+    (void)state;
+    int n = 0;
+    assert_int_equal(
+        ask("POST", "/completion",
+            "{\"prompt\":\"abc abc abc\",\"n_predict\":8,\"n_probs\":2,\"stream\":true,"
+            "\"ignore_eos\":true,\"temperature\":0}"),
+        200);
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {"), n++) {
+        json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *tokens = json_object_get(event, "tokens");
+        const json_t *scored = json_object_get(event, "completion_probabilities");
+        if (json_is_false(json_object_get(event, "stop")))
+            assert_int_equal(json_array_size(scored), json_array_size(tokens));
+        json_decref(event);
+    }
+    assert_true(n >= 2);
+}
+
+// The first says what was known, the last that all is read.
+static void progress_of_a_prompt_is_told(void **state) {
+    (void)state;
+    json_int_t first = -1, last = -1, total = 0, cache = -1;
+    assert_int_equal(ask("POST", "/completion",
+                         "{\"prompt\":\"abc abc abc abc\",\"n_predict\":2,\"stream\":true,"
+                         "\"cache_prompt\":false,\"return_progress\":true}"),
+                     200);
+    for (char *at = strstr(reply, "\"prompt_progress\":"); at;
+         at = strstr(at + 1, "\"prompt_progress\":")) {
+        json_t *how = json_loads(at + 18, JSON_DISABLE_EOF_CHECK, NULL);
+        last = json_integer_value(json_object_get(how, "processed"));
+        total = json_integer_value(json_object_get(how, "total"));
+        cache = json_integer_value(json_object_get(how, "cache"));
+        if (first < 0) first = last;
+        json_decref(how);
+    }
+    assert_true(first == cache && last == total && total > 1);
+}
+
+static void a_prompt_that_is_too_long_is_counted(void **state) {
+    (void)state;
+    char body[1400] = "{\"prompt\":\"";
+    for (int i = 0; i < 300; i++)
+        strcat(body, "a b ");
+    strcat(body, "\"}");
+    assert_int_equal(ask("POST", "/completion", body), 400);
+    json_t *root = document(), *error = json_object_get(root, "error");
+    assert_int_equal(json_integer_value(json_object_get(error, "n_ctx")), CTX);
+    assert_true(json_integer_value(json_object_get(error, "n_prompt_tokens")) >= CTX);
+    json_decref(root);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
@@ -460,6 +536,10 @@ int main(void) {
         cmocka_unit_test(wrong_requests_are_said),
         cmocka_unit_test(keys_and_origins_are_looked_at),
         cmocka_unit_test(what_is_no_http_ends_alone),
-        cmocka_unit_test(who_hangs_up_is_forgotten)};
+        cmocka_unit_test(who_hangs_up_is_forgotten),
+        cmocka_unit_test(answers_have_what_llama_servers_have),
+        cmocka_unit_test(streams_of_probabilities_go_by_token),
+        cmocka_unit_test(progress_of_a_prompt_is_told),
+        cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
     return cmocka_run_group_tests_name("serve/server", tests, open_world, close_world);
 }

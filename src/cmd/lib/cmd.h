@@ -25,10 +25,11 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     // Of serve.
-    const char *host, *alias, *api_key, *api_key_file, *cors;
+    const char *host, *alias, *tags, *api_key, *api_key_file, *cors;
     int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, log_format;
+    int reasoning;
     double timeout, drain, request_time, prompt_share;
-    bool metrics, slots, no_slots;
+    bool metrics, slots, no_slots, verbose;
     int width, turns;                 // of distill: texts at once, turns of a conversation
     double sampled;                   // of distill: share of answers that are drawn
     uint64_t enough;                  // tokens of answers

@@ -49,6 +49,8 @@ typedef struct fr_chat_request {
     fr_jinja_values *values; // NULL, or variables that the template finds: "messages", "tools", …
     bool has_tools;          // there are tools among them
     bool add_generation_prompt;
+    bool no_thinking;  // thinking that the prompt has begun is closed
+    fr_chat_str begun; // what the answer begins with, behind the prompt; from outside, as messages
     fr_chat_str bos, eos; // texts of the model's tokens; absent: empty
     uint64_t max_steps;   // of the template's work; 0: FR_JINJA_MAX_STEPS
     const struct tm *now; // for templates that ask for today; NULL: they take a date of their own
@@ -66,8 +68,8 @@ void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
 fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *request,
                          fr_chat_text *out, fr_error *err);
 
-// Renders with the tokenizer's bos and eos and the present time, which are filled in here, and
-// appends the ids: the token in front that the model wants, if `bos` and unless the template wrote
+// Renders with the tokenizer's bos and eos and the present time, which are filled in here, closes
+// thinking and begins the answer where that is asked for, and appends the ids: the token in front that the model wants, if `bos` and unless the template wrote
 // it; control tokens where the template wrote them, or (`control`) wherever they stand. Every
 // conversation goes through here. Errors of fr_chat_render; FR_ENOMEM.
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,

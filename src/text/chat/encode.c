@@ -1,12 +1,33 @@
 // encode.c — a conversation to its text and ids: special tokens and the time are filled in, the template is
 // rendered, and what it wrote is tokenized.
 #include "text/chat/chat.h"
+#include <string.h>
 #include <time.h>
 
 static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     fr_chat_str s = {0};
     if (id >= 0) s.data = fr_token_bytes(t, id, &s.bytes);
     return s;
+}
+
+// Some templates begin to think and know no flag that they should not.
+static fr_status close_thinking(fr_marked *marked, fr_error *err) {
+    static const char open[] = "<think>", close[] = "</think>";
+    const fr_buffer *text = &marked->text;
+    const size_t m = sizeof open - 1;
+    size_t n = text->n;
+    while (n && strchr(" \r\n", text->data[n - 1]))
+        n--;
+    if (n < m || memcmp(text->data + n - m, open, m)) return FR_OK;
+    return fr_marked_add(marked, close, sizeof close - 1, FR_MARK_TEMPLATE, err);
+}
+
+static fr_status begin_answer(const fr_chat_request *request, fr_marked *marked, fr_error *err) {
+    const fr_chat_str *begun = &request->begun;
+    fr_status st = FR_OK;
+    if (request->no_thinking || begun->bytes) st = close_thinking(marked, err);
+    if (st || !begun->bytes) return st;
+    return fr_marked_add(marked, begun->data, begun->bytes, FR_MARK_MESSAGE, err);
 }
 
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
@@ -20,6 +41,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
+    if (!st) st = begin_answer(request, &out->marked, err);
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;

@@ -23,6 +23,10 @@ static const struct {
 } templates[] = {
     {"chatml", EACH("{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}")
                    PROMPT("<|im_start|>assistant\n")},
+    {"command-r",
+     EACH("{{ '<|START_OF_TURN_TOKEN|>' + {'system': '<|SYSTEM_TOKEN|>', 'user': '<|USER_TOKEN|>', "
+          "'assistant': '<|CHATBOT_TOKEN|>'}[m.role] + (m.content | trim) + "
+          "'<|END_OF_TURN_TOKEN|>' }}") PROMPT("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>")},
     {"gemma", "{{ bos_token }}" EACH("{% if m.role == 'system' %}" NO_ROLE
                                      "{% endif %}" ALTERNATE GEMMA_TURN("(m.content | trim)"))
                   PROMPT("<start_of_turn>model\n")},

@@ -1,0 +1,133 @@
+// messages.c — a conversation to a prompt. What llama-server does before its template sees the
+// messages is done here: a last message of the assistant is taken off and put behind the prompt.
+#define _GNU_SOURCE
+#include "json/messages.h"
+#include "api/request.h"
+#include "api/value.h"
+#include <string.h>
+#include <time.h>
+
+static bool is_assistant(const json_t *message) {
+    const char *role = fr_api_text(fr_api_member(message, "role"));
+    return role && !strcmp(role, "assistant");
+}
+
+// *out: whether the last message is to be gone on with.
+static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
+    const json_t *messages = fr_api_member(root, "messages");
+    const json_t *said = fr_api_member(root, "continue_final_message");
+    const size_t n = json_array_size(messages);
+    const bool is_last = n > 1 && is_assistant(json_array_get(messages, n - 1));
+    if (said && !json_is_boolean(said))
+        return fr_api_wrong(err, said, "true or false", "continue_final_message");
+    *out =
+        is_last && !json_array_size(fr_api_member(json_array_get(messages, n - 1), "tool_calls"));
+    if (is_last && is_assistant(json_array_get(messages, n - 2)))
+        return fr_fail(err, FR_EARG,
+                       "messages: expected at most one of the assistant's at the end, found more");
+    if (!json_is_true(said)) return FR_OK;
+    if (json_is_true(fr_api_member(root, "add_generation_prompt")))
+        return fr_fail(err, FR_EARG,
+                       "continue_final_message: expected no \"add_generation_prompt\" beside it");
+    if (!*out)
+        return fr_fail(err, FR_EARG,
+                       "continue_final_message: expected a last message of the assistant's, and no "
+                       "calls in it");
+    return FR_OK;
+}
+
+// The text of a message; of several parts with an empty line between them.
+static fr_status text_of(const json_t *message, fr_buffer *text, fr_error *err) {
+    const json_t *content = fr_api_member(message, "content");
+    const size_t n = json_is_array(content) ? json_array_size(content) : 1;
+    fr_status st = FR_OK;
+    for (size_t i = 0; content && i < n && !st; i++) {
+        const json_t *part = json_array_get(content, i);
+        const json_t *body = part ? fr_api_member(part, "text") : content;
+        if (!fr_json_is_text(body))
+            return fr_api_wrong(err, content, "a string or a list of text parts",
+                                "messages[-1].content");
+        if (i) st = fr_buffer_add(text, "\n\n", 2, err);
+        if (!st) st = fr_buffer_add(text, json_string_value(body), json_string_length(body), err);
+    }
+    return st;
+}
+
+// A copy without the last message, whose text is appended.
+static fr_status take_last(json_t *root, fr_buffer *begun, fr_error *err) {
+    json_t *messages = json_copy(json_object_get(root, "messages"));
+    const size_t n = json_array_size(messages);
+    fr_status st = text_of(json_array_get(messages, n - 1), begun, err);
+    const bool bad = !messages || json_array_remove(messages, n - 1) ||
+                     json_object_set(root, "messages", messages) ||
+                     json_object_set_new(root, "add_generation_prompt", json_true());
+    json_decref(messages);
+    return st || !bad ? st : fr_fail(err, FR_ENOMEM, "messages: no memory");
+}
+
+static bool says_no_thinking(const json_t *root, bool otherwise) {
+    const json_t *own = fr_api_member(root, "enable_thinking");
+    const json_t *more =
+        fr_api_member(fr_api_member(root, "chat_template_kwargs"), "enable_thinking");
+    if (more) return json_is_false(more);
+    return own ? json_is_false(own) : otherwise;
+}
+
+static void set_missing(json_t *variables, const char *name, json_t *value) {
+    if (!json_object_get(variables, name))
+        json_object_set_new(variables, name, value);
+    else
+        json_decref(value);
+}
+
+// The variables that templates find with llama-server whatever the request says: some ask for
+// nothing else.
+static fr_status set_variables(json_t *root, bool no_thinking, fr_error *err) {
+    const json_t *given = json_object_get(root, "chat_template_kwargs");
+    const time_t seconds = time(NULL);
+    struct tm now;
+    char date[32], datetime[32];
+    if (given && !json_is_object(given) && !json_is_null(given)) return FR_OK; // is refused later
+    json_t *own = json_is_object(given) ? json_copy((json_t *)(uintptr_t)given) : json_object();
+    localtime_r(&seconds, &now);
+    strftime(date, sizeof date, "%d %b %Y", &now);
+    strftime(datetime, sizeof datetime, "%b %d %Y", &now);
+    set_missing(own, "enable_thinking", json_boolean(!no_thinking));
+    set_missing(own, "date_string", json_string(date));
+    set_missing(own, "datetime", json_string(datetime));
+    set_missing(own, "functions", json_string(""));
+    return json_object_set_new(root, "chat_template_kwargs", own)
+               ? fr_fail(err, FR_ENOMEM, "messages: no memory")
+               : FR_OK;
+}
+
+static fr_status render(const fr_api_model *m, const json_t *root, bool no_thinking,
+                        const fr_buffer *begun, fr_chat_text *text, fr_ids *ids, fr_error *err) {
+    fr_json_chat chat = {0};
+    fr_error why = {0};
+    fr_status st = fr_json_chat_from(&chat, root, &m->chat->takes, err);
+    chat.request.no_thinking = no_thinking;
+    chat.request.begun = (fr_chat_str){begun->data, begun->n};
+    if (!st &&
+        (st = fr_chat_encode(m->chat, m->tokenizer, &chat.request, true, false, text, ids, &why)))
+        fr_fail(err, st, "%s: %s", st == FR_EUNSUP ? "tools" : "messages", why.text);
+    fr_json_chat_close(&chat);
+    return st;
+}
+
+fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_thinking,
+                        fr_chat_text *text, fr_ids *ids, fr_error *err) {
+    fr_buffer begun = {0};
+    bool continued = false;
+    fr_status st = is_continued(root, &continued, err);
+    if (st) return st;
+    no_thinking = says_no_thinking(root, no_thinking);
+    json_t *own = json_copy((json_t *)(uintptr_t)root);
+    if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
+    st = set_variables(own, no_thinking, err);
+    if (!st && continued) st = take_last(own, &begun, err);
+    if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);
+    fr_buffer_free(&begun);
+    json_decref(own);
+    return st;
+}

@@ -9,7 +9,8 @@ A cell is one server, model, number of users, temperature and round. Each has a 
 users, then a closed loop: so many requests are at work until the list is through, or --seconds over. The list has equal
 parts of every set of prompts, no prompt twice, and is the same for all servers of a round; nothing is cached.
 Servers follow each other within a round, so that drifts of the machine hit all alike. Every cell is appended to --add
-at once, and one that is there is not measured again: what was cut off goes on, and --limit S stops in time.
+at once, and one that is there is not measured again: what was cut off goes on, and --limit S stops in time. A cell
+during which other programs or the machine's host took more than 0.15 CPUs is not counted, and measured again.
 
 What is reported are medians over rounds. Rate: tokens of all users a second, by `usage`, while all users are at work.
 First token: from the request's first byte to the first event with text. Gap: between events with text of one answer, as
@@ -35,6 +36,7 @@ from calls import name_of, say
 from machine import cpu_name, physical_cores
 
 KEY = ("model", "users", "temperature", "server", "round", "tokens_each")
+DISTURBED = 0.15  # CPUs that others may take from a cell that counts
 SERVERS = "forerun,forerun=none,llama,ik"
 
 
@@ -55,6 +57,11 @@ def saved(path):
         return [json.loads(line) for line in f if line.strip()]
 
 
+def quiet(cell):
+    """Whether the machine was the server's while a cell was measured."""
+    return cell["others_cpu"] + cell["stolen_cpu"] <= DISTURBED
+
+
 def count_for(users, sets):
     """Requests of a cell: as many of every set, some for each user."""
     return sets * max(1, -(-2 * users // sets))
@@ -73,20 +80,22 @@ def measure(args, prompts, model, users, temperature, name, part):
         try:
             started = server.ready()
             load.run(port, [("warm-up", "Say hello.")], 1, {**body, "max_tokens": 4}, 30)
-            before = server.cpu()
             dealt = prompts.deal(args.requests or count_for(users, len(prompts.sets)), part)
-            began = time.perf_counter()
+            before, began = (server.cpu(), *servers.machine_time()), time.perf_counter()
             run = load.run(port, dealt, users, body, args.seconds)
-            busy = (server.cpu() - before) / (time.perf_counter() - began)
+            lasted = time.perf_counter() - began
+            own, worked, stolen = [(b - a) / lasted for a, b in zip(before, (server.cpu(), *servers.machine_time()))]
             memory = server.memory()
         finally:
             server.end()
-    return {**load.summary(*run), "server_cpu": busy, "memory_mb": memory, "start_s": started}
+    found = load.summary(*run)
+    return {**found, "server_cpu": own, "others_cpu": worked - own - run[3] / lasted, "stolen_cpu": stolen,
+            "memory_mb": memory, "start_s": started}
 
 
 def measure_all(args, cells):
     began, prompts = time.monotonic(), load.Prompts(sorted(glob.glob(os.path.join(args.prompts, "*_dev.jsonl"))))
-    there = {tuple(cell[k] for k in KEY) for cell in cells}
+    there = {tuple(cell[k] for k in KEY) for cell in cells if quiet(cell)}
     for part in range(args.rounds):
         for model, users, temperature in [(m, u, t) for m in args.model for t in args.temperatures for u in args.users]:
             for name in args.server:
@@ -115,9 +124,11 @@ def number(value, form="%.0f"):
 
 def row(cell):
     return ("%(model)s, %(users)d users, temperature %(temperature)g, round %(round)d: %(server)s: " % cell + "%.1f tok/s, first token %s ms "
-            "(p99 %s), gap %s ms (p99 %s), %d of %d whole in %.0f s, server %.2f, client %.3f CPUs" % (
+            "(p99 %s), gap %s ms (p99 %s), %d of %d whole in %.0f s, CPUs: server %.2f, client %.3f, others %.2f, "
+            "stolen %.2f%s" % (
                 cell["rate"], number(cell["first_p50"]), number(cell["first_p99"]), number(cell["gap_p50"]), number(cell["gap_p99"]),
-                cell["whole"], cell["requests"], cell["seconds"], cell["server_cpu"], cell["client_cpu"]))
+                cell["whole"], cell["requests"], cell["seconds"], cell["server_cpu"], cell["client_cpu"],
+                cell["others_cpu"], cell["stolen_cpu"], "" if quiet(cell) else ": disturbed"))
 
 
 def median(cells, field):
@@ -130,7 +141,7 @@ def table(cells):
     lines = ["| model | users | temp. | server | rounds | tok/s | forerun's over it | first token ms (p99) | gap ms p50 | p99 | own ms a token |",
              "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     groups = {}
-    for cell in cells:
+    for cell in filter(quiet, cells):
         groups.setdefault(tuple(cell[k] for k in KEY[:4]), {})[cell["round"]] = cell
     for key in sorted(groups, key=lambda k: (k[0], k[2], k[1], list(groups).index(k))):
         mine = groups[key]

@@ -120,12 +120,12 @@ def read(request):
 def run(port, dealt, users, body, seconds):
     """Answers to `dealt` with `users` of them at work; cut after `seconds`.
 
-    Returns (requests, start, end of the time with all users at work, CPU seconds spent here).
+    Returns (requests, start, end, CPU seconds spent here).
     """
     waiting, requests = list(reversed(dealt)), []
     poll = selectors.DefaultSelector()
     busy = resource.getrusage(resource.RUSAGE_SELF)
-    start, short = time.perf_counter(), None
+    start = time.perf_counter()
 
     def ask():
         task, prompt = waiting.pop()
@@ -143,13 +143,11 @@ def run(port, dealt, users, body, seconds):
             key.data.socket.close()
             if waiting:
                 ask()
-            else:
-                short = short or time.perf_counter()
-    full = short or time.perf_counter()
+    end = time.perf_counter()
     for one in requests:
         one.socket.close()
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    return requests, start, full, spent.ru_utime + spent.ru_stime - busy.ru_utime - busy.ru_stime
+    return requests, start, end, spent.ru_utime + spent.ru_stime - busy.ru_utime - busy.ru_stime
 
 
 def bursts(events):
@@ -166,42 +164,39 @@ def quantile(values, part):
     return values[min(len(values) - 1, int(part * len(values)))] if values else None
 
 
-def tokens_within(answers, end):
-    """Tokens that arrived until `end`: of whole answers by `usage`, spread over their text; of cut ones by their text at
-    the rate of the whole ones, or an event each where there is none."""
+def tokens_of(answers):
+    """Tokens that arrived: of whole answers by `usage`; of cut ones by their text at the rate of the whole ones, or an
+    event each where there is none."""
     whole = [a for a in answers if a["usage"]]
-    characters = sum(size for a in whole for _, size in a["events"])
-    rate = sum(a["usage"]["completion_tokens"] for a in whole) / characters if characters else None
-    total = 0.0
+    sizes = {True: 0, False: 0}
     for a in answers:
-        size = sum(n for _, n in a["events"])
-        before = sum(n for at, n in a["events"] if at <= end)
-        if a["usage"] and size:
-            total += a["usage"]["completion_tokens"] * before / size
-        else:
-            total += before * rate if rate else sum(at <= end for at, _ in a["events"])
-    return total
+        sizes[bool(a["usage"])] += sum(size for _, size in a["events"])
+    told = sum(a["usage"]["completion_tokens"] for a in whole)
+    if sizes[True]:
+        return told * (1 + sizes[False] / sizes[True])
+    return told + sum(len(a["events"]) for a in answers if not a["usage"])
 
 
-def summary(requests, start, full, spent):
+def summary(requests, start, end, spent):
     """Figures of one cell: rates in tokens a second, times in milliseconds."""
     answers = [read(one) for one in requests if one.parts]
     first = [1000 * (a["events"][0][0] - a["sent"]) for a in answers if a["events"]]
     gaps = []
     for a in answers:
-        times = [at for at in bursts(a["events"]) if at <= full]
+        times = bursts(a["events"])
         gaps += [1000 * (b - c) for b, c in zip(times[1:], times)]
     whole = [a for a in answers if a["usage"]]
     own = [a["timings"] for a in whole if a["timings"].get("predicted_n", 0) > 1]
     drafted = sum(t.get("draft_n") or 0 for t in own)
-    lasted = full - start
+    lasted = end - start
     return {
         "seconds": lasted, "requests": len(requests), "whole": len(whole),
-        "tokens": tokens_within(answers, full), "rate": tokens_within(answers, full) / lasted,
+        "tokens": tokens_of(answers), "rate": tokens_of(answers) / lasted,
         "prompt_tokens": sum(a["usage"]["prompt_tokens"] for a in whole),
         "completion_tokens": sum(a["usage"]["completion_tokens"] for a in whole),
         "first_p50": quantile(first, 0.5), "first_p99": quantile(first, 0.99),
         "gap_p50": quantile(gaps, 0.5), "gap_p99": quantile(gaps, 0.99), "gap_max": max(gaps, default=None),
+        "own_prompt_ms": sum(t.get("prompt_ms") or 0 for t in own) / sum(a["usage"]["prompt_tokens"] for a in whole) if own else None,
         "own_token_ms": sum(t["predicted_ms"] for t in own) / sum(t["predicted_n"] for t in own) if own else None,
         "drafted": drafted, "accepted": sum(t.get("draft_n_accepted") or 0 for t in own),
         "client_cpu": spent / lasted,

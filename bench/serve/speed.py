@@ -12,7 +12,8 @@ Servers follow each other within a round, so that drifts of the machine hit all 
 at once, and one that is there is not measured again: what was cut off goes on, and --limit S stops in time. A cell
 during which other programs or the machine's host took more than 0.15 CPUs is not counted, and measured again.
 
-What is reported are medians over rounds. Rate: tokens of all users a second, by `usage`, while all users are at work.
+What is reported are medians over rounds. Rate: tokens of all users, by `usage`, over the time of the whole cell, prompts
+and its end with fewer at work included; of a cell that was cut, until then, which flatters who had read less.
 First token: from the request's first byte to the first event with text. Gap: between events with text of one answer, as
 they arrive; those within a millisecond are one. Servers (--server, in turns): forerun[=DRAFTER], llama[=TYPE[:N]],
 ik[=TYPE[:N]]: none, or a drafter of forerun, or a --spec-type of theirs with N tokens at most; ik runs with -rtr.
@@ -166,7 +167,7 @@ def arguments():
     add("--rounds", type=int, default=5, metavar="N", help="rounds there shall be in all (default: 5)")
     add("--tokens", type=int, default=128, metavar="N", help="of an answer at most (default: 128)")
     add("--requests", type=int, metavar="N", help="of a cell (default: by the number of users, equal parts of every set)")
-    add("--seconds", type=float, default=120, metavar="S", help="of a cell at most (default: 120)")
+    add("--seconds", type=float, default=240, metavar="S", help="of a cell at most (default: 240)")
     add("--limit", type=float, default=1e9, metavar="S", help="no cell is begun later than this")
     add("--slot-ctx", type=int, default=2048, metavar="N", help="context of each user (default: 2048)")
     add("-t", "--threads", type=int, default=physical_cores(), metavar="N", help="of all servers (default: the physical cores)")

@@ -4,7 +4,7 @@
     bench/peers/build.py [--build-dir DIR] [--ik DIR] [--jobs N] [--peer NAME ...]
 
 llama.cpp     out of the source package of llama-cpp-python, which holds it whole: GGML_NATIVE (every instruction of this
-              CPU), its repacked weights, its own matrix products and OpenMP
+              CPU), its repacked weights, its own matrix products and OpenMP; tiles.h mends what gcc 12 breaks of it
 ik_llama.cpp  out of a folder with its sources, --ik or the environment's FR_IK_SOURCE; without one it is left out
 openvino      the released package openvino-genai, into a virtual environment of its own
 """
@@ -27,8 +27,8 @@ OPENVINO, OPENVINO_VERSION = "openvino-genai", "2026.4.1.0"
 TARGETS = ["llama-bench", "llama-speculative-simple", "llama-speculative", "llama-lookup", "llama-server"]
 LEFT_OUT = ["LLAMA_CURL", "LLAMA_OPENSSL", "LLAMA_BUILD_TESTS", "LLAMA_BUILD_APP", "LLAMA_BUILD_UI", "LLAMA_USE_PREBUILT_UI"]
 # Kernels of attention over other types of keys and values than the default are what takes longest to compile.
-IK_TARGETS = ["llama-bench", "llama-spec-bench"]
-IK_LEFT_OUT = ["LLAMA_BUILD_TESTS", "LLAMA_BUILD_SERVER", "GGML_IQK_FA_ALL_QUANTS"]
+IK_TARGETS = ["llama-bench", "llama-spec-bench", "llama-server"]
+IK_LEFT_OUT = ["LLAMA_BUILD_TESTS", "LLAMA_CURL", "GGML_IQK_FA_ALL_QUANTS"]
 NICE = ["nice", "-n", "10"]
 
 
@@ -90,7 +90,8 @@ def compile_peer(name, source, out, jobs, targets, settings):
 def build(folder, jobs):
     """Folder of llama.cpp's programs and `passes`."""
     source, out = fetch(folder), os.path.join(folder, "build")
-    programs = compile_peer("llama.cpp", source, out, jobs, TARGETS, ["LLAMA_BUILD_EXAMPLES=ON", "LLAMA_BUILD_TOOLS=ON", "LLAMA_BUILD_SERVER=ON"]
+    programs = compile_peer("llama.cpp", source, out, jobs, TARGETS, ["LLAMA_BUILD_EXAMPLES=ON", "LLAMA_BUILD_TOOLS=ON", "LLAMA_BUILD_SERVER=ON",
+                                                                           "CMAKE_CXX_FLAGS=-include " + os.path.join(HERE, "tiles.h")]
                             + ["%s=OFF" % name for name in LEFT_OUT])
     compile_passes(source, out)
     return programs

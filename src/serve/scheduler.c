@@ -118,7 +118,6 @@ static bool take_text(void *user, const fr_piece *piece) {
     return false;
 }
 
-
 static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats *stats) {
     fr_job *job = r->job;
     fr_buffer_free(&r->text);

@@ -3,10 +3,12 @@
 
 // ---------------------------------------------------------------- histograms
 
-static const double SECONDS[] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 0};
+static const double SECONDS[] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+                                 5,    10,    20,   40,  80,   160, 0};
 static const double GAPS[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075,
                               0.1,   0.15,   0.2,   0.3,  0.5,   1,    0};
-static const double TOKENS[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536, 0};
+static const double TOKENS[] = {1,    4,    16,   64,   128,   256,   512,
+                                1024, 2048, 4096, 8192, 16384, 65536, 0};
 static const double ROWS[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 0};
 
 static void add(fr_histogram *h, double value) {
@@ -43,8 +45,7 @@ static void count_times(fr_tally *t, const fr_job *job, double now) {
     t->writing += now - first;
     if (job->first_token <= 0) return;
     add(&t->first_token, job->first_token - job->submitted);
-    if (job->n_tokens > 1)
-        add(&t->between_tokens, (now - job->first_token) / (job->n_tokens - 1));
+    if (job->n_tokens > 1) add(&t->between_tokens, (now - job->first_token) / (job->n_tokens - 1));
 }
 
 uint64_t fr_tally_accepted(const fr_tally *t) {

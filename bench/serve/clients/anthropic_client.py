@@ -10,6 +10,8 @@ import anthropic
 
 from server import Server, arguments, check, fails, finish, skip
 
+# The client knows no temperature any more; what it does not know goes into the body as it is.
+GREEDY = {"extra_body": {"temperature": 0}}
 ASK = dict(model="m", max_tokens=40, messages=[{"role": "user", "content": "Name three rivers."}])
 TOOLS = [{"name": "get_weather", "description": "Weather of a city",
           "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}]
@@ -21,25 +23,25 @@ def text_of(message):
 
 
 def talks(c):
-    m = c.messages.create(**ASK, temperature=0)
+    m = c.messages.create(**ASK, **GREEDY)
     text = text_of(m)
     check("messages: text, role, usage, stop_reason", bool(text) and m.role == "assistant" and m.usage.input_tokens > 0 and
           m.usage.output_tokens > 0 and m.stop_reason in ("end_turn", "max_tokens"), m)
-    events = list(c.messages.create(**ASK, temperature=0, stream=True))
+    events = list(c.messages.create(**ASK, **GREEDY, stream=True))
     check("stream: adds up to the whole", "".join(
         e.delta.text for e in events if e.type == "content_block_delta" and e.delta.type == "text_delta") == text, events)
     kinds = [e.type for e in events]
     check("stream: begins and ends as it should", kinds[:2] == ["message_start", "content_block_start"] and
           kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"] and events[-2].delta.stop_reason == m.stop_reason and
           events[-2].usage.output_tokens == m.usage.output_tokens, kinds)
-    with c.messages.stream(**ASK, temperature=0) as helper:
+    with c.messages.stream(**ASK, **GREEDY) as helper:
         final = helper.get_final_message()
     check("stream: by the client's helper", text_of(final) == text and final.usage.output_tokens == m.usage.output_tokens, final)
-    with_system = c.messages.create(**ASK, temperature=0, system="You are brief.")
+    with_system = c.messages.create(**ASK, **GREEDY, system="You are brief.")
     parts = c.messages.create(**{**ASK, "messages": [{"role": "user", "content": [{"type": "text", "text": "Name three rivers."}]}]},
-                              temperature=0, system=[{"type": "text", "text": "You are brief."}])
+                              **GREEDY, system=[{"type": "text", "text": "You are brief."}])
     check("messages: a system prompt, and text in blocks", bool(text_of(with_system)) and text_of(parts) == text_of(with_system), parts)
-    stop = c.messages.create(**ASK, temperature=0, stop_sequences=[text[8:12]])
+    stop = c.messages.create(**ASK, **GREEDY, stop_sequences=[text[8:12]])
     check("stop_sequences", stop.stop_reason == "stop_sequence" and stop.stop_sequence == text[8:12] and
           text[8:12] not in text_of(stop), stop)
     n = c.messages.count_tokens(model="m", messages=ASK["messages"]).input_tokens
@@ -50,7 +52,7 @@ def talks(c):
 
 def uses_tools(c):
     try:
-        m = c.messages.create(model="m", max_tokens=80, temperature=0, tools=TOOLS, messages=WEATHER)
+        m = c.messages.create(model="m", max_tokens=80, **GREEDY, tools=TOOLS, messages=WEATHER)
     except anthropic.BadRequestError as why:
         skip("tools", why)
         return
@@ -59,18 +61,18 @@ def uses_tools(c):
         skip("tools", "this model called none")
         return
     check("tools: a call", calls[0].name == "get_weather" and calls[0].input.get("city") == "Paris" and m.stop_reason == "tool_use", m)
-    with c.messages.stream(model="m", max_tokens=80, temperature=0, tools=TOOLS, messages=WEATHER) as helper:
+    with c.messages.stream(model="m", max_tokens=80, **GREEDY, tools=TOOLS, messages=WEATHER) as helper:
         final = helper.get_final_message()
     check("tools: the same as a stream", [b.input for b in final.content if b.type == "tool_use"] == [calls[0].input] and
           final.stop_reason == "tool_use", final)
-    end = c.messages.create(model="m", max_tokens=60, temperature=0, tools=TOOLS, messages=WEATHER + [
+    end = c.messages.create(model="m", max_tokens=60, **GREEDY, tools=TOOLS, messages=WEATHER + [
         {"role": "assistant", "content": [b.model_dump(exclude_none=True) for b in m.content]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": calls[0].id, "content": "18 degrees, sunny"}]}])
     check("tools: the result is read", "18" in text_of(end), end)
 
 
 def goes_wrong(c, root, text):
-    why = fails("errors: a wrong field", anthropic.BadRequestError, lambda: c.messages.create(**ASK, temperature=-1))
+    why = fails("errors: a wrong field", anthropic.BadRequestError, lambda: c.messages.create(**ASK, extra_body={"temperature": -1}))
     check("errors: in Anthropic's shape", why is not None and why.body["type"] == "error" and
           why.body["error"]["type"] == "invalid_request_error", why)
     fails("errors: too long a prompt", anthropic.BadRequestError,
@@ -82,14 +84,14 @@ def goes_wrong(c, root, text):
     s = c.messages.create(**{**ASK, "max_tokens": 2000}, stream=True)
     next(iter(s))
     s.close()
-    check("cancelled: the next one is answered as before", text_of(c.messages.create(**ASK, temperature=0)) == text)
+    check("cancelled: the next one is answered as before", text_of(c.messages.create(**ASK, **GREEDY)) == text)
 
 
 def tries_again(o):
     with Server(o.program, o.model, "--quiet", "--parallel", "1", "--queue", "1") as server, \
             concurrent.futures.ThreadPoolExecutor(6) as pool:
         c = anthropic.Anthropic(base_url=server.root, api_key="x", max_retries=30)
-        said = list(pool.map(lambda _: text_of(c.messages.create(**ASK, temperature=0)), range(6)))
+        said = list(pool.map(lambda _: text_of(c.messages.create(**ASK, **GREEDY)), range(6)))
         check("retries: six at a place for two, one text", len(set(said)) == 1, said)
 
 

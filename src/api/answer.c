@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char THINK[] = "<think>", END_THINK[] = "</think>", CALL[] = "<tool_call>",
-                  END_CALL[] = "</tool_call>", FENCE[] = "```json", END_FENCE[] = "```";
+                  END_CALL[] = "</tool_call>", FENCE[] = "```json", END_FENCE[] = "```",
+                  BARE[] = "{\"name\"";
 
 void fr_api_answer_open(fr_api_answer *a, bool thinks, bool open, bool tools,
                         const char *chat_template) {
@@ -74,12 +75,25 @@ static char *arguments_of(const json_t *call) {
     return json_is_object(given) ? json_dumps(given, JSON_COMPACT) : NULL;
 }
 
+// JSON, whose outer braces may be doubled; NULL: it is none.
+static json_t *load(const char *text, size_t n) {
+    fr_error never;
+    json_t *root = fr_json_load(text, n, &never);
+    const size_t from = blank(text, n);
+    size_t to = n;
+    while (to > from && strchr(" \t\r\n", text[to - 1]) && text[to - 1])
+        to--;
+    const bool doubled =
+        to - from >= 4 && !memcmp(text + from, "{{", 2) && !memcmp(text + to - 2, "}}", 2);
+    return root || !doubled ? root : fr_json_load(text + from + 1, to - from - 2, &never);
+}
+
 // True: the text is a call, which is kept.
 static bool take_call(fr_api_answer *a, const char *text, size_t n) {
-    fr_error never;
-    json_t *call = fr_json_load(text, n, &never);
+    json_t *call = load(text, n);
     const char *name = json_string_value(json_object_get(call, "name"));
-    if (a->fenced && !json_object_get(call, "arguments")) name = NULL; // other JSON has names too
+    // Other JSON has names too.
+    if ((a->fenced || a->bare) && !json_object_get(call, "arguments")) name = NULL;
     char *arguments = name && a->n_calls < FR_API_CALLS ? arguments_of(call) : NULL;
     char *copy = arguments ? strdup(name) : NULL;
     if (copy)
@@ -104,7 +118,8 @@ static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     }
     const bool may_think = a->thinks && begins(text + space, n - space, THINK) == n - space;
     const bool may_call = a->tools && (begins(text + space, n - space, CALL) == n - space ||
-                                       begins(text + space, n - space, FENCE) == n - space);
+                                       begins(text + space, n - space, FENCE) == n - space ||
+                                       begins(text + space, n - space, BARE) == n - space);
     if (!last && (space == n || may_think || may_call)) return false;
     a->fenced =
         a->tools && n - space >= strlen(FENCE) && !memcmp(text + space, FENCE, strlen(FENCE));
@@ -113,7 +128,9 @@ static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
         a->stage = FR_API_CALLS_TOOL;
         return true;
     }
-    if (a->json_calls && space < n && text[space] == '{') {
+    a->bare = a->tools && !a->json_calls && n - space >= strlen(BARE) &&
+              !memcmp(text + space, BARE, strlen(BARE));
+    if (a->bare || (a->json_calls && space < n && text[space] == '{')) {
         a->stage = FR_API_CALLS_TOOL;
         return true;
     }
@@ -154,8 +171,7 @@ static bool say(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 }
 
 static bool is_json(const char *text, size_t n) {
-    fr_error never;
-    json_t *root = fr_json_load(text, n, &never);
+    json_t *root = load(text, n);
     json_decref(root);
     return root;
 }
@@ -176,8 +192,8 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
     const char *text = a->held.data;
     const size_t n = a->held.n, space = a->fenced ? blank(text, n) : 0;
     const char *marker = a->fenced ? END_FENCE : END_CALL;
-    const size_t head = a->fenced ? space + strlen(FENCE) : a->json_calls ? 0 : strlen(CALL);
-    const bool alone = a->json_calls && !a->fenced;
+    const bool alone = (a->json_calls || a->bare) && !a->fenced;
+    const size_t head = a->fenced ? space + strlen(FENCE) : alone ? 0 : strlen(CALL);
     size_t end = alone ? n : end_of_call(a, head, marker);
     if (end == n && !last) {
         a->tried = n >= strlen(marker) ? n - strlen(marker) + 1 : 0;
@@ -195,7 +211,7 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
         *st = move(a, &a->content, whole, err);
         a->stage = FR_API_SAYS;
     }
-    a->fenced = false;
+    a->fenced = a->bare = false;
     return !*st;
 }
 

@@ -2,8 +2,8 @@
 //
 // Templates make models write thinking as <think>...</think> and calls as
 // <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen) or as one JSON object alone
-// (Llama 3); some write the object as a block of code (```json) at the beginning of their answer.
-// The end of a piece that may be the beginning of a marker is held back. What looks like a call and
+// (Llama 3); some write the object as a block of code (```json) at the beginning of their answer, or
+// as it is ({"name"...), and some double its braces, as a template's example does. The end of a piece that may be the beginning of a marker is held back. What looks like a call and
 // is none is content; nothing but white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
@@ -31,7 +31,8 @@ typedef struct fr_api_answer {
     // At work.
     fr_api_stage stage;
     bool trims;     // white space is between parts
-    bool fenced;    // the call at hand stands in a block of code
+    bool fenced;    // the call at hand stands in a block of code,
+    bool bare;      // ... or without anything around it
     fr_buffer held; // not yet told apart
     size_t tried;   // bytes of it in which no end of the call begins
 } fr_api_answer;

@@ -318,7 +318,8 @@ const fr_cmd fr_cmd_serve = {
          "Answers many requests in shared passes of one model. A request's bytes do not depend on "
          "who else is served: 'forerun run --request BODY.json' with the seed that an answer tells "
          "gives the same.\n\nPaths: /v1/chat/completions, /v1/completions, /v1/messages, "
-         "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, /tokenizer_info, /v1/models, /health, /ready, /props, "
+         "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
+         "/tokenizer_info, /v1/models, /health, /ready, /props, "
          "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
          "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",

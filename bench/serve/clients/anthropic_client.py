@@ -5,6 +5,8 @@
 """
 import argparse
 import concurrent.futures
+import json
+import urllib.request
 
 import anthropic
 
@@ -50,7 +52,20 @@ def talks(c):
     return text
 
 
-def uses_tools(c):
+def by_chat(root, call, result):
+    """The same conversation over the chat API: (text, inputs of calls)."""
+    function = {"name": TOOLS[0]["name"], "description": TOOLS[0]["description"], "parameters": TOOLS[0]["input_schema"]}
+    body = {"max_tokens": 60, "temperature": 0, "tools": [{"type": "function", "function": function}], "messages": WEATHER + [
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.input)}}]},
+        {"role": "tool", "tool_call_id": "a", "content": result}]}
+    request = urllib.request.Request(root + "/v1/chat/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json", "Authorization": "Bearer sesame"})
+    message = json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+    return message["content"] or "", [json.loads(t["function"]["arguments"]) for t in message.get("tool_calls", [])]
+
+
+def uses_tools(c, root):
     try:
         m = c.messages.create(model="m", max_tokens=80, **GREEDY, tools=TOOLS, messages=WEATHER)
     except anthropic.BadRequestError as why:
@@ -68,7 +83,8 @@ def uses_tools(c):
     end = c.messages.create(model="m", max_tokens=60, **GREEDY, tools=TOOLS, messages=WEATHER + [
         {"role": "assistant", "content": [b.model_dump(exclude_none=True) for b in m.content]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": calls[0].id, "content": "18 degrees, sunny"}]}])
-    check("tools: the result is read", "18" in text_of(end), end)
+    check("tools: the result is read, as by the chat API", by_chat(root, calls[0], "18 degrees, sunny") ==
+          (text_of(end), [b.input for b in end.content if b.type == "tool_use"]), end)
 
 
 def goes_wrong(c, root, text):
@@ -105,7 +121,7 @@ def main():
             skip("all", "this server has no /v1/messages")
             finish()
         text = talks(c)
-        uses_tools(c)
+        uses_tools(c, server.root)
         goes_wrong(c, server.root, text)
     tries_again(o)
     finish()

@@ -8,5 +8,7 @@ fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // the others 
 // FR_EARG where a field asks for what is not there.  [refused.c]
 fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
+// Tells tools, calls and what they gave as text: for a template that knows none.  [tools.c]
+fr_status fr_api_tell_tools(json_t *root, fr_error *err);
 
 #endif

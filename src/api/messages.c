@@ -2,7 +2,7 @@
 // messages is done here: a last message of the assistant is taken off and put behind the prompt.
 #define _GNU_SOURCE
 #include "json/messages.h"
-#include "api/request.h"
+#include "api/fields.h"
 #include "api/value.h"
 #include <string.h>
 #include <time.h>
@@ -126,6 +126,7 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
     st = set_variables(own, no_thinking, err);
     if (!st && continued) st = take_last(own, &begun, err);
+    if (!st && !model->chat->takes.tools) st = fr_api_tell_tools(own, err);
     if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);
     fr_buffer_free(&begun);
     json_decref(own);

@@ -109,12 +109,13 @@ void fr_handle_slots(fr_exchange *x, void *server) {
     for (int i = 0; i < n; i++) {
         const fr_context_state *c = &context[i];
         json_array_append_new(
-            list, json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:{s:i}}", "id", i,
-                            "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
+            list, json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}",
+                            "id", i, "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
                             strcmp(s->drafters[c->drafter], "none") != 0, "id_task",
                             (json_int_t)c->job, "drafter", s->drafters[c->drafter],
                             "n_prompt_tokens", c->n_prompt, "n_prompt_tokens_processed", c->n_read,
-                            "n_tokens", c->n_tokens, "next_token", "n_decoded", c->n_written));
+                            "n_tokens", c->n_tokens, "next_token", "has_next_token", c->busy,
+                            "n_remain", -1, "n_decoded", c->busy ? c->n_written : 0));
     }
     fr_reply_json(x, 200, list);
 }

@@ -51,7 +51,6 @@ static json_t *whole(const fr_ask *ask) {
     for (int i = 0; i < a->n_calls; i++)
         json_array_append_new(content, call_of(ask, c, i, true));
     json_t *all = message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
-    json_object_set_new(all, "timings", fr_ask_timings(c));
     json_object_set_new(all, "seed", json_integer((json_int_t)ask->request.sampling.seed));
     return all;
 }

@@ -1,5 +1,6 @@
 // Bodies of Anthropic's messages and OpenAI's responses as chat requests: what becomes what, and
 // what is refused with which sentence.
+#include "api/fields.h"
 #include "api/translate.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,10 +160,52 @@ static void wrong_responses_are_said(void **state) {
     refuse_all(fr_api_from_responses, pairs, N(pairs));
 }
 
+// For a template that knows no tools.
+static void tools_are_told_as_text(void **state) {
+    (void)state;
+    static const char given[] =
+        "{\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
+        "}],\"messages\":[{\"role\":\"system\",\"content\":\"be "
+        "kind\"},{\"role\":\"user\",\"content\":"
+        "\"hi\"},{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL
+        "\"{\\\"a\\\":1}\"}}," CALL
+        "{\"b\":2}}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":["
+        "" PART("4") "," PART("2") "]}]}";
+    static const char *const right[][2] = {
+        {"system", NULL},
+        {"user", "hi"},
+        {"assistant", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>\n"
+                      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"b\": 2}}\n</tool_call>"},
+        {"user", "<tool_response>\n4\n2\n</tool_response>"}};
+    fr_error err = {0};
+    json_t *root = json_loads(given, 0, NULL);
+    assert_non_null(root);
+    if (fr_api_tell_tools(root, &err)) fail_msg("%s", err.text);
+    assert_null(json_object_get(root, "tools"));
+    const json_t *messages = json_object_get(root, "messages");
+    assert_int_equal(json_array_size(messages), N(right));
+    for (size_t i = 0; i < N(right); i++) {
+        const json_t *message = json_array_get(messages, i);
+        const char *text = json_string_value(json_object_get(message, "content"));
+        assert_string_equal(json_string_value(json_object_get(message, "role")), right[i][0]);
+        if (right[i][1]) assert_string_equal(text, right[i][1]);
+        if (i) continue;
+        assert_int_equal(strncmp(text, "be kind\n\n", 9), 0);
+        assert_non_null(
+            strstr(text, "\n{\"name\": \"f\", \"description\": \"d\", \"parameters\": "));
+    }
+    json_decref(root);
+    static const char none[] = "{" HI ",\"tools\":[]}";
+    json_t *as_is = json_loads(none, 0, NULL);
+    assert_int_equal(fr_api_tell_tools(as_is, &err), FR_OK);
+    assert_int_equal(json_array_size(json_object_get(as_is, "messages")), 1);
+    json_decref(as_is);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(anthropics_messages_are_chats),
-                                       cmocka_unit_test(anthropics_wrong_messages_are_said),
-                                       cmocka_unit_test(responses_are_chats),
-                                       cmocka_unit_test(wrong_responses_are_said)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anthropics_messages_are_chats),
+        cmocka_unit_test(anthropics_wrong_messages_are_said), cmocka_unit_test(responses_are_chats),
+        cmocka_unit_test(wrong_responses_are_said), cmocka_unit_test(tools_are_told_as_text)};
     return cmocka_run_group_tests_name("api/translate", tests, NULL, NULL);
 }

@@ -1,0 +1,123 @@
+// tools.c — tools for templates that know none: they are told in the system's message, calls and
+// what they gave are told as text in the marks of Hermes, which answers are read by too (answer.h).
+#include "api/fields.h"
+#include "api/translate.h"
+#include "api/value.h"
+#include <string.h>
+
+static fr_status add(fr_buffer *text, const char *bytes, fr_error *err) {
+    return fr_buffer_add(text, bytes, strlen(bytes), err);
+}
+
+// Appends a message's text; parts one a line.
+static fr_status add_content(fr_buffer *text, const json_t *message, fr_error *err) {
+    const json_t *content = fr_api_member(message, "content");
+    fr_status st = FR_OK;
+    if (fr_json_is_text(content))
+        return fr_buffer_add(text, json_string_value(content), json_string_length(content), err);
+    for (size_t i = 0; i < json_array_size(content) && !st; i++) {
+        const json_t *part = fr_api_member(json_array_get(content, i), "text");
+        if (i) st = add(text, "\n", err);
+        if (!st && fr_json_is_text(part))
+            st = fr_buffer_add(text, json_string_value(part), json_string_length(part), err);
+    }
+    return st;
+}
+
+static fr_status add_tools(fr_buffer *text, const json_t *tools, fr_error *err) {
+    fr_status st = add(text, "You can call these functions, each described by a line of JSON:\n", err);
+    for (size_t i = 0; i < json_array_size(tools) && !st; i++) {
+        const json_t *tool = json_array_get(tools, i), *function = fr_api_member(tool, "function");
+        st = fr_json_dump(text, function ? function : tool, err);
+        if (!st) st = add(text, "\n", err);
+    }
+    if (st) return st;
+    return add(text,
+               "To call one, answer with its name and arguments as JSON between these marks:\n"
+               "<tool_call>\n{\"name\": \"the name\", \"arguments\": {}}\n</tool_call>\n"
+               "What it gave comes back between <tool_response> and </tool_response>. Where no "
+               "function helps, just answer.",
+               err);
+}
+
+// Arguments may be an object or a string that holds one.
+static fr_status add_calls(fr_buffer *text, const json_t *calls, fr_error *err) {
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < json_array_size(calls) && !st; i++) {
+        const json_t *function = fr_api_member(json_array_get(calls, i), "function");
+        const json_t *name = fr_api_member(function, "name");
+        const json_t *arguments = fr_api_member(function, "arguments");
+        if (!fr_json_is_text(name))
+            return fr_api_wrong(err, name, "a string", "messages: tool_calls[%zu].function.name",
+                                i);
+        st = add(text, text->n ? "\n<tool_call>\n{\"name\": " : "<tool_call>\n{\"name\": ", err);
+        if (!st) st = fr_json_dump(text, name, err);
+        if (!st) st = add(text, ", \"arguments\": ", err);
+        if (!st && fr_json_is_text(arguments))
+            st = fr_buffer_add(text, json_string_value(arguments), json_string_length(arguments),
+                               err);
+        else if (!st)
+            st = arguments ? fr_json_dump(text, arguments, err) : add(text, "{}", err);
+        if (!st) st = add(text, "}\n</tool_call>", err);
+    }
+    return st;
+}
+
+static fr_status add_message(json_t *list, const char *role, const fr_buffer *text, fr_error *err) {
+    return fr_api_append(list,
+                         json_pack("{s:s, s:o}", "role", role, "content",
+                                   json_stringn(text->data ? text->data : "", text->n)),
+                         err);
+}
+
+static bool is_role(const json_t *message, const char *role) {
+    return fr_api_is(fr_api_member(message, "role"), role);
+}
+
+static fr_status retell(json_t *list, json_t *message, fr_error *err) {
+    const json_t *calls = fr_api_member(message, "tool_calls");
+    const bool gave = is_role(message, "tool");
+    fr_buffer text = {0};
+    if (!gave && !json_array_size(calls)) return fr_api_append(list, json_incref(message), err);
+    fr_status st = gave ? add(&text, "<tool_response>\n", err) : FR_OK;
+    if (!st) st = add_content(&text, message, err);
+    if (!st) st = gave ? add(&text, "\n</tool_response>", err) : add_calls(&text, calls, err);
+    if (!st) st = add_message(list, gave ? "user" : "assistant", &text, err);
+    fr_buffer_free(&text);
+    return st;
+}
+
+// The system's message, if there is one, with the tools behind it.
+static fr_status tell_tools(json_t *list, const json_t *first, const json_t *tools, fr_error *err) {
+    fr_buffer text = {0};
+    fr_status st = is_role(first, "system") ? add_content(&text, first, err) : FR_OK;
+    if (!st && text.n) st = add(&text, "\n\n", err);
+    if (!st) st = add_tools(&text, tools, err);
+    if (!st) st = add_message(list, "system", &text, err);
+    fr_buffer_free(&text);
+    return st;
+}
+
+static bool has_calls(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *message = json_array_get(messages, i);
+        if (is_role(message, "tool") || json_array_size(fr_api_member(message, "tool_calls")))
+            return true;
+    }
+    return false;
+}
+
+fr_status fr_api_tell_tools(json_t *root, fr_error *err) {
+    const json_t *messages = fr_api_member(root, "messages"), *tools = fr_api_member(root, "tools");
+    const bool offers = json_array_size(tools);
+    if (!json_array_size(messages) || (!offers && !has_calls(messages))) return FR_OK;
+    json_t *list = json_array();
+    const json_t *first = json_array_get(messages, 0);
+    fr_status st = offers ? tell_tools(list, first, tools, err) : FR_OK;
+    for (size_t i = offers && is_role(first, "system"); i < json_array_size(messages) && !st; i++)
+        st = retell(list, json_array_get(messages, i), err);
+    if (!st) st = fr_api_set(root, "messages", json_incref(list), err);
+    json_decref(list);
+    json_object_del(root, "tools");
+    return st;
+}

@@ -1,6 +1,7 @@
 // fuzz_request.c — any bytes as the body of a request: what the engine can be asked for comes out,
 // or a sentence.
 #include "api/request.h"
+#include "api/translate.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
 #include "support/tiny_model.h"
@@ -41,13 +42,14 @@ static void check(const fr_api_request *r, const fr_api_model *model) {
     }
 }
 
-static void read_as(fr_api_kind kind, const char *body, size_t size) {
+// Takes the body.
+static void read_value(fr_api_kind kind, json_t *body) {
     const fr_api_model model = {tokenizer, &chat, fr_tokenizer_size(tokenizer)};
     const fr_api_defaults usual = fr_api_usual(1);
     fr_api_request r;
     fr_buffer text = {0};
     fr_error err = {0};
-    fr_status st = fr_api_parse(&r, kind, body, size, &usual, &err);
+    fr_status st = fr_api_parse_value(&r, kind, body, &usual, &err);
     if (!st) st = fr_api_encode(&r, &model, &err);
     if (!st) check(&r, &model);
     if (!st) st = fr_api_prompt_text(&r, &model, r.n_prompts - 1, &text, &err);
@@ -56,9 +58,25 @@ static void read_as(fr_api_kind kind, const char *body, size_t size) {
     fr_api_close(&r);
 }
 
+// The body of another API, where it is one.
+static void read_other(fr_api_translator *translate, const json_t *body) {
+    fr_error err = {0};
+    json_t *root = translate(body, &err);
+    if (root)
+        read_value(FR_API_CHAT, root);
+    else if (!err.text[0])
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!tokenizer) open_model();
-    for (int kind = FR_API_ANY; kind <= FR_API_COMPLETION; kind++)
-        read_as((fr_api_kind)kind, size ? (const char *)data : "", size);
+    json_t *body = fr_json_load(size ? (const char *)data : "", size, NULL);
+    for (int kind = FR_API_ANY; body && kind <= FR_API_COMPLETION; kind++)
+        read_value((fr_api_kind)kind, json_incref(body));
+    if (json_is_object(body)) {
+        read_other(fr_api_from_anthropic, body);
+        read_other(fr_api_from_responses, body);
+    }
+    json_decref(body);
     return 0;
 }

@@ -69,9 +69,10 @@ fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *re
                          fr_chat_text *out, fr_error *err);
 
 // Renders with the tokenizer's bos and eos and the present time, which are filled in here, closes
-// thinking and begins the answer where that is asked for, and appends the ids: the token in front that the model wants, if `bos` and unless the template wrote
-// it; control tokens where the template wrote them, or (`control`) wherever they stand. Every
-// conversation goes through here. Errors of fr_chat_render; FR_ENOMEM.
+// thinking and begins the answer where that is asked for, and appends the ids: the token in front
+// that the model wants, if `bos` and unless the template wrote it; control tokens where the template
+// wrote them, or (`control`) wherever they stand. Every conversation goes through here. Errors of
+// fr_chat_render; FR_ENOMEM.
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
                          fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
                          fr_ids *ids, fr_error *err);

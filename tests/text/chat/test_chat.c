@@ -48,7 +48,7 @@ static void names_lead_to_templates(void **state) {
         fr_chat_text_close(&out);
         fr_chat_close(&chat);
     }
-    assert_int_equal(n, 10);
+    assert_int_equal(n, 11);
     assert_int_equal(fr_chat_open_named(&chat, "nonsense", &err), FR_EARG);
     for (int i = 0; i < n; i++)
         assert_non_null(strstr(err.text, fr_chat_name_at(i)));

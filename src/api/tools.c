@@ -25,9 +25,11 @@ static fr_status add_content(fr_buffer *text, const json_t *message, fr_error *e
 }
 
 static fr_status add_tools(fr_buffer *text, const json_t *tools, fr_error *err) {
-    fr_status st = add(text, "You can call these functions, each described by a line of JSON:\n", err);
+    fr_status st =
+        add(text, "You can call these functions, each described by a line of JSON:\n", err);
     for (size_t i = 0; i < json_array_size(tools) && !st; i++) {
         const json_t *tool = json_array_get(tools, i), *function = fr_api_member(tool, "function");
+        if (!json_is_object(tool)) return fr_api_wrong(err, tool, "an object", "tools[%zu]", i);
         st = fr_json_dump(text, function ? function : tool, err);
         if (!st) st = add(text, "\n", err);
     }

@@ -85,10 +85,11 @@ const char *fr_chat_text_named(const char *name) {
 fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err) {
     *text = fr_chat_text_named(name);
     if (*text) return FR_OK;
-    return fr_fail(err, FR_EARG,
-                   "--chat-template %.40s: expected one of chatml, gemma, gemma3, llama2, llama3, "
-                   "mistral, mistral-v1, mistral-v7, phi3, zephyr",
-                   name);
+    return fr_fail(
+        err, FR_EARG,
+        "--chat-template %.40s: expected one of chatml, command-r, gemma, gemma3, llama2, "
+        "llama3, mistral, mistral-v1, mistral-v7, phi3, zephyr",
+        name);
 }
 
 fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err) {

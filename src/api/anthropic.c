@@ -128,21 +128,6 @@ static fr_status read_messages(json_t *root, const json_t *body, fr_error *err) 
     return st;
 }
 
-static fr_status read_tools(json_t *root, const json_t *body, fr_error *err) {
-    const json_t *given = fr_api_member(body, "tools");
-    if (!given) return FR_OK;
-    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "tools");
-    json_t *tools = json_array();
-    fr_status st = fr_api_set(root, "tools", tools, err);
-    for (size_t i = 0; i < json_array_size(given) && !st; i++) {
-        const json_t *tool = json_array_get(given, i), *type = fr_api_member(tool, "type");
-        if (type && !fr_api_is(type, "custom"))
-            return fr_api_wrong(err, type, "custom: tools are the client's", "tools[%zu].type", i);
-        st = fr_api_add_tool(tools, i, tool, "input_schema", err);
-    }
-    return st;
-}
-
 static fr_status read_tool_choice(json_t *root, const json_t *body, fr_error *err) {
     const json_t *given = fr_api_member(body, "tool_choice"), *type = fr_api_member(given, "type");
     if (!given) return FR_OK;
@@ -167,7 +152,7 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
     json_t *stop = json_object_get(body, "stop_sequences");
     json_t *user = json_object_get(json_object_get(body, "metadata"), "user_id");
     fr_status st = read_messages(root, body, err);
-    if (!st) st = read_tools(root, body, err);
+    if (!st) st = fr_api_read_tools(root, body, "custom", true, "input_schema", err);
     if (!st) st = read_tool_choice(root, body, err);
     if (!st) st = read_thinking(root, body, err);
     if (!st && stop) st = fr_api_set(root, "stop", json_incref(stop), err);

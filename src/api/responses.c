@@ -133,22 +133,6 @@ static fr_status read_input(json_t *root, const json_t *body, fr_error *err) {
 
 // ---------------------------------------------------------------- settings
 
-static fr_status read_tools(json_t *root, const json_t *body, fr_error *err) {
-    const json_t *given = fr_api_member(body, "tools");
-    if (!given) return FR_OK;
-    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "tools");
-    json_t *tools = json_array();
-    fr_status st = fr_api_set(root, "tools", tools, err);
-    for (size_t i = 0; i < json_array_size(given) && !st; i++) {
-        const json_t *tool = json_array_get(given, i), *type = fr_api_member(tool, "type");
-        if (!fr_api_is(type, "function"))
-            return fr_api_wrong(err, type, "function: tools are the client's", "tools[%zu].type",
-                                i);
-        st = fr_api_add_tool(tools, i, tool, "parameters", err);
-    }
-    return st;
-}
-
 static fr_status read_reasoning(json_t *root, const json_t *body, fr_error *err) {
     const json_t *effort = fr_api_member(fr_api_member(body, "reasoning"), "effort");
     if (!effort) return FR_OK;
@@ -179,7 +163,7 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
     json_t *most = json_object_get(body, "max_output_tokens");
     fr_status st = refuse(body, err);
     if (!st) st = read_input(root, body, err);
-    if (!st) st = read_tools(root, body, err);
+    if (!st) st = fr_api_read_tools(root, body, "function", false, "parameters", err);
     if (!st) st = read_reasoning(root, body, err);
     if (!st && most) st = fr_api_set(root, "max_tokens", json_incref(most), err);
     return st;

@@ -28,9 +28,10 @@ fr_status fr_api_add_part(json_t *message, const json_t *text, fr_error *err);
 fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err);
 fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name, json_t *arguments,
                           fr_error *err); // takes the arguments
-// Adds a tool in the form of the chat API. FR_EARG: it has no name.
-fr_status fr_api_add_tool(json_t *tools, size_t i, const json_t *tool, const char *schema,
-                          fr_error *err);
+// The body's tools in the form of the chat API: of this kind alone, which need not be said where it
+// may miss; their parameters are at `schema`. FR_EARG.
+fr_status fr_api_read_tools(json_t *root, const json_t *body, const char *kind, bool may_miss,
+                            const char *schema, fr_error *err);
 // Sets a variable of the template, unless the body does.
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err);
 

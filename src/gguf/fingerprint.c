@@ -44,7 +44,7 @@ static void add_tensor(fingerprint *f, const fr_gguf_tensor *t) {
     add(f, data + t->bytes - last, last);
 }
 
-void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]) {
+static void compute(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]) {
     fingerprint f;
     fr_hash_open(&f.a, 0);
     fr_hash_open(&f.b, 0x666f726572756e31u);
@@ -66,4 +66,12 @@ void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]) {
         add_tensor(&f, &g->tensors[i]);
     snprintf(hex, FR_GGUF_FINGERPRINT, "%016" PRIx64 "%016" PRIx64, fr_hash_value(&f.a),
              fr_hash_value(&f.b));
+}
+
+void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]) {
+    fr_gguf_print *print = g->print;
+    pthread_mutex_lock(&print->lock);
+    if (!*print->hex) compute(g, print->hex);
+    memcpy(hex, print->hex, FR_GGUF_FINGERPRINT);
+    pthread_mutex_unlock(&print->lock);
 }

@@ -8,17 +8,28 @@
 
 enum { MAX_PARTS = 99999, SUFFIX = sizeof "-00001-of-00001.gguf" - 1 };
 
+static fr_gguf_print *open_print(void) {
+    fr_gguf_print *print = fr_alloc_zero(sizeof *print);
+    if (print) pthread_mutex_init(&print->lock, NULL);
+    return print;
+}
+
 static fr_status open_object(fr_gguf **out, const char *path, fr_error *err) {
     *out = NULL;
     const size_t n = strlen(path) + 1;
     fr_gguf *g = fr_alloc_zero(sizeof *g);
-    if (!g || !(g->path = fr_alloc_zero(n))) {
+    if (!g || !(g->path = fr_alloc_zero(n)) || !(g->print = open_print())) {
         fr_gguf_close(g);
         return fr_fail(err, FR_ENOMEM, "%s: no memory to open it", path);
     }
     memcpy(g->path, path, n);
     *out = g;
     return FR_OK;
+}
+
+static void close_print(fr_gguf_print *print) {
+    if (print) pthread_mutex_destroy(&print->lock);
+    fr_free(print);
 }
 
 // One file, mapped and parsed, whatever it says of siblings.
@@ -48,6 +59,7 @@ void fr_gguf_close(fr_gguf *g) {
     fr_free(g->by_key);
     fr_free(g->tensors);
     fr_free(g->by_name);
+    close_print(g->print);
     fr_map_close(&g->map);
     fr_free(g->path);
     fr_free(g);

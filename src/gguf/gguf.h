@@ -151,7 +151,8 @@ fr_status fr_gguf_check_sum(const fr_gguf *g, const char *key, fr_error *err);
 
 // A name for this model's content: 32 hex digits and a NUL. A hash of all metadata, of the tensor
 // table (names, types, dimensions) and of the first and last 64 KB of every tensor. Does not depend
-// on offsets, padding or on whether the model is split. Reads at most 128 KB a tensor.
+// on offsets, padding or on whether the model is split. Reads at most 128 KB a tensor,
+// the first time; then it is known. Any thread.
 enum { FR_GGUF_FINGERPRINT = 33 };
 void fr_gguf_fingerprint(const fr_gguf *g, char hex[FR_GGUF_FINGERPRINT]);
 

@@ -4,6 +4,12 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "gguf/gguf.h"
+#include <pthread.h>
+
+typedef struct fr_gguf_print { // the fingerprint, once somebody has asked for it
+    pthread_mutex_t lock;
+    char hex[FR_GGUF_FINGERPRINT]; // "": nobody has
+} fr_gguf_print;
 
 // Invariant once open: every offset and length in kvs and tensors was checked against the bytes of
 // its file; by_key and by_name are sorted permutations without equal neighbours.
@@ -25,6 +31,7 @@ struct fr_gguf {
 
     fr_gguf **parts; // the other files of a split model: parts[i] is file i + 1
     int n_parts;
+    fr_gguf_print *print;
 };
 
 // Reads header, metadata and tensor table of g->data[0..bytes) into g.  [parse.c]

@@ -99,14 +99,16 @@ static fr_slot *oldest(fr_slots *s, int drafter) {
 
 // ---------------------------------------------------------------- taking one
 
-// One that nobody has used yet.
-static fr_slot *unused(fr_slots *s, int drafter) {
+// The idle one that was not used for longest of those whose text nobody wants: unused ones first.
+static fr_slot *spent(fr_slots *s, int drafter) {
+    fr_slot *best = NULL;
     for (int i = 0; i < s->n; i++) {
         fr_slot *slot = &s->slot[i];
-        if (slot->session && !slot->busy && slot->used <= 0 && slot->drafter == drafter)
-            return slot;
+        if (slot->session && !slot->busy && !slot->kept && slot->drafter == drafter &&
+            (!best || slot->used < best->used))
+            best = slot;
     }
-    return NULL;
+    return best;
 }
 
 // A place for one more context; NULL: all are taken.
@@ -116,11 +118,11 @@ static fr_slot *place(fr_slots *s) {
     return s->n < s->options.most ? &s->slot[s->n++] : NULL;
 }
 
-// One more context; or the oldest idle one, opened again where it has another drafter. NULL: all
-// are busy.
+// A context whose text nobody needs, or one more; or the oldest idle one, opened again where it has
+// another drafter. NULL: all are busy.
 static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     fr_slot *slot;
-    if ((*out = unused(s, drafter))) return FR_OK;
+    if ((*out = spent(s, drafter))) return FR_OK;
     if ((slot = place(s))) {
         const fr_status st = open_slot(s, slot, drafter, err);
         if (!st) *out = slot;
@@ -137,9 +139,10 @@ static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     return st;
 }
 
-static void keep_for(fr_slot *slot, const char *owner) {
+static void occupy(fr_slot *slot, const char *owner, bool kept) {
     cut(slot->owner, owner);
     slot->busy = true;
+    slot->kept = kept;
     slot->used = fr_seconds();
 }
 
@@ -182,7 +185,7 @@ fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n
     if (st || !*out) return st;
     if (forget || (wanted >= 0 && !is_owners(*out, owner)))
         st = fr_session_forget((*out)->session, err);
-    if (!st) keep_for(*out, owner);
+    if (!st) occupy(*out, owner, !forget);
     return st;
 }
 

@@ -4,7 +4,8 @@
 // A request gets the idle context that agrees longest with its prompt. Where one at work, or of
 // another drafter, agrees longer, that is taken over (fr_session_adopt). Some contexts are open
 // from the beginning, others are opened as they are needed, up to a number; then the one that was
-// not used for longest gives way. Not thread-safe: the scheduler's thread alone.
+// not used for longest gives way. What requests that reuse nothing have left gives way before one
+// more is opened. Not thread-safe: the scheduler's thread alone.
 #ifndef FR_SERVE_SLOTS_H
 #define FR_SERVE_SLOTS_H
 #include "forerun.h"
@@ -16,6 +17,7 @@ typedef struct fr_slot { // one context
     int drafter;         // that it was opened with
     char owner[64];      // whose text it holds, cut; "": nobody's or a text without one
     bool busy;
+    bool kept;   // what it holds is for those that come; not where a request reuses nothing
     double used; // when it was last
 } fr_slot;
 

@@ -267,6 +267,30 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     close_world(&w);
 }
 
+// What they leave is taken again before one more context is opened; what others leave is kept.
+static void requests_that_reuse_nothing_open_no_context(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[7];
+    fr_context_state context[FR_SLOTS_MOST];
+    int open = 0;
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 1, 3, 8);
+    for (int i = 0; i < 7; i++) {
+        a[i].job.forget = i < 5;
+        submit(&w, &a[i], 'a' + 3 * i, 60, 4);
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+        if (i == 0) open = fr_scheduler_contexts(w.scheduler, context);
+        assert_int_equal(fr_scheduler_contexts(w.scheduler, context), i < 6 ? open : open + 1);
+    }
+    for (int i = 0; i < 7; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
 // Jobs that begin alike come together: one reads, the others wait for it and take it over; a longer
 // one goes on from there, and one that begins otherwise waits for nobody.
 static void what_is_being_read_is_waited_for(void **state) {
@@ -353,6 +377,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
+        cmocka_unit_test(requests_that_reuse_nothing_open_no_context),
         cmocka_unit_test(what_is_being_read_is_waited_for),
         cmocka_unit_test(a_job_ends_in_time_or_with_the_scheduler),
         cmocka_unit_test(a_wrong_request_fails_alone)};

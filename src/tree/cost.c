@@ -1,8 +1,21 @@
 #include "tree/cost.h"
 #include <assert.h>
 
+// Rows up to the last point, which take what `rows` do but for whole tiles; how many tiles.
+static int tiles_beyond(const fr_cost *c, int *rows) {
+    const int last = c->rows[c->n - 1];
+    if (*rows <= last || last < 2 * FR_COST_TILE) return 0;
+    const int tiles = (*rows - last + FR_COST_TILE - 1) / FR_COST_TILE;
+    *rows -= tiles * FR_COST_TILE;
+    return tiles;
+}
+
 static double at(const fr_cost *c, const double *seconds, int rows) {
     if (rows <= 0 || c->n == 0) return 0;
+    const int tiles = tiles_beyond(c, &rows), last = c->rows[c->n - 1];
+    if (tiles)
+        return at(c, seconds, rows) +
+               tiles * (at(c, seconds, last) - at(c, seconds, last - FR_COST_TILE));
     int i = 1;
     while (i < c->n - 1 && c->rows[i] < rows)
         i++;
@@ -65,6 +78,11 @@ static double line_below(const fr_cost *c, const double *seconds, int i) {
     return lowest;
 }
 
+// Whether one more row than at the point before fills another tile.
+static bool begins_tile(const fr_cost *c, int i) {
+    return i > 0 && c->rows[i] == c->rows[i - 1] + 1 && c->rows[i - 1] % FR_COST_TILE == 0;
+}
+
 static void smooth(const fr_cost *c, double *seconds) {
     const double tiles = 13.0 / 12;
     double most[FR_COST_POINTS];
@@ -73,7 +91,7 @@ static void smooth(const fr_cost *c, double *seconds) {
     for (int i = 0; i < c->n; i++)
         most[i] = tiles * line_below(c, seconds, i);
     for (int i = 1; i < c->n - 1; i++)
-        if (seconds[i] > most[i]) seconds[i] = most[i];
+        if (seconds[i] > most[i] && !begins_tile(c, i)) seconds[i] = most[i];
 }
 
 void fr_cost_smooth(fr_cost *c) {

@@ -5,12 +5,13 @@
 //
 // A row costs trunk time (all layers) and, where it wants logits, head time; the two grow apart,
 // and at these sizes the head is worth 5 to 9 layers. Between the row counts that were measured the
-// cost is interpolated, beyond them it goes on with the last slope.
+// cost is interpolated. Beyond them it goes on with the last slope or, from 32 rows on, as it went one
+// tile of rows before: kernels that work in tiles make a stair of it.
 #ifndef FR_TREE_COST_H
 #define FR_TREE_COST_H
 #include <stdbool.h>
 
-enum { FR_COST_POINTS = 16 };
+enum { FR_COST_POINTS = 16, FR_COST_TILE = 16 }; // rows of AMX tiles
 
 typedef struct fr_cost {
     int n; // points measured, rows ascending from 1; 0: nothing is known
@@ -59,7 +60,8 @@ void fr_cost_keys(fr_cost *c, double one, int rows, double many);
 
 // Smooths measured points where only another program's work on the cores explains them. More rows
 // never take less time. And time never grows more slowly with rows than it did before (memory
-// bounds few rows, arithmetic many), but for a twelfth that tiles of rows may make.
+// bounds few rows, arithmetic many), but for a twelfth that tiles of rows may make, and
+// where one row more begins a tile that was measured.
 void fr_cost_smooth(fr_cost *c);
 
 #endif

@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_ROWS = 12, MOST_ROWS = 64, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
+enum { MOST_ROWS = 64, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
 enum { FILL = 16 }; // rows of a pass that fills a context
 // A median of three is wrong after one bad moment, so there are more pairs than rounds.
 enum { MORE_PAIRS = 2, PAIRS_MAX = ROUNDS_MAX + MORE_PAIRS };
-static const int ROWS[N_ROWS] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, MOST_ROWS};
+typedef struct points { // row counts that are measured
+    int n, rows[FR_COST_POINTS];
+} points;
+static const points SMOOTH = {12, {1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, MOST_ROWS}};
+// Kernels that work in tiles of 16 rows: both sides of every step.
+static const points STAIR = {16, {1, 2, 3, 4, 6, 8, 10, 12, 16, 17, 24, 32, 33, 48, 49, MOST_ROWS}};
 static const int KEY_ROWS[2] = {1, 8}; // what context adds is taken at these
 
 typedef struct bench { // everything that a measurement holds
     const fr_model *m;
+    const points *points;
     fr_kv near, far;
     fr_forward *forward;
     float *hidden, *logits; // [MOST_ROWS][d], [MOST_ROWS][n_vocab]
@@ -105,10 +111,11 @@ static double median(double *v, int n) {
 
 // The cost is the time of undisturbed passes, but a long run has disturbed ones too. So this is the
 // mean pass over the typical one, the median of that over the row counts of decoding.
-static double held_up(double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX], int rounds) {
-    double ratio[N_ROWS];
+static double held_up(const points *p, double trunk[][ROUNDS_MAX], double head[][ROUNDS_MAX],
+                      int rounds) {
+    double ratio[FR_COST_POINTS];
     int n = 0;
-    for (; n < N_ROWS && ROWS[n] <= DECODE_ROWS; n++)
+    for (; n < p->n && p->rows[n] <= DECODE_ROWS; n++)
         ratio[n] = (mean(trunk[n], rounds) + mean(head[n], rounds)) /
                    (typical(trunk[n], rounds) + typical(head[n], rounds));
     return median(ratio, n);
@@ -132,27 +139,28 @@ static fr_status measure_keys(bench *b, fr_cost *cost, int pairs, fr_error *err)
 }
 
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
-    double trunk[N_ROWS][ROUNDS_MAX], head[N_ROWS][ROUNDS_MAX];
+    const points *p = b->points;
+    double trunk[FR_COST_POINTS][ROUNDS_MAX], head[FR_COST_POINTS][ROUNDS_MAX];
     for (int r = -1; r < rounds; r++) { // the first round only warms up
         const int at = r < 0 ? 0 : r;
-        for (int i = 0; i < (r < 0 ? 1 : N_ROWS); i++) {
-            trunk[i][at] = time_trunk(b, &b->near, ROWS[i]);
-            head[i][at] = time_head(b, ROWS[i]);
+        for (int i = 0; i < (r < 0 ? 1 : p->n); i++) {
+            trunk[i][at] = time_trunk(b, &b->near, p->rows[i]);
+            head[i][at] = time_head(b, p->rows[i]);
             if (!tell(b)) return interrupted(err);
         }
     }
-    fr_cost c = {.n = N_ROWS};
+    fr_cost c = {.n = p->n};
     const fr_status st = measure_keys(b, &c, rounds + MORE_PAIRS, err);
     if (st) return st;
-    for (int i = 0; i < N_ROWS; i++) {
-        c.rows[i] = ROWS[i];
+    for (int i = 0; i < p->n; i++) {
+        c.rows[i] = p->rows[i];
         c.trunk[i] = typical(trunk[i], rounds);
         c.head[i] = typical(head[i], rounds);
-        const double keys = b->near.n_committed * (c.key + c.key_row * ROWS[i]);
+        const double keys = b->near.n_committed * (c.key + c.key_row * p->rows[i]);
         if (keys < c.trunk[i] / 2) c.trunk[i] -= keys; // to an empty context
     }
     fr_cost_smooth(&c);
-    c.held = held_up(trunk, head, rounds);
+    c.held = held_up(p, trunk, head, rounds);
     *cost = c;
     return FR_OK;
 }
@@ -163,11 +171,14 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     const int far = c->n_ctx_train < FAR ? c->n_ctx_train : FAR;
     const int near = far > 2 * NEAR ? NEAR : far / 2 > 0 ? far / 2 : 1;
     const fr_forward_limits limits = {.max_rows = NEAR, .max_logits = 1, .n_ctx = far};
-    bench b = {.m = m, .progress = progress, .user = user};
+    bench b = {.m = m,
+               .points = m->kern->isa == FR_ISA_AMX ? &STAIR : &SMOOTH,
+               .progress = progress,
+               .user = user};
     fr_status st;
     if (rounds < 1) rounds = 1;
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    b.total = (uint64_t)(rounds * N_ROWS + 1 + rounds + MORE_PAIRS + fill_passes(near) +
+    b.total = (uint64_t)(rounds * b.points->n + 1 + rounds + MORE_PAIRS + fill_passes(near) +
                          fill_passes(far));
     *cost = (fr_cost){.n = 0};
     if ((st = fr_kv_open(&b.near, c, near, FR_KV_F16, err))) goto done;

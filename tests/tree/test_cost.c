@@ -29,6 +29,24 @@ static void between_and_beyond_points_lie_straight_lines(void **state) {
     assert_true(fr_cost_pass(&COST, 8, 2, 0) == 27 + 2);
 }
 
+// 1 second a row in the first tile, 10 more where the next begins, then nothing: what follows the
+// last measured tile is as it was.
+static void beyond_measured_tiles_the_stair_goes_on(void **state) {
+    (void)state;
+    const fr_cost stair = {.n = 6,
+                           .rows = {1, 16, 17, 32, 33, 48},
+                           .trunk = {1, 16, 26, 26, 36, 36},
+                           .head = {0, 0, 0, 0, 0, 0}};
+    assert_true(fr_cost_pass(&stair, 48, 0, 0) == 36);
+    assert_true(fr_cost_pass(&stair, 49, 0, 0) == 46);
+    assert_true(fr_cost_pass(&stair, 64, 0, 0) == 46);
+    assert_true(fr_cost_pass(&stair, 65, 0, 0) == 56);
+    assert_true(fr_cost_pass(&stair, 256, 0, 0) == 166); // 13 tiles more
+    const fr_cost line = {.n = 2, .rows = {1, 64}, .trunk = {2, 65}, .head = {1, 1}};
+    for (int rows = 65; rows < 300; rows++)
+        assert_true(fabs(fr_cost_pass(&line, rows, 0, 0) - (1 + rows)) < 1e-9);
+}
+
 static void the_context_costs_by_slots_and_rows(void **state) {
     (void)state;
     assert_true(fr_cost_pass(&COST, 4, 1, 100) == 11 + 1 + 100 * (0.5 + 4 * 0.25));
@@ -134,6 +152,21 @@ static void what_noise_alone_explains_is_taken_out(void **state) {
     assert_true(one.trunk[0] == 3 && one.head[0] == 2);
 }
 
+static void a_tile_that_begins_is_no_noise(void **state) {
+    (void)state;
+    const fr_cost stair = {.n = 7,
+                           .rows = {1, 16, 17, 32, 33, 48, 64},
+                           .trunk = {40, 74, 86, 106, 129, 155, 189},
+                           .head = {1, 5, 6, 8, 9, 12, 15}};
+    fr_cost c = stair;
+    fr_cost_smooth(&c);
+    for (int i = 0; i < c.n; i++)
+        assert_true(fabs(c.trunk[i] - stair.trunk[i]) < 1e-9);
+    c.trunk[4] = 200; // but more rows take no less
+    fr_cost_smooth(&c);
+    assert_true(c.trunk[4] <= 155);
+}
+
 static void what_context_adds_is_of_the_pass_and_of_its_rows(void **state) {
     (void)state;
     const struct {
@@ -170,6 +203,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_points_are_given_back),
         cmocka_unit_test(between_and_beyond_points_lie_straight_lines),
+        cmocka_unit_test(beyond_measured_tiles_the_stair_goes_on),
+        cmocka_unit_test(a_tile_that_begins_is_no_noise),
         cmocka_unit_test(the_context_costs_by_slots_and_rows),
         cmocka_unit_test(rows_that_join_late_cost_only_the_layers_behind),
         cmocka_unit_test(rows_that_join_and_want_logits_cost_the_heads_too),

@@ -108,6 +108,47 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
     }
 }
 
+static int known(const fr_session *s) {
+    int n;
+    fr_session_context(s, &n);
+    return n;
+}
+
+// Two long texts and a short one begin in one step. The short one has been read first, though it
+// came last, and the long ones did not stand still meanwhile.
+static void a_text_that_is_read_soon_goes_first(void **state) {
+    (void)state;
+    static const int n_prompt[3] = {CTX - 8, CTX - 8, 50};
+    static world w;
+    fr_group *g;
+    fr_session *s[3];
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
+    if (fr_group_open(&g, w.trials.engine,
+                      &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = CTX}, &err))
+        fail_msg("%s", err.text);
+    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX, .group = g};
+    for (int i = 0; i < 3; i++) {
+        const fr_request q = {
+            .size = sizeof q, .prompt = w.text + i, .n_prompt = n_prompt[i], .n_predict = 4};
+        if (fr_session_open(&s[i], w.trials.engine, &o, &err) || fr_session_begin(s[i], &q, &err))
+            fail_msg("%s", err.text);
+    }
+    assert_true(fr_group_step(g));
+    assert_true(known(s[2]) >= 40);
+    for (int i = 0; i < 2; i++)
+        assert_in_range(known(s[i]), 5, 12);
+    while (fr_group_step(g)) {
+    }
+    for (int i = 0; i < 3; i++) {
+        if (fr_session_end(s[i], &err)) fail_msg("%s", err.text);
+        fr_session_close(s[i]);
+    }
+    fr_group_close(g);
+    close_world(&w);
+}
+
 static void a_group_refuses_what_it_has_no_room_for(void **state) {
     (void)state;
     static world w;
@@ -140,6 +181,7 @@ static void a_group_refuses_what_it_has_no_room_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_give_the_bytes_that_they_give_alone),
+        cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
     };
     return cmocka_run_group_tests_name("engine/group", tests, NULL, NULL);

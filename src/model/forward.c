@@ -244,6 +244,26 @@ static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int
     }
 }
 
+// Bias, norm, RoPE and, of K and V, storing of heads [from, to) of all active rows.
+static void finish_heads(fr_forward *f, int layer, int from, int to, int t, int nt) {
+    int h0, h1, heads = to - from;
+    fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
+    for (int h = h0; h < h1; h++)
+        finish_head(f, &f->m->layers[layer], layer, h / heads, from + h % heads);
+    barrier(f, t, FR_PHASE_ROPE);
+}
+
+// From queries and stored keys to the residual.
+static void attend(fr_forward *f, int layer, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    attend_share(f, l, layer, t, nt);
+    barrier(f, t, FR_PHASE_ATTENTION);
+    project(f, f->att, c->n_head * c->head_dim, f->n_active, &OUTPUT(l->o, f->y), 1, FR_END_TO_END,
+            t, nt);
+    add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
+}
+
 static void attention(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
@@ -251,17 +271,8 @@ static void attention(fr_forward *f, int layer, int t, int nt) {
     project(f, f->xn, c->d, f->n_active,
             (fr_output[]){OUTPUT(l->q, f->q), OUTPUT(l->k, f->k), OUTPUT(l->v, f->v)}, 3,
             FR_END_TO_END, t, nt);
-
-    int h0, h1, heads = c->n_head + c->n_kv;
-    fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
-    for (int h = h0; h < h1; h++)
-        finish_head(f, l, layer, h / heads, h % heads);
-    barrier(f, t, FR_PHASE_ROPE);
-    attend_share(f, l, layer, t, nt);
-    barrier(f, t, FR_PHASE_ATTENTION);
-    project(f, f->att, c->n_head * c->head_dim, f->n_active, &OUTPUT(l->o, f->y), 1, FR_END_TO_END,
-            t, nt);
-    add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
+    finish_heads(f, layer, 0, c->n_head + c->n_kv, t, nt);
+    attend(f, layer, t, nt);
 }
 
 static void feed_forward(fr_forward *f, int layer, int t, int nt) {
@@ -287,14 +298,23 @@ static void view_of_row(const fr_forward *f, int row, int layer, int window, fr_
             view->scratch[s / 64] &= ~(UINT64_C(1) << (s % 64));
 }
 
-// Which rows layer `layer` computes, by sequence, and what each sees.
-static void choose_active(fr_forward *f, int layer) {
+// Whether the row delivers something of what the last layer computes.
+static bool is_awaited(const fr_pass *p, const fr_row *row, int layers) {
+    for (int k = 0; k < p->n_taps && row->wants & FR_WANT_TAPS; k++)
+        if (p->taps[k] == layers) return true;
+    return row->wants & (FR_WANT_LOGITS | FR_WANT_FINAL);
+}
+
+// Which rows layer `layer` computes, by sequence, and what each sees. `awaited`: those alone.
+static void choose_active(fr_forward *f, int layer, bool awaited) {
     const fr_pass *p = f->pass;
     f->n_active = 0;
     for (int s = 0; s < p->n_seq; s++) {
         f->seq_begin[s] = f->n_active;
         for (int r = 0; r < p->n_rows; r++)
-            if (p->rows[r].seq == s && p->rows[r].join <= layer) f->active[f->n_active++] = r;
+            if (p->rows[r].seq == s && p->rows[r].join <= layer &&
+                (!awaited || is_awaited(p, &p->rows[r], layer + 1)))
+                f->active[f->n_active++] = r;
     }
     f->seq_begin[p->n_seq] = f->n_active;
     for (int i = 0; i < f->n_active; i++) {
@@ -339,7 +359,7 @@ static void enter(fr_forward *f, int layer, int t, int nt) {
     }
     for (int map = 0; map < p->n_maps; map++)
         enter_linear(f, layer, map, t, nt);
-    if (t == 0) choose_active(f, layer);
+    if (t == 0) choose_active(f, layer, false);
     barrier(f, t, FR_PHASE_ENTER);
 }
 
@@ -434,15 +454,53 @@ static bool joins_at(const fr_pass *p, int layer) {
     return false;
 }
 
+// The last layer where not all rows deliver something: the others, of a prompt, leave their keys and
+// values and are done.
+static void last_layer(fr_forward *f, int layer, int t, int nt) {
+    const fr_pass *p = f->pass;
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    const bool attends = !p->skip || !p->skip[2 * layer];
+    if (attends) {
+        norm_rows(f, l->attn_norm, t, nt);
+        project(f, f->xn, c->d, f->n_active, (fr_output[]){OUTPUT(l->k, f->k), OUTPUT(l->v, f->v)},
+                2, FR_END_TO_END, t, nt);
+        finish_heads(f, layer, c->n_head, c->n_head + c->n_kv, t, nt);
+    }
+    barrier(f, t, FR_PHASE_ENTER);
+    if (t == 0) choose_active(f, layer, true);
+    barrier(f, t, FR_PHASE_ENTER);
+    if (!f->n_active) return;
+    if (attends) {
+        norm_rows(f, l->attn_norm, t, nt);
+        project(f, f->xn, c->d, f->n_active, &OUTPUT(l->q, f->q), 1, FR_END_TO_END, t, nt);
+        finish_heads(f, layer, 0, c->n_head, t, nt);
+        attend(f, layer, t, nt);
+    }
+    if (!p->skip || !p->skip[2 * layer + 1]) feed_forward(f, layer, t, nt);
+}
+
+// Whether some rows deliver nothing that the last layer computes.
+static bool some_end_early(const fr_pass *p, int layers) {
+    for (int r = 0; r < p->n_rows; r++)
+        if (!is_awaited(p, &p->rows[r], layers)) return true;
+    return false;
+}
+
 static void run_thread(void *arg, int t, int nt) {
     fr_forward *f = arg;
     const fr_pass *p = f->pass;
-    int layers = p->stop ? p->stop : f->m->config.n_layer;
+    const int layers = p->stop ? p->stop : f->m->config.n_layer;
+    const int last = some_end_early(p, layers) ? layers - 1 : layers;
     fill_rope(f, t, nt);
     for (int l = 0; l < layers; l++) {
         if (l == 0 || joins_at(p, l)) enter(f, l, t, nt);
         if (!f->n_active) continue; // every row joins later
         tap(f, l, t, nt);
+        if (l == last) {
+            last_layer(f, l, t, nt);
+            continue;
+        }
         if (!p->skip || !p->skip[2 * l]) attention(f, l, t, nt);
         if (!p->skip || !p->skip[2 * l + 1]) feed_forward(f, l, t, nt);
     }

@@ -603,6 +603,81 @@ static void rows_that_go_on_are_whole_rows(void **state) {
     }
 }
 
+// Rows that deliver nothing are not computed to the end, and nobody else notices: what the others
+// deliver, and all keys and values, are those of a pass in which every row delivers everything.
+static void rows_that_deliver_nothing_change_nothing(void **state) {
+    (void)state;
+    enum { ROWS = 12, CASES = 4, BEFORE = 9 };
+    static const int parent[ROWS] = {-1, 0, 1, 1, 3, 0, 4, 2, 6, 5, 6, 10};
+    static const uint8_t wants[CASES][ROWS] = {
+        {[11] = FR_WANT_LOGITS},
+        {0},
+        {[0] = FR_WANT_FINAL, [4] = FR_WANT_TAPS, [5] = FR_WANT_LOGITS, [9] = FR_WANT_TAPS},
+        {[3] = FR_WANT_TAPS, [7] = FR_WANT_FINAL | FR_WANT_TAPS},
+    };
+    for (int m = 0; m < N_MODELS; m++)
+        for (int k = 0; k < 2 * CASES; k++) {
+            bench all, some;
+            int32_t ids[CTX];
+            fr_row rows[2][ROWS];
+            int path[ROWS];
+            const int threads = 1 + (m + k) % 3, layers = k < CASES ? 0 : 2, ends = k % 2;
+            const fr_kern *kern =
+                fr_kern_of(m % 2 && fr_kern_of(FR_ISA_AVX2) ? FR_ISA_AVX2 : FR_ISA_SCALAR);
+            open_bench(&all, &MODELS[m], kern, threads);
+            open_bench(&some, &MODELS[m], kern, threads);
+            const fr_config *c = &all.o.model.config;
+            const size_t d = sizeof(float) * (size_t)c->d;
+            const int stop = layers ? layers : c->n_layer;
+            const int taps[2] = {1, ends ? stop : stop - 1}; // the second one before or behind it
+            uint8_t skip[64] = {0};
+            skip[2 * (stop - 1) + m % 2] = m % 3 == 0;
+            fr_test_ids(ids, CTX, c->n_vocab, 71);
+            append(&all, ids, BEFORE);
+            append(&some, ids, BEFORE);
+            for (int r = 0; r < ROWS; r++) {
+                rows[0][r] = fr_row_token(ids[BEFORE + r], parent[r],
+                                          FR_WANT_LOGITS | FR_WANT_FINAL | FR_WANT_TAPS);
+                rows[1][r] = fr_row_token(ids[BEFORE + r], parent[r], wants[k % CASES][r]);
+                path[r] = r;
+            }
+            for (int i = 0; i < 2; i++)
+                fr_forward_run(i ? some.f : all.f,
+                               &(fr_pass){.rows = rows[i],
+                                          .n_rows = ROWS,
+                                          .kv = (fr_kv *[]){i ? &some.kv : &all.kv},
+                                          .n_seq = 1,
+                                          .stop = layers,
+                                          .skip = skip,
+                                          .taps = taps,
+                                          .n_taps = 2});
+            for (int r = 0; r < ROWS; r++) {
+                const uint8_t want = rows[1][r].wants;
+                if (want & FR_WANT_LOGITS)
+                    assert_same_bits(&all, fr_forward_logits(all.f, r),
+                                     fr_forward_logits(some.f, r), "of some", r);
+                if (want & FR_WANT_FINAL)
+                    assert_memory_equal(fr_forward_final(all.f, r), fr_forward_final(some.f, r), d);
+                for (int t = 0; t < 2 && want & FR_WANT_TAPS; t++)
+                    assert_memory_equal(fr_forward_tap(all.f, t, r), fr_forward_tap(some.f, t, r),
+                                        d);
+            }
+            fr_kv_commit(&all.kv, path, ROWS);
+            fr_kv_commit(&some.kv, path, ROWS);
+            const size_t kv = (size_t)(BEFORE + ROWS) * (size_t)c->n_kv * (size_t)c->head_dim;
+            float *k0 = malloc(4 * kv * sizeof(float)), *k1 = k0 + 2 * kv;
+            for (int l = 0; l < stop; l++) {
+                if (skip[2 * l]) continue; // nothing was stored
+                fr_kv_read(&all.kv, l, 0, BEFORE + ROWS, k0, k0 + kv);
+                fr_kv_read(&some.kv, l, 0, BEFORE + ROWS, k1, k1 + kv);
+                assert_memory_equal(k0, k1, 2 * kv * sizeof(float));
+            }
+            free(k0);
+            close_bench(&all);
+            close_bench(&some);
+        }
+}
+
 // A pass without some sublayers is that of a model in which they add nothing, and leaves nothing
 // behind for other passes.
 static void a_pass_that_skips_is_a_model_whose_sublayers_are_identity(void **state) {
@@ -775,6 +850,7 @@ int main(void) {
         cmocka_unit_test(forests_of_attached_rows_are_their_definition),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
         cmocka_unit_test(rows_that_go_on_are_whole_rows),
+        cmocka_unit_test(rows_that_deliver_nothing_change_nothing),
         cmocka_unit_test(a_pass_that_skips_is_a_model_whose_sublayers_are_identity),
         cmocka_unit_test(longrope_stretches_sequences_that_are_told_to),
     };

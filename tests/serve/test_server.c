@@ -336,6 +336,38 @@ static void responses_are_answered(void **state) {
                  "invalid_request_error", "previous_response_id");
 }
 
+// llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
+static void responses_have_llama_servers_numbers(void **state) {
+    (void)state;
+    char found[4096];
+    int n_progress = 0, n_timed = 0;
+    bool whole = false;
+    assert_int_equal(ask("POST", "/responses",
+                         "{\"input\":\"abc abc abc\",\"max_output_tokens\":8,\"stream\":true,"
+                         "\"cache_prompt\":false,\"timings_per_token\":true,"
+                         "\"return_progress\":true,\"ignore_eos\":true}"),
+                     200);
+    assert_int_equal(of_events("response.created", NULL, "type", found, sizeof found), 1);
+    json_int_t number = 0;
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+        json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        const char *type = json_string_value(json_object_get(event, "type"));
+        const json_t *progress = json_object_get(event, "prompt_progress");
+        const json_t *timings = json_object_get(event, "timings");
+        assert_int_equal(json_integer_value(json_object_get(event, "sequence_number")), number++);
+        if (progress) {
+            assert_string_equal(type, "response.in_progress");
+            assert_true(json_integer_value(json_object_get(progress, "total")) > 0);
+            n_progress++;
+        }
+        if (timings) assert_non_null(json_object_get(timings, "predicted_per_second"));
+        n_timed += timings && !strcmp(type, "response.output_text.delta");
+        if (!strcmp(type, "response.incomplete")) whole = timings;
+        json_decref(event);
+    }
+    assert_true(n_progress >= 2 && n_timed >= 1 && whole);
+}
+
 // ---------------------------------------------------------------- other endpoints
 
 static void texts_and_tokens_go_both_ways(void **state) {
@@ -531,6 +563,7 @@ int main(void) {
         cmocka_unit_test(anthropics_messages_are_answered),
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(responses_are_answered),
+        cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(wrong_requests_are_said),

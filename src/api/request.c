@@ -107,5 +107,6 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .ignore_eos = r->ignore_eos,
                             .logprobs = r->logprobs || r->n_probs,
                             .prompt_logprobs = r->echo && r->logprobs,
-                            .top_logprobs = n_top};
+                            .top_logprobs = n_top,
+                            .drawn_logprobs = r->post_sampling};
 }

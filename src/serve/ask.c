@@ -275,7 +275,8 @@ json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
                              .token = c->job.tokens + from,
                              .score = c->job.logprobs + from,
                              .n = c->job.n_tokens - from,
-                             .n_top = ask->request.top_logprobs};
+                             .n_top = ask->request.top_logprobs,
+                             .drawn = ask->request.post_sampling};
     if (!ask->request.logprobs || s.n < 1) return json_null();
     return ask->request.kind == FR_API_CHAT ? fr_api_chat_logprobs(&s) : fr_api_text_logprobs(&s);
 }

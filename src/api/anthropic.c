@@ -120,8 +120,7 @@ static fr_status read_messages(json_t *root, const json_t *body, fr_error *err) 
     reader r = {.messages = json_array(), .err = err};
     fr_status st = fr_api_set(root, "messages", r.messages, err);
     if (st) return st;
-    if (!json_array_size(given))
-        return fr_api_wrong(err, given, "a list of at least one message", "messages");
+    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "messages");
     st = add_system(&r, json_object_get(body, "system"));
     for (; r.message < json_array_size(given) && !st; r.message++)
         st = add_message(&r, json_array_get(given, r.message));

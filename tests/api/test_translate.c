@@ -60,6 +60,9 @@ static void anthropics_messages_are_chats(void **state) {
          ",\"stop_sequences\":[\"x\"],\"metadata\":{\"user_id\":\"u\"}}",
          "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
          "\"content\":\"hi\"}],\"stop\":[\"x\"],\"user\":\"u\"}"},
+        {"{\"messages\":[]}", "{\"messages\":[]}"},
+        {"{\"system\":\"be kind\",\"messages\":[]}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"}]}"},
         {"{\"system\":[" PART("a") "," PART("b") "]," HI "}",
          "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "," PART(
              "b") "]},{\"role\":\"user\",\"content\":\"hi\"}]}"},
@@ -92,7 +95,7 @@ static void anthropics_wrong_messages_are_said(void **state) {
     (void)state;
     static const pair pairs[] = {
         {"{}", "messages: "},
-        {"{\"messages\":[]}", "messages: "},
+        {"{\"messages\":{}}", "messages: "},
         {"{\"messages\":[{\"content\":\"a\"}]}", "messages[0].role: "},
         {"{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "messages[0].content: "},
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\"}]}]}",

@@ -293,9 +293,24 @@ static void anthropics_messages_are_answered(void **state) {
     assert_int_equal(of_events("message_delta", "delta", "stop_reason", found, sizeof found), 1);
     assert_string_equal(found, "max_tokens");
     assert_int_equal(of_events("message_stop", NULL, "type", found, sizeof found), 1);
-    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":[]}"), 400);
+    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":{}}"), 400);
     assert_non_null(
         strstr(reply, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\""));
+}
+
+// As llama-server has it: the answer to what the template writes of itself.
+static void a_conversation_of_nothing_is_answered(void **state) {
+    (void)state;
+    char right[4096];
+    alone(right, sizeof right, FR_API_COMPLETION,
+          "{\"prompt\":\"<|im_start|>assistant\\n\"," SETTINGS "}");
+    json_t *root = answer("/v1/chat/completions", "{\"messages\":[]," SETTINGS "}");
+    assert_string_equal(text_at(root, "content"), right);
+    json_decref(root);
+    root = answer("/v1/messages", "{\"messages\":[]," SETTINGS "}");
+    const json_t *block = json_array_get(json_object_get(root, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    json_decref(root);
 }
 
 static void a_stop_string_is_told(void **state) {
@@ -561,6 +576,7 @@ int main(void) {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
         cmocka_unit_test(llamas_completion_says_how_it_ended),
         cmocka_unit_test(anthropics_messages_are_answered),
+        cmocka_unit_test(a_conversation_of_nothing_is_answered),
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(responses_are_answered),
         cmocka_unit_test(responses_have_llama_servers_numbers),

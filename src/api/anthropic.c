@@ -159,6 +159,12 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
     return st;
 }
 
+// Messages are counted otherwise: the system's is one more, those of results are others.
+const fr_api_own_name fr_api_own_of_anthropic[] = {{"messages", "messages", true},
+                                                   {"stop", "stop_sequences", false},
+                                                   {"user", "metadata.user_id", false},
+                                                   {0}};
+
 json_t *fr_api_from_anthropic(const json_t *body, fr_error *err) {
     static const char *const own[] = {"messages",    "system",   "stop_sequences", "tools",
                                       "tool_choice", "thinking", "metadata",       NULL};

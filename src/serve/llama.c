@@ -216,5 +216,7 @@ static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_array_append_new(events, doc);
 }
 
-const fr_dialect fr_dialect_llama = {
-    .ask = {FR_API_COMPLETION, "cmpl-", NULL}, .whole = whole, .part = part, .progress = progress};
+const fr_dialect fr_dialect_llama = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},
+                                     .whole = whole,
+                                     .part = part,
+                                     .progress = progress};

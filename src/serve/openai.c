@@ -122,7 +122,7 @@ static json_t *chat_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "chat.completion.chunk", json_array()));
 }
 
-const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL},
+const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL, NULL},
                                     .says_done = true,
                                     .whole = whole_chat,
                                     .part = chat_part,
@@ -174,7 +174,7 @@ static json_t *text_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "text_completion", json_array()));
 }
 
-const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL},
+const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},
                                     .says_done = true,
                                     .whole = whole_text,
                                     .part = text_part,

@@ -242,8 +242,9 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_object_set_new(event, "timings", fr_ask_timings(c));
 }
 
-const fr_dialect fr_dialect_responses = {.ask = {FR_API_CHAT, "resp_", fr_api_from_responses},
-                                         .names_events = true,
-                                         .whole = whole,
-                                         .part = part,
-                                         .progress = progress};
+const fr_dialect fr_dialect_responses = {
+    .ask = {FR_API_CHAT, "resp_", fr_api_from_responses, fr_api_own_of_responses},
+    .names_events = true,
+    .whole = whole,
+    .part = part,
+    .progress = progress};

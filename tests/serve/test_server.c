@@ -440,6 +440,29 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/v1/completions", body, 413, invalid, "larger");
 }
 
+// By the client's own field, where the body was translated.
+static void wrong_fields_are_called_as_the_client_does(void **state) {
+    (void)state;
+    static const char invalid[] = "invalid_request_error";
+    expect_error("/v1/responses", "{\"input\":\"a\",\"max_output_tokens\":\"5\"}", 400, invalid,
+                 "max_output_tokens: expected");
+    assert_non_null(strstr(reply, "\"param\":\"max_output_tokens\""));
+    expect_error("/v1/responses", "{\"input\":\"a\",\"max_tokens\":\"5\"}", 400, invalid,
+                 "max_tokens: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"stop_sequences\":5}", 400, invalid,
+                 "stop_sequences: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"stop_sequences\":[\"a\",7]}", 400, invalid,
+                 "stop_sequences[1]: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"metadata\":{\"user_id\":5}}", 400, invalid,
+                 "metadata.user_id: expected");
+    char body[1400] = "{\"input\":\"";
+    for (int i = 0; i < 300; i++)
+        strcat(body, "a b ");
+    strcat(body, "\"}");
+    expect_error("/v1/responses", body, 400, "exceed_context_size_error", "input: ");
+    assert_non_null(strstr(reply, "\"param\":\"input\""));
+}
+
 static void keys_and_origins_are_looked_at(void **state) {
     (void)state;
     assert_int_equal(ask_with("GET", "/props", "", ""), 401);
@@ -583,6 +606,7 @@ int main(void) {
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(wrong_requests_are_said),
+        cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
         cmocka_unit_test(keys_and_origins_are_looked_at),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),

@@ -267,6 +267,7 @@ typedef struct fr_request { // one generation
     bool ignore_eos;
     bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
     bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
+    bool drawn_logprobs;  // fr_result.logprobs are of what is drawn from: after all of `sampling`
     int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
@@ -311,7 +312,8 @@ typedef struct fr_stats {
     fr_draft_counts draft;
 } fr_stats;
 
-// Natural logarithms of the model's own probabilities, before penalties, bias and sampling.
+// Natural logarithms of the model's own probabilities, before penalties, bias and sampling; or, as
+// the request wants it, of those that remain after them, where only what can be drawn is listed.
 enum { FR_TOP_LOGPROBS = 20 };
 typedef struct fr_logprob {
     int32_t token;

@@ -120,8 +120,7 @@ static fr_status read_messages(json_t *root, const json_t *body, fr_error *err) 
     reader r = {.messages = json_array(), .err = err};
     fr_status st = fr_api_set(root, "messages", r.messages, err);
     if (st) return st;
-    if (!json_array_size(given))
-        return fr_api_wrong(err, given, "a list of at least one message", "messages");
+    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "messages");
     st = add_system(&r, json_object_get(body, "system"));
     for (; r.message < json_array_size(given) && !st; r.message++)
         st = add_message(&r, json_array_get(given, r.message));
@@ -159,6 +158,12 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
     if (!st && user) st = fr_api_set(root, "user", json_incref(user), err);
     return st;
 }
+
+// Messages are counted otherwise: the system's is one more, those of results are others.
+const fr_api_own_name fr_api_own_of_anthropic[] = {{"messages", "messages", true},
+                                                   {"stop", "stop_sequences", false},
+                                                   {"user", "metadata.user_id", false},
+                                                   {0}};
 
 json_t *fr_api_from_anthropic(const json_t *body, fr_error *err) {
     static const char *const own[] = {"messages",    "system",   "stop_sequences", "tools",

@@ -42,6 +42,7 @@ static const field FIELDS[] = {
     {"echo",                  BOOL,  COMPLETION, AT(echo),                 0, 0},
     {"top_logprobs",          INT,   CHAT, AT(top_logprobs),               0, FR_TOP_LOGPROBS},
     {"n_probs",               INT,   BOTH, AT(n_probs),                    0, FR_TOP_LOGPROBS},
+    {"post_sampling_probs",   BOOL,  BOTH, AT(post_sampling),              0, 0},
     {"cache_prompt",          BOOL,  BOTH, AT(cache_prompt),               0, 0},
     {"timings_per_token",     BOOL,  BOTH, AT(timings_per_token),          0, 0},
     {"return_tokens",         BOOL,  BOTH, AT(return_tokens),              0, 0},

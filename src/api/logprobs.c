@@ -27,8 +27,9 @@ static json_t *bytes_of(const fr_api_scored *s, int32_t id) {
 }
 
 static json_t *entry(const fr_api_scored *s, int32_t id, float logprob, bool with_id) {
-    json_t *o = json_pack("{s:o, s:o, s:o}", "token", text_of(s, id), "logprob", real(logprob),
-                          "bytes", bytes_of(s, id));
+    json_t *o = json_pack("{s:o, s:o, s:o}", "token", text_of(s, id), s->drawn ? "prob" : "logprob",
+                          s->drawn ? json_real((double)expf(logprob)) : real(logprob), "bytes",
+                          bytes_of(s, id));
     if (with_id && o && json_object_set_new(o, "id", json_integer(id))) {
         json_decref(o);
         return NULL;
@@ -47,7 +48,7 @@ static json_t *whole_entry(const fr_api_scored *s, int i, bool with_id) {
         if (json_array_append_new(top, entry(s, likely->token, likely->logprob, with_id)))
             goto fail;
     }
-    if (!top || !o || json_object_set(o, "top_logprobs", top)) goto fail;
+    if (!top || !o || json_object_set(o, s->drawn ? "top_probs" : "top_logprobs", top)) goto fail;
     json_decref(top);
     return o;
 fail:

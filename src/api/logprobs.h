@@ -11,6 +11,7 @@ typedef struct fr_api_scored {
     const fr_logprobs *score; // [n]; token 0 has none if `unscored`
     int n, n_top;             // n_top: of the likeliest, to be listed
     bool unscored;            // the first has nothing before it
+    bool drawn;               // of what is drawn from: "prob", "top_probs" in lists of entries
 } fr_api_scored;
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}...], "refusal": null}
@@ -20,7 +21,8 @@ json_t *fr_api_chat_logprobs(const fr_api_scored *s);
 json_t *fr_api_text_logprobs(const fr_api_scored *s);
 // The same of an answer that begins with its prompt, whose first token has none.
 json_t *fr_api_echoed_logprobs(const fr_api_scored *prompt, const fr_api_scored *answer);
-// llama.cpp's [{"id", "token", "bytes", "logprob", "top_logprobs": [...]}...].
+// llama.cpp's [{"id", "token", "bytes", "logprob", "top_logprobs": [...]}...]; of what is drawn from
+// "prob" and "top_probs", probabilities.
 json_t *fr_api_llama_logprobs(const fr_api_scored *s);
 
 #endif

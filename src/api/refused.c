@@ -74,9 +74,10 @@ fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
                            constraints[i]);
     if (!is_empty(fr_api_member(r->root, "lora")))
         return fr_fail(err, FR_EARG, "lora: there are no adapters here: leave it out");
-    if (json_is_true(json_object_get(r->root, "post_sampling_probs")))
-        return fr_fail(err, FR_EARG,
-                       "post_sampling_probs: probabilities are the model's own here: leave it out");
+    if (r->post_sampling && r->echo && r->logprobs)
+        return fr_fail(
+            err, FR_EARG,
+            "post_sampling_probs: expected no \"echo\" beside it: a prompt is not drawn");
     fr_status st = refuse_samplers(r->root, err);
     if (!st) st = refuse_format(r->root, err);
     return st ? st : refuse_completion(r, err);

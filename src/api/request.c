@@ -24,7 +24,7 @@ static fr_status find_kind(fr_api_request *r, fr_error *err) {
         return fr_fail(err, FR_EARG, "messages: expected these, or a \"prompt\"");
     if (r->kind == FR_API_ANY) r->kind = messages ? FR_API_CHAT : FR_API_COMPLETION;
     if (r->kind == FR_API_CHAT && !messages)
-        return fr_fail(err, FR_EARG, "messages: expected a list of at least one message");
+        return fr_fail(err, FR_EARG, "messages: expected a list");
     if (r->kind == FR_API_COMPLETION && !prompt)
         return fr_fail(err, FR_EARG, "prompt: expected a string or a list of token ids");
     return FR_OK;
@@ -107,5 +107,6 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .ignore_eos = r->ignore_eos,
                             .logprobs = r->logprobs || r->n_probs,
                             .prompt_logprobs = r->echo && r->logprobs,
-                            .top_logprobs = n_top};
+                            .top_logprobs = n_top,
+                            .drawn_logprobs = r->post_sampling};
 }

@@ -50,10 +50,11 @@ typedef struct fr_api_request {
     int n_predict, n;  // n: choices of each prompt
     const char **stop; // NULL-terminated, or NULL
     bool ignore_eos, echo, stream, include_usage;
-    bool logprobs;    // as the API that was asked has them
-    int top_logprobs; // ... with so many of the likeliest tokens
-    int n_probs;      // llama.cpp's; 0: not wanted
-    bool tools;       // there are some, and calls in the answer are to be parsed
+    bool logprobs;      // as the API that was asked has them
+    int top_logprobs;   // ... with so many of the likeliest tokens
+    int n_probs;        // llama.cpp's; 0: not wanted
+    bool post_sampling; // all of them of what is drawn from, not the model's own
+    bool tools;         // there are some, and calls in the answer are to be parsed
     fr_api_reasoning reasoning;
     bool cache_prompt, timings_per_token, return_tokens, return_progress;
     bool verbose;     // llama.cpp's "__verbose" beside the answer

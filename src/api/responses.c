@@ -169,6 +169,9 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
     return st;
 }
 
+const fr_api_own_name fr_api_own_of_responses[] = {
+    {"messages", "input", true}, {"max_tokens", "max_output_tokens", false}, {0}};
+
 json_t *fr_api_from_responses(const json_t *body, fr_error *err) {
     static const char *const own[] = {
         "input",   "instructions",   "max_output_tokens", "tools",        "text", "reasoning",

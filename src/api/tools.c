@@ -112,7 +112,7 @@ static bool has_calls(const json_t *messages) {
 fr_status fr_api_tell_tools(json_t *root, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages"), *tools = fr_api_member(root, "tools");
     const bool offers = json_array_size(tools);
-    if (!json_array_size(messages) || (!offers && !has_calls(messages))) return FR_OK;
+    if (!json_is_array(messages) || (!offers && !has_calls(messages))) return FR_OK;
     json_t *list = json_array();
     const json_t *first = json_array_get(messages, 0);
     fr_status st = offers ? tell_tools(list, first, tools, err) : FR_OK;

@@ -16,6 +16,23 @@ fr_status fr_api_append(json_t *list, json_t *value, fr_error *err) {
     return json_array_append_new(list, value) ? no_memory(err) : FR_OK;
 }
 
+// Whether the body has what the path begins with.
+static bool has(const json_t *body, const char *path) {
+    return json_object_getn(body, path, strcspn(path, "."));
+}
+
+void fr_api_name_own(const fr_api_own_name *names, const json_t *body, fr_error *err) {
+    const fr_error said = *err;
+    const size_t n = strcspn(said.text, ".[:");
+    for (; names && names->chat; names++) {
+        if (n != strlen(names->chat) || strncmp(said.text, names->chat, n)) continue;
+        if (!has(body, names->own)) continue;
+        const size_t from = names->whole ? strcspn(said.text, ":") : n;
+        fr_fail(err, said.code, "%s%s", names->own, said.text + from);
+        return;
+    }
+}
+
 static bool is_listed(const char *name, const char *const *names) {
     for (; *names; names++)
         if (!strcmp(*names, name)) return true;

@@ -16,6 +16,17 @@ fr_api_translator fr_api_from_anthropic;
 // [responses.c]
 fr_api_translator fr_api_from_responses;
 
+// What a field of the chat request is called in the body that it was made of.
+typedef struct fr_api_own_name {
+    const char *chat, *own;
+    bool whole; // places within it are others
+} fr_api_own_name;
+extern const fr_api_own_name fr_api_own_of_anthropic[]; // up to one without names
+extern const fr_api_own_name fr_api_own_of_responses[];
+// Where a sentence begins with the path of a field that was made of one of `body`, it begins with
+// the path of that one instead. names NULL: all are the body's own.
+void fr_api_name_own(const fr_api_own_name *names, const json_t *body, fr_error *err);
+
 // ---- parts of both, private to src/api; FR_ENOMEM where nothing else is said  [translate.c]
 
 fr_status fr_api_set(json_t *object, const char *name, json_t *value, fr_error *err); // takes value

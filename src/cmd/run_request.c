@@ -144,7 +144,8 @@ static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result 
                              .token = r->tokens,
                              .score = j->answered,
                              .n = r->n_tokens,
-                             .n_top = j->request.top_logprobs};
+                             .n_top = j->request.top_logprobs,
+                             .drawn = j->request.post_sampling};
     if (!j->request.logprobs) return json_null();
     if (j->request.kind == FR_API_CHAT) return fr_api_chat_logprobs(&s);
     if (!j->read) return fr_api_text_logprobs(&s);
@@ -169,7 +170,8 @@ static json_t *more_json(const job *j, const fr_request *q, const fr_result *r) 
                                                    .token = r->tokens,
                                                    .score = j->answered,
                                                    .n = r->n_tokens,
-                                                   .n_top = j->request.n_probs}));
+                                                   .n_top = j->request.n_probs,
+                                                   .drawn = j->request.post_sampling}));
     if (more && j->request.echo && !fr_buffer_add(&text, j->echo.data, j->echo.n, NULL) &&
         !fr_buffer_add(&text, r->text ? r->text : "", r->text_bytes, NULL))
         json_object_set_new(more, "text", fr_cmd_json_text(text.data, text.n));

@@ -45,6 +45,7 @@ typedef struct fr_decoder {
     fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none
     fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
     int n_top;                  // of each, the likeliest tokens that are listed
+    bool drawn_scores;          // of new tokens: of what they are drawn from
     fr_watch_fn *watch;         // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth

@@ -147,7 +147,8 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
                                .typical = &d->accept.typical,
                                .ids = d->ids,
                                .n_ids = d->n_ids,
-                               .scores = d->scores};
+                               .scores = d->scores,
+                               .drawn = d->drawn_scores};
     fr_sampler_begin(&room->sampler, &d->sampling, d->n_prompt);
     room->scorer.n_top = d->n_top;
     d->verdict.tree = &d->tree;

@@ -47,16 +47,24 @@ static int32_t rejection_gives(const fr_verification *a, int node, float *logits
     return fr_rejection_token(&a->room->rejection, dist, n, a->tree, node, s->sampling.seed, n_ids);
 }
 
+// Scores the token that the node gave; its row is the sampler's.
+static void score(const fr_verification *a, int32_t id, fr_logprobs *out) {
+    fr_logprob_scorer *scorer = &a->room->scorer;
+    if (a->drawn)
+        fr_drawn_logprobs(&a->room->sampler, id, scorer->n_top, out);
+    else
+        fr_logprob_scorer_score(scorer, id, out);
+}
+
 static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
-    fr_logprob_scorer *scorer = a->scores ? &a->room->scorer : NULL;
     int node = 0, n_ids = a->n_ids;
     v->n_path = v->broken = 0;
     do {
         float *logits = logits_of(a, node);
         if (!fr_are_logits(logits, a->room->sampler.n_vocab)) return; // the next step begins there
-        if (scorer) fr_logprob_scorer_keep(scorer, logits);
+        if (a->scores && !a->drawn) fr_logprob_scorer_keep(&a->room->scorer, logits);
         v->next = next(a, node, logits, n_ids);
-        if (scorer) fr_logprob_scorer_score(scorer, v->next, &a->scores[v->n_path]);
+        if (a->scores) score(a, v->next, &a->scores[v->n_path]);
         v->path[v->n_path++] = node;
         a->ids[n_ids++] = v->next;
         node = fr_tree_child(a->tree, node, v->next);

@@ -33,6 +33,7 @@ typedef struct fr_verification { // what a rule is given
     int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path
     int n_ids;
     fr_logprobs *scores; // [FR_TREE_MAX_DEPTH + 1] of the path's tokens; NULL: none are wanted
+    bool drawn;          // ... of what they are drawn from, not the model's own
 } fr_verification;
 
 typedef struct fr_rule_ops {

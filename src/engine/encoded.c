@@ -31,6 +31,9 @@ fr_status fr_text_render_json(const fr_text *t, const json_t *json, unsigned fla
     fr_json_chat chat;
     fr_status st = fr_text_check_chat(t, err);
     if (st) return st;
+    const json_t *messages = json_is_array(json) ? json : json_object_get(json, "messages");
+    if (json_is_array(messages) && !json_array_size(messages)) // else that says what is wrong
+        return fr_fail(err, FR_EARG, "messages: expected a list of at least one message");
     st = fr_json_chat_from(&chat, json, &t->chat.takes, err);
     if (!st) st = fr_text_render(t, &chat.request, flags, rendered, ids, err);
     fr_json_chat_close(&chat);

@@ -149,6 +149,7 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
     if (!st) st = fr_decoder_group_score(d->group, err);
     if (st) return st;
     d->n_top = request->top_logprobs;
+    d->drawn_scores = request->drawn_logprobs;
     if (request->logprobs) {
         d->scores = s->scores;
         s->result.logprobs = s->logprobs_at + request->n_prompt;

@@ -252,8 +252,7 @@ static fr_status make_message(const builder *b, const json_t *json, const place 
 
 static fr_status make_messages(const builder *b, const json_t *messages) {
     const size_t n = json_array_size(messages);
-    if (!json_is_array(messages) || !n)
-        return fr_fail(b->err, FR_EARG, "messages: expected a list of at least one message");
+    if (!json_is_array(messages)) return fr_fail(b->err, FR_EARG, "messages: expected a list");
     if (n > FR_JSON_MAX_MESSAGES)
         return fr_fail(b->err, FR_EARG, "messages: %zu, expected at most %d", n,
                        FR_JSON_MAX_MESSAGES);

@@ -5,6 +5,7 @@
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
 // parts, which are joined by newlines where the template takes strings alone. A call's arguments
 // are an object or, as in the API, a string that holds one; the template gets what it can write.
+// A list of none is one too: the template writes what it writes of itself.
 // All other members of messages and tools are handed to it as they are, in their order;
 // enable_thinking and the members of chat_template_kwargs are variables. Wrong types, duplicate
 // keys, nesting and counts give one sentence that says where.

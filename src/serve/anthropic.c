@@ -109,10 +109,11 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_array_append_new(events, json_pack("{s:s}", "type", "message_stop"));
 }
 
-const fr_dialect fr_dialect_anthropic = {.ask = {FR_API_CHAT, "msg_", fr_api_from_anthropic},
-                                         .names_events = true,
-                                         .whole = whole,
-                                         .part = part};
+const fr_dialect fr_dialect_anthropic = {
+    .ask = {FR_API_CHAT, "msg_", fr_api_from_anthropic, fr_api_own_of_anthropic},
+    .names_events = true,
+    .whole = whole,
+    .part = part};
 
 // ---------------------------------------------------------------- a count
 

@@ -16,19 +16,35 @@ static int drafter_of(const fr_server *s, const char *name) {
     return name ? -1 : 0;
 }
 
-fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_options *options,
-                      const json_t *body, fr_error *err) {
+// Takes the chat request.
+static fr_status read_chat(fr_api_request *r, const fr_server *s, fr_api_kind kind, json_t *chat,
+                           fr_error *err) {
     fr_api_defaults defaults = s->defaults;
-    *r = (fr_api_request){0};
     if (!s->seed_given) defaults.sampling.seed = (uint32_t)fr_random();
-    json_t *chat = options->translate ? options->translate(body, err) : json_incref((json_t *)body);
-    if (!chat) return err->code;
-    fr_status st = fr_api_parse_value(r, options->kind, chat, &defaults, err);
+    fr_status st = fr_api_parse_value(r, kind, chat, &defaults, err);
     if (!st && drafter_of(s, r->drafter) < 0)
         st = fr_fail(err, FR_EARG,
                      "drafter: expected one that the server was started with, found "
                      "another");
     return st ? st : fr_api_encode(r, &s->api, err);
+}
+
+fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_options *options,
+                      const json_t *body, fr_error *err) {
+    *r = (fr_api_request){0};
+    json_t *chat = options->translate ? options->translate(body, err) : json_incref((json_t *)body);
+    if (!chat) return err->code;
+    const fr_status st = read_chat(r, s, options->kind, chat, err);
+    if (st) fr_api_name_own(options->own, body, err);
+    return st;
+}
+
+// What the client calls what the prompt is made of.
+static const char *prompt_field(const fr_ask_options *options) {
+    if (options->kind != FR_API_CHAT) return "prompt";
+    for (const fr_api_own_name *at = options->own; at && at->chat; at++)
+        if (!strcmp(at->chat, "messages")) return at->own;
+    return "messages";
 }
 
 // The tokens of a prompt that leaves no room for an answer; 0: there is none.
@@ -121,7 +137,7 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *opt
     const size_t length = st ? 0 : too_long(ask);
     if (!st && !length) st = make_choices(ask, x, &err);
     if (st) fr_reply_fault(x, &err);
-    if (length) fr_reply_too_long(x, length, server->n_ctx);
+    if (length) fr_reply_too_long(x, prompt_field(options), length, server->n_ctx);
     if (!st && !length && submit(ask, x)) return ask;
     fr_ask_close(ask);
     return NULL;
@@ -275,7 +291,8 @@ json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
                              .token = c->job.tokens + from,
                              .score = c->job.logprobs + from,
                              .n = c->job.n_tokens - from,
-                             .n_top = ask->request.top_logprobs};
+                             .n_top = ask->request.top_logprobs,
+                             .drawn = ask->request.post_sampling};
     if (!ask->request.logprobs || s.n < 1) return json_null();
     return ask->request.kind == FR_API_CHAT ? fr_api_chat_logprobs(&s) : fr_api_text_logprobs(&s);
 }

@@ -43,6 +43,7 @@ typedef struct fr_ask_options {
     fr_api_kind kind;
     const char *id_prefix;
     fr_api_translator *translate; // the body into one of the chat API; NULL: it is one
+    const fr_api_own_name *own;   // ... and what its fields were called
 } fr_ask_options;
 
 // Reads the body, whose reference is taken, makes ids of it and queues all choices. NULL: that

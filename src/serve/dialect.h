@@ -18,8 +18,8 @@ typedef struct fr_dialect {
     json_t *(*whole)(const fr_ask *ask);
     // Appends the events of a part to a list.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
-    // The event that so many tokens of a prompt are read; NULL: nobody is told.
-    json_t *(*progress)(const fr_ask *ask, int index, int n_read);
+    // Appends the event that so many tokens of a prompt are read; NULL: nobody is told.
+    void (*progress)(const fr_ask *ask, int index, int n_read, json_t *events);
     // The event behind the last part, or NULL: usage, where it was asked for.
     json_t *(*end)(const fr_ask *ask);
 } fr_dialect;

@@ -43,6 +43,14 @@ static void add_event(const events *e, fr_buffer *out, json_t *document) {
     json_decref(document);
 }
 
+// Takes the list.
+static void add_events(const events *e, fr_buffer *out, json_t *list) {
+    json_t *event;
+    size_t i;
+    json_array_foreach(list, i, event) add_event(e, out, json_incref(event));
+    json_decref(list);
+}
+
 // Tells how far the prompt of a locked choice is read: before the first pass, then after each that
 // read some of it, and that it is read.
 static bool add_progress(events *e, int i, fr_buffer *out) {
@@ -55,7 +63,9 @@ static bool add_progress(events *e, int i, fr_buffer *out) {
     const int read = s->n_read < 0 ? job->n_reused : writes ? total : job->n_read;
     if (read <= s->n_read) return false;
     s->n_read = read;
-    add_event(e, out, e->dialect->progress(e->ask, i, read));
+    json_t *list = json_array();
+    e->dialect->progress(e->ask, i, read, list);
+    add_events(e, out, list);
     return true;
 }
 
@@ -72,8 +82,7 @@ static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
         add_event(e, out, fr_error_json(x, &err));
         return true;
     }
-    json_t *list = json_array(), *event;
-    size_t k;
+    json_t *list = json_array();
     const fr_part part = {.index = i,
                           .text = job->text.data ? job->text.data + s->bytes : "",
                           .bytes = job->text.n - s->bytes,
@@ -81,8 +90,7 @@ static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
                           .first = !s->began,
                           .last = ended};
     e->dialect->part(e->ask, &part, list);
-    json_array_foreach(list, k, event) add_event(e, out, json_incref(event));
-    json_decref(list);
+    add_events(e, out, list);
     *s = (sent){job->n_tokens, s->n_read, job->text.n, true, ended};
     return true;
 }

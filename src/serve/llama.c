@@ -31,12 +31,12 @@ static json_t *biases_of(const fr_ask *ask) {
 static void add_others(json_t *settings) {
     json_t *off = json_pack(
         "{s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:f, s:i, s:i, "
-        "s:i, s:s, s:b, s:[]}",
+        "s:i, s:s, s:[]}",
         "dynatemp_range", 0.0, "dynatemp_exponent", 1.0, "typical_p", 1.0, "xtc_probability", 0.0,
         "xtc_threshold", 0.1, "dry_multiplier", 0.0, "mirostat", 0, "mirostat_tau", 5.0,
         "mirostat_eta", 0.1, "adaptive_target", -1.0, "adaptive_decay", 0.9, "n_keep", 0,
         "n_discard", 0, "top_n_sigma", -1.0, "dry_base", 1.75, "dry_allowed_length", 2,
-        "dry_penalty_last_n", 0, "min_keep", 0, "grammar", "", "post_sampling_probs", 0, "lora");
+        "dry_penalty_last_n", 0, "min_keep", 0, "grammar", "", "lora");
     json_object_update(settings, off);
     json_decref(off);
 }
@@ -49,14 +49,15 @@ static json_t *settings_of(const fr_ask *ask, const fr_choice *c) {
         json_array_append_new(stop, json_string(*at));
     json_t *settings = json_pack(
         "{s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:o, s:b, s:b, s:i, s:b, "
-        "s:o}",
+        "s:b, s:o}",
         "n_ctx", ask->server->n_ctx, "n_predict", r->n_predict, "max_tokens", r->n_predict, "seed",
         (json_int_t)c->sampling.seed, "temperature", (double)s->temperature, "top_k", s->top_k,
         "top_p", (double)s->top_p, "min_p", (double)s->min_p, "repeat_penalty",
         (double)s->repeat_penalty, "repeat_last_n", s->repeat_last_n, "frequency_penalty",
         (double)s->frequency_penalty, "presence_penalty", (double)s->presence_penalty, "stop", stop,
         "ignore_eos", r->ignore_eos, "stream", r->stream, "n_probs", r->n_probs,
-        "timings_per_token", r->timings_per_token, "logit_bias", biases_of(ask));
+        "post_sampling_probs", r->post_sampling, "timings_per_token", r->timings_per_token,
+        "logit_bias", biases_of(ask));
     if (settings) add_others(settings);
     return settings;
 }
@@ -75,7 +76,8 @@ static json_t *probabilities(const fr_ask *ask, const fr_job *job, int from, int
                              .token = job->tokens + from,
                              .score = job->logprobs + from,
                              .n = to - from,
-                             .n_top = ask->request.n_probs};
+                             .n_top = ask->request.n_probs,
+                             .drawn = ask->request.post_sampling};
     return s.n ? fr_api_llama_logprobs(&s) : json_array();
 }
 
@@ -205,14 +207,16 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_array_append_new(events, wanted_of(ask, doc));
 }
 
-static json_t *progress(const fr_ask *ask, int index, int n_read) {
+static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_t *doc =
         json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "", "tokens",
                   "stop", 0, "id_slot", ask->choice[index].job.context, "tokens_predicted", 0,
                   "tokens_evaluated", ask->choice[index].request.n_prompt);
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
-    return doc;
+    json_array_append_new(events, doc);
 }
 
-const fr_dialect fr_dialect_llama = {
-    .ask = {FR_API_COMPLETION, "cmpl-", NULL}, .whole = whole, .part = part, .progress = progress};
+const fr_dialect fr_dialect_llama = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},
+                                     .whole = whole,
+                                     .part = part,
+                                     .progress = progress};

@@ -109,12 +109,12 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_object_set_new(end, "timings", fr_ask_timings(c));
 }
 
-static json_t *chat_progress(const fr_ask *ask, int index, int n_read) {
+static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_t *choice =
         json_pack("{s:i, s:{}, s:n, s:n}", "index", index, "delta", "logprobs", "finish_reason");
     json_t *doc = document(ask, "chat.completion.chunk", json_pack("[o]", choice));
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
-    return doc;
+    json_array_append_new(events, doc);
 }
 
 static json_t *chat_end(const fr_ask *ask) {
@@ -122,7 +122,7 @@ static json_t *chat_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "chat.completion.chunk", json_array()));
 }
 
-const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL},
+const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL, NULL},
                                     .says_done = true,
                                     .whole = whole_chat,
                                     .part = chat_part,
@@ -174,7 +174,7 @@ static json_t *text_end(const fr_ask *ask) {
     return with_usage(ask, document(ask, "text_completion", json_array()));
 }
 
-const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL},
+const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},
                                     .says_done = true,
                                     .whole = whole_text,
                                     .part = text_part,

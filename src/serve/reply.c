@@ -71,14 +71,13 @@ static kind kind_of(const fr_error *err) {
     }
 }
 
-void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx) {
+void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n_ctx) {
     char text[160];
     snprintf(text, sizeof text,
-             "prompt: it exceeds the available context size: expected less than %d tokens, found "
-             "%zu",
-             n_ctx, n_prompt);
+             "%s: it exceeds the available context size: expected less than %d tokens, found %zu",
+             field, n_ctx, n_prompt);
     json_t *error = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i}", "code", 400, "message", text,
-                              "type", "exceed_context_size_error", "param", "prompt",
+                              "type", "exceed_context_size_error", "param", field,
                               "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
     if (!strncmp(fr_exchange_path(x), "/v1/messages", 12)) {
         json_decref(error);

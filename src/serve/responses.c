@@ -169,14 +169,16 @@ static void send_part(const fr_ask *ask, fr_choice *c, const char *type, json_t 
          events);
 }
 
-// A piece of the block's text, or all of it, under the member's name; `text` is stolen.
-static void send_text(const fr_ask *ask, fr_choice *c, const char *type, const char *member,
-                      json_t *text, json_t *events) {
+// A piece of the block's text, or all of it, under the member's name; `text` is stolen. The event,
+// borrowed.
+static json_t *send_text(const fr_ask *ask, fr_choice *c, const char *type, const char *member,
+                         json_t *text, json_t *events) {
     json_t *event = json_pack("{s:s, s:s, s:i, s:o}", "type", type, "item_id",
                               block_id(ask, c).text, "output_index", c->n_block, member, text);
     if (c->block != FR_BLOCK_CALL) json_object_set_new(event, "content_index", json_integer(0));
     if (c->block == FR_BLOCK_TEXT) json_object_set_new(event, "logprobs", json_array());
     send(c, event, events);
+    return event;
 }
 
 static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
@@ -189,7 +191,9 @@ static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *
     static const char *const types[] = {[FR_BLOCK_THINKING] = "response.reasoning_text.delta",
                                         [FR_BLOCK_TEXT] = "response.output_text.delta",
                                         [FR_BLOCK_CALL] = "response.function_call_arguments.delta"};
-    send_text(ask, c, types[c->block], "delta", text, events);
+    json_t *event = send_text(ask, c, types[c->block], "delta", text, events);
+    if (ask->request.timings_per_token)
+        json_object_set_new(event, "timings", fr_ask_timings(c)); // llama.cpp's
 }
 
 static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
@@ -206,27 +210,41 @@ static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
     send_item(ask, c, "response.output_item.done", true, events);
 }
 
-static void send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
-                          json_t *events) {
+// The event, borrowed.
+static json_t *send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
+                             json_t *events) {
     json_t *output = status ? json_array() : output_of(ask, c);
-    send(c, json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output)),
-         events);
+    json_t *event =
+        json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output));
+    send(c, event, events);
+    return event;
+}
+
+// The events that a stream begins with, once.
+static json_t *send_begin(const fr_ask *ask, fr_choice *c, json_t *events) {
+    if (!c->n_events) send_response(ask, c, "response.created", "in_progress", events);
+    return send_response(ask, c, "response.in_progress", "in_progress", events);
+}
+
+static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+    fr_choice *c = &ask->choice[index];
+    fr_ask_add_progress(send_begin(ask, c, events), c, n_read);
 }
 
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     static const fr_blocks words = {open_block, add_to_block, close_block};
     fr_choice *c = &ask->choice[p->index];
-    if (p->first) {
-        send_response(ask, c, "response.created", "in_progress", events);
-        send_response(ask, c, "response.in_progress", "in_progress", events);
-    }
+    if (p->first && !c->n_events) send_begin(ask, c, events);
     fr_blocks_send(ask, c, &words, p->last, events);
-    if (p->last)
-        send_response(ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL,
-                      events);
+    if (!p->last) return;
+    json_t *event = send_response(
+        ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL, events);
+    json_object_set_new(event, "timings", fr_ask_timings(c));
 }
 
-const fr_dialect fr_dialect_responses = {.ask = {FR_API_CHAT, "resp_", fr_api_from_responses},
-                                         .names_events = true,
-                                         .whole = whole,
-                                         .part = part};
+const fr_dialect fr_dialect_responses = {
+    .ask = {FR_API_CHAT, "resp_", fr_api_from_responses, fr_api_own_of_responses},
+    .names_events = true,
+    .whole = whole,
+    .part = part,
+    .progress = progress};

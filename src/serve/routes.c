@@ -12,6 +12,7 @@ const fr_http_route fr_server_routes[] = {
     {"POST", "/v1/messages", fr_handle_messages, false},
     {"POST", "/v1/messages/count_tokens", fr_handle_count_tokens, false},
     {"POST", "/v1/responses", fr_handle_responses, false},
+    {"POST", "/responses", fr_handle_responses, false},
     {"POST", "/infill", fr_handle_infill, false},
     {"POST", "/tokenize", fr_handle_tokenize, false},
     {"POST", "/detokenize", fr_handle_detokenize, false},

@@ -39,7 +39,7 @@ void fr_reply_error(fr_exchange *x, int status, const char *type, const char *me
 // own kind, no memory 503.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
 // The prompt fills a context, in tokens.
-void fr_reply_too_long(fr_exchange *x, size_t n_prompt, int n_ctx);
+void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n_ctx);
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
 // The body as a JSON object; NULL: it is none, and that was replied.
 json_t *fr_reply_body(fr_exchange *x);

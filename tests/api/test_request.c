@@ -192,7 +192,16 @@ static void every_plain_field_arrives(void **state) {
     assert_true(!r.cache_prompt && r.timings_per_token && r.return_tokens && r.id_slot == 2);
     assert_true(r.seed_given && q.sampling->seed == 5 + 2); // choice 2
     assert_true(q.logprobs && q.top_logprobs == 4 && r.top_logprobs == 3 && r.n_probs == 4);
+    assert_false(q.drawn_logprobs);
     assert_int_equal(r.reasoning, FR_API_REASONING_NONE);
+    fr_api_close(&r);
+}
+
+static void probabilities_may_be_those_drawn_with(void **state) {
+    (void)state;
+    take(text_with("\"n_probs\":2,\"post_sampling_probs\":true"));
+    const fr_request q = ask(0);
+    assert_true(q.logprobs && q.drawn_logprobs && q.top_logprobs == 2);
     fr_api_close(&r);
 }
 
@@ -399,7 +408,9 @@ static const struct {
     {"\"dynatemp_range\":1", "dynatemp_range: this sampler is not there", 3},
     {"\"mirostat\":\"on\"", "mirostat: expected a number", 3},
     {"\"lora\":[{\"id\":0,\"scale\":1}]", "lora: there are no adapters here", 3},
-    {"\"post_sampling_probs\":true", "post_sampling_probs: ", 3},
+    {"\"post_sampling_probs\":1", "post_sampling_probs: expected true or false", 3},
+    {"\"post_sampling_probs\":true,\"echo\":true,\"logprobs\":1",
+     "post_sampling_probs: expected no \"echo\"", 1},
 };
 
 static void wrong_fields_are_named_by_their_path(void **state) {
@@ -425,8 +436,8 @@ static void bodies_that_are_none_are_said(void **state) {
     refuse("7", "the body: expected a JSON object");
     refuse("{}", "messages: expected these, or a \"prompt\"");
     refuse("{\"prompt\":\"a\",\"messages\":[]}", "prompt: expected no \"messages\" beside it");
-    refuse("{\"messages\":[]}", "messages: expected a list of at least one message");
-    refuse("{\"messages\":5}", "messages: expected a list of at least one message");
+    refuse("{\"messages\":5}", "messages: expected a list");
+    refuse("{\"messages\":{}}", "messages: expected a list");
     refuse("{\"messages\":[{\"role\":5}]}", "messages[0].role: expected a string");
     refuse("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":"
            "[{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"image_url\"}]}]}",
@@ -631,10 +642,27 @@ static void logprobs_have_three_shapes(void **state) {
         json_decref(wanted);
         json_decref(found);
     }
-    s = (fr_api_scored){tokenizer, ids, scores, 3, 0, true};
+    s = (fr_api_scored){
+        .tokenizer = tokenizer, .token = ids, .score = scores, .n = 3, .unscored = true};
     json_t *found = fr_api_text_logprobs(&s);
     assert_true(json_is_null(json_array_get(json_object_get(found, "token_logprobs"), 0)));
     assert_true(json_is_null(json_array_get(json_object_get(found, "top_logprobs"), 0)));
+    json_decref(found);
+}
+
+static void probabilities_of_a_draw_are_no_logarithms(void **state) {
+    (void)state;
+    static const int32_t ids[] = {'x'};
+    static const fr_logprobs scores[] = {{.logprob = 0, .n_top = 1, .top = {{'x', 0}}}};
+    const fr_api_scored s = {
+        .tokenizer = tokenizer, .token = ids, .score = scores, .n = 1, .n_top = 5, .drawn = true};
+    json_t *found = fr_api_llama_logprobs(&s);
+    json_t *wanted = json_loads("[{\"token\":\"x\",\"prob\":1.0,\"bytes\":[120],\"id\":120,"
+                                "\"top_probs\":[{\"token\":\"x\",\"prob\":1.0,\"bytes\":[120],"
+                                "\"id\":120}]}]",
+                                0, NULL);
+    assert_true(wanted && json_equal(found, wanted));
+    json_decref(wanted);
     json_decref(found);
 }
 
@@ -643,6 +671,7 @@ int main(void) {
         cmocka_unit_test(a_silent_body_gets_a_servers_defaults),
         cmocka_unit_test(null_and_unknown_fields_change_nothing),
         cmocka_unit_test(every_plain_field_arrives),
+        cmocka_unit_test(probabilities_may_be_those_drawn_with),
         cmocka_unit_test(limits_of_tokens_have_an_order),
         cmocka_unit_test(zeros_and_minus_ones_mean_what_they_say),
         cmocka_unit_test(seeds_are_whole_and_counted_on),
@@ -656,6 +685,7 @@ int main(void) {
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),
         cmocka_unit_test(logprobs_have_three_shapes),
+        cmocka_unit_test(probabilities_of_a_draw_are_no_logarithms),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

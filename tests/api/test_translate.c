@@ -60,6 +60,9 @@ static void anthropics_messages_are_chats(void **state) {
          ",\"stop_sequences\":[\"x\"],\"metadata\":{\"user_id\":\"u\"}}",
          "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},{\"role\":\"user\","
          "\"content\":\"hi\"}],\"stop\":[\"x\"],\"user\":\"u\"}"},
+        {"{\"messages\":[]}", "{\"messages\":[]}"},
+        {"{\"system\":\"be kind\",\"messages\":[]}",
+         "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"}]}"},
         {"{\"system\":[" PART("a") "," PART("b") "]," HI "}",
          "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "," PART(
              "b") "]},{\"role\":\"user\",\"content\":\"hi\"}]}"},
@@ -92,7 +95,7 @@ static void anthropics_wrong_messages_are_said(void **state) {
     (void)state;
     static const pair pairs[] = {
         {"{}", "messages: "},
-        {"{\"messages\":[]}", "messages: "},
+        {"{\"messages\":{}}", "messages: "},
         {"{\"messages\":[{\"content\":\"a\"}]}", "messages[0].role: "},
         {"{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "messages[0].content: "},
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\"}]}]}",
@@ -160,6 +163,36 @@ static void wrong_responses_are_said(void **state) {
     refuse_all(fr_api_from_responses, pairs, N(pairs));
 }
 
+static void faults_are_told_by_the_bodys_own_names(void **state) {
+    (void)state;
+    static const struct {
+        const fr_api_own_name *names;
+        const char *body, *said, *right;
+    } cases[] = {
+        {fr_api_own_of_responses, "{\"max_output_tokens\":\"5\"}", "max_tokens: expected a number",
+         "max_output_tokens: expected a number"},
+        {fr_api_own_of_responses, "{\"max_tokens\":\"5\"}", "max_tokens: expected a number",
+         "max_tokens: expected a number"},
+        {fr_api_own_of_responses, "{\"input\":\"a\"}", "messages[2].role: expected a string",
+         "input: expected a string"},
+        {fr_api_own_of_responses, "{\"input\":\"a\"}", "max_tokens_of: no", "max_tokens_of: no"},
+        {fr_api_own_of_anthropic, "{\"stop_sequences\":[]}", "stop[1]: no",
+         "stop_sequences[1]: no"},
+        {fr_api_own_of_anthropic, "{\"metadata\":{}}", "user: no", "metadata.user_id: no"},
+        {NULL, "{\"input\":\"a\"}", "messages: no", "messages: no"},
+    };
+    for (size_t i = 0; i < N(cases); i++) {
+        fr_error err = {0};
+        json_t *body = json_loads(cases[i].body, 0, NULL);
+        assert_non_null(body);
+        fr_fail(&err, FR_EARG, "%s", cases[i].said);
+        fr_api_name_own(cases[i].names, body, &err);
+        assert_string_equal(err.text, cases[i].right);
+        assert_int_equal(err.code, FR_EARG);
+        json_decref(body);
+    }
+}
+
 // For a template that knows no tools.
 static void tools_are_told_as_text(void **state) {
     (void)state;
@@ -203,9 +236,11 @@ static void tools_are_told_as_text(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anthropics_messages_are_chats),
-        cmocka_unit_test(anthropics_wrong_messages_are_said), cmocka_unit_test(responses_are_chats),
-        cmocka_unit_test(wrong_responses_are_said), cmocka_unit_test(tools_are_told_as_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(anthropics_messages_are_chats),
+                                       cmocka_unit_test(anthropics_wrong_messages_are_said),
+                                       cmocka_unit_test(responses_are_chats),
+                                       cmocka_unit_test(faults_are_told_by_the_bodys_own_names),
+                                       cmocka_unit_test(wrong_responses_are_said),
+                                       cmocka_unit_test(tools_are_told_as_text)};
     return cmocka_run_group_tests_name("api/translate", tests, NULL, NULL);
 }

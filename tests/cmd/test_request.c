@@ -146,7 +146,10 @@ static void nobody_who_drafts_changes_an_answer(void **state) {
         "\"repeat_penalty\":1.3,\"repeat_last_n\":-1,\"presence_penalty\":-0.5,\"logprobs\":5,"
         "\"logit_bias\":[[30,false],[31,2.5]]}",
         "{\"prompt\":\"one two three one two three one two\",\"seed\":2,\"max_tokens\":60,"
-        "\"repeat_penalty\":1.1,\"frequency_penalty\":-0.3,\"n_probs\":4,\"ignore_eos\":true}"};
+        "\"repeat_penalty\":1.1,\"frequency_penalty\":-0.3,\"n_probs\":4,\"ignore_eos\":true}",
+        "{\"prompt\":\"one two three one two three one two\",\"seed\":8,\"max_tokens\":60,"
+        "\"temperature\":1,\"top_k\":9,\"repeat_penalty\":1.1,\"n_probs\":20,"
+        "\"post_sampling_probs\":true,\"ignore_eos\":true}"};
     static const char *const drafters[] = {
         "prompt-lookup", "lookahead", "prompt-lookup+lookahead", "auto",
         "medusa",        "eagle",     "prompt-lookup+eagle",     "hidden-state",

@@ -65,6 +65,7 @@ static void text_parts_are_joined_where_strings_are_taken(void **state) {
     const fr_chat_takes both = {.text = true, .parts = true}, parts = {.parts = true};
     expect(MESSAGES, PARTS, &usual, "[{\"role\": \"user\", \"content\": \"a\\nb\"}]");
     expect("{{ messages[0].content | length }}", PARTS, &both, "2");
+    expect(MESSAGES, "[]", &usual, "[]");
     expect(MESSAGES, "[{\"role\":\"user\",\"content\":\"a\"}]", &parts,
            "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}]}]");
     expect(MESSAGES, "[{\"role\":\"user\",\"content\":[]}]", &usual,
@@ -116,7 +117,8 @@ static const struct {
     const char *json, *says;
 } refused[] = {
     {"7", "expected a list"},
-    {"[]", "at least one"},
+    {"5", "messages: expected a list"},
+    {"{\"messages\":{}}", "messages: expected a list"},
     {"{}", "messages: expected"},
     {"[3]", "messages[0]: expected an object"},
     {"[{\"content\":\"x\"}]", "messages[0].role: expected a string"},

@@ -293,9 +293,24 @@ static void anthropics_messages_are_answered(void **state) {
     assert_int_equal(of_events("message_delta", "delta", "stop_reason", found, sizeof found), 1);
     assert_string_equal(found, "max_tokens");
     assert_int_equal(of_events("message_stop", NULL, "type", found, sizeof found), 1);
-    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":[]}"), 400);
+    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":{}}"), 400);
     assert_non_null(
         strstr(reply, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\""));
+}
+
+// As llama-server has it: the answer to what the template writes of itself.
+static void a_conversation_of_nothing_is_answered(void **state) {
+    (void)state;
+    char right[4096];
+    alone(right, sizeof right, FR_API_COMPLETION,
+          "{\"prompt\":\"<|im_start|>assistant\\n\"," SETTINGS "}");
+    json_t *root = answer("/v1/chat/completions", "{\"messages\":[]," SETTINGS "}");
+    assert_string_equal(text_at(root, "content"), right);
+    json_decref(root);
+    root = answer("/v1/messages", "{\"messages\":[]," SETTINGS "}");
+    const json_t *block = json_array_get(json_object_get(root, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    json_decref(root);
 }
 
 static void a_stop_string_is_told(void **state) {
@@ -334,6 +349,38 @@ static void responses_are_answered(void **state) {
     assert_int_equal(of_events("response.incomplete", NULL, "type", found, sizeof found), 1);
     expect_error("/v1/responses", "{\"input\":\"a\",\"previous_response_id\":\"x\"}", 400,
                  "invalid_request_error", "previous_response_id");
+}
+
+// llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
+static void responses_have_llama_servers_numbers(void **state) {
+    (void)state;
+    char found[4096];
+    int n_progress = 0, n_timed = 0;
+    bool whole = false;
+    assert_int_equal(ask("POST", "/responses",
+                         "{\"input\":\"abc abc abc\",\"max_output_tokens\":8,\"stream\":true,"
+                         "\"cache_prompt\":false,\"timings_per_token\":true,"
+                         "\"return_progress\":true,\"ignore_eos\":true}"),
+                     200);
+    assert_int_equal(of_events("response.created", NULL, "type", found, sizeof found), 1);
+    json_int_t number = 0;
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+        json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        const char *type = json_string_value(json_object_get(event, "type"));
+        const json_t *progress = json_object_get(event, "prompt_progress");
+        const json_t *timings = json_object_get(event, "timings");
+        assert_int_equal(json_integer_value(json_object_get(event, "sequence_number")), number++);
+        if (progress) {
+            assert_string_equal(type, "response.in_progress");
+            assert_true(json_integer_value(json_object_get(progress, "total")) > 0);
+            n_progress++;
+        }
+        if (timings) assert_non_null(json_object_get(timings, "predicted_per_second"));
+        n_timed += timings && !strcmp(type, "response.output_text.delta");
+        if (!strcmp(type, "response.incomplete")) whole = timings;
+        json_decref(event);
+    }
+    assert_true(n_progress >= 2 && n_timed >= 1 && whole);
 }
 
 // ---------------------------------------------------------------- other endpoints
@@ -391,6 +438,29 @@ static void wrong_requests_are_said(void **state) {
     memset(body, ' ', sizeof body - 1);
     body[sizeof body - 1] = 0;
     expect_error("/v1/completions", body, 413, invalid, "larger");
+}
+
+// By the client's own field, where the body was translated.
+static void wrong_fields_are_called_as_the_client_does(void **state) {
+    (void)state;
+    static const char invalid[] = "invalid_request_error";
+    expect_error("/v1/responses", "{\"input\":\"a\",\"max_output_tokens\":\"5\"}", 400, invalid,
+                 "max_output_tokens: expected");
+    assert_non_null(strstr(reply, "\"param\":\"max_output_tokens\""));
+    expect_error("/v1/responses", "{\"input\":\"a\",\"max_tokens\":\"5\"}", 400, invalid,
+                 "max_tokens: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"stop_sequences\":5}", 400, invalid,
+                 "stop_sequences: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"stop_sequences\":[\"a\",7]}", 400, invalid,
+                 "stop_sequences[1]: expected");
+    expect_error("/v1/messages", "{\"messages\":[],\"metadata\":{\"user_id\":5}}", 400, invalid,
+                 "metadata.user_id: expected");
+    char body[1400] = "{\"input\":\"";
+    for (int i = 0; i < 300; i++)
+        strcat(body, "a b ");
+    strcat(body, "\"}");
+    expect_error("/v1/responses", body, 400, "exceed_context_size_error", "input: ");
+    assert_non_null(strstr(reply, "\"param\":\"input\""));
 }
 
 static void keys_and_origins_are_looked_at(void **state) {
@@ -529,11 +599,14 @@ int main(void) {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
         cmocka_unit_test(llamas_completion_says_how_it_ended),
         cmocka_unit_test(anthropics_messages_are_answered),
+        cmocka_unit_test(a_conversation_of_nothing_is_answered),
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(responses_are_answered),
+        cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(wrong_requests_are_said),
+        cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
         cmocka_unit_test(keys_and_origins_are_looked_at),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),

@@ -47,3 +47,17 @@ void fr_logprob_scorer_score(fr_logprob_scorer *s, int32_t id, fr_logprobs *out)
     for (int i = 0; i < out->n_top; i++)
         out->top[i].logprob -= log_sum;
 }
+
+void fr_drawn_logprobs(fr_sampler *s, int32_t id, int n_top, fr_logprobs *out) {
+    const fr_chance *dist;
+    const int n = fr_sampler_dist(s, &dist);
+    *out = (fr_logprobs){.logprob = -INFINITY};
+    for (int i = 0; i < n; i++) {
+        const float p = dist[i].p;
+        if (dist[i].id == id) out->logprob = fr_log(p);
+        if (out->n_top < n_top || (n_top && p > out->top[n_top - 1].logprob))
+            insert(out, n_top, dist[i].id, p);
+    }
+    for (int i = 0; i < out->n_top; i++)
+        out->top[i].logprob = fr_log(out->top[i].logprob);
+}

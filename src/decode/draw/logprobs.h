@@ -1,8 +1,8 @@
-// logprobs.h — logarithms of the model's own probabilities, before any setting of a request.
+// logprobs.h — logarithms of the model's own probabilities, before any setting of a request; and of
+// those that tokens are drawn with.
 #ifndef FR_DECODE_DRAW_LOGPROBS_H
 #define FR_DECODE_DRAW_LOGPROBS_H
-#include "forerun.h"
-#include "kern/kern.h"
+#include "decode/draw/sampler.h"
 
 typedef struct fr_logprob_scorer { // workspace
     const fr_kern *kern;
@@ -20,5 +20,9 @@ void fr_logprob_scorer_keep(fr_logprob_scorer *s, const float *logits);
 // the lower id). The sum of weights is one of integers, hence the same on every machine
 // (docs/numerics.md).
 void fr_logprob_scorer_score(fr_logprob_scorer *s, int32_t id, fr_logprobs *out);
+
+// The same of the distribution that the sampler's row is drawn from (fr_sampler_dist): tokens that
+// cannot be drawn are not listed, and have -INFINITY.
+void fr_drawn_logprobs(fr_sampler *s, int32_t id, int n_top, fr_logprobs *out);
 
 #endif

@@ -59,7 +59,8 @@ void fr_budget_join(fr_budget *p, double allowance, int context) {
 }
 
 double fr_budget_token_cost(const fr_budget *p, int context) {
-    const double plain = fr_budget_pass(p, 1, NULL, context) / p->members;
+    const double rows = p->members + p->read.rows;
+    const double plain = fr_budget_pass(p, 1, &p->read, context) / rows;
     const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
     return late < plain ? late : plain;
 }

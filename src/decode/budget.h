@@ -3,7 +3,8 @@
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
 // adds. The cost of a token is what one takes at present: a plain pass at most, less where drafts
 // are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
-// took in this request.
+// took in this request. Where texts are read in the same passes, a token saves no pass but its row, a
+// like share of the pass.
 //
 // A *plain pass* is one row of every member.
 //
@@ -24,6 +25,7 @@ typedef struct fr_budget {
     fr_cost cost;
     bool measured;                  // false: cost is a guess, of the shape that all machines have
     int members;                    // texts that share the passes; their roots are rows of each
+    fr_extra_rows read;             // rows of texts that are read in the passes of the moment
     double drift;                   // seconds taken over predicted, all passes
     double group[FR_BUDGET_GROUPS]; // the same of passes of about so many rows, over drift
     int seen[FR_BUDGET_GROUPS];     // passes that this was learned from

@@ -68,12 +68,11 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
 }
 
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
-// many of texts that are read as there is time for.
+// many of texts that are read as there is time for beside those.
 static void choose(fr_decoder_group *g, fr_decoder *const *members, int n) {
     const int n_roots = g->n_roots;
     fr_extra_rows extra = {0};
     int nodes = 0, spare = FR_MAX_ROWS - FR_PREFILL_ROWS;
-    size_reading(g, members + n_roots, n - n_roots, 0, NULL);
     if (n_roots) fr_choose_rows(g, members, n_roots, &g->read, g->context);
     for (int i = 0; i < n_roots; i++)
         spare -= members[i]->tree.n;
@@ -250,6 +249,8 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     g->context = n_roots ? (int)(context / n_roots) : 0;
     g->budget.members = n_roots ? n_roots : 1;
     g->since = fr_seconds();
+    size_reading(g, members + n_roots, n - n_roots, 0, NULL);
+    g->budget.read = g->read;
     fr_propose_trees(members, n_roots);
     end_phase(g, FR_STEP_PROPOSE);
     choose(g, members, n);

@@ -166,6 +166,28 @@ static void a_table_of_another_shape_is_told(void **state) {
     assert_true(ratio > 1.8 * told && ratio < 2.2 * told); // and is corrected meanwhile
 }
 
+// Where a text is read beside, a token is worth its row: guesses that pay in passes of their own do
+// not where rows beyond the root cost what a row does.
+static void beside_a_text_that_is_read_a_token_is_worth_its_row(void **state) {
+    (void)state;
+    fr_budget p;
+    fr_tree t;
+    fr_budget_open(&p, &COST);
+    fr_budget_begin(&p);
+    p.gained = 10;
+    p.members = 2;
+    fr_tree_begin(&t, 0, 4, 8);
+    for (int k = 0; k < 3; k++)
+        fr_tree_add(&t, k, k + 1, 0.7f, 0);
+    const double alone = fr_budget_token_cost(&p, 100);
+    assert_true(alone == fr_budget_pass(&p, 1, NULL, 100) / 2);
+    assert_int_equal(fr_budget_choose(&p, &t, NULL, 100), 4);
+    p.read = fr_budget_reading(&p, 30, 100, 100);
+    assert_true(fr_budget_token_cost(&p, 100) == fr_budget_pass(&p, 1, &p.read, 100) / 32);
+    assert_true(fr_budget_token_cost(&p, 100) < alone / 3);
+    assert_int_equal(fr_budget_choose(&p, &t, &p.read, 100), 1);
+}
+
 static void the_check_of_a_budget_finds_damage(void **state) {
     (void)state;
     fr_budget p;
@@ -191,6 +213,7 @@ int main(void) {
         cmocka_unit_test(what_pays_is_used_and_what_stops_to_pay_is_left),
         cmocka_unit_test(a_guess_learns_the_machine_from_the_first_pass),
         cmocka_unit_test(a_table_of_another_shape_is_told),
+        cmocka_unit_test(beside_a_text_that_is_read_a_token_is_worth_its_row),
         cmocka_unit_test(the_check_of_a_budget_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

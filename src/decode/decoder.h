@@ -40,6 +40,7 @@ typedef struct fr_decoder {
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
+    int overtaken;        // rows of others that were read while this text was
     int n_shown;          // rows that the drafter saw, or need not see
     fr_acceptance accept; // without a drafter the rule makes no difference
     fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none

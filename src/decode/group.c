@@ -11,6 +11,7 @@
 
 static const double READ_TIMES = 3.5;  // 4, if predictions are a tenth low
 static const double READ_ALIKE = 0.25; // of the rows of texts that are read, whatever their length
+enum { OVERTAKEN = 3 };                // rows of others that count as one row less to read
 
 // ---------------------------------------------------------------- one step
 
@@ -41,13 +42,19 @@ static int left_to_read(const fr_decoder *d) {
     return d->n_ids - 1 - d->kv.n_committed;
 }
 
-// Texts by what is left to read of them, ascending; those of the same length stay in order.
-static void shortest_first(fr_decoder **texts, int n) {
+// What is left to read, less what it has waited: the least comes first, so that nobody waits much
+// longer for others than reading his own text takes.
+static int rank(const fr_decoder *d) {
+    return left_to_read(d) - d->overtaken / OVERTAKEN;
+}
+
+// Texts by rank, ascending; those of the same rank stay in order.
+static void by_rank(fr_decoder **texts, int n) {
     for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && left_to_read(texts[k]) < left_to_read(texts[k - 1]); k--) {
-            fr_decoder *const longer = texts[k - 1];
+        for (int k = i; k > 0 && rank(texts[k]) < rank(texts[k - 1]); k--) {
+            fr_decoder *const later = texts[k - 1];
             texts[k - 1] = texts[k];
-            texts[k] = longer;
+            texts[k] = later;
         }
 }
 
@@ -58,13 +65,15 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     int room = g->read.rows;
     const int own = n ? (int)(room * READ_ALIKE / n) : 0;
     memcpy(text, readers, sizeof *text * (size_t)n);
-    shortest_first(text, n);
+    by_rank(text, n);
     for (int i = 0; i < n; i++) {
         const int others = (n - 1 - i) * (own > 0 ? own : 1), left = left_to_read(text[i]);
         const int most = room - others;
         fr_member_read(text[i], left < most ? left : most);
         room -= text[i]->n_rows;
     }
+    for (int i = 0; i < n; i++)
+        text[i]->overtaken += g->read.rows - room - text[i]->n_rows;
 }
 
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
@@ -370,6 +379,7 @@ fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_need
 // Alone a text begins with an account of its own. Among others it adds to the common one what a
 // text may lose; what was gained before counts for little, as it was not gained by this text.
 void fr_decoder_group_begin(fr_decoder *d) {
+    d->overtaken = 0;
     fr_budget *p = &d->group->budget;
     if (!d->alone) {
         fr_budget_join(p, d->drafter->allowance, d->n_ids);

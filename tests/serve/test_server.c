@@ -45,7 +45,8 @@ static int open_world(void **state) {
                          .drafters = drafters,
                          .n_ctx = CTX,
                          .n_slots = 2,
-                         .slots = true};
+                         .slots = true,
+                         .page = true};
     const fr_scheduler_options so = {
         .drafters = drafters, .n_ctx = CTX, .n_slots = 2, .n_queue = 8};
     if (fr_scheduler_open(&server.scheduler, engine, &so, &err)) return -1;
@@ -413,6 +414,61 @@ static void keys_and_origins_are_looked_at(void **state) {
     assert_null(strstr(reply, "Access-Control-Allow-Origin"));
 }
 
+static void expect_page(const char *target, const char *type, const char *begins) {
+    char line[80];
+    assert_int_equal(ask_with("GET", target, "", ""), 200); // without a key
+    snprintf(line, sizeof line, "Content-Type: %s; charset=utf-8\r\n", type);
+    if (!strstr(reply, line)) fail_msg("%s: expected %s, found %.400s", target, line, reply);
+    assert_non_null(strstr(reply, "X-Content-Type-Options: nosniff"));
+    assert_non_null(strstr(reply, "Cache-Control: no-cache"));
+    const char *policy = strstr(reply, "Content-Security-Policy: ");
+    assert_non_null(policy);
+    const size_t length = strcspn(policy, "\r");
+    const char *const rules[] = {"default-src 'none';", "script-src 'self';",
+                                 "style-src 'self';",   "base-uri 'none';",
+                                 "form-action 'none';", "frame-ancestors 'none'"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        assert_non_null(memmem(policy, length, rules[i], strlen(rules[i])));
+    assert_null(memmem(policy, length, "unsafe", 6));
+    const char *body = strstr(reply, "\r\n\r\n") + 4;
+    if (strncmp(body, begins, strlen(begins)) != 0) fail_msg("%s: %.80s", target, body);
+}
+
+// What the page itself must not have: its policy would refuse it.
+static void is_plain_page(void) {
+    static const char *const never[] = {"<script>",   "<style",      " style=", " onclick",
+                                        "src=\"http", "href=\"http", "//cdn"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (strstr(reply, never[i])) fail_msg("the page has %s", never[i]);
+}
+
+static void the_page_comes_to_everybody(void **state) {
+    (void)state;
+    expect_page("/", "text/html", "<!doctype html>");
+    is_plain_page();
+    expect_page("/page.css", "text/css", "/* page.css");
+    expect_page("/page.js", "text/javascript", "// page.js");
+    char tag[40] = "", known[96];
+    sscanf(strstr(reply, "ETag: "), "ETag: %39s", tag);
+    snprintf(known, sizeof known, "If-None-Match: %s\r\n", tag);
+    assert_int_equal(ask_with("GET", "/page.js", known, ""), 304);
+    assert_null(strstr(reply, "page.js"));
+    assert_int_equal(ask_with("GET", "/page.css", known, ""), 200);
+    assert_int_equal(ask_with("GET", "/page.js", "If-None-Match: \"0\"\r\n", ""), 200);
+    assert_int_equal(ask_with("HEAD", "/", "", ""), 200);
+    assert_non_null(strstr(reply, "Content-Type: text/html"));
+    assert_null(strstr(reply, "<html"));
+    expect_error("/", "{}", 405, "invalid_request_error", "method");
+    assert_int_equal(ask("GET", "/page.html", ""), 404);
+    server.page = false;
+    static const char *const off[] = {"/", "/page.css", "/page.js"};
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
+        assert_int_equal(ask("GET", off[i], ""), 404);
+        assert_int_equal(ask_with("HEAD", off[i], "", ""), 404);
+    }
+    server.page = true;
+}
+
 static void what_is_no_http_ends_alone(void **state) {
     (void)state;
     static const char
@@ -535,6 +591,7 @@ int main(void) {
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(wrong_requests_are_said),
         cmocka_unit_test(keys_and_origins_are_looked_at),
+        cmocka_unit_test(the_page_comes_to_everybody),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),
         cmocka_unit_test(answers_have_what_llama_servers_have),

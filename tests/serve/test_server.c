@@ -215,6 +215,75 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
     }
 }
 
+// Adds the pieces of a choice end to end; how many were drafted. Depths of a pass count from 1.
+static int add_pieces(const json_t *choice, char *out, size_t room, int *n) {
+    int drafted = 0, before = 0;
+    size_t i;
+    json_t *piece;
+    json_array_foreach(json_object_get(choice, "pieces"), i, piece) {
+        const int depth = (int)json_integer_value(json_object_get(piece, "drafted"));
+        strncat(out, json_string_value(json_object_get(piece, "content")), room - strlen(out) - 1);
+        if (depth > 0 && depth != before + 1)
+            fail_msg("a token of depth %d behind %d", depth, before);
+        drafted += depth > 0;
+        before = depth;
+        (*n)++;
+    }
+    return drafted;
+}
+
+static void pieces_are_the_answer_and_change_nothing(void **state) {
+    (void)state;
+    static const char *const settings[] = {"\"temperature\":0", "\"temperature\":0.9",
+                                           "\"temperature\":0,\"logit_bias\":[[\"a\",100]]"};
+    char right[4096], found[4096], body[1024];
+    for (int i = 0; i < 6; i++) {
+        const char *drafter = drafters[i / 3];
+        char asked[512];
+        snprintf(asked, sizeof asked,
+                 "{\"messages\":[{\"role\":\"user\",\"content\":\"abc abc "
+                 "abc\"}],\"max_tokens\":64,\"seed\":5,\"ignore_eos\":true,%s",
+                 settings[i % 3]);
+        snprintf(body, sizeof body, "%s}", asked);
+        alone(right, sizeof right, FR_API_CHAT, body);
+        snprintf(body, sizeof body, "%s,\"drafter\":\"%s\",\"return_drafted\":true}", asked,
+                 drafter);
+        json_t *root = answer("/v1/chat/completions", body);
+        const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+        const json_t *timings = json_object_get(root, "timings");
+        int n = 0;
+        found[0] = 0;
+        const int of_this = add_pieces(choice, found, sizeof found, &n);
+        assert_string_equal(text_at(root, "content"), right);
+        assert_string_equal(found, right);
+        assert_true(n > 1 && n <= 64);
+        if (!strcmp(drafter, "none")) assert_int_equal(of_this, 0);
+        assert_true(of_this <= json_integer_value(json_object_get(timings, "draft_n_accepted")));
+        json_decref(root);
+        snprintf(body, sizeof body,
+                 "%s,\"drafter\":\"%s\",\"return_drafted\":true,\"stream\":true}", asked, drafter);
+        assert_int_equal(ask("POST", "/v1/chat/completions", body), 200);
+        streamed_text(found, sizeof found, true);
+        assert_string_equal(found, right);
+        int again = 0, m = 0;
+        found[0] = 0;
+        for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+            json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+            again += add_pieces(json_array_get(json_object_get(event, "choices"), 0), found,
+                                sizeof found, &m);
+            json_decref(event);
+        }
+        assert_string_equal(found, right);
+        assert_true(m == n);
+        if (!strcmp(drafter, "none")) assert_int_equal(again, 0);
+    }
+    json_t *root = answer("/v1/chat/completions", CHAT "}");
+    assert_null(json_object_get(json_array_get(json_object_get(root, "choices"), 0), "pieces"));
+    json_decref(root);
+    expect_error("/v1/chat/completions", CHAT ",\"return_drafted\":1}", 400,
+                 "invalid_request_error", "return_drafted: ");
+}
+
 static void llamas_completion_says_how_it_ended(void **state) {
     (void)state;
     json_t *root =
@@ -583,6 +652,7 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
+        cmocka_unit_test(pieces_are_the_answer_and_change_nothing),
         cmocka_unit_test(llamas_completion_says_how_it_ended),
         cmocka_unit_test(anthropics_messages_are_answered),
         cmocka_unit_test(a_stop_string_is_told),

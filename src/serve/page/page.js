@@ -662,7 +662,7 @@ function showAnswer(li, m) {
   Markdown.show(p.text, m.content, marks && m.pieces ? m.pieces : null);
   showCalls(p.calls, m.calls);
   p.note.className = m.error ? "bad" : "note";
-  p.note.textContent = m.error || (busy ? m.progress || "" : ENDS[m.finish] || "");
+  p.note.textContent = m.error || (busy ? (!m.content && !m.thinking && m.progress) || "" : ENDS[m.finish] || "");
   p.note.hidden = !p.note.textContent;
   li.classList.toggle("busy", !!busy);
   li.classList.toggle("waits", !!busy && !m.content && !m.thinking);
@@ -841,7 +841,7 @@ function bodyOf(c, messages) {
 // What an event adds to the answer.
 function take(m, event) {
   const choice = event.choices && event.choices[0], p = event.prompt_progress;
-  if (p && p.total > p.processed) m.progress = "Reading " + Math.round((100 * p.processed) / p.total) + " %";
+  if (p && p.total - p.cache > 256) m.progress = "Reading " + Math.round((100 * p.processed) / p.total) + " %";
   if (event.usage && event.timings) m.timings = event.timings;
   if (Number.isFinite(event.seed)) m.seed = event.seed;
   if (!choice) return;
@@ -1086,8 +1086,8 @@ $("key-text").onkeydown = (e) => { if (e.key === "Enter") { e.preventDefault(); 
 function showServer() {
   const d = props.default_generation_settings.params;
   $("model").textContent = props.model_alias;
-  $("about").textContent = props.model_alias + ", on this machine’s " + props.isa + ", with " +
-    (props.drafters[0] === "none" ? "no drafter" : "the drafter " + props.drafters[0]) + ".";
+  $("about").textContent = [props.model_alias, props.isa, props.drafters[0] === "none" ? "no drafter" : "drafter " + props.drafters[0],
+    props.default_generation_settings.n_ctx.toLocaleString("en") + " tokens of context"].join(" · ");
   for (const name of NUMBERS) {
     const e = document.querySelector('[data-set="' + name + '"]');
     const value = name === "max_tokens" ? d.n_predict : d[name];

@@ -295,9 +295,9 @@ const Markdown = (() => {
         continue;
       }
       if (!s.startsWith(mark, k) || k + mark.length > end || /\s/.test(s[k - 1])) continue;
-      if (mark.length === 1 && s[k + 1] === mark) { k++; continue; } // of a double one
+      if (mark.length === 1 && k + 1 < end && s[k + 1] === mark) { k++; continue; } // of a double one
       if (k === i || (mark[0] === "_" && isWord(s[k + mark.length]))) continue;
-      return k + (mark.length === 2 && s[k + 2] === mark[0] && s[k + 3] !== mark[0] ? 1 : 0);
+      return k + (mark.length === 2 && k + 2 < end && s[k + 2] === mark[0] && s[k + 3] !== mark[0] ? 1 : 0);
     }
     return -1;
   }

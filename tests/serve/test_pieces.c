@@ -50,8 +50,8 @@ static void step(said *s, const token *t, int n) {
         const fr_job_piece p = {s->text.n, t[i].depth};
         assert_int_equal(fr_buffer_add(&s->pieces, &p, sizeof p, &err), FR_OK);
     }
-    assert_int_equal(
-        fr_job_tell(&s->choice.job, &s->result, &s->text, &s->pieces, false, &err), FR_OK);
+    assert_int_equal(fr_job_tell(&s->choice.job, &s->result, &s->text, &s->pieces, false, &err),
+                     FR_OK);
     assert_int_equal(fr_ask_parse(&s->ask, &s->choice, &err), FR_OK);
 }
 
@@ -125,8 +125,9 @@ static void calls_have_none(void **state) {
 // However the text is cut, its parts are those of the text at once.
 static void cuts_change_nothing(void **state) {
     (void)state;
-    static const char text[] = "<think>\nwhy < not\n</think>\n\nAs <tool_call>no</tool_call> f\xc3\xbcr "
-                               "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call> end<";
+    static const char text[] =
+        "<think>\nwhy < not\n</think>\n\nAs <tool_call>no</tool_call> f\xc3\xbcr "
+        "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}</tool_call> end<";
     fr_api_answer right;
     fr_error err;
     fr_api_answer_open(&right, true, false, true, NULL);

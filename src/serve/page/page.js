@@ -942,6 +942,7 @@ function edit(m) {
   li.insertBefore(li.querySelector(".body"), box); // the body stays first
   fit(area);
   area.focus();
+  box.scrollIntoView({ block: "nearest" });
 }
 
 const ACTS = {

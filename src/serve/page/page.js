@@ -687,7 +687,7 @@ function showMessage(m, last) {
   const busy = writing && writing.message === m;
   li.querySelector("[data-act=continue]").hidden = !(m.role === "assistant" && last && !busy && !m.error && m.content &&
                                                      (m.finish === "length" || m.finish === "stopped" || m.edited));
-  for (const b of li.querySelectorAll(".acts button:not([data-act=copy])")) b.disabled = !!writing && writing.chat === chat;
+  for (const b of li.querySelectorAll(".acts button:not([data-act=copy])")) b.disabled = !!writing;
   return li;
 }
 
@@ -829,7 +829,6 @@ function bodyOf(c, messages) {
   body.stream = true; // it is read as one
   if (c.system.trim()) body.messages.push({ role: "system", content: c.system });
   for (const m of messages) {
-    if (m.error && !m.content) continue;
     const out = { role: m.role, content: m.content };
     if (m.calls && m.calls.length)
       out.tool_calls = m.calls.map((f) => ({ id: f.id, type: "function", function: { name: f.name, arguments: f.arguments } }));
@@ -888,7 +887,7 @@ async function answer() {
   delete m.progress;
   writing = null;
   if (Store.get(c.id)) keep(c); // it was not deleted meanwhile
-  if (chat === c) showChat();
+  showChat();
   if (chat === c && follows) toEnd();
 }
 
@@ -978,6 +977,7 @@ prompt_.addEventListener("keydown", (e) => {
 });
 
 function submit() {
+  if (writing && writing.chat !== chat) toast("Another conversation is being answered.");
   if (writing) return;
   const text = prompt_.value;
   prompt_.value = "";
@@ -1126,6 +1126,11 @@ for (const idea of IDEAS) {
 $("drafted").checked = !!settings.drafted;
 addEventListener("storage", (e) => { // another tab
   if (e.key && e.key.startsWith("forerun.chat.")) showChats();
+});
+addEventListener("pagehide", () => { // what there is of an answer stays
+  if (!writing) return;
+  writing.message.finish = "stopped";
+  keep(writing.chat);
 });
 newChat();
 load();

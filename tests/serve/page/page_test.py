@@ -163,6 +163,21 @@ def stopping(url):
     ask(b, "Say hello.")
     press(b, "#stop")
     answered(b)
+
+    # What there is when the page is left stays; beside an answer no other one begins.
+    press(b, "#new")
+    ask(b, "Count upwards for ever.")
+    b.until("writing && writing.message.content.length > 20")
+    b.js("openChat(Store.all()[1].id)")
+    assert b.js("[...document.querySelectorAll('[data-act=retry]')].every(e => e.disabled)")
+    n = b.js("chat.messages.length")
+    b.js("document.getElementById('prompt').focus()")
+    b.type("Say hello.")
+    b.key("Enter")
+    assert b.js("chat.messages.length") == n and b.js("document.getElementById('prompt').value") == "Say hello."
+    b.open(url + "/?again")
+    b.until("props !== null")
+    assert b.js("Store.all()[0].messages[1].content.length") > 20
     assert not b.complaints(), b.complaints()
     b.close()
 

@@ -57,9 +57,10 @@ typedef struct fr_api_request {
     bool tools;         // there are some, and calls in the answer are to be parsed
     fr_api_reasoning reasoning;
     bool cache_prompt, timings_per_token, return_tokens, return_progress;
-    bool verbose;     // llama.cpp's "__verbose" beside the answer
-    bool no_thinking; // the default's
-    int id_slot;      // -1: any
+    bool return_drafted; // pieces of the answer with their places in drafts
+    bool verbose;        // llama.cpp's "__verbose" beside the answer
+    bool no_thinking;    // the default's
+    int id_slot;         // -1: any
 
     // Of fr_api_encode.
     fr_ids *prompt; // [n_prompts]

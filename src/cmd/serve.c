@@ -182,6 +182,7 @@ static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     s->timeout = args->timeout;
     s->metrics = args->metrics;
     s->slots = !args->no_slots;
+    s->page = !args->no_page;
     s->json_log = args->log_format == 1;
     s->created = time(NULL);
     st = open_scheduler(j, err);
@@ -304,6 +305,8 @@ static const fr_option door[] = {
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
     {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},
     {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "do not", 0, 0, NULL},
+    {"no-ui",        0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "no page at /", 0, 0, NULL},
+    {"no-webui",     0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "the same", 0, 0, NULL},
     {"log-format",   0,   FR_OPT_ENUM,   AT(log_format),   NULL, "text", NULL, "form of the line for each request on stderr", 0, 0, "text|json"},
     {"quiet",        'q', FR_OPT_FLAG,   AT(quiet),        NULL, NULL, NULL, "no progress and no lines for requests on stderr", 0, 0, NULL},
     {.name = NULL}};
@@ -317,7 +320,8 @@ const fr_cmd fr_cmd_serve = {
      .about =
          "Answers many requests in shared passes of one model. A request's bytes do not depend on "
          "who else is served: 'forerun run --request BODY.json' with the seed that an answer tells "
-         "gives the same.\n\nPaths: /v1/chat/completions, /v1/completions, /v1/messages, "
+         "gives the same. In a browser its address shows a page to talk to the model.\n\nPaths: /, "
+         "/v1/chat/completions, /v1/completions, /v1/messages, "
          "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
          "/tokenizer_info, /v1/models, /health, /ready, /props, "
          "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"

@@ -97,6 +97,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .drafter = drafter_of(ask->server, r->drafter),
                           .slot = r->id_slot,
                           .forget = !r->cache_prompt,
+                          .keep_pieces = r->return_drafted,
                           .timeout = ask->server->timeout};
         fr_job_open(&c->job);
     }
@@ -161,6 +162,7 @@ void fr_ask_close(fr_ask *ask) {
         if (ask->choice[i].submitted) wait_for_end(&ask->choice[i].job);
         fr_job_close(&ask->choice[i].job);
         fr_api_answer_close(&ask->choice[i].answer);
+        json_decref(ask->choice[i].pieces);
     }
     fr_free(ask->choice);
     fr_api_close(&ask->request);
@@ -183,20 +185,47 @@ bool fr_ask_wait(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
+// Adds a piece to the list of what the answer gained; nothing where it gained nothing.
+static void note_piece(fr_choice *c, const char *name, const fr_buffer *text, size_t from,
+                       int depth) {
+    if (text->n == from) return;
+    if (!c->pieces) c->pieces = json_array();
+    json_t *gained = fr_json_text(text->data + from, text->n - from);
+    json_array_append_new(c->pieces, json_pack("{s:o, s:i}", name, gained, "drafted", depth));
+}
+
+// Takes the text up to `end` apart; `last`: that is all. What the answer gains is the piece of a
+// token of that depth, also where it was held back before.
+static fr_status parse_to(fr_choice *c, size_t end, bool last, int depth, fr_error *err) {
+    fr_api_answer *a = &c->answer;
+    const size_t from = c->parsed, thought = a->thinking.n, said = a->content.n;
+    fr_status st = FR_OK;
+    c->parsed = end;
+    if (end > from) st = fr_api_answer_push(a, c->job.text.data + from, end - from, err);
+    if (!st && last) st = fr_api_answer_finish(a, err);
+    if (!c->job.keep_pieces) return st;
+    note_piece(c, "reasoning_content", &a->thinking, thought, depth);
+    note_piece(c, "content", &a->content, said, depth);
+    return st;
+}
+
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
     const fr_job *job = &c->job;
     const bool ended = job->state == FR_JOB_ENDED;
-    const size_t from = c->parsed;
+    const fr_job_piece *piece = (const void *)job->pieces.data;
+    const size_t n = job->pieces.n / sizeof *piece;
+    fr_status st = FR_OK;
     if (ended && job->end == FR_JOB_FAILED) {
         *err = job->error;
         return err->code;
     }
-    c->parsed = job->text.n;
-    if (ask->request.kind != FR_API_CHAT) return FR_OK;
-    fr_status st = FR_OK;
-    if (job->text.n > from)
-        st = fr_api_answer_push(&c->answer, job->text.data + from, job->text.n - from, err);
-    return st || !ended ? st : fr_api_answer_finish(&c->answer, err);
+    if (ask->request.kind != FR_API_CHAT) {
+        c->parsed = job->text.n;
+        return FR_OK;
+    }
+    for (; c->n_pieces < n && !st; c->n_pieces++)
+        st = parse_to(c, piece[c->n_pieces].end, false, piece[c->n_pieces].depth, err);
+    return st ? st : parse_to(c, job->text.n, ended, n ? piece[n - 1].depth : 0, err);
 }
 
 // ---------------------------------------------------------------- parts of answers
@@ -246,13 +275,13 @@ static json_t *timings(const fr_job *job, int reused, int read, double prompt, d
     int64_t accepted = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I}", "cache_n", reused,
-                     "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n",
+                     reused, "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
                      per(prompt, read), "prompt_per_second", per(1e3 * read, prompt), "predicted_n",
                      job->n_tokens, "predicted_ms", wrote, "predicted_per_token_ms",
                      per(wrote, steps), "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
                      (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
-                     "draft_n_accepted", (json_int_t)accepted);
+                     "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
 }
 
 json_t *fr_ask_timings(const fr_choice *c) {

@@ -20,6 +20,10 @@ typedef struct fr_choice {
     fr_api_answer answer;
     size_t parsed, thought, said;
     int called;
+    // Of a chat that wants them: what it gained piece by piece, as the API has it, of which the
+    // stream takes what it sends; how many of the job's are in it.
+    json_t *pieces;
+    size_t n_pieces;
     // Of a stream in blocks (blocks.h): which is open, as what number, from where in the answer's
     // text; of a call, its own.
     fr_block_kind block;

@@ -15,6 +15,7 @@ void fr_job_close(fr_job *job) {
     pthread_cond_destroy(&job->news);
     pthread_mutex_destroy(&job->lock);
     fr_buffer_free(&job->text);
+    fr_buffer_free(&job->pieces);
     fr_free(job->tokens);
     fr_free(job->logprobs);
     fr_free(job->prompt_logprobs);
@@ -62,12 +63,17 @@ static fr_status keep_prompt(fr_job *job, const fr_result *r, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text, fr_error *err) {
+static fr_status add_behind(fr_buffer *told, const fr_buffer *all, fr_error *err) {
+    return all->n > told->n ? fr_buffer_add(told, all->data + told->n, all->n - told->n, err)
+                            : FR_OK;
+}
+
+static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text,
+                     const fr_buffer *pieces, fr_error *err) {
     if (!make_room(job, r))
         return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
-    const fr_status st = text->n > job->text.n ? fr_buffer_add(&job->text, text->data + job->text.n,
-                                                               text->n - job->text.n, err)
-                                               : FR_OK;
+    fr_status st = add_behind(&job->pieces, pieces, err);
+    if (!st) st = add_behind(&job->text, text, err);
     if (st) return st;
     for (int i = job->n_tokens; i < r->n_tokens; i++) {
         job->tokens[i] = r->tokens[i];
@@ -79,13 +85,13 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text, fr_
     return FR_OK;
 }
 
-fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, bool whole,
-                      fr_error *err) {
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text,
+                      const fr_buffer *pieces, bool whole, fr_error *err) {
     pthread_mutex_lock(&job->lock);
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
     job->stopped_by = result->stopped_by;
     fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
-    if (!st && more) st = add(job, result, text, err);
+    if (!st && more) st = add(job, result, text, pieces, err);
     if (more) pthread_cond_broadcast(&job->news);
     pthread_mutex_unlock(&job->lock);
     return st;

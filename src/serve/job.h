@@ -18,6 +18,13 @@ typedef enum fr_job_end {
     FR_JOB_FAILED,    // `error` says why
 } fr_job_end;
 
+// What one token gave of the text: what stands behind the piece before it, up to `end`. depth as in
+// fr_piece.
+typedef struct fr_job_piece {
+    size_t end;
+    int depth;
+} fr_job_piece;
+
 typedef struct fr_job {
     // Asked. All of it stays in place until the job has ended.
     const fr_request *request; // its stream and user are the scheduler's
@@ -25,6 +32,7 @@ typedef struct fr_job {
     int drafter;               // which of the scheduler's
     int slot;                  // where it should run; -1: anywhere
     bool forget;               // reuses no context, though it leaves one
+    bool keep_pieces;          // `pieces` are wanted
     double timeout;            // seconds from submitting on; 0: none
     // Told, under its lock.
     pthread_mutex_t lock;
@@ -32,7 +40,8 @@ typedef struct fr_job {
     fr_job_state state;
     fr_job_end end;
     fr_error error;
-    fr_buffer text; // whole UTF-8 sequences
+    fr_buffer text;   // whole UTF-8 sequences
+    fr_buffer pieces; // fr_job_piece's, up to the end of the text
     int32_t *tokens;
     fr_logprobs *logprobs;        // where the request wants them
     fr_logprobs *prompt_logprobs; // [n_prompt] the same; the first is empty
@@ -57,9 +66,10 @@ bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
 
 // ---- for the scheduler
 void fr_job_enter(fr_job *job, fr_job_state state);
-// Adds what the session's result has beyond what was told; `whole`: that is all. FR_ENOMEM.
-fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text, bool whole,
-                      fr_error *err);
+// Adds what the session's result has beyond what was told, of its text and the pieces of that too;
+// `whole`: that is all. FR_ENOMEM.
+fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text,
+                      const fr_buffer *pieces, bool whole, fr_error *err);
 void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error);
 
 #endif

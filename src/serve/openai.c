@@ -49,14 +49,24 @@ static json_t *message_json(const fr_ask *ask, int choice) {
     return message;
 }
 
+// Puts what is known of drafts, where it was asked for, into a choice.
+static void add_pieces(fr_choice *c, json_t *choice) {
+    if (c->pieces && choice)
+        json_object_set_new(choice, "pieces", c->pieces);
+    else
+        json_decref(c->pieces);
+    c->pieces = NULL;
+}
+
 static json_t *whole_chat(const fr_ask *ask) {
     json_t *choices = json_array();
     for (int i = 0; i < ask->n; i++) {
-        const fr_choice *c = &ask->choice[i];
-        json_t *message = message_json(ask, i);
-        json_array_append_new(choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "message",
-                                                 message, "logprobs", fr_ask_logprobs(ask, c, 0),
-                                                 "finish_reason", fr_ask_finish(c)));
+        fr_choice *c = &ask->choice[i];
+        json_t *choice =
+            json_pack("{s:i, s:o, s:o, s:s}", "index", i, "message", message_json(ask, i),
+                      "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason", fr_ask_finish(c));
+        add_pieces(c, choice);
+        json_array_append_new(choices, choice);
     }
     json_t *doc = with_usage(ask, document(ask, "chat.completion", choices));
     if (doc && (ask->request.verbose || ask->server->verbose))
@@ -91,22 +101,26 @@ static json_t *news_of(const fr_ask *ask, int choice) {
     return delta;
 }
 
+static json_t *last_of(json_t *events) {
+    return json_array_get(events, json_array_size(events) - 1);
+}
+
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const fr_choice *c = &ask->choice[p->index];
+    fr_choice *c = &ask->choice[p->index];
     if (p->first)
         add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
                   json_null(), NULL, events);
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
+        add_pieces(c, json_array_get(json_object_get(last_of(events), "choices"), 0));
     } else {
         json_decref(delta);
         json_decref(logprobs);
     }
     if (!p->last) return;
     add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
-    json_t *end = json_array_get(events, json_array_size(events) - 1);
-    json_object_set_new(end, "timings", fr_ask_timings(c));
+    json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {

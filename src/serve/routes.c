@@ -2,6 +2,9 @@
 #include "serve/server.h"
 
 const fr_http_route fr_server_routes[] = {
+    {"GET", "/", fr_handle_page, true},
+    {"GET", "/page.css", fr_handle_page, true},
+    {"GET", "/page.js", fr_handle_page, true},
     {"POST", "/v1/chat/completions", fr_handle_chat, false},
     {"POST", "/chat/completions", fr_handle_chat, false},
     {"POST", "/v1/chat/completions/input_tokens", fr_handle_count, false},

@@ -16,6 +16,7 @@ typedef struct running { // a job at work, which stays where it is
     fr_slot *slot;
     fr_request request; // the job's, with its stream here
     fr_buffer text;     // of the stream
+    fr_buffer pieces;   // ... as fr_job_piece's, where they are wanted
     fr_error error;
     bool failed, timed_out;
 } running;
@@ -113,14 +114,18 @@ static void drop_waiting(fr_scheduler *s) {
 
 static bool take_text(void *user, const fr_piece *piece) {
     running *r = user;
-    if (!fr_buffer_add(&r->text, piece->text, piece->bytes, &r->error)) return true;
-    r->failed = true;
-    return false;
+    fr_status st = fr_buffer_add(&r->text, piece->text, piece->bytes, &r->error);
+    if (!st && piece->bytes && r->job->keep_pieces)
+        st = fr_buffer_add(&r->pieces, &(fr_job_piece){r->text.n, piece->depth},
+                           sizeof(fr_job_piece), &r->error);
+    r->failed |= st;
+    return !st;
 }
 
 static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats *stats) {
     fr_job *job = r->job;
     fr_buffer_free(&r->text);
+    fr_buffer_free(&r->pieces);
     r->job = NULL;
     s->n_run--;
     pthread_mutex_lock(&s->lock);
@@ -261,7 +266,7 @@ static void tell(fr_scheduler *s, running *r) {
     fr_status st = FR_OK;
     tell_progress(s, r, result);
     if (!runs) st = fr_session_end(session, &r->error);
-    if (fr_job_tell(r->job, result, &r->text, !runs, &r->error)) {
+    if (fr_job_tell(r->job, result, &r->text, &r->pieces, !runs, &r->error)) {
         r->failed = true;
         fr_session_cancel(session);
     }

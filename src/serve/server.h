@@ -21,8 +21,8 @@ typedef struct fr_server {
     double timeout;  // seconds of a request; 0: none
     bool seed_given; // requests without a seed get that of the defaults, not one drawn for each
     int n_ctx, n_slots;
-    bool metrics, slots; // these endpoints are wanted
-    bool verbose;        // answers tell how they were made
+    bool metrics, slots, page; // these endpoints are wanted; page: "/"
+    bool verbose;              // answers tell how they were made
     bool json_log;
     time_t created;
     atomic_bool ready; // takes requests
@@ -55,6 +55,7 @@ fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_r
     fr_handle_slots; // [about.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,
     fr_handle_count;                                                        // [tokens.c]
+fr_http_handler fr_handle_page;                                             // [page/page.c]
 fr_http_handler fr_handle_infill;                                           // [infill.c]
 fr_http_handler fr_handle_metrics;                                          // [metrics.c]
 void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]

@@ -355,6 +355,7 @@ static const struct {
     {"\"cache_prompt\":0", "cache_prompt: expected true or false", 3},
     {"\"timings_per_token\":[]", "timings_per_token: expected true or false", 3},
     {"\"return_tokens\":{}", "return_tokens: expected true or false", 3},
+    {"\"return_drafted\":1", "return_drafted: expected true or false", 2},
     {"\"id_slot\":-2", "id_slot: expected a whole number from -1", 3},
     {"\"seed\":1.5", "seed: expected a whole number from -2^63 to 2^64 - 1, found 1.5", 3},
     {"\"seed\":18446744073709551616", "seed: expected a whole number", 3},

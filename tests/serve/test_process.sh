@@ -117,6 +117,17 @@ def logs_stop_nobody(right):
             os.close(reads)
 
 
+def the_page_can_be_left_out():
+    for flag in ("--quiet", "--no-ui", "--no-webui"):
+        server = Server(flag)
+        right = 200 if flag == "--quiet" else 404
+        for path in ("/", "/page.css", "/page.js"):
+            assert server.ask("GET", path)[0] == server.ask("HEAD", path)[0] == right, (flag, path)
+        assert server.ask("GET", "/health")[0] == 200
+        server.end()
+
+
+the_page_can_be_left_out()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 logs_stop_nobody(right)

@@ -45,7 +45,8 @@ static int open_world(void **state) {
                          .drafters = drafters,
                          .n_ctx = CTX,
                          .n_slots = 2,
-                         .slots = true};
+                         .slots = true,
+                         .page = true};
     const fr_scheduler_options so = {
         .drafters = drafters, .n_ctx = CTX, .n_slots = 2, .n_queue = 8};
     if (fr_scheduler_open(&server.scheduler, engine, &so, &err)) return -1;
@@ -212,6 +213,75 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
             assert_non_null(strstr(reply, "data: [DONE]"));
         }
     }
+}
+
+// Adds the pieces of a choice end to end; how many were drafted. Depths of a pass count from 1.
+static int add_pieces(const json_t *choice, char *out, size_t room, int *n) {
+    int drafted = 0, before = 0;
+    size_t i;
+    json_t *piece;
+    json_array_foreach(json_object_get(choice, "pieces"), i, piece) {
+        const int depth = (int)json_integer_value(json_object_get(piece, "drafted"));
+        strncat(out, json_string_value(json_object_get(piece, "content")), room - strlen(out) - 1);
+        if (depth > 0 && depth != before + 1)
+            fail_msg("a token of depth %d behind %d", depth, before);
+        drafted += depth > 0;
+        before = depth;
+        (*n)++;
+    }
+    return drafted;
+}
+
+static void pieces_are_the_answer_and_change_nothing(void **state) {
+    (void)state;
+    static const char *const settings[] = {"\"temperature\":0", "\"temperature\":0.9",
+                                           "\"temperature\":0,\"logit_bias\":[[\"a\",100]]"};
+    char right[4096], found[4096], body[1024];
+    for (int i = 0; i < 6; i++) {
+        const char *drafter = drafters[i / 3];
+        char asked[512];
+        snprintf(asked, sizeof asked,
+                 "{\"messages\":[{\"role\":\"user\",\"content\":\"abc abc "
+                 "abc\"}],\"max_tokens\":64,\"seed\":5,\"ignore_eos\":true,%s",
+                 settings[i % 3]);
+        snprintf(body, sizeof body, "%s}", asked);
+        alone(right, sizeof right, FR_API_CHAT, body);
+        snprintf(body, sizeof body, "%s,\"drafter\":\"%s\",\"return_drafted\":true}", asked,
+                 drafter);
+        json_t *root = answer("/v1/chat/completions", body);
+        const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+        const json_t *timings = json_object_get(root, "timings");
+        int n = 0;
+        found[0] = 0;
+        const int of_this = add_pieces(choice, found, sizeof found, &n);
+        assert_string_equal(text_at(root, "content"), right);
+        assert_string_equal(found, right);
+        assert_true(n > 1 && n <= 64);
+        if (!strcmp(drafter, "none")) assert_int_equal(of_this, 0);
+        assert_true(of_this <= json_integer_value(json_object_get(timings, "draft_n_accepted")));
+        json_decref(root);
+        snprintf(body, sizeof body,
+                 "%s,\"drafter\":\"%s\",\"return_drafted\":true,\"stream\":true}", asked, drafter);
+        assert_int_equal(ask("POST", "/v1/chat/completions", body), 200);
+        streamed_text(found, sizeof found, true);
+        assert_string_equal(found, right);
+        int again = 0, m = 0;
+        found[0] = 0;
+        for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+            json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+            again += add_pieces(json_array_get(json_object_get(event, "choices"), 0), found,
+                                sizeof found, &m);
+            json_decref(event);
+        }
+        assert_string_equal(found, right);
+        assert_true(m == n);
+        if (!strcmp(drafter, "none")) assert_int_equal(again, 0);
+    }
+    json_t *root = answer("/v1/chat/completions", CHAT "}");
+    assert_null(json_object_get(json_array_get(json_object_get(root, "choices"), 0), "pieces"));
+    json_decref(root);
+    expect_error("/v1/chat/completions", CHAT ",\"return_drafted\":1}", 400,
+                 "invalid_request_error", "return_drafted: ");
 }
 
 static void llamas_completion_says_how_it_ended(void **state) {
@@ -483,6 +553,61 @@ static void keys_and_origins_are_looked_at(void **state) {
     assert_null(strstr(reply, "Access-Control-Allow-Origin"));
 }
 
+static void expect_page(const char *target, const char *type, const char *begins) {
+    char line[80];
+    assert_int_equal(ask_with("GET", target, "", ""), 200); // without a key
+    snprintf(line, sizeof line, "Content-Type: %s; charset=utf-8\r\n", type);
+    if (!strstr(reply, line)) fail_msg("%s: expected %s, found %.400s", target, line, reply);
+    assert_non_null(strstr(reply, "X-Content-Type-Options: nosniff"));
+    assert_non_null(strstr(reply, "Cache-Control: no-cache"));
+    const char *policy = strstr(reply, "Content-Security-Policy: ");
+    assert_non_null(policy);
+    const size_t length = strcspn(policy, "\r");
+    const char *const rules[] = {"default-src 'none';", "script-src 'self';",
+                                 "style-src 'self';",   "base-uri 'none';",
+                                 "form-action 'none';", "frame-ancestors 'none'"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        assert_non_null(memmem(policy, length, rules[i], strlen(rules[i])));
+    assert_null(memmem(policy, length, "unsafe", 6));
+    const char *body = strstr(reply, "\r\n\r\n") + 4;
+    if (strncmp(body, begins, strlen(begins)) != 0) fail_msg("%s: %.80s", target, body);
+}
+
+// What the page itself must not have: its policy would refuse it.
+static void is_plain_page(void) {
+    static const char *const never[] = {"<script>",   "<style",      " style=", " onclick",
+                                        "src=\"http", "href=\"http", "//cdn"};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (strstr(reply, never[i])) fail_msg("the page has %s", never[i]);
+}
+
+static void the_page_comes_to_everybody(void **state) {
+    (void)state;
+    expect_page("/", "text/html", "<!doctype html>");
+    is_plain_page();
+    expect_page("/page.css", "text/css", "/* page.css");
+    expect_page("/page.js", "text/javascript", "// page.js");
+    char tag[40] = "", known[96];
+    sscanf(strstr(reply, "ETag: "), "ETag: %39s", tag);
+    snprintf(known, sizeof known, "If-None-Match: %s\r\n", tag);
+    assert_int_equal(ask_with("GET", "/page.js", known, ""), 304);
+    assert_null(strstr(reply, "page.js"));
+    assert_int_equal(ask_with("GET", "/page.css", known, ""), 200);
+    assert_int_equal(ask_with("GET", "/page.js", "If-None-Match: \"0\"\r\n", ""), 200);
+    assert_int_equal(ask_with("HEAD", "/", "", ""), 200);
+    assert_non_null(strstr(reply, "Content-Type: text/html"));
+    assert_null(strstr(reply, "<html"));
+    expect_error("/", "{}", 405, "invalid_request_error", "method");
+    assert_int_equal(ask("GET", "/page.html", ""), 404);
+    server.page = false;
+    static const char *const off[] = {"/", "/page.css", "/page.js"};
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
+        assert_int_equal(ask("GET", off[i], ""), 404);
+        assert_int_equal(ask_with("HEAD", off[i], "", ""), 404);
+    }
+    server.page = true;
+}
+
 static void what_is_no_http_ends_alone(void **state) {
     (void)state;
     static const char
@@ -597,6 +722,7 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone_whole_and_streamed),
+        cmocka_unit_test(pieces_are_the_answer_and_change_nothing),
         cmocka_unit_test(llamas_completion_says_how_it_ended),
         cmocka_unit_test(anthropics_messages_are_answered),
         cmocka_unit_test(a_conversation_of_nothing_is_answered),
@@ -608,6 +734,7 @@ int main(void) {
         cmocka_unit_test(wrong_requests_are_said),
         cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
         cmocka_unit_test(keys_and_origins_are_looked_at),
+        cmocka_unit_test(the_page_comes_to_everybody),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),
         cmocka_unit_test(answers_have_what_llama_servers_have),

@@ -12,7 +12,7 @@
 // is none is content; nothing but white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
-#include "base/buffer.h"
+#include "text/tokenizer.h"
 
 enum { FR_API_CALLS = 32, FR_API_THOUGHTS = 16 };
 
@@ -70,6 +70,11 @@ void fr_api_answer_close(fr_api_answer *a); // {0} is fine
 // The next piece of text, and the end of all. FR_ENOMEM.
 fr_status fr_api_answer_push(fr_api_answer *a, const char *text, size_t bytes, fr_error *err);
 fr_status fr_api_answer_finish(fr_api_answer *a, fr_error *err);
+
+// How many of the n tokens that the text was made of are thinking, its marks among them. shown: the
+// control tokens that are part of the text.  [thought.c]
+int fr_api_thought_tokens(const fr_api_answer *a, const fr_tokenizer *t, const fr_ids *shown,
+                          const int32_t *tokens, int n);
 
 // The marks above, which some models have as control tokens: these must be part of the text for it
 // to be taken apart. Those of calls where there are tools. NULL-terminated.

@@ -210,19 +210,26 @@ const char *fr_ask_stop_string(const fr_choice *c) {
     return c->job.stopped_by < 0 ? NULL : c->request.stop[c->job.stopped_by];
 }
 
+int fr_ask_thought(const fr_ask *ask, const fr_choice *c) {
+    return fr_api_thought_tokens(&c->answer, ask->server->api.tokenizer, &ask->request.shown,
+                                 c->job.tokens, c->job.n_tokens);
+}
+
 json_t *fr_ask_usage(const fr_ask *ask) {
-    int prompt = 0, cached = 0, written = 0;
+    int prompt = 0, cached = 0, written = 0, thought = 0;
     for (int i = 0; i < ask->n; i++) {
         const fr_job *job = &ask->choice[i].job;
         written += job->n_tokens;
+        thought += fr_ask_thought(ask, &ask->choice[i]);
         if (i % ask->request.n) continue; // a prompt counts once
         prompt += ask->choice[i].request.n_prompt;
         cached += job->stats.prompt_reused;
     }
-    return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i}}", "prompt_tokens", prompt,
+    return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i, s:i}}", "prompt_tokens", prompt,
                      "completion_tokens", written, "total_tokens", prompt + written,
                      "prompt_tokens_details", "cached_tokens", cached, "completion_tokens_details",
-                     "accepted_prediction_tokens", 0, "rejected_prediction_tokens", 0);
+                     "reasoning_tokens", thought, "accepted_prediction_tokens", 0,
+                     "rejected_prediction_tokens", 0);
 }
 
 static double per(double a, double b) {

@@ -201,6 +201,8 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
             assert_int_equal(json_integer_value(json_object_get(root, "seed")), 5);
             const json_t *usage = json_object_get(root, "usage");
             assert_int_equal(json_integer_value(json_object_get(usage, "completion_tokens")), 24);
+            assert_true(json_is_integer(json_object_get(
+                json_object_get(usage, "completion_tokens_details"), "reasoning_tokens")));
             json_decref(root);
             snprintf(body, sizeof body,
                      "%s,\"stream\":true,\"stream_options\":{\"include_usage\":true}}",

@@ -232,6 +232,7 @@ bool fr_group_step(fr_group *group);
 typedef struct fr_group_pass {
     int sessions, rows; // that shared it; of all of them
     double seconds;     // without drafting and drawing
+    double predicted;   // the same by what passes have cost so far; 0: not known yet
 } fr_group_pass;
 const fr_group_pass *fr_group_last(const fr_group *group);
 

@@ -19,24 +19,29 @@ static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
     g->since = now;
 }
 
+static int context_of(fr_decoder *const *members, int n) { // committed slots, on average
+    double slots = 0;
+    for (int i = 0; i < n; i++)
+        slots += members[i]->kv.n_committed;
+    return n ? (int)(slots / n) : 0;
+}
+
 // How many rows of texts that are read may be in the pass: those of a chunk where nobody decodes,
 // else what the others hardly feel beside `nodes` candidates and the `extra` rows. At least one of
 // each.
 static void size_reading(fr_decoder_group *g, fr_decoder *const *readers, int n, int nodes,
                          const fr_extra_rows *extra) {
+    const int own = context_of(readers, n);
     int rows = FR_PREFILL_ROWS;
-    double own = 0;
-    for (int i = 0; i < n; i++)
-        own += (double)readers[i]->kv.n_committed / n;
     if (!n)
         rows = 0;
     else if (g->n_roots)
-        rows = fr_budget_reads(&g->budget, g->read_times, 1 + nodes, extra, FR_PREFILL_ROWS,
-                               (int)own, g->context);
-    g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, (int)own, g->context);
+        rows = fr_budget_reads(&g->budget, g->read_times, 1 + nodes, extra, FR_PREFILL_ROWS, own,
+                               g->context);
+    g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, own, g->context);
 }
 
-// Shares these rows evenly.
+// Shares these rows evenly; then they are as many as were left to read.
 static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     int room = g->read.rows;
     for (int i = 0; i < n; i++) {
@@ -45,6 +50,8 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
         fr_member_read(readers[i], left < share ? left : share);
         room -= readers[i]->n_rows;
     }
+    g->read =
+        fr_budget_reading(&g->budget, g->read.rows - room, context_of(readers, n), g->context);
 }
 
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
@@ -189,6 +196,10 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
         tokens += taken;
         draft += d->seconds_draft - d->proposal.prepaid;
     }
+    fr_extra_rows besides = all;
+    fr_extra_rows_add(&besides, &g->read);
+    g->seconds_predicted =
+        fr_budget_predict(&g->budget, g->n_roots ? rows : 0, &besides, g->context);
     if (tokens)
         fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
                         draft);
@@ -221,13 +232,10 @@ bool fr_decoder_group_is_sound(const fr_decoder_group *g) {
 
 bool fr_decoder_group_step(fr_decoder_group *g) {
     fr_decoder *members[FR_GROUP_MEMBERS];
-    double context = 0;
     const int n = take_turns(g, members), n_roots = g->n_roots;
     if (!n) return false;
     assert(fr_decoder_group_is_sound(g));
-    for (int i = 0; i < n_roots; i++)
-        context += members[i]->kv.n_committed;
-    g->context = n_roots ? (int)(context / n_roots) : 0;
+    g->context = context_of(members, n_roots);
     g->budget.members = n_roots ? n_roots : 1;
     g->since = fr_seconds();
     fr_propose_trees(members, n_roots);

@@ -412,6 +412,10 @@ static void texts_and_tokens_go_both_ways(void **state) {
     server.metrics = true;
     assert_int_equal(ask("GET", "/metrics", ""), 200);
     assert_non_null(strstr(reply, "\nforerun:generation_tokens_total "));
+    const char *real = strstr(reply, "\nforerun:pass_seconds_total ");
+    const char *predicted = strstr(reply, "\nforerun:pass_predicted_seconds_total ");
+    assert_true(real && strtod(real + 28, NULL) > 0);
+    assert_true(predicted && strtod(predicted + 38, NULL) > 0);
 }
 
 static void wrong_requests_are_said(void **state) {

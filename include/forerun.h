@@ -210,11 +210,13 @@ typedef struct fr_session_options { // but for its size 0: the defaults
     fr_group *group;               // whose passes it shares; NULL: it has passes of its own
 } fr_session_options;
 
+#define FR_PROMPT_SHARE 3.5
 typedef struct fr_group_options { // but for its size 0: the defaults
     size_t size;
-    int n_ctx;          // the largest context of any session; 0: the model's own
-    float prompt_share; // 0: 3.5. Where some sessions read prompts while others write, a pass takes
-                        // about so many times what one that writes alone takes
+    int n_ctx; // the largest context of any session; 0: the model's own
+    // 0: FR_PROMPT_SHARE. Where some sessions read prompts while others write, a pass takes about
+    // so many times what one that writes alone takes.
+    float prompt_share;
 } fr_group_options;
 
 // A group of sessions shares each pass: what many ask at once takes little longer than what one

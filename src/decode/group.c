@@ -9,8 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-static const double READ_TIMES = 3.5; // 4, if predictions are a tenth low
-
 // ---------------------------------------------------------------- one step
 
 static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
@@ -265,7 +263,7 @@ static fr_status open_group(fr_decoder_group **out, const fr_model *m,
     *out = NULL;
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->model = m;
-    g->read_times = READ_TIMES;
+    g->read_times = FR_PROMPT_SHARE; // 4, if predictions are a tenth low
     g->max_taps = limits->max_taps;
     fr_budget_open(&g->budget, NULL);
     for (; g->n_rooms < rooms && !st; g->n_rooms += !st)

@@ -242,9 +242,16 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_object_set_new(event, "timings", fr_ask_timings(c));
 }
 
+static json_t *fault(const fr_ask *ask, int index, const fr_error *err) {
+    return json_pack("{s:s, s:s, s:o, s:n, s:i}", "type", "error", "code", fr_error_type(err),
+                     "message", fr_json_text(err->text, strlen(err->text)), "param",
+                     "sequence_number", ask->choice[index].n_events);
+}
+
 const fr_dialect fr_dialect_responses = {
     .ask = {FR_API_CHAT, "resp_", fr_api_from_responses, fr_api_own_of_responses},
     .names_events = true,
     .whole = whole,
     .part = part,
-    .progress = progress};
+    .progress = progress,
+    .fault = fault};

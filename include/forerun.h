@@ -210,11 +210,13 @@ typedef struct fr_session_options { // but for its size 0: the defaults
     fr_group *group;               // whose passes it shares; NULL: it has passes of its own
 } fr_session_options;
 
+#define FR_PROMPT_SHARE 3.5
 typedef struct fr_group_options { // but for its size 0: the defaults
     size_t size;
-    int n_ctx;          // the largest context of any session; 0: the model's own
-    float prompt_share; // 0: 3.5. Where some sessions read prompts while others write, a pass takes
-                        // about so many times what one that writes alone takes
+    int n_ctx; // the largest context of any session; 0: the model's own
+    // 0: FR_PROMPT_SHARE. Where some sessions read prompts while others write, a pass takes about
+    // so many times what one that writes alone takes.
+    float prompt_share;
 } fr_group_options;
 
 // A group of sessions shares each pass: what many ask at once takes little longer than what one
@@ -232,6 +234,7 @@ bool fr_group_step(fr_group *group);
 typedef struct fr_group_pass {
     int sessions, rows; // that shared it; of all of them
     double seconds;     // without drafting and drawing
+    double predicted;   // the same by what passes have cost so far; 0: not known yet
 } fr_group_pass;
 const fr_group_pass *fr_group_last(const fr_group *group);
 
@@ -269,11 +272,14 @@ typedef struct fr_request { // one generation
     bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
     bool drawn_logprobs;  // fr_result.logprobs are of what is drawn from: after all of `sampling`
     int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
-    int n_prediction;
+    int n_prediction, n_shown;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads
     // it yet, so it does not make the answer faster either.
     const int32_t *prediction;
+    // [n_shown] Control tokens that are part of the text as they are written, as others are not;
+    // stays in place until the end.
+    const int32_t *shown;
     fr_stream_fn *stream;
     void *user;
 } fr_request;

@@ -1,15 +1,20 @@
 // answer.h — what a model writes, taken apart as it comes: thinking, content, calls of tools.
 //
-// Templates make models write thinking as <think>...</think> and calls as
-// <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen) or as one JSON object alone
-// (Llama 3); some write the object as a block of code (```json) at the beginning of their answer, or
-// as it is ({"name"...), and some double its braces, as a template's example does. The end of a piece that may be the beginning of a marker is held back. What looks like a call and
+// Templates make models write thinking as <think>...</think>, and calls in one of these forms:
+// - <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen); some double the braces;
+// - one JSON object alone (Llama 3), or a block of code (```json) or an object as it is ({"name"...)
+//   at the beginning;
+// - [TOOL_CALLS] and a list of such objects, or a name and its arguments (Mistral);
+// - <|python_tag|> and such objects, or NAME.call(KEY=VALUE...), up to the end (Llama 3);
+// - messages with a head, <|channel|>CHANNEL<|message|>...<|end|> (harmony, of gpt-oss): the channel
+//   "analysis" is thinking, one that goes to functions.NAME a call, all else content.
+// The end of a piece that may be the beginning of a mark is held back. What looks like a call and
 // is none is content; nothing but white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
-#include "base/buffer.h"
+#include "text/tokenizer.h"
 
-enum { FR_API_CALLS = 32 };
+enum { FR_API_CALLS = 32, FR_API_THOUGHTS = 16 };
 
 typedef struct fr_api_call {
     char *name, *arguments; // JSON text
@@ -19,8 +24,19 @@ typedef enum fr_api_stage {
     FR_API_BEGINS,
     FR_API_THINKS,
     FR_API_SAYS,
-    FR_API_CALLS_TOOL
+    FR_API_CALLS_TOOL,
+    FR_API_HEAD, // of a message of harmony
+    FR_API_BODY,
 } fr_api_stage;
+
+typedef enum fr_api_form { // of a call
+    FR_API_MARKED,
+    FR_API_ALONE,
+    FR_API_BARE,
+    FR_API_FENCED,
+    FR_API_MISTRAL,
+    FR_API_TAGGED,
+} fr_api_form;
 
 typedef struct fr_api_answer {
     bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
@@ -28,13 +44,22 @@ typedef struct fr_api_answer {
     fr_buffer thinking, content;
     fr_api_call call[FR_API_CALLS];
     int n_calls;
+    // Bytes of the text that are thinking, with its marks.
+    struct {
+        size_t from, to;
+    } thought[FR_API_THOUGHTS];
+    int n_thoughts;
     // At work.
     fr_api_stage stage;
-    bool trims;     // white space is between parts
-    bool fenced;    // the call at hand stands in a block of code,
-    bool bare;      // ... or without anything around it
-    fr_buffer held; // not yet told apart
-    size_t tried;   // bytes of it in which no end of the call begins
+    fr_api_form form; // of the call at hand
+    bool trims;       // white space is between parts
+    fr_buffer held;   // not yet told apart
+    size_t read;      // bytes of the text in front of it
+    size_t tried;     // bytes of it in which no end of the call begins
+    // Of a message of harmony: its body is thinking; its marks are content; some of it was read; it
+    // is a call, in front of which a head of so many bytes is still held.
+    bool body_thinks, body_raw, body_began;
+    size_t head;
 } fr_api_answer;
 
 // `thinks`: thinking is taken out; `open`: the prompt has begun it. `tools`: calls are.
@@ -45,5 +70,15 @@ void fr_api_answer_close(fr_api_answer *a); // {0} is fine
 // The next piece of text, and the end of all. FR_ENOMEM.
 fr_status fr_api_answer_push(fr_api_answer *a, const char *text, size_t bytes, fr_error *err);
 fr_status fr_api_answer_finish(fr_api_answer *a, fr_error *err);
+
+// How many of the n tokens that the text was made of are thinking, its marks among them. shown: the
+// control tokens that are part of the text.  [thought.c]
+int fr_api_thought_tokens(const fr_api_answer *a, const fr_tokenizer *t, const fr_ids *shown,
+                          const int32_t *tokens, int n);
+
+// The marks above, which some models have as control tokens: these must be part of the text for it
+// to be taken apart. Those of calls where there are tools. NULL-terminated.
+extern const char *const fr_api_marks[];
+extern const char *const fr_api_call_marks[];
 
 #endif

@@ -1,10 +1,12 @@
 // encode.c — prompts and messages to ids. A "prompt" is a string, a list of ids, a list of ids and
 // strings in one, an object with a "prompt_string", or a list of any of these, which are prompts of
 // their own.
+#include "api/answer.h"
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/alloc.h"
 #include <stdio.h>
+#include <string.h>
 
 static fr_status add_bos(const fr_api_model *m, fr_ids *ids, fr_error *err) {
     const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
@@ -156,9 +158,27 @@ static fr_status read_prediction(fr_api_request *r, const fr_api_model *m, fr_er
     return st;
 }
 
+// Marks of answers that are control tokens of this model.
+static fr_status show_marks(fr_api_request *r, const fr_tokenizer *t, const char *const *marks,
+                            fr_error *err) {
+    fr_status st = FR_OK;
+    for (; *marks && !st; marks++) {
+        const int32_t id = fr_tokenizer_find(t, *marks, strlen(*marks));
+        if (fr_token_is_control(t, id)) st = fr_ids_push(&r->shown, id, err);
+    }
+    return st;
+}
+
+static fr_status read_marks(fr_api_request *r, const fr_tokenizer *t, fr_error *err) {
+    if (r->kind != FR_API_CHAT) return FR_OK;
+    const fr_status st = show_marks(r, t, fr_api_marks, err);
+    return st || !r->tools ? st : show_marks(r, t, fr_api_call_marks, err);
+}
+
 fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err) {
     fr_status st =
         r->kind == FR_API_CHAT ? read_messages(r, model, err) : read_prompts(r, model, err);
     if (!st) st = fr_api_read_bias(r, model, err);
+    if (!st) st = read_marks(r, model->tokenizer, err);
     return st ? st : read_prediction(r, model, err);
 }

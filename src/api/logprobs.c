@@ -90,25 +90,32 @@ static json_t *map_of(const fr_api_scored *s, int i) {
 }
 
 // Characters that a token begins: bytes that do not continue one.
-static int characters_of(const fr_api_scored *s, int32_t id) {
+static int characters_of(const fr_tokenizer *t, int32_t id) {
     size_t n;
     int count = 0;
-    const char *bytes = fr_token_shown(s->tokenizer, id, &n);
+    const char *bytes = fr_token_shown(t, id, &n);
     for (size_t i = 0; i < n; i++)
         count += ((uint8_t)bytes[i] & 0xc0) != 0x80;
     return count;
 }
 
+int fr_api_characters(const fr_tokenizer *t, const int32_t *token, int n) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += characters_of(t, token[i]);
+    return count;
+}
+
 json_t *fr_api_text_logprobs(const fr_api_scored *s) {
     json_t *tokens = json_array(), *own = json_array(), *top = json_array(), *at = json_array();
-    int offset = 0, bad = 0;
+    int offset = s->offset, bad = 0;
     for (int i = 0; i < s->n; i++) {
         const bool none = s->unscored && !i;
         bad |= json_array_append_new(tokens, text_of(s, s->token[i]));
         bad |= json_array_append_new(own, none ? json_null() : real(s->score[i].logprob));
         bad |= json_array_append_new(top, none ? json_null() : map_of(s, i));
         bad |= json_array_append_new(at, json_integer(offset));
-        offset += characters_of(s, s->token[i]);
+        offset += characters_of(s->tokenizer, s->token[i]);
     }
     json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", own,
                             "top_logprobs", top, "text_offset", at);

@@ -10,9 +10,13 @@ typedef struct fr_api_scored {
     const int32_t *token;     // [n]
     const fr_logprobs *score; // [n]; token 0 has none if `unscored`
     int n, n_top;             // n_top: of the likeliest, to be listed
+    int offset;               // characters of the text in front of them
     bool unscored;            // the first has nothing before it
     bool drawn;               // of what is drawn from: "prob", "top_probs" in lists of entries
 } fr_api_scored;
+
+// Characters of a text of these tokens.
+int fr_api_characters(const fr_tokenizer *t, const int32_t *token, int n);
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}...], "refusal": null}
 json_t *fr_api_chat_logprobs(const fr_api_scored *s);

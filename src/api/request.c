@@ -63,6 +63,7 @@ void fr_api_close(fr_api_request *r) {
     for (int i = 0; i < r->n_prompts; i++)
         fr_ids_free(&r->prompt[i]);
     fr_free(r->prompt);
+    fr_ids_free(&r->shown);
     fr_ids_free(&r->prediction);
     fr_free(r->stop);
     fr_free(r->bias);
@@ -108,5 +109,7 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .logprobs = r->logprobs || r->n_probs,
                             .prompt_logprobs = r->echo && r->logprobs,
                             .top_logprobs = n_top,
-                            .drawn_logprobs = r->post_sampling};
+                            .drawn_logprobs = r->post_sampling,
+                            .shown = r->shown.data,
+                            .n_shown = (int)r->shown.n};
 }

@@ -65,6 +65,7 @@ typedef struct fr_api_request {
     // Of fr_api_encode.
     fr_ids *prompt; // [n_prompts]
     int n_prompts;
+    fr_ids shown;      // control tokens that are part of the text: marks of thinking and calls
     fr_ids prediction; // what the client expects to be answered; none: not said
     fr_logit_bias *bias;
     size_t n_bias, cap_bias;

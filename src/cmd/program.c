@@ -2,6 +2,7 @@
 // table, runs it.
 #include "catalog/catalog.h"
 #include "cmd/lib/cmd.h"
+#include "cmd/lib/text.h"
 #include "cmd/output/outputs.h"
 #include "draft/registry.h"
 #include <string.h>
@@ -52,6 +53,7 @@ static bool asks_for_help(const char *word) {
 int fr_cmd_main(int argc, char **argv) {
     fr_cmd_open_standard();
     fr_cmd_catch_interrupts();
+    fr_cmd_text_help();
     int code = FR_EXIT_DONE;
     char *about_command[] = {argv[0], argc > 2 ? argv[2] : NULL, "--help"};
     if (argc < 2)

@@ -276,6 +276,8 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
 static const fr_option options[] = {
     {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
@@ -288,7 +290,7 @@ static const fr_option options[] = {
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
-    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", "3.5", NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
+    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", TEXT(FR_PROMPT_SHARE), NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several with commas the first by its letters", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
     {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking where a request does not say: 'off' tells the template and closes what it begins", 0, 0, "auto|on|off"},

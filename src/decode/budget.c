@@ -52,6 +52,10 @@ double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, 
            p->group[group_of(all, extra)];
 }
 
+double fr_budget_predict(const fr_budget *p, int rows, const fr_extra_rows *extra, int context) {
+    return p->measured || p->spent > 0 ? fr_budget_pass(p, rows, extra, context) : 0;
+}
+
 void fr_budget_join(fr_budget *p, double allowance, int context) {
     const double plain = fr_budget_pass(p, 1, NULL, context), most = 4 * plain;
     if (p->gained > most) p->gained = most;

@@ -45,6 +45,9 @@ bool fr_budget_is_sound(const fr_budget *p);
 // Seconds of a pass with logits on `rows` rows, the other members' roots and the `extra` rows
 // besides (NULL: none), behind `context` slots.
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
+// The same, with every row; 0: nothing was measured, and no pass seen that would give the guess a
+// scale.
+double fr_budget_predict(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_budget_token_cost(const fr_budget *p, int context);
 // What the last `own` of the `rows` rows of such a pass take, in tokens at the present token cost.

@@ -9,7 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-static const double READ_TIMES = 3.5;  // 4, if predictions are a tenth low
 static const double READ_ALIKE = 0.25; // of the rows of texts that are read, whatever their length
 enum { OVERTAKEN = 3 };                // rows of others that count as one row less to read
 
@@ -21,21 +20,26 @@ static void end_phase(fr_decoder_group *g, fr_step_phase phase) {
     g->since = now;
 }
 
+static int context_of(fr_decoder *const *members, int n) { // committed slots, on average
+    double slots = 0;
+    for (int i = 0; i < n; i++)
+        slots += members[i]->kv.n_committed;
+    return n ? (int)(slots / n) : 0;
+}
+
 // How many rows of texts that are read may be in the pass: those of a chunk where nobody decodes,
 // else what the others hardly feel beside `nodes` candidates and the `extra` rows. At least one of
 // each.
 static void size_reading(fr_decoder_group *g, fr_decoder *const *readers, int n, int nodes,
                          const fr_extra_rows *extra) {
+    const int own = context_of(readers, n);
     int rows = FR_PREFILL_ROWS;
-    double own = 0;
-    for (int i = 0; i < n; i++)
-        own += (double)readers[i]->kv.n_committed / n;
     if (!n)
         rows = 0;
     else if (g->n_roots)
-        rows = fr_budget_reads(&g->budget, g->read_times, 1 + nodes, extra, FR_PREFILL_ROWS,
-                               (int)own, g->context);
-    g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, (int)own, g->context);
+        rows = fr_budget_reads(&g->budget, g->read_times, 1 + nodes, extra, FR_PREFILL_ROWS, own,
+                               g->context);
+    g->read = fr_budget_reading(&g->budget, rows < n ? n : rows, own, g->context);
 }
 
 static int left_to_read(const fr_decoder *d) {
@@ -59,7 +63,8 @@ static void by_rank(fr_decoder **texts, int n) {
 }
 
 // Shares the rows of this pass. A part is for all alike, so that no text stands still. The rest goes
-// to the text that is read soonest: texts read at the same pace would all be read late.
+// to the text that is read soonest: texts read at the same pace would all be read late. Then what
+// is read is as many rows as were left to read.
 static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     fr_decoder *text[FR_GROUP_MEMBERS];
     int room = g->read.rows;
@@ -72,8 +77,10 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
         fr_member_read(text[i], left < most ? left : most);
         room -= text[i]->n_rows;
     }
+    const int dealt = g->read.rows - room;
     for (int i = 0; i < n; i++)
-        text[i]->overtaken += g->read.rows - room - text[i]->n_rows;
+        text[i]->overtaken += dealt - text[i]->n_rows;
+    g->read = fr_budget_reading(&g->budget, dealt, context_of(readers, n), g->context);
 }
 
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
@@ -217,6 +224,10 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
         tokens += taken;
         draft += d->seconds_draft - d->proposal.prepaid;
     }
+    fr_extra_rows besides = all;
+    fr_extra_rows_add(&besides, &g->read);
+    g->seconds_predicted =
+        fr_budget_predict(&g->budget, g->n_roots ? rows : 0, &besides, g->context);
     if (tokens)
         fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
                         draft);
@@ -249,13 +260,10 @@ bool fr_decoder_group_is_sound(const fr_decoder_group *g) {
 
 bool fr_decoder_group_step(fr_decoder_group *g) {
     fr_decoder *members[FR_GROUP_MEMBERS];
-    double context = 0;
     const int n = take_turns(g, members), n_roots = g->n_roots;
     if (!n) return false;
     assert(fr_decoder_group_is_sound(g));
-    for (int i = 0; i < n_roots; i++)
-        context += members[i]->kv.n_committed;
-    g->context = n_roots ? (int)(context / n_roots) : 0;
+    g->context = context_of(members, n_roots);
     g->budget.members = n_roots ? n_roots : 1;
     g->since = fr_seconds();
     size_reading(g, members + n_roots, n - n_roots, 0, NULL);
@@ -287,7 +295,7 @@ static fr_status open_group(fr_decoder_group **out, const fr_model *m,
     *out = NULL;
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
     g->model = m;
-    g->read_times = READ_TIMES;
+    g->read_times = FR_PROMPT_SHARE; // 4, if predictions are a tenth low
     g->max_taps = limits->max_taps;
     fr_budget_open(&g->budget, NULL);
     for (; g->n_rooms < rooms && !st; g->n_rooms += !st)

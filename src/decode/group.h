@@ -48,7 +48,7 @@ struct fr_decoder_group {
     int n_roots;        // members that decode
     fr_extra_rows read; // rows of texts that are read
     int context;        // committed slots of members that decode, on average
-    double seconds_pass;
+    double seconds_pass, seconds_predicted;
     double since, seconds[FR_STEP_PHASES]; // the end of the phase before; of all steps so far
 };
 

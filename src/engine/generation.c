@@ -24,6 +24,12 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
     return !g->request.stream || g->request.stream(g->request.user, &g->piece);
 }
 
+static bool is_shown(const fr_request *r, int32_t token) {
+    for (int i = 0; i < r->n_shown; i++)
+        if (r->shown[i] == token) return true;
+    return false;
+}
+
 static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
     fr_result *r = &g->s->result;
@@ -38,7 +44,8 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
         return false;
     }
     size_t n, passed = 0;
-    const char *bytes = fr_token_shown(t, token, &n);
+    const char *bytes =
+        is_shown(&g->request, token) ? fr_token_bytes(t, token, &n) : fr_token_shown(t, token, &n);
     bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
     size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
     bool go_on = clean ? deliver_text(g, clean) : keep_going(g);
@@ -90,6 +97,7 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
     fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
     if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
+    if (!st) st = check_ids("shown", r->shown, r->n_shown, n_vocab, err);
     if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,

@@ -77,7 +77,8 @@ bool fr_group_step(fr_group *g) {
         if (fr_generation_prepare(&g->session[i]->run)) taking[n++] = g->session[i];
     g->last = (fr_group_pass){0};
     if (n && fr_decoder_group_step(g->decoders))
-        g->last = (fr_group_pass){n, g->decoders->n_rows, g->decoders->seconds_pass};
+        g->last = (fr_group_pass){n, g->decoders->n_rows, g->decoders->seconds_pass,
+                                  g->decoders->seconds_predicted};
     for (int i = 0; i < n; i++) {
         fr_generation_settle(&taking[i]->run);
         more |= !taking[i]->run.over;

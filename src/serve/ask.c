@@ -239,19 +239,26 @@ const char *fr_ask_stop_string(const fr_choice *c) {
     return c->job.stopped_by < 0 ? NULL : c->request.stop[c->job.stopped_by];
 }
 
+int fr_ask_thought(const fr_ask *ask, const fr_choice *c) {
+    return fr_api_thought_tokens(&c->answer, ask->server->api.tokenizer, &ask->request.shown,
+                                 c->job.tokens, c->job.n_tokens);
+}
+
 json_t *fr_ask_usage(const fr_ask *ask) {
-    int prompt = 0, cached = 0, written = 0;
+    int prompt = 0, cached = 0, written = 0, thought = 0;
     for (int i = 0; i < ask->n; i++) {
         const fr_job *job = &ask->choice[i].job;
         written += job->n_tokens;
+        thought += fr_ask_thought(ask, &ask->choice[i]);
         if (i % ask->request.n) continue; // a prompt counts once
         prompt += ask->choice[i].request.n_prompt;
         cached += job->stats.prompt_reused;
     }
-    return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i}}", "prompt_tokens", prompt,
+    return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i, s:i}}", "prompt_tokens", prompt,
                      "completion_tokens", written, "total_tokens", prompt + written,
                      "prompt_tokens_details", "cached_tokens", cached, "completion_tokens_details",
-                     "accepted_prediction_tokens", 0, "rejected_prediction_tokens", 0);
+                     "reasoning_tokens", thought, "accepted_prediction_tokens", 0,
+                     "rejected_prediction_tokens", 0);
 }
 
 static double per(double a, double b) {
@@ -305,6 +312,14 @@ void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
     json_object_set_new(doc, "timings", timings(&(fr_job){0}, job->n_reused, read, ms, 0));
 }
 
+// Characters of the text in front of a token, as text completions count them.
+static int offset_of(const fr_ask *ask, const fr_choice *c, int token) {
+    const fr_tokenizer *t = ask->server->api.tokenizer;
+    const int prompt =
+        ask->request.echo ? fr_api_characters(t, c->request.prompt, c->request.n_prompt) : 0;
+    return prompt + fr_api_characters(t, c->job.tokens, token);
+}
+
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
     if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION && c->job.prompt_logprobs &&
         !from)
@@ -316,12 +331,14 @@ json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
                                       &(fr_api_scored){.token = c->job.tokens,
                                                        .score = c->job.logprobs,
                                                        .n = c->job.n_tokens});
-    const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
-                             .token = c->job.tokens + from,
-                             .score = c->job.logprobs + from,
-                             .n = c->job.n_tokens - from,
-                             .n_top = ask->request.top_logprobs,
-                             .drawn = ask->request.post_sampling};
+    fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
+                       .token = c->job.tokens + from,
+                       .score = c->job.logprobs + from,
+                       .n = c->job.n_tokens - from,
+                       .n_top = ask->request.top_logprobs,
+                       .drawn = ask->request.post_sampling};
     if (!ask->request.logprobs || s.n < 1) return json_null();
-    return ask->request.kind == FR_API_CHAT ? fr_api_chat_logprobs(&s) : fr_api_text_logprobs(&s);
+    if (ask->request.kind == FR_API_CHAT) return fr_api_chat_logprobs(&s);
+    s.offset = offset_of(ask, c, from);
+    return fr_api_text_logprobs(&s);
 }

@@ -69,8 +69,9 @@ fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_o
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
 // The stop string that ended it; NULL: none did.
 const char *fr_ask_stop_string(const fr_choice *c);
-json_t *fr_ask_usage(const fr_ask *ask);    // of all choices
-json_t *fr_ask_timings(const fr_choice *c); // llama.cpp's
+json_t *fr_ask_usage(const fr_ask *ask);                   // of all choices
+int fr_ask_thought(const fr_ask *ask, const fr_choice *c); // tokens of thinking
+json_t *fr_ask_timings(const fr_choice *c);                // llama.cpp's
 // Adds llama.cpp's "prompt_progress" and "timings" to an event while a prompt is read.
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not

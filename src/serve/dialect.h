@@ -20,6 +20,8 @@ typedef struct fr_dialect {
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
     // Appends the event that so many tokens of a prompt are read; NULL: nobody is told.
     void (*progress)(const fr_ask *ask, int index, int n_read, json_t *events);
+    // The event that a choice has failed, the last one; NULL: that of the error's document.
+    json_t *(*fault)(const fr_ask *ask, int index, const fr_error *err);
     // The event behind the last part, or NULL: usage, where it was asked for.
     json_t *(*end)(const fr_ask *ask);
 } fr_dialect;

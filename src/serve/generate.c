@@ -79,7 +79,8 @@ static bool add_news(events *e, int i, fr_exchange *x, fr_buffer *out) {
     if (!ended && job->text.n == s->bytes) return false; // a token without text waits for the next
     if (fr_ask_parse(e->ask, c, &err)) {
         e->failed = true;
-        add_event(e, out, fr_error_json(x, &err));
+        add_event(e, out,
+                  e->dialect->fault ? e->dialect->fault(e->ask, i, &err) : fr_error_json(x, &err));
         return true;
     }
     json_t *list = json_array();

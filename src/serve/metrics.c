@@ -73,6 +73,8 @@ static void tokens(fr_buffer *out, const fr_scheduler_state *l) {
 static void passes(fr_buffer *out, const fr_tally *t) {
     counter(out, "passes_total", "Passes of the model", t->passes);
     add(out, "pass_seconds_total", "counter", "Time of all passes", t->passed);
+    add(out, "pass_predicted_seconds_total", "counter",
+        "The same as the cost of passes predicted it, before each", t->predicted);
     add(out, "busy_seconds_total", "counter", "Time of all steps, with drafting and drawing",
         t->busy);
     histogram(out, "rows_per_pass", "Tokens that a pass reads: of prompts, the last ones, drafted",

@@ -10,6 +10,13 @@ static json_t *document(const fr_ask *ask, const char *object, json_t *choices) 
                      "b" FR_VERSION, "choices", choices);
 }
 
+// One of a stream's chunks: what it says of usage comes behind the last, if it was asked for.
+static json_t *chunk(const fr_ask *ask, const char *object, json_t *choice) {
+    json_t *doc = document(ask, object, json_pack("[o]", choice));
+    if (doc && ask->request.include_usage) json_object_set_new(doc, "usage", json_null());
+    return doc;
+}
+
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "usage", fr_ask_usage(ask));
     json_object_set_new(doc, "timings", fr_ask_timings(&ask->choice[0]));
@@ -78,7 +85,7 @@ static void add_chunk(const fr_ask *ask, int index, json_t *delta, json_t *logpr
                       const char *finish, json_t *events) {
     json_t *choice = json_pack("{s:i, s:o, s:o, s:s?}", "index", index, "delta", delta, "logprobs",
                                logprobs, "finish_reason", finish);
-    json_array_append_new(events, document(ask, "chat.completion.chunk", json_pack("[o]", choice)));
+    json_array_append_new(events, chunk(ask, "chat.completion.chunk", choice));
 }
 
 // What the answer has beyond what was sent: thinking, content, calls; {} where that is nothing.
@@ -105,6 +112,11 @@ static json_t *last_of(json_t *events) {
     return json_array_get(events, json_array_size(events) - 1);
 }
 
+// To the last of the events.
+static void add_timings(const fr_choice *c, json_t *events) {
+    json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
+}
+
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_choice *c = &ask->choice[p->index];
     if (p->first)
@@ -114,19 +126,20 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
         add_pieces(c, json_array_get(json_object_get(last_of(events), "choices"), 0));
+        if (ask->request.timings_per_token) add_timings(c, events);
     } else {
         json_decref(delta);
         json_decref(logprobs);
     }
     if (!p->last) return;
     add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
-    json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
+    add_timings(c, events);
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_t *choice =
         json_pack("{s:i, s:{}, s:n, s:n}", "index", index, "delta", "logprobs", "finish_reason");
-    json_t *doc = document(ask, "chat.completion.chunk", json_pack("[o]", choice));
+    json_t *doc = chunk(ask, "chat.completion.chunk", choice);
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
     json_array_append_new(events, doc);
 }
@@ -179,7 +192,7 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
                                fr_json_text(text.data ? text.data : "", text.n), "logprobs",
                                fr_ask_logprobs(ask, c, p->from), "finish_reason",
                                p->last ? fr_ask_finish(c) : NULL);
-    json_array_append_new(events, document(ask, "text_completion", json_pack("[o]", choice)));
+    json_array_append_new(events, chunk(ask, "text_completion", choice));
     fr_buffer_free(&text);
 }
 

@@ -92,6 +92,10 @@ void fr_reply_fault(fr_exchange *x, const fr_error *err) {
     fr_reply_error(x, k.status, k.type, err->text);
 }
 
+const char *fr_error_type(const fr_error *err) {
+    return kind_of(err).type;
+}
+
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err) {
     const kind k = kind_of(err);
     return error_json(x, k.status, k.type, err->text);

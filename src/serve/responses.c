@@ -68,11 +68,11 @@ static bool is_complete(const fr_choice *c) {
     return c->job.end == FR_JOB_STOP;
 }
 
-static json_t *usage_of(const fr_choice *c) {
+static json_t *usage_of(const fr_ask *ask, const fr_choice *c) {
     return json_pack("{s:i, s:{s:i}, s:i, s:{s:i}, s:i}", "input_tokens", c->request.n_prompt,
                      "input_tokens_details", "cached_tokens", c->job.n_reused, "output_tokens",
-                     c->job.n_tokens, "output_tokens_details", "reasoning_tokens", 0,
-                     "total_tokens", c->request.n_prompt + c->job.n_tokens);
+                     c->job.n_tokens, "output_tokens_details", "reasoning_tokens",
+                     fr_ask_thought(ask, c), "total_tokens", c->request.n_prompt + c->job.n_tokens);
 }
 
 // Members that answers repeat as they were asked, and what stands where they were not.
@@ -114,7 +114,7 @@ static json_t *response(const fr_ask *ask, const char *status, json_t *output) {
         "model", ask->server->name, "output", output, "store", 0, "temperature",
         (double)s->temperature, "top_p", (double)s->top_p, "seed", (json_int_t)s->seed);
     repeat_asked(ask, doc);
-    json_object_set_new(doc, "usage", whole ? usage_of(c) : json_null());
+    json_object_set_new(doc, "usage", whole ? usage_of(ask, c) : json_null());
     if (whole) json_object_set_new(doc, "timings", fr_ask_timings(c));
     return doc;
 }
@@ -242,9 +242,16 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_object_set_new(event, "timings", fr_ask_timings(c));
 }
 
+static json_t *fault(const fr_ask *ask, int index, const fr_error *err) {
+    return json_pack("{s:s, s:s, s:o, s:n, s:i}", "type", "error", "code", fr_error_type(err),
+                     "message", fr_json_text(err->text, strlen(err->text)), "param",
+                     "sequence_number", ask->choice[index].n_events);
+}
+
 const fr_dialect fr_dialect_responses = {
     .ask = {FR_API_CHAT, "resp_", fr_api_from_responses, fr_api_own_of_responses},
     .names_events = true,
     .whole = whole,
     .part = part,
-    .progress = progress};
+    .progress = progress,
+    .fault = fault};

@@ -41,6 +41,7 @@ void fr_reply_fault(fr_exchange *x, const fr_error *err);
 // The prompt fills a context, in tokens.
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n_ctx);
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
+const char *fr_error_type(const fr_error *err);                   // ... and "type" there
 // The body as a JSON object; NULL: it is none, and that was replied.
 json_t *fr_reply_body(fr_exchange *x);
 // The option `log`: a line on stderr.

@@ -76,6 +76,7 @@ void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double se
     t->passes++;
     t->sessions += (uint64_t)pass->sessions;
     t->passed += pass->seconds;
+    t->predicted += pass->predicted;
     add(&t->rows, pass->rows);
     add(&t->pass_tokens, tokens);
 }

@@ -19,7 +19,7 @@ typedef struct fr_tally {
     uint64_t most_tokens;            // of a prompt and its answer
     double reading, writing;         // seconds of jobs: from their begin to the first token; behind
     uint64_t passes, sessions;       // of all passes together
-    double busy, passed;             // seconds of steps; of their passes alone
+    double busy, passed, predicted;  // seconds of steps; of their passes alone; as was predicted
     uint64_t drafts, drafted;        // passes of one text that drafted; their drafted tokens
     uint64_t accepted[FR_MAX_DEPTH]; // of these, by place in the draft
     fr_histogram first_token, between_tokens, end_to_end, queued; // seconds of a job

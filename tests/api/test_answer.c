@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
-#define HERMES "... <tool_call> ... parameters ..."
-#define LLAMA  "... {\"name\": ..., \"parameters\": ...} ..."
+#define HERMES  "... <tool_call> ... parameters ..."
+#define LLAMA   "... {\"name\": ..., \"parameters\": ...} ..."
+#define MISTRAL "... [AVAILABLE_TOOLS] ... parameters ... [TOOL_CALLS] ..."
+#define HARMONY "... <|start|>assistant<|channel|>final<|message|> ... parameters ..."
 #define CALL(name, arguments)                                                                      \
     "<tool_call>\n{\"name\": \"" name "\", \"arguments\": " arguments "}\n</tool_call>"
 
@@ -179,6 +181,152 @@ static const example examples[] = {
      "",
      "{\"name\": \"see\", \"arguments\": {}}",
      {{0}}},
+    // Mistral: a list, or a name and its arguments; several; what is none.
+    {"[TOOL_CALLS] [{\"name\": \"add\", \"arguments\": {\"a\": [1, \"}]\"]}, \"id\": \"x\"}, "
+     "{\"name\": \"see\"}]",
+     true,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "",
+     {{"add", "{\"a\":[1,\"}]\"]}"}, {"see", "{}"}}},
+    {"I look.[TOOL_CALLS]add[ARGS]{\"a\": {\"b\": \"\\\"}\"}}[TOOL_CALLS]see{}",
+     true,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "I look.",
+     {{"add", "{\"a\":{\"b\":\"\\\"}\"}}"}, {"see", "{}"}}},
+    {"[TOOL_CALLS]add[CALL_ID]9kQ[ARGS]{\"a\": 1} Done.",
+     true,
+     false,
+     true,
+     NULL,
+     "",
+     "Done.",
+     {{"add", "{\"a\":1}"}}},
+    {"[TOOL_CALLS][{\"name\": \"see\"}, {\"nom\": 1}] x",
+     true,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "[TOOL_CALLS][{\"name\": \"see\"}, {\"nom\": 1}] x",
+     {{0}}},
+    {"[TOOL_CALLS] I would {\"a\": 1}",
+     true,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "[TOOL_CALLS] I would {\"a\": 1}",
+     {{0}}},
+    {"[TOOL_CALLS]add{\"a\": ", true, false, true, MISTRAL, "", "[TOOL_CALLS]add{\"a\": ", {{0}}},
+    {"[TOOL_CALLS]see{}", true, false, false, MISTRAL, "", "[TOOL_CALLS]see{}", {{0}}}, // no tools
+    {"a [TOOL", true, false, true, MISTRAL, "", "a [TOOL", {{0}}},
+    // Llama 3's tag: objects, Python, other text.
+    {"<|python_tag|>{\"name\": \"add\", \"parameters\": {\"a\": 1}}; {\"name\": \"see\", "
+     "\"parameters\": {}}",
+     true,
+     false,
+     true,
+     LLAMA,
+     "",
+     "",
+     {{"add", "{\"a\":1}"}, {"see", "{}"}}},
+    {"So:<|python_tag|>web.find.call(query=\"a, b)\", n=3, deep=True, by='x', of=[1, {\"k\": 2}])",
+     true,
+     false,
+     true,
+     LLAMA,
+     "",
+     "So:",
+     {{"web.find",
+       "{\"query\":\"a, b)\",\"n\":3,\"deep\":true,\"by\":\"x\",\"of\":[1,{\"k\":2}]}"}}},
+    {"<|python_tag|>f.call()", true, false, true, LLAMA, "", "", {{"f", "{}"}}},
+    {"<|python_tag|>print(1)", true, false, true, LLAMA, "", "<|python_tag|>print(1)", {{0}}},
+    {"<|python_tag|>f.call(a=)", true, false, true, LLAMA, "", "<|python_tag|>f.call(a=)", {{0}}},
+    {"<|python_tag|>{\"name\": \"see\"}; {\"nom\": 2}",
+     true,
+     false,
+     true,
+     LLAMA,
+     "",
+     "<|python_tag|>{\"name\": \"see\"}; {\"nom\": 2}",
+     {{0}}},
+    // Harmony.
+    {"<|channel|>analysis<|message|>One and "
+     "one.<|end|><|start|>assistant<|channel|>final<|message|>Two <b>.",
+     true,
+     false,
+     false,
+     HARMONY,
+     "One and one.",
+     "Two <b>.",
+     {{0}}},
+    {"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary<|message|>I "
+     "look.<|end|>"
+     "<|start|>assistant<|channel|>commentary to=functions.add <|constrain|>json<|message|>{\"a\": "
+     "\"<|\"}<|call|>",
+     true,
+     false,
+     true,
+     HARMONY,
+     "hm",
+     "I look.",
+     {{"add", "{\"a\":\"<|\"}"}}},
+    {" to=functions.see<|channel|>commentary json<|message|>{}",
+     true,
+     false,
+     true,
+     HARMONY,
+     "",
+     "",
+     {{"see", "{}"}}},
+    {"<|channel|>commentary to=functions.see<|message|>no JSON<|call|>",
+     true,
+     false,
+     true,
+     HARMONY,
+     "",
+     "<|channel|>commentary to=functions.see<|message|>no JSON<|call|>",
+     {{0}}},
+    {"<|channel|>commentary to=functions.see<|message|>{}<|call|>", // no tools
+     true,
+     false,
+     false,
+     HARMONY,
+     "",
+     "<|channel|>commentary to=functions.see<|message|>{}<|call|>",
+     {{0}}},
+    {"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Two.",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "<|channel|>analysis<|message|>hm<|end|>\n\nTwo.",
+     {{0}}},
+    {"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>analysis<|message|>b",
+     true,
+     false,
+     true,
+     HARMONY,
+     "a\n\nb",
+     "",
+     {{0}}},
+    {"Hello <|there|>.<|end|>\n", true, false, true, HARMONY, "", "Hello <|there|>.", {{0}}},
+    {"<|channel|>fin", true, false, true, HARMONY, "", "", {{0}}},
+    {"Two.<|end|><|start|>assistant<|channel|>final<|message|>Three.",
+     true,
+     false,
+     true,
+     HARMONY,
+     "",
+     "Two.\n\nThree.",
+     {{0}}},
     {"a < b <tool", false, false, true, HERMES, "", "a < b <tool", {{0}}},
     {"", true, false, true, HERMES, "", "", {{0}}},
 };
@@ -243,8 +391,40 @@ static void content_is_not_held_back_for_nothing(void **state) {
     fr_api_answer_close(&a);
 }
 
+// Bytes of thinking, its marks among them, wherever the text is cut.
+static void thinking_has_a_place_in_the_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *chat_template;
+        bool open;
+        size_t from, to;
+    } cases[] = {
+        {"<think>hm</think> Two.", HERMES, false, 0, 17},
+        {"\n<think>hm</think> Two.", HERMES, false, 0, 18},
+        {"hm</think> Two.", HERMES, true, 0, 10},
+        {"hm never", HERMES, true, 0, SIZE_MAX},
+        {"<|channel|>analysis<|message|>hm<|end|><|start|>assistant", HARMONY, false, 0, 39},
+        {"a<|end|><|channel|>analysis<|message|>hm", HARMONY, false, 8, SIZE_MAX}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t piece = 1; piece <= strlen(cases[i].text); piece++) {
+            fr_api_answer a;
+            fr_error err;
+            fr_api_answer_open(&a, true, cases[i].open, true, cases[i].chat_template);
+            for (size_t at = 0, n; at < strlen(cases[i].text); at += n) {
+                n = strnlen(cases[i].text + at, piece);
+                assert_int_equal(fr_api_answer_push(&a, cases[i].text + at, n, &err), FR_OK);
+            }
+            assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+            assert_int_equal(a.n_thoughts, 1);
+            assert_true(a.thought[0].from == cases[i].from && a.thought[0].to == cases[i].to);
+            fr_api_answer_close(&a);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_cut_gives_the_same),
-                                       cmocka_unit_test(content_is_not_held_back_for_nothing)};
+                                       cmocka_unit_test(content_is_not_held_back_for_nothing),
+                                       cmocka_unit_test(thinking_has_a_place_in_the_text)};
     return cmocka_run_group_tests_name("api/answer", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/answer.h"
 #include "api/logprobs.h"
 #include "api/request.h"
 #include "base/alloc.h"
@@ -651,6 +652,33 @@ static void logprobs_have_three_shapes(void **state) {
     json_decref(found);
 }
 
+// Each byte is a token here: those between the marks, and the marks.
+static void tokens_of_thinking_are_counted(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool open;
+        int n;
+    } cases[] = {{"<think>hm \xc3\xa9</think>\n\nTwo.", false, 20},
+                 {"h\xc3\xa9 x</think>\n\nTwo.", true, 13},
+                 {"never ends", true, 10},
+                 {"Two <think>x</think>", false, 0},
+                 {"", true, 0}};
+    const fr_ids none = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_api_answer a;
+        int32_t ids[64];
+        const int n = (int)strlen(cases[i].text);
+        for (int k = 0; k < n; k++)
+            ids[k] = (uint8_t)cases[i].text[k];
+        fr_api_answer_open(&a, true, cases[i].open, false, NULL);
+        assert_int_equal(fr_api_answer_push(&a, cases[i].text, (size_t)n, &err), FR_OK);
+        assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+        assert_int_equal(fr_api_thought_tokens(&a, tokenizer, &none, ids, n), cases[i].n);
+        fr_api_answer_close(&a);
+    }
+}
+
 static void probabilities_of_a_draw_are_no_logarithms(void **state) {
     (void)state;
     static const int32_t ids[] = {'x'};
@@ -686,6 +714,7 @@ int main(void) {
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),
         cmocka_unit_test(logprobs_have_three_shapes),
+        cmocka_unit_test(tokens_of_thinking_are_counted),
         cmocka_unit_test(probabilities_of_a_draw_are_no_logarithms),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -63,6 +63,22 @@ static void expect(const char *command, int code, const char *sentence) {
     if (code && s.n_out) fail_msg("%s: printed %s", command, s.out);
 }
 
+// What comes from tables and constants elsewhere.
+static void help_knows_every_template_and_the_prompts_share(void **state) {
+    (void)state;
+    char share[32];
+    run_line(&s, "tokenize --help");
+    const char *row = strstr(s.out, "--chat-template NAME");
+    assert_non_null(row);
+    for (int i = 0; fr_chat_name_at(i); i++)
+        if (!strstr(row, fr_chat_name_at(i))) fail_msg("%s: %s", fr_chat_name_at(i), row);
+    run_line(&s, "serve --help");
+    snprintf(share, sizeof share, "(default: %g)", FR_PROMPT_SHARE);
+    row = strstr(s.out, "--prompt-share X");
+    assert_non_null(row);
+    assert_non_null(strstr(row, share));
+}
+
 static void wrong_command_lines_exit_2_with_one_line(void **state) {
     (void)state;
     expect("", 2, "forerun: a COMMAND is needed");
@@ -926,6 +942,7 @@ static void a_broken_model_is_a_sentence_everywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_command_lines_exit_2_with_one_line),
+        cmocka_unit_test(help_knows_every_template_and_the_prompts_share),
         cmocka_unit_test(what_cannot_be_done_exits_1_with_one_line),
         cmocka_unit_test(every_command_helps),
         cmocka_unit_test(tokens_go_there_and_back),

@@ -1,6 +1,7 @@
 // Sizing by cost: what is chosen is the best there is, and drafts that are never right cost little.
 #include "decode/budget.h"
 #include "support/damage.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -205,6 +206,22 @@ static void the_check_of_a_budget_finds_damage(void **state) {
     assert_noticed(p.allowance, -1, fr_budget_is_sound(&p));
 }
 
+// Known from the first pass on where the cost was measured; else once one gave the guess its scale.
+static void a_pass_is_predicted_once_it_can_be(void **state) {
+    (void)state;
+    const fr_cost cost = {.n = 2, .rows = {1, 8}, .trunk = {1, 3}, .head = {0, 0}};
+    const fr_extra_rows read = {.rows = 7, .trunk = 7};
+    fr_budget p;
+    fr_budget_open(&p, &cost);
+    assert_true(fr_budget_predict(&p, 1, NULL, 0) == 1);
+    assert_true(fabs(fr_budget_predict(&p, 1, &read, 0) - 3) < 1e-12);
+    assert_true(fabs(fr_budget_predict(&p, 0, &read, 0) - fr_cost_pass(&cost, 7, 0, 0)) < 1e-12);
+    fr_budget_open(&p, NULL);
+    assert_true(fr_budget_predict(&p, 1, NULL, 0) == 0);
+    fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 0.25, 0);
+    assert_true(fabs(fr_budget_predict(&p, 1, NULL, 0) - 0.25) < 1e-9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_size_of_the_greatest_worth_is_chosen),
@@ -215,6 +232,7 @@ int main(void) {
         cmocka_unit_test(a_table_of_another_shape_is_told),
         cmocka_unit_test(beside_a_text_that_is_read_a_token_is_worth_its_row),
         cmocka_unit_test(the_check_of_a_budget_finds_damage),
+        cmocka_unit_test(a_pass_is_predicted_once_it_can_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

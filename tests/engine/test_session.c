@@ -482,6 +482,31 @@ static void a_prompt_can_be_interrupted_between_its_parts(void **state) {
     fr_engine_close(e);
 }
 
+// Control tokens are no text, but for those that the request names.
+static void control_tokens_are_text_where_that_is_asked_for(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, "none", 0);
+    const fr_result *r;
+    const int32_t mark = fr_tokenizer_find(e->tokenizer, "<|im_start|>", 12);
+    assert_true(fr_token_is_control(e->tokenizer, mark));
+    const fr_logit_bias bias = {mark, 100};
+    fr_request q = request(3, NULL);
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .bias = &bias, .n_bias = 1};
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r->n_tokens, 3);
+    assert_int_equal(r->text_bytes, 0);
+    q.shown = &mark;
+    q.n_shown = 1;
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r->n_tokens, 3);
+    assert_string_equal(r->text, "<|im_start|><|im_start|><|im_start|>");
+    q.shown = &(int32_t){-1};
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_EARG);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
 static void bad_requests_are_sentences(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1), *none;
@@ -559,6 +584,7 @@ int main(void) {
         cmocka_unit_test(a_session_may_adopt_the_context_of_another),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
         cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),
+        cmocka_unit_test(control_tokens_are_text_where_that_is_asked_for),
         cmocka_unit_test(bad_requests_are_sentences),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);

@@ -6,9 +6,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void take(fr_api_answer *a, const uint8_t *data, size_t size, unsigned form, size_t piece) {
-    static const char *const templates[] = {NULL, "<tool_call>", "parameters"};
+    static const char *const templates[] = {NULL, "<tool_call>", "parameters", "<|channel|>"};
     fr_error err;
-    fr_api_answer_open(a, form & 1, form & 2, form & 4, templates[form / 8 % 3]);
+    fr_api_answer_open(a, form & 1, form & 2, form & 4, templates[form / 8 % 4]);
     for (size_t at = 0; at < size; at += piece) {
         const size_t n = size - at < piece ? size - at : piece;
         if (fr_api_answer_push(a, (const char *)data + at, n, &err)) abort();
@@ -27,6 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     take(&cut, data + 2, size - 2, data[0], 1 + data[1] % 20);
     if (!same(&whole.thinking, &cut.thinking) || !same(&whole.content, &cut.content)) abort();
     if (whole.n_calls != cut.n_calls) abort();
+    if (whole.n_thoughts != cut.n_thoughts ||
+        memcmp(whole.thought, cut.thought, sizeof *whole.thought * (size_t)whole.n_thoughts) != 0)
+        abort();
     for (int i = 0; i < whole.n_calls; i++)
         if (strcmp(whole.call[i].name, cut.call[i].name) != 0 ||
             strcmp(whole.call[i].arguments, cut.call[i].arguments) != 0)

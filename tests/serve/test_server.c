@@ -6,6 +6,7 @@
 #include "serve/server.h"
 #include "support/tiny_model.h"
 #include <arpa/inet.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -202,6 +203,8 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
             assert_int_equal(json_integer_value(json_object_get(root, "seed")), 5);
             const json_t *usage = json_object_get(root, "usage");
             assert_int_equal(json_integer_value(json_object_get(usage, "completion_tokens")), 24);
+            assert_true(json_is_integer(json_object_get(
+                json_object_get(usage, "completion_tokens_details"), "reasoning_tokens")));
             json_decref(root);
             snprintf(body, sizeof body,
                      "%s,\"stream\":true,\"stream_options\":{\"include_usage\":true}}",
@@ -319,6 +322,105 @@ static void choices_and_prompts_are_answered_in_order(void **state) {
     assert_true(json_array_size(scores) > 1 && json_is_null(json_array_get(scores, 0)));
     assert_true(json_real_value(json_array_get(scores, 1)) < 0);
     json_decref(root);
+}
+
+// ---------------------------------------------------------------- streams as OpenAI's
+
+// The next event of the reply behind *at; NULL: there is none.
+static json_t *next_event(char **at) {
+    if (!(*at = strstr(*at, "data: {"))) return NULL;
+    *at += 6;
+    return json_loads(*at, JSON_DISABLE_EOF_CHECK, NULL);
+}
+
+static void every_chunk_has_what_openais_have(void **state) {
+    (void)state;
+    enum { N = 2, TOKENS = 9 };
+    int ends[N] = {0}, scored[N] = {0}, n = 0, usages = 0;
+    assert_int_equal(
+        ask("POST", "/v1/chat/completions",
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"abc\"}],\"n\":2,\"max_tokens\":9,"
+            "\"seed\":3,\"ignore_eos\":true,\"stream\":true,\"logprobs\":true,\"top_logprobs\":2,"
+            "\"stream_options\":{\"include_usage\":true}}"),
+        200);
+    char *at = reply;
+    for (json_t *event; (event = next_event(&at)); json_decref(event), n++) {
+        const json_t *usage = json_object_get(event, "usage");
+        const json_t *choices = json_object_get(event, "choices");
+        assert_true(usage && choices && usages == 0); // that one is the last
+        if (!json_is_null(usage)) {
+            assert_int_equal(json_array_size(choices), 0);
+            assert_int_equal(json_integer_value(json_object_get(usage, "completion_tokens")),
+                             N * TOKENS);
+            usages++;
+            continue;
+        }
+        assert_int_equal(json_array_size(choices), 1);
+        const json_t *choice = json_array_get(choices, 0);
+        const json_int_t i = json_integer_value(json_object_get(choice, "index"));
+        const json_t *finish = json_object_get(choice, "finish_reason");
+        const json_t *logprobs = json_object_get(choice, "logprobs");
+        assert_true(i >= 0 && i < N && finish && logprobs && !ends[i]);
+        scored[i] += (int)json_array_size(json_object_get(logprobs, "content"));
+        if (json_is_null(finish)) continue;
+        assert_string_equal(json_string_value(finish), "length");
+        assert_int_equal(json_object_size(json_object_get(choice, "delta")), 0);
+        ends[i]++;
+    }
+    assert_true(n > 2 * N && usages == 1);
+    for (int i = 0; i < N; i++)
+        assert_true(ends[i] == 1 && scored[i] == TOKENS);
+    assert_non_null(strstr(reply, "data: [DONE]"));
+    assert_int_equal(ask("POST", "/v1/chat/completions", CHAT ",\"stream\":true}"), 200);
+    assert_null(strstr(reply, "\"usage\"")); // as nobody asked
+}
+
+// Offsets of tokens count from the text's beginning, also in later chunks.
+static void pieces_of_text_have_the_offsets_of_the_whole(void **state) {
+    (void)state;
+    static const char *const more[] = {"", ",\"echo\":true"};
+    char body[512];
+    for (int k = 0; k < 2; k++) {
+        snprintf(body, sizeof body, TEXT ",\"logprobs\":1%s}", more[k]);
+        json_t *root = answer("/v1/completions", body), *all = json_array(), *event;
+        const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+        const json_t *right = json_object_get(json_object_get(choice, "logprobs"), "text_offset");
+        snprintf(body, sizeof body, TEXT ",\"logprobs\":1,\"stream\":true%s}", more[k]);
+        assert_int_equal(ask("POST", "/v1/completions", body), 200);
+        for (char *at = reply; (event = next_event(&at)); json_decref(event)) {
+            choice = json_array_get(json_object_get(event, "choices"), 0);
+            json_array_extend(all,
+                              json_object_get(json_object_get(choice, "logprobs"), "text_offset"));
+        }
+        assert_true(json_array_size(right) >= 24 && json_equal(all, right));
+        json_decref(all);
+        json_decref(root);
+    }
+}
+
+// A fault of the model's is the last event, and no [DONE] behind it.
+static void an_error_ends_a_stream(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *body, *begins;
+    } asked[] = {
+        {"/v1/chat/completions", CHAT ",\"stream\":true}", "data: {\"error\":{\"code\":500,"},
+        {"/v1/messages", CHAT ",\"stream\":true}",
+         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\","},
+        {"/responses", "{\"input\":\"abc\",\"stream\":true}",
+         "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\""}};
+    float *norm = (float *)(uintptr_t)engine->model.output_norm;
+    const float right = norm[0];
+    norm[0] = NAN;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        assert_int_equal(ask("POST", asked[i].target, asked[i].body), 200);
+        const char *at = strstr(reply, asked[i].begins);
+        if (!at) fail_msg("expected %s, found %s", asked[i].begins, reply);
+        assert_null(strstr(at + strlen(asked[i].begins), "data: "));
+        assert_null(strstr(reply, "[DONE]"));
+    }
+    norm[0] = right;
+    assert_int_equal(ask("POST", "/v1/chat/completions", CHAT "}"), 200);
 }
 
 // All values of a member of the events of one type, end to end; how many events there were.
@@ -480,6 +582,10 @@ static void texts_and_tokens_go_both_ways(void **state) {
     server.metrics = true;
     assert_int_equal(ask("GET", "/metrics", ""), 200);
     assert_non_null(strstr(reply, "\nforerun:generation_tokens_total "));
+    const char *real = strstr(reply, "\nforerun:pass_seconds_total ");
+    const char *predicted = strstr(reply, "\nforerun:pass_predicted_seconds_total ");
+    assert_true(real && strtod(real + 28, NULL) > 0);
+    assert_true(predicted && strtod(predicted + 38, NULL) > 0);
 }
 
 static void wrong_requests_are_said(void **state) {
@@ -727,6 +833,9 @@ int main(void) {
         cmocka_unit_test(anthropics_messages_are_answered),
         cmocka_unit_test(a_conversation_of_nothing_is_answered),
         cmocka_unit_test(a_stop_string_is_told),
+        cmocka_unit_test(every_chunk_has_what_openais_have),
+        cmocka_unit_test(pieces_of_text_have_the_offsets_of_the_whole),
+        cmocka_unit_test(an_error_ends_a_stream),
         cmocka_unit_test(responses_are_answered),
         cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),

@@ -1,6 +1,7 @@
 // text.c — prompts to ids.
 #include "cmd/lib/text.h"
 #include "json/value.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,14 @@ void fr_cmd_text_close(fr_cmd_text *t) {
     fr_text_close(t->own);
     fr_text_close(t->file);
     *t = (fr_cmd_text){0};
+}
+
+char fr_cmd_template_help[320] = "chat template to use";
+
+void fr_cmd_text_help(void) {
+    char names[256];
+    snprintf(fr_cmd_template_help, sizeof fr_cmd_template_help, "chat template to use: %s",
+             fr_chat_names(names, sizeof names));
 }
 
 static fr_status take_template(fr_cmd_text *t, const char *text, size_t bytes, fr_error *err) {

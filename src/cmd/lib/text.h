@@ -21,6 +21,10 @@ void fr_cmd_text_close(fr_cmd_text *t);
 // Takes the chat template: by name (--chat-template), from a file (--chat-template-file), or the
 // one in the model's file; fails where that cannot be used.
 fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error *err);
+// What is said of --chat-template: the table of templates says which there are, once
+// fr_cmd_text_help has looked.
+extern char fr_cmd_template_help[];
+void fr_cmd_text_help(void);
 // --chat-template and --chat-template-file, rows for the tables of commands.
 #define FR_CMD_TEMPLATE                                                                            \
     {"chat-template",                                                                              \
@@ -30,7 +34,7 @@ fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error
      "NAME",                                                                                       \
      NULL,                                                                                         \
      "the one in the model file",                                                                  \
-     "chat template to use: chatml, gemma, llama3 and others",                                     \
+     fr_cmd_template_help,                                                                         \
      0,                                                                                            \
      0,                                                                                            \
      NULL},                                                                                        \

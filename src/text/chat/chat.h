@@ -41,6 +41,8 @@ fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr
 // naming the known; the same of its text.
 fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err);
 fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err);
+// Their names with commas, written to `text`, which is returned.
+const char *fr_chat_names(char *text, size_t room);
 void fr_chat_close(fr_chat_template *chat); // fine on {0}
 
 typedef struct fr_chat_request {

@@ -1,5 +1,6 @@
 // named.c — templates by name, for models whose file has none: turns of text, no tools.
 #include "text/chat/chat.h"
+#include <stdio.h>
 #include <string.h>
 
 #define PROMPT(text) "{% if add_generation_prompt %}{{ '" text "' }}{% endif %}"
@@ -82,14 +83,19 @@ const char *fr_chat_text_named(const char *name) {
     return NULL;
 }
 
+const char *fr_chat_names(char *text, size_t room) {
+    size_t at = 0;
+    for (int i = 0; i < COUNT && at < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%s", i ? ", " : "", templates[i].name);
+    return text;
+}
+
 fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err) {
+    char names[256];
     *text = fr_chat_text_named(name);
     if (*text) return FR_OK;
-    return fr_fail(
-        err, FR_EARG,
-        "--chat-template %.40s: expected one of chatml, command-r, gemma, gemma3, llama2, "
-        "llama3, mistral, mistral-v1, mistral-v7, phi3, zephyr",
-        name);
+    return fr_fail(err, FR_EARG, "--chat-template %.40s: expected one of %s", name,
+                   fr_chat_names(names, sizeof names));
 }
 
 fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err) {

@@ -272,16 +272,17 @@ typedef struct fr_request { // one generation
     bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
     bool drawn_logprobs;  // fr_result.logprobs are of what is drawn from: after all of `sampling`
     int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
-    int n_prediction, n_shown;
+    int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads
     // it yet, so it does not make the answer faster either.
     const int32_t *prediction;
+    fr_stream_fn *stream;
+    void *user;
     // [n_shown] Control tokens that are part of the text as they are written, as others are not;
     // stays in place until the end.
     const int32_t *shown;
-    fr_stream_fn *stream;
-    void *user;
+    size_t n_shown;
 } fr_request;
 
 // What a drafter counts of itself in a generation, beyond what is counted of all of them: a sum, or

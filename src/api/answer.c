@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/answer_parts.h"
 #include "api/marks.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ void fr_answer_think(fr_api_answer *a) {
 }
 
 void fr_answer_thought(fr_api_answer *a) {
+    assert(a->n_thoughts > 0);
     a->thought[a->n_thoughts - 1].to = a->read;
 }
 

@@ -70,8 +70,8 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
         a->head = whole;
         return true;
     }
-    a->body_thinks = analysis && a->thinks;
     a->body_raw = calls || (analysis && !a->thinks);
+    a->body_thinks = analysis && !a->body_raw;
     *st = part(a->body_thinks ? &a->thinking : &a->content, err);
     if (!*st && a->body_raw) {
         *st = fr_answer_move(a, &a->content, whole, err);

@@ -111,5 +111,5 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .top_logprobs = n_top,
                             .drawn_logprobs = r->post_sampling,
                             .shown = r->shown.data,
-                            .n_shown = (int)r->shown.n};
+                            .n_shown = r->shown.n};
 }

@@ -4,10 +4,11 @@
 #include "base/sized.h"
 #include "engine/session.h"
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-FR_SIZED_ENDS_WITH(fr_request, user);
+FR_SIZED_ENDS_WITH(fr_request, n_shown);
 FR_SIZED_ENDS_WITH(fr_sampling, seed);
 
 // Asks the listener whether to go on where there is no text to deliver.
@@ -25,7 +26,7 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
 }
 
 static bool is_shown(const fr_request *r, int32_t token) {
-    for (int i = 0; i < r->n_shown; i++)
+    for (size_t i = 0; i < r->n_shown; i++)
         if (r->shown[i] == token) return true;
     return false;
 }
@@ -97,7 +98,9 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
     fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
     if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
-    if (!st) st = check_ids("shown", r->shown, r->n_shown, n_vocab, err);
+    if (!st)
+        st =
+            check_ids("shown", r->shown, r->n_shown < INT_MAX ? (int)r->n_shown : -1, n_vocab, err);
     if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,

@@ -327,6 +327,14 @@ static const example examples[] = {
      "",
      "Two.\n\nThree.",
      {{0}}},
+    {"<|channel|>analysis to=functions.see<|message|>{}<|end|>", // no tools
+     true,
+     false,
+     false,
+     HARMONY,
+     "",
+     "<|channel|>analysis to=functions.see<|message|>{}<|end|>",
+     {{0}}},
     {"a < b <tool", false, false, true, HERMES, "", "a < b <tool", {{0}}},
     {"", true, false, true, HERMES, "", "", {{0}}},
 };

@@ -106,6 +106,8 @@ def command(name, args, model, users, port):
         if not found:
             return None
         flags += found[0]
-        if found[1]:
-            flags += ["--draft-max" if side == "ik" else "--spec-draft-n-max", found[1]]
+        if found[1] and side == "ik":  # a part of the type
+            flags[flags.index("--spec-type") + 1] += ":n_max=" + found[1]
+        elif found[1]:
+            flags += ["--spec-draft-n-max", found[1]]
     return llama(program, args, model, users, port, *flags)

@@ -14,7 +14,7 @@ static const fr_cost GUESS = {.n = 5,
 
 // Shares of one pass in what passes of its row count, and all passes, take over what was predicted;
 // what a step leaves of older ones in the cost of a token.
-static const double OF_GROUP = 0.05, OF_DRIFT = 0.1, KEPT = 0.95;
+static const double OF_GROUP = 0.05, OF_DRIFT = 0.1, OF_DRAFT = 0.1, KEPT = 0.95;
 
 void fr_budget_open(fr_budget *p, const fr_cost *cost) {
     *p = (fr_budget){.members = 1, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
@@ -33,7 +33,8 @@ bool fr_budget_is_sound(const fr_budget *p) {
     if (!fr_cost_is_sound(&p->cost) || !p->cost.n || !(p->drift > 0)) return false;
     for (int g = 0; g < FR_BUDGET_GROUPS; g++)
         if (!(p->group[g] > 0) || p->seen[g] < 0) return false;
-    return p->tokens >= 0 && p->spent >= 0 && p->allowance >= 0 && p->gained == p->gained;
+    return p->tokens >= 0 && p->spent >= 0 && p->draft >= 0 && p->allowance >= 0 &&
+           p->gained == p->gained;
 }
 
 static int group_of(int rows, const fr_extra_rows *extra) {
@@ -88,16 +89,30 @@ bool fr_budget_disagrees(const fr_budget *p) {
     return false;
 }
 
-int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
-                          const fr_extra_rows *extra, int context) {
-    const double price = fr_budget_token_cost(p, context),
-                 trust = 2 * fr_budget_pass(p, 1, NULL, context);
-    const double without = fr_budget_pass(p, rows, extra, context);
-    double tokens = 0, most = 0; // that k nodes bring; seconds that the best size gains
-    int best = 0;
+// Seconds of a token in the best of these passes. What a good one leaves out, the next one brings at
+// about this cost.
+static double best_pace(const fr_budget *p, const float *score, int n, const double *seconds) {
+    double tokens = p->members, best = (seconds[0] + p->draft) / tokens;
     for (int k = 1; k <= n; k++) {
         tokens += score[k - 1];
-        const double takes = fr_budget_pass(p, rows + k, extra, context) - without;
+        const double pace = (seconds[k] + p->draft) / tokens;
+        if (pace < best) best = pace;
+    }
+    return best;
+}
+
+int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
+                          const fr_extra_rows *extra, int context) {
+    double seconds[FR_BUDGET_NODES + 1], tokens = 0, most = 0; // most: what the best size gains
+    int best = 0;
+    assert(n <= FR_BUDGET_NODES);
+    for (int k = 0; k <= n; k++)
+        seconds[k] = fr_budget_pass(p, rows + k, extra, context);
+    const double late = fr_budget_token_cost(p, context), pace = best_pace(p, score, n, seconds),
+                 price = pace < late ? pace : late, trust = 2 * fr_budget_pass(p, 1, NULL, context);
+    for (int k = 1; k <= n; k++) {
+        tokens += score[k - 1];
+        const double takes = seconds[k] - seconds[0];
         const double trusted = 2 * tokens >= k ? trust : 0;
         const double brings = tokens * price - takes;
         if (brings <= most || !fr_budget_affords(p, takes - trusted, context)) continue;
@@ -152,6 +167,7 @@ void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const f
     }
     p->seen[g]++;
     const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;
+    fr_follow(&p->draft, draft_seconds, OF_DRAFT);
     fr_fade(&p->seconds, seconds, KEPT);
     fr_fade(&p->tokens, tokens, KEPT);
     p->gained += tokens * fr_budget_pass(p, 1, NULL, context) / p->members - seconds;

@@ -2,7 +2,7 @@
 //
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
 // adds. The cost of a token is what one takes at present: a plain pass at most, less where drafts
-// are accepted. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
+// are accepted, and no more than in the best pass that there is now: a copy goes on in the next one. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
 // took in this request. Where texts are read in the same passes, a token saves no pass but its row, a
 // like share of the pass.
 //
@@ -19,7 +19,7 @@
 #include "tree/cost.h"
 #include "tree/tree.h"
 
-enum { FR_BUDGET_GROUPS = 12 }; // of row counts
+enum { FR_BUDGET_GROUPS = 12, FR_BUDGET_NODES = 256 }; // of row counts; to choose from at most
 
 typedef struct fr_budget {
     fr_cost cost;
@@ -30,6 +30,7 @@ typedef struct fr_budget {
     double group[FR_BUDGET_GROUPS]; // the same of passes of about so many rows, over drift
     int seen[FR_BUDGET_GROUPS];     // passes that this was learned from
     double seconds, tokens;         // of recent steps: older ones fade
+    double draft;                   // seconds that drafting a step takes of late
     double gained, spent;           // seconds: gained over plain decoding; of all steps
     double allowance;               // plain passes that a request may lose to begin with
 } fr_budget;

@@ -35,7 +35,8 @@ __attribute__((format(printf, 2, 3))) static void remedy(fr_advice *a, const cha
 static void advise_kernels(fr_doctor *d) {
     if (strcmp(d->machine.isa, "scalar") != 0) return;
     fr_advice *a = next(d, "instruction sets");
-    say(a, "This CPU offers no AVX2, so the plain C kernels are used, which are many times slower.");
+    say(a,
+        "This CPU offers no AVX2, so the plain C kernels are used, which are many times slower.");
     if (d->machine.system.is_virtual)
         remedy(a, "let the virtual machine see the host's CPU (QEMU: -cpu host)");
     else

@@ -2,8 +2,18 @@
 #include "cmd/doctor/doctor.h"
 #include <stdlib.h>
 
+// Whether the model's file is there; one that is broken is told with the rest.
+static fr_status check_model(const fr_cmd_args *args, fr_error *err) {
+    fr_gguf *g;
+    fr_status st = fr_cmd_model(args, err);
+    if (st) return st;
+    st = fr_gguf_open(&g, args->model, err);
+    if (!st) fr_gguf_close(g);
+    return st == FR_EDATA || st == FR_EUNSUP ? FR_OK : st;
+}
+
 static fr_status look(fr_doctor *d, const fr_cmd_args *args, fr_error *err) {
-    const fr_status st = args->model ? fr_cmd_model(args, err) : FR_OK;
+    const fr_status st = args->model ? check_model(args, err) : FR_OK;
     if (st) return st;
     fr_doctor_look(&d->machine);
     if (args->model) fr_doctor_look_at_model(&d->model, &d->machine, args->model);
@@ -20,8 +30,7 @@ static int run_doctor(const fr_cmd_args *args, const fr_parsed *parsed) {
     fr_error err = {0};
     int code = FR_EXIT_DONE;
     fr_doctor *d = calloc(1, sizeof *d);
-    fr_status st = d ? look(d, args, &err)
-                     : fr_fail(&err, FR_ENOMEM, "doctor: no memory");
+    fr_status st = d ? look(d, args, &err) : fr_fail(&err, FR_ENOMEM, "doctor: no memory");
     if (st)
         code = fr_cmd_fail(&err);
     else if (args->json)

@@ -43,17 +43,16 @@ static json_t *clock_json(const fr_machine *s) {
 }
 
 static json_t *machine_json(const fr_doctor_machine *m) {
-    return json_pack("{s:o, s:b, s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, "
-                     "s:o}}",
-                     "cpu", text(m->cpu), "virtual", (int)m->system.is_virtual, "cores",
-                     number((uint64_t)m->system.n_cores), "cpus",
-                     number((uint64_t)m->system.n_cpus), "usable_cores", m->cpus.n_cores,
-                     "threads", m->threads, "isa", m->isa, "instruction_sets", sets_json(m),
-                     "memory", memory_json(m), "clock", clock_json(&m->system), "control_group",
-                     "cpus", real(m->group.cpus), "memory", number(m->group.memory), "memory_used",
-                     m->group.memory ? json_integer((json_int_t)m->group.memory_used) : json_null(),
-                     "others", "programs_cpus", fr_cmd_real(m->others.programs), "host_cpus",
-                     fr_cmd_real(m->others.host));
+    return json_pack(
+        "{s:o, s:b, s:o, s:o, s:i, s:i, s:s, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, "
+        "s:o}}",
+        "cpu", text(m->cpu), "virtual", (int)m->system.is_virtual, "cores",
+        number((uint64_t)m->system.n_cores), "cpus", number((uint64_t)m->system.n_cpus),
+        "usable_cores", m->cpus.n_cores, "threads", m->threads, "isa", m->isa, "instruction_sets",
+        sets_json(m), "memory", memory_json(m), "clock", clock_json(&m->system), "control_group",
+        "cpus", real(m->group.cpus), "memory", number(m->group.memory), "memory_used",
+        m->group.memory ? json_integer((json_int_t)m->group.memory_used) : json_null(), "others",
+        "programs_cpus", fr_cmd_real(m->others.programs), "host_cpus", fr_cmd_real(m->others.host));
 }
 
 static json_t *packs_json(const fr_doctor *d) {
@@ -65,11 +64,11 @@ static json_t *packs_json(const fr_doctor *d) {
     }
     for (int i = 0; packs && i < d->packs.n; i++) {
         const fr_doctor_pack *p = &d->packs.pack[i];
-        json_array_append_new(
-            packs, json_pack("{s:o, s:s, s:o, s:o, s:o}", "path", text(p->path), "drafter",
-                             fr_pack_kind_name(p->kind), "target_name", text(p->target_name),
-                             "fits", d->model.path ? json_boolean(p->fits) : json_null(),
-                             "expected_speedup", real(p->speed)));
+        json_array_append_new(packs, json_pack("{s:o, s:s, s:o, s:o, s:o}", "path", text(p->path),
+                                               "drafter", fr_pack_kind_name(p->kind), "target_name",
+                                               text(p->target_name), "fits",
+                                               d->model.path ? json_boolean(p->fits) : json_null(),
+                                               "expected_speedup", real(p->speed)));
     }
     return json_pack("{s:o, s:o}", "folders", folders, "found", packs);
 }
@@ -87,13 +86,13 @@ static json_t *profile_json(const fr_doctor_model *m) {
 static json_t *model_json(const fr_doctor *d) {
     const fr_doctor_model *m = &d->model;
     if (!m->path) return json_null();
-    return json_pack(
-        "{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "path", text(m->path), "runs", (int)m->facts.runs, "why_not",
-        m->facts.runs ? json_null() : text(m->facts.why.text), "weights_bytes", number(m->weights),
-        "memory_needed", number(fr_doctor_need(m)), "memory_free",
-        number(fr_doctor_memory(&d->machine)), "most_plain_tok_s",
-        m->weights ? real(d->machine.read_all / (double)m->weights) : json_null(), "profile",
-        profile_json(m));
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "path", text(m->path), "runs",
+                     (int)m->facts.runs, "why_not",
+                     m->facts.runs ? json_null() : text(m->facts.why.text), "weights_bytes",
+                     number(m->weights), "memory_needed", number(fr_doctor_need(m)), "memory_free",
+                     number(fr_doctor_memory(&d->machine)), "most_plain_tok_s",
+                     m->weights ? real(d->machine.read_all / (double)m->weights) : json_null(),
+                     "profile", profile_json(m));
 }
 
 json_t *fr_doctor_json(const fr_doctor *d) {

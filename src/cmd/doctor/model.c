@@ -28,7 +28,8 @@ static void read_sizes(fr_doctor_model *m, const fr_gguf *g) {
     m->kv = fr_kv_bytes(&c, m->context, FR_KV_F16);
 }
 
-void fr_doctor_look_at_model(fr_doctor_model *m, const fr_doctor_machine *machine, const char *path) {
+void fr_doctor_look_at_model(fr_doctor_model *m, const fr_doctor_machine *machine,
+                             const char *path) {
     fr_gguf *g;
     fr_error unsaid;
     *m = (fr_doctor_model){.path = path};

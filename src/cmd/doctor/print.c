@@ -71,10 +71,10 @@ static void print_memory(const fr_doctor_machine *m) {
     else
         puts("not measured");
     subject("huge pages");
-    puts(!*s->huge_pages                      ? "not known"
-         : !strcmp(s->huge_pages, "never")    ? "never"
-         : !strcmp(s->huge_pages, "madvise")  ? "madvise: weights get them"
-                                              : "always: weights get them");
+    puts(!*s->huge_pages                     ? "not known"
+         : !strcmp(s->huge_pages, "never")   ? "never"
+         : !strcmp(s->huge_pages, "madvise") ? "madvise: weights get them"
+                                             : "always: weights get them");
 }
 
 static void print_clock(const fr_machine *s) {
@@ -129,7 +129,8 @@ static void print_fitting(const fr_doctor_packs *packs) {
     int n = 0;
     for (int i = 0; i < packs->n; i++)
         n += packs->pack[i].fits;
-    puts(n ? "  Those for this model, and what their accuracies promise:" : "  None is for this model.");
+    puts(n ? "  Those for this model, and what their accuracies promise:"
+           : "  None is for this model.");
     for (int i = 0; i < packs->n; i++) {
         const fr_doctor_pack *p = &packs->pack[i];
         if (!p->fits) continue;

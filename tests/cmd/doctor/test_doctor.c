@@ -98,8 +98,7 @@ static void a_model_is_told_with_its_packs_and_profile(void **state) {
     json_t *root = document(with_model()), *profile;
     advises(root, "packs", true);
     advises(root, "tuning", true);
-    assert_true(json_is_null(
-        json_object_get(json_object_get(root, "model"), "profile")));
+    assert_true(json_is_null(json_object_get(json_object_get(root, "model"), "profile")));
     json_decref(root);
 
     put_pack();
@@ -107,7 +106,8 @@ static void a_model_is_told_with_its_packs_and_profile(void **state) {
     assert_int_equal(run_line(&s, line), 0);
     root = document(with_model());
     advises(root, "packs", false);
-    const json_t *pack = json_array_get(json_object_get(json_object_get(root, "packs"), "found"), 0);
+    const json_t *pack =
+        json_array_get(json_object_get(json_object_get(root, "packs"), "found"), 0);
     assert_string_equal(json_string_value(json_object_get(pack, "drafter")), "medusa");
     assert_true(json_is_true(json_object_get(pack, "fits")));
     profile = json_object_get(json_object_get(root, "model"), "profile");

@@ -32,6 +32,22 @@ __attribute__((format(printf, 2, 3))) static void remedy(fr_advice *a, const cha
     va_end(args);
 }
 
+// A path as a shell takes it.
+static const char *quoted(const char *path, char room[PATH_MAX]) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:@+,=%";
+    if (!path[strspn(path, plain)]) return path;
+    size_t n = 0;
+    room[n++] = '\'';
+    for (; *path && n < PATH_MAX - 6; path++)
+        if (*path == '\'')
+            n += (size_t)snprintf(room + n, 5, "'\\''");
+        else
+            room[n++] = *path;
+    snprintf(room + n, 2, "'");
+    return room;
+}
+
 static void advise_kernels(fr_doctor *d) {
     if (strcmp(d->machine.isa, "scalar") != 0) return;
     fr_advice *a = next(d, "instruction sets");
@@ -122,28 +138,30 @@ static void advise_model_memory(fr_doctor *d) {
 }
 
 static void advise_tuning(fr_doctor *d) {
+    char room[PATH_MAX];
     const fr_doctor_model *m = &d->model;
     if (!m->tuned || !m->profile.n_drafters) {
         fr_advice *a = next(d, "tuning");
         say(a, "No drafter was tuned for this model here, so 'auto' goes by what packs promise.");
-        remedy(a, "forerun tune -m %s", m->path);
+        remedy(a, "forerun tune -m %s", quoted(m->path, room));
     } else if (m->profile.cost.held >= 1.2) {
         fr_advice *a = next(d, "tuning");
         say(a, "The machine was busy when the model was tuned (passes took %.0f%% more).",
             100 * (m->profile.cost.held - 1));
-        remedy(a, "forerun tune -m %s", m->path);
+        remedy(a, "forerun tune -m %s", quoted(m->path, room));
     }
 }
 
 static void advise_packs(fr_doctor *d) {
+    char room[PATH_MAX], pack[PATH_MAX], pack_room[PATH_MAX];
     for (int i = 0; i < d->packs.n; i++)
         if (d->packs.pack[i].fits) return;
     fr_advice *a = next(d, "packs");
     say(a, "No trained drafter was found for this model, so only text that repeats is drafted.");
-    remedy(a,
-           "forerun train eagle -m %s --data PROMPTS.jsonl -o %.*spacks/eagle.gguf "
-           "(docs/training.md)",
-           d->model.path, (int)fr_path_folder(d->model.path), d->model.path);
+    snprintf(pack, sizeof pack, "%.*spacks/eagle.gguf", (int)fr_path_folder(d->model.path),
+             d->model.path);
+    remedy(a, "forerun train eagle -m %s --data PROMPTS.jsonl -o %s (docs/training.md)",
+           quoted(d->model.path, room), quoted(pack, pack_room));
 }
 
 static void advise_model(fr_doctor *d) {

@@ -47,7 +47,7 @@ const fr_cmd fr_cmd_doctor = {
      .about = "Prints the CPU, the kernels that are used, memory and how fast it is read (measured "
               "for about a second), limits, the trained drafters that are found, and what could be "
               "better, each with what to do about it. Nothing is changed.\n\nWith -m also whether "
-              "the model fits into memory, the fastest that plain decoding can be, what 'tune' "
+              "the model fits into memory, how often a second it can be read, what 'tune' "
               "found and what the packs that fit are expected to bring. What the system does not "
               "tell is 'not known', in the JSON document null.",
      .example = "forerun doctor",

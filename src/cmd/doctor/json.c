@@ -90,7 +90,7 @@ static json_t *model_json(const fr_doctor *d) {
                      (int)m->facts.runs, "why_not",
                      m->facts.runs ? json_null() : text(m->facts.why.text), "weights_bytes",
                      number(m->weights), "memory_needed", number(fr_doctor_need(m)), "memory_free",
-                     number(fr_doctor_memory(&d->machine)), "most_plain_tok_s",
+                     number(fr_doctor_memory(&d->machine)), "reads_a_second",
                      m->weights ? real(d->machine.read_all / (double)m->weights) : json_null(),
                      "profile", profile_json(m));
 }

@@ -108,6 +108,8 @@ static void each_fault_of_the_model_has_its_remedy(void **state) {
     sound();
     d.model.profile.n_drafters = 0;
     expect("tuning", "forerun tune -m models/m.gguf");
+    d.model.path = "my models/it's.gguf";
+    expect("tuning", "forerun tune -m 'my models/it'\\''s.gguf'");
     sound();
     d.model.profile.cost.held = 1.4;
     expect("tuning", "forerun tune");

@@ -2,63 +2,30 @@
 // of each core first, the siblings after them. The processor's name comes from /proc/cpuinfo.
 #define _GNU_SOURCE
 #include "base/cpus.h"
+#include "base/control_group.h"
+#include "base/system_file.h"
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// The first line of a small system file; false when it cannot be read.
-static bool read_line(const char *path, char *line, int size) {
-    FILE *f = fopen(path, "re");
-    if (!f) return false;
-    bool ok = fgets(line, size, f) != NULL;
-    fclose(f);
-    return ok;
-}
 
 // A core is named by the first CPU of its sibling list ("0,64" or "2-3"). That CPU itself may lie
 // outside the mask.
 static int core_of(int cpu) {
     char path[96], line[64];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    if (!read_line(path, line, sizeof line)) return cpu;
+    if (!fr_system_line("", path, line, sizeof line)) return cpu;
     char *end;
     long first = strtol(line, &end, 10);
     return end != line && first >= 0 && first < FR_MAX_CPUS ? (int)first : cpu;
 }
 
-// Lowers *quota to what "QUOTA PERIOD" grants, in whole CPUs; "max" and nonsense grant everything.
-static void apply_quota(const char *quota_text, const char *period_text, int *quota) {
-    long long q = strtoll(quota_text, NULL, 10), p = strtoll(period_text, NULL, 10);
-    if (q <= 0 || p <= 0) return;
-    long long whole = q / p > 0 ? q / p : 1;
-    if (whole < *quota) *quota = (int)whole;
-}
-
-static void apply_cpu_max(const char *folder, int *quota) {
-    char path[640], line[64];
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
-    if (!read_line(path, line, sizeof line)) return;
-    char *space = strchr(line, ' ');
-    if (space) apply_quota(line, space + 1, quota);
-}
-
-// In version 2 every group up to the root may have a limit; version 1 has it in one usual place.
+// In whole CPUs, at least one.
 static int read_quota(void) {
-    int quota = FR_MAX_CPUS;
-    char group[512], q[64], p[64];
-    if (read_line("/proc/self/cgroup", group, sizeof group) && !strncmp(group, "0::/", 4)) {
-        char *folder = group + 3;
-        folder[strcspn(folder, "\n")] = 0;
-        for (char *slash; folder[0] && (slash = strrchr(folder, '/')); *slash = 0)
-            apply_cpu_max(folder, &quota);
-    }
-    apply_cpu_max("", &quota);
-    if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", q, sizeof q) &&
-        read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", p, sizeof p))
-        apply_quota(q, p, &quota);
-    return quota;
+    fr_control_group g;
+    fr_control_group_read(&g, "");
+    if (!g.cpus || g.cpus >= FR_MAX_CPUS) return FR_MAX_CPUS;
+    return g.cpus < 1 ? 1 : (int)g.cpus;
 }
 
 void fr_cpus_read(fr_cpus *cpus) {

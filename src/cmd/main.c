@@ -3,6 +3,8 @@
 
 static const fr_command *const tables[] = {FR_CMD_TABLES(fr_cmd_train), NULL};
 
+static const char *const first[] = {"chat", "run", "serve", "tune", "doctor", NULL};
+
 const fr_program fr_cmd_program = {
     .name = "forerun",
     .version = FR_VERSION,
@@ -12,6 +14,7 @@ const fr_program fr_cmd_program = {
              "at a time would have printed.",
     .commands = tables,
     .specs = fr_cmd_spec_word,
+    .first = first,
 };
 
 int main(int argc, char **argv) {

@@ -46,6 +46,13 @@ static int run_command(int argc, char **argv) {
     return cmd->run(&args, &parsed);
 }
 
+// The error is one line on stderr as every other; the list is there for who reads.
+static int no_command(void) {
+    const int code = fr_cmd_usage("", "a COMMAND is needed");
+    fr_option_help_first(&fr_cmd_program, stdout);
+    return code;
+}
+
 static bool asks_for_help(const char *word) {
     return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
 }
@@ -57,7 +64,7 @@ int fr_cmd_main(int argc, char **argv) {
     int code = FR_EXIT_DONE;
     char *about_command[] = {argv[0], argc > 2 ? argv[2] : NULL, "--help"};
     if (argc < 2)
-        code = fr_cmd_usage("", "a COMMAND is needed");
+        code = no_command();
     else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
         printf("%s %s\n", fr_cmd_program.name, fr_cmd_program.version);
     else if (asks_for_help(argv[1]) && argc == 2)

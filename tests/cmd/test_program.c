@@ -81,7 +81,16 @@ static void help_knows_every_template_and_the_prompts_share(void **state) {
 
 static void wrong_command_lines_exit_2_with_one_line(void **state) {
     (void)state;
-    expect("", 2, "forerun: a COMMAND is needed");
+    run_line(&s, "");
+    assert_int_equal(s.code, 2);
+    assert_string_equal(s.err, "forerun: a COMMAND is needed (see 'forerun --help')\n");
+    assert_int_equal(lines_in(s.out), 6);
+    const char *const first[] = {"chat", "run", "serve", "tune", "doctor"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        snprintf(line, sizeof line, "  forerun %s ", first[i]);
+        assert_non_null(strstr(s.out, line));
+    }
+    assert_non_null(strstr(s.out, "'forerun --help'"));
     expect("frobnicate", 2, "forerun: frobnicate: unknown command");
     expect("rum", 2, "did you mean 'run'?");
     expect("run --nope", 2, "forerun: --nope: unknown option (see 'forerun run --help')");

@@ -56,14 +56,14 @@ typedef struct fr_cmd {
 extern const fr_cmd fr_cmd_run, fr_cmd_chat, fr_cmd_bench, fr_cmd_curve, fr_cmd_perplexity,
     fr_cmd_tune, fr_cmd_accuracy, fr_cmd_distill, fr_cmd_capture, fr_cmd_train, fr_cmd_logits,
     fr_cmd_tokenize, fr_cmd_detokenize, fr_cmd_inspect, fr_cmd_models, fr_cmd_serve, fr_cmd_man,
-    fr_cmd_completion, fr_cmd_datastore;
+    fr_cmd_completion, fr_cmd_datastore, fr_cmd_doctor;
 // Their tables in the order of `--help`, with the `train` of the program.
 #define FR_CMD_TABLES(train)                                                                       \
     &fr_cmd_run.table, &fr_cmd_chat.table, &fr_cmd_serve.table, &fr_cmd_bench.table,               \
         &fr_cmd_tune.table, &fr_cmd_curve.table, &fr_cmd_accuracy.table, &fr_cmd_distill.table,    \
         &fr_cmd_capture.table, &(train).table, &fr_cmd_perplexity.table, &fr_cmd_logits.table,     \
         &fr_cmd_tokenize.table, &fr_cmd_detokenize.table, &fr_cmd_models.table,                    \
-        &fr_cmd_inspect.table, &fr_cmd_datastore.table, &fr_cmd_man.table,                         \
+        &fr_cmd_doctor.table, &fr_cmd_inspect.table, &fr_cmd_datastore.table, &fr_cmd_man.table,   \
         &fr_cmd_completion.table
 
 // ---------------------------------------------------------------- program.c

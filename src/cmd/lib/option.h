@@ -74,6 +74,7 @@ typedef struct fr_program {
     const char *name, *version, *summary, *about;
     const fr_command *const *commands; // ends with NULL
     fr_word_at *specs;                 // words of FR_OPT_SPEC, or NULL
+    const char *const *first;          // names of the commands to begin with, up to NULL; or NULL
 } fr_program;
 
 typedef struct fr_parsed {
@@ -99,6 +100,8 @@ const fr_command *fr_option_command(const fr_program *program, const char *name,
 
 void fr_option_help(const fr_program *program, const fr_command *command, FILE *out);
 void fr_option_help_program(const fr_program *program, FILE *out);
+// The commands to begin with and where help is; nothing where the program names none.
+void fr_option_help_first(const fr_program *program, FILE *out);
 void fr_option_man(const fr_program *program, const fr_command *command, FILE *out); // roff, man(7)
 void fr_option_man_program(const fr_program *program, FILE *out);
 void fr_option_bash(const fr_program *program, FILE *out);

@@ -107,6 +107,21 @@ void fr_option_help_program(const fr_program *p, FILE *out) {
             p->name, p->name);
 }
 
+static bool is_first(const fr_program *p, const char *name) {
+    for (const char *const *first = p->first; *first; first++)
+        if (!strcmp(*first, name)) return true;
+    return false;
+}
+
+void fr_option_help_first(const fr_program *p, FILE *out) {
+    if (!p->first) return;
+    for (const fr_command *const *c = p->commands; *c; c++)
+        if (is_first(p, (*c)->name))
+            fprintf(out, "  %s %-8s %s\n", p->name, (*c)->name, (*c)->summary);
+    fprintf(out, "'%s --help' lists all commands, '%s COMMAND --help' says more about one.\n",
+            p->name, p->name);
+}
+
 // ---------------------------------------------------------------- man pages
 
 // Text for roff: a backslash and a leading dot or quote mean something there, and a plain '-' may

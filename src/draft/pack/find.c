@@ -33,25 +33,31 @@ static const char *print_of(search *s) {
     return s->print;
 }
 
-static void look_at(search *s, const char *path) {
-    fr_error unsaid;
-    fr_pack p;
-    if (fr_pack_open(&p, path, &unsaid)) return;
-    const double promise = fr_pack_promise(&p);
-    if (p.kind == s->kind && promise > s->promise && !strcmp(p.target, print_of(s))) {
-        s->promise = promise;
-        snprintf(s->path, FR_PACK_PATH, "%s", path);
-    }
-    fr_pack_close(&p);
+static void look_at(void *user, const char *path, const fr_pack *p) {
+    search *s = user;
+    const double promise = fr_pack_promise(p);
+    if (p->kind != s->kind || promise <= s->promise || strcmp(p->target, print_of(s)) != 0) return;
+    s->promise = promise;
+    snprintf(s->path, FR_PACK_PATH, "%s", path);
 }
 
-static void look_into(search *s, const char *dir) {
+static void look_into(void *user, const char *folder) {
+    fr_pack_list(folder, look_at, user);
+}
+
+void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user) {
     char path[FR_PACK_PATH + NAME_MAX + 2];
     struct dirent **entry;
-    const int n = scandir(dir, &entry, NULL, alphasort);
+    fr_error unsaid;
+    fr_pack p;
+    const int n = scandir(folder, &entry, NULL, alphasort);
     for (int i = 0; i < n; i++) {
-        const int bytes = snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
-        if (fr_path_ends(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH) look_at(s, path);
+        const int bytes = snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
+        if (fr_path_ends(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH &&
+            !fr_pack_open(&p, path, &unsaid)) {
+            told(user, path, &p);
+            fr_pack_close(&p);
+        }
         free(entry[i]);
     }
     if (n >= 0) free(entry);
@@ -62,27 +68,38 @@ static void folder_of(char dir[FR_PACK_PATH], const char *file) {
     snprintf(dir, FR_PACK_PATH, "%.*s", (int)fr_path_folder(file), file);
 }
 
-static void look_beside(search *s, const char *folder, const char *tail) {
+static void tell(fr_pack_folder_fn *told, void *user, const char *folder, const char *tail) {
     char dir[2 * FR_PACK_PATH];
-    if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) look_into(s, dir);
+    if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) told(user, dir);
 }
 
-static void look_by_program(search *s) {
+static void tell_by_program(fr_pack_folder_fn *told, void *user) {
     char program[FR_PACK_PATH], folder[FR_PACK_PATH];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n < 0) return;
     program[n] = 0;
     folder_of(folder, program);
-    look_beside(s, folder, "../packs");
-    look_beside(s, folder, "../share/forerun/packs");
+    tell(told, user, folder, "../packs");
+    tell(told, user, folder, "../share/forerun/packs");
 }
 
-static void look_at_home(search *s) {
+static void tell_at_home(fr_pack_folder_fn *told, void *user) {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data && *data)
-        look_beside(s, data, "/forerun/packs");
+        tell(told, user, data, "/forerun/packs");
     else if (home && *home)
-        look_beside(s, home, "/.local/share/forerun/packs");
+        tell(told, user, home, "/.local/share/forerun/packs");
+}
+
+void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user) {
+    char folder[FR_PACK_PATH];
+    if (target) {
+        folder_of(folder, target);
+        tell(told, user, folder, "packs");
+    }
+    tell_by_program(told, user);
+    told(user, "packs");
+    tell_at_home(told, user);
 }
 
 fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
@@ -90,10 +107,7 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf
     char folder[FR_PACK_PATH];
     search s = {.kind = kind, .target = target, .path = path, .promise = -1};
     folder_of(folder, fr_gguf_path(target));
-    look_beside(&s, folder, "packs");
-    look_by_program(&s);
-    look_into(&s, "packs");
-    look_at_home(&s);
+    fr_pack_folders(fr_gguf_path(target), look_into, &s);
     if (s.promise >= 0) return FR_OK;
     return fr_fail(err, FR_EIO,
                    "no pack for this model (fingerprint %s) in %spacks, in packs of this program "

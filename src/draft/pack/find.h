@@ -13,6 +13,12 @@ enum { FR_PACK_PATH = 4096 };
 // FR_EIO: there is none, the sentence names the target's fingerprint and where it was looked for.
 fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
                        fr_error *err);
+// Told of every folder where packs are looked for, in order, and of every pack that lies in one.
+// `target`: the model's path; NULL leaves out the folder beside it.
+typedef void fr_pack_folder_fn(void *user, const char *folder);
+typedef void fr_pack_told_fn(void *user, const char *path, const fr_pack *p);
+void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user);
+void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user);
 // Tokens that the first guesses of a pack are expected to bring, by its accuracies.
 double fr_pack_promise(const fr_pack *p);
 

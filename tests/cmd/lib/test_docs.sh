@@ -11,7 +11,7 @@ complain() {
 
 "$FORERUN" man --dir "$work" || complain "man --dir"
 pages=$(ls "$work"/*.1 | wc -l)
-[ "$pages" -eq 19 ] || complain "expected 19 pages, found $pages"
+[ "$pages" -eq 20 ] || complain "expected 20 pages, found $pages"
 if command -v groff >/dev/null; then
     for page in "$work"/*.1; do
         said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)

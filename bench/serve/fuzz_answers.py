@@ -74,7 +74,9 @@ def answers_of(raw, ended, heads):
         if not head:
             found.append(Answer(None, {}, b"", False))
             break
-        status, fields, at = head
+        begin, (status, fields, at) = at, head
+        if "server" not in fields and raw.startswith(raw[begin:at], at):
+            at += at - begin  # libmicrohttpd 0.9.75 says the head of some refusals of its own twice, then closes
         if 100 <= status < 200:
             if status != 100:
                 wrong("an interim answer that nobody asked for", raw)

@@ -40,7 +40,7 @@ PATIENCE = 180     # seconds in which a whole request must have its answer
 HEALTH = 15        # seconds in which /health must have its own
 LAST = 40          # inputs that are kept, for the case that the server ends
 MOST = 20          # failures after which it stops
-PLAIN = {"prompt": "The lighthouse keeper climbed", "max_tokens": 12, "temperature": 0, "logprobs": 2, "cache_prompt": False}
+PLAIN = {"prompt": "The lighthouse keeper climbed", "max_tokens": 12, "temperature": 0, "logprobs": 2, "seed": 1, "cache_prompt": False}
 
 
 class Clock:

@@ -33,8 +33,8 @@ import fuzz_inputs
 import load
 import servers
 
-FLAGS = ["--parallel", "4", "--slot-ctx", "256", "--n-predict", "4", "--queue", "64", "--cache-ram", "32", "--timeout", "20", "--metrics", "--quiet",
-         "--drafters", "lookahead"]
+FLAGS = ["--parallel", "4", "--slot-ctx", "256", "--n-predict", "4", "--queue", "64", "--cache-ram", "32", "--timeout", "20",
+         "--request-time", "60", "--metrics", "--quiet", "--drafters", "lookahead"]
 WAIT = 0.25        # seconds without a byte after which nothing more is expected of a peer that may get no answer
 PATIENCE = 180     # seconds in which a whole request must have its answer
 HEALTH = 15        # seconds in which /health must have its own
@@ -86,7 +86,7 @@ class Peer:
         if step == "send":
             self.send(data)
         elif step == "wait":
-            self.hear(data)
+            time.sleep(data)
         elif step == "half":
             self.hung_up = True
             try:

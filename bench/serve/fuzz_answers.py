@@ -134,7 +134,9 @@ def check_events(body):
 
 def check(answer):
     """Raises Wrong where a whole answer is none that the server may give."""
-    if answer.status not in SENSIBLE:
+    # libmicrohttpd 0.9.75 by itself: the line of a chunk is longer than all that is kept of headers.
+    of_library = answer.status == 500 and "server" not in answer.fields
+    if answer.status not in SENSIBLE and not of_library:
         raise Wrong("status %d: %r" % (answer.status, (answer.body or b"")[:300]))
     if answer.body is None:
         return

@@ -209,6 +209,7 @@ class Fuzz:
                 statuses = judge(peer)
                 break
             except fuzz_answers.Wrong as why:
+                time.sleep(5 * Clock.STEP)  # until the clock has seen a stop that has just been
                 if stops == self.clock.stops:
                     self.fails("%s: %s" % (one.kind, why), [one])
                     return
@@ -270,6 +271,7 @@ class Fuzz:
                     self.fails("/health: status %d after %.1f s" % (status, took), list(self.last))
                 return
             said, self.plain = self.ask_plainly(), self.plain + 1
+            time.sleep(5 * Clock.STEP)
             if said != self.right and stops == self.clock.stops:
                 self.fails("a plain request: expected %s, found %s" % (self.right, said), list(self.last))
         except (OSError, http.client.HTTPException) as why:

@@ -267,7 +267,7 @@ def encodings(rng):
 def methods(rng):
     method = rng.choice(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "G", "M" * 300, "PRI"])
     path = rng.choice(ROUTES) if rng.random() < 0.8 else rng.choice(
-        ["*", "//", "/v1/models/" + "x" * 3000, "/v1/models/%00%ff", "/../page.js", "/page.css/", "/health?" + "a=b&" * 500, "/%2e%2e/%2e%2e", "/v1/", "/\xff",
+        ["*", "//", "/v1/models/" + "x" * 3000, "/v1/models/%00%ff", "/../page.js", "/page.css/", "/health?" + "a=b&" * 100, "/%2e%2e/%2e%2e", "/v1/", "/\xff",
          "http://x/health", "/health#x", "/v1/models/..%2f..%2fetc"])
     body = rng.choice([None, None, b"", b"{}", b"x" * rng.randint(0, 3000), a_body(rng)[1]])
     extra = rng.choice([[], [b"Authorization: Bearer " + b"k" * rng.choice([0, 1, 3000])], [b"X-Api-Key: \xff"], [b"Origin: http://evil.example"],
@@ -284,7 +284,7 @@ def lines(rng):
         b"GET /health HTTP/1.2", b"GET /health HTTP/2.0", b"GET /health HTTP/0.9", b"GET /health HTTP/9999999999999.1", b"GET /health HTTP/", b"GET /health HTTP/1.1\0",
         b"GET /health http/1.1", b"GET /health ICAP/1.0", b"GET /he\0alth HTTP/1.1", b"GET /health HTTP/-1.-1", b"/health", b"GET \x00 HTTP/1.1", b"\0" * 50,
         b"GET /" + b"a" * rng.choice([1000, 8000, 31000, 33000, 100000]) + b" HTTP/1.1", b"G" * rng.choice([100, 33000]) + b" / HTTP/1.1",
-        b"GET /%zz%0d%0aX:%20y HTTP/1.1", b"GET /health\r HTTP/1.1", b"POST /v1/completions", b"GET / HTTP/1.1\r\r\n", b"\r\n\r\n\r\nGET /health HTTP/1.1",
+        b"GET /health?" + b"a=b&" * 500 + b" HTTP/1.1", b"GET /%zz%0d%0aX:%20y HTTP/1.1", b"GET /health\r HTTP/1.1", b"POST /v1/completions", b"GET / HTTP/1.1\r\r\n", b"\r\n\r\n\r\nGET /health HTTP/1.1",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + noise, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise, b"SSH-2.0-OpenSSH_9.2", b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2",
         b"HTTP/1.1 200 OK", b"GET http://user:pass@x:99999/health HTTP/1.1", b"GET ? HTTP/1.1", b"GET " + b"?" * 5000 + b" HTTP/1.1"])
     end = rng.choice([b"\r\n", b"\r\n", b"\n", b"\r", b""])

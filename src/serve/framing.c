@@ -34,7 +34,8 @@ const char *fr_framing_fault(struct MHD_Connection *connection, const char *vers
     *status = 400;
     if (f.bad_name) return "headers: expected a name, found one with other letters or none";
     if (f.lengths > 1) return "Content-Length: expected one, found more";
-    if (f.codings && f.lengths) return "Transfer-Encoding: expected it or Content-Length, found both";
+    if (f.codings && f.lengths)
+        return "Transfer-Encoding: expected it or Content-Length, found both";
     if (f.codings && !strcasecmp(version, "HTTP/1.0"))
         return "Transfer-Encoding: expected HTTP/1.1, found 1.0";
     if (f.codings > 1) return "Transfer-Encoding: expected one, found more";

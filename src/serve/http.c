@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "serve/connections.h"
+#include "serve/framing.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -42,6 +43,7 @@ struct fr_exchange {
     struct MHD_Connection *connection;
     fr_connection *on; // the same among all
     const char *method, *path, *key;
+    char *own_path; // NULL: no memory for it
     char peer[64];
     fr_buffer body;
     const fr_http_route *route;
@@ -308,18 +310,31 @@ static void gather(fr_exchange *x, const char *data, size_t n) {
     if (!x->too_large && fr_buffer_add(&x->body, data, n, &never)) x->too_large = true;
 }
 
+// The headers are there, of the body nothing. Where nobody can tell where it ends, nothing more is
+// read from this connection.
+static enum MHD_Result begin_body(fr_exchange *x, const char *version) {
+    int status;
+    const char *fault = fr_framing_fault(x->connection, version, &status);
+    if (!fault) return MHD_YES;
+    x->queued = MHD_NO;
+    fr_exchange_set(x, "Connection", "close");
+    fr_exchange_fail(x, status, status == 501 ? "not_supported_error" : "invalid_request_error",
+                     fault);
+    return x->queued;
+}
+
 static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *n_data, void **con_cls) {
     fr_exchange *x = *con_cls;
-    (void)version, (void)url;
+    (void)url;
     if (!x) return MHD_NO; // no memory when it began
     if (!x->connection) {
         x->http = cls;
         x->connection = connection;
         x->method = method;
         name_peer(x);
-        return MHD_YES;
+        return begin_body(x, version);
     }
     if (*n_data) {
         fr_connections_received(x->http->connections, x->on, *n_data);
@@ -348,8 +363,8 @@ static void *begin_request(void *cls, const char *uri, struct MHD_Connection *co
     if (!x) return NULL;
     x->on = among_all(connection);
     x->started = fr_seconds();
-    char *path = strndup(uri, strcspn(uri, "?"));
-    x->path = path ? path : "";
+    x->own_path = strndup(uri, strcspn(uri, "?"));
+    x->path = x->own_path ? x->own_path : "";
     return x;
 }
 
@@ -362,7 +377,7 @@ static void end_request(void *cls, struct MHD_Connection *connection, void **con
     if (!x) return;
     if (x->status && h->options.log) h->options.log(h->options.user, x, fr_seconds() - x->started);
     fr_buffer_free(&x->body);
-    if (*x->path) free((void *)(uintptr_t)x->path);
+    free(x->own_path);
     fr_free(x);
     *con_cls = NULL;
 }

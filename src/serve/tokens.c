@@ -69,8 +69,9 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
     fr_status st = FR_OK;
     if (!root) return;
     json_array_foreach(json_object_get(root, "tokens"), i, id) {
-        if (json_is_integer(id) && !st)
-            st = fr_ids_push(&ids, (int32_t)json_integer_value(id), &err);
+        const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
+        if (!st && value >= 0 && value <= INT32_MAX)
+            st = fr_ids_push(&ids, (int32_t)value, &err);
         else if (!st)
             st = fr_fail(&err, FR_EARG, "tokens[%zu]: expected a token id", i);
     }

@@ -259,6 +259,74 @@ static void an_address_may_have_a_limit(void **state) {
     fr_http_close(http);
 }
 
+// What comes back for a request and one more behind it.
+static void expect_alone(const char *request, const char *answer) {
+    const int fd = dial();
+    assert_true(say(fd, request));
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_true(hear_all(fd));
+    if (strncmp(reply, answer, strlen(answer)) != 0 || strstr(reply, "hello"))
+        fail_msg("%s\nfound '%s'", request, reply);
+    close(fd);
+}
+
+// By another reading of its headers "12345" or what follows would be a request of its own.
+static void a_request_ends_in_one_place(void **state) {
+    (void)state;
+    static const char *const bad[] = {"Content-Length: 0\r\nContent-Length: 5",
+                                      "Content-Length: 5\r\nContent-Length: 5",
+                                      "Content-Length: 5\r\nTransfer-Encoding: chunked",
+                                      "Content-Length : 5",
+                                      "Transfer-Encoding : chunked",
+                                      "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"};
+    static const char *const codings[] = {"gzip", "gzip, chunked", "identity", "chunked;q=1"};
+    char request[256];
+    open_with(1000, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(request, sizeof request, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", bad[i]);
+        expect_alone(request, "HTTP/1.1 400 ");
+    }
+    for (size_t i = 0; i < sizeof codings / sizeof *codings; i++) {
+        snprintf(request, sizeof request,
+                 "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: %s\r\n\r\n", codings[i]);
+        expect_alone(request, "HTTP/1.1 501 ");
+    }
+    expect_alone("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                 "HTTP/1.1 400 ");
+    expect_hello();
+    fr_http_close(http);
+}
+
+static void chunks_are_a_body(void **state) {
+    (void)state;
+    open_with(1000, 0);
+    const int fd = dial();
+    assert_true(say(fd, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n"
+                        "Connection: close\r\n\r\n5\r\n12345\r\n0\r\n\r\n"));
+    assert_true(hear_all(fd));
+    if (!strstr(reply, "200 OK") || !strstr(reply, "hello")) fail_msg("found '%s'", reply);
+    close(fd);
+    fr_http_close(http);
+}
+
+// A sanitizer sees whether what was kept of them is freed.
+static void paths_may_be_empty(void **state) {
+    (void)state;
+    static const char *const paths[] = {"?", "?a=b", "*", "/?"};
+    char request[128];
+    open_with(1000, 0);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const int fd = dial();
+        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                 paths[i]);
+        assert_true(say(fd, request));
+        assert_true(hear_all(fd));
+        assert_true(!strncmp(reply, i == 3 ? "HTTP/1.1 200 " : "HTTP/1.1 404 ", 13));
+        close(fd);
+    }
+    fr_http_close(http);
+}
+
 // ---------------------------------------------------------------- without HTTP
 
 enum { N = 4, MORE = 4 };
@@ -342,6 +410,9 @@ int main(void) {
                                        cmocka_unit_test(a_long_answer_is_not_silence),
                                        cmocka_unit_test(kept_connections_ask_again),
                                        cmocka_unit_test(who_does_not_read_ends),
-                                       cmocka_unit_test(an_address_may_have_a_limit)};
+                                       cmocka_unit_test(an_address_may_have_a_limit),
+                                       cmocka_unit_test(a_request_ends_in_one_place),
+                                       cmocka_unit_test(chunks_are_a_body),
+                                       cmocka_unit_test(paths_may_be_empty)};
     return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);
 }

@@ -601,6 +601,8 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/v1/chat/completions", CHAT ",\"response_format\":{\"type\":\"json_object\"}}",
                  400, invalid, "response_format");
     expect_error("/detokenize", "{\"tokens\":[\"a\"]}", 400, invalid, "tokens[0]");
+    expect_error("/detokenize", "{\"tokens\":[1,4294967301]}", 400, invalid, "tokens[1]");
+    expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
     expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,
                  "not_supported_error", "middle");
     expect_error("/nothing", "{}", 404, "not_found_error", "");

@@ -61,7 +61,8 @@ static const fr_command command = {
     .groups = {&group},
 };
 static const fr_command *const commands[] = {&command, NULL};
-static const fr_program program = {"prog", "1.0", "does things", "About it.", commands, spec_word};
+static const fr_program program = {"prog",   "1.0",     "does things", "About it.",
+                                   commands, spec_word, NULL};
 
 static values v;
 static fr_parsed parsed;

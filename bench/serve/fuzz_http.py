@@ -9,8 +9,8 @@ route, and bodies of every endpoint changed at random, in what is asked and in t
 whole must be a valid answer with a sensible status (fuzz_answers.py: no 5xx but 501 and 503), and requests that are whole must
 have one. Meanwhile /health must answer within seconds and a plain request must get the same bytes as at the beginning. At the
 end the server must be no larger than after the first third, and end with 0. Exit 1 where anything is wrong; what was sent
-then is added to --failures, a line each, and --replay sends those lines again. Time in which this machine or process stood
-still does not count.
+then is added to --failures, a line each, and --replay sends those lines again. SIGTERM ends it early, with its summary. Time in
+which this machine or process stood still does not count.
 """
 import argparse
 import collections
@@ -368,6 +368,7 @@ def main():
         server = servers.Server([o.program, "serve", "-m", o.model, "--port", str(port), *FLAGS], port, log)
         server.ready(600)
         fuzz = Fuzz(server, o)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(fuzz, "over", True))
         early = fuzz.run()
         late, code = judge_end(fuzz, early)
         log.seek(0)

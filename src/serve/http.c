@@ -28,6 +28,13 @@ struct fr_http {
     int port; // of the first; the others have it too
 };
 
+// What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
+// more arguments than fit into its memory: that one is freed with its connection.
+typedef struct caller {
+    fr_connection *on;
+    fr_exchange *asks; // since its first line; NULL: nothing
+} caller;
+
 typedef struct stream {
     fr_exchange *x;
     fr_stream_next_fn *next;
@@ -348,20 +355,29 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
     return x->queued;
 }
 
-// What notify_connection left with it.
-static fr_connection *among_all(struct MHD_Connection *connection) {
+// What notify_connection left with it; NULL: there was no memory.
+static caller *caller_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 
+static void free_exchange(fr_exchange *x) {
+    if (!x) return;
+    fr_buffer_free(&x->body);
+    free(x->own_path);
+    fr_free(x);
+}
+
 // The first that is known of a request: its path as it came.
 static void *begin_request(void *cls, const char *uri, struct MHD_Connection *connection) {
-    fr_exchange *x = fr_alloc_zero(sizeof *x);
     fr_http *h = cls;
-    fr_connections_enter(h->connections, among_all(connection), FR_CONNECTION_SENDS);
+    caller *c = caller_of(connection);
+    fr_exchange *x = c ? fr_alloc_zero(sizeof *x) : NULL;
+    if (c) fr_connections_enter(h->connections, c->on, FR_CONNECTION_SENDS);
     if (!x) return NULL;
-    x->on = among_all(connection);
+    c->asks = x;
+    x->on = c->on;
     x->started = fr_seconds();
     x->own_path = strndup(uri, strcspn(uri, "?"));
     x->path = x->own_path ? x->own_path : "";
@@ -372,27 +388,39 @@ static void end_request(void *cls, struct MHD_Connection *connection, void **con
                         enum MHD_RequestTerminationCode code) {
     const fr_http *h = cls;
     fr_exchange *x = *con_cls;
+    caller *c = caller_of(connection);
     (void)code;
-    fr_connections_enter(h->connections, among_all(connection), FR_CONNECTION_RESTS);
+    if (c) fr_connections_enter(h->connections, c->on, FR_CONNECTION_RESTS);
     if (!x) return;
     if (x->status && h->options.log) h->options.log(h->options.user, x, fr_seconds() - x->started);
-    fr_buffer_free(&x->body);
-    free(x->own_path);
-    fr_free(x);
+    if (c) c->asks = NULL;
+    free_exchange(x);
     *con_cls = NULL;
+}
+
+static caller *open_caller(const fr_http *h, struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    caller *c = info ? fr_alloc_zero(sizeof *c) : NULL;
+    if (c) c->on = fr_connections_add(h->connections, info->connect_fd);
+    return c;
+}
+
+static void close_caller(const fr_http *h, caller *c) {
+    if (!c) return;
+    fr_connections_remove(h->connections, c->on);
+    free_exchange(c->asks);
+    fr_free(c);
 }
 
 static void notify_connection(void *cls, struct MHD_Connection *connection, void **context,
                               enum MHD_ConnectionNotificationCode code) {
-    const fr_http *h = cls;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        fr_connections_remove(h->connections, *context);
+        close_caller(cls, *context);
         *context = NULL;
-        return;
+    } else {
+        *context = open_caller(cls, connection);
     }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = info ? fr_connections_add(h->connections, info->connect_fd) : NULL;
 }
 
 // ---------------------------------------------------------------- open and close

@@ -226,8 +226,14 @@ def a_document(rng):
     if rng.random() < 0.8:
         for _ in range(rng.randint(1, 4)):
             change(rng, tree)
+    deep = b""
+    if rng.random() < 0.1:
+        n = rng.choice([50, 110, 250, 300, 1000, 2040])
+        deep = rng.choice([b"[" * n + b"]" * n, b'{"a":' * n + b"1" + b"}" * n])
+        where, key = rng.choice(nodes(tree, []))
+        where[key] = "@deep@"  # json.dumps would not
     escape = rng.random() < 0.5
-    data = json.dumps(tree, ensure_ascii=escape).encode("utf-8", "surrogatepass")
+    data = json.dumps(tree, ensure_ascii=escape).encode("utf-8", "surrogatepass").replace(b'"@deep@"', deep)
     if rng.random() < 0.3:
         data = scratch(rng, data)
     return path, data

@@ -185,7 +185,7 @@ static json_t *python_value(const char *text, size_t n) {
     if (n == 4 && !memcmp(text, "None", 4)) return json_null();
     if (n >= 2 && *text == '\'' && text[n - 1] == '\'' && !memchr(text, '\\', n))
         return json_stringn(text + 1, n - 2);
-    return json_loadb(text, n, JSON_DECODE_ANY, NULL);
+    return fr_json_is_deep(text, n) ? NULL : json_loadb(text, n, JSON_DECODE_ANY, NULL);
 }
 
 // KEY=VALUE, ... up to and with the ')'. NULL: it is something else.

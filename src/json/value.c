@@ -64,12 +64,30 @@ static fr_status mark_integers(const char *s, size_t n, fr_buffer *out, size_t *
     return st;
 }
 
+bool fr_json_is_deep(const char *json, size_t bytes) {
+    int depth = 0;
+    for (size_t at = 0; at < bytes; at++) {
+        if (json[at] == '"')
+            at = string_end(json, bytes, at) - 1;
+        else if (json[at] == '[' || json[at] == '{')
+            depth++;
+        else if (json[at] == ']' || json[at] == '}')
+            depth--;
+        if (depth > FR_JSON_MAX_NESTING) return true;
+    }
+    return false;
+}
+
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
     fr_buffer marked = {0};
     json_error_t where;
     size_t count;
     if (bytes > FR_JSON_MAX_BYTES) {
         fr_fail(err, FR_EARG, "JSON: %zu bytes, expected at most %d", bytes, FR_JSON_MAX_BYTES);
+        return NULL;
+    }
+    if (fr_json_is_deep(json, bytes)) {
+        fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", FR_JSON_MAX_NESTING);
         return NULL;
     }
     mark_integers(json, bytes, NULL, &count, NULL);

@@ -5,9 +5,15 @@
 #include "base/status.h"
 #include <jansson.h>
 
-enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_BYTES = 64 << 20 };
+// What is read may be nested deeper than what is written: fields that nobody knows are skipped.
+enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_NESTING = 256, FR_JSON_MAX_BYTES = 64 << 20 };
 
-// Parses one JSON document: NUL in strings is allowed, duplicate keys are refused, integers beyond
+// Whether JSON is nested deeper than FR_JSON_MAX_NESTING. Jansson, which reads, writes, copies and
+// frees by recursion, takes 2048 levels, for which a connection's stack has no room.
+bool fr_json_is_deep(const char *json, size_t bytes);
+
+// Parses one JSON document: NUL in strings is allowed, duplicate keys are refused, as is nesting
+// deeper than FR_JSON_MAX_NESTING; integers beyond
 // 64 bits are kept (as marked strings, for which fr_json_is_text is false and which fr_json_dump
 // prints as numbers). NULL on error, with the sentence. The caller owns the reference.
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);

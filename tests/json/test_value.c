@@ -108,15 +108,39 @@ static void load_refuses_with_a_sentence(void **state) {
     }
 }
 
+// `n` levels, of lists or of objects, with closing brackets in strings between.
+static bool takes(int n, bool objects) {
+    static char text[1 << 16];
+    size_t at = 0;
+    fr_error err = {0};
+    for (int i = 0; i < n; i++)
+        at += (size_t)sprintf(text + at, objects ? "{\"]}\\\"]\":" : "[\"]\", ");
+    at += (size_t)sprintf(text + at, "1");
+    for (int i = 0; i < n; i++)
+        text[at++] = objects ? '}' : ']';
+    json_t *value = fr_json_load(text, at, &err);
+    if (!value) assert_non_null(strstr(err.text, "nested deeper than 256"));
+    json_decref(value);
+    return value;
+}
+
+static void load_refuses_deep_nesting(void **state) {
+    (void)state;
+    for (int objects = 0; objects < 2; objects++) {
+        assert_true(takes(1, objects) && takes(256, objects));
+        assert_false(takes(257, objects) || takes(2000, objects));
+    }
+}
+
 static void dump_refuses_deep_nesting(void **state) {
     (void)state;
     static char text[100000];
     memset(text, '[', sizeof text);
     assert_null(fr_json_load(text, sizeof text, NULL));
-    memset(text + 150, ']', 150);
+    memset(text + 120, ']', 120);
     fr_buffer out = {0};
     fr_error err = {0};
-    json_t *value = fr_json_load(text, 300, &err);
+    json_t *value = fr_json_load(text, 240, &err);
     assert_non_null(value);
     assert_int_equal(fr_json_dump(&out, value, &err), FR_EARG);
     assert_non_null(strstr(err.text, "100"));
@@ -129,6 +153,7 @@ int main(void) {
         cmocka_unit_test(dump_writes_what_python_writes),
         cmocka_unit_test(dump_keeps_every_double),
         cmocka_unit_test(load_refuses_with_a_sentence),
+        cmocka_unit_test(load_refuses_deep_nesting),
         cmocka_unit_test(dump_refuses_deep_nesting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

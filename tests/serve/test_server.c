@@ -605,6 +605,12 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
     expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,
                  "not_supported_error", "middle");
+    char deep[4200] = "{\"input\":\"a\",\"max_output_tokens\":1,\"text\":";
+    const size_t head = strlen(deep);
+    memset(deep + head, '[', 2000);
+    memset(deep + head + 2000, ']', 2000);
+    strcpy(deep + head + 4000, "}");
+    expect_error("/v1/responses", deep, 400, invalid, "nested deeper");
     expect_error("/nothing", "{}", 404, "not_found_error", "");
     expect_error("/health", "{}", 405, invalid, "method");
     char body[MOST_BODY + 200], prompt[1200];

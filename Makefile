@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench get-model \
+.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench links get-model \
         install levels format clean help
 
 PREFIX = /usr/local
@@ -81,6 +81,9 @@ install: build ## install into PREFIX (default /usr/local)
 
 levels: ## check that includes go down only
 	@tools/check-levels.sh
+
+links: ## check that links between the pages lead somewhere
+	@tools/check-links.sh
 
 format: ## lay out the C files with clang-format
 	@tools/format.sh --fix

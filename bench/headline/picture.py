@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The README's picture and tables out of what measure.py found.
+"""The README's picture, and its table in docs/results.md, out of what measure.py found.
 
-    bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg [--doc docs/results.md] [--readme README.md]
+    bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg [--doc docs/results.md]
 
 The picture has its own background, so that it can be read on a light and on a dark page.
 """
@@ -22,11 +22,11 @@ NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.
 WIDTH, LEFT, RIGHT, BAR, ROW, PANEL, TOP = 860, 196, 170, 16, 23, 132, 50
 STYLE = """
 text { font: 13px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
-.card { fill: #ffffff; stroke: #d1d9e0 } .grid { stroke: #e6eaef } .span { stroke: #57606a; stroke-width: 1.5 }
+.card { fill: #ffffff; stroke: #d1d9e0 } .grid { stroke: #e6eaef } .span { stroke: #57606a; stroke-width: 1.5 } .halo { stroke: #ffffff; stroke-width: 4; opacity: 0.75 }
 .title { font-size: 15px; font-weight: 600 } .model { font-weight: 600 } .small { font-size: 11.5px; fill: #59636e } .bold { font-weight: 600 }
 .s0 { fill: #c9a58d } .s1 { fill: #bc6c3a } .s2 { fill: #8fb4dc } .s3 { fill: #1f6fc4 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .card { fill: #0d1117; stroke: #30363d } .grid { stroke: #262c34 } .span { stroke: #aab4bf } .small { fill: #9198a1 }
+  text { fill: #e6edf3 } .card { fill: #0d1117; stroke: #30363d } .grid { stroke: #262c34 } .span { stroke: #d0d7de } .halo { stroke: #0d1117 } .small { fill: #9198a1 }
   .s0 { fill: #7d6150 } .s1 { fill: #c9773f } .s2 { fill: #3f638b } .s3 { fill: #3f8fe6 }
 }
 """
@@ -45,6 +45,11 @@ def speed_text(value):
     return "%.0f" % value if value >= 100 else "%.1f" % value
 
 
+def whisker(low, high, y):
+    path = "M%.1f %.1fH%.1fM%.1f %.1fv7M%.1f %.1fv7" % (low, y, high, low, y - 3.5, high, y - 3.5)
+    return "".join('<path d="%s" class="%s" fill="none"/>' % (path, kind) for kind in ("halo", "span"))
+
+
 def panel(model, top, scale):
     """Bars of one model: their length is times llama.cpp's plain decoding, `scale` pixels each."""
     base, out = model.speed(PLAIN), [label(16, top + 14, NAMES.get(model.name, model.name), "model")]
@@ -55,8 +60,7 @@ def panel(model, top, scale):
         middle = y + BAR / 2
         out += [label(LEFT - 8, middle + 4.5, title_of(model, system), "bold" if system == OURS else "", "end"),
                 '<rect x="%d" y="%.1f" width="%.1f" height="%d" class="s%d"/>' % (LEFT, y, length, BAR, i),
-                '<path d="M%.1f %.1fH%.1fM%.1f %.1fv7M%.1f %.1fv7" class="span" fill="none"/>' % (
-                    LEFT + low, middle, LEFT + high, LEFT + low, middle - 3.5, LEFT + high, middle - 3.5)]
+                whisker(LEFT + low, LEFT + high, middle)]
         text = "%s tok/s" % speed_text(value)
         if system != PLAIN:
             text += "  ·  %.1f times" % (value / base)
@@ -112,16 +116,13 @@ def details(found, lines):
                 NAMES.get(model.name, model.name), title_of(model, system), span((model.speed(system), *model.span(system)), "%.1f"),
                 "" if system == PLAIN else span(model.ratios(system, PLAIN)),
                 span(model.ratios(system, OURS_PLAIN)) if ours and system != OURS_PLAIN else "", "%d of %d" % model.same(system)))
-    return "\n".join(text)
-
-
-def brief(found):
-    """The README's table."""
-    text = ["| tokens/s, median of %d prompts (slowest to fastest) | llama.cpp | its best speculative mode | forerun, not drafting | **forerun** |" % len(
-                found[0].prompts), "| --- | --- | --- | --- | --- |"]
+    text += ["", "By set, each prompt by itself: forerun's speed over that without drafting, and in brackets over llama.cpp's plain decoding.", "",
+             "| model | " + " | ".join(found[0].sets()) + " |", "| --- " * (1 + len(found[0].sets())) + "|"]
     for model in found:
-        cells = ["%s (%s to %s)" % tuple(map(speed_text, (model.speed(s), *model.span(s)))) for s in model.systems]
-        text.append("| %s | %s | **%s** |" % (NAMES.get(model.name, model.name), " | ".join(cells[:-1]), cells[-1]))
+        speeds = model.speeds
+        cells = [", ".join("%.2f (%.2f)" % (speeds[OURS][at] / speeds[OURS_PLAIN][at], speeds[OURS][at] / speeds[PLAIN][at]) for at in own)
+                 for own in model.sets().values()]
+        text.append("| %s | %s |" % (NAMES.get(model.name, model.name), " | ".join(cells)))
     return "\n".join(text)
 
 
@@ -130,7 +131,6 @@ def main():
     parser.add_argument("csv")
     parser.add_argument("svg")
     parser.add_argument("--doc", metavar="FILE", help="rewrite the table between this file's markers")
-    parser.add_argument("--readme", metavar="FILE", help="the same, the short one")
     args = parser.parse_args()
     try:
         lines = [l for l in saved(args.csv) if int(l["round"]) > 0]
@@ -142,8 +142,6 @@ def main():
         say("left out as disturbed: %d of %d answers" % (sum(m.dropped for m in found), len(lines)))
         if args.doc:
             between_markers(args.doc, MARKS, details(found, lines))
-        if args.readme:
-            between_markers(args.readme, MARKS, brief(found))
     except (Failure, OSError) as failure:
         say("picture.py: %s" % failure)
         return 1

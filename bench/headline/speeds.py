@@ -39,6 +39,14 @@ class Model:
         found = [a / b for a, b in zip(self.speeds[system], self.speeds[to])]
         return statistics.median(found), min(found), max(found)
 
+    def sets(self):
+        """{set: places of its prompts in the lists of speeds}."""
+        names = {int(l["prompt"]): l["set"] for l in self.lines}
+        found = {}
+        for at, prompt in enumerate(self.prompts):
+            found.setdefault(names[prompt], []).append(at)
+        return found
+
     def same(self, system):
         own = [l for l in self.lines if l["system"] == system]
         return sum(l["same"] == "yes" for l in own), len(own)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's picture, and its table in docs/results.md, out of what measure.py found.
+"""The README's picture, and its table in docs/results.md, out of what headline.py found.
 
     bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg [--doc docs/results.md]
 
@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, say
-from measure import saved
+from headline import saved
 from speeds import OURS, OURS_PLAIN, PLAIN, models
 
 MARKS = ("<!-- headline: begin, written by bench/headline/picture.py -->", "<!-- headline: end -->")
@@ -74,8 +74,8 @@ def footer(found, lines):
                 int(l["tokens"]) for l in lines),
             "Bars: median of %d prompts (HumanEval, GSM8K, Alpaca, MT-bench), each the median of %d rounds. Thin lines: slowest to fastest prompt." % (
                 len(found[0].prompts), min(m.rounds for m in found)),
-            "%s (Zen 5), %s, %s threads, %s. llama.cpp's fastest speculative mode of four is the one shown. bench/headline" % (
-                first["cpu"], first["isa"].upper(), first["threads"], max(l["date"] for l in lines))]
+            "%s, %s, %s threads, %s. llama.cpp's fastest speculative mode of four is the one shown. bench/headline" % (
+                first["cpu"], first["isa"].upper().replace("AVX512", "AVX-512"), first["threads"], max(l["date"] for l in lines))]
 
 
 def picture(path, found, lines):

@@ -1,4 +1,4 @@
-"""Speeds out of the lines that measure.py wrote: of each prompt the median of the rounds, of a system what its prompts give."""
+"""Speeds out of the lines that headline.py wrote: of each prompt the median of the rounds, of a system what its prompts give."""
 import statistics
 
 DISTURBED = 0.15  # CPUs that others may take from an answer that counts

@@ -24,7 +24,7 @@ void fr_cmd_say_first_run(const fr_engine *e, const fr_stats *s) {
     const double gain = s->passes < PASSES ? 0 : fr_cmd_gain(s);
     fputs("First run: ", stderr);
     if (gain > 0)
-        fprintf(stderr, "drafting gave %.2g times the speed of plain decoding for this answer; ",
+        fprintf(stderr, "drafting gave %.1f times the speed of plain decoding for this answer; ",
                 gain);
     fprintf(stderr, "what was measured is kept in %s\n", e->profile_path);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The speeds of the README's picture: forerun and llama.cpp, plainly and drafting, on the same requests.
 
-    bench/headline/measure.py -m MODEL.gguf [-m ...] --prompts DIR --llama PATH/llama-server --draft DRAFT.gguf \\
+    bench/headline/headline.py -m MODEL.gguf [-m ...] --prompts DIR --llama PATH/llama-server --draft DRAFT.gguf \\
         --csv docs/headline.csv [--each 2] [--rounds 3]
     bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg
 
@@ -155,7 +155,7 @@ def measure_all(args):
                 names, dealt = ["llama"] + ["llama=" + mode for mode in args.modes], dealt_for(args, 1)
             else:
                 names, dealt = OURS + ["llama", best_mode(lines, name)], dealt_for(args, args.each)
-            where = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "isa": isa, "threads": args.threads, "model": name,
+            where = {"date": datetime.date.today().isoformat(), "cpu": args.cpu, "isa": isa, "threads": args.threads, "model": name,
                      "round": number}
             found = measure(args, model, names, dealt, where)
             lines += found
@@ -178,6 +178,7 @@ def arguments():
     add("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
     add("-t", "--threads", type=int, default=physical_cores(), metavar="N", help="of both programs (default: the physical cores)")
     add("--slot-ctx", type=int, default=4096, metavar="N", help="context (default: 4096)")
+    add("--cpu", default=cpu_name(), metavar="NAME", help="the processor, where the system's name for it says little (default: %(default)s)")
     add("--limit", type=float, default=1e9, metavar="S", help="no round is begun later than this")
     add("--csv", required=True, metavar="FILE")
     args = parser.parse_args()
@@ -190,7 +191,7 @@ def main():
     try:
         measure_all(args)
     except (Failure, OSError, ValueError) as failure:
-        say("measure.py: %s" % failure)
+        say("headline.py: %s" % failure)
         return 1
     return 0
 

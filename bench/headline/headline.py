@@ -97,7 +97,7 @@ def line(name, where, answer, same, others):
     usage, ms = answer["usage"], answer["timings"]["predicted_ms"]
     tokens = usage["completion_tokens"]
     return {**where, "system": name, "prompt_tokens": usage["prompt_tokens"], "tokens": tokens, "ms": "%.1f" % ms,
-            "tok_s": "%.2f" % (1e3 * tokens / ms), "same": "yes" if same else "no", "others": "%.2f" % others}
+            "tok_s": "%.2f" % (1e3 * tokens / ms), "same": same or "", "others": "%.2f" % others}
 
 
 def plain_of(name):
@@ -114,7 +114,8 @@ def measure(args, model, names, dealt, where):
         for number, (task, prompt) in enumerate(dealt):
             found = {name: systems.ask(name, prompt, args.tokens) for name in systems.turns(number + where["round"])}
             for name, (answer, others) in found.items():
-                same = answer["text"] == found[plain_of(name)][0]["text"]
+                plain = found.get(plain_of(name))
+                same = plain and ("yes" if answer["text"] == plain[0]["text"] else "no")
                 lines.append(line(name, {**where, "set": task, "prompt": number}, answer, same, others))
             say("%s, round %d, %s %d: %s" % (where["model"], where["round"], task, number,
                                              ", ".join("%s %s" % (l["system"], l["tok_s"]) for l in lines[-len(found):])))
@@ -152,7 +153,7 @@ def measure_all(args):
             if time.monotonic() - began > args.limit:
                 return say("stopped at --limit; call again to go on")
             if number == SCREENING:
-                names, dealt = ["llama"] + ["llama=" + mode for mode in args.modes], dealt_for(args, 1)
+                names, dealt = ["llama=" + mode for mode in args.modes], dealt_for(args, 1)
             else:
                 names, dealt = OURS + ["llama", best_mode(lines, name)], dealt_for(args, args.each)
             where = {"date": datetime.date.today().isoformat(), "cpu": args.cpu, "isa": isa, "threads": args.threads, "model": name,

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Removes the files that the last install of a build put there, then forerun's own folders where nothing
-# else is in them.
-#     tools/uninstall.sh BUILD [DESTDIR]
+# Removes the files of a list, as `make install` leaves one, then forerun's own folders where nothing else
+# is in them.
+#     tools/uninstall.sh LIST [DESTDIR]
 set -eu
-list=$1/install_manifest.txt
+list=$1
 root=${2:-}
 if [ ! -e "$list" ]; then
-    echo "uninstall: $list is not there: nothing was installed from $1" >&2
+    echo "uninstall: $list is not there: nothing was installed from here" >&2
     exit 1
 fi
 {

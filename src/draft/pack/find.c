@@ -129,8 +129,9 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf
     folder_of(folder, fr_gguf_path(target));
     fr_pack_folders(fr_gguf_path(target), look_into, &s);
     if (s.promise >= 0) return FR_OK;
-    return fr_fail(err, FR_EIO,
-                   "no pack for this model (fingerprint %s) in %spacks, in packs of this program, "
-                   "installed or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
-                   print_of(&s), folder);
+    return fr_fail(
+        err, FR_EIO,
+        "no pack for this model (fingerprint %s) in %spacks, in packs of this program, "
+        "installed or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
+        print_of(&s), folder);
 }

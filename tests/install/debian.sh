@@ -79,7 +79,8 @@ cp -a "$base" "$root"
 mount -t proc proc "$root/proc" || fatal "mount /proc" /dev/null
 quietly "apt-get update" in_root apt-get update
 [ -e "$root/usr/bin/forerun" ] && complain "$base has forerun in it already"
-mkdir -p "$root/srv/models" "$root/var/cache/private" # the latter is systemd's
+wants=etc/systemd/system/multi-user.target.wants
+mkdir -p "$root/srv/models" "$root/var/cache/private" "$root/$wants" # the latter two are systemd's
 cp "$model" "$root/srv/models/model.gguf"
 list_files >"$work/before"
 in_root dpkg-query -Wf '${Package}\n' >"$work/packages-before"
@@ -190,8 +191,7 @@ quietly "reinstalling" in_root sh -c 'dpkg -i --force-confold /tmp/debs/*.deb'
 grep -q '^# mine' "$root/etc/default/forerun" || complain "a configuration was overwritten"
 in_root dpkg -V forerun libforerun0 libforerun-dev forerun-packs | grep -v ' c /etc/default/forerun' &&
     complain "dpkg -V"
-quietly "enabling the unit" in_root deb-systemd-helper enable forerun.service
-find "$root/etc/systemd" -name 'forerun.service' | grep -q . || complain "the unit was not enabled"
+ln -s /lib/systemd/system/forerun.service "$root/$wants" # what systemctl enable does
 mkdir -p "$root/var/lib/forerun/packs"
 echo own >"$root/var/lib/forerun/packs/own.gguf"
 names="forerun libforerun0 libforerun-dev forerun-packs"

@@ -56,7 +56,10 @@ if [ $clang = yes ]; then
     printf 'int main(void){return 0;}' | clang -fsanitize=fuzzer-no-link,address -x c -o /dev/null - \
         >/dev/null 2>&1 || missing="$missing libclang-rt-dev"
 fi
-[ $deb = no ] || need_program dpkg-shlibdeps dpkg-dev
+if [ $deb = yes ]; then
+    need_program dpkg-shlibdeps dpkg-dev
+    need_program file file # cpack looks for libraries with it
+fi
 missing=${missing# }
 [ -z "$missing" ] && exit 0
 

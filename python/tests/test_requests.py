@@ -152,7 +152,7 @@ class Requests(unittest.TestCase):
     def test_drafting_can_be_set(self) -> None:
         plain = self.session.generate(PROMPTS[3], max_tokens=32).text
         with engine().session(
-            n_ctx=512, drafter="prompt-lookup", tree=4, adapt=False, draft_options={"max-match": 4}
+            n_ctx=512, drafter="prompt-lookup", tree=4, adapt=False, draft_options={"matches": 4}
         ) as session:
             result = session.generate(PROMPTS[3], max_tokens=32)
             self.assertEqual(result.text, plain)

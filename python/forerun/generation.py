@@ -173,7 +173,7 @@ class Stream(Iterator[Piece]):
     def __next__(self) -> Piece:
         pieces = self._request.listener.pieces
         while not pieces and not self._ended:
-            self._advance()
+            self._advance(until_piece=True)
         if pieces:
             try:
                 return pieces.popleft()
@@ -188,7 +188,7 @@ class Stream(Iterator[Piece]):
         """The result. What is left of the answer is generated first; pieces that were not taken can
         still be. Raises what ended the generation, where that was an error."""
         while not self._ended:
-            self._advance()
+            self._advance(until_piece=False)
         self._raise()
         if self._result is None:
             raise ClosedError("session: is closed")
@@ -203,19 +203,21 @@ class Stream(Iterator[Piece]):
         """Ends the answer where it is, if it is not at its end."""
         if self._ended:
             return
-        session = self._session
-
-        def end() -> None:
-            if self._ended or session._resource.closed:
-                return
-            with session._resource.held() as pointer:
-                self._end(pointer)
-
+        resource = self._session._resource
         try:
-            self.cancel()
+            pointer = resource.hold()
         except ClosedError:
             return
-        session._turn.when_free(end)
+
+        def end() -> None:
+            try:
+                if not self._ended:
+                    self._end(pointer)
+            finally:
+                resource.let_go()
+
+        lib.fr_session_cancel(pointer)
+        self._session._turn.when_free(end)
 
     def __enter__(self) -> Stream:
         return self
@@ -232,11 +234,11 @@ class Stream(Iterator[Piece]):
         if self._error:
             raise self._error
 
-    def _advance(self) -> None:
-        """One pass, or the end."""
+    def _advance(self, until_piece: bool) -> None:
+        """One pass, or the end; nothing where a piece is wanted and another thread has brought it."""
         with self._session._turn, self._session._resource.held() as pointer:
-            if self._ended or self._request.listener.pieces:
-                return  # by what another thread did meanwhile
+            if self._ended or (until_piece and self._request.listener.pieces):
+                return
             try:
                 if lib.fr_session_runs(pointer):
                     lib.fr_session_step(pointer)

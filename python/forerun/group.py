@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ._lifetime import Resource, Turn
 from ._native import c_struct, call, ffi, lib
+from .errors import ArgumentError
 from .generation import Prompt, RequestOptions, Stream
 from .results import Result
 from .session import Session, SessionOptions, context_of
@@ -147,17 +148,20 @@ class Group:
         return self._engine.text.tokenize(prompt, control=options.get("control", False))
 
     def _answer(self, prompts: list[list[int]], parallel: int, options: RequestOptions) -> list[Result]:
+        if parallel < 1:
+            raise ArgumentError(f"parallel: expected 1 or more, found {parallel}")
         waiting = deque(enumerate(prompts))
         results: dict[int, Result] = {}
-        n = min(parallel, MAX_SESSIONS, len(prompts))
+        most = min(parallel, MAX_SESSIONS)
+        opened: list[Session] = []
         idle: list[Session] = []
         running: dict[int, Stream] = {}
         try:
             while waiting or running:
-                while waiting and (idle or n > 0):
+                while waiting and (idle or len(opened) < most):
                     if not idle:
-                        idle.append(self.session())
-                        n -= 1
+                        opened.append(self.session())
+                        idle.append(opened[-1])
                     number, ids = waiting.popleft()
                     running[number] = idle.pop()._begin(ids, options, keeps=False)
                 self.step()
@@ -166,8 +170,6 @@ class Group:
                         results[number] = stream.result()
                         idle.append(running.pop(number).session)
         finally:
-            for stream in running.values():
-                stream.session.close()
-            for session in idle:
+            for session in opened:
                 session.close()
         return [results[number] for number in range(len(prompts))]

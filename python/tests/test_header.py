@@ -47,7 +47,8 @@ class Header(unittest.TestCase):
         self.assertGreater(len(functions), 30)
         for name in functions:
             self.assertTrue(hasattr(lib, name), name)
-            self.assertRegex(self.source, rf"\blib\.{INSTEAD.get(name, name)}\b")
+            called = re.search(rf"\b_?lib\.{INSTEAD.get(name, name)}\b", self.source)
+            self.assertTrue(called, f"{name}: the package does not call it")
 
     def test_every_member_is_read_or_set(self) -> None:
         words = set(re.findall(r"\w+", self.source))

@@ -77,10 +77,10 @@ class Requests(unittest.TestCase):
     def test_penalties_count(self) -> None:
         plain = self.session.generate(PROMPTS[3], max_tokens=32).tokens
         frequency = self.session.generate(
-            PROMPTS[3], max_tokens=32, sampling=Sampling(frequency_penalty=2)
+            PROMPTS[3], max_tokens=32, sampling=Sampling(frequency_penalty=1)
         ).tokens
         presence = self.session.generate(
-            PROMPTS[3], max_tokens=32, sampling=Sampling(presence_penalty=2)
+            PROMPTS[3], max_tokens=32, sampling=Sampling(presence_penalty=6)
         ).tokens
         self.assertEqual(len({tuple(plain), tuple(frequency), tuple(presence)}), 3)
 

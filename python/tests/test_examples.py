@@ -8,7 +8,7 @@ import unittest
 
 from support import MODEL, PROGRAM, ROOT, needs_model
 
-EXAMPLE = ROOT / "examples" / "stream_chat.py"
+EXAMPLE = ROOT / "python" / "examples" / "stream_chat.py"
 LINES = b"Name three rivers.\nWhich of them is the longest?\n"
 
 

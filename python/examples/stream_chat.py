@@ -1,4 +1,4 @@
-"""A conversation by the package of python/, a line in and an answer out: stream_chat.py MODEL"""
+"""A conversation, a line in and an answer out: stream_chat.py MODEL"""
 
 import sys
 

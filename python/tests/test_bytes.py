@@ -55,14 +55,14 @@ class Bytes(unittest.TestCase):
                     self.assertEqual(result.text, expected["text"])
 
     def test_every_setting_of_sampling_is_that_of_the_program(self) -> None:
-        settings = [
+        settings: list[tuple[list[str], dict[str, float]]] = [
             (["--top-k", "0", "--top-p", "1", "--min-p", "0"], {"top_k": 0, "top_p": 1, "min_p": 0}),
             (["--top-k", "3"], {"top_k": 3}),
             (["--top-p", "0"], {"top_p": 0}),
-            (["--repeat-penalty", "1.3"], {"repeat_penalty": 1.3}),
-            (["--repeat-penalty", "1.3", "--repeat-last-n", "0"], {"repeat_penalty": 1.3, "repeat_last_n": 0}),
-            (["--repeat-penalty", "1.3", "--repeat-last-n", "-1"], {"repeat_penalty": 1.3, "repeat_last_n": -1}),
         ]
+        for n in (64, 0, -1):
+            flags = ["--repeat-penalty", "1.3", "--repeat-last-n", str(n)]
+            settings.append((flags, {"repeat_penalty": 1.3, "repeat_last_n": n}))
         told = set()
         with engine().session() as session:
             for flags, members in settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 import forerun
@@ -124,7 +125,7 @@ class WithModel(unittest.TestCase):
         session.close()
         session.close()
         self.assertEqual(stream.result().finish, "interrupted")
-        uses = [
+        uses: list[Callable[[], object]] = [
             lambda: session.generate("Hi"),
             lambda: session.cancel(),
             lambda: session.context,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import forerun
 
+from support import ROOT
+
+CONFIG = ROOT / "python" / "pyproject.toml"
 USER = '''
 import forerun
 
@@ -61,6 +65,15 @@ class Typing(unittest.TestCase):
         said = self.mypy(head + "\n".join(lines) + "\n")
         for number, sentence in enumerate(WRONG.values(), start=4):
             self.assertRegex(said.stdout, rf"user\.py:{number}: error: .*(?:{sentence})")
+
+    @unittest.skipUnless(CONFIG.exists(), "the sources are not there")
+    def test_the_package_is_typed(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "forerun"
+            shutil.copytree(Path(forerun.__file__).parent, copy)
+            line = [sys.executable, "-m", "mypy", f"--config-file={CONFIG}", f"--cache-dir={folder}", str(copy)]
+            said = subprocess.run(line, capture_output=True, text=True, cwd=folder)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_it_says_that_it_is_typed(self) -> None:
         self.assertTrue(Path(forerun.__file__).with_name("py.typed").exists())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -21,7 +22,7 @@ class Turn:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._inside = False
-        self._later: list[Callable[[], None]] = []
+        self._later: deque[Callable[[], None]] = deque()
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -38,26 +39,39 @@ class Turn:
     ) -> None:
         self._inside = False
         try:
-            while self._later:
-                self._run(self._later.pop(0))
+            self._do_later()
         finally:
             self._lock.release()
+        self._settle()
 
-    def _run(self, action: Callable[[], None]) -> None:
-        self._inside = True
-        try:
-            action()
-        finally:
-            self._inside = False
+    def _do_later(self) -> None:
+        while self._later:
+            self._inside = True
+            try:
+                self._later.popleft()()
+            finally:
+                self._inside = False
+
+    def _settle(self) -> None:
+        """Does what is to be done later, unless somebody has the turn, who then does it."""
+        while self._later and self._lock.acquire(blocking=False):
+            try:
+                if self._inside:  # this thread, in a callback
+                    return
+                self._do_later()
+            finally:
+                self._lock.release()
 
     def when_free(self, action: Callable[[], None]) -> None:
-        """Does it as soon as no call is at work."""
+        """Does it now or, where a call is at work, when that is over. It does not wait, so that the
+        garbage collector may come to it with any lock held."""
+        self._later.append(action)
+        self._settle()
+
+    def wait(self) -> None:
+        """Until no other thread's call is at work."""
         with self._lock:
-            if self._inside:
-                self._later.append(action)
-            else:
-                with self:
-                    action()
+            pass
 
 
 class Resource:

@@ -201,6 +201,10 @@ class Stream(Iterator[Piece]):
 
     def close(self) -> None:
         """Ends the answer where it is, if it is not at its end."""
+        self._end_when_free()
+        self._session._turn.wait()
+
+    def _end_when_free(self) -> None:
         if self._ended:
             return
         resource = self._session._resource
@@ -227,7 +231,7 @@ class Stream(Iterator[Piece]):
 
     def __del__(self) -> None:
         if hasattr(self, "_error"):
-            self.close()
+            self._end_when_free()
 
     def _raise(self) -> None:
         """What ended it, where that is an error."""

@@ -128,8 +128,12 @@ class Group:
 
     def close(self) -> None:
         """Closes its sessions and frees it; any number of times."""
+        self._close_when_free()
+        self._turn.wait()
+
+    def _close_when_free(self) -> None:
         for session in self.sessions:
-            session.close()
+            session._close_when_free()
         self._resource.close()
 
     def __enter__(self) -> Group:
@@ -140,7 +144,7 @@ class Group:
 
     def __del__(self) -> None:
         if hasattr(self, "_resource"):
-            self.close()
+            self._close_when_free()
 
     def _ids(self, prompt: Prompt, options: RequestOptions) -> list[int]:
         if not isinstance(prompt, str):

@@ -223,11 +223,15 @@ class Session:
 
     def close(self) -> None:
         """Ends its generation and frees it; any number of times."""
+        self._close_when_free()
+        self._turn.wait()
+
+    def _close_when_free(self) -> None:
         if self._resource.closed:
             return
         stream = self._stream and self._stream()
         if stream:
-            stream.close()
+            stream._end_when_free()
         self._resource.close()
         if self._group:
             self._group._sessions.discard(self)
@@ -240,7 +244,7 @@ class Session:
 
     def __del__(self) -> None:
         if hasattr(self, "_resource"):
-            self.close()
+            self._close_when_free()
 
     # ---- private
 

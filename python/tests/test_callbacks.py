@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import unittest
 
 from forerun import ArgumentError, Engine, Interrupted, Piece, Session
@@ -68,6 +69,9 @@ class Callbacks(unittest.TestCase):
 
     def test_ctrl_c_while_the_prompt_is_read(self) -> None:
         """The interpreter's own signal handling: KeyboardInterrupt, and the session goes on."""
+        # A shell's background jobs are started with this signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         pieces: list[Piece] = []
 
         def interrupt(piece: Piece) -> None:

@@ -95,6 +95,26 @@ class Threads(unittest.TestCase):
             session.cancel()  # nothing is at work: nothing happens
             self.assertEqual(session.generate(PROMPTS[0], max_tokens=3).finish, "length")
 
+    def test_a_stream_is_dropped_while_another_thread_has_the_turn(self) -> None:
+        """Who drops it holds a lock that the other thread waits for, as the collector might."""
+        with engine().group(n_ctx=512) as group:
+            first, second = group.session(), group.session()
+            streams = [second.stream(PROMPTS[1], max_tokens=400)]
+            waits, dropped = threading.Event(), threading.Event()
+
+            def heard(piece: Piece) -> None:
+                waits.set()
+                dropped.wait()
+
+            with ThreadPoolExecutor(1) as pool:
+                text = pool.submit(first.generate, PROMPTS[0], max_tokens=12, on_piece=heard)
+                waits.wait()
+                streams.clear()  # within the other's step
+                dropped.set()
+                self.assertEqual(text.result().text, self.alone(12)[0])
+            assert second.result
+            self.assertEqual(second.result.finish, "interrupted")
+
     def test_close_from_another_thread(self) -> None:
         for what in ("session", "engine"):
             mine = Engine(MODEL, drafter="none")

@@ -3,7 +3,7 @@
 # Variables: NAME (get-model), PREFIX and DESTDIR (install, uninstall), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
 .PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench get-model \
-        install uninstall deb levels format clean help
+        install uninstall deb wheel wheel-test levels format clean help
 
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
@@ -89,6 +89,13 @@ deb: ## build Debian's packages, build-deb/*.deb
 	@cd build-deb && rm -f *.deb && cpack >cpack.log 2>&1 || { cat cpack.log >&2; exit 1; }
 	@ls -sh1 build-deb/*.deb
 
+wheel: build ## build the Python package, build-wheel/dist/forerun-*.whl
+	@python/build-wheel.sh
+
+wheel-test: wheel ## install it into a fresh environment and run its tests
+	@tools/get-model.sh smollm2-135m
+	@FR_MODELS=$(MODELS) tests/judges/python_wheel.sh
+
 levels: ## check that includes go down only
 	@tools/check-levels.sh
 
@@ -96,7 +103,7 @@ format: ## lay out the C files with clang-format
 	@tools/format.sh --fix
 
 clean: ## remove what was built (models stay)
-	rm -rf build build-debug build-deb build-asan build-ubsan build-tsan build-sanitize build-fuzz
+	rm -rf build build-debug build-deb build-asan build-ubsan build-tsan build-sanitize build-fuzz build-wheel
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile

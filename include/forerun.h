@@ -63,6 +63,12 @@ typedef struct fr_engine_options {
     void *progress_user;
 } fr_engine_options;
 
+// The path of the model that `name` stands for, as `forerun run -m` takes it: a file; a folder with
+// one model in it; or the name of one that Hugging Face, llama.cpp, Ollama or LM Studio have put on
+// this machine ("org/repo", "org/repo:QUANT", "name:tag"). Nothing is downloaded. `path` has room
+// for `room` bytes; 4096 are enough. FR_EIO: there is none, or several; FR_EARG: no room; FR_ENOMEM.
+fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err);
+
 // options NULL: the defaults, which are 0.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);

@@ -147,7 +147,7 @@ class Conversation:
 class Load:
     def __init__(self, port, users, each):
         self.port, self.lock, self.stops = port, threading.Lock(), False
-        self.asked, self.at_work = [], {}
+        self.asked, self.at_work = [], {}  # at_work: what each user waits for
         self.threads = [threading.Thread(target=self.user, args=([Conversation(i * each + k) for k in range(each)],))
                         for i in range(users)]
         for t in self.threads:
@@ -167,6 +167,7 @@ class Load:
                 one = {"of": c.name, "turn": len(b["messages"]) // 2, "stream": b["stream"], "big": "metadata" in b,
                        "start": time.time(), "replica": None, "body": b, "text": "", "status": 0, "why": "", "first": None,
                        "had": before.get(c.name) if len(b["messages"]) > 2 else None}
+                self.at_work[threading.get_ident()] = one
                 try:
                     self.ask(kept, c, b, one)
                 except (OSError, http.client.HTTPException, ValueError) as why:
@@ -211,6 +212,12 @@ class Load:
             one["usage"] = event.get("usage") or one.get("usage")
         if not done:
             raise ValueError("the stream was cut")
+
+    def await_stream(self, replica):
+        """Until a stream of this replica has begun and not ended."""
+        while not any(one["replica"] == replica and one["stream"] and one["first"] and "end" not in one
+                      for one in list(self.at_work.values())):
+            time.sleep(0.001)
 
     def between(self, start, end):
         """What was asked in this time, and what was at work when it began."""
@@ -283,13 +290,13 @@ def check_both(judge, load, o):
 
 
 def check_kill(judge, load, o, proxy, replica, homes):
-    began = time.time()
+    load.await_stream("a")
     killed = replica.end(signal.SIGKILL)
     replica.process.wait()
     down = proxy.await_status("a", "DOWN")
     time.sleep(o.seconds)
     asked = load.between(killed, time.time())
-    row("kill -9 of a", asked, time.time() - began)
+    row("kill -9 of a", asked, time.time() - killed)
     bad = failures(asked)
     judge.say("fails only what ran on the killed one",
               all(one["start"] < killed and one["replica"] in ("a", None) for one in bad),
@@ -321,12 +328,13 @@ def check_back(judge, load, o, proxy, replica, homes, *flags):
 
 
 def check_drain(judge, load, o, proxy, replica, delayed):
+    name = "a" if replica is o.a else "b"
+    load.await_stream(name)
     told = replica.end(signal.SIGTERM)
     code = replica.process.wait()
     ended = time.time()
     time.sleep(3)
     asked = load.between(told, time.time())
-    name = "a" if replica is o.a else "b"
     row(f"{name} is told to end, {'--drain-delay 5' if delayed else 'no delay'}", asked, time.time() - told)
     sent_again = proxy.state()[name]["wredis"]
     print(f"          it ended after {ended - told:.1f} s; HAProxy has asked the other one instead {sent_again} times since it began")

@@ -61,7 +61,7 @@ class Replica:
     def start(self, *flags):
         self.process = subprocess.Popen(
             [self.o.program, "serve", "-m", self.o.model, "--port", str(self.port), "--quiet", "-t", "1", "--parallel", "4",
-             "--slot-ctx", "2048", "--cache-ram", "1024", "--drain", "300", *flags], stdout=subprocess.PIPE, text=True)
+             "--slot-ctx", "2048", "--cache-ram", "1024", "--drain", "300", "--metrics", *flags], stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("listening"):
             sys.exit(f"replicas: expected 'listening on ...', found {line!r}")
@@ -347,7 +347,15 @@ def check_drain(judge, load, o, proxy, replica, delayed):
                   f"{len(bad)} that cannot" if bad else "")
 
 
-def check_doors(judge, proxy):
+def at_work(replica):
+    return any(s["is_processing"] for s in json.loads(get(replica.port, "/slots")[1]))
+
+
+def aborted(replica):
+    return int(re.search(r'request_success_total\{finished_reason="abort"\} (\d+)', get(replica.port, "/metrics")[1]).group(1))
+
+
+def check_doors(judge, o, proxy):
     judge.say("/metrics and /slots of one replica are not shown to users",
               all(get(proxy.port, path)[0] == 404 for path in ("/metrics", "/slots")))
     c = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
@@ -357,6 +365,16 @@ def check_doors(judge, proxy):
     c.send(b"x" * BUFFER)
     judge.say("a body of more than 32 MB is a 413", c.getresponse().status == 413)
     c.close()
+    before = aborted(o.a)
+    c = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
+    c.request("POST", "/v1/completions", json.dumps({"prompt": "Once", "max_tokens": 2000, "ignore_eos": True}).encode())
+    while not at_work(o.a):
+        time.sleep(0.01)
+    c.close()
+    hung_up = time.time()
+    while at_work(o.a):
+        time.sleep(0.01)
+    judge.say("who hangs up is not answered", aborted(o.a) == before + 1, f"dropped after {1000 * (time.time() - hung_up):.0f} ms")
 
 
 def check_bytes(judge, load, o, folder):
@@ -409,8 +427,9 @@ def main():
                 check_drain(judge, load, o, proxy, o.b, True)
                 check_back(judge, load, o, proxy, o.b, homes)
                 check_drain(judge, load, o, proxy, o.b, False)
-                check_doors(judge, proxy)
             load.end()
+            if not o.balance:
+                check_doors(judge, o, proxy)
             check_bytes(judge, load, o, folder)
         finally:
             if load:

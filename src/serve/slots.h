@@ -19,7 +19,7 @@ typedef struct fr_slot { // one context
     int drafter;         // that it was opened with
     char owner[64];      // whose text it holds, cut; "": nobody's or a text without one
     bool busy;
-    bool kept;   // what it holds is for those that come; not where a request reuses nothing
+    bool kept;    // what it holds is for those that come; not where a request reuses nothing
     int n_prompt; // tokens of the last prompt; behind them is its answer
     double used;  // when it was last
 } fr_slot;

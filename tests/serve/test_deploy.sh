@@ -1,17 +1,16 @@
 #!/bin/sh
 # deploy/haproxy.cfg as HAProxy itself reads it, and the flags in deploy/ as `forerun serve` does.
 config=$FR_SOURCE_DIR/deploy/haproxy.cfg
+flags=$("$FORERUN" serve --help) || exit 1
 fail() {
     echo "$1"
     exit 1
 }
 
 # Every flag that a file there gives is one of the server's.
-"$FORERUN" serve --help >serve_help.txt || exit 1
 for flag in $(grep -ohE -- '^ +- --[a-z-]+|`forerun serve [^`]*`' "$FR_SOURCE_DIR"/deploy/* | grep -oE -- '--[a-z-]+'); do
-    grep -qE -- "(^|[ ,])$flag([ ,=]|\$)" serve_help.txt || fail "deploy: no flag of forerun serve: $flag"
+    echo "$flags" | grep -qE -- "(^|[ ,])$flag([ ,=]|\$)" || fail "deploy: no flag of forerun serve: $flag"
 done
-rm -f serve_help.txt
 
 PATH=$PATH:/usr/sbin
 if ! command -v haproxy >/dev/null; then

@@ -18,9 +18,10 @@ static const char *type_of(const char *name) {
 
 static const fr_page_file *find(const char *path) {
     static const char folder[] = "/page/";
-    const char *name = path[1] ? path + sizeof folder - 1 : "page.html";
+    const bool whole = !path[1];
+    const char *name = whole ? "page.html" : path + sizeof folder - 1;
     for (const fr_page_file *f = fr_page_files; f->name; f++)
-        if (!strcmp(f->name, name)) return f;
+        if (!strcmp(f->name, name) && whole == !strcmp(name, "page.html")) return f;
     return NULL;
 }
 

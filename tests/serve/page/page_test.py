@@ -13,11 +13,15 @@ FOLDER = os.environ["folder"]
 MODEL = os.path.join(os.environ.get("FR_MODELS") or os.environ["FR_SOURCE_DIR"] + "/models", "smollm2-135m.gguf")
 
 
+EAGLE = os.environ["FR_SOURCE_DIR"] + "/packs/smollm2-135m-eagle.gguf"
+JOINED = "prompt-lookup+eagle:" + EAGLE
+
+
 class Server:
     def __init__(self, *flags):
         self.process = subprocess.Popen(
             [os.environ["FORERUN"], "serve", "-m", MODEL, "--port", "0", "--quiet", "--parallel", "2", "--drafter",
-             "prompt-lookup", "--drafters", "none", *flags], stdout=subprocess.PIPE, text=True)
+             "prompt-lookup", "--drafters", "none," + JOINED, *flags], stdout=subprocess.PIPE, text=True)
         atexit.register(self.process.kill)
         found = re.search(r"http://\S+$", self.process.stdout.readline().strip())
         assert found, "the server does not listen"
@@ -38,8 +42,22 @@ def page(url, **kw):
     os.mkdir(folder)
     b = browser.Browser(folder, **kw)
     atexit.register(b.process.kill)
-    b.open(url)
+    go(b, url)
     return b
+
+
+def go(b, url):
+    """Opens the page; what its modules keep to themselves is then the browser's to see."""
+    b.open(url)
+    b.js("""Promise.all(['state', 'store', 'markdown', 'colours', 'chats'].map(name => import('/page/' + name + '.js')))
+            .then(([s, store, markdown, colours, chats]) => { Object.assign(window, {S: s.state, Store: store, chats, colours},
+            {Markdown: {show: (box, text, tokens) => markdown.show(box, text, tokens && colours.colours(tokens, ['eagle', 'rest']))}}); })""")
+
+
+def folder_for(name):
+    path = os.path.join(FOLDER, name)
+    os.makedirs(path, exist_ok=True)
+    return path
 
 
 def press(b, selector):
@@ -72,7 +90,7 @@ def set_to(b, **fields):
 
 
 def content(b):
-    return b.js("chat.messages[chat.messages.length - 1].content")
+    return b.js("S.chat.messages[S.chat.messages.length - 1].content")
 
 
 REPEAT = "Repeat after me: one two three four, one two three four, one two three four, one two three four."
@@ -92,10 +110,10 @@ def a_conversation(url):
     assert "of 4,096 tokens" in text_of(b, "#used")
 
     # What was drafted is told, adds up to the answer, and can be seen.
-    pieces = b.js("chat.messages[1].pieces")
-    assert sum(pieces[::2]) == b.js("chat.messages[1].content.length")
-    drafted = sum(1 for d in pieces[1::2] if d > 0)
-    assert drafted > 0, pieces
+    tokens = b.js("S.chat.messages[1].tokens")
+    assert sum(tokens[::3]) == b.js("S.chat.messages[1].content.length")
+    drafted = sum(1 for d in tokens[1::3] if d > 0)
+    assert drafted > 0 and b.js("S.chat.messages[1].sources") == ["prompt-lookup"], tokens
     before = text_of(b, ".assistant .md:not(.thinking .md)")
     assert not b.js("document.querySelectorAll('.md .d, .md .o').length")
     press(b, "#drafted")
@@ -105,42 +123,42 @@ def a_conversation(url):
 
     # The same again, by the button, and without drafting: the same bytes.
     press(b, ".assistant [data-act=retry]")
-    b.until("writing")
+    b.until("S.writing")
     answered(b)
     assert content(b) == first
     set_to(b, drafter="none")
     press(b, ".assistant [data-act=retry]")
-    b.until("writing")
+    b.until("S.writing")
     answered(b)
     assert content(b) == first
-    assert not any(d > 0 for d in b.js("chat.messages[1].pieces")[1::2])
+    assert not any(d > 0 for d in b.js("S.chat.messages[1].tokens")[1::3])
 
     # An edited prompt is asked anew, an edited answer is kept and gone on with.
     press(b, ".user [data-act=edit]")
     b.js("document.querySelector('.edit textarea').value = 'Say hello.'")
     press(b, ".edit .save")
-    b.until("writing")
+    b.until("S.writing")
     answered(b)
-    assert b.js("chat.messages.length") == 2 and text_of(b, ".user .body") == "Say hello."
+    assert b.js("S.chat.messages.length") == 2 and text_of(b, ".user .body") == "Say hello."
     press(b, ".assistant [data-act=edit]")
     b.js("document.querySelector('.edit textarea').value = 'Hello, dear'")
     press(b, ".edit .save")
     assert content(b) == "Hello, dear" and "Hello, dear" in text_of(b, ".assistant .body")
     press(b, ".assistant [data-act=continue]")
-    b.until("writing")
+    b.until("S.writing")
     answered(b)
     assert content(b).startswith("Hello, dear") and len(content(b)) > len("Hello, dear")
 
     # It outlives the page; what is deleted comes back once.
-    b.open(url)
-    b.until("props !== null")
+    go(b, url)
+    b.until("S.props !== null")
     press(b, "#chats li:nth-child(2) .open")
-    assert b.js("chat.messages.length") == 2 and text_of(b, ".user .body") == "Say hello."
+    assert b.js("S.chat.messages.length") == 2 and text_of(b, ".user .body") == "Say hello."
     press(b, ".user [data-act=delete]")
-    assert b.js("chat.messages.length") == 0
+    assert b.js("S.chat.messages.length") == 0
     press(b, "#toast button")
-    assert b.js("chat.messages.length") == 2
-    said = b.js("(async () => { importFile(new File([JSON.stringify({forerun: 1, chats: Store.all()})], 'a.json'));"
+    assert b.js("S.chat.messages.length") == 2
+    said = b.js("(async () => { chats.importFile(new File([JSON.stringify({forerun: 2, chats: Store.all()})], 'a.json'));"
                 "await new Promise(r => setTimeout(r, 200)); return Store.all().length; })()")
     assert said == 2, said
     assert not b.complaints(), b.complaints()
@@ -152,7 +170,7 @@ def stopping(url):
     b = page(url)
     set_to(b, more='{"ignore_eos": true}', max_tokens="2000")
     ask(b, "Count upwards for ever.")
-    b.until("writing && writing.message.content.length > 20")
+    b.until("S.writing && S.writing.message.content.length > 20")
     b.key("Escape")
     answered(b)
     assert "Stopped." in text_of(b, ".assistant .body")
@@ -167,16 +185,16 @@ def stopping(url):
     # What there is when the page is left stays; beside an answer no other one begins.
     press(b, "#new")
     ask(b, "Count upwards for ever.")
-    b.until("writing && writing.message.content.length > 20")
-    b.js("openChat(Store.all()[1].id)")
+    b.until("S.writing && S.writing.message.content.length > 20")
+    b.js("chats.openChat(Store.all()[1].id)")
     assert b.js("[...document.querySelectorAll('[data-act=retry]')].every(e => e.disabled)")
-    n = b.js("chat.messages.length")
+    n = b.js("S.chat.messages.length")
     b.js("document.getElementById('prompt').focus()")
     b.type("Say hello.")
     b.key("Enter")
-    assert b.js("chat.messages.length") == n and b.js("document.getElementById('prompt').value") == "Say hello."
-    b.open(url + "/?again")
-    b.until("props !== null")
+    assert b.js("S.chat.messages.length") == n and b.js("document.getElementById('prompt').value") == "Say hello."
+    go(b, url + "/?again")
+    b.until("S.props !== null")
     assert b.js("Store.all()[0].messages[1].content.length") > 20
     assert not b.complaints(), b.complaints()
     b.close()
@@ -204,15 +222,15 @@ HOSTILE = r"""<script>window.hit = 1</script>
 
 def hostile(url):
     b = page(url)
-    b.until("props !== null")
+    b.until("S.props !== null")
     chat = {"id": "x", "title": "<img src=x onerror=window.hit=20>", "changed": 1, "system": "", "messages": [
         {"role": "user", "content": HOSTILE},
         {"role": "assistant", "content": HOSTILE, "thinking": HOSTILE, "error": HOSTILE, "timings": {"predicted_n": "<b>"},
-         "pieces": [5, 1, 7, 0, 100000, 2], "calls": [{"id": "1", "name": HOSTILE, "arguments": HOSTILE}]},
+         "tokens": [5, 1, 0, 7, 0, 0, 100000, 2, 1], "sources": ["<b>x</b>", HOSTILE], "calls": [{"id": "1", "name": HOSTILE, "arguments": HOSTILE}]},
         {"role": "<script>", "content": "x"}, {"role": "assistant", "content": {"x": 1}}, None, 5]}
     for drafted in (False, True):
-        b.js("importFile(new File([%s], 'a.json'))" % json.dumps(json.dumps({"chats": [chat, None, {}, {"messages": [1]}]})))
-        b.until("chat.messages.length === 2")
+        b.js("chats.importFile(new File([%s], 'a.json'))" % json.dumps(json.dumps({"chats": [chat, None, {}, {"messages": [1]}]})))
+        b.until("S.chat.messages.length === 2")
         b.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         if drafted:
             press(b, "#drafted")
@@ -264,14 +282,14 @@ def markdown(url):
         found = b.js((show % ("null", json.dumps(source))) + ".innerHTML")
         assert found == html, (source, found, html)
         # Coloured, every character but markup is in a piece, and the text is the same.
-        pieces = [x for i in range(len(source)) for x in (1, i % 3)]
-        plain = b.js((show % (pieces, json.dumps(source))) + ".textContent")
+        tokens = [x for i in range(len(source)) for x in (1, i % 3, i % 2)]
+        plain = b.js((show % (tokens, json.dumps(source))) + ".textContent")
         assert plain == b.js((show % ("null", json.dumps(source))) + ".textContent"), source
         loose = b.js("""(e => {
             const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), out = [];
             while (walk.nextNode())
                 if (!walk.currentNode.parentElement.matches('.d, .o') && walk.currentNode.data !== '\\n') out.push(walk.currentNode.data);
-            return out; })(%s)""" % (show % (pieces, json.dumps(source))))
+            return out; })(%s)""" % (show % (tokens, json.dumps(source))))
         assert not loose, (source, loose)
     link = b.js((show % ("null", json.dumps("[a *b*](https://x.example/(y) \"t\") https://z.example/q?a=1). <mailto:a@b.c>")))
                 + ".innerHTML")
@@ -305,7 +323,7 @@ def keys():
     b.js("document.getElementById('key-text').select()")
     b.type("sesame")
     b.key("Enter")
-    b.until("!document.getElementById('key').open && props !== null")
+    b.until("!document.getElementById('key').open && S.props !== null")
     set_to(b, max_tokens="8")
     ask(b, "Say hello.")
     answered(b)
@@ -318,7 +336,7 @@ def keys():
 def narrow(url):
     for dark in (False, True):
         b = page(url, width=360, height=640, dark=dark)
-        b.until("props !== null")
+        b.until("S.props !== null")
         set_to(b, max_tokens="40")
         ask(b, "Write `" + "x" * 200 + "` in a table.")
         answered(b)

@@ -10,7 +10,7 @@ import time
 NUMBERS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 NAMES = {" ": "Space"}
 ALT, SHIFT = 1, 8
-PATIENCE = 600  # seconds; the machine may be busy
+PATIENCE = int(os.environ.get("FR_PATIENCE", "600"))  # seconds; the machine may be busy
 
 
 def find():

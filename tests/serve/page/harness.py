@@ -74,7 +74,7 @@ def ask(b, prompt):
     b.js("document.getElementById('prompt').focus()")
     b.type(prompt)
     b.key("Enter")
-    b.until("document.querySelector('#messages li.busy')")
+    b.until("!!document.querySelector('#messages li.busy')")
 
 
 def answered(b):

@@ -140,7 +140,7 @@ def keyboard(url):
     answered(b)
     assert b.js("document.activeElement.id") == "prompt"
     b.key("ArrowUp")  # the last prompt is edited and asked again
-    b.until("document.activeElement.closest('.edit')")
+    b.until("!!document.activeElement.closest('.edit')")
     b.type(" Then count upwards for ever.")
     b.key("Enter")
     b.until("S.writing")

@@ -327,7 +327,8 @@ const fr_cmd fr_cmd_serve = {
          "/v1/chat/completions, /v1/completions, /v1/messages, "
          "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
          "/tokenizer_info, /v1/models, /health, /ready, /props, "
-         "/slots, /activity, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
+         "/slots, /activity, /metrics. Settings of sampling are what requests get that do not say "
+         "them.\n\n"
          "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,

@@ -238,6 +238,7 @@ static void tell_counts(fr_stats *to, const fr_stats *now) {
     to->predicted = now->predicted;
     to->predicted_plain = now->predicted_plain;
     memcpy(to->accepted, now->accepted, sizeof to->accepted);
+    memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
 }
 
 void fr_generation_settle(fr_generation *g) {

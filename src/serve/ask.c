@@ -201,8 +201,7 @@ static void note_piece(fr_choice *c, const char *name, const fr_buffer *text, si
     if (!c->pieces) c->pieces = json_array();
     json_t *gained = fr_json_text(text->data + from, text->n - from);
     json_t *piece = json_pack("{s:o, s:i}", name, gained, "drafted", of->depth);
-    if (of->depth)
-        json_object_set_new(piece, "drafter", part_name(c->job.stats.used, of->drafter));
+    if (of->depth) json_object_set_new(piece, "drafter", part_name(c->job.stats.used, of->drafter));
     json_array_append_new(c->pieces, piece);
 }
 
@@ -290,6 +289,15 @@ static double writing_of(const fr_job *job) {
     return (job->ended > 0 ? job->ended : fr_seconds()) - job->first_token;
 }
 
+// Seconds that plain decoding of the same tokens would take: as the measured cost of passes predicts
+// them, and by what these passes took beside their own prediction. 0: nothing is known.
+static double plain_seconds(const fr_stats *s) {
+    double took = 0;
+    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
+        took += s->seconds_by_rows[i];
+    return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
+}
+
 static json_t *timings(const fr_job *job, int reused, int read, double prompt, double wrote) {
     const fr_stats *s = &job->stats;
     const int steps = job->n_tokens > 1 ? job->n_tokens - 1 : 0; // the prompt gives the first token
@@ -297,15 +305,15 @@ static json_t *timings(const fr_job *job, int reused, int read, double prompt, d
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
     json_t *doc =
-        json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n",
-                     reused, "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
-                     per(prompt, read), "prompt_per_second", per(1e3 * read, prompt), "predicted_n",
-                     job->n_tokens, "predicted_ms", wrote, "predicted_per_token_ms",
-                     per(wrote, steps), "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
-                     (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
-                     "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
-    if (doc && s->predicted_plain > 0)
-        json_object_set_new(doc, "plain_ms", json_real(1e3 * s->predicted_plain));
+        json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n", reused,
+                  "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms", per(prompt, read),
+                  "prompt_per_second", per(1e3 * read, prompt), "predicted_n", job->n_tokens,
+                  "predicted_ms", wrote, "predicted_per_token_ms", per(wrote, steps),
+                  "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
+                  (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
+                  "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
+    if (doc && plain_seconds(s) > 0)
+        json_object_set_new(doc, "plain_ms", json_real(1e3 * plain_seconds(s)));
     return doc;
 }
 

@@ -463,6 +463,8 @@ static void counts_go_along(void **state) {
     assert_int_equal(r->stats->passes, before.passes);
     assert_int_equal(r->stats->rows, before.rows);
     assert_int_equal(r->stats->plain_passes, before.plain_passes);
+    assert_memory_equal(r->stats->seconds_by_rows, before.seconds_by_rows,
+                        sizeof before.seconds_by_rows);
     assert_memory_equal(r->stats->accepted, before.accepted, sizeof before.accepted);
     fr_session_close(s);
     fr_engine_close(e);

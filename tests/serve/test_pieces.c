@@ -77,8 +77,10 @@ static void tokens_are_pieces_with_their_places(void **state) {
     expect(&s, "[{\"content\":\"One\",\"drafted\":0}]");
     step(&s, (token[]){{" two", 1, 0}, {" three", 2, 1}, {" four", 0, 0}}, 3);
     end(&s);
-    expect(&s, "[{\"content\":\"One\",\"drafted\":0},{\"content\":\" two\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},"
-               "{\"content\":\" three\",\"drafted\":2,\"drafter\":\"rest\"},{\"content\":\" four\",\"drafted\":0}]");
+    expect(&s, "[{\"content\":\"One\",\"drafted\":0},{\"content\":\" "
+               "two\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},"
+               "{\"content\":\" three\",\"drafted\":2,\"drafter\":\"rest\"},{\"content\":\" "
+               "four\",\"drafted\":0}]");
     close_said(&s);
 }
 
@@ -93,7 +95,8 @@ static void thinking_has_pieces_of_its_own(void **state) {
     expect(&s, "[{\"reasoning_content\":\"so\",\"drafted\":3,\"drafter\":\"eagle@ppd\"},"
                "{\"reasoning_content\":\" it\",\"drafted\":0},"
                "{\"reasoning_content\":\" is\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},"
-               "{\"content\":\"Yes\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},{\"content\":\"!\",\"drafted\":0}]");
+               "{\"content\":\"Yes\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},{\"content\":\"!\","
+               "\"drafted\":0}]");
     close_said(&s);
 }
 
@@ -108,7 +111,8 @@ static void what_was_held_back_goes_with_the_next(void **state) {
                "{\"content\":\"b\",\"drafted\":2,\"drafter\":\"eagle@ppd\"}]");
     end(&s); // its last byte was no marker after all
     expect(&s, "[{\"content\":\"a \",\"drafted\":0},{\"content\":\"<toolbox>\",\"drafted\":0},"
-               "{\"content\":\"b\",\"drafted\":2,\"drafter\":\"eagle@ppd\"},{\"content\":\"<\",\"drafted\":2,\"drafter\":\"eagle@ppd\"}]");
+               "{\"content\":\"b\",\"drafted\":2,\"drafter\":\"eagle@ppd\"},{\"content\":\"<\","
+               "\"drafted\":2,\"drafter\":\"eagle@ppd\"}]");
     close_said(&s);
 }
 
@@ -117,7 +121,9 @@ static void calls_have_none(void **state) {
     said s;
     open_said(&s, false, false, true);
     step(&s, (token[]){{"<tool_call>", 0, 0}}, 1);
-    step(&s, (token[]){{"{\"name\":\"f\",", 1, 0}, {"\"arguments\":{}}", 2, 0}, {"</tool_call>", 0, 0}}, 3);
+    step(&s,
+         (token[]){{"{\"name\":\"f\",", 1, 0}, {"\"arguments\":{}}", 2, 0}, {"</tool_call>", 0, 0}},
+         3);
     end(&s);
     assert_int_equal(s.choice.answer.n_calls, 1);
     assert_null(s.choice.pieces);

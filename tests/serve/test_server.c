@@ -780,8 +780,8 @@ static void the_page_comes_to_everybody(void **state) {
     assert_non_null(strstr(reply, "Content-Type: text/html"));
     assert_null(strstr(reply, "<html"));
     expect_error("/", "{}", 405, "invalid_request_error", "method");
-    static const char *const none[] = {"/page.html", "/page/", "/page/page.html", "/page",
-                                       "/page/main.js/", "/page/../page.c"};
+    static const char *const none[] = {"/page.html", "/page/",         "/page/page.html",
+                                       "/page",      "/page/main.js/", "/page/../page.c"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_int_equal(ask("GET", none[i], ""), 404);
     server.page = false;

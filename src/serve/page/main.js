@@ -6,7 +6,7 @@ import { showLive } from "./live.js";
 import { load } from "./server.js";
 import { showSide } from "./side.js";
 import { edit, keepWriting, send, stop } from "./talk.js";
-import { showChat } from "./view.js";
+import { showChat, stayAtEnd } from "./view.js";
 import * as store from "./store.js";
 
 const IDEAS = ["Write a C function that reverses a string in place, and explain it.",
@@ -77,6 +77,7 @@ $("drafted").onchange = (e) => {
   state.settings.drafted = e.target.checked;
   store.putSettings(state.settings);
   showChat();
+  stayAtEnd();
 };
 
 // ---- begin

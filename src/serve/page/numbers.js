@@ -9,9 +9,9 @@ function speeds(t) {
   const parts = [];
   if (!(t.predicted_per_second > 0)) return parts;
   parts.push([digits(t.predicted_per_second) + " tokens/s", "tokens a second, behind the first"]);
-  if (t.plain_ms > 0 && t.predicted_n > 1) {
-    const plain = (1000 * (t.predicted_n - 1)) / t.plain_ms;
-    parts.push(["plain " + digits(plain), "tokens a second that plain decoding is predicted to give here, by the measured time of a pass"]);
+  if (t.plain_ms > 0) {
+    const plain = (1000 * t.predicted_n) / t.plain_ms;
+    parts.push(["plain ≈ " + digits(plain), "tokens a second that plain decoding is predicted to give here, by the measured cost of a pass"]);
     parts.push([(t.predicted_per_second / plain).toFixed(2) + "×", "times plain decoding’s predicted speed"]);
   }
   return parts;

@@ -115,6 +115,7 @@ export function showSoon() {
     if (!w || w.chat !== state.chat) return;
     showAnswer(views.get(w.message) || showMessage(w.message, true), w.message);
     if (state.settings.drafted) showLegend();
+    showUse();
     if (follows) toEnd();
   });
 }

@@ -442,7 +442,9 @@ static void counts_go_along(void **state) {
     (void)state;
     enum { TOKENS = 110 };
     fr_engine *e = open_engine(NULL, 2);
-    fr_session *s = open_session(e, "prompt-lookup", 0);
+    const fr_session_options o = {.size = sizeof o, .drafter = "prompt-lookup", .no_adapt = true};
+    fr_session *s;
+    assert_int_equal(fr_session_open(&s, e, &o, NULL), FR_OK);
     heard h = {.bytes = 0};
     const fr_request q = request(TOKENS, &h);
     const fr_result *r = fr_session_result(s);

@@ -24,7 +24,7 @@ NAMES = ["prompt-lookup", "eagle", "medusa", "draft-model", "rest", "lookahead",
 TEXT = ("# Title\n\nA *text* with `code`, a [link](https://example.com/), https://example.com/x and **more** of it.\n\n- one\n- two\n\n"
         "> said\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```c\nint main(void) { return 0; }\n```\n\n1. first\n2. second\n")
 ANSWER = {"role": "assistant", "content": TEXT, "thinking": TEXT, "error": "It broke off.",
-          "tokens": [x for i in range(len(TEXT)) for x in (1, i % 3, i % len(NAMES))], "sources": NAMES,
+          "tokens": [x for i in range(len(TEXT) // 4 + 1) for x in (4, i % 4, i % len(NAMES))], "sources": NAMES,
           "timings": {"predicted_n": 9, "predicted_per_second": 20, "plain_ms": 800, "passes": 4, "draft_n": 8, "draft_n_accepted": 5,
                       "prompt_ms": 50, "prompt_n": 30},
           "calls": [{"id": "1", "name": "f", "arguments": "{}"}], "seed": 7}

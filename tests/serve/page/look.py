@@ -14,7 +14,7 @@ def drafters_have_colours(url):
         set_to(b, temperature="0", max_tokens="60", drafter=JOINED)
         press(b, "#drafted")
         who = set()
-        for prompt in PROMPTS:
+        for prompt in 3 * PROMPTS:  # how much each drafts depends on what passes cost here
             ask(b, prompt)
             answered(b)
             who |= {w for m in b.js("S.chat.messages") for w in m.get("sources", [])}

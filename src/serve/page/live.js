@@ -26,13 +26,14 @@ function since(now) {
            rate: (p.tokens - q.tokens) / seconds };
 }
 
-// ---- the picture: rows of a pass behind, tokens of a pass before
+// ---- the picture: rows of a pass behind, tokens of a pass before. Passes that read prompts have many
+// times as many rows, which are cut, so that the others can be seen.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 function bars(key, most) {
   return seen.map((s, i) => {
-    const r = document.createElementNS(SVG, "rect"), h = most ? (38 * s[key]) / most : 0;
+    const r = document.createElementNS(SVG, "rect"), h = Math.min(40, (38 * s[key]) / most);
     r.setAttribute("class", key);
     r.setAttribute("x", String((KEPT - seen.length + i) * 4));
     r.setAttribute("width", "3");
@@ -43,7 +44,8 @@ function bars(key, most) {
 }
 
 function showPicture() {
-  const most = Math.max(1, ...seen.map((s) => s.rows));
+  const of = (key) => Math.max(1, ...seen.map((s) => s[key]));
+  const most = Math.min(of("rows"), 3 * of("tokens"));
   $("live-picture").replaceChildren(...bars("rows", most), ...bars("tokens", most));
 }
 

@@ -364,7 +364,8 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, co
 // The same in parts, so that generations of several sessions of an engine can take turns: begin
 // reads the prompt (in a group the steps do, along with what the others do), step runs one pass of
 // the session or of its group (false: nothing is left to do), end completes the result, of which
-// n_tokens counts along before. A session has one generation at a time (FR_EARG). What the request
+// n_tokens counts along before, and of its stats `used`, the passes, rows, accepted, predicted,
+// seconds_by_rows. A session has one generation at a time (FR_EARG). What the request
 // points at must stay in place until end, which may call `stream` a last time; the request itself
 // and its sampling are copied. Times are those of the parts, without what happens between them.
 // Every begin that gives FR_OK needs its end, also when the steps are broken off. Other errors are

@@ -147,6 +147,7 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     fr_server *s = &j->server;
     s->n_ctx = context_of(args, s->engine);
     s->n_slots = args->parallel;
+    s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
     const fr_scheduler_options o = {.drafters = j->drafters,
                                     .kv_type = fr_cmd_kv_type(args),
                                     .n_ctx = s->n_ctx,
@@ -337,7 +338,8 @@ const fr_cmd fr_cmd_serve = {
          "/v1/chat/completions, /v1/completions, /v1/messages, "
          "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
          "/tokenizer_info, /v1/models, /health, /ready, /props, "
-         "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
+         "/slots, /activity, /metrics. Settings of sampling are what requests get that do not say "
+         "them.\n\n"
          "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,

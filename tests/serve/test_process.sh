@@ -142,7 +142,7 @@ def the_page_can_be_left_out():
     for flag in ("--quiet", "--no-ui", "--no-webui"):
         server = Server(flag)
         right = 200 if flag == "--quiet" else 404
-        for path in ("/", "/page.css", "/page.js"):
+        for path in ("/", "/page/base.css", "/page/main.js"):
             assert server.ask("GET", path)[0] == server.ask("HEAD", path)[0] == right, (flag, path)
         assert server.ask("GET", "/health")[0] == 200
         server.end()

@@ -1,9 +1,9 @@
 # A short front for CMake, so that one word does. `make help` lists the words.
 #
-# Variables: NAME (get-model), PREFIX and DESTDIR (install), FUZZ_SECONDS (each fuzzer),
+# Variables: NAME (get-model), PREFIX and DESTDIR (install, uninstall), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
 .PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench links get-model \
-        install levels format clean help
+        install uninstall deb wheel wheel-test levels format clean help
 
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
@@ -13,7 +13,7 @@ MODELS = $${FR_MODELS:-$$PWD/models}
 
 # $(call build_preset,PRESET,FOLDER[,TARGETS]): configure quietly, then build everything or TARGETS.
 jobs = $$(test $(JOBS) -gt 0 && echo $(JOBS) || nproc)
-build_preset = cmake --preset $(1) -DFR_WERROR=$(FR_WERROR) >$(1).cmake.log 2>&1 \
+build_preset = cmake --preset $(1) $(if $(filter deb,$(1)),,-DCMAKE_INSTALL_PREFIX="$(PREFIX)") -DFR_WERROR=$(FR_WERROR) >$(1).cmake.log 2>&1 \
                && mv -f $(1).cmake.log $(2)/configure.log \
                || { cat $(1).cmake.log >&2; rm -f $(1).cmake.log; exit 1; }; \
                cmake --build --preset $(1) --parallel $(jobs) $(if $(3),--target $(3))
@@ -78,6 +78,23 @@ get-model: packages ## fetch a model: make get-model NAME=smollm2-135m
 
 install: build ## install into PREFIX (default /usr/local)
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@cp build/install_manifest.txt build/installed.txt
+
+uninstall: ## remove what the last make install put there
+	@tools/uninstall.sh build/installed.txt "$(DESTDIR)"
+
+deb: ## build Debian's packages, build-deb/*.deb
+	@tools/install-packages.sh deb
+	@$(call build_preset,deb,build-deb)
+	@cd build-deb && rm -f *.deb && cpack >cpack.log 2>&1 || { cat cpack.log >&2; exit 1; }
+	@ls -sh1 build-deb/*.deb
+
+wheel: build ## build the Python package, build-wheel/dist/forerun-*.whl
+	@python/build-wheel.sh
+
+wheel-test: wheel ## install it into a fresh environment and run its tests
+	@tools/get-model.sh smollm2-135m
+	@FR_MODELS=$(MODELS) tests/judges/python_wheel.sh
 
 levels: ## check that includes go down only
 	@tools/check-levels.sh
@@ -89,7 +106,7 @@ format: ## lay out the C files with clang-format
 	@tools/format.sh --fix
 
 clean: ## remove what was built (models stay)
-	rm -rf build build-debug build-asan build-ubsan build-tsan build-sanitize build-fuzz
+	rm -rf build build-debug build-deb build-asan build-ubsan build-tsan build-sanitize build-fuzz build-wheel
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile

@@ -63,6 +63,12 @@ typedef struct fr_engine_options {
     void *progress_user;
 } fr_engine_options;
 
+// The path of the model that `name` stands for, as `forerun run -m` takes it: a file; a folder with
+// one model in it; or the name of one that Hugging Face, llama.cpp, Ollama or LM Studio have put on
+// this machine ("org/repo", "org/repo:QUANT", "name:tag"). Nothing is downloaded. `path` has room
+// for `room` bytes; 4096 are enough. FR_EIO: there is none, or several; FR_EARG: no room; FR_ENOMEM.
+fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err);
+
 // options NULL: the defaults, which are 0.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
@@ -358,7 +364,8 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, co
 // The same in parts, so that generations of several sessions of an engine can take turns: begin
 // reads the prompt (in a group the steps do, along with what the others do), step runs one pass of
 // the session or of its group (false: nothing is left to do), end completes the result, of which
-// n_tokens counts along before. A session has one generation at a time (FR_EARG). What the request
+// n_tokens counts along before, and of its stats `used`, the passes, rows, accepted, predicted,
+// seconds_by_rows. A session has one generation at a time (FR_EARG). What the request
 // points at must stay in place until end, which may call `stream` a last time; the request itself
 // and its sampling are copied. Times are those of the parts, without what happens between them.
 // Every begin that gives FR_OK needs its end, also when the steps are broken off. Other errors are

@@ -1,21 +1,23 @@
 #!/bin/sh
 # Installs the Debian packages that forerun is built with, and only those that are missing.
 #
-#     tools/install-packages.sh [--check] [clang]
+#     tools/install-packages.sh [--check] [clang] [deb]
 #
 # Says what it installs. Needs no root when nothing is missing; otherwise runs as root or through
 # sudo. --check installs nothing and exits 1 when something is missing. clang: also what the fuzzers
-# need. Things are looked for by what they give (a program, a header), so that those that came some
+# need; deb: what Debian's packages are made with. Things are looked for by what they give (a program, a header), so that those that came some
 # other way count too.
 set -u
 check=no
 clang=no
+deb=no
 for word; do
     case $word in
     --check) check=yes ;;
     clang) clang=yes ;;
+    deb) deb=yes ;;
     *)
-        echo "usage: tools/install-packages.sh [--check] [clang]" >&2
+        echo "usage: tools/install-packages.sh [--check] [clang] [deb]" >&2
         exit 2
         ;;
     esac
@@ -53,6 +55,10 @@ if [ $clang = yes ]; then
     need_program clang clang
     printf 'int main(void){return 0;}' | clang -fsanitize=fuzzer-no-link,address -x c -o /dev/null - \
         >/dev/null 2>&1 || missing="$missing libclang-rt-dev"
+fi
+if [ $deb = yes ]; then
+    need_program dpkg-shlibdeps dpkg-dev
+    need_program file file # cpack looks for libraries with it
 fi
 missing=${missing# }
 [ -z "$missing" ] && exit 0

@@ -33,7 +33,7 @@ import fuzz_inputs
 import load
 import servers
 
-FLAGS = ["--parallel", "4", "--slot-ctx", "256", "--n-predict", "4", "--queue", "64", "--cache-ram", "32", "--timeout", "20",
+FLAGS = ["--parallel", "4", "--slot-ctx", "256", "--n-predict", "4", "--queue", "64", "--cache-ram", "32", "--timeout", "60",
          "--request-time", "60", "--metrics", "--quiet", "--drafters", "lookahead"]
 WAIT = 0.25        # seconds without a byte after which nothing more is expected of a peer that may get no answer
 PATIENCE = 180     # seconds in which a whole request must have its answer

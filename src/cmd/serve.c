@@ -147,6 +147,7 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     fr_server *s = &j->server;
     s->n_ctx = context_of(args, s->engine);
     s->n_slots = args->parallel;
+    s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
     const fr_scheduler_options o = {.drafters = j->drafters,
                                     .kv_type = fr_cmd_kv_type(args),
                                     .n_ctx = s->n_ctx,
@@ -230,9 +231,19 @@ static void wait_for_the_end(void) {
         usleep(100000);
 }
 
-static void end_in_peace(job *j) {
+// Says that it will end and goes on answering: a proxy or cluster sees /ready change only when it
+// looks again, and sends requests here until then.
+static void take_leave(job *j) {
     atomic_store(&j->server.ready, false);
     notify("STOPPING=1");
+    fr_http_retire(j->http);
+    const double until = fr_seconds() + j->args->drain_delay;
+    for (double left = j->args->drain_delay; left > 0; left = until - fr_seconds())
+        usleep(left < 0.1 ? (useconds_t)(left * 1e6) + 1 : 100000);
+}
+
+static void end_in_peace(job *j) {
+    take_leave(j);
     fr_scheduler_drain(j->server.scheduler);
     const double until = fr_seconds() + j->args->drain;
     while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
@@ -290,6 +301,7 @@ static const fr_option options[] = {
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
+    {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds before that in which requests are still taken while /ready says 503", 0, 1e9, NULL},
     {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", TEXT(FR_PROMPT_SHARE), NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several with commas the first by its letters", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
@@ -326,7 +338,8 @@ const fr_cmd fr_cmd_serve = {
          "/v1/chat/completions, /v1/completions, /v1/messages, "
          "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
          "/tokenizer_info, /v1/models, /health, /ready, /props, "
-         "/slots, /metrics. Settings of sampling are what requests get that do not say them.\n\n"
+         "/slots, /activity, /metrics. Settings of sampling are what requests get that do not say "
+         "them.\n\n"
          "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,

@@ -180,6 +180,7 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *e
     atomic_store(&s->cancelled, false);
     s->text.n = 0;
     s->stats = (fr_stats){.finish = FR_FINISH_LENGTH};
+    memcpy(s->stats.used, s->used, sizeof s->stats.used);
     s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats, .stopped_by = -1};
     *g = (fr_generation){.s = s};
     fr_status st = read_request(g, request, err);
@@ -229,6 +230,17 @@ bool fr_generation_prepare(fr_generation *g) {
     return true;
 }
 
+// What counts along before the end.
+static void tell_counts(fr_stats *to, const fr_stats *now) {
+    to->passes = now->passes;
+    to->rows = now->rows;
+    to->plain_passes = now->plain_passes;
+    to->predicted = now->predicted;
+    to->predicted_plain = now->predicted_plain;
+    memcpy(to->accepted, now->accepted, sizeof to->accepted);
+    memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
+}
+
 void fr_generation_settle(fr_generation *g) {
     fr_decoder *d = &g->s->decoder;
     const double took = fr_seconds() - g->started;
@@ -239,6 +251,7 @@ void fr_generation_settle(fr_generation *g) {
         d->stats.seconds_prompt += took;
     else
         g->seconds += took;
+    tell_counts(&g->s->stats, &d->stats);
     assert(fr_session_is_sound(g->s));
 }
 

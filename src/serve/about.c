@@ -1,4 +1,4 @@
-// about.c — what the server and its model are: /v1/models, /health, /ready, /props, /slots.
+// about.c — what the server and its model are: /v1/models, /health, /ready, /props.
 #include "serve/server.h"
 #include <stdio.h>
 #include <string.h>
@@ -93,29 +93,4 @@ void fr_handle_props(fr_exchange *x, void *server) {
                                    : json_null(),
                   "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa,
                   "drafters", drafters, "is_sleeping", 0));
-}
-
-void fr_handle_slots(fr_exchange *x, void *server) {
-    fr_server *s = server;
-    json_t *list = json_array();
-    if (!s->slots) {
-        json_decref(list);
-        fr_reply_error(x, 501, "not_supported_error",
-                       "this server does not tell of its slots. Start it with `--slots`");
-        return;
-    }
-    fr_context_state context[FR_SLOTS_MOST];
-    const int n = fr_scheduler_contexts(s->scheduler, context);
-    for (int i = 0; i < n; i++) {
-        const fr_context_state *c = &context[i];
-        json_array_append_new(
-            list, json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}",
-                            "id", i, "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
-                            strcmp(s->drafters[c->drafter], "none") != 0, "id_task",
-                            (json_int_t)c->job, "drafter", s->drafters[c->drafter],
-                            "n_prompt_tokens", c->n_prompt, "n_prompt_tokens_processed", c->n_read,
-                            "n_tokens", c->n_tokens, "next_token", "has_next_token", c->busy,
-                            "n_remain", -1, "n_decoded", c->busy ? c->n_written : 0));
-    }
-    fr_reply_json(x, 200, list);
 }

@@ -185,27 +185,39 @@ bool fr_ask_wait(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
+// The name of a part of what drafts: "eagle" of "prompt-lookup+eagle".
+static json_t *part_name(const char *used, int part) {
+    for (; part > 0 && *used; part--) {
+        used += strcspn(used, "+");
+        used += *used == '+';
+    }
+    return json_stringn(used, strcspn(used, "+"));
+}
+
 // Adds a piece to the list of what the answer gained; nothing where it gained nothing.
 static void note_piece(fr_choice *c, const char *name, const fr_buffer *text, size_t from,
-                       int depth) {
+                       const fr_job_piece *of) {
     if (text->n == from) return;
     if (!c->pieces) c->pieces = json_array();
     json_t *gained = fr_json_text(text->data + from, text->n - from);
-    json_array_append_new(c->pieces, json_pack("{s:o, s:i}", name, gained, "drafted", depth));
+    json_t *piece = json_pack("{s:o, s:i}", name, gained, "drafted", of->depth);
+    if (of->depth) json_object_set_new(piece, "drafter", part_name(c->job.stats.used, of->drafter));
+    json_array_append_new(c->pieces, piece);
 }
 
-// Takes the text up to `end` apart; `last`: that is all. What the answer gains is the piece of a
-// token of that depth, also where it was held back before.
-static fr_status parse_to(fr_choice *c, size_t end, bool last, int depth, fr_error *err) {
+// Takes the text up to `to` apart; `last`: that is all. What the answer gains is the piece of that
+// token, also where it was held back before.
+static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece *of,
+                          fr_error *err) {
     fr_api_answer *a = &c->answer;
     const size_t from = c->parsed, thought = a->thinking.n, said = a->content.n;
     fr_status st = FR_OK;
-    c->parsed = end;
-    if (end > from) st = fr_api_answer_push(a, c->job.text.data + from, end - from, err);
+    c->parsed = to;
+    if (to > from) st = fr_api_answer_push(a, c->job.text.data + from, to - from, err);
     if (!st && last) st = fr_api_answer_finish(a, err);
     if (!c->job.keep_pieces) return st;
-    note_piece(c, "reasoning_content", &a->thinking, thought, depth);
-    note_piece(c, "content", &a->content, said, depth);
+    note_piece(c, "reasoning_content", &a->thinking, thought, of);
+    note_piece(c, "content", &a->content, said, of);
     return st;
 }
 
@@ -214,6 +226,7 @@ fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
     const bool ended = job->state == FR_JOB_ENDED;
     const fr_job_piece *piece = (const void *)job->pieces.data;
     const size_t n = job->pieces.n / sizeof *piece;
+    static const fr_job_piece none = {0};
     fr_status st = FR_OK;
     if (ended && job->end == FR_JOB_FAILED) {
         *err = job->error;
@@ -224,8 +237,8 @@ fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
         return FR_OK;
     }
     for (; c->n_pieces < n && !st; c->n_pieces++)
-        st = parse_to(c, piece[c->n_pieces].end, false, piece[c->n_pieces].depth, err);
-    return st ? st : parse_to(c, job->text.n, ended, n ? piece[n - 1].depth : 0, err);
+        st = parse_to(c, piece[c->n_pieces].end, false, &piece[c->n_pieces], err);
+    return st ? st : parse_to(c, job->text.n, ended, n ? &piece[n - 1] : &none, err);
 }
 
 // ---------------------------------------------------------------- parts of answers
@@ -276,19 +289,32 @@ static double writing_of(const fr_job *job) {
     return (job->ended > 0 ? job->ended : fr_seconds()) - job->first_token;
 }
 
+// Seconds that plain decoding of the same tokens would take: as the measured cost of passes predicts
+// them, and by what these passes took beside their own prediction. 0: nothing is known.
+static double plain_seconds(const fr_stats *s) {
+    double took = 0;
+    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
+        took += s->seconds_by_rows[i];
+    return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
+}
+
 static json_t *timings(const fr_job *job, int reused, int read, double prompt, double wrote) {
     const fr_stats *s = &job->stats;
     const int steps = job->n_tokens > 1 ? job->n_tokens - 1 : 0; // the prompt gives the first token
     int64_t accepted = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n",
-                     reused, "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms",
-                     per(prompt, read), "prompt_per_second", per(1e3 * read, prompt), "predicted_n",
-                     job->n_tokens, "predicted_ms", wrote, "predicted_per_token_ms",
-                     per(wrote, steps), "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
-                     (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
-                     "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
+    json_t *doc =
+        json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n", reused,
+                  "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms", per(prompt, read),
+                  "prompt_per_second", per(1e3 * read, prompt), "predicted_n", job->n_tokens,
+                  "predicted_ms", wrote, "predicted_per_token_ms", per(wrote, steps),
+                  "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
+                  (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
+                  "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
+    if (doc && plain_seconds(s) > 0)
+        json_object_set_new(doc, "plain_ms", json_real(1e3 * plain_seconds(s)));
+    return doc;
 }
 
 json_t *fr_ask_timings(const fr_choice *c) {

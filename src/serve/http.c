@@ -12,6 +12,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct fr_http {
     int n;
     fr_connections *connections;
     int port; // of the first; the others have it too
+    atomic_bool retires;
 };
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
@@ -170,6 +172,7 @@ static void queue(fr_exchange *x, int status, const char *type, struct MHD_Respo
     for (int i = 0; i < x->n_set; i++)
         MHD_add_response_header(r, x->set[i].name, x->set[i].value);
     allow_origin(x, r);
+    if (atomic_load(&x->http->retires)) MHD_add_response_header(r, "Connection", "close");
     enter(x, FR_CONNECTION_TAKES);
     x->status = status;
     x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
@@ -529,6 +532,10 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
 
 int fr_http_port(const fr_http *h) {
     return h->port;
+}
+
+void fr_http_retire(fr_http *h) {
+    atomic_store(&h->retires, true);
 }
 
 void fr_http_stop_listening(fr_http *h) {

@@ -42,6 +42,9 @@ typedef struct fr_http_options {
 // FR_EIO: the address cannot be listened on; FR_ENOMEM. All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);
+// Every answer that begins from now on ends its connection, so that who asks again connects anew, and
+// to another server where there is one.
+void fr_http_retire(fr_http *h);
 void fr_http_stop_listening(fr_http *h); // connections that there are go on
 // Waits until every answer was taken by who wants it, at most so many seconds. Whether that is so.
 bool fr_http_at_rest(fr_http *h, double seconds);

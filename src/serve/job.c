@@ -90,6 +90,7 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
     pthread_mutex_lock(&job->lock);
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
     job->stopped_by = result->stopped_by;
+    if (more) job->stats = *result->stats;
     fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
     if (!st && more) st = add(job, result, text, pieces, err);
     if (more) pthread_cond_broadcast(&job->news);

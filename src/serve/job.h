@@ -18,11 +18,11 @@ typedef enum fr_job_end {
     FR_JOB_FAILED,    // `error` says why
 } fr_job_end;
 
-// What one token gave of the text: what stands behind the piece before it, up to `end`. depth as in
-// fr_piece.
+// What one token gave of the text: what stands behind the piece before it, up to `end`. depth and
+// drafter as in fr_piece.
 typedef struct fr_job_piece {
     size_t end;
-    int depth;
+    int depth, drafter;
 } fr_job_piece;
 
 typedef struct fr_job {
@@ -49,7 +49,7 @@ typedef struct fr_job {
     int n_tokens, n_read, n_reused; // generated; of the prompt, read or reused; reused
     int stopped_by;                 // as in fr_result
     int context;                    // it runs in; -1: not yet
-    fr_stats stats;                 // of an ended one that had begun
+    fr_stats stats;                 // of one that has begun; whole once it has ended
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
     // The scheduler's.
     struct fr_job *next; // behind it in the queue

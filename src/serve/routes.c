@@ -3,8 +3,7 @@
 
 const fr_http_route fr_server_routes[] = {
     {"GET", "/", fr_handle_page, true},
-    {"GET", "/page.css", fr_handle_page, true},
-    {"GET", "/page.js", fr_handle_page, true},
+    {"GET", "/page/", fr_handle_page, true},
     {"POST", "/v1/chat/completions", fr_handle_chat, false},
     {"POST", "/chat/completions", fr_handle_chat, false},
     {"POST", "/v1/chat/completions/input_tokens", fr_handle_count, false},
@@ -29,6 +28,7 @@ const fr_http_route fr_server_routes[] = {
     {"GET", "/ready", fr_handle_ready, true},
     {"GET", "/props", fr_handle_props, false},
     {"GET", "/slots", fr_handle_slots, false},
+    {"GET", "/activity", fr_handle_activity, false},
     {"GET", "/metrics", fr_handle_metrics, false},
     {.method = 0},
 };

@@ -116,7 +116,7 @@ static bool take_text(void *user, const fr_piece *piece) {
     running *r = user;
     fr_status st = fr_buffer_add(&r->text, piece->text, piece->bytes, &r->error);
     if (!st && piece->bytes && r->job->keep_pieces)
-        st = fr_buffer_add(&r->pieces, &(fr_job_piece){r->text.n, piece->depth},
+        st = fr_buffer_add(&r->pieces, &(fr_job_piece){r->text.n, piece->depth, piece->drafter},
                            sizeof(fr_job_piece), &r->error);
     r->failed |= st;
     return !st;

@@ -21,7 +21,8 @@ typedef struct fr_server {
     double timeout;  // seconds of a request; 0: none
     bool seed_given; // requests without a seed get that of the defaults, not one drawn for each
     int n_ctx, n_slots;
-    bool metrics, slots, page; // these endpoints are wanted; page: "/"
+    size_t context_bytes;      // of each context's keys and values
+    bool metrics, slots, page; // these endpoints are wanted; slots: /activity too; page: "/"
     bool verbose;              // answers tell how they were made
     bool json_log;
     time_t created;
@@ -52,8 +53,8 @@ fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion, fr_
     fr_handle_responses;                // [generate.c]
 fr_http_handler fr_handle_count_tokens; // [anthropic.c]
 fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_ready,
-    fr_handle_props,
-    fr_handle_slots; // [about.c]
+    fr_handle_props;                                 // [about.c]
+fr_http_handler fr_handle_slots, fr_handle_activity; // [activity.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,
     fr_handle_count;                                                        // [tokens.c]
 fr_http_handler fr_handle_page;                                             // [page/page.c]

@@ -139,19 +139,22 @@ static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     return st;
 }
 
-static void occupy(fr_slot *slot, const char *owner, bool kept) {
+static void occupy(fr_slot *slot, const char *owner, bool kept, int n_prompt) {
     cut(slot->owner, owner);
     slot->busy = true;
     slot->kept = kept;
+    slot->n_prompt = n_prompt;
     slot->used = fr_seconds();
 }
 
-// It agrees on much, or it loses little.
+// It loses little, or agrees on much and loses only what nobody asks for: text that is not kept, or
+// an answer that is asked for again or continued without its thinking.
 static bool is_worth_it(const found *f) {
     int known = 0;
     if (f->same < 1) return false;
     fr_session_context(f->slot->session, &known);
-    return f->same >= FEW || known - f->same < FEW;
+    if (known - f->same < FEW) return true;
+    return f->same >= FEW && (!f->slot->kept || f->same + FEW > f->slot->n_prompt);
 }
 
 // A context for the prompt, with what is known of it elsewhere.
@@ -185,7 +188,7 @@ fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n
     if (st || !*out) return st;
     if (forget || (wanted >= 0 && !is_owners(*out, owner)))
         st = fr_session_forget((*out)->session, err);
-    if (!st) occupy(*out, owner, !forget);
+    if (!st) occupy(*out, owner, !forget, n);
     return st;
 }
 

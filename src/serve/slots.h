@@ -1,8 +1,10 @@
 // slots.h — the contexts that a server keeps: sessions of one group, some at work, the others kept
 // with what they have read, for a request that begins alike.
 //
-// A request gets the idle context that agrees longest with its prompt. Where one at work, or of
-// another drafter, agrees longer, that is taken over (fr_session_adopt). Some contexts are open
+// A request gets the idle context that agrees longest with its prompt where that is its own
+// conversation: what it would lose there is the last answer at most. What agrees otherwise (another
+// conversation that begins alike, a context at work or of another drafter) is taken over into
+// another context (fr_session_adopt) and stays. Some contexts are open
 // from the beginning, others are opened as they are needed, up to a number; then the one that was
 // not used for longest gives way. What requests that reuse nothing have left gives way before one
 // more is opened. Not thread-safe: the scheduler's thread alone.
@@ -17,8 +19,9 @@ typedef struct fr_slot { // one context
     int drafter;         // that it was opened with
     char owner[64];      // whose text it holds, cut; "": nobody's or a text without one
     bool busy;
-    bool kept;   // what it holds is for those that come; not where a request reuses nothing
-    double used; // when it was last
+    bool kept;    // what it holds is for those that come; not where a request reuses nothing
+    int n_prompt; // tokens of the last prompt; behind them is its answer
+    double used;  // when it was last
 } fr_slot;
 
 typedef struct fr_slots_options {

@@ -74,6 +74,8 @@ void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double se
     t->busy += seconds;
     if (!pass->rows) return;
     t->passes++;
+    t->last = *pass;
+    t->last_tokens = tokens;
     t->sessions += (uint64_t)pass->sessions;
     t->passed += pass->seconds;
     t->predicted += pass->predicted;

@@ -25,6 +25,8 @@ typedef struct fr_tally {
     fr_histogram first_token, between_tokens, end_to_end, queued; // seconds of a job
     fr_histogram prompt, answer;                                  // tokens of a job
     fr_histogram rows, pass_tokens;                               // of a pass of all
+    fr_group_pass last; // the last pass of all, and the tokens that it gave
+    int last_tokens;
 } fr_tally;
 
 void fr_tally_open(fr_tally *t);

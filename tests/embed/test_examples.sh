@@ -16,19 +16,20 @@ skip() {
 
 [ -e "$FR_BUILD_DIR/libforerun.so" ] || skip "no shared library in this build"
 command -v cmake >/dev/null && command -v pkg-config >/dev/null || skip "cmake or pkg-config is missing"
-cmake --install "$FR_BUILD_DIR" --prefix "$work/first" >"$work/log" 2>&1 || {
-    cat "$work/log"
-    complain "cmake --install"
-    exit 1
-}
-mv "$work/first" "$work/moved" # the tree says where it lies itself
-pc=$(find "$work/moved" -name forerun.pc)
+for component in program library development; do
+    cmake --install "$FR_BUILD_DIR" --prefix "$work/tree" --component $component >"$work/log" 2>&1 || {
+        cat "$work/log"
+        complain "cmake --install"
+        exit 1
+    }
+done
+pc=$(find "$work/tree" -name forerun.pc)
 lib=$(dirname "$(dirname "$pc")")
 PKG_CONFIG_PATH=$(dirname "$pc") LD_LIBRARY_PATH=$lib
 export PKG_CONFIG_PATH LD_LIBRARY_PATH
-version=$(sed -n 's/^#define FR_VERSION "\(.*\)"/\1/p' "$work/moved/include/forerun.h")
+version=$(sed -n 's/^#define FR_VERSION "\(.*\)"/\1/p' "$work/tree/include/forerun.h")
 [ "$(pkg-config --modversion forerun)" = "$version" ] || complain "version of forerun.pc"
-[ "$("$work/moved/bin/forerun" --version)" = "forerun $version" ] || complain "version of forerun"
+[ "$("$work/tree/bin/forerun" --version)" = "forerun $version" ] || complain "version of forerun"
 
 examples="complete chat many_users logprobs"
 cp "$FR_SOURCE_DIR"/examples/* "$work"

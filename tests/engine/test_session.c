@@ -437,6 +437,41 @@ static void tokens_without_text_can_be_interrupted(void **state) {
     fr_engine_close(e);
 }
 
+// What is known of a generation while it is at work: who drafts, and what passes were so far.
+static void counts_go_along(void **state) {
+    (void)state;
+    enum { TOKENS = 110 };
+    fr_engine *e = open_engine(NULL, 2);
+    const fr_session_options o = {.size = sizeof o, .drafter = "prompt-lookup", .no_adapt = true};
+    fr_session *s;
+    assert_int_equal(fr_session_open(&s, e, &o, NULL), FR_OK);
+    heard h = {.bytes = 0};
+    const fr_request q = request(TOKENS, &h);
+    const fr_result *r = fr_session_result(s);
+    assert_int_equal(fr_session_begin(s, &q, NULL), FR_OK);
+    assert_string_equal(r->stats->used, "prompt-lookup");
+    assert_int_equal(r->stats->passes, 0);
+    while (fr_session_runs(s)) {
+        const int tokens = r->n_tokens;
+        const int64_t passes = r->stats->passes, rows = r->stats->rows;
+        fr_session_step(s);
+        if (r->n_tokens == tokens) continue;
+        assert_int_equal(r->stats->passes, passes + 1);
+        assert_true(r->stats->rows > rows);
+    }
+    const fr_stats before = *r->stats;
+    assert_int_equal(fr_session_end(s, NULL), FR_OK);
+    assert_true(r->stats->passes > 0 && r->stats->accepted[0] > 0);
+    assert_int_equal(r->stats->passes, before.passes);
+    assert_int_equal(r->stats->rows, before.rows);
+    assert_int_equal(r->stats->plain_passes, before.plain_passes);
+    assert_memory_equal(r->stats->seconds_by_rows, before.seconds_by_rows,
+                        sizeof before.seconds_by_rows);
+    assert_memory_equal(r->stats->accepted, before.accepted, sizeof before.accepted);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
 // A prompt is read in parts, and the listener asked before each.
 typedef struct patience {
     int asked, left;
@@ -583,6 +618,7 @@ int main(void) {
         cmocka_unit_test(a_broken_model_ends_the_answer_with_a_sentence),
         cmocka_unit_test(a_session_may_adopt_the_context_of_another),
         cmocka_unit_test(tokens_without_text_can_be_interrupted),
+        cmocka_unit_test(counts_go_along),
         cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),
         cmocka_unit_test(control_tokens_are_text_where_that_is_asked_for),
         cmocka_unit_test(bad_requests_are_sentences),

@@ -230,6 +230,32 @@ static void kept_connections_ask_again(void **state) {
     fr_http_close(http);
 }
 
+// Also of a request that came before, and said once.
+static void who_retires_ends_connections(void **state) {
+    static const char *const asks[] = {"GET /held HTTP/1.1\r\nHost: x\r\n\r\n",
+                                       "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                                       "GET /streamed HTTP/1.1\r\nHost: x\r\n\r\n",
+                                       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+                                       "Content-Length: 2\r\n\r\n"};
+    (void)state;
+    open_with(1000, 0);
+    const int held_before = dial();
+    assert_true(say(held_before, asks[0]));
+    while (!atomic_load(&begun))
+        usleep(10000);
+    fr_http_retire(http);
+    atomic_store(&answers, true);
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        const int fd = i ? dial() : held_before;
+        if (i) assert_true(say(fd, asks[i]));
+        assert_true(hear_all(fd));
+        const char *said = strcasestr(reply, "Connection: close\r\n");
+        if (!said || strcasestr(said + 1, "Connection:")) fail_msg("found '%s'", reply);
+        close(fd);
+    }
+    fr_http_close(http);
+}
+
 static void who_does_not_read_ends(void **state) {
     (void)state;
     open_with(1, 0);
@@ -429,6 +455,7 @@ int main(void) {
                                        cmocka_unit_test(a_request_comes_in_time_or_never),
                                        cmocka_unit_test(a_long_answer_is_not_silence),
                                        cmocka_unit_test(kept_connections_ask_again),
+                                       cmocka_unit_test(who_retires_ends_connections),
                                        cmocka_unit_test(who_does_not_read_ends),
                                        cmocka_unit_test(an_address_may_have_a_limit),
                                        cmocka_unit_test(a_request_ends_in_one_place),

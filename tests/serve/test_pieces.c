@@ -1,4 +1,4 @@
-// What a chat's answer gains token by token, with the tokens' places in drafts: thinking and calls
+// What a chat's answer gains token by token, with the tokens' places in drafts and who drafted them: thinking and calls
 // are taken out, markers come in halves, and the parts are those of an answer read at once.
 #include "serve/ask.h"
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 typedef struct token {
     const char *text;
-    int depth;
+    int depth, drafter;
 } token;
 
 typedef struct said { // the job of a choice, told step by step
@@ -21,13 +21,15 @@ typedef struct said { // the job of a choice, told step by step
     fr_buffer text, pieces;
     int32_t ids[64];
     fr_result result;
+    fr_stats stats;
 } said;
 
 static void open_said(said *s, bool thinks, bool open, bool tools) {
     static fr_request none;
     *s = (said){.ask = {.request = {.kind = FR_API_CHAT, .return_drafted = true}}};
     s->choice.job = (fr_job){.request = &none, .keep_pieces = true};
-    s->result = (fr_result){.tokens = s->ids, .stopped_by = -1};
+    s->stats = (fr_stats){.used = "eagle@ppd+rest"};
+    s->result = (fr_result){.tokens = s->ids, .stats = &s->stats, .stopped_by = -1};
     fr_job_open(&s->choice.job);
     fr_api_answer_open(&s->choice.answer, thinks, open, tools, NULL);
 }
@@ -47,7 +49,7 @@ static void step(said *s, const token *t, int n) {
         s->result.n_tokens++;
         if (!*t[i].text) continue;
         assert_int_equal(fr_buffer_add(&s->text, t[i].text, strlen(t[i].text), &err), FR_OK);
-        const fr_job_piece p = {s->text.n, t[i].depth};
+        const fr_job_piece p = {s->text.n, t[i].depth, t[i].drafter};
         assert_int_equal(fr_buffer_add(&s->pieces, &p, sizeof p, &err), FR_OK);
     }
     assert_int_equal(fr_job_tell(&s->choice.job, &s->result, &s->text, &s->pieces, false, &err),
@@ -71,12 +73,14 @@ static void tokens_are_pieces_with_their_places(void **state) {
     (void)state;
     said s;
     open_said(&s, true, false, false);
-    step(&s, (token[]){{"One", 0}}, 1);
+    step(&s, (token[]){{"One", 0, 0}}, 1);
     expect(&s, "[{\"content\":\"One\",\"drafted\":0}]");
-    step(&s, (token[]){{" two", 1}, {" three", 2}, {" four", 0}}, 3);
+    step(&s, (token[]){{" two", 1, 0}, {" three", 2, 1}, {" four", 0, 0}}, 3);
     end(&s);
-    expect(&s, "[{\"content\":\"One\",\"drafted\":0},{\"content\":\" two\",\"drafted\":1},"
-               "{\"content\":\" three\",\"drafted\":2},{\"content\":\" four\",\"drafted\":0}]");
+    expect(&s, "[{\"content\":\"One\",\"drafted\":0},{\"content\":\" "
+               "two\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},"
+               "{\"content\":\" three\",\"drafted\":2,\"drafter\":\"rest\"},{\"content\":\" "
+               "four\",\"drafted\":0}]");
     close_said(&s);
 }
 
@@ -84,14 +88,15 @@ static void thinking_has_pieces_of_its_own(void **state) {
     (void)state;
     said s;
     open_said(&s, true, false, false);
-    step(&s, (token[]){{"<th", 1}, {"ink>", 2}, {"so", 3}, {" it", 0}}, 4);
-    step(&s, (token[]){{" is", 1}, {"</", 2}, {"think>", 3}, {"\n\n", 0}}, 4);
-    step(&s, (token[]){{"Yes", 1}, {"", 2}, {"!", 0}}, 3);
+    step(&s, (token[]){{"<th", 1, 0}, {"ink>", 2, 0}, {"so", 3, 0}, {" it", 0, 0}}, 4);
+    step(&s, (token[]){{" is", 1, 0}, {"</", 2, 0}, {"think>", 3, 0}, {"\n\n", 0, 0}}, 4);
+    step(&s, (token[]){{"Yes", 1, 0}, {"", 2, 0}, {"!", 0, 0}}, 3);
     end(&s);
-    expect(&s, "[{\"reasoning_content\":\"so\",\"drafted\":3},"
+    expect(&s, "[{\"reasoning_content\":\"so\",\"drafted\":3,\"drafter\":\"eagle@ppd\"},"
                "{\"reasoning_content\":\" it\",\"drafted\":0},"
-               "{\"reasoning_content\":\" is\",\"drafted\":1},"
-               "{\"content\":\"Yes\",\"drafted\":1},{\"content\":\"!\",\"drafted\":0}]");
+               "{\"reasoning_content\":\" is\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},"
+               "{\"content\":\"Yes\",\"drafted\":1,\"drafter\":\"eagle@ppd\"},{\"content\":\"!\","
+               "\"drafted\":0}]");
     close_said(&s);
 }
 
@@ -99,14 +104,15 @@ static void what_was_held_back_goes_with_the_next(void **state) {
     (void)state;
     said s;
     open_said(&s, false, false, true);
-    step(&s, (token[]){{"a ", 0}}, 1);
-    step(&s, (token[]){{"<tool", 1}, {"box>", 0}}, 2);
-    step(&s, (token[]){{"b<", 2}}, 1);
+    step(&s, (token[]){{"a ", 0, 0}}, 1);
+    step(&s, (token[]){{"<tool", 1, 0}, {"box>", 0, 0}}, 2);
+    step(&s, (token[]){{"b<", 2, 0}}, 1);
     expect(&s, "[{\"content\":\"a \",\"drafted\":0},{\"content\":\"<toolbox>\",\"drafted\":0},"
-               "{\"content\":\"b\",\"drafted\":2}]");
+               "{\"content\":\"b\",\"drafted\":2,\"drafter\":\"eagle@ppd\"}]");
     end(&s); // its last byte was no marker after all
     expect(&s, "[{\"content\":\"a \",\"drafted\":0},{\"content\":\"<toolbox>\",\"drafted\":0},"
-               "{\"content\":\"b\",\"drafted\":2},{\"content\":\"<\",\"drafted\":2}]");
+               "{\"content\":\"b\",\"drafted\":2,\"drafter\":\"eagle@ppd\"},{\"content\":\"<\","
+               "\"drafted\":2,\"drafter\":\"eagle@ppd\"}]");
     close_said(&s);
 }
 
@@ -114,8 +120,10 @@ static void calls_have_none(void **state) {
     (void)state;
     said s;
     open_said(&s, false, false, true);
-    step(&s, (token[]){{"<tool_call>", 0}}, 1);
-    step(&s, (token[]){{"{\"name\":\"f\",", 1}, {"\"arguments\":{}}", 2}, {"</tool_call>", 0}}, 3);
+    step(&s, (token[]){{"<tool_call>", 0, 0}}, 1);
+    step(&s,
+         (token[]){{"{\"name\":\"f\",", 1, 0}, {"\"arguments\":{}}", 2, 0}, {"</tool_call>", 0, 0}},
+         3);
     end(&s);
     assert_int_equal(s.choice.answer.n_calls, 1);
     assert_null(s.choice.pieces);
@@ -146,7 +154,7 @@ static void cuts_change_nothing(void **state) {
                 n++; // pieces are whole sequences
             char cut[32];
             snprintf(cut, sizeof cut, "%.*s", (int)n, text + at);
-            step(&s, (token[]){{cut, (int)(random >> 30)}}, 1);
+            step(&s, (token[]){{cut, (int)(random >> 30), 0}}, 1);
             at += n;
         }
         end(&s);

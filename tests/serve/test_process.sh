@@ -96,6 +96,27 @@ def answers_at_work_end_whole(right):
     assert server.process.wait(600) == 0
 
 
+def who_looks_at_ready_comes_in_time(right):
+    server = Server("--drain-delay", "100000")
+    kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+    kept.request("GET", "/ready")
+    answer = kept.getresponse()
+    answer.read()
+    assert answer.status == 200 and answer.getheader("Connection") != "close", answer.headers
+    server.process.terminate()
+    while server.ask("GET", "/ready")[0] == 200:
+        time.sleep(0.01)
+    assert server.ask("GET", "/health")[0] == 200
+    kept.request("POST", "/v1/completions", json.dumps(ASK))
+    answer = kept.getresponse()
+    assert answer.status == 200 and answer.getheader("Connection") == "close", answer.headers
+    assert json.loads(answer.read())["choices"][0]["text"] == right
+    assert server.text() == right and server.process.poll() is None
+    server.process.kill()
+    server.process.wait()
+    Server("--drain-delay", "0.3").end()
+
+
 def logs_stop_nobody(right):
     for how in ("gone", "stopped", "full", "closed"):
         reads, writes = os.pipe()
@@ -121,7 +142,7 @@ def the_page_can_be_left_out():
     for flag in ("--quiet", "--no-ui", "--no-webui"):
         server = Server(flag)
         right = 200 if flag == "--quiet" else 404
-        for path in ("/", "/page.css", "/page.js"):
+        for path in ("/", "/page/base.css", "/page/main.js"):
             assert server.ask("GET", path)[0] == server.ask("HEAD", path)[0] == right, (flag, path)
         assert server.ask("GET", "/health")[0] == 200
         server.end()
@@ -130,5 +151,6 @@ def the_page_can_be_left_out():
 the_page_can_be_left_out()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
+who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)
 END

@@ -215,9 +215,8 @@ static void answers_are_those_of_one_alone(void **state) {
 
 // ---------------------------------------------------------------- one rule each
 
-static void submit(world *w, asked *a, int32_t first, int n, int n_predict) {
-    for (int i = 0; i < n; i++)
-        a->prompt[i] = first + i % 26;
+// The prompt is in place.
+static void submit_prompt(world *w, asked *a, int n, int n_predict) {
     a->request = (fr_request){.size = sizeof a->request,
                               .prompt = a->prompt,
                               .n_prompt = n,
@@ -230,6 +229,12 @@ static void submit(world *w, asked *a, int32_t first, int n, int n_predict) {
     a->job = job;
     fr_job_open(&a->job);
     assert_int_equal(fr_scheduler_submit(w->scheduler, &a->job), FR_SUBMITTED);
+}
+
+static void submit(world *w, asked *a, int32_t first, int n, int n_predict) {
+    for (int i = 0; i < n; i++)
+        a->prompt[i] = first + i % 26;
+    submit_prompt(w, a, n, n_predict);
 }
 
 static void wait_for(asked *a) {
@@ -285,6 +290,37 @@ static void requests_that_reuse_nothing_open_no_context(void **state) {
         assert_true(is_right(&w, &a[i]));
         if (i == 0) open = fr_scheduler_contexts(w.scheduler, context);
         assert_int_equal(fr_scheduler_contexts(w.scheduler, context), i < 6 ? open : open + 1);
+    }
+    for (int i = 0; i < 7; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+// Three that begin with the same 40 tokens, as with one system prompt; then each goes on, then the
+// last is answered once more, which takes no context from anybody.
+static void conversations_that_begin_alike_stay(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[7];
+    fr_context_state context[FR_SLOTS_MOST];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 1, 3, 8);
+    for (int i = 0; i < 7; i++) {
+        const int n = i < 3 ? 70 : 90, which = i < 6 ? i % 3 : 2;
+        for (int k = 0; k < n; k++)
+            a[i].prompt[k] = 'a' + (k < 40 ? k % 7 : (k * (which + 2)) % 23);
+        submit_prompt(&w, &a[i], n, 30);
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+        const int reused = (int)a[i].job.stats.prompt_reused;
+        if (i < 3)
+            assert_in_range(reused, i ? 40 : 0, i ? 45 : 0);
+        else
+            assert_in_range(reused, i < 6 ? 70 : 89, i < 6 ? 80 : 89);
+        // One more is open for the first drafter.
+        assert_int_equal(fr_scheduler_contexts(w.scheduler, context), i < 3 ? i + 2 : 4);
     }
     for (int i = 0; i < 7; i++)
         fr_job_close(&a[i].job);
@@ -378,6 +414,7 @@ int main(void) {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
         cmocka_unit_test(requests_that_reuse_nothing_open_no_context),
+        cmocka_unit_test(conversations_that_begin_alike_stay),
         cmocka_unit_test(what_is_being_read_is_waited_for),
         cmocka_unit_test(a_job_ends_in_time_or_with_the_scheduler),
         cmocka_unit_test(a_wrong_request_fails_alone)};

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include "engine/text.h"
+#include "serve/page/page.h"
 #include "serve/server.h"
 #include "support/tiny_model.h"
 #include <arpa/inet.h>
@@ -46,6 +47,7 @@ static int open_world(void **state) {
                          .drafters = drafters,
                          .n_ctx = CTX,
                          .n_slots = 2,
+                         .context_bytes = 1000,
                          .slots = true,
                          .page = true};
     const fr_scheduler_options so = {
@@ -225,7 +227,10 @@ static int add_pieces(const json_t *choice, char *out, size_t room, int *n) {
     json_t *piece;
     json_array_foreach(json_object_get(choice, "pieces"), i, piece) {
         const int depth = (int)json_integer_value(json_object_get(piece, "drafted"));
+        const char *who = json_string_value(json_object_get(piece, "drafter"));
         strncat(out, json_string_value(json_object_get(piece, "content")), room - strlen(out) - 1);
+        if (depth ? !who || strcmp(who, "prompt-lookup") : who != NULL)
+            fail_msg("a token of depth %d is of %s", depth, who ? who : "nobody");
         if (depth > 0 && depth != before + 1)
             fail_msg("a token of depth %d behind %d", depth, before);
         drafted += depth > 0;
@@ -588,6 +593,62 @@ static void texts_and_tokens_go_both_ways(void **state) {
     assert_true(predicted && strtod(predicted + 38, NULL) > 0);
 }
 
+// Numbers of a stream's timings, which count along to those of the whole.
+static void timings_count_along(void **state) {
+    (void)state;
+    double tokens = 0, passes = 0, accepted = 0;
+    int n = 0;
+    assert_int_equal(
+        ask("POST", "/v1/chat/completions", CHAT ",\"stream\":true,\"timings_per_token\":true}"),
+        200);
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
+        json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *t = json_object_get(event, "timings");
+        if (t) {
+            const double now[] = {json_number_value(json_object_get(t, "predicted_n")),
+                                  json_number_value(json_object_get(t, "passes")),
+                                  json_number_value(json_object_get(t, "draft_n_accepted"))};
+            assert_true(now[0] >= tokens && now[1] >= passes && now[2] >= accepted);
+            // The prompt's pass, which is not counted, gave the first token.
+            assert_true(now[1] + now[2] + 1 >= now[0]);
+            tokens = now[0], passes = now[1], accepted = now[2];
+            n++;
+        }
+        json_decref(event);
+    }
+    assert_true(n > 1 && tokens == 24 && passes > 0);
+}
+
+static void what_is_at_work_is_told(void **state) {
+    (void)state;
+    assert_true(fr_scheduler_idle(server.scheduler, 30));
+    json_decref(answer("/v1/completions", TEXT "}"));
+    assert_int_equal(ask("GET", "/slots", ""), 200);
+    json_t *slots = document();
+    assert_int_equal(ask("GET", "/activity", ""), 200);
+    json_t *root = document(), *passes = json_object_get(root, "passes");
+    const json_t *memory = json_object_get(root, "memory"), *last = json_object_get(passes, "last");
+    assert_true(json_equal(json_object_get(root, "slots"), slots));
+    assert_int_equal(json_integer_value(json_object_get(root, "running")), 0);
+    assert_int_equal(json_integer_value(json_object_get(root, "waiting")), 0);
+    assert_int_equal(json_integer_value(json_object_get(root, "most")), 2);
+    const double n = json_number_value(json_object_get(passes, "passes"));
+    assert_true(n > 0 && json_number_value(json_object_get(passes, "rows")) >= n);
+    assert_true(json_number_value(json_object_get(passes, "tokens")) >= 24);
+    assert_int_equal(json_integer_value(json_object_get(last, "texts")), 1);
+    assert_true(json_integer_value(json_object_get(last, "rows")) >= 1);
+    assert_int_equal(json_integer_value(json_object_get(memory, "contexts")),
+                     (json_int_t)(server.context_bytes * json_array_size(slots)));
+    assert_true(json_integer_value(json_object_get(memory, "resident")) > 1 << 20);
+    json_decref(root);
+    json_decref(slots);
+    assert_int_equal(ask_with("GET", "/activity", "", ""), 401);
+    server.slots = false;
+    assert_int_equal(ask("GET", "/activity", ""), 501);
+    assert_int_equal(ask("GET", "/slots", ""), 501);
+    server.slots = true;
+}
+
 static void wrong_requests_are_said(void **state) {
     (void)state;
     static const char invalid[] = "invalid_request_error";
@@ -699,22 +760,32 @@ static void the_page_comes_to_everybody(void **state) {
     (void)state;
     expect_page("/", "text/html", "<!doctype html>");
     is_plain_page();
-    expect_page("/page.css", "text/css", "/* page.css");
-    expect_page("/page.js", "text/javascript", "// page.js");
+    for (const fr_page_file *f = fr_page_files; f->name; f++) {
+        const char *end = strrchr(f->name, '.');
+        char target[64], begins[64];
+        if (!strcmp(end, ".html")) continue;
+        snprintf(target, sizeof target, "/page/%s", f->name);
+        snprintf(begins, sizeof begins, "%s %s", strcmp(end, ".css") ? "//" : "/*", f->name);
+        expect_page(target, strcmp(end, ".css") ? "text/javascript" : "text/css", begins);
+    }
+    expect_page("/page/main.js", "text/javascript", "// main.js");
     char tag[40] = "", known[96];
     sscanf(strstr(reply, "ETag: "), "ETag: %39s", tag);
     snprintf(known, sizeof known, "If-None-Match: %s\r\n", tag);
-    assert_int_equal(ask_with("GET", "/page.js", known, ""), 304);
-    assert_null(strstr(reply, "page.js"));
-    assert_int_equal(ask_with("GET", "/page.css", known, ""), 200);
-    assert_int_equal(ask_with("GET", "/page.js", "If-None-Match: \"0\"\r\n", ""), 200);
+    assert_int_equal(ask_with("GET", "/page/main.js", known, ""), 304);
+    assert_null(strstr(reply, "main.js"));
+    assert_int_equal(ask_with("GET", "/page/base.css", known, ""), 200);
+    assert_int_equal(ask_with("GET", "/page/main.js", "If-None-Match: \"0\"\r\n", ""), 200);
     assert_int_equal(ask_with("HEAD", "/", "", ""), 200);
     assert_non_null(strstr(reply, "Content-Type: text/html"));
     assert_null(strstr(reply, "<html"));
     expect_error("/", "{}", 405, "invalid_request_error", "method");
-    assert_int_equal(ask("GET", "/page.html", ""), 404);
+    static const char *const none[] = {"/page.html", "/page/",         "/page/page.html",
+                                       "/page",      "/page/main.js/", "/page/../page.c"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(ask("GET", none[i], ""), 404);
     server.page = false;
-    static const char *const off[] = {"/", "/page.css", "/page.js"};
+    static const char *const off[] = {"/", "/page/base.css", "/page/main.js"};
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
         assert_int_equal(ask("GET", off[i], ""), 404);
         assert_int_equal(ask_with("HEAD", off[i], "", ""), 404);
@@ -848,6 +919,8 @@ int main(void) {
         cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
+        cmocka_unit_test(timings_count_along),
+        cmocka_unit_test(what_is_at_work_is_told),
         cmocka_unit_test(wrong_requests_are_said),
         cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
         cmocka_unit_test(keys_and_origins_are_looked_at),

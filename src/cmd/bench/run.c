@@ -72,7 +72,9 @@ static fr_status count(running *r, int index, place at, fr_error *err) {
     const char *id = set->prompts.item[at.prompt].id;
     fr_bench_counts *t = &run->by_set[at.set];
     const double speed = rate_of(own), plain_speed = rate_of(plain);
-    const fr_pair pair = {at.answer, speed > 0 && plain_speed > 0 ? speed / plain_speed : 1};
+    const fr_pair pair = {.answer = at.answer,
+                          .speedup = speed > 0 && plain_speed > 0 ? speed / plain_speed : 1,
+                          .prompt = set->first_answer + at.prompt};
     const int token = compare(own, plain);
     run->lossless = own->stats->lossless;
     run->exact_law = own->stats->exact_law;

@@ -42,8 +42,10 @@ static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
 
 static json_t *work_json(const fr_bench_counts *t) {
     const double passes = (double)t->passes;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tokens_per_pass",
-                     fr_cmd_real(fr_cmd_rate((double)t->tokens, passes)),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "tokens_per_pass", fr_cmd_real(fr_cmd_rate((double)t->tokens, passes)),
+                     "tokens_per_pass_low", fr_cmd_real(t->tokens_per_pass.low),
+                     "tokens_per_pass_high", fr_cmd_real(t->tokens_per_pass.high),
                      "expected_tokens_per_pass", fr_cmd_real(fr_cmd_rate(t->expected, passes)),
                      "accepted_by_depth", fr_cmd_depths(t->accepted, t->offered), "draft_share",
                      fr_cmd_real(fr_cmd_rate(t->draft, t->decode)), "rows_per_pass",
@@ -113,17 +115,25 @@ static void print_share(double share) {
         printf(" %8.2f", share);
 }
 
+static void print_interval(fr_interval i) {
+    char text[48] = "-";
+    if (!isnan(i.low)) snprintf(text, sizeof text, "(%.2f..%.2f)", i.low, i.high);
+    printf(" %-12s", text);
+}
+
 static void print_run(const fr_bench *b, const fr_bench_run *run, int set) {
     const fr_bench_counts *t = fr_bench_tally(run, set);
     char name[160];
     fr_bench_name(run, name, sizeof name - 16);
     if (run->tree)
         snprintf(name + strlen(name), 16, ", %d node%s", run->tree, run->tree > 1 ? "s" : "");
-    printf("%-24s %8.2f %7.2fx %6.2f (%.2f..%.2f) %6.2f %5.2f %5.1f%%", name,
+    printf("%-24s %8.2f %7.2fx %6.2f (%.2f..%.2f) %6.2f", name,
            fr_cmd_rate((double)t->tokens, t->decode), fr_bench_speedup(b, run, set),
            t->speedup.median, t->speedup.low, t->speedup.high,
-           fr_cmd_rate((double)t->tokens, (double)t->passes),
-           fr_cmd_rate((double)t->rows, (double)t->passes), 100 * fr_cmd_rate(t->draft, t->decode));
+           fr_cmd_rate((double)t->tokens, (double)t->passes));
+    print_interval(t->tokens_per_pass);
+    printf(" %5.2f %5.1f%%", fr_cmd_rate((double)t->rows, (double)t->passes),
+           100 * fr_cmd_rate(t->draft, t->decode));
     print_share(t->break_even.reached);
     print_share(t->break_even.acceptance);
     printf(" %9s\n", !t->difference.file ? "yes" : t->broken ? "NO" : "no");
@@ -137,8 +147,9 @@ static void print_set(const fr_bench *b, int set) {
     } else {
         printf("\n%d prompt%s in all\n", b->n_prompts, b->n_prompts > 1 ? "s" : "");
     }
-    printf("%-24s %8s %8s %6s %-12s %6s %5s %6s %8s %8s %9s\n", "drafter", "tokens/s", "speedup",
-           "median", "(interval)", "tokens", "rows", "draft", "accepts", "needs", "identical");
+    printf("%-24s %8s %8s %6s %-12s %6s %-12s %5s %6s %8s %8s %9s\n", "drafter", "tokens/s",
+           "speedup", "median", "(interval)", "tokens", "(interval)", "rows", "draft", "accepts",
+           "needs", "identical");
     for (int i = 0; i < b->n_runs; i++)
         print_run(b, &b->runs[i], set);
 }
@@ -168,9 +179,9 @@ void fr_bench_print(const fr_bench *b) {
     print_depths(b);
     printf(
         "\nmedian: of %d answer%s, each paired with plain decoding's; its interval has a "
-        "confidence of %.1f %%\ntokens, rows: of a pass; draft: share of the time; accepts: share "
-        "of candidates whose parent was accepted;\nneeds: the share that would make it as fast as "
-        "plain decoding\n",
+        "confidence of %.1f %%\ntokens, rows: of a pass; its interval holds 95 of 100 draws of as "
+        "many prompts; draft: share of the time;\naccepts: share of candidates whose parent was "
+        "accepted; needs: the share that would make it as fast as plain decoding\n",
         s->answers, s->answers > 1 ? "s" : "", 100 * s->confidence);
     if (b->args->repeat > 1)
         printf("every prompt was run %d times, in new sessions\n", b->args->repeat);

@@ -65,6 +65,8 @@ fr_status fr_bench_counts_merge(fr_bench_counts *t, const fr_bench_counts *from,
 
 fr_status fr_bench_counts_add(fr_bench_counts *t, const fr_stats *s, size_t bytes, fr_pair pair,
                               const char *id, fr_error *err) {
+    pair.tokens = s->completion_tokens;
+    pair.passes = s->passes;
     fr_bench_counts one = {.decode = s->seconds_decode,
                            .draft = s->seconds_draft,
                            .predicted = s->predicted,
@@ -150,6 +152,30 @@ static fr_status find_speedup(fr_bench_counts *t, fr_error *err) {
     return FR_OK;
 }
 
+// ---------------------------------------------------------------- tokens a pass
+
+static int by_prompt(const void *a, const void *b) {
+    const fr_pair *x = a, *y = b;
+    return (x->prompt > y->prompt) - (x->prompt < y->prompt);
+}
+
+// Answers of one prompt are no independent draws, so prompts are what is drawn.
+static fr_status find_tokens_per_pass(fr_bench_counts *t, fr_error *err) {
+    int n = 0;
+    fr_share *shares = fr_alloc_array(t->n_pairs + 1, sizeof *shares);
+    if (!shares) return fr_fail(err, FR_ENOMEM, "bench: no memory for %zu answers", t->n_pairs);
+    if (t->n_pairs) qsort(t->pairs, t->n_pairs, sizeof *t->pairs, by_prompt);
+    for (size_t i = 0; i < t->n_pairs; i++) {
+        const fr_pair *pair = &t->pairs[i];
+        if (!i || pair->prompt != pair[-1].prompt) shares[n++] = (fr_share){0};
+        shares[n - 1].much += (double)pair->tokens;
+        shares[n - 1].many += (double)pair->passes;
+    }
+    const fr_status st = fr_bootstrap_ratio(&t->tokens_per_pass, shares, n, err);
+    fr_free(shares);
+    return st;
+}
+
 // ---------------------------------------------------------------- break-even
 
 static double tokens_at(const fr_bench_counts *t, double acceptance) {
@@ -195,5 +221,6 @@ fr_status fr_bench_counts_finish(fr_bench_counts *t, const fr_bench_counts *plai
         b->reached = acceptance_for(t, (double)t->tokens / (double)t->passes);
     }
     t->predicted_speedup = predicted_speedup(t, plain);
-    return find_speedup(t, err);
+    const fr_status st = find_tokens_per_pass(t, err);
+    return st ? st : find_speedup(t, err);
 }

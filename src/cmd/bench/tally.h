@@ -6,10 +6,13 @@
 #ifndef FR_CMD_BENCH_TALLY_H
 #define FR_CMD_BENCH_TALLY_H
 #include "base/status.h"
+#include "cmd/bench/bootstrap.h"
 
 typedef struct fr_pair {
     int answer; // the same number: the same turn of the same prompt
     double speedup;
+    int prompt;             // the same number: the same prompt
+    int64_t tokens, passes; // set by fr_bench_counts_add
 } fr_pair;
 
 typedef struct fr_difference { // where an output first differs from plain decoding's
@@ -52,7 +55,8 @@ typedef struct fr_bench_counts { // {0} is empty
     const char *least_id, *most_id; // of their prompts
     bool broken;                    // what had to be the same bytes differs
     fr_difference difference;
-    fr_speedup speedup; // these three by fr_bench_counts_finish
+    fr_speedup speedup;          // these four by fr_bench_counts_finish
+    fr_interval tokens_per_pass; // of prompts drawn again
     fr_break_even break_even;
     double predicted_speedup; // NAN: the cost of passes is not known
 } fr_bench_counts;
@@ -68,7 +72,7 @@ fr_status fr_bench_counts_merge(fr_bench_counts *t, const fr_bench_counts *from,
 // The first place at which two outputs differ, the end of one of them included; -1: they are equal.
 int fr_first_difference(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b);
 
-// Fills speedup, break_even and predicted_speedup. FR_ENOMEM.
+// Fills speedup, tokens_per_pass, break_even and predicted_speedup. FR_ENOMEM.
 fr_status fr_bench_counts_finish(fr_bench_counts *t, const fr_bench_counts *plain, fr_error *err);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     const char *host, *alias, *tags, *api_key, *api_key_file, *cors;
     int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, log_format;
     int reasoning;
-    double timeout, drain, request_time, prompt_share;
+    double timeout, drain, drain_delay, request_time, prompt_share;
     bool metrics, slots, no_slots, no_page, verbose;
     int width, turns;                 // of distill: texts at once, turns of a conversation
     double sampled;                   // of distill: share of answers that are drawn

@@ -1,6 +1,7 @@
 // find.c — looks into each folder in turn and opens every .gguf file in it. It keeps the path of
 // the pack of the right kind and target that is expected to bring most tokens.
 #include "draft/pack/find.h"
+#include "base/file_id.h"
 #include "base/path.h"
 #include <dirent.h>
 #include <limits.h>
@@ -73,14 +74,32 @@ static void tell(fr_pack_folder_fn *told, void *user, const char *folder, const 
     if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) told(user, dir);
 }
 
-static void tell_by_program(fr_pack_folder_fn *told, void *user) {
-    char program[FR_PACK_PATH], folder[FR_PACK_PATH];
+// The program's folder, with the slash; false where the system does not tell.
+static bool folder_of_program(char dir[FR_PACK_PATH]) {
+    char program[FR_PACK_PATH];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n < 0) return;
+    if (n < 0) return false;
     program[n] = 0;
-    folder_of(folder, program);
+    folder_of(dir, program);
+    return true;
+}
+
+static void tell_by_program(fr_pack_folder_fn *told, void *user) {
+    char folder[FR_PACK_PATH];
+    if (!folder_of_program(folder)) return;
     tell(told, user, folder, "../packs");
     tell(told, user, folder, "../share/forerun/packs");
+}
+
+// Where `make install` puts them: for other programs that use the library. An installed forerun has
+// been told of it already.
+static void tell_installed(fr_pack_folder_fn *told, void *user) {
+    char folder[FR_PACK_PATH], by_program[2 * FR_PACK_PATH];
+    if (folder_of_program(folder)) {
+        snprintf(by_program, sizeof by_program, "%s../share/forerun/packs", folder);
+        if (fr_same_file(by_program, FR_PACKS_DIR)) return;
+    }
+    told(user, FR_PACKS_DIR);
 }
 
 static void tell_at_home(fr_pack_folder_fn *told, void *user) {
@@ -98,6 +117,7 @@ void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user) {
         tell(told, user, folder, "packs");
     }
     tell_by_program(told, user);
+    tell_installed(told, user);
     told(user, "packs");
     tell_at_home(told, user);
 }
@@ -109,8 +129,9 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf
     folder_of(folder, fr_gguf_path(target));
     fr_pack_folders(fr_gguf_path(target), look_into, &s);
     if (s.promise >= 0) return FR_OK;
-    return fr_fail(err, FR_EIO,
-                   "no pack for this model (fingerprint %s) in %spacks, in packs of this program "
-                   "or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
-                   print_of(&s), folder);
+    return fr_fail(
+        err, FR_EIO,
+        "no pack for this model (fingerprint %s) in %spacks, in packs of this program, "
+        "installed or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
+        print_of(&s), folder);
 }

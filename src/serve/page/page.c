@@ -4,7 +4,7 @@
 #include "serve/server.h"
 #include <string.h>
 
-// No script or style but the two files, no source of markup but the page's own; data: is its icon.
+// No script or style but these files, no source of markup but the page's own; data: is its icon.
 static const char POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -17,9 +17,11 @@ static const char *type_of(const char *name) {
 }
 
 static const fr_page_file *find(const char *path) {
-    const char *name = path[1] ? path + 1 : "page.html";
+    static const char folder[] = "/page/";
+    const bool whole = !path[1];
+    const char *name = whole ? "page.html" : path + sizeof folder - 1;
     for (const fr_page_file *f = fr_page_files; f->name; f++)
-        if (!strcmp(f->name, name)) return f;
+        if (!strcmp(f->name, name) && whole == !strcmp(name, "page.html")) return f;
     return NULL;
 }
 

@@ -61,7 +61,9 @@ static fr_bench *make_bench(const fr_cmd_args *args) {
                               .accepted = {i ? 8 : 0, i ? 2 : 0}};
                 s.passes_by_rows[rows] = s.passes;
                 s.seconds_by_rows[rows] = 0.01 * rows * (double)s.passes;
-                const fr_pair pair = {12 * set + answer, (1 + 0.1 * i) * (1 + 0.01 * answer)};
+                const fr_pair pair = {.answer = 12 * set + answer,
+                                      .speedup = (1 + 0.1 * i) * (1 + 0.01 * answer),
+                                      .prompt = 12 * set + answer};
                 assert_int_equal(
                     fr_bench_counts_add(&run->by_set[set], &s, 100, pair, hostile, NULL), 0);
             }

@@ -21,7 +21,9 @@ static fr_bench_counts plain_of(double seconds, int tokens) {
 static void add_speedups(fr_bench_counts *t, const double *speedups, int n) {
     const fr_stats stats = {.completion_tokens = 1, .passes = 1, .seconds_decode = 1};
     for (int i = 0; i < n; i++)
-        assert_int_equal(fr_bench_counts_add(t, &stats, 1, (fr_pair){i, speedups[i]}, "id", NULL),
+        assert_int_equal(fr_bench_counts_add(t, &stats, 1,
+                                             (fr_pair){.answer = i, .speedup = speedups[i]}, "id",
+                                             NULL),
                          FR_OK);
 }
 
@@ -88,11 +90,12 @@ static void intervals_hold_the_median_as_often_as_they_say(void **state) {
 static void repeats_of_an_answer_count_as_one(void **state) {
     (void)state;
     const fr_stats stats = {.completion_tokens = 1, .passes = 1, .seconds_decode = 1};
-    const fr_pair pairs[] = {{0, 1.0}, {1, 2.0}, {0, 1.2}, {1, 2.4}, {0, 9.0}, {1, 2.1}};
+    const double speedups[] = {1.0, 2.0, 1.2, 2.4, 9.0, 2.1}; // of answers 0 and 1 in turns
     fr_bench_counts t = {0};
     const fr_bench_counts plain = plain_of(1, 1);
-    for (size_t i = 0; i < 6; i++)
-        fr_bench_counts_add(&t, &stats, 1, pairs[i], i % 2 ? "b" : "a", NULL);
+    for (int i = 0; i < 6; i++)
+        fr_bench_counts_add(&t, &stats, 1, (fr_pair){.answer = i % 2, .speedup = speedups[i]},
+                            i % 2 ? "b" : "a", NULL);
     assert_int_equal(fr_bench_counts_finish(&t, &plain, NULL), FR_OK);
     assert_int_equal(t.speedup.answers, 2);
     assert_true(near(t.speedup.low, 1.2) && near(t.speedup.high, 2.1));
@@ -110,7 +113,7 @@ static void break_even_is_worked_by_hand(void **state) {
         s.offered[k] = 800;
     const fr_bench_counts plain = plain_of(10, 1000); // 10 ms a token; a step takes 15 ms
     fr_bench_counts t = {0};
-    fr_bench_counts_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
+    fr_bench_counts_add(&t, &s, 1, (fr_pair){.speedup = 1}, "", NULL);
     fr_bench_counts_finish(&t, &plain, NULL);
     assert_true(near(t.break_even.tokens_per_pass, 1.5));
     assert_true(near(t.break_even.reached, 0.5)); // 1550 / 800 = 31 / 16
@@ -143,7 +146,7 @@ static void break_even_is_where_the_speedup_is_one(void **state) {
         s.offered[0] = 700, s.offered[1] = 600, s.offered[2] = 300;
         const fr_bench_counts plain = plain_of(11, 1000);
         fr_bench_counts t = {0};
-        fr_bench_counts_add(&t, &s, 1, (fr_pair){0, 1}, "", NULL);
+        fr_bench_counts_add(&t, &s, 1, (fr_pair){.speedup = 1}, "", NULL);
         fr_bench_counts_finish(&t, &plain, NULL);
         const double speedup = tokens / 12. / (1000 / 11.);
         assert_true((t.break_even.reached >= t.break_even.acceptance) == (speedup >= 1));
@@ -164,9 +167,9 @@ static void sets_add_up(void **state) {
     s.passes_by_rows[3] = 20;
     s.seconds_by_rows[3] = 1.5;
     fr_bench_counts a = {0}, b = {0}, all = {0};
-    fr_bench_counts_add(&a, &s, 100, (fr_pair){0, 1.5}, "first", NULL);
-    fr_bench_counts_add(&b, &s, 50, (fr_pair){1, 0.5}, "second", NULL);
-    fr_bench_counts_add(&b, &s, 50, (fr_pair){2, 2.5}, "third", NULL);
+    fr_bench_counts_add(&a, &s, 100, (fr_pair){.answer = 0, .speedup = 1.5}, "first", NULL);
+    fr_bench_counts_add(&b, &s, 50, (fr_pair){.answer = 1, .speedup = 0.5}, "second", NULL);
+    fr_bench_counts_add(&b, &s, 50, (fr_pair){.answer = 2, .speedup = 2.5}, "third", NULL);
     b.difference = (fr_difference){"b.jsonl", "third", 1, 7};
     b.broken = true;
     assert_int_equal(fr_bench_counts_merge(&all, &a, NULL), FR_OK);
@@ -182,6 +185,22 @@ static void sets_add_up(void **state) {
     fr_bench_counts_free(&a);
     fr_bench_counts_free(&b);
     fr_bench_counts_free(&all);
+}
+
+// Two turns of a prompt are one draw: with two prompts the interval ends at each one's own ratio.
+static void tokens_a_pass_are_drawn_by_prompt(void **state) {
+    (void)state;
+    const fr_bench_counts plain = plain_of(1, 1);
+    const int tokens[] = {10, 30, 90}, prompts[] = {0, 0, 7};
+    fr_bench_counts t = {0};
+    for (int i = 0; i < 3; i++) {
+        const fr_stats s = {.completion_tokens = tokens[i], .passes = 10, .seconds_decode = 1};
+        fr_bench_counts_add(&t, &s, 1, (fr_pair){.answer = i, .speedup = 1, .prompt = prompts[i]},
+                            "id", NULL);
+    }
+    assert_int_equal(fr_bench_counts_finish(&t, &plain, NULL), FR_OK);
+    assert_true(near(t.tokens_per_pass.low, 2) && near(t.tokens_per_pass.high, 9));
+    fr_bench_counts_free(&t);
 }
 
 static void the_first_difference_is_named(void **state) {
@@ -202,6 +221,7 @@ int main(void) {
         cmocka_unit_test(break_even_is_worked_by_hand),
         cmocka_unit_test(break_even_is_where_the_speedup_is_one),
         cmocka_unit_test(sets_add_up),
+        cmocka_unit_test(tokens_a_pass_are_drawn_by_prompt),
         cmocka_unit_test(the_first_difference_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

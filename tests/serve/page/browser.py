@@ -7,7 +7,10 @@ import shutil
 import subprocess
 import time
 
-PATIENCE = 600  # seconds; the machine may be busy
+NUMBERS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+NAMES = {" ": "Space"}
+ALT, SHIFT = 1, 8
+PATIENCE = int(os.environ.get("FR_PATIENCE", "600"))  # seconds; the machine may be busy
 
 
 def find():
@@ -42,6 +45,7 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
                   mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
@@ -100,9 +104,10 @@ class Browser:
 
     def key(self, key, code=None, modifiers=0, number=0):
         for kind in ("keyDown", "keyUp"):
-            more = {"text": "\r"} if key == "Enter" and kind == "keyDown" and not modifiers else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, modifiers=modifiers,
-                      windowsVirtualKeyCode=number or {"Enter": 13, "Escape": 27}.get(key, 0), **more)
+            text = {"Enter": "\r", " ": " "}.get(key)
+            more = {"text": text} if text and kind == "keyDown" and not modifiers else {}
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or NAMES.get(key, key), modifiers=modifiers,
+                      windowsVirtualKeyCode=number or NUMBERS.get(key, 0), **more)
 
     def complaints(self):
         """What the page threw or was refused, as lines."""
@@ -112,6 +117,8 @@ class Browser:
                 out.append(json.dumps(e["params"]["exceptionDetails"]))
             if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error":
                 out.append(e["params"]["entry"]["text"])
+            if e.get("method") == "Runtime.consoleAPICalled" and e["params"]["type"] in ("error", "assert", "warning"):
+                out.append(json.dumps(e["params"]["args"]))
         return out
 
     def requests(self):

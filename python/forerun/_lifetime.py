@@ -1,0 +1,146 @@
+"""When C objects are used and freed: by one thread at a time, and after all that stand on them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from .errors import ArgumentError, ClosedError
+
+
+class Turn:
+    """A lock around C calls that one thread at a time may make, and none from within a callback.
+
+    Threads wait for one another. What a callback, or the garbage collector while a callback runs,
+    wants to end or close is done when the call is over.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._inside = False
+        self._later: deque[Callable[[], None]] = deque()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._inside:
+            self._lock.release()
+            raise ArgumentError("session: expected no call from within its or its group's callback")
+        self._inside = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._inside = False
+        try:
+            self._do_later()
+        finally:
+            self._lock.release()
+        self._settle()
+
+    def _do_later(self) -> None:
+        while self._later:
+            self._inside = True
+            try:
+                self._later.popleft()()
+            finally:
+                self._inside = False
+
+    def _settle(self) -> None:
+        """Does what is to be done later, unless somebody has the turn, who then does it."""
+        while self._later and self._lock.acquire(blocking=False):
+            try:
+                if self._inside:  # this thread, in a callback
+                    return
+                self._do_later()
+            finally:
+                self._lock.release()
+
+    def when_free(self, action: Callable[[], None]) -> None:
+        """Does it now or, where a call is at work, when that is over. It does not wait, so that the
+        garbage collector may come to it with any lock held."""
+        self._later.append(action)
+        self._settle()
+
+    def wait(self) -> None:
+        """Until no other thread's call is at work."""
+        with self._lock:
+            pass
+
+
+class Resource:
+    """A C object. It is freed when it is closed and nobody holds it any more, so before `parents`.
+
+    That does not depend on the order in which the garbage collector finds Python's objects.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        pointer: Any,
+        free: Callable[[Any], None],
+        parents: tuple[Resource, ...] = (),
+        when: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
+        """The parents are held already, by the caller; `when` runs what frees."""
+        self._what = what
+        self._pointer = pointer
+        self._free = free
+        self._parents = parents
+        self._when = when
+        self._guard = threading.RLock()
+        self._holders = 0
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def hold(self) -> Any:
+        """The pointer, until `let_go`. ClosedError."""
+        with self._guard:
+            if self._closed:
+                raise ClosedError(f"{self._what}: is closed")
+            self._holders += 1
+            return self._pointer
+
+    def let_go(self) -> None:
+        with self._guard:
+            self._holders -= 1
+            last = self._closed and not self._holders
+        if last:
+            self._release()
+
+    @contextmanager
+    def held(self) -> Iterator[Any]:
+        """The pointer, for a block. ClosedError."""
+        pointer = self.hold()
+        try:
+            yield pointer
+        finally:
+            self.let_go()
+
+    def close(self) -> None:
+        """Nobody can hold it from now on; any number of times."""
+        with self._guard:
+            last = not self._closed and not self._holders
+            self._closed = True
+        if last:
+            self._release()
+
+    def _release(self) -> None:
+        def free() -> None:
+            self._free(self._pointer)
+            for parent in self._parents:
+                parent.let_go()
+
+        if self._when:
+            self._when(free)
+        else:
+            free()

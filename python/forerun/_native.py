@@ -1,0 +1,93 @@
+"""The shared library, and its errors as exceptions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import errors
+from ._declared import ffi as _declared_ffi
+
+ffi: Any = _declared_ffi
+
+
+def _open_library() -> Any:
+    """The library of the wheel; without one, that of the system."""
+    own = Path(__file__).with_name("libforerun.so.0")
+    return ffi.dlopen(str(own) if own.exists() else own.name)
+
+
+lib: Any = _open_library()
+
+_EXCEPTIONS: dict[int, type[errors.Error]] = {
+    lib.FR_EARG: errors.ArgumentError,
+    lib.FR_ENOMEM: errors.OutOfMemoryError,
+    lib.FR_EIO: errors.FileError,
+    lib.FR_EDATA: errors.DataError,
+    lib.FR_EUNSUP: errors.UnsupportedError,
+    lib.FR_ECONTEXT: errors.ContextError,
+    lib.FR_EINTR: errors.Interrupted,
+}
+
+
+def text_of(chars: Any) -> str:
+    """A C string; bytes that are not UTF-8 become U+FFFD."""
+    return str(ffi.string(chars).decode("utf-8", "replace"))
+
+
+def sized_text(chars: Any, n: int) -> str:
+    """`n` bytes of text; bytes that are not UTF-8 become U+FFFD."""
+    return bytes(ffi.buffer(chars, n)).decode("utf-8", "replace") if n else ""
+
+
+def exception(error: Any) -> errors.Error:
+    """The exception that an fr_error stands for."""
+    return _EXCEPTIONS.get(error.code, errors.Error)(text_of(error.text))
+
+
+def call(function: Any, *arguments: Any) -> None:
+    """Calls a function that gives an fr_status and takes an fr_error last; raises what it says."""
+    error = ffi.new("fr_error *")
+    if function(*arguments, error) != lib.FR_OK:
+        raise exception(error)
+
+
+def c_path(path: str | os.PathLike[str]) -> Any:
+    return ffi.new("char[]", os.fsencode(path))
+
+
+def c_text(text: str | None) -> Any:
+    """A C string, NULL for None."""
+    if text is None:
+        return ffi.NULL
+    if "\0" in text:
+        raise errors.ArgumentError(f"{text!r}: expected text without NUL")
+    return ffi.new("char[]", text.encode())
+
+
+def c_strings(texts: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A NULL-terminated list (NULL where it would be empty), and the memory behind it."""
+    if not texts:
+        return ffi.NULL, []
+    kept = [c_text(text) for text in texts]
+    return ffi.new("char *[]", [*kept, ffi.NULL]), kept
+
+
+def c_ids(what: str, ids: Sequence[int]) -> Any:
+    """An array of token ids."""
+    try:
+        return ffi.new("int32_t[]", list(ids))
+    except OverflowError:
+        raise errors.ArgumentError(f"{what}: expected token ids of 32 bits") from None
+
+
+def c_struct(name: str, /, **members: Any) -> Any:
+    """A struct of the kind that the caller fills: its size is set, the rest 0 but for `members`."""
+    try:
+        struct = ffi.new(f"{name} *", members)
+    except OverflowError as error:
+        raise errors.ArgumentError(f"{name}: {error}") from None
+    struct.size = ffi.sizeof(name)
+    return struct

@@ -1,0 +1,264 @@
+"""One generation: what is asked for, and its pieces as they come."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ._native import c_ids, c_strings, c_struct, call, exception, ffi, lib
+from .errors import ClosedError, Error
+from .results import Piece, Result, piece_of, result_of
+from .sampling import Sampling
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Prompt = str | Sequence[int]
+"""A text, or token ids."""
+
+MAX_TOKENS = 256
+
+
+class RequestOptions(TypedDict, total=False):
+    """What a generation is asked for. All are keywords, and may be left out."""
+
+    max_tokens: int | None
+    """At most so many tokens; 256 where it is left out, as ``forerun run`` has it. None: until an
+    end token or the context's end."""
+    sampling: Sampling
+    """Greedy where it is left out."""
+    stop: Sequence[str]
+    """Texts before which the answer ends; one text may stand alone."""
+    ignore_eos: bool
+    """Go on after an end token."""
+    control: bool
+    """Control tokens that are written in a text prompt or in messages count. Not for text from
+    outside."""
+    logprobs: bool
+    """`Result.logprobs` is wanted: of the model's own probabilities."""
+    prompt_logprobs: bool
+    """`Result.prompt_logprobs` is wanted; the prompt is then read whole."""
+    drawn_logprobs: bool
+    """`Result.logprobs` are of what is drawn from: after penalties, bias and sampling."""
+    top_logprobs: int
+    """So many of the likeliest tokens in both, at most 20."""
+    prediction: Prompt
+    """What the answer is expected to be. It never changes the answer; no drafter reads it yet."""
+    shown: Sequence[int]
+    """Control tokens that are part of the text as they are written; others are not."""
+    on_piece: Callable[[Piece], object]
+    """Called with every piece, by whichever thread takes the step; ``False`` ends the answer behind
+    that piece, which then is "interrupted". What it raises comes out of the call that generates.
+    Sessions of the same group may not be used in it, but `Session.cancel` may."""
+
+
+class _Listener:
+    """Hears the pieces of one generation. It knows nothing of the Stream, so that neither keeps the
+    other alive."""
+
+    def __init__(self, on_piece: Callable[[Piece], object] | None, keeps: bool) -> None:
+        self.on_piece = on_piece
+        self.keeps = keeps
+        self.pieces: deque[Piece] = deque()
+        self.failure: BaseException | None = None
+
+    def hear(self, told: Any) -> bool:
+        if self.failure:
+            return False
+        if not told.bytes:
+            return True
+        piece = piece_of(told)
+        if self.keeps:
+            self.pieces.append(piece)
+        return self.on_piece is None or self.on_piece(piece) is not False
+
+
+def _failed(kind: Any, error: BaseException, trace: Any) -> None:
+    """Of what is raised outside of the callback's own `try`, as Ctrl-C may be."""
+    if trace and "user" in trace.tb_frame.f_locals:
+        ffi.from_handle(trace.tb_frame.f_locals["user"]).failure = error
+
+
+@ffi.callback("fr_stream_fn *", error=False, onerror=_failed)  # type: ignore[untyped-decorator]
+def _hear(user: Any, piece: Any) -> bool:
+    listener: _Listener = ffi.from_handle(user)
+    try:
+        return listener.hear(piece)
+    except BaseException as error:
+        listener.failure = error
+        return False
+
+
+class _Request:
+    """The fr_request, and the memory that it points at."""
+
+    def __init__(self, ids: Sequence[int], options: RequestOptions, session: Session, keeps: bool):
+        unknown = set(options) - RequestOptions.__optional_keys__
+        if unknown:
+            raise TypeError(f"unexpected options: {', '.join(sorted(unknown))}")
+        max_tokens = options.get("max_tokens", MAX_TOKENS)
+        prediction = options.get("prediction", ())
+        if isinstance(prediction, str):
+            prediction = session.engine.text.tokenize(prediction, bos=False)
+        stop = options.get("stop", ())
+        self.stops: list[str] = [stop] if isinstance(stop, str) else list(stop)
+        self.prompt = list(ids)
+        self.listener = _Listener(options.get("on_piece"), keeps)
+        sampling, sampling_memory, self.seed = options.get("sampling", Sampling())._in_c()
+        stops, stop_memory = c_strings(self.stops)
+        prompt, expected = c_ids("prompt", self.prompt), c_ids("prediction", prediction)
+        shown, user = c_ids("shown", options.get("shown", ())), ffi.new_handle(self.listener)
+        self._memory = [sampling, sampling_memory, stops, stop_memory, prompt, expected, shown, user]
+        self.in_c = c_struct(
+            "fr_request",
+            prompt=prompt,
+            n_prompt=len(prompt),
+            n_predict=-1 if max_tokens is None else max_tokens,
+            sampling=sampling,
+            stop=stops,
+            ignore_eos=options.get("ignore_eos", False),
+            logprobs=options.get("logprobs", False),
+            prompt_logprobs=options.get("prompt_logprobs", False),
+            drawn_logprobs=options.get("drawn_logprobs", False),
+            top_logprobs=options.get("top_logprobs", 0),
+            n_prediction=len(expected),
+            prediction=expected,
+            stream=_hear,
+            user=user,
+            shown=shown,
+            n_shown=len(shown),
+        )
+
+
+class Stream(Iterator[Piece]):
+    """The pieces of an answer as they come, each a `str`; together they are the answer's text.
+
+    Any thread may take pieces; in a group each step serves all its sessions. A stream that is left
+    before its end is ended where it is by `close`, at the end of a ``with`` block, or when nothing
+    refers to it any more. Until then its session can begin nothing else.
+    """
+
+    def __init__(self, session: Session, ids: Sequence[int], options: RequestOptions, keeps: bool):
+        """Made by `Session.stream` and `Session.stream_chat`. Alone, a session reads the prompt here;
+        in a group the steps do."""
+        self._session = session
+        self._request = _Request(ids, options, session, keeps)
+        self._ended, self._told = True, False
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        with session._turn, session._resource.held() as pointer:
+            session._requests.add(self._request)  # in place until the end, whatever happens
+            self._ended = False
+            try:
+                call(lib.fr_session_begin, pointer, self._request.in_c)
+            except Error:
+                self._ended = True
+                session._requests.discard(self._request)
+                raise
+            except BaseException:  # Ctrl-C, just behind the call
+                if lib.fr_session_runs(pointer):
+                    self._end(pointer)
+                raise
+            session._stream = weakref.ref(self)
+            if self._request.listener.failure:
+                self._end(pointer)
+                self._raise()
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+    def __next__(self) -> Piece:
+        pieces = self._request.listener.pieces
+        while not pieces and not self._ended:
+            self._advance(until_piece=True)
+        if pieces:
+            try:
+                return pieces.popleft()
+            except IndexError:  # another thread took it
+                return self.__next__()
+        if not self._told:
+            self._told = True
+            self._raise()
+        raise StopIteration
+
+    def result(self) -> Result:
+        """The result. What is left of the answer is generated first; pieces that were not taken can
+        still be. Raises what ended the generation, where that was an error."""
+        while not self._ended:
+            self._advance(until_piece=False)
+        self._raise()
+        if self._result is None:
+            raise ClosedError("session: is closed")
+        return self._result
+
+    def cancel(self) -> None:
+        """Ends the answer between two passes. From any thread, also while a step is at work."""
+        if not self._ended:
+            self._session.cancel()
+
+    def close(self) -> None:
+        """Ends the answer where it is, if it is not at its end."""
+        self._end_when_free()
+        self._session._turn.wait()
+
+    def _end_when_free(self) -> None:
+        if self._ended:
+            return
+        resource = self._session._resource
+        try:
+            pointer = resource.hold()
+        except ClosedError:
+            return
+
+        def end() -> None:
+            try:
+                if not self._ended:
+                    self._end(pointer)
+            finally:
+                resource.let_go()
+
+        lib.fr_session_cancel(pointer)
+        self._session._turn.when_free(end)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_error"):
+            self._end_when_free()
+
+    def _raise(self) -> None:
+        """What ended it, where that is an error."""
+        if self._error:
+            raise self._error
+
+    def _advance(self, until_piece: bool) -> None:
+        """One pass, or the end; nothing where a piece is wanted and another thread has brought it."""
+        with self._session._turn, self._session._resource.held() as pointer:
+            if self._ended or (until_piece and self._request.listener.pieces):
+                return
+            try:
+                if lib.fr_session_runs(pointer):
+                    lib.fr_session_step(pointer)
+                if not lib.fr_session_runs(pointer):
+                    self._end(pointer)
+            except BaseException:  # Ctrl-C
+                self.close()
+                raise
+
+    def _end(self, pointer: Any) -> None:
+        """fr_session_end; within the session's turn."""
+        request, session = self._request, self._session
+        error = ffi.new("fr_error *")
+        self._ended = True
+        status = lib.fr_session_end(pointer, error)
+        session._requests.discard(request)
+        self._result = result_of(pointer, request.prompt, request.stops, request.seed)
+        session._result = self._result
+        self._error = request.listener.failure or (exception(error) if status != lib.FR_OK else None)

@@ -1,0 +1,22 @@
+// bootstrap.h — how far a ratio of sums may lie from the one that was measured.
+#ifndef FR_CMD_BENCH_BOOTSTRAP_H
+#define FR_CMD_BENCH_BOOTSTRAP_H
+#include "base/status.h"
+
+typedef struct fr_share { // of one prompt: how much (tokens) for how many (passes)
+    double much, many;
+} fr_share;
+
+typedef struct fr_interval {
+    double low, high;
+} fr_interval;
+
+enum { FR_BOOTSTRAPS = 2000 };
+
+// The percentile bootstrap of sum(much) / sum(many) [Efron 1979]: n shares are drawn with
+// replacement FR_BOOTSTRAPS times, and 95 % of the ratios lie within the interval. The draws are the
+// same in every run. NAN, NAN where fewer than two shares, or none with `many` above zero, are
+// there. FR_ENOMEM.
+fr_status fr_bootstrap_ratio(fr_interval *to, const fr_share *shares, int n, fr_error *err);
+
+#endif

@@ -1,0 +1,25 @@
+# Run by an install: fills in a template with where things are installed to, and puts it there.
+#
+# Given: fr_template (NAME.in), fr_destination, fr_version, fr_dirs (pairs of a name and a folder, absolute
+# or below the prefix) and CMAKE_INSTALL_PREFIX, in which DESTDIR does not count. For each pair the template
+# finds @fr_full_NAME@, and for pkg-config @fr_pc_NAME@, which begins with ${prefix}.
+set(fr_prefix "${CMAKE_INSTALL_PREFIX}")
+while(fr_dirs)
+    list(POP_FRONT fr_dirs fr_name fr_dir)
+    if(IS_ABSOLUTE "${fr_dir}")
+        set(fr_full_${fr_name} "${fr_dir}")
+        set(fr_pc_${fr_name} "${fr_dir}")
+    else()
+        set(fr_full_${fr_name} "${fr_prefix}/${fr_dir}")
+        set(fr_pc_${fr_name} "\${prefix}/${fr_dir}")
+    endif()
+endwhile()
+get_filename_component(fr_file "${fr_template}" NAME_WLE)
+if(IS_ABSOLUTE "${fr_destination}")
+    set(fr_file "${fr_destination}/${fr_file}")
+else()
+    set(fr_file "${fr_prefix}/${fr_destination}/${fr_file}")
+endif()
+message(STATUS "Installing: $ENV{DESTDIR}${fr_file}")
+configure_file("${fr_template}" "$ENV{DESTDIR}${fr_file}" @ONLY NO_SOURCE_PERMISSIONS)
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${fr_file}")

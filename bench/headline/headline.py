@@ -13,8 +13,10 @@ Rounds are appended to --csv as they end; one that is there is not measured agai
 Which speculative mode of llama.cpp is beside forerun is found first (round 0): all of --modes on one chat of each set;
 the fastest over all of them goes on, which favours it where two are near.
 
-Speed: tokens by `usage` over `timings.predicted_ms` of the same answer, so without reading the prompt. `same`: the text
-is that of the same program's plain decoding. `others`: CPUs that other programs and the machine's host took meanwhile.
+Speed, by the client's clock and the same way for all: tokens that came after the first event with text (`first` came with
+it), over the time from then to the last token. So reading the prompt is not in it, nor is a first pass that brings several
+tokens counted without its time. `whole_ms`: from the request to the end of the answer. `same`: the text is that of the
+same program's plain decoding. `others`: CPUs that other programs and the machine's host took meanwhile.
 """
 import argparse
 import contextlib
@@ -38,8 +40,8 @@ from calls import Failure, name_of, run, say
 from machine import cpu_name, physical_cores
 from speed import free_port
 
-FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "prompt", "prompt_tokens", "tokens", "ms", "tok_s", "same",
-          "others"]
+FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "prompt", "prompt_tokens", "tokens", "first", "ms", "tok_s",
+          "whole_ms", "same", "others"]
 OURS = ["forerun", "forerun=none"]
 SCREENING = 0  # the round that finds llama.cpp's best mode
 
@@ -58,6 +60,30 @@ def append(path, lines):
         if new:
             out.writeheader()
         out.writerows(lines)
+
+
+class Answer:
+    """What one streamed answer says of itself, and when it came."""
+
+    def __init__(self, request):
+        self.text, self.usage, counted = "", None, []
+        for at, data in load.lines_of(request.parts):
+            event = json.loads(data[6:]) if data.startswith(b"data: {") else {}
+            if "error" in event:
+                raise ValueError("the server said %s" % event["error"])
+            self.text += (event["choices"][0]["delta"].get("content") or "") if event.get("choices") else ""
+            self.usage = event.get("usage") or self.usage
+            tokens = (event.get("timings") or {}).get("predicted_n")
+            if tokens and (not counted or tokens > counted[-1][1]):
+                counted.append((at, tokens))
+        if not self.usage or len(counted) < 2:
+            raise ValueError("an answer of one event, or without its usage: %r" % self.text[:100])
+        self.tokens, self.first = counted[-1][1], counted[0][1]
+        self.ms = 1e3 * (counted[-1][0] - counted[0][0])
+        self.whole_ms = 1e3 * (request.parts[-1][0] - request.sent)
+
+    def speed(self):
+        return 1e3 * (self.tokens - self.first) / self.ms
 
 
 class Systems:
@@ -80,12 +106,12 @@ class Systems:
         """(answer, CPUs of others meanwhile)."""
         server = self.servers[name]
         body = {"max_tokens": tokens, "temperature": 0, "stream": True, "cache_prompt": False, "stream_options": {"include_usage": True},
-                "timings_per_token": False}
+                "timings_per_token": True}
         own, machine, began = server.cpu(), sum(servers.machine_time()), time.perf_counter()
         requests, _, _, spent = load.run(server.port, [("one", prompt)], 1, body, 600)
         lasted = time.perf_counter() - began
         others = sum(servers.machine_time()) - machine - (server.cpu() - own) - spent
-        return load.read(requests[0]), max(0, others / lasted)
+        return Answer(requests[0]), max(0, others / lasted)
 
     def turns(self, number):
         names = list(self.servers)
@@ -94,10 +120,9 @@ class Systems:
 
 
 def line(name, where, answer, same, others):
-    usage, ms = answer["usage"], answer["timings"]["predicted_ms"]
-    tokens = usage["completion_tokens"]
-    return {**where, "system": name, "prompt_tokens": usage["prompt_tokens"], "tokens": tokens, "ms": "%.1f" % ms,
-            "tok_s": "%.2f" % (1e3 * tokens / ms), "same": same or "", "others": "%.2f" % others}
+    return {**where, "system": name, "prompt_tokens": answer.usage["prompt_tokens"], "tokens": answer.tokens, "first": answer.first,
+            "ms": "%.1f" % answer.ms, "tok_s": "%.2f" % answer.speed(), "whole_ms": "%.1f" % answer.whole_ms, "same": same or "",
+            "others": "%.2f" % others}
 
 
 def plain_of(name):
@@ -115,7 +140,7 @@ def measure(args, model, names, dealt, where):
             found = {name: systems.ask(name, prompt, args.tokens) for name in systems.turns(number + where["round"])}
             for name, (answer, others) in found.items():
                 plain = found.get(plain_of(name))
-                same = plain and ("yes" if answer["text"] == plain[0]["text"] else "no")
+                same = plain and ("yes" if answer.text == plain[0].text else "no")
                 lines.append(line(name, {**where, "set": task, "prompt": number}, answer, same, others))
             say("%s, round %d, %s %d: %s" % (where["model"], where["round"], task, number,
                                              ", ".join("%s %s" % (l["system"], l["tok_s"]) for l in lines[-len(found):])))
@@ -125,7 +150,7 @@ def measure(args, model, names, dealt, where):
 def speed(lines, system):
     """Over all prompts of a round together."""
     own = [l for l in lines if l["system"] == system]
-    return sum(int(l["tokens"]) for l in own) / sum(float(l["ms"]) for l in own)
+    return sum(int(l["tokens"]) - int(l["first"]) for l in own) / sum(float(l["ms"]) for l in own)
 
 
 def best_mode(lines, model):

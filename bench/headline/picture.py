@@ -70,7 +70,7 @@ def panel(model, top, scale):
 
 def footer(found, lines):
     first = lines[0]
-    return ["Tokens a second while answering, reading the prompt apart; temperature 0, at most %d tokens, the same GGUF files." % max(
+    return ["Tokens a second while answering, without reading the prompt; temperature 0, at most %d tokens, the same GGUF files." % max(
                 int(l["tokens"]) for l in lines),
             "Bars: median of %d prompts (HumanEval, GSM8K, Alpaca, MT-bench), each the median of %d rounds. Thin lines: slowest to fastest prompt." % (
                 len(found[0].prompts), min(m.rounds for m in found)),

@@ -25,7 +25,7 @@ SETS = ["humaneval", "gsm8k"]
 
 def line(system, number, prompt, tok_s, others=0.0, tokens=10, same="yes"):
     return {"date": "2026-01-02", "cpu": "C", "isa": "avx2", "threads": "2", "model": "m", "round": str(number), "system": system,
-            "set": SETS[prompt], "prompt": str(prompt), "prompt_tokens": "5", "tokens": str(tokens), "ms": str(1e3 * tokens / tok_s),
+            "set": SETS[prompt], "prompt": str(prompt), "prompt_tokens": "5", "tokens": str(tokens), "first": "0", "ms": str(1e3 * tokens / tok_s), "whole_ms": "1",
             "tok_s": str(tok_s), "same": same, "others": str(others)}
 
 
@@ -65,6 +65,35 @@ def the_best_mode_is_of_the_round_that_screens():
     else:
         raise AssertionError("expected a failure")
     assert speeds.models(lines[:-1]) == []  # what was screened is not shown
+
+
+class Stream:
+    """A request whose answer came in events."""
+    sent = 1.0
+
+    def __init__(self, events):
+        lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for _, event in events] + [b"data: [DONE]\n\n"]
+        self.parts = [(1.5, b"HTTP/1.1 200 OK\r\n\r\n")] + [(at, data) for (at, _), data in zip(events + [(4.0, None)], lines)]
+
+
+def event(text, tokens=None, usage=None):
+    found = {"choices": [{"delta": {"content": text}}], "usage": usage}
+    return {**found, "timings": {"predicted_n": tokens}} if tokens else found
+
+
+def speed_is_of_what_came_after_the_first_event():
+    events = [(1.6, event(None)), (2.0, event("ab", 3)), (2.5, event("c", 5)), (3.0, event("", 11)),
+              (3.5, event(None, 11, {"completion_tokens": 11, "prompt_tokens": 7}))]
+    answer = headline.Answer(Stream(events))
+    assert (answer.text, answer.tokens, answer.first, answer.usage["prompt_tokens"]) == ("abc", 11, 3, 7)
+    assert abs(answer.speed() - 8) < 1e-9 and abs(answer.whole_ms - 3000) < 1e-9  # 8 tokens in 1 s
+    for wrong in (events[:2] + [(3.5, event(None, 3, {"completion_tokens": 3}))], events[:4], [(2.0, {"error": {"message": "no"}})]):
+        try:
+            headline.Answer(Stream(wrong))
+        except ValueError:
+            pass
+        else:
+            raise AssertionError("expected a failure")
 
 
 def the_first_prompts_of_each_set_are_asked(folder):
@@ -127,6 +156,7 @@ with tempfile.TemporaryDirectory() as folder:
     medians_are_of_rounds_and_then_of_prompts()
     disturbed_answers_count_where_there_is_no_other()
     the_best_mode_is_of_the_round_that_screens()
+    speed_is_of_what_came_after_the_first_event()
     the_first_prompts_of_each_set_are_asked(folder)
     the_picture_says_what_was_measured(folder)
     a_terminal_wraps_colours_and_goes_on(folder)

@@ -10,6 +10,8 @@ request, so that drifts of the machine hit all alike; the system that begins is 
 between requests, temperature 0. forerun starts without a profile and measures one, as on a user's first day.
 Rounds are appended to --csv as they end; one that is there is not measured again, and --limit S begins none later.
 
+Prompts are the first --each of a set that the model answers with 64 tokens or more.
+
 Which speculative mode of llama.cpp is beside forerun is found first (round 0): all of --modes on one chat of each set;
 the fastest over all of them goes on, which favours it where two are near.
 
@@ -40,9 +42,10 @@ from calls import Failure, name_of, run, say
 from machine import cpu_name, physical_cores
 from speed import free_port
 
-FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "prompt", "prompt_tokens", "tokens", "first", "ms", "tok_s",
+FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "item", "prompt", "prompt_tokens", "tokens", "first", "ms", "tok_s",
           "whole_ms", "same", "others"]
 OURS = ["forerun", "forerun=none"]
+LEAST = 64  # tokens; a shorter answer may be over in a few milliseconds, in which the client had no turn
 SCREENING = 0  # the round that finds llama.cpp's best mode
 
 
@@ -100,18 +103,27 @@ class Systems:
             stack.callback(server.end)
             server.ready(300)
             self.servers[name] = server
-            self.ask(name, "Say hello.", 4)  # its first answer is not counted
+            self.request(name, "Say hello.", 4)  # its first answer is not counted
+
+    def request(self, name, prompt, tokens):
+        """(request, CPU seconds spent here)."""
+        body = {"max_tokens": tokens, "temperature": 0, "stream": True, "cache_prompt": False, "stream_options": {"include_usage": True},
+                "timings_per_token": True}
+        requests, _, _, spent = load.run(self.servers[name].port, [("one", prompt)], 1, body, 600)
+        return requests[0], spent
 
     def ask(self, name, prompt, tokens):
         """(answer, CPUs of others meanwhile)."""
         server = self.servers[name]
-        body = {"max_tokens": tokens, "temperature": 0, "stream": True, "cache_prompt": False, "stream_options": {"include_usage": True},
-                "timings_per_token": True}
         own, machine, began = server.cpu(), sum(servers.machine_time()), time.perf_counter()
-        requests, _, _, spent = load.run(server.port, [("one", prompt)], 1, body, 600)
+        request, spent = self.request(name, prompt, tokens)
         lasted = time.perf_counter() - began
         others = sum(servers.machine_time()) - machine - (server.cpu() - own) - spent
-        return Answer(requests[0]), max(0, others / lasted)
+        return Answer(request), max(0, others / lasted)
+
+    def answer_tokens(self, name, prompt):
+        """Tokens of its answer, at most LEAST."""
+        return load.read(self.request(name, prompt, LEAST)[0])["usage"]["completion_tokens"]
 
     def turns(self, number):
         names = list(self.servers)
@@ -130,18 +142,34 @@ def plain_of(name):
     return "forerun=none" if name.startswith("forerun") else "llama"
 
 
-def measure(args, model, names, dealt, where):
+def chosen(sets, each, long_enough):
+    """(set, place in it, prompt) of the first prompts of each set that are answered at length."""
+    dealt = []
+    for name, prompts in sets.items():
+        found = []
+        for item, prompt in enumerate(prompts):
+            if len(found) < each and long_enough(prompt):
+                found.append((name, item, prompt))
+        dealt += found
+    return dealt
+
+
+def measure(args, model, names, sets, where):
     """One round of a model."""
     lines = []
     with contextlib.ExitStack() as stack:
         os.environ["XDG_CACHE_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
         systems = Systems(args, model, names, stack)
-        for number, (task, prompt) in enumerate(dealt):
+        if where["round"] == SCREENING:
+            dealt = chosen(sets, 1, lambda prompt: True)
+        else:  # the answers' lengths are those of plain decoding
+            dealt = chosen(sets, args.each, lambda prompt: systems.answer_tokens("forerun=none", prompt) == LEAST)
+        for number, (task, item, prompt) in enumerate(dealt):
             found = {name: systems.ask(name, prompt, args.tokens) for name in systems.turns(number + where["round"])}
             for name, (answer, others) in found.items():
                 plain = found.get(plain_of(name))
                 same = plain and ("yes" if answer.text == plain[0].text else "no")
-                lines.append(line(name, {**where, "set": task, "prompt": number}, answer, same, others))
+                lines.append(line(name, {**where, "set": task, "item": item, "prompt": number}, answer, same, others))
             say("%s, round %d, %s %d: %s" % (where["model"], where["round"], task, number,
                                              ", ".join("%s %s" % (l["system"], l["tok_s"]) for l in lines[-len(found):])))
     return lines
@@ -161,14 +189,13 @@ def best_mode(lines, model):
     return max(sorted(modes), key=lambda mode: speed(own, mode))
 
 
-def dealt_for(args, part_of_sets):
+def sets_of(args):
     prompts = load.Prompts(sorted(glob.glob(os.path.join(args.prompts, "*_dev.jsonl"))))
-    prompts.sets = {name: prompts.sets[name] for name in args.sets}
-    return [(name, prompt) for name in args.sets for prompt in prompts.sets[name][:part_of_sets]]
+    return {name: prompts.sets[name] for name in args.sets}
 
 
 def measure_all(args):
-    began, lines = time.monotonic(), saved(args.csv)
+    began, lines, sets = time.monotonic(), saved(args.csv), sets_of(args)
     isa = json.loads(run([args.forerun, "doctor", "--json"]))["machine"]["isa"]
     for number in range(SCREENING, args.rounds + 1):
         for model in args.model:
@@ -178,12 +205,12 @@ def measure_all(args):
             if time.monotonic() - began > args.limit:
                 return say("stopped at --limit; call again to go on")
             if number == SCREENING:
-                names, dealt = ["llama=" + mode for mode in args.modes], dealt_for(args, 1)
+                names = ["llama=" + mode for mode in args.modes]
             else:
-                names, dealt = OURS + ["llama", best_mode(lines, name)], dealt_for(args, args.each)
+                names = OURS + ["llama", best_mode(lines, name)]
             where = {"date": datetime.date.today().isoformat(), "cpu": args.cpu, "isa": isa, "threads": args.threads, "model": name,
                      "round": number}
-            found = measure(args, model, names, dealt, where)
+            found = measure(args, model, names, sets, where)
             lines += found
             append(args.csv, found)
     return None
@@ -195,7 +222,7 @@ def arguments():
     add("-m", "--model", action="append", required=True, metavar="FILE")
     add("--prompts", required=True, metavar="DIR", help="its *_dev.jsonl, lines with task and messages")
     add("--sets", default="humaneval,gsm8k,alpaca,mt_bench", metavar="TASK,...", help="default: %(default)s")
-    add("--each", type=int, default=2, metavar="N", help="prompts of each set, its first ones (default: 2)")
+    add("--each", type=int, default=2, metavar="N", help="prompts of each set (default: 2)")
     add("--rounds", type=int, default=3, metavar="N")
     add("--tokens", type=int, default=128, metavar="N", help="of an answer at most (default: 128)")
     add("--modes", default="ngram-simple,ngram-mod,ngram-cache,draft-simple", metavar="TYPE,...", help="of llama.cpp (default: %(default)s)")

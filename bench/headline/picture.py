@@ -107,7 +107,7 @@ def details(found, lines):
     text = ["%s, %s, %s threads, %s; %d prompts, %d rounds, temperature 0, at most %d tokens. Medians over the prompts with slowest and fastest" % (
                 first["cpu"], first["isa"], first["threads"], max(l["date"] for l in lines), len(found[0].prompts),
                 min(m.rounds for m in found), max(int(l["tokens"]) for l in lines)),
-            "prompt in brackets; ratios are of the same prompt.", "",
+            "prompt in brackets, each of them the median of its rounds; ratios are of the same prompt.", "",
             "| model | system | tokens/s | times llama.cpp | times forerun not drafting | text as plain |", "| --- | --- | --- | --- | --- | --- |"]
     for model in found:
         for system in model.systems:

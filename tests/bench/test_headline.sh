@@ -23,9 +23,9 @@ from calls import Failure
 SETS = ["humaneval", "gsm8k"]
 
 
-def line(system, number, prompt, tok_s, others=0.0, tokens=10, same="yes"):
+def line(system, number, prompt, tok_s, others=0.0, tokens=40, same="yes"):
     return {"date": "2026-01-02", "cpu": "C", "isa": "avx2", "threads": "2", "model": "m", "round": str(number), "system": system,
-            "set": SETS[prompt], "prompt": str(prompt), "prompt_tokens": "5", "tokens": str(tokens), "first": "0", "ms": str(1e3 * tokens / tok_s), "whole_ms": "1",
+            "set": SETS[prompt], "item": "0", "prompt": str(prompt), "prompt_tokens": "5", "tokens": str(tokens), "first": "0", "ms": str(1e3 * tokens / tok_s), "whole_ms": "1",
             "tok_s": str(tok_s), "same": same, "others": str(others)}
 
 
@@ -57,7 +57,7 @@ def disturbed_answers_count_where_there_is_no_other():
 def the_best_mode_is_of_the_round_that_screens():
     lines = [line("llama", 0, 0, 50), line("llama=a", 0, 0, 10), line("llama=a", 0, 1, 40), line("llama=b", 0, 0, 20), line("llama=b", 0, 1, 20),
              line("llama=c", 1, 0, 99)]
-    assert headline.best_mode(lines, "m") == "llama=b"  # 20 tokens in 1.0 s, not in 1.25 s
+    assert headline.best_mode(lines, "m") == "llama=b"  # 80 tokens in 4 s, not in 5 s
     try:
         headline.best_mode(lines, "n")
     except Failure as failure:
@@ -102,7 +102,16 @@ def the_first_prompts_of_each_set_are_asked(folder):
             for i in range(3):
                 f.write(json.dumps({"task": name, "messages": [{"role": "user", "content": "%s %d" % (name, i)}]}) + "\n")
     args = argparse.Namespace(prompts=folder, sets=SETS)
-    assert headline.dealt_for(args, 2) == [("humaneval", "humaneval 0"), ("humaneval", "humaneval 1"), ("gsm8k", "gsm8k 0"), ("gsm8k", "gsm8k 1")]
+    sets, asked = headline.sets_of(args), []
+    assert list(sets) == SETS
+
+    def long_enough(prompt):
+        asked.append(prompt)
+        return prompt != "gsm8k 0"
+
+    assert headline.chosen(sets, 2, long_enough) == [("humaneval", 0, "humaneval 0"), ("humaneval", 1, "humaneval 1"),
+                                                     ("gsm8k", 1, "gsm8k 1"), ("gsm8k", 2, "gsm8k 2")]
+    assert "humaneval 2" not in asked
 
 
 def the_picture_says_what_was_measured(folder):

@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install, uninstall), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench get-model \
+.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench links get-model \
         install uninstall deb wheel wheel-test levels format clean help
 
 PREFIX = /usr/local
@@ -98,6 +98,9 @@ wheel-test: wheel ## install it into a fresh environment and run its tests
 
 levels: ## check that includes go down only
 	@tools/check-levels.sh
+
+links: ## check that links between the pages lead somewhere
+	@tools/check-links.sh
 
 format: ## lay out the C files with clang-format
 	@tools/format.sh --fix

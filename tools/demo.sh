@@ -21,11 +21,16 @@ END
 colour=--color
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && colour=--color=always
 echo "== $(basename "$model"), drafter $drafter: coloured tokens were drafted, plain ones were not"
-"$forerun" run -m "$model" -f "$work/prompt" -n $n --drafter $drafter $colour 2>"$work/said"
-status=$?
-echo
-cat "$work/said" >&2
-[ $status -eq 0 ] || exit 1
+show() { "$forerun" run -m "$model" -f "$work/prompt" -n $n --drafter $drafter $colour; }
+if [ -t 1 ]; then
+    show || exit 1
+else # nothing ends the text's last line there, so the statistics wait for it
+    show 2>"$work/said"
+    status=$?
+    echo
+    cat "$work/said" >&2
+    [ $status -eq 0 ] || exit 1
+fi
 echo
 echo "== the same prompt twice more: drafted, and one token a pass"
 for mode in $drafter none; do

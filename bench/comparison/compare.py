@@ -3,7 +3,7 @@
 
     bench/comparison/compare.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --out comparison \\
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
-    bench/comparison/compare.py --out comparison --tables --doc docs/papers/comparison.md --readme README.md     the tables again
+    bench/comparison/compare.py --out comparison --tables --doc docs/papers/comparison.md --results docs/results.md     the tables again
 
 Prompts are grouped by their "task". All systems of one unit and plain decoding take turns by passes, and
 every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
@@ -117,7 +117,7 @@ def parse():
                         help="where auto is more than 3 %% behind the fastest, run both on the next N prompts")
     parser.add_argument("--tables", action="store_true", help="measure nothing")
     parser.add_argument("--doc", help="a file whose part between the marks is written anew")
-    parser.add_argument("--readme", help="the same, the short table")
+    parser.add_argument("--results", help="the same, the short table")
     args = parser.parse_args()
     args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
     if not args.tables and not args.model:
@@ -134,8 +134,8 @@ def main():
         results = tables.load(args.out)
         if args.doc:
             between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(results)))
-        if args.readme:
-            between_markers(args.readme, tables.MARKS, tables.summary(results))
+        if args.results:
+            between_markers(args.results, tables.MARKS, tables.summary(results))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

@@ -287,7 +287,7 @@ def wrapped(text):
 
 
 def summary(every):
-    """The README's table: the fastest of every set, and `auto`."""
+    """The table of docs/results.md: the fastest of every set, and `auto`."""
     text = []
     for results in every:
         first = results.temperatures[0]

@@ -2,8 +2,8 @@
 """forerun beside llama.cpp: same files, same machine, same minutes.
 
     bench/peers/llamacpp.py -m models/qwen2.5-coder-1.5b.gguf [-m ...] --draft models/qwen2.5-coder-0.5b.gguf \\
-        --prompts prompts.jsonl --csv docs/peers.csv --doc docs/peers.md --readme README.md --picture docs/pictures/rows.svg
-    bench/peers/llamacpp.py --csv docs/peers.csv --readme README.md     the tables again, from what was measured
+        --prompts prompts.jsonl --csv docs/peers.csv --doc docs/peers.md --results docs/results.md --picture docs/pictures/rows.svg
+    bench/peers/llamacpp.py --csv docs/peers.csv --results docs/results.md     the tables again, from what was measured
 
 Parts (--only): the two programs alternate (A B A B ...), --pairs times each, and a ratio is one of neighbours in time.
   pass         a pass of n rows, logits on every row, behind 512 tokens  (forerun curve; passes.c on libllama)
@@ -131,7 +131,7 @@ def arguments():
     add("--jobs", type=int, default=1, metavar="N", help="of that build (default: 1)")
     add("--text", default=os.path.join(ROOT, "docs", "numerics.md"), metavar="FILE", help="where prompts are cut from")
     add("--csv", metavar="FILE", help="results are appended; the tables are made from all of it")
-    add("--readme", metavar="FILE", help="rewrite the table between this file's markers")
+    add("--results", metavar="FILE", help="rewrite the table between this file's markers")
     add("--doc", metavar="FILE", help="write every result as a page")
     add("--picture", metavar="FILE.svg", help="passes by rows, for the last model measured")
     args = parser.parse_args()
@@ -175,8 +175,8 @@ def main():
             lines = report.newest(report.read(args.csv))
         print(report.summary(lines))
         print(report.details(lines))
-        if args.readme:
-            between_markers(args.readme, report.MARKS, report.summary(lines))
+        if args.results:
+            between_markers(args.results, report.MARKS, report.summary(lines))
         if args.doc:
             report.page(args.doc, lines, "%s %s" % (PACKAGE, VERSION))
         if args.picture:

@@ -3,7 +3,7 @@
 
     bench/peers/peers.py -m models/qwen2.5-coder-1.5b.gguf [-m ...] [--peer NAME ...] [--ik DIR] --prompts prompts.jsonl
     bench/peers/peers.py -m MODEL --rounds 1 --part plain --add results.json      one more round of one part
-    bench/peers/peers.py --add results.json --doc docs/peers.md --readme README.md    the tables again
+    bench/peers/peers.py --add results.json --doc docs/peers.md --results docs/results.md    the tables again
 
 In a round every program has its turn in every part; a ratio is one of the same round, and what is reported are medians
 with least and greatest, over each peer and over the best of them. Parts (--part):
@@ -138,7 +138,7 @@ def arguments(given=None):
     add("--rounds", type=int, default=5, metavar="N", help="default: 5")
     add("--add", metavar="FILE.json", help="results: rounds are added, the tables are made of all of them")
     add("--doc", metavar="FILE", help="rewrite the tables between this file's markers")
-    add("--readme", metavar="FILE", help="the same with the short table")
+    add("--results", metavar="FILE", help="the same with the short table")
     add("-t", "--threads", type=int, default=physical_cores(), help="of all programs (default: the physical cores)")
     add("--isa", default="auto", help="forerun's instruction set (default: auto)")
     add("--rows", default="1,8,16", metavar="N,...", help="of the passes (default: %(default)s)")
@@ -189,8 +189,8 @@ def run(args):
         print(text)
         if args.doc:
             between_markers(args.doc, results.MARKS, text)
-        if args.readme:
-            between_markers(args.readme, results.MARKS, results.summary(rounds))
+        if args.results:
+            between_markers(args.results, results.MARKS, results.summary(rounds))
     return 1 if missing else 0
 
 

@@ -108,14 +108,14 @@ def cell(found):
 
 
 def summary(lines):
-    """The table for the README: what forerun is times llama.cpp's speed, one line a model."""
+    """The table for docs/results.md: what forerun is times llama.cpp's speed, one line a model."""
     text = []
     for (cpu, isa, threads), group in machines(lines).items():
         dates = sorted({found["date"] for found in group})
         text += ["%s, %s, %s threads, %s: how many times llama.cpp's speed forerun has, median of interleaved" % (
                      cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))),
                  "pairs; in brackets forerun against llama.cpp. Passes have logits on every row. All results and ranges:",
-                 "[docs/peers.md](docs/peers.md).", "",
+                 "[peers.md](peers.md).", "",
                  "| model | " + " | ".join(title for _, _, title in COLUMNS) + " |", "| --- " * (len(COLUMNS) + 1) + "|"]
         for model, own in models(group).items():
             by = {(found["what"], found["rows"]): found for found in own}

@@ -12,7 +12,7 @@ import modes as spec
 from calls import Failure
 
 OWN = "forerun"
-MARKS = ("<!-- all peers: begin, written by bench/peers/peers.py -->", "<!-- all peers: end -->")  # in the page and in the README
+MARKS = ("<!-- all peers: begin, written by bench/peers/peers.py -->", "<!-- all peers: end -->")  # in the page and in docs/results.md
 PARTS = ["plain", "prompt", "pass", "speculative"]
 MACHINE = ("cpu", "isa", "threads")
 SHORT = 8  # an answer of fewer tokens gives no rate: its first token is the prompt's, and takes no time
@@ -137,7 +137,7 @@ def table(lines):
 
 
 def summary(rounds):
-    """The table for the README: the ratio to the best of the peers, one line a model."""
+    """The table for docs/results.md: the ratio to the best of the peers, one line a model."""
     text = []
     for machine, of_machine in grouped(rounds, *MACHINE).items():
         models = {model: measures(own) for (model,), own in grouped(of_machine, "model").items()}
@@ -145,7 +145,7 @@ def summary(rounds):
         peers = sorted({peer for lines in models.values() for line in lines for peer in line.ratios})
         text += ["%s, %s, %s threads, %s: how many times the speed of the best of %s forerun has, medians of" % (
                      *machine, " to ".join(date_span(of_machine)), ", ".join(peers)),
-                 "rounds with least and greatest. All peers: [docs/peers.md](docs/peers.md).", "",
+                 "rounds with least and greatest. All peers: [peers.md](peers.md).", "",
                  "| model | " + " | ".join(titles) + " |", "| --- " * (len(titles) + 1) + "|"]
         for model, lines in models.items():
             by = {line.title: line for line in lines}

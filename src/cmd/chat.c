@@ -1,4 +1,5 @@
 // chat.c — `chat`: a conversation at the terminal.
+#include "cmd/lib/first_run.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/talk.h"
 #include "cmd/lines.h"
@@ -19,6 +20,7 @@ typedef struct chat {
     fr_ids ids;
     fr_sampling sampling;
     fr_printer printer;
+    bool answered; // there was one answer
 } chat;
 
 static fr_status chat_open(chat *c, fr_error *err) {
@@ -40,6 +42,13 @@ static void chat_close(chat *c) {
     fr_engine_close(c->engine);
     fr_ids_free(&c->ids);
     fr_talk_free(&c->talk);
+}
+
+static void tell(chat *c, const fr_stats *stats) {
+    if (c->args->quiet || !isatty(STDERR_FILENO)) return;
+    if (!c->answered) fr_cmd_say_first_run(c->engine, stats);
+    c->answered = true;
+    fr_cmd_print_stats(stats, -1, c->sampling.seed, c->sampling.temperature > 0);
 }
 
 // One answer to the conversation so far. What fails leaves the conversation as it was before the
@@ -65,8 +74,8 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
     if (!st) st = fr_talk_add(&c->talk, "assistant", result->text, result->text_bytes, err);
     if (st)
         fr_talk_drop(&c->talk, before);
-    else if (!c->args->quiet && isatty(STDERR_FILENO))
-        fr_cmd_print_stats(result->stats, -1, c->sampling.seed, c->sampling.temperature > 0);
+    else
+        tell(c, result->stats);
     fr_cmd_clear_interrupt();
     return st;
 }

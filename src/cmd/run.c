@@ -166,7 +166,8 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
                                     .user = &p};
         st = fr_session_generate(j.session, &request, &result, &err);
     }
-    const fr_run_answer answer = {.result = result,
+    const fr_run_answer answer = {.engine = j.engine,
+                                  .result = result,
                                   .printer = &p,
                                   .load = j.load,
                                   .seed = sampling.seed,

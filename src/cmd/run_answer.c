@@ -1,5 +1,6 @@
 // run_answer.c — an answer and its statistics.
 #include "cmd/run_answer.h"
+#include "cmd/lib/first_run.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +55,8 @@ int fr_run_report(const fr_cmd_args *args, const fr_run_answer *a) {
     }
     if (!a->printer->silent && isatty(STDOUT_FILENO)) putchar('\n');
     fr_cmd_flush();
-    if (!args->quiet) fr_cmd_print_stats(r->stats, a->load, a->seed, a->sampled);
+    if (args->quiet) return code;
+    fr_cmd_say_first_run(a->engine, r->stats);
+    fr_cmd_print_stats(r->stats, a->load, a->seed, a->sampled);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "cmd/lib/generate.h"
 
 typedef struct fr_run_answer {
+    const fr_engine *engine;
     const fr_result *result;
     const fr_printer *printer;
     double load;         // seconds

@@ -219,7 +219,8 @@ static int answer(job *j, double start) {
     if (!st) st = fr_session_generate(j->session, &q, &result, &err);
     if (!st) st = keep_scores(j, &q, result, &err);
     if (st) return fr_cmd_fail(&err);
-    fr_run_answer a = {.result = result,
+    fr_run_answer a = {.engine = j->engine,
+                       .result = result,
                        .printer = &p,
                        .load = j->load,
                        .seed = sampling.seed,

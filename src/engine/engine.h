@@ -19,6 +19,7 @@ struct fr_engine {
     char quantization[16];              // where the file has no name for it
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
+    bool profile_found;                 // there was one for this model and machine, good or not
     unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
 };
 

@@ -32,6 +32,7 @@ fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progr
     memcpy(e->profile_path, path, sizeof path);
     if (*path) {
         st = fr_profile_read(p, &key, path, note);
+        e->profile_found = st != FR_EIO;
         if (!st && p->cost.n) return FR_OK;
         if (st == FR_EIO) *note = (fr_error){0}; // there is none yet
     }

@@ -71,7 +71,7 @@ def a_later_line_replaces_an_earlier_one(folder):
 
 
 def tables_stand_between_the_markers(folder):
-    path = os.path.join(folder, "README.md")
+    path = os.path.join(folder, "results.md")
     text = report.summary([line("pass", 8, [4.0, 4.5, 5.0]), line("speculative", "", [2.0], note="a against b")])
     assert "| m |  | **4.50** (10 against 20 ms) |" in text and "a against b" in text
     for _ in range(2):  # a second time it stays as it is

@@ -113,4 +113,9 @@ static inline int lines_in(const char *text) {
     return n;
 }
 
+// The same without the line that a model's first run on a machine begins with.
+static inline int complaints_in(const char *err) {
+    return lines_in(err) - !strncmp(err, "First run of this model ", 24);
+}
+
 #endif

@@ -352,7 +352,7 @@ static void a_full_disk_is_a_sentence(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(code, 1);
-    assert_int_equal(lines_in(got.err), 1);
+    assert_int_equal(complaints_in(got.err), 1);
     assert_non_null(strstr(got.err, "full/s.frd"));
     assert_int_equal(files_in(in_dir("full")), 0);
 }
@@ -387,7 +387,7 @@ static void bad_requests_say_why(void **state) {
         snprintf(line, sizeof line, "%s", bad[i].line);
         run_line(&got, line);
         if (got.code != bad[i].code || !strstr(got.err, bad[i].why) ||
-            (got.code == 1 && lines_in(got.err) != 1) || access("y", F_OK) == 0)
+            (got.code == 1 && complaints_in(got.err) != 1) || access("y", F_OK) == 0)
             fail_msg("%s: exit %d, %s", bad[i].line, got.code, got.err);
     }
     assert_int_equal(chdir(here), 0);

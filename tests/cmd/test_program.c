@@ -58,7 +58,7 @@ static json_t *parse(const said *what) {
 
 static void expect(const char *command, int code, const char *sentence) {
     run_line(&s, command);
-    if (s.code != code || !strstr(s.err, sentence) || (code && lines_in(s.err) != 1))
+    if (s.code != code || !strstr(s.err, sentence) || (code && complaints_in(s.err) != 1))
         fail_msg("%s: exit %d, %s", command, s.code, s.err);
     if (code && s.n_out) fail_msg("%s: printed %s", command, s.out);
 }
@@ -554,6 +554,8 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
     assert_int_equal(s.code, 0);
     assert_non_null(strstr(s.err, "damaged"));
     assert_non_null(strstr(s.err, "; measured anew\n"));
+    assert_non_null(strstr(s.err, "Measuring anew what passes of this model cost"));
+    assert_null(strstr(s.err, "First run"));
 
     FILE *f = fopen(profile, "r+b");
     fputs("NOPE", f);
@@ -566,6 +568,43 @@ static void tune_keeps_a_profile_that_auto_reads(void **state) {
 
     expect(with_model("tune", "--drafter none"), 2, "nothing to tune");
     expect(with_model("tune", "--drafter nope"), 2, "nope");
+    keep_cache_in(NULL);
+}
+
+// The measuring is explained once for a model and machine, on stderr, unless silence was asked for.
+static void only_the_first_run_tells_what_it_measures(void **state) {
+    (void)state;
+    static const char *const silent[] = {"--quiet", "--json", "--drafter none"};
+    const char *const why = "First run of this model on this machine: measuring";
+    char cache[200], kept[300];
+    const char *const words = "-p the^wind^and^the^wind^and^the --ignore-eos -n";
+    assert_non_null(getcwd(cache, sizeof cache - 80));
+    snprintf(cache + strlen(cache), 80, "/%s/first", folder);
+    keep_cache_in(cache);
+    char rest[200], drop[300];
+    snprintf(drop, sizeof drop, "rm -rf %s", cache);
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+        snprintf(rest, sizeof rest, "%s 40 %s", words, silent[i]);
+        assert_int_equal(run_line(&t, with_model("run", rest)), 0);
+        assert_int_equal(lines_in(t.err), i == 2); // its statistics
+        assert_int_equal(system(drop), 0);
+    }
+    snprintf(rest, sizeof rest, "%s 40", words);
+    assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+    assert_string_equal(s.out, t.out);
+    assert_int_equal(lines_in(s.err), 3);
+    assert_int_equal(strncmp(s.err, why, strlen(why)), 0);
+    snprintf(kept, sizeof kept, "; what was measured is kept in %s/forerun/", cache);
+    const char *gain = strstr(s.err, "\nFirst run: drafting gave ");
+    assert_non_null(gain);
+    assert_true(atof(gain + strlen("\nFirst run: drafting gave ")) > 0);
+    assert_non_null(strstr(gain, kept));
+    assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+    assert_int_equal(lines_in(s.err), 1);
+    assert_int_equal(system(drop), 0);
+    snprintf(rest, sizeof rest, "%s 2", words); // too short to say what drafting gains
+    assert_int_equal(run_line(&s, with_model("run", rest)), 0);
+    assert_non_null(strstr(s.err, "\nFirst run: what was measured is kept in "));
     keep_cache_in(NULL);
 }
 
@@ -969,6 +1008,7 @@ int main(void) {
         cmocka_unit_test(color_is_for_terminals_or_on_demand),
         cmocka_unit_test(bench_compares_with_plain_decoding),
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
+        cmocka_unit_test(only_the_first_run_tells_what_it_measures),
         cmocka_unit_test(trees_can_be_given),
         cmocka_unit_test(accuracy_is_counted_by_distance),
         cmocka_unit_test(bench_interrupted_shows_what_it_has),

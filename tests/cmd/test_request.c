@@ -293,8 +293,8 @@ static void the_document_has_what_was_asked_for(void **state) {
 }
 
 static void expect(const char *body, const char *options, int code, const char *sentence) {
-    if (request(&s, body, options) != code || !strstr(s.err, sentence) || lines_in(s.err) != 1 ||
-        s.n_out)
+    if (request(&s, body, options) != code || !strstr(s.err, sentence) ||
+        complaints_in(s.err) != 1 || s.n_out)
         fail_msg("%s %s: exit %d, %s%s", body, options, s.code, s.out, s.err);
 }
 

@@ -44,7 +44,7 @@ static int tear_down(void **state) {
 
 static void expect(int code, const char *sentence) {
     run_line(&s, line);
-    if (s.code != code || !strstr(s.err, sentence) || (code && lines_in(s.err) != 1))
+    if (s.code != code || !strstr(s.err, sentence) || (code && complaints_in(s.err) != 1))
         fail_msg("%s: exit %d, %s", line, s.code, s.err);
     if (code && s.n_out) fail_msg("%s: printed %s", line, s.out);
 }

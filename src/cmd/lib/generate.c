@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cmd/lib/generate.h"
 #include "base/random.h"
+#include "cmd/lib/first_run.h"
 #include "decode/accept_option.h"
 #include "decode/counts.h"
 #include <limits.h>
@@ -49,14 +50,29 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
                          .seed = seed};
 }
 
+typedef struct measuring {
+    fr_progress *bar;
+    const fr_engine *tell; // NULL: it was said, or need not be
+} measuring;
+
+static bool show_measuring(void *user, const char *what, uint64_t done, uint64_t total) {
+    measuring *m = user;
+    if (m->tell) fr_cmd_say_measuring(m->tell);
+    m->tell = NULL;
+    return fr_cmd_progress(m->bar, what, done, total);
+}
+
 fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds, fr_error *err) {
     char dir[FR_CMD_PATH];
     fr_progress bar;
     fr_error note;
     const char *where = fr_cmd_cache_dir(dir, sizeof dir) ? dir : NULL;
+    // Later calls may come while another bar stands on the terminal.
+    const bool tell = !engine->profile && !rounds && !args->quiet && !args->json;
+    measuring m = {.bar = &bar, .tell = tell ? engine : NULL};
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "passes", 1);
-    fr_status st = fr_engine_profile(engine, where, fr_cmd_progress, &bar, &note, err);
-    if (!st && rounds) st = fr_engine_measure(engine, rounds, fr_cmd_progress, &bar, &note, err);
+    fr_status st = fr_engine_profile(engine, where, show_measuring, &m, &note, err);
+    if (!st && rounds) st = fr_engine_measure(engine, rounds, show_measuring, &m, &note, err);
     fr_progress_clear(&bar);
     // A caller that asks for rounds keeps the profile itself, when it has added to it.
     const bool unkept = note.code == FR_EIO || note.code == FR_ENOMEM;

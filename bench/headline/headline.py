@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The speeds of the README's picture: forerun and llama.cpp, plainly and drafting, on the same requests.
+
+    bench/headline/headline.py -m MODEL.gguf [-m ...] --prompts DIR --llama PATH/llama-server --draft DRAFT.gguf \\
+        --csv docs/headline.csv [--each 2] [--rounds 3]
+    bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg
+
+A round of a model starts one server a system, each with one slot, and asks them the same chats in turns, request by
+request, so that drifts of the machine hit all alike; the system that begins is another one each time. Nothing is cached
+between requests, temperature 0. forerun starts without a profile and measures one, as on a user's first day.
+Rounds are appended to --csv as they end; one that is there is not measured again, and --limit S begins none later.
+
+Which speculative mode of llama.cpp is beside forerun is found first (round 0): all of --modes on one chat of each set;
+the fastest over all of them goes on, which favours it where two are near.
+
+Speed: tokens by `usage` over `timings.predicted_ms` of the same answer, so without reading the prompt. `same`: the text
+is that of the same program's plain decoding. `others`: CPUs that other programs and the machine's host took meanwhile.
+"""
+import argparse
+import contextlib
+import csv
+import datetime
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench", part) for part in ("", "peers", "serve")]
+
+import load
+import servers
+from calls import Failure, name_of, run, say
+from machine import cpu_name, physical_cores
+from speed import free_port
+
+FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "prompt", "prompt_tokens", "tokens", "ms", "tok_s", "same",
+          "others"]
+OURS = ["forerun", "forerun=none"]
+SCREENING = 0  # the round that finds llama.cpp's best mode
+
+
+def saved(path):
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, newline="", encoding="utf-8") as f:
+        return list(csv.DictReader(f))
+
+
+def append(path, lines):
+    new = not os.path.exists(path)
+    with open(path, "a", newline="", encoding="utf-8") as f:
+        out = csv.DictWriter(f, FIELDS, lineterminator="\n")
+        if new:
+            out.writeheader()
+        out.writerows(lines)
+
+
+class Systems:
+    """One server for each system, all at once; each is asked alone."""
+
+    def __init__(self, args, model, names, stack):
+        self.args, self.servers = args, {}
+        for name in names:
+            port = free_port()
+            command = servers.command(name, args, model, 1, port)
+            if not command:
+                continue
+            server = servers.Server(command, port, subprocess.DEVNULL)
+            stack.callback(server.end)
+            server.ready(300)
+            self.servers[name] = server
+            self.ask(name, "Say hello.", 4)  # its first answer is not counted
+
+    def ask(self, name, prompt, tokens):
+        """(answer, CPUs of others meanwhile)."""
+        server = self.servers[name]
+        body = {"max_tokens": tokens, "temperature": 0, "stream": True, "cache_prompt": False, "stream_options": {"include_usage": True},
+                "timings_per_token": False}
+        own, machine, began = server.cpu(), sum(servers.machine_time()), time.perf_counter()
+        requests, _, _, spent = load.run(server.port, [("one", prompt)], 1, body, 600)
+        lasted = time.perf_counter() - began
+        others = sum(servers.machine_time()) - machine - (server.cpu() - own) - spent
+        return load.read(requests[0]), max(0, others / lasted)
+
+    def turns(self, number):
+        names = list(self.servers)
+        at = number % len(names)
+        return names[at:] + names[:at]
+
+
+def line(name, where, answer, same, others):
+    usage, ms = answer["usage"], answer["timings"]["predicted_ms"]
+    tokens = usage["completion_tokens"]
+    return {**where, "system": name, "prompt_tokens": usage["prompt_tokens"], "tokens": tokens, "ms": "%.1f" % ms,
+            "tok_s": "%.2f" % (1e3 * tokens / ms), "same": same or "", "others": "%.2f" % others}
+
+
+def plain_of(name):
+    """The system whose text must be the same."""
+    return "forerun=none" if name.startswith("forerun") else "llama"
+
+
+def measure(args, model, names, dealt, where):
+    """One round of a model."""
+    lines = []
+    with contextlib.ExitStack() as stack:
+        os.environ["XDG_CACHE_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
+        systems = Systems(args, model, names, stack)
+        for number, (task, prompt) in enumerate(dealt):
+            found = {name: systems.ask(name, prompt, args.tokens) for name in systems.turns(number + where["round"])}
+            for name, (answer, others) in found.items():
+                plain = found.get(plain_of(name))
+                same = plain and ("yes" if answer["text"] == plain[0]["text"] else "no")
+                lines.append(line(name, {**where, "set": task, "prompt": number}, answer, same, others))
+            say("%s, round %d, %s %d: %s" % (where["model"], where["round"], task, number,
+                                             ", ".join("%s %s" % (l["system"], l["tok_s"]) for l in lines[-len(found):])))
+    return lines
+
+
+def speed(lines, system):
+    """Over all prompts of a round together."""
+    own = [l for l in lines if l["system"] == system]
+    return sum(int(l["tokens"]) for l in own) / sum(float(l["ms"]) for l in own)
+
+
+def best_mode(lines, model):
+    own = [l for l in lines if l["model"] == model and int(l["round"]) == SCREENING]
+    modes = {l["system"] for l in own if "=" in l["system"]}
+    if not modes:
+        raise Failure("%s: no speculative mode of llama.cpp could be had" % model)
+    return max(sorted(modes), key=lambda mode: speed(own, mode))
+
+
+def dealt_for(args, part_of_sets):
+    prompts = load.Prompts(sorted(glob.glob(os.path.join(args.prompts, "*_dev.jsonl"))))
+    prompts.sets = {name: prompts.sets[name] for name in args.sets}
+    return [(name, prompt) for name in args.sets for prompt in prompts.sets[name][:part_of_sets]]
+
+
+def measure_all(args):
+    began, lines = time.monotonic(), saved(args.csv)
+    isa = json.loads(run([args.forerun, "doctor", "--json"]))["machine"]["isa"]
+    for number in range(SCREENING, args.rounds + 1):
+        for model in args.model:
+            name = name_of(model)
+            if any(l["model"] == name and int(l["round"]) == number for l in lines):
+                continue
+            if time.monotonic() - began > args.limit:
+                return say("stopped at --limit; call again to go on")
+            if number == SCREENING:
+                names, dealt = ["llama=" + mode for mode in args.modes], dealt_for(args, 1)
+            else:
+                names, dealt = OURS + ["llama", best_mode(lines, name)], dealt_for(args, args.each)
+            where = {"date": datetime.date.today().isoformat(), "cpu": args.cpu, "isa": isa, "threads": args.threads, "model": name,
+                     "round": number}
+            found = measure(args, model, names, dealt, where)
+            lines += found
+            append(args.csv, found)
+    return None
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("-m", "--model", action="append", required=True, metavar="FILE")
+    add("--prompts", required=True, metavar="DIR", help="its *_dev.jsonl, lines with task and messages")
+    add("--sets", default="humaneval,gsm8k,alpaca,mt_bench", metavar="TASK,...", help="default: %(default)s")
+    add("--each", type=int, default=2, metavar="N", help="prompts of each set, its first ones (default: 2)")
+    add("--rounds", type=int, default=3, metavar="N")
+    add("--tokens", type=int, default=128, metavar="N", help="of an answer at most (default: 128)")
+    add("--modes", default="ngram-simple,ngram-mod,ngram-cache,draft-simple", metavar="TYPE,...", help="of llama.cpp (default: %(default)s)")
+    add("--draft", action="append", metavar="FILE", help="draft model for the larger models of its family")
+    add("--llama", required=True, metavar="PATH", help="llama.cpp's llama-server")
+    add("--forerun", default=os.path.join(ROOT, "build", "forerun"), metavar="PATH")
+    add("-t", "--threads", type=int, default=physical_cores(), metavar="N", help="of both programs (default: the physical cores)")
+    add("--slot-ctx", type=int, default=4096, metavar="N", help="context (default: 4096)")
+    add("--cpu", default=cpu_name(), metavar="NAME", help="the processor, where the system's name for it says little (default: %(default)s)")
+    add("--limit", type=float, default=1e9, metavar="S", help="no round is begun later than this")
+    add("--csv", required=True, metavar="FILE")
+    args = parser.parse_args()
+    args.sets, args.modes, args.ik = args.sets.split(","), [m for m in args.modes.split(",") if m], None
+    return args
+
+
+def main():
+    args = arguments()
+    try:
+        measure_all(args)
+    except (Failure, OSError, ValueError) as failure:
+        say("headline.py: %s" % failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

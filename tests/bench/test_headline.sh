@@ -1,0 +1,134 @@
+#!/bin/sh
+# The README's picture and the recording: what is made of answers and of what a terminal showed, without a model.
+command -v python3 >/dev/null || {
+    echo "SKIP python3 is not installed"
+    exit 0
+}
+root=$FR_SOURCE_DIR exec python3 -B - <<'END'
+import argparse
+import json
+import os
+import sys
+import tempfile
+import xml.dom.minidom
+
+root = os.environ["root"]
+sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "headline")]
+import headline
+import picture
+import recording
+import speeds
+from calls import Failure
+
+SETS = ["humaneval", "gsm8k"]
+
+
+def line(system, number, prompt, tok_s, others=0.0, tokens=10, same="yes"):
+    return {"date": "2026-01-02", "cpu": "C", "isa": "avx2", "threads": "2", "model": "m", "round": str(number), "system": system,
+            "set": SETS[prompt], "prompt": str(prompt), "prompt_tokens": "5", "tokens": str(tokens), "ms": str(1e3 * tokens / tok_s),
+            "tok_s": str(tok_s), "same": same, "others": str(others)}
+
+
+def answers():
+    lines = []
+    for number in (1, 2, 3):
+        for prompt in (0, 1):
+            lines += [line("llama", number, prompt, 10), line("llama=ngram-mod", number, prompt, 12),
+                      line("forerun=none", number, prompt, 20), line("forerun", number, prompt, [30, 60][prompt] + number)]
+    return lines
+
+
+def medians_are_of_rounds_and_then_of_prompts():
+    model, = speeds.models(answers())
+    assert model.systems == ["llama", "llama=ngram-mod", "forerun=none", "forerun"]
+    assert model.speeds["forerun"] == [32, 62] and model.speed("forerun") == 47 and model.span("forerun") == (32, 62)
+    assert model.ratios("forerun", "forerun=none") == (2.35, 1.6, 3.1)
+    assert model.sets() == {"humaneval": [0], "gsm8k": [1]} and model.same("forerun") == (6, 6)
+
+
+def disturbed_answers_count_where_there_is_no_other():
+    lines = answers() + [line("forerun", 4, 0, 1, others=1.5)] + [line("llama", n, 1, 5, others=0.5) for n in (4, 5, 6, 7)]
+    model, = speeds.models(lines)
+    assert model.speeds["forerun"] == [32, 62] and model.speeds["llama"] == [10, 10] and model.dropped == 5
+    alone, = speeds.models([dict(l, others="1") for l in answers()])
+    assert alone.speeds["forerun"] == [32, 62] and alone.dropped == 0
+
+
+def the_best_mode_is_of_the_round_that_screens():
+    lines = [line("llama", 0, 0, 50), line("llama=a", 0, 0, 10), line("llama=a", 0, 1, 40), line("llama=b", 0, 0, 20), line("llama=b", 0, 1, 20),
+             line("llama=c", 1, 0, 99)]
+    assert headline.best_mode(lines, "m") == "llama=b"  # 20 tokens in 1.0 s, not in 1.25 s
+    try:
+        headline.best_mode(lines, "n")
+    except Failure as failure:
+        assert "no speculative mode" in str(failure)
+    else:
+        raise AssertionError("expected a failure")
+    assert speeds.models(lines[:-1]) == []  # what was screened is not shown
+
+
+def the_first_prompts_of_each_set_are_asked(folder):
+    for name in SETS + ["other"]:
+        with open(os.path.join(folder, name + "_dev.jsonl"), "w", encoding="utf-8") as f:
+            for i in range(3):
+                f.write(json.dumps({"task": name, "messages": [{"role": "user", "content": "%s %d" % (name, i)}]}) + "\n")
+    args = argparse.Namespace(prompts=folder, sets=SETS)
+    assert headline.dealt_for(args, 2) == [("humaneval", "humaneval 0"), ("humaneval", "humaneval 1"), ("gsm8k", "gsm8k 0"), ("gsm8k", "gsm8k 1")]
+
+
+def the_picture_says_what_was_measured(folder):
+    path = os.path.join(folder, "p.svg")
+    found = speeds.models(answers())
+    picture.picture(path, found, answers())
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    xml.dom.minidom.parseString(text.encode())
+    for words in ("47.0 tok/s", "4.7 times", "llama.cpp, ngram-mod", "median of 2 prompts", "median of 3 rounds", "2026-01-02", "AVX2, 2 threads"):
+        assert words in text, words
+    table = picture.details(found, answers())
+    assert "| m | forerun | 47.0 (32.0 to 62.0) | 4.70 (3.20 to 6.20) | 2.35 (1.60 to 3.10) | 6 of 6 |" in table
+    assert "| model | humaneval | gsm8k |" in table and "| m | 1.60 (3.20) | 3.10 (6.20) |" in table
+
+
+def cast(folder, name, events, width=5):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as f:
+        for one in [{"version": 2, "width": width, "height": 2, "command": "c", "title": "t <&"}] + [[at, "o", text] for at, text in events]:
+            f.write(json.dumps(one) + "\n")
+    return recording.Cast(path)
+
+
+END_OF_RUN = "\r\n7 tokens at 3.0/s, 1.00 a pass; stop\r\n"
+
+
+def a_terminal_wraps_colours_and_goes_on(folder):
+    found = cast(folder, "a.cast", [(0.0, "ab"), (0.16, "\x1b[32mcdef\x1b[0mg\r\n"), (0.17, "h")])
+    runs, begun = found.cells()
+    assert [run[1:] for run in runs] == [[0, 0, "", "ab"], [0, 2, "g", "cde"], [1, 0, "g", "f"], [1, 1, "", "g"], [2, 0, "", "h"]]
+    assert [round(run[0], 2) for run in runs] == [0, 0.16, 0.16, 0.16, 0.16] and len(begun) == 3
+
+
+def two_recordings_are_one_picture_if_their_texts_are_equal(folder):
+    one = cast(folder, "a.cast", [(0.5, "hello"), (1.5, "\r\nwo<d" + END_OF_RUN)])
+    two = cast(folder, "b.cast", [(0.5, "\x1b[36mhello\x1b[0m\r\nwo<d"), (0.9, END_OF_RUN.replace("1.00", "2.00"))])
+    text = recording.drawn(one, two)
+    xml.dom.minidom.parseString(text.encode())
+    assert "the same 10 bytes: 1.5 s one token a pass, 0.9 s drafting" in text and "translateY" in text
+    other = cast(folder, "b.cast", [(0.5, "hellO\r\nwo<d" + END_OF_RUN)])
+    try:
+        recording.drawn(one, other)
+    except SystemExit as end:
+        assert "differ" in str(end)
+    else:
+        raise AssertionError("expected an end")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    medians_are_of_rounds_and_then_of_prompts()
+    disturbed_answers_count_where_there_is_no_other()
+    the_best_mode_is_of_the_round_that_screens()
+    the_first_prompts_of_each_set_are_asked(folder)
+    the_picture_says_what_was_measured(folder)
+    a_terminal_wraps_colours_and_goes_on(folder)
+    two_recordings_are_one_picture_if_their_texts_are_equal(folder)
+END

@@ -273,7 +273,7 @@ def encodings(rng):
 def methods(rng):
     method = rng.choice(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "G", "M" * 300, "PRI"])
     path = rng.choice(ROUTES) if rng.random() < 0.8 else rng.choice(
-        ["*", "//", "/v1/models/" + "x" * 3000, "/v1/models/%00%ff", "/../page/main.js", "/page/base.css/", "/page/", "/page/%2e%2e", "/health?" + "a=b&" * 100, "/%2e%2e/%2e%2e", "/v1/", "/\xff",
+        ["*", "//", "/v1/models/" + "x" * 3000, "/v1/models/%00%ff", "/../page/main.js", "/page/base.css/", "/activity", "/activity/", "/page/", "/page/%2e%2e", "/health?" + "a=b&" * 100, "/%2e%2e/%2e%2e", "/v1/", "/\xff",
          "http://x/health", "/health#x", "/v1/models/..%2f..%2fetc"])
     body = rng.choice([None, None, b"", b"{}", b"x" * rng.randint(0, 3000), a_body(rng)[1]])
     extra = rng.choice([[], [b"Authorization: Bearer " + b"k" * rng.choice([0, 1, 3000])], [b"X-Api-Key: \xff"], [b"Origin: http://evil.example"],
@@ -375,7 +375,7 @@ def pipelines(rng):
     for i in range(n):
         last = i == n - 1
         if rng.random() < 0.7 or n > 8:
-            data += request("GET", rng.choice(["/health", "/v1/models", "/nowhere", "/page/base.css"]), close=last)
+            data += request("GET", rng.choice(["/health", "/v1/models", "/nowhere", "/page/base.css", "/activity"]), close=last)
         else:
             data += request("POST", *a_body(rng), close=last)
     return Input("pipelines", pieces(rng, data, rng.choice([200, 100000])), n)

@@ -356,8 +356,8 @@ def aborted(replica):
 
 
 def check_doors(judge, o, proxy):
-    judge.say("/metrics and /slots of one replica are not shown to users",
-              all(get(proxy.port, path)[0] == 404 for path in ("/metrics", "/slots")))
+    judge.say("/metrics, /slots and /activity of one replica are not shown to users",
+              all(get(proxy.port, path)[0] == 404 for path in ("/metrics", "/slots", "/activity")))
     c = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
     c.putrequest("POST", "/v1/completions")
     c.putheader("Content-Length", str(33 << 20))

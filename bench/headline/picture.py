@@ -74,7 +74,7 @@ def footer(found, lines):
                 int(l["tokens"]) for l in lines),
             "Bars: median of %d prompts (HumanEval, GSM8K, Alpaca, MT-bench), each the median of %d rounds. Thin lines: slowest to fastest prompt." % (
                 len(found[0].prompts), min(m.rounds for m in found)),
-            "%s, %s, %s threads, %s. llama.cpp's fastest speculative mode of four is the one shown. bench/headline" % (
+            "%s, %s, %s threads, %s. Of llama.cpp's speculative modes the fastest is shown. bench/headline" % (
                 first["cpu"], first["isa"].upper().replace("AVX512", "AVX-512"), first["threads"], max(l["date"] for l in lines))]
 
 
@@ -108,12 +108,12 @@ def details(found, lines):
                 first["cpu"], first["isa"], first["threads"], max(l["date"] for l in lines), len(found[0].prompts),
                 min(m.rounds for m in found), max(int(l["tokens"]) for l in lines)),
             "prompt in brackets, each of them the median of its rounds; ratios are of the same prompt.", "",
-            "| model | system | tokens/s | times llama.cpp | times forerun not drafting | text as plain |", "| --- | --- | --- | --- | --- | --- |"]
+            "| model | system | tokens/s | rounds apart | times llama.cpp | times forerun not drafting | text as plain |", "| --- " * 7 + "|"]
     for model in found:
         for system in model.systems:
             ours = system in (OURS, OURS_PLAIN)
-            text.append("| %s | %s | %s | %s | %s | %s |" % (
-                NAMES.get(model.name, model.name), title_of(model, system), span((model.speed(system), *model.span(system)), "%.1f"),
+            text.append("| %s | %s | %s | %.2f | %s | %s | %s |" % (
+                NAMES.get(model.name, model.name), title_of(model, system), span((model.speed(system), *model.span(system)), "%.1f"), model.apart(system),
                 "" if system == PLAIN else span(model.ratios(system, PLAIN)),
                 span(model.ratios(system, OURS_PLAIN)) if ours and system != OURS_PLAIN else "", "%d of %d" % model.same(system)))
     text += ["", "By set, each prompt by itself: forerun's speed over that without drafting, and in brackets over llama.cpp's plain decoding.", "",

@@ -47,6 +47,14 @@ class Model:
             found.setdefault(names[prompt], []).append(at)
         return found
 
+    def apart(self, system):
+        """How far rounds of the same prompt lie apart: greatest over least, the median of the prompts."""
+        found = []
+        for prompt in self.prompts:
+            own = [float(l["tok_s"]) for l in self.lines if l["system"] == system and int(l["prompt"]) == prompt]
+            found.append(max(own) / min(own))
+        return statistics.median(found)
+
     def same(self, system):
         own = [l for l in self.lines if l["system"] == system]
         return sum(l["same"] == "yes" for l in own), len(own)

@@ -1,4 +1,5 @@
-"""What the scripts of bench/ share: programs that are called, and text that is put into documents."""
+"""What the scripts of bench/ share: programs that are called, text that is put into documents, results as CSV files."""
+import csv
 import os
 import subprocess
 import sys
@@ -55,3 +56,19 @@ def between_markers(path, marks, text):
     before, after = old.split(marks[0])[0], old.split(marks[1])[1]
     with open(path, "w", encoding="utf-8") as f:
         f.write("%s%s\n%s\n%s%s" % (before, marks[0], text, marks[1], after))
+
+
+def append_lines(path, fields, lines):
+    """Adds dicts with these keys to a CSV file, which begins with their names."""
+    new = not os.path.exists(path)
+    with open(path, "a", newline="", encoding="utf-8") as f:
+        out = csv.DictWriter(f, fields, lineterminator="\n")
+        if new:
+            out.writeheader()
+        out.writerows(lines)
+
+
+def read_lines(path):
+    """A dict for each line of a CSV file."""
+    with open(path, newline="", encoding="utf-8") as f:
+        return list(csv.DictReader(f))

@@ -22,7 +22,6 @@ same program's plain decoding. `others`: CPUs that other programs and the machin
 """
 import argparse
 import contextlib
-import csv
 import datetime
 import glob
 import json
@@ -38,7 +37,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench", part) for part in ("", "peers", "se
 
 import load
 import servers
-from calls import Failure, name_of, run, say
+from calls import Failure, append_lines, name_of, read_lines, run, say
 from machine import cpu_name, physical_cores
 from speed import free_port
 
@@ -50,19 +49,7 @@ SCREENING = 0  # the round that finds llama.cpp's best mode
 
 
 def saved(path):
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, newline="", encoding="utf-8") as f:
-        return list(csv.DictReader(f))
-
-
-def append(path, lines):
-    new = not os.path.exists(path)
-    with open(path, "a", newline="", encoding="utf-8") as f:
-        out = csv.DictWriter(f, FIELDS, lineterminator="\n")
-        if new:
-            out.writeheader()
-        out.writerows(lines)
+    return read_lines(path) if path and os.path.exists(path) else []
 
 
 class Answer:
@@ -212,7 +199,7 @@ def measure_all(args):
                      "round": number}
             found = measure(args, model, names, sets, where)
             lines += found
-            append(args.csv, found)
+            append_lines(args.csv, FIELDS, found)
     return None
 
 

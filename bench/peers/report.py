@@ -1,12 +1,11 @@
 """Results of llamacpp.py: lines of a CSV file, and the tables and the picture made of them."""
-import csv
 import datetime
 import os
 import shutil
 import statistics
 import subprocess
 
-from calls import Failure, between_markers, say
+from calls import Failure, append_lines, between_markers, read_lines, say
 
 FIELDS = ["date", "cpu", "isa", "model", "threads", "what", "rows", "unit", "ours", "theirs", "ratio", "least", "greatest", "pairs", "note"]
 MEASUREMENT = FIELDS[1:7]  # a later line with the same values takes the place of an earlier one
@@ -50,17 +49,11 @@ def line(cpu, isa, model, threads, what, rows, unit, ours, theirs, ratios, note)
 
 
 def append(path, lines):
-    new = not os.path.exists(path)
-    with open(path, "a", newline="", encoding="utf-8") as f:
-        out = csv.DictWriter(f, FIELDS, lineterminator="\n")
-        if new:
-            out.writeheader()
-        out.writerows(lines)
+    append_lines(path, FIELDS, lines)
 
 
 def read(path):
-    with open(path, newline="", encoding="utf-8") as f:
-        lines = list(csv.DictReader(f))
+    lines = read_lines(path)
     for found in lines:
         if set(found) != set(FIELDS):
             raise Failure("%s: expected the columns %s" % (path, ",".join(FIELDS)))

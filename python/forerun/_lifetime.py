@@ -7,9 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import ArgumentError, ClosedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Turn:
@@ -144,3 +147,35 @@ class Resource:
             self._when(free)
         else:
             free()
+
+
+class Closing:
+    """What a `with` block closes at its end."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+class ClosingInTurn(Closing):
+    """Closes when no call is at work, and where nobody has it any more."""
+
+    _resource: Resource
+    _turn: Turn
+
+    def close(self) -> None:
+        """Ends what is generated with it and frees it; any number of times."""
+        self._close_when_free()
+        self._turn.wait()
+
+    def _close_when_free(self) -> None:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        if hasattr(self, "_resource"):
+            self._close_when_free()

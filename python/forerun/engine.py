@@ -8,7 +8,7 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._lifetime import Resource
+from ._lifetime import Closing, Resource
 from ._native import c_path, c_struct, c_text, call, ffi, lib, text_of
 from ._progress import Progress, call_with_progress
 from .group import Group
@@ -53,7 +53,7 @@ def profile_folder() -> str | None:
     return os.path.join(home, ".cache", "forerun") if home else None
 
 
-class Engine:
+class Engine(Closing):
     """A model: weights, tokenizer and chat template, which many sessions and threads read.
 
         with forerun.Engine("models/smollm2-135m.gguf") as engine, engine.session() as session:
@@ -187,12 +187,6 @@ class Engine:
             user.close()
         self._text.close()
         self._resource.close()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_resource"):

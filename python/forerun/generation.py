@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from ._lifetime import Closing
 from ._native import c_ids, c_strings, c_struct, call, exception, ffi, lib
 from .errors import ClosedError, Error
 from .results import Piece, Result, piece_of, result_of
@@ -14,6 +15,7 @@ from .sampling import Sampling
 
 if TYPE_CHECKING:
     from .session import Session
+    from .text import Text
 
 Prompt = str | Sequence[int]
 """A text, or token ids."""
@@ -132,7 +134,14 @@ class _Request:
         )
 
 
-class Stream(Iterator[Piece]):
+def prompt_ids(text: Text, prompt: Prompt, options: RequestOptions) -> Sequence[int]:
+    """The tokens of a prompt, which may be tokens already."""
+    if not isinstance(prompt, str):
+        return prompt
+    return text.tokenize(prompt, control=options.get("control", False))
+
+
+class Stream(Closing, Iterator[Piece]):
     """The pieces of an answer as they come, each a `str`; together they are the answer's text.
 
     Any thread may take pieces; in a group each step serves all its sessions. A stream that is left
@@ -222,12 +231,6 @@ class Stream(Iterator[Piece]):
 
         lib.fr_session_cancel(pointer)
         self._session._turn.when_free(end)
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_error"):

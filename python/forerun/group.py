@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._lifetime import Resource, Turn
+from ._lifetime import ClosingInTurn, Resource, Turn
 from ._native import c_struct, call, ffi, lib
 from .errors import ArgumentError
-from .generation import Prompt, RequestOptions, Stream
+from .generation import Prompt, RequestOptions, Stream, prompt_ids
 from .results import Result
 from .session import Session, SessionOptions, context_of
 from .text import Messages
@@ -37,7 +37,7 @@ class GroupPass:
     """Seconds by what passes have cost so far; 0: not known yet."""
 
 
-class Group:
+class Group(ClosingInTurn):
     """Sessions that share each pass: many answers at once take little longer than one, and every
     session's bytes are those that it would give alone.
 
@@ -109,7 +109,9 @@ class Group:
 
         Opens sessions for it and closes them. Results are in the order of the prompts.
         """
-        return self._answer([self._ids(prompt, options) for prompt in prompts], parallel, options)
+        text = self._engine.text
+        ids = [list(prompt_ids(text, prompt, options)) for prompt in prompts]
+        return self._answer(ids, parallel, options)
 
     def chat(
         self,
@@ -126,30 +128,10 @@ class Group:
         ids = [render(messages, control=control).ids for messages in conversations]
         return self._answer(ids, parallel, options)
 
-    def close(self) -> None:
-        """Closes its sessions and frees it; any number of times."""
-        self._close_when_free()
-        self._turn.wait()
-
     def _close_when_free(self) -> None:
         for session in self.sessions:
             session._close_when_free()
         self._resource.close()
-
-    def __enter__(self) -> Group:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_resource"):
-            self._close_when_free()
-
-    def _ids(self, prompt: Prompt, options: RequestOptions) -> list[int]:
-        if not isinstance(prompt, str):
-            return list(prompt)
-        return self._engine.text.tokenize(prompt, control=options.get("control", False))
 
     def _answer(self, prompts: list[list[int]], parallel: int, options: RequestOptions) -> list[Result]:
         if parallel < 1:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ._lifetime import Resource, Turn
+from ._lifetime import ClosingInTurn, Resource, Turn
 from ._native import c_path, c_strings, c_struct, c_text, call, ffi, lib
 from .errors import ArgumentError, ClosedError
-from .generation import Prompt, RequestOptions, Stream
+from .generation import Prompt, RequestOptions, Stream, prompt_ids
 from .results import Result
 from .text import Messages
 
@@ -51,7 +51,7 @@ def context_of(engine: Engine, n_ctx: int | None) -> int:
     return min(engine.info.n_ctx_train, DEFAULT_CONTEXT) if n_ctx is None else n_ctx
 
 
-class Session:
+class Session(ClosingInTurn):
     """One conversation's context: what it has read, its drafter, and one generation at a time.
 
     Alone (`Engine.session`) it has passes of its own; in a group (`Group.session`) it shares them.
@@ -60,8 +60,6 @@ class Session:
     Calls from several threads wait for one another, and a generation that is at work refuses a
     second one (ArgumentError); `cancel` waits for nobody. Python's other threads run meanwhile.
     """
-
-    _resource: Resource
 
     def __init__(
         self, engine: Engine, group: Group | None = None, **options: Unpack[SessionOptions]
@@ -142,11 +140,11 @@ class Session:
         the chat template. ContextError: it is as long as the context or longer; ArgumentError;
         DataError, from the iterator: the model's logits are not finite.
         """
-        return self._begin(self._ids(prompt, options), options, keeps=True)
+        return self._begin(prompt_ids(self._engine.text, prompt, options), options, keeps=True)
 
     def generate(self, prompt: Prompt, **options: Unpack[RequestOptions]) -> Result:
         """The same, whole. In a group all its sessions go on meanwhile."""
-        return self._whole(self._ids(prompt, options), options)
+        return self._whole(prompt_ids(self._engine.text, prompt, options), options)
 
     def stream_chat(
         self,
@@ -221,11 +219,6 @@ class Session:
 
     # ---- its end
 
-    def close(self) -> None:
-        """Ends its generation and frees it; any number of times."""
-        self._close_when_free()
-        self._turn.wait()
-
     def _close_when_free(self) -> None:
         if self._resource.closed:
             return
@@ -236,22 +229,7 @@ class Session:
         if self._group:
             self._group._sessions.discard(self)
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_resource"):
-            self._close_when_free()
-
     # ---- private
-
-    def _ids(self, prompt: Prompt, options: RequestOptions) -> Sequence[int]:
-        if not isinstance(prompt, str):
-            return prompt
-        return self._engine.text.tokenize(prompt, control=options.get("control", False))
 
     def _chat(
         self,

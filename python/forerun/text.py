@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._lifetime import Resource
+from ._lifetime import Closing, Resource
 from ._native import c_ids, c_path, call, ffi, lib, sized_text, text_of
 from .errors import ArgumentError
 
@@ -87,7 +87,7 @@ class Encoded:
     ids: list[int]
 
 
-class Text:
+class Text(Closing):
     """The text side of a model: tokenizer and chat template.
 
     An engine has one (`Engine.text`). ``Text(model)`` opens that of a file alone, at once, as the
@@ -128,12 +128,6 @@ class Text:
         """Frees it, but for an engine's own, which goes with the engine."""
         if self._closes_owner:
             self._owner.close()
-
-    def __enter__(self) -> Text:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_owner"):

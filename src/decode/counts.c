@@ -28,3 +28,10 @@ double fr_count_value(const fr_draft_count *count) {
     if (!count->mean) return count->sum;
     return count->of > 0 ? count->sum / count->of : NAN;
 }
+
+double fr_pass_seconds(const double by_rows[FR_COUNTED_ROWS + 1]) {
+    double sum = 0;
+    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
+        sum += by_rows[i];
+    return sum;
+}

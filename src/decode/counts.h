@@ -1,4 +1,5 @@
-// counts.h — what drafters count of themselves, by name: sums and means that add up over answers.
+// counts.h — what drafters count of themselves, by name: sums and means that add up over answers. And
+// a sum over what passes took.
 #ifndef FR_DECODE_COUNTS_H
 #define FR_DECODE_COUNTS_H
 #include "forerun.h"
@@ -10,5 +11,8 @@ void fr_counts_merge(fr_draft_counts *all, const fr_draft_counts *from);
 
 // The sum, or sum / of; NAN for a mean of nothing.
 double fr_count_value(const fr_draft_count *count);
+
+// All passes together: `by_rows` is seconds_by_rows of fr_stats.
+double fr_pass_seconds(const double by_rows[FR_COUNTED_ROWS + 1]);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "decode/counts.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -292,9 +293,7 @@ static double writing_of(const fr_job *job) {
 // Seconds that plain decoding of the same tokens would take: as the measured cost of passes predicts
 // them, and by what these passes took beside their own prediction. 0: nothing is known.
 static double plain_seconds(const fr_stats *s) {
-    double took = 0;
-    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
-        took += s->seconds_by_rows[i];
+    const double took = fr_pass_seconds(s->seconds_by_rows);
     return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
 }
 

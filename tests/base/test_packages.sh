@@ -1,15 +1,8 @@
 #!/bin/sh
 # tools/install-packages.sh waits for another apt, says so, and gives up where something else is
 # wrong. apt-get and what it would install are stand-ins.
-set -u
+. "$(dirname "$0")/../support/checks.sh"
 script=$(cd "$(dirname "$0")/../.." && pwd)/tools/install-packages.sh
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-complain() {
-    echo "FAIL $*"
-    bad=1
-}
 
 stand_in() {
     { echo '#!/bin/sh'; cat; } >"$work/$1"

@@ -1,14 +1,7 @@
 #!/bin/sh
 # The examples, compiled from an installed tree by nothing but its pkg-config file, say what the
 # program says.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-complain() {
-    echo "FAIL $*"
-    bad=1
-}
+. "$(dirname "$0")/../support/checks.sh"
 skip() {
     echo "SKIP $*"
     exit $bad

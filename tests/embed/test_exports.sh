@@ -1,16 +1,9 @@
 #!/bin/sh
 # The shared library shows the functions that the compiler finds declared in forerun.h: nothing more,
 # nothing less. The header compiles alone, as C11 and as C++17.
-set -u
+. "$(dirname "$0")/../support/checks.sh"
 header=$FR_SOURCE_DIR/include/forerun.h
 library=$FR_BUILD_DIR/libforerun.so
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-complain() {
-    echo "FAIL $*"
-    bad=1
-}
 
 strict="-Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only"
 tried=0

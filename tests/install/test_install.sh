@@ -2,14 +2,7 @@
 # What `make install` and `make uninstall` do, in a DESTDIR: the files are there and say where they will
 # lie, the program finds its packs without a flag, programs are compiled with forerun.pc alone, and what
 # is removed is what was installed.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-complain() {
-    echo "FAIL $*"
-    bad=1
-}
+. "$(dirname "$0")/../support/checks.sh"
 [ -e "$FR_BUILD_DIR/libforerun.so" ] || {
     echo "SKIP no shared library in this build"
     exit 0

@@ -204,11 +204,10 @@ static double acceptance_for(const fr_bench_counts *t, double tokens) {
 // decoding.
 static double predicted_speedup(const fr_bench_counts *t, const fr_bench_counts *plain) {
     if (!(plain->predicted > 0 && t->predicted > 0)) return NAN;
-    const double passes = fr_cmd_pass_seconds(plain->seconds_by_rows),
-                 held = passes / plain->predicted;
+    const double passes = fr_pass_seconds(plain->seconds_by_rows), held = passes / plain->predicted;
     const double share = (double)t->tokens / (double)plain->tokens;
     return (t->predicted_plain + share * (plain->decode - passes) / held) /
-           (t->predicted + (t->decode - fr_cmd_pass_seconds(t->seconds_by_rows)) / held);
+           (t->predicted + (t->decode - fr_pass_seconds(t->seconds_by_rows)) / held);
 }
 
 fr_status fr_bench_counts_finish(fr_bench_counts *t, const fr_bench_counts *plain, fr_error *err) {

@@ -1,5 +1,6 @@
 #include "cmd/lib/first_run.h"
 #include "cmd/lib/generate.h"
+#include "decode/counts.h"
 #include <unistd.h>
 
 enum { PASSES = 8 }; // an answer of fewer says nothing of drafting
@@ -15,7 +16,7 @@ void fr_cmd_say_measuring(const fr_engine *e) {
 double fr_cmd_gain(const fr_stats *s) {
     // Drafting was timed by the clock and passes are predicted, so the clock is scaled: the machine
     // was as fast or slow in one as in the other.
-    const double scale = fr_cmd_rate(s->predicted, fr_cmd_pass_seconds(s->seconds_by_rows));
+    const double scale = fr_cmd_rate(s->predicted, fr_pass_seconds(s->seconds_by_rows));
     return fr_cmd_rate(s->predicted_plain, s->predicted + s->seconds_draft * scale);
 }
 

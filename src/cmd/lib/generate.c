@@ -141,13 +141,6 @@ double fr_cmd_tokens_per_pass(const fr_stats *s) {
     return s->passes ? (double)s->completion_tokens / (double)s->passes : 0;
 }
 
-double fr_cmd_pass_seconds(const double by_rows[FR_COUNTED_ROWS + 1]) {
-    double sum = 0;
-    for (int i = 0; i <= FR_COUNTED_ROWS; i++)
-        sum += by_rows[i];
-    return sum;
-}
-
 const char *fr_cmd_finish(fr_finish finish) {
     if (finish == FR_FINISH_INTERRUPTED) return "interrupted";
     return finish == FR_FINISH_STOP ? "stop" : "length";

@@ -1,6 +1,7 @@
 // tune.c — `tune`: measures passes and drafters, keeps the profile that `auto` reads.
 #include "cmd/tune/tune.h"
 #include "cmd/lib/text.h"
+#include "decode/counts.h"
 #include "draft/registry.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static void count(void *user, const fr_ids *prompt, const fr_result *r) {
     (void)prompt;
     t->predicted += s->predicted;
     t->predicted_plain += s->predicted_plain;
-    t->passes_took += fr_cmd_pass_seconds(s->seconds_by_rows);
+    t->passes_took += fr_pass_seconds(s->seconds_by_rows);
     t->draft += s->seconds_draft;
     t->decode += s->seconds_decode;
     t->tokens += s->completion_tokens;

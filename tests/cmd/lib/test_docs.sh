@@ -1,13 +1,6 @@
 #!/bin/sh
 # Man pages render without a warning, completion scripts parse; where the tools are there.
-set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-bad=0
-complain() {
-    echo "FAIL $*"
-    bad=1
-}
+. "$(dirname "$0")/../../support/checks.sh"
 
 "$FORERUN" man --dir "$work" || complain "man --dir"
 pages=$(ls "$work"/*.1 | wc -l)

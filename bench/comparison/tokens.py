@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Tokens a pass of every system that the papers measure, on many prompts: the half of the comparison that no clock touches.
+
+    bench/comparison/tokens.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --work DIR \\
+        --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
+    bench/comparison/tokens.py --doc docs/papers/tokens-a-pass.md          the tables again, from what is committed
+    bench/comparison/tokens.py ... --status                                what is there and what is left, nothing run
+
+`forerun-lab replay` does the work: plain decoding's answers once, then every drafter over them with trees of --tree rows;
+2 % of the results are decoded for real too and must be the same. Prompts are grouped by their "task". Answers and results
+by prompt lie in --work, and the same line goes on from there; --out keeps, for each model and temperature, tokens and
+passes of every prompt, from which the tables are made. A cell is pooled, all tokens over all passes; the interval is where
+95 of 100 bootstrap samples of the prompts lie.
+"""
+import argparse
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(1, os.path.join(ROOT, "bench"))
+
+from calls import Failure, between_markers, name_of, say
+from compare import pairs
+from measure import Machine, by_options, probe, read, read_prompts, write, write_prompts
+from systems import SYSTEMS
+
+MARKS = ("<!-- tokens a pass: begin, written by bench/comparison/tokens.py -->", "<!-- tokens a pass: end -->")
+CLOCKED = ("none", "auto")  # what they do is one token a pass, or follows the clock
+SAMPLES = 2000
+
+
+# ---------------------------------------------------------------- measuring
+
+def result_path(args, model, temperature):
+    return os.path.join(args.out, "%s-%s.json" % (name_of(model), temperature))
+
+
+def systems_of(args, machine, model):
+    """({options: [system]}, {name: spec}) of those that can run; what cannot is said once, in --work."""
+    path = os.path.join(args.work, name_of(model) + ".systems.json")
+    if not os.path.exists(path):
+        fill = {key: given[name_of(model)] for key, given in (("draft", args.draft), ("store", args.store)) if name_of(model) in given}
+        write(path, probe(machine, model, [s for s in SYSTEMS if s.spec not in CLOCKED], fill))
+    probed = read(path)
+    there = [s for s in SYSTEMS if probed.get(s.name, {}).get("spec")]
+    return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}
+
+
+def replay(args, machine, model, temperature, files, specs, options):
+    """One call, which goes on with what lies in --work. Where the results are."""
+    stem = os.path.join(args.work, "%s-%s" % (name_of(model), temperature))
+    line = machine.on(model, "replay", "--prompts", ",".join(files), "--drafters", ",".join(specs), "--temp", temperature,
+                      "--seed", machine.seed, "-n", args.tokens, "--tree", args.tree, "--width", args.width, "--check", args.check,
+                      "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl", options=options)
+    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise Failure("%s at %s%s: exit code %d" % (name_of(model), temperature, "".join(" " + o for o in options), done.returncode))
+    return stem + ".results.jsonl"
+
+
+def lines_of(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def gather(args, model, temperature, names, prompts):
+    """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes]...]}, ...}}}; all prompts or none."""
+    found = {}
+    for line in lines_of(os.path.join(args.work, "%s-%s.results.jsonl" % (name_of(model), temperature))):
+        setup = line["setup"]
+        key = (setup["drafter"], tuple(setup["draft_opts"]), line["set"])
+        found.setdefault(key, {})[line["key"]] = line
+    systems = {}
+    for system in SYSTEMS:
+        sets, packs, checked = {}, [], 0
+        for task, count in prompts.items():
+            lines = list(found.get((names.get(system.name), tuple(system.options), task), {}).values())
+            if len(lines) == count:
+                sets[task] = [[line["tokens"], line["passes"]] for line in lines]
+                checked += sum(line["checked"] for line in lines)
+                packs = lines[0]["setup"]["packs"]
+        if sets:
+            systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "sets": sets}
+    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "tree": args.tree, "seed": args.seed,
+            "date": time.strftime("%Y-%m-%d"), "systems": systems}
+
+
+def cells_left(gathered, names, prompts):
+    there = gathered["systems"]
+    return sum(task not in there.get(name, {"sets": ()})["sets"] for name in names for task in prompts)
+
+
+def measure(args):
+    machine = Machine(args.bin, args.threads, args.seed)
+    paths = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
+    if not paths:
+        raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
+    tasks = {task: lines[:args.limit] for task, lines in read_prompts(paths).items()}
+    counts = {task: len(lines) for task, lines in tasks.items()}
+    files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
+    os.makedirs(args.out, exist_ok=True)
+    for model in args.model:
+        groups, names = systems_of(args, machine, model)
+        for temperature in args.temps.split(","):
+            gathered = gather(args, model, temperature, names, counts)
+            say("%s at %s: %d of %d cells are left" % (name_of(model), temperature, cells_left(gathered, names, counts), len(names) * len(counts)))
+            if args.status:
+                continue
+            for options, systems in groups.items():
+                replay(args, machine, model, temperature, files, [names[s.name] for s in systems], options)
+                write(result_path(args, model, temperature), gather(args, model, temperature, names, counts))
+
+
+# ---------------------------------------------------------------- tables
+
+def pooled(lines):
+    return sum(tokens for tokens, _ in lines) / sum(passes for _, passes in lines)
+
+
+def interval(lines, seed=0):
+    """(pooled, low, high): tokens a pass and where 95 of 100 samples of the prompts lie."""
+    draw = random.Random(seed)
+    samples = sorted(pooled(draw.choices(lines, k=len(lines))) for _ in range(SAMPLES))
+    return pooled(lines), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+
+
+def apart(column):
+    """The system whose interval lies above all others', or None."""
+    best = max(column, key=lambda name: column[name][0])
+    return best if all(column[best][1] > column[name][2] for name in column if name != best) else None
+
+
+def columns_of(result):
+    """{task: {system: (pooled, low, high)}}, and "all" of the systems that have every set."""
+    systems = result["systems"]
+    tasks = sorted({task for system in systems.values() for task in system["sets"]})
+    columns = {task: {name: interval(system["sets"][task]) for name, system in systems.items() if task in system["sets"]} for task in tasks}
+    whole = {name: sum(system["sets"].values(), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
+    columns["all"] = {name: interval(lines) for name, lines in whole.items()}
+    return columns
+
+
+def table(result):
+    columns = columns_of(result)
+    best = {task: apart(column) if column else None for task, column in columns.items()}
+    lines = ["| system | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
+    for name in result["systems"]:
+        cells = []
+        for task, column in columns.items():
+            text = "%.2f (%.2f to %.2f)" % column[name] if name in column else ""
+            cells.append("**%s**" % text if best[task] == name else text)
+        lines.append("| %s | %s |" % (name, " | ".join(cells)))
+    return lines
+
+
+def describe(result):
+    sets = {task: len(lines) for system in result["systems"].values() for task, lines in system["sets"].items()}
+    checked = sum(system["checked"] for system in result["systems"].values())
+    return ("%s, %s, %s tokens at most, trees of %d rows, %s: %s; %d results decoded for real too, all the same." % (
+        result["model"], "temperature %g, seed %d" % (result["temperature"], result["seed"]) if result["temperature"] else "greedy",
+        result["tokens"], result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
+
+
+def tables(out):
+    text = []
+    for path in sorted(glob.glob(os.path.join(out, "*.json"))):
+        result = read(path)
+        text += [describe(result), "", *table(result), ""]
+    if not text:
+        raise Failure("%s: no results" % out)
+    return "\n".join(text).rstrip()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add("-m", "--model", action="append", default=[])
+    add("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
+    add("--work", help="folder of answers and of results by prompt, which are gone on with")
+    add("--out", default=os.path.join(ROOT, "bench", "comparison", "tokens"), help="folder of what the tables are made from")
+    add("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
+    add("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
+    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add("--temps", default="0")
+    add("--seed", type=int, default=1)
+    add("-n", "--tokens", type=int, default=128)
+    add("--tree", type=int, default=16, help="rows of a tree (default: %(default)s)")
+    add("--width", type=int, default=16, help="texts at once (default: %(default)s)")
+    add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
+    add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--status", action="store_true", help="run nothing")
+    add("--doc", help="a file whose part between the marks is written anew")
+    args = parser.parse_args()
+    args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
+    if args.model and not args.work:
+        parser.error("--work DIR is missing")
+    if not args.model and not args.doc:
+        parser.error("-m MODEL, or --doc FILE")
+    return args
+
+
+def main():
+    try:
+        args = parse()
+        if args.model:
+            os.makedirs(args.work, exist_ok=True)
+            measure(args)
+        if args.doc:
+            between_markers(args.doc, MARKS, tables(args.out))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("tokens.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,9 +19,8 @@ typedef struct fr_known_answer { // {0}: nothing is known
     const int32_t *ids; // [n] borrowed: the answer, from the first token after the prompt on;
     int n;              // ... set by the owner before a text begins
     // Of the step at hand.
-    int16_t
-        place[FR_MAX_ROWS]; // of each of the decoder's rows in its part of the pass; -1: left out
-    int n_rows;             // of that part
+    int16_t place[FR_MAX_ROWS]; // of each of its rows in its part of the pass; -1: left out
+    int n_rows;                 // of that part
 } fr_known_answer;
 
 // Which of the n rows (row i < tree->n is node i, the rest is attached) are in the pass, `answered`

@@ -1,10 +1,10 @@
-// known_answer.h — a text whose answer is known: its tokens a pass, without the rows that are wrong.
+// known_answer.h — a text whose answer is known: its passes without the rows that are wrong.
 //
-// The drafter proposes, attaches rows and is shown the whole tree, but a pass has only the rows that
-// the answer does not contradict: the root, the nodes that will be accepted, what is attached to
-// these, and whatever lies behind the answer's end. A row's result does not depend on its company,
-// so every row that is there is what it would be among all of them. Verification draws as always and
-// finds the path of the whole tree. Only the seconds differ, so the trees' sizes must not depend on
+// The drafter proposes, attaches rows and is shown the whole tree, but a pass has only the rows
+// that the answer does not contradict: the root, the nodes that will be accepted, what is attached
+// to these, and whatever lies behind the answer's end. A row's result does not depend on its
+// company, so every row that is there is what it would be among all of them. Verification draws as
+// always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must not depend on
 // them: a decoder that does not adapt, and the exact rule.
 //
 // All decoders of a group that take part in a step have one of these, or none has. Their rows are

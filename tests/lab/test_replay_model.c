@@ -1,5 +1,5 @@
-// test_replay_model.c — forerun-lab replay on SmolLM2 with the packs that it ships with: every pass is
-// that of a real run, and of `bench`.
+// test_replay_model.c — forerun-lab replay on SmolLM2 with the packs that ship: every pass is that
+// of a real run, and of `bench`.
 #include "cmd/program.h"
 #include <setjmp.h>
 #include <stdarg.h>

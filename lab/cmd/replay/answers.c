@@ -1,5 +1,5 @@
-// answers.c — plain decoding's answers: the file's, then those that are missing. The first line says
-// what they are answers of, each other one is a conversation.
+// answers.c — plain decoding's answers: the file's, then those that are missing. The first line
+// says what they are answers of, each other one is a conversation.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmd/lib/text.h"

@@ -1,5 +1,5 @@
-// play.c — speakers take conversations from the list, begin their turns, and share the group's steps;
-// a speaker whose turn is over tells of it and goes on with the next turn or conversation.
+// play.c — speakers take conversations from the list, begin their turns and share the steps of a
+// group; a speaker whose turn is over tells of it and goes on with the next turn or conversation.
 #include "lab/cmd/replay/play.h"
 #include "base/alloc.h"
 #include "cmd/lib/generate.h"

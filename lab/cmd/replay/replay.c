@@ -1,4 +1,4 @@
-// replay.c — `replay`: tokens a pass of every drafter on many prompts, without the rows that are wrong.
+// replay.c — `replay`: tokens a pass of drafters on many prompts, without the rows that are wrong.
 #include "lab/cmd/replay/replay.h"
 #include "base/alloc.h"
 #include "cmd/lib/generate.h"

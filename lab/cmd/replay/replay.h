@@ -1,10 +1,10 @@
-// replay.h — tokens a pass where the answers are known: what is replayed, between reading (replay.c),
-// playing (play.h), the two files (lines.h) and showing (show.c).
+// replay.h — tokens a pass where the answers are known: what is replayed, between reading
+// (replay.c), playing (play.h), the two files (lines.h) and showing (show.c).
 //
 // Plain decoding answers every conversation once, many at a time. Then each drafter goes over the
 // same texts, many at a time too, in passes that leave out the rows that the answer contradicts
-// (decode/known_answer.h). It proposes and is told what it would be without that, so it takes as many
-// passes. A share of the conversations is decoded for real too.
+// (decode/known_answer.h). It proposes and is told what it would be without that, so it takes as
+// many passes. A share of the conversations is decoded for real too.
 #ifndef LAB_CMD_REPLAY_REPLAY_H
 #define LAB_CMD_REPLAY_REPLAY_H
 #include "cmd/lib/bootstrap.h"

@@ -1,5 +1,5 @@
-// results.c — each drafter over all conversations of which the file has no result yet. Every turn is
-// compared with its answer; conversations drawn by a hash are decoded for real too.
+// results.c — each drafter over all conversations of which the file has no result yet. Every turn
+// is compared with its answer; conversations drawn by a hash are decoded for real too.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmd/lib/text.h"

@@ -115,7 +115,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     if (d->attaches && d->adapt) learn_worth(d, c, v->tree);
     for (int k = 1; k <= d->width; k++)
         next[k] = d->row[k] < 0 ? -1
-                                : c->model->kern->argmax(fr_forward_logits(c->forward, d->row[k]),
+                                : c->model->kern->argmax(fr_context_logits(c, d->row[k]),
                                                          c->model->config.n_vocab);
     fr_jacobi_move(&d->chain, v->n_path, next, c->ids, c->n_ids);
     d->attaches = false; // where no more than one token is wanted nothing is proposed
@@ -171,6 +171,7 @@ static fr_status open_jacobi(fr_drafter **out, const char *file, const fr_drafte
     }
     d->chain.width = d->width;
     d->base.needs.max_attached = d->base.needs.attached_logits = d->width;
+    d->base.needs.all_rows = true; // every guess is replaced by what its row says
     d->base.default_nodes = 1 + d->width;
     *out = &d->base;
     return FR_OK;

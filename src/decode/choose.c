@@ -1,5 +1,6 @@
 // choose.c — first the trees whose size is settled. Then the scores of all other members' nodes are
-// merged, likeliest first; the budget says how many of them pay, and each tree keeps its share.
+// merged, likeliest first; the budget says how many of them pay, and each tree keeps its share. A
+// text whose answer is known has the tree that it would have alone.
 #include "decode/choose.h"
 
 // Candidates of all members together; what a pass has room for beside a chunk of a prompt.
@@ -19,12 +20,16 @@ static int most_alone(const fr_decoder *d) {
     return wanted > d->drafter->default_nodes ? wanted : d->drafter->default_nodes;
 }
 
+static int share_of(const fr_decoder *d, int n_roots) {
+    return d->known ? CANDIDATES : CANDIDATES / n_roots;
+}
+
 static bool is_open(const fr_decoder *d) { // whether the budget may say its size
     return d->adapt && !wanted_nodes(d) && !fr_tree_is_drawn(&d->proposal.tree);
 }
 
 int fr_choose_most(const fr_decoder *d, int n_roots) {
-    const int most = most_alone(d), share = CANDIDATES / n_roots;
+    const int most = most_alone(d), share = share_of(d, n_roots);
     const bool open = d->adapt && !wanted_nodes(d) && d->accept.rule != FR_RULE_REJECTION;
     return open || most < share ? most : share;
 }
@@ -66,7 +71,7 @@ void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n
         if (is_open(d)) {
             by[i].n = fr_tree_scores(&d->proposal.tree, by[i].score);
         } else {
-            take_wanted(d, CANDIDATES / n);
+            take_wanted(d, share_of(d, n));
             fixed += d->tree.n - 1;
         }
     }

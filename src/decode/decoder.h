@@ -8,6 +8,7 @@
 #ifndef FR_DECODE_DECODER_H
 #define FR_DECODE_DECODER_H
 #include "decode/accept_option.h"
+#include "decode/known_answer.h"
 #include "decode/tree_option.h"
 #include "decode/verify.h"
 
@@ -47,6 +48,7 @@ typedef struct fr_decoder {
     fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
     int n_top;                  // of each, the likeliest tokens that are listed
     bool drawn_scores;          // of new tokens: of what they are drawn from
+    fr_known_answer *known;     // borrowed: what the text will be; NULL: nobody knows
     fr_watch_fn *watch;         // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
@@ -106,5 +108,7 @@ fr_status fr_decoder_fault(fr_decoder *d, fr_error *err);
 
 fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may read
 float *fr_decoder_logits(const fr_decoder *d, int node); // of the last step's tree
+int fr_decoder_place(const fr_decoder *d, int row);      // in the pass, of one of its rows
+int fr_decoder_in_pass(const fr_decoder *d);             // how many of its rows are there
 
 #endif

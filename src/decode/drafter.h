@@ -11,6 +11,7 @@
 #include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"
+#include <assert.h>
 
 typedef struct fr_drafter fr_drafter;
 
@@ -29,18 +30,20 @@ typedef struct fr_needs {
     int attached_logits;   // ... and how many of them may want logits
     const fr_matrix *maps; // of the LINEAR rows it attaches
     int n_maps;
-    int own_taps; // tapped layers of passes that it runs itself
-    int resumes;  // the layer from which its rows go on (`extend`); 0: none do
+    int own_taps;  // tapped layers of passes that it runs itself
+    int resumes;   // the layer from which its rows go on (`extend`); 0: none do
+    bool all_rows; // `observe` reads what hangs off the accepted path, too
 } fr_needs;
 
 // What a drafter may read. ids: every token known so far, prompt and output; the last one is the
 // root, not yet evaluated, so n_ids - 1 of them are committed.
 typedef struct fr_context {
     const fr_model *model;
-    fr_forward *forward; // for passes of its own on the target (skip set, stop layer); scratch is
-                         // dropped after
-    int first_row;       // where its rows begin in the step's pass; 0 in passes of its own
-    const uint8_t *tap;  // by needs.taps: the place among the taps of that pass; NULL: the same
+    fr_forward *forward;  // for passes of its own on the target (skip set, stop layer); scratch is
+                          // dropped after
+    int first_row;        // where its rows begin in the step's pass; 0 in passes of its own
+    const int16_t *place; // of each row behind it (known_answer.h); NULL: the same
+    const uint8_t *tap;   // by needs.taps: the place among the taps of that pass; NULL: the same
     fr_kv *kv;
     const int32_t *ids;
     int n_ids;
@@ -50,14 +53,18 @@ typedef struct fr_context {
 } fr_context;
 
 // Results of the step's pass (forward.h) for a row of the drafter's own text.
+static inline int fr_context_row(const fr_context *c, int row) {
+    assert(!c->place || c->place[row] >= 0);
+    return c->first_row + (c->place ? c->place[row] : row);
+}
 static inline float *fr_context_logits(const fr_context *c, int row) {
-    return fr_forward_logits(c->forward, c->first_row + row);
+    return fr_forward_logits(c->forward, fr_context_row(c, row));
 }
 static inline const float *fr_context_final(const fr_context *c, int row) {
-    return fr_forward_final(c->forward, c->first_row + row);
+    return fr_forward_final(c->forward, fr_context_row(c, row));
 }
 static inline const float *fr_context_tap(const fr_context *c, int tap, int row) {
-    return fr_forward_tap(c->forward, c->tap ? c->tap[tap] : tap, c->first_row + row);
+    return fr_forward_tap(c->forward, c->tap ? c->tap[tap] : tap, fr_context_row(c, row));
 }
 
 // What became of a pass. For a chunk of the prompt, tree and path are NULL and every row was

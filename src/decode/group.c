@@ -83,6 +83,11 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     g->read = fr_budget_reading(&g->budget, dealt, context_of(readers, n), g->context);
 }
 
+// How many rows the drafter of a member may attach, `left` of them being still to come.
+static int room_of(const fr_decoder *d, int spare, int left) {
+    return d->known ? FR_MAX_ROWS - FR_PREFILL_ROWS - d->tree.n : spare / left;
+}
+
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
 // many of texts that are read as there is time for beside those.
 static void choose(fr_decoder_group *g, fr_decoder *const *members, int n) {
@@ -93,7 +98,7 @@ static void choose(fr_decoder_group *g, fr_decoder *const *members, int n) {
     for (int i = 0; i < n_roots; i++)
         spare -= members[i]->tree.n;
     for (int i = 0; i < n_roots; i++) {
-        fr_member_rows(members[i], spare / (n_roots - i));
+        fr_member_rows(members[i], room_of(members[i], spare, n_roots - i));
         spare -= members[i]->n_rows - members[i]->tree.n;
         const fr_extra_rows own = fr_member_extra_rows(members[i]);
         fr_extra_rows_add(&extra, &own);
@@ -143,13 +148,14 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
     d->first_row = g->n_rows;
     g->kv[seq] = &d->kv;
-    assert(g->n_rows + d->n_rows <= FR_MAX_ROWS);
+    assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {
+        if (d->known && d->known->place[i] < 0) continue;
         fr_row *row = &g->rows[g->n_rows++];
         *row = d->rows[i];
         row->seq = seq;
-        if (row->parent >= 0) row->parent += d->first_row;
-        row->source += d->first_row;
+        if (row->parent >= 0) row->parent = fr_decoder_place(d, row->parent);
+        if (row->kind == FR_ROW_LINEAR) row->source = fr_decoder_place(d, row->source);
         row->map += map;
     }
 }
@@ -228,7 +234,7 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
     fr_extra_rows_add(&besides, &g->read);
     g->seconds_predicted =
         fr_budget_predict(&g->budget, g->n_roots ? rows : 0, &besides, g->context);
-    if (tokens)
+    if (tokens && !members[0]->known) // else rows were left out
         fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
                         draft);
 }
@@ -258,6 +264,28 @@ bool fr_decoder_group_is_sound(const fr_decoder_group *g) {
     return true;
 }
 
+// The pass of n members, of whom n_roots decode, and what came of it.
+static void finish(fr_decoder_group *g, fr_decoder *const *members, int n, int n_roots) {
+    g->n_roots = n_roots;
+    run_pass(g, members, n);
+    end_phase(g, FR_STEP_PASS);
+    for (int i = n_roots; i < n; i++)
+        fr_member_keep_read(members[i], g->room);
+    verify(g, members);
+    end_phase(g, FR_STEP_VERIFY);
+    settle(g, members);
+    end_phase(g, FR_STEP_TAKE);
+}
+
+// How many of the n members have room in one pass: all, but for texts whose answers are known.
+static int that_fit(fr_decoder *const *members, int n) {
+    int rows = 0, i = 0;
+    while (i < n && rows + fr_decoder_in_pass(members[i]) <= FR_MAX_ROWS)
+        rows += fr_decoder_in_pass(members[i++]);
+    assert(i == n || members[0]->known);
+    return i;
+}
+
 bool fr_decoder_group_step(fr_decoder_group *g) {
     fr_decoder *members[FR_GROUP_MEMBERS];
     const int n = take_turns(g, members), n_roots = g->n_roots;
@@ -272,14 +300,11 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     end_phase(g, FR_STEP_PROPOSE);
     choose(g, members, n);
     end_phase(g, FR_STEP_CHOOSE);
-    run_pass(g, members, n);
-    end_phase(g, FR_STEP_PASS);
-    for (int i = n_roots; i < n; i++)
-        fr_member_keep_read(members[i], g->room);
-    verify(g, members);
-    end_phase(g, FR_STEP_VERIFY);
-    settle(g, members);
-    end_phase(g, FR_STEP_TAKE);
+    for (int done = 0, now, roots; done < n; done += now) {
+        now = that_fit(members + done, n - done);
+        roots = done < n_roots ? n_roots - done : 0;
+        finish(g, members + done, now, now < roots ? now : roots);
+    }
     for (int i = 0; i < n; i++)
         members[i]->turn.max_tokens = 0;
     assert(fr_decoder_group_is_sound(g));

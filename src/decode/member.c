@@ -58,6 +58,9 @@ void fr_member_rows(fr_decoder *d, int room) {
     const fr_context c = fr_decoder_context(d);
     d->n_rows = d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n,
                                         n + attached < free_slots ? n + attached : free_slots);
+    if (d->known)
+        fr_known_answer_choose(d->known, &d->tree, d->rows, d->n_rows, d->n_ids - d->n_prompt,
+                               d->drafter->needs.all_rows);
     d->seconds_draft += fr_seconds() - start;
 }
 
@@ -72,6 +75,7 @@ void fr_member_read(fr_decoder *d, int n) {
     for (int i = 0; i < n; i++)
         d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     d->n_rows = n;
+    if (d->known) fr_known_answer_keep(d->known, n);
 }
 
 fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
@@ -143,6 +147,7 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     const fr_verification a = {.tree = &d->tree,
                                .forward = d->group->forward,
                                .first_row = d->first_row,
+                               .place = d->known ? d->known->place : NULL,
                                .room = room,
                                .typical = &d->accept.typical,
                                .ids = d->ids,
@@ -193,7 +198,7 @@ int fr_member_take(fr_decoder *d) {
     v->n_path = taken; // the root's row and those of all tokens taken but the last
     v->next = d->ids[d->n_ids + taken - 1];
     for (int i = 0; i < taken; i++)
-        slots[i] = fr_forward_slot(d->group->forward, d->first_row + v->path[i]);
+        slots[i] = fr_forward_slot(d->group->forward, fr_decoder_place(d, v->path[i]));
     fr_kv_commit(&d->kv, slots, taken);
     d->n_ids += taken;
     d->n_shown = d->kv.n_committed;

@@ -113,6 +113,7 @@ static bool unite(fr_needs *all, const fr_needs *n) {
     }
     all->final |= n->final;
     all->prompt_rows |= n->prompt_rows;
+    all->all_rows |= n->all_rows;
     all->max_attached += n->max_attached;
     all->attached_logits += n->attached_logits;
     all->own_taps = n->own_taps > all->own_taps ? n->own_taps : all->own_taps;

@@ -26,6 +26,10 @@ struct fr_engine {
 // Has every proposal of the session's drafter shown to `watch` (decoder.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 
+// From the next step on passes leave out what the answer, which the caller owns, contradicts
+// (known_answer.h); NULL ends it. For a session that does not adapt, under the exact rule.
+void fr_session_know(fr_session *s, fr_known_answer *known);
+
 // The decoder is sound and drafts with the session's drafter; of a generation at work, no more
 // tokens are out than there is room for. Without one it owns nothing.
 bool fr_session_is_sound(const fr_session *s);

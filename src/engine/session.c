@@ -105,6 +105,11 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch_user = user;
 }
 
+void fr_session_know(fr_session *s, fr_known_answer *known) {
+    assert(!known || (!s->decoder.adapt && s->decoder.accept.rule == FR_RULE_EXACT));
+    s->decoder.known = known;
+}
+
 // Drops the measured cost if this session's passes contradict it, so that it is measured anew when
 // it is next asked for.
 static void forget_cost(fr_session *s) {

@@ -1,7 +1,6 @@
 // bench.c — `bench`: every drafter on the same prompts, taking turns by passes, compared with plain
 // decoding.
 #include "cmd/bench/bench.h"
-#include "base/path.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
@@ -52,48 +51,12 @@ static fr_status set_tree_sizes(fr_bench *b, fr_error *err) {
     return st;
 }
 
-static void name_set(fr_bench_set *s) {
-    const char *name = fr_path_name(s->path);
-    const size_t n = strlen(name);
-    snprintf(s->name, sizeof s->name, "%.*s", (int)(fr_path_ends(name, ".jsonl") ? n - 6 : n),
-             name);
-}
-
-// A repeated prompt would count twice, and is no test for a drafter that has seen it before. So
-// each is taken at its first place only.
-static fr_status read_set(fr_bench *b, const char *path, int limit, fr_error *err) {
-    fr_bench_set *s = &b->sets[b->n_sets];
-    for (int i = 0; i < b->n_sets; i++)
-        if (!strcmp(b->sets[i].path, path))
-            return fr_fail(err, FR_EARG, "--prompts: %s is there twice", path);
-    *s = (fr_bench_set){.path = path};
-    name_set(s);
-    b->n_sets++;
-    const fr_status st = fr_prompts_read(&s->prompts, path, limit, err);
-    if (st) return st;
-    s->repeated = fr_prompts_drop_known(&s->prompts, &s->prompts);
-    for (int i = 0; i < b->n_sets - 1; i++)
-        s->repeated += fr_prompts_drop_known(&s->prompts, &b->sets[i].prompts);
-    b->repeated += s->repeated;
-    b->n_prompts += s->prompts.n;
-    return s->prompts.n
-               ? FR_OK
-               : fr_fail(err, FR_EDATA, "%s: every prompt stands in a file before it", path);
-}
-
 static fr_status set_prompts(fr_bench *b, fr_error *err) {
-    fr_status st = FR_OK;
-    if (!(b->paths = strdup(b->args->prompts))) return fr_fail(err, FR_ENOMEM, "no memory");
-    char *rest;
-    for (char *s = strtok_r(b->paths, ",", &rest); s && !st; s = strtok_r(NULL, ",", &rest))
-        st = b->n_sets < FR_BENCH_SETS
-                 ? read_set(b, s, b->args->limit, err)
-                 : fr_fail(err, FR_EARG, "--prompts: more than %d files", FR_BENCH_SETS);
-    if (!st && !b->n_sets) st = fr_fail(err, FR_EARG, "--prompts: a FILE is needed");
-    for (int i = 0, answers = 0; i < b->n_sets; i++) {
-        b->sets[i].first_answer = answers;
-        for (int k = 0; k < b->sets[i].prompts.n; k++)
-            answers += b->sets[i].prompts.item[k].n_turns;
+    const fr_status st =
+        fr_prompt_sets_read(b->sets, &b->n_sets, &b->paths, b->args->prompts, b->args->limit, err);
+    for (int i = 0; i < b->n_sets; i++) {
+        b->n_prompts += b->sets[i].prompts.n;
+        b->repeated += b->sets[i].repeated;
     }
     return st;
 }

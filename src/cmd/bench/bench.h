@@ -5,17 +5,9 @@
 #include "cmd/bench/tally.h"
 #include "cmd/lib/cmd.h"
 #include "cmd/lib/cpu_use.h"
-#include "cmd/lib/prompts.h"
+#include "cmd/lib/prompt_sets.h"
 
-enum { FR_BENCH_DRAFTERS = 32, FR_BENCH_SETS = 32, FR_BENCH_SIZES = 16 };
-
-typedef struct fr_bench_set { // the prompts of one file
-    const char *path;
-    char name[64]; // the file's, without folder and ending
-    fr_prompts prompts;
-    int first_answer; // its turns have numbers from here on
-    int repeated;     // prompts left out because they had been seen
-} fr_bench_set;
+enum { FR_BENCH_DRAFTERS = 32, FR_BENCH_SETS = FR_PROMPT_SETS, FR_BENCH_SIZES = 16 };
 
 typedef struct fr_bench_run { // one way to draft
     const char *spec;         // drafter
@@ -31,7 +23,7 @@ typedef struct fr_bench {
     fr_engine_info info;
     fr_sampling sampling;
     char *specs, *paths; // the lists of the command line, cut: memory behind the names
-    fr_bench_set sets[FR_BENCH_SETS];
+    fr_prompt_set sets[FR_BENCH_SETS];
     int n_sets, n_prompts, repeated;
     fr_bench_run *runs; // runs[0] is `none`; those from n_drafters on have trees of fixed sizes
     int n_drafters, n_runs;

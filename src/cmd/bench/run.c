@@ -68,7 +68,7 @@ typedef struct place { // which answer, and in which round
 static fr_status count(running *r, int index, place at, fr_error *err) {
     const fr_result *own = r->results[index], *plain = r->results[0];
     fr_bench_run *run = &r->bench->runs[index];
-    const fr_bench_set *set = &r->bench->sets[at.set];
+    const fr_prompt_set *set = &r->bench->sets[at.set];
     const char *id = set->prompts.item[at.prompt].id;
     fr_bench_counts *t = &run->by_set[at.set];
     const double speed = rate_of(own), plain_speed = rate_of(plain);
@@ -213,7 +213,7 @@ static fr_status run_conversation(running *r, place at, bool warm, fr_error *err
 // ---------------------------------------------------------------- all of them
 
 static fr_status run_set(running *r, int set, int round, fr_error *err) {
-    const fr_bench_set *s = &r->bench->sets[set];
+    const fr_prompt_set *s = &r->bench->sets[set];
     place at = {.set = set, .answer = s->first_answer, .round = round};
     for (; at.prompt < s->prompts.n; at.prompt++) {
         const fr_prompt *p = &s->prompts.item[at.prompt];

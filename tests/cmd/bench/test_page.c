@@ -33,7 +33,7 @@ static fr_bench *make_bench(const fr_cmd_args *args) {
     b->n_prompts = 24;
     b->repeated = 3;
     for (int set = 0; set < 2; set++) {
-        b->sets[set] = (fr_bench_set){.path = set ? hostile : "a.jsonl"};
+        b->sets[set] = (fr_prompt_set){.path = set ? hostile : "a.jsonl"};
         b->sets[set].prompts.n = 12;
         snprintf(b->sets[set].name, sizeof b->sets[set].name, "%s", set ? hostile : "a");
     }

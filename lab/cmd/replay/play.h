@@ -1,0 +1,21 @@
+// play.h — conversations through sessions of a drafter: many in shared passes, or one for itself.
+//
+// Every conversation has a session of its own, whose turns follow each other as `bench` plays them:
+// the answer to one turn stands before the next.
+#ifndef LAB_CMD_REPLAY_PLAY_H
+#define LAB_CMD_REPLAY_PLAY_H
+#include "lab/cmd/replay/replay.h"
+
+// Told of every turn that is over: its prompt's hash and what came of it. An error ends all.
+typedef fr_status lab_turn_fn(void *user, int conversation, int turn, uint64_t prompt,
+                              const fr_result *result, fr_error *err);
+
+// The n conversations of todo[], `width` at a time. known: their answers are there, and passes
+// leave out what these contradict. FR_EINTR; FR_EDATA: a prompt is not the one that was answered.
+fr_status lab_play_shared(lab_replay *r, const char *spec, const int *todo, int n, bool known,
+                          lab_turn_fn *told, void *user, fr_error *err);
+// One conversation as any user decodes it: whole trees, passes of its own.
+fr_status lab_play_alone(lab_replay *r, const char *spec, int conversation, lab_turn_fn *told,
+                         void *user, fr_error *err);
+
+#endif

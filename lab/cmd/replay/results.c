@@ -1,0 +1,237 @@
+// results.c — each drafter over all conversations of which the file has no result yet. Every turn
+// is compared with its answer; conversations drawn by a hash are decoded for real too.
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cmd/lib/text.h"
+#include "decode/draw/sampler.h"
+#include "draft/registry.h"
+#include "gguf/hash.h"
+#include "lab/cmd/replay/lines.h"
+#include "lab/cmd/replay/play.h"
+#include <string.h>
+
+typedef struct running {
+    lab_replay *r;
+    lab_lines lines;
+    lab_drafter *drafter; // at work
+    lab_score real;       // of the conversation that is checked
+} running;
+
+// ---------------------------------------------------------------- what a result depends on
+
+static void add_packs(json_t *to, const fr_drafter *d) {
+    for (int i = 0; i < d->n_parts; i++)
+        add_packs(to, d->parts[i]);
+    if (*d->file) json_array_append_new(to, json_string(d->file));
+}
+
+static fr_status find_packs(const lab_replay *r, const char *spec, json_t *packs, fr_error *err) {
+    char used[64];
+    fr_drafter *d;
+    const fr_drafter_config config = {.model = &r->engine->model,
+                                      .tokenizer = r->engine->tokenizer,
+                                      .n_ctx = 64,
+                                      .shared = &r->engine->shared,
+                                      .no_adapt = true,
+                                      .options =
+                                          r->args->draft_opts.n ? r->args->draft_opts.item : NULL};
+    const fr_status st = fr_drafter_open(&d, used, spec, &config, err);
+    if (st) return st;
+    add_packs(packs, d);
+    fr_drafter_close(d);
+    return FR_OK;
+}
+
+static fr_status make_setup(lab_replay *r, lab_drafter *d, fr_error *err) {
+    json_t *packs = json_array(), *options = json_array();
+    for (int i = 0; i < r->args->draft_opts.n; i++)
+        json_array_append_new(options, json_string(r->args->draft_opts.item[i]));
+    const fr_status st = packs ? find_packs(r, d->spec, packs, err) : FR_OK;
+    d->setup = json_pack("{s:o, s:s, s:o, s:o, s:s}", "settings", lab_replay_settings(r), "drafter",
+                         d->spec, "draft_opts", options, "packs", packs, "tree", r->args->tree);
+    return st || d->setup ? st : fr_fail(err, FR_ENOMEM, "replay: no memory");
+}
+
+// ---------------------------------------------------------------- the file
+
+static void take_depths(int64_t to[FR_MAX_DEPTH], const json_t *list) {
+    for (size_t k = 0; k < json_array_size(list) && k < FR_MAX_DEPTH; k++)
+        to[k] = json_integer_value(json_array_get(list, k));
+}
+
+static fr_status take_line(void *user, int number, const json_t *line, fr_error *err) {
+    const running *run = user;
+    const lab_replay *r = run->r;
+    const char *key = json_string_value(json_object_get(line, "key"));
+    const json_t *setup = json_object_get(line, "setup");
+    (void)number;
+    if (!key || !setup) return fr_fail(err, FR_EDATA, "expected {\"key\",\"setup\",\"tokens\"...}");
+    for (int d = 0; d < r->n_drafters; d++) {
+        if (!json_equal(setup, r->drafter[d].setup)) continue;
+        for (int i = 0; i < r->n; i++) {
+            if (strcmp(r->item[i].key, key)) continue;
+            lab_score *s = &r->drafter[d].score[i];
+            *s = (lab_score){.there = true,
+                             .checked = json_is_true(json_object_get(line, "checked")),
+                             .tokens = json_integer_value(json_object_get(line, "tokens")),
+                             .passes = json_integer_value(json_object_get(line, "passes")),
+                             .rows = json_integer_value(json_object_get(line, "rows"))};
+            take_depths(s->accepted, json_object_get(line, "accepted"));
+            take_depths(s->offered, json_object_get(line, "offered"));
+        }
+    }
+    return FR_OK;
+}
+
+static json_t *depths_json(const int64_t *of, const int64_t *offered) {
+    json_t *list = json_array();
+    for (int k = 0; k < FR_MAX_DEPTH && offered[k]; k++)
+        json_array_append_new(list, json_integer((json_int_t)of[k]));
+    return list;
+}
+
+static json_t *line_of(const running *run, int conversation) {
+    const lab_conversation *c = &run->r->item[conversation];
+    const lab_score *s = &run->drafter->score[conversation];
+    return json_pack("{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:o, s:o, s:b, s:O}", "key", c->key,
+                     "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)), "set",
+                     run->r->set[c->set].name, "task", c->task, "turns", c->prompt->n_turns,
+                     "tokens", (json_int_t)s->tokens, "passes", (json_int_t)s->passes, "rows",
+                     (json_int_t)s->rows, "accepted", depths_json(s->accepted, s->offered),
+                     "offered", depths_json(s->offered, s->offered), "checked", (int)s->checked,
+                     "setup", run->drafter->setup);
+}
+
+// ---------------------------------------------------------------- one conversation
+
+static void say_difference(const running *run, int conversation, const char *what) {
+    const lab_conversation *c = &run->r->item[conversation];
+    fprintf(stderr, "forerun-lab: replay: %s, %s, prompt ", run->drafter->spec,
+            run->r->set[c->set].name);
+    fr_cmd_print_clean(stderr, c->prompt->id, strlen(c->prompt->id));
+    fprintf(stderr, ": %s\n", what);
+}
+
+static bool is_answer(const lab_turn *t, const fr_result *result) {
+    return result->n_tokens == t->n &&
+           !memcmp(result->tokens, t->ids, sizeof *t->ids * (size_t)t->n);
+}
+
+static void add_turn(lab_score *s, const fr_stats *stats) {
+    s->tokens += stats->completion_tokens;
+    s->passes += stats->passes;
+    s->rows += stats->rows;
+    for (int k = 0; k < FR_MAX_DEPTH; k++) {
+        s->accepted[k] += stats->accepted[k];
+        s->offered[k] += stats->offered[k];
+    }
+}
+
+// Adds a turn and compares its bytes with the answer's.
+static void take_turn(running *run, lab_score *s, const char *who, int conversation, int turn,
+                      const fr_result *result) {
+    char what[80];
+    add_turn(s, result->stats);
+    if (is_answer(&run->r->item[conversation].turn[turn], result)) return;
+    s->broken = true;
+    snprintf(what, sizeof what, "the %s gives other bytes than plain decoding in turn %d", who,
+             turn + 1);
+    say_difference(run, conversation, what);
+}
+
+static fr_status real_turn(void *user, int conversation, int turn, uint64_t prompt,
+                           const fr_result *result, fr_error *err) {
+    running *run = user;
+    (void)prompt, (void)err;
+    take_turn(run, &run->real, "real run", conversation, turn, result);
+    return FR_OK;
+}
+
+static bool is_drawn(const running *run, int conversation) {
+    fr_hash h;
+    const lab_conversation *c = &run->r->item[conversation];
+    fr_hash_open(&h, 0);
+    fr_hash_add(&h, c->key, sizeof c->key);
+    fr_hash_add(&h, run->drafter->spec, strlen(run->drafter->spec));
+    return fr_uniform(0, fr_hash_value(&h)) < run->r->args->check;
+}
+
+static void compare(running *run, lab_score *s, int conversation) {
+    const lab_score *real = &run->real;
+    char what[160];
+    s->broken |= real->broken;
+    if (s->broken) return;
+    if (s->passes == real->passes && s->rows == real->rows &&
+        !memcmp(s->accepted, real->accepted, sizeof s->accepted) &&
+        !memcmp(s->offered, real->offered, sizeof s->offered)) {
+        s->checked = true;
+        return;
+    }
+    s->broken = true;
+    snprintf(what, sizeof what,
+             "replay has %lld passes of %lld rows, the real run %lld of %lld, or other depths",
+             (long long)s->passes, (long long)s->rows, (long long)real->passes,
+             (long long)real->rows);
+    say_difference(run, conversation, what);
+}
+
+static fr_status check(running *run, int conversation, fr_error *err) {
+    const double start = fr_seconds();
+    run->real = (lab_score){0};
+    const fr_status st =
+        lab_play_alone(run->r, run->drafter->spec, conversation, real_turn, run, err);
+    if (!st) compare(run, &run->drafter->score[conversation], conversation);
+    run->r->seconds.check += fr_seconds() - start;
+    run->r->seconds.checked += (double)run->real.tokens;
+    return st;
+}
+
+static fr_status replayed_turn(void *user, int conversation, int turn, uint64_t prompt,
+                               const fr_result *result, fr_error *err) {
+    running *run = user;
+    lab_replay *r = run->r;
+    lab_score *s = &run->drafter->score[conversation];
+    (void)prompt;
+    take_turn(run, s, "replay", conversation, turn, result);
+    if (turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
+    r->seconds.replayed += (double)s->tokens;
+    const fr_status st = is_drawn(run, conversation) ? check(run, conversation, err) : FR_OK;
+    if (st) return st;
+    r->differences += s->broken;
+    s->there = !s->broken;
+    return s->there ? lab_lines_add(&run->lines, line_of(run, conversation), err) : FR_OK;
+}
+
+// ---------------------------------------------------------------- all of them
+
+static fr_status replay_drafter(running *run, fr_error *err) {
+    lab_replay *r = run->r;
+    int n = 0, *todo = fr_alloc_array((size_t)r->n, sizeof *todo);
+    if (!todo) return fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
+    for (int i = 0; i < r->n; i++)
+        if (!run->drafter->score[i].there) todo[n++] = i;
+    const double start = fr_seconds(), checked = r->seconds.check;
+    const fr_status st =
+        lab_play_shared(r, run->drafter->spec, todo, n, true, replayed_turn, run, err);
+    r->seconds.replay += fr_seconds() - start - (r->seconds.check - checked);
+    fr_free(todo);
+    return st;
+}
+
+fr_status lab_replay_run(lab_replay *r, fr_error *err) {
+    running run = {.r = r};
+    fr_status st = FR_OK;
+    for (int i = 0; i < r->n_drafters && !st; i++) {
+        lab_drafter *d = &r->drafter[i];
+        if (!(d->score = fr_alloc_array((size_t)r->n, sizeof *d->score)))
+            st = fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
+        if (!st) st = make_setup(r, d, err);
+    }
+    if (!st) st = lab_lines_open(&run.lines, r->args->results, take_line, &run, err);
+    for (int i = 0; i < r->n_drafters && !st; i++) {
+        run.drafter = &r->drafter[i];
+        st = replay_drafter(&run, err);
+    }
+    lab_lines_close(&run.lines);
+    return st;
+}

@@ -1,0 +1,104 @@
+// show.c — tokens a pass by set and drafter, as JSON and as a table.
+#include "base/alloc.h"
+#include "cmd/lib/generate.h"
+#include "cmd/lib/text.h"
+#include "lab/cmd/replay/replay.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct summary { // of a drafter on a set
+    int prompts, checked;
+    int64_t tokens, passes, rows;
+    int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
+    fr_interval interval; // of tokens a pass
+} summary;
+
+// set < 0: all of them. Prompts are what is drawn again, not their turns.
+static summary sum_up(const lab_replay *r, const lab_drafter *d, int set) {
+    summary s = {.interval = {NAN, NAN}};
+    fr_error unsaid;
+    fr_share *shares = fr_alloc_array((size_t)r->n, sizeof *shares);
+    for (int i = 0; i < r->n; i++) {
+        const lab_score *of = &d->score[i];
+        if (!of->there || (set >= 0 && r->item[i].set != set)) continue;
+        if (shares) shares[s.prompts] = (fr_share){(double)of->tokens, (double)of->passes};
+        s.prompts++;
+        s.checked += of->checked;
+        s.tokens += of->tokens;
+        s.passes += of->passes;
+        s.rows += of->rows;
+        for (int k = 0; k < FR_MAX_DEPTH; k++) {
+            s.accepted[k] += of->accepted[k];
+            s.offered[k] += of->offered[k];
+        }
+    }
+    if (shares) fr_bootstrap_ratio(&s.interval, shares, s.prompts, &unsaid);
+    fr_free(shares);
+    return s;
+}
+
+static double ratio(int64_t much, int64_t many) {
+    return many ? (double)much / (double)many : NAN;
+}
+
+// ---------------------------------------------------------------- JSON
+
+static json_t *summary_json(const lab_replay *r, const lab_drafter *d, int set) {
+    const summary s = sum_up(r, d, set);
+    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "set",
+                     set < 0 ? "all" : r->set[set].name, "prompts", s.prompts, "checked", s.checked,
+                     "tokens", (json_int_t)s.tokens, "passes", (json_int_t)s.passes,
+                     "tokens_per_pass", fr_cmd_real(ratio(s.tokens, s.passes)),
+                     "tokens_per_pass_low", fr_cmd_real(s.interval.low), "tokens_per_pass_high",
+                     fr_cmd_real(s.interval.high), "rows_per_pass",
+                     fr_cmd_real(ratio(s.rows, s.passes)), "accepted_by_depth",
+                     fr_cmd_depths(s.accepted, s.offered));
+}
+
+json_t *lab_replay_json(const lab_replay *r) {
+    json_t *drafters = json_array();
+    for (int i = 0; i < r->n_drafters; i++) {
+        json_t *sets = json_array();
+        for (int set = 0; set < r->n_sets; set++)
+            json_array_append_new(sets, summary_json(r, &r->drafter[i], set));
+        json_array_append_new(sets, summary_json(r, &r->drafter[i], -1));
+        json_array_append_new(drafters,
+                              json_pack("{s:O, s:o}", "setup", r->drafter[i].setup, "sets", sets));
+    }
+    const lab_seconds *t = &r->seconds;
+    return json_pack("{s:o, s:o, s:i, s:{s:f, s:f, s:f, s:f, s:f}}", "model",
+                     fr_cmd_json_text(fr_engine_describe(r->engine)->name,
+                                      strlen(fr_engine_describe(r->engine)->name)),
+                     "drafters", drafters, "differences", r->differences, "seconds", "answers",
+                     t->answers, "replay", t->replay, "check", t->check, "tokens_replayed",
+                     t->replayed, "tokens_checked", t->checked);
+}
+
+// ---------------------------------------------------------------- the table
+
+static void print_row(const lab_replay *r, const lab_drafter *d, int set) {
+    const summary s = sum_up(r, d, set);
+    char interval[32] = "-";
+    if (!isnan(s.interval.low))
+        snprintf(interval, sizeof interval, "(%.2f..%.2f)", s.interval.low, s.interval.high);
+    printf("%-20s %-28s %7d %8lld %7.3f %-13s %6.2f %7d\n", set < 0 ? "all" : r->set[set].name,
+           d->spec, s.prompts, (long long)s.tokens, ratio(s.tokens, s.passes), interval,
+           ratio(s.rows, s.passes), s.checked);
+}
+
+void lab_replay_print(const lab_replay *r) {
+    const char *name = fr_engine_describe(r->engine)->name;
+    fr_cmd_print_clean(stdout, name, strlen(name));
+    printf(", trees of %s, %d tokens an answer at most, temperature %g\n\n", r->args->tree,
+           r->args->n_predict, r->args->temp);
+    printf("%-20s %-28s %7s %8s %7s %-13s %6s %7s\n", "set", "drafter", "prompts", "tokens",
+           "a pass", "(interval)", "rows", "checked");
+    for (int set = 0; set < r->n_sets; set++)
+        for (int i = 0; i < r->n_drafters && r->n_sets > 1; i++)
+            print_row(r, &r->drafter[i], set);
+    for (int i = 0; i < r->n_drafters; i++)
+        print_row(r, &r->drafter[i], -1);
+    printf(
+        "\nthe interval holds 95 of 100 draws of as many prompts; rows: of a pass of the real run; "
+        "checked: prompts decoded for real too\n");
+}

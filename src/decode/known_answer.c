@@ -1,0 +1,30 @@
+#include "decode/known_answer.h"
+#include <assert.h>
+
+static bool contradicts(const fr_known_answer *k, const fr_node *node, int answered) {
+    const int at = answered + node->depth - 1;
+    return node->depth > 0 && at < k->n && k->ids[at] != node->id;
+}
+
+static bool is_in(const fr_known_answer *k, int row) { // negative: a row of before, or the context
+    return row < 0 || k->place[row] >= 0;
+}
+
+void fr_known_answer_choose(fr_known_answer *k, const fr_tree *tree, const fr_row *rows, int n,
+                            int answered, bool all) {
+    assert(n <= FR_MAX_ROWS);
+    k->n_rows = 0;
+    for (int i = 0; i < n; i++) { // parents and sources come first
+        bool in = is_in(k, rows[i].parent);
+        if (rows[i].kind == FR_ROW_LINEAR) in = in && is_in(k, rows[i].source);
+        if (i < tree->n) in = in && !contradicts(k, &tree->node[i], answered);
+        k->place[i] = (int16_t)(in || all ? k->n_rows++ : -1);
+    }
+}
+
+void fr_known_answer_keep(fr_known_answer *k, int n) {
+    assert(n <= FR_MAX_ROWS);
+    for (int i = 0; i < n; i++)
+        k->place[i] = (int16_t)i;
+    k->n_rows = n;
+}

@@ -1,0 +1,32 @@
+// known_answer.h — a text whose answer is known: its passes without the rows that are wrong.
+//
+// The drafter proposes, attaches rows and is shown the whole tree, but a pass has only the rows
+// that the answer does not contradict: the root, the nodes that will be accepted, what is attached
+// to these, and whatever lies behind the answer's end. A row's result does not depend on its
+// company, so every row that is there is what it would be among all of them. Verification draws as
+// always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must not depend on
+// them: a decoder that does not adapt, and the exact rule.
+//
+// All decoders of a group that take part in a step have one of these, or none has. Their rows are
+// limited as if each were alone; where they do not fit into one pass a step takes several.
+#ifndef FR_DECODE_KNOWN_ANSWER_H
+#define FR_DECODE_KNOWN_ANSWER_H
+#include "kern/kern.h"
+#include "model/row.h"
+#include "tree/tree.h"
+
+typedef struct fr_known_answer { // {0}: nothing is known
+    const int32_t *ids; // [n] borrowed: the answer, from the first token after the prompt on;
+    int n;              // ... set by the owner before a text begins
+    // Of the step at hand.
+    int16_t place[FR_MAX_ROWS]; // of each of its rows in its part of the pass; -1: left out
+    int n_rows;                 // of that part
+} fr_known_answer;
+
+// Which of the n rows (row i < tree->n is node i, the rest is attached) are in the pass, `answered`
+// tokens of the answer being there. all: every one.
+void fr_known_answer_choose(fr_known_answer *k, const fr_tree *tree, const fr_row *rows, int n,
+                            int answered, bool all);
+void fr_known_answer_keep(fr_known_answer *k, int n); // n rows of a text that is read: every one
+
+#endif

@@ -1,0 +1,183 @@
+// test_replay.c — forerun-lab replay on a tiny model: what it measures, goes on with and refuses.
+#include "cmd/program.h"
+#include "support/tiny_model.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { PROMPTS = 7 };
+
+static said s;
+static char folder[64], line[1024], file[SAID_MOST];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fr_error err;
+    strcpy(folder, "replay-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    FILE *f = fopen(in_folder("asked.jsonl"), "w");
+    if (!f) return -1;
+    for (int i = 0; i < PROMPTS; i++) { // every second one has another turn
+        const char *more = i % 2 ? ", {\"role\": \"user\", \"content\": \"again, again\"}" : "";
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"task\": \"t\", \"messages\": [{\"role\": \"user\", "
+                "\"content\": \"%d and %d and %d and\"}%s]}\n",
+                i, i, i, i, more);
+    }
+    fclose(f);
+    const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2, .n_ctx = 1024};
+    return fr_tiny_write(&tiny, in_folder("tiny.gguf"), &err);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "rm -rf %s", folder);
+    return system(line);
+}
+
+// Runs replay with these options besides the model, the prompts and the two files.
+static int replay(const char *options) {
+    snprintf(line, sizeof line,
+             "replay -m %s/tiny.gguf -t 1 --prompts %s/asked.jsonl --answers %s/answers -o "
+             "%s/results -n 24 --json %s",
+             folder, folder, folder, folder, options);
+    return run_line(&s, line);
+}
+
+static void start_anew(void) {
+    unlink(in_folder("answers"));
+    unlink(in_folder("results"));
+}
+
+static size_t read_file(const char *name) {
+    FILE *f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    const size_t n = fread(file, 1, sizeof file - 1, f);
+    fclose(f);
+    file[n] = 0;
+    return n;
+}
+
+static void write_file(const char *name, size_t n) {
+    FILE *f = fopen(in_folder(name), "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(file, 1, n, f), n);
+    fclose(f);
+}
+
+static int lines_of(const char *name) {
+    int n = 0;
+    read_file(name);
+    for (const char *at = file; (at = strchr(at, '\n')); at++)
+        n++;
+    return n;
+}
+
+static double number(const char *of, const char *name) {
+    json_t *all = json_loads(s.out, 0, NULL);
+    assert_non_null(all);
+    json_t *in = of ? json_object_get(all, of) : all;
+    assert_non_null(json_object_get(in, name));
+    const double x = json_number_value(json_object_get(in, name));
+    json_decref(all);
+    return x;
+}
+
+static void everything_is_equal_and_written_once(void **state) {
+    (void)state;
+    static char first[SAID_MOST];
+    start_anew();
+    assert_int_equal(replay("--drafters prompt-lookup,lookahead,jacobi --check 1"), 0);
+    assert_true(number(NULL, "differences") == 0);
+    assert_true(number("seconds", "tokens_checked") == number("seconds", "tokens_replayed"));
+    assert_true(number("seconds", "tokens_replayed") > 0);
+    assert_int_equal(lines_of("answers"), 1 + PROMPTS);
+    assert_int_equal(lines_of("results"), 3 * PROMPTS);
+    strcpy(first, strstr(s.out, "\"drafters\""));
+    *strstr(first, "\"seconds\"") = 0;
+    assert_int_equal(replay("--drafters prompt-lookup,lookahead,jacobi --check 1"), 0);
+    assert_true(number("seconds", "tokens_replayed") == 0); // all was there
+    assert_non_null(strstr(s.out, first));
+    assert_int_equal(lines_of("results"), 3 * PROMPTS);
+    assert_int_equal(replay("--drafters prompt-lookup --tree 5 --check 0"), 0); // another setting
+    assert_true(number("seconds", "tokens_replayed") > 0);
+    assert_int_equal(lines_of("answers"), 1 + PROMPTS);
+    assert_int_equal(lines_of("results"), 4 * PROMPTS);
+}
+
+// As after a kill: the last lines are missing, and the half of one is there.
+static void what_is_missing_is_done_again(void **state) {
+    (void)state;
+    static const char *const names[] = {"answers", "results"};
+    static char whole[SAID_MOST];
+    start_anew();
+    assert_int_equal(replay("--drafters lookahead"), 0);
+    strcpy(whole, strstr(s.out, "\"tokens\""));
+    *strstr(whole, "\"rows_per_pass\"") = 0;
+    for (int i = 0; i < 2; i++) {
+        const size_t n = read_file(names[i]);
+        write_file(names[i], n * 2 / 3);
+    }
+    assert_int_equal(replay("--drafters lookahead"), 0);
+    assert_non_null(strstr(s.out, whole));
+    assert_int_equal(lines_of("answers"), 1 + PROMPTS);
+    assert_int_equal(lines_of("results"), PROMPTS);
+}
+
+// One token of an answer is another: the target's own draws give that away.
+static void a_wrong_answer_is_named(void **state) {
+    (void)state;
+    start_anew();
+    assert_int_equal(replay("--drafters prompt-lookup --check 0"), 0);
+    unlink(in_folder("results"));
+    const size_t n = read_file("answers");
+    char *at = strstr(strstr(file, "\"id\":\"p-2\""), "\"tokens\":[");
+    at += strcspn(at, ",") - 1; // the first token's last digit
+    *at = *at == '0' ? '1' : '0';
+    write_file("answers", n);
+    assert_int_equal(replay("--drafters prompt-lookup --check 0"), 1);
+    assert_non_null(strstr(s.err, "asked, prompt p-2: the replay gives other bytes than plain"));
+    assert_true(number(NULL, "differences") == 1);
+    assert_int_equal(lines_of("results"), PROMPTS - 1);
+}
+
+static void refuse(int code, const char *options, const char *sentence) {
+    if (replay(options) != code || !strstr(s.err, sentence))
+        fail_msg("%s: exit %d, %s", line, s.code, s.err);
+    assert_int_equal(s.n_out, 0);
+}
+
+static void what_cannot_be_measured_is_refused(void **state) {
+    (void)state;
+    start_anew();
+    refuse(2, "", "--drafters: a SPEC is needed");
+    refuse(2, "--drafters auto", "expected the drafters themselves");
+    refuse(2, "--drafters lookahead --tree auto", "expected a size that no clock decides");
+    refuse(2, "--drafters nobody", "nobody");
+    assert_int_equal(replay("--drafters lookahead --limit 1 --check 0"), 0);
+    refuse(1, "--drafters lookahead --temp 0.7", "answers, line 1: expected answers of");
+    start_anew();
+    read_file("asked.jsonl");
+    write_file("results", strlen(file)); // a file of others is not written to
+    refuse(1, "--drafters lookahead", "results, line 1: expected {\"key\",\"setup\"");
+    assert_int_equal(lines_of("results"), PROMPTS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_equal_and_written_once),
+        cmocka_unit_test(what_is_missing_is_done_again),
+        cmocka_unit_test(a_wrong_answer_is_named),
+        cmocka_unit_test(what_cannot_be_measured_is_refused),
+    };
+    return cmocka_run_group_tests_name("lab/replay", tests, set_up, tear_down);
+}

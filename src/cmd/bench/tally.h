@@ -6,7 +6,7 @@
 #ifndef FR_CMD_BENCH_TALLY_H
 #define FR_CMD_BENCH_TALLY_H
 #include "base/status.h"
-#include "cmd/bench/bootstrap.h"
+#include "cmd/lib/bootstrap.h"
 
 typedef struct fr_pair {
     int answer; // the same number: the same turn of the same prompt

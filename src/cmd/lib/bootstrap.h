@@ -1,6 +1,6 @@
 // bootstrap.h — how far a ratio of sums may lie from the one that was measured.
-#ifndef FR_CMD_BENCH_BOOTSTRAP_H
-#define FR_CMD_BENCH_BOOTSTRAP_H
+#ifndef FR_CMD_LIB_BOOTSTRAP_H
+#define FR_CMD_LIB_BOOTSTRAP_H
 #include "base/status.h"
 
 typedef struct fr_share { // of one prompt: how much (tokens) for how many (passes)

@@ -1,5 +1,5 @@
 // bootstrap.c — prompts drawn again and again.
-#include "cmd/bench/bootstrap.h"
+#include "cmd/lib/bootstrap.h"
 #include "base/alloc.h"
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ fr_status fr_bootstrap_ratio(fr_interval *to, const fr_share *shares, int n, fr_
     *to = (fr_interval){NAN, NAN};
     if (n < 2 || !some) return FR_OK;
     double *ratios = fr_alloc_array(FR_BOOTSTRAPS, sizeof *ratios);
-    if (!ratios) return fr_fail(err, FR_ENOMEM, "bench: no memory for %d draws", FR_BOOTSTRAPS);
+    if (!ratios) return fr_fail(err, FR_ENOMEM, "bootstrap: no memory for %d draws", FR_BOOTSTRAPS);
     uint64_t state = 0;
     for (int i = 0; i < FR_BOOTSTRAPS; i++)
         ratios[i] = ratio_of_a_draw(shares, n, &state);

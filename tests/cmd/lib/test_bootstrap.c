@@ -1,5 +1,5 @@
 // The interval of a ratio of sums.
-#include "cmd/bench/bootstrap.h"
+#include "cmd/lib/bootstrap.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

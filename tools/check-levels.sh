@@ -14,7 +14,7 @@ BEGIN {
           "train/math 9 train/data 9.1 train/learner 9.2 train/block 9.3 train/attached 9.3 " \
           "train/method 9.4 train 9.5 " \
           "cmd/lib 10 cmd/plot 10.1 cmd/bench 10.2 cmd/output 10.3 cmd/curve 10.4 " \
-          "cmd/distill 10.4 cmd/inspect 10.4 cmd/train 10.5 cmd/tune 10.5 cmd/doctor 10.5 cmd 10.6 " \
+          "cmd/accuracy 10.5 cmd/distill 10.4 cmd/inspect 10.4 cmd/train 10.5 cmd/tune 10.5 cmd/doctor 10.5 cmd 10.6 " \
           "lab/draft 11 lab/train 11.1 lab/cmd 11.2 lab 11.3", pair, " ")
     for (i = 1; i in pair; i += 2) level[pair[i]] = pair[i + 1]
     # Libraries that stay with the parts that need them, and the lowest level that may.

@@ -25,7 +25,7 @@ SYSTEMS = [
     System("hidden-state", "hidden-state", (), "up to 3.3: Make Every Draft Count, abstract"),
     System("PPD", "ppd", (), "2.12 to 2.49 (2.54): PPD §5.1, table 1, 7B"),
     System("Hidden Transfer", "hidden-transfer", (), "1.79 XSum, 2.22 GSM8K: Hidden Transfer table 1, 7B"),
-    System("Chimera", "chimera", (), "2.73 (3.30): Chimera §4, MT-bench, 7B"),
+    System("Chimera", "chimera", (), "2.73 (3.30): Chimera §4.3.1, MT-bench, 7B"),
     System("EAGLE and prompt lookup", "eagle+prompt-lookup"),
     System("hidden-state and prompt lookup", "hidden-state+prompt-lookup"),
     System("PPD and prompt lookup", "ppd+prompt-lookup"),

@@ -1,6 +1,6 @@
 // planned.c — ppd-planned and hidden-transfer-planned: forerun's drafters with trees and attached
 // rows that are settled before a text is seen (planned_trees.h), in place of those that a step's
-// scores choose.  [PPD §4, §5]
+// scores choose.  [PPD §4.2, §5.4]
 #include "base/alloc.h"
 #include "draft/attached/attached.h"
 #include "lab/draft/methods.h"

@@ -5,7 +5,7 @@
 // the number of rows is given, or found by the cost of passes. Each state (how deep the guesses at
 // hand are) has one tree and one assignment of attached rows to its nodes:
 //     dynamic   the best ones by accuracies [PPD §4.2], tree/ppd.h
-//     static    one tree, a full chain on every node [PPD §5, "static sparse tree"]
+//     static    one tree, a full chain on every node [PPD §5.4, figure 8a]
 //     random    candidates and attached rows drawn at random, as many as dynamic has
 #ifndef LAB_DRAFT_PLANNED_TREES_H
 #define LAB_DRAFT_PLANNED_TREES_H

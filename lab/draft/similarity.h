@@ -2,7 +2,7 @@
 //
 // In a text of the target's own, the state of attached row i under row q behind layer l is compared
 // with that of row q + i, the token that it stands for: their cosine, averaged over many q.
-// [Hidden Transfer §5.2, figure 4]  For comparison also the cosine of row q itself: that of an
+// [Hidden Transfer §4.4, figure 4]  For comparison also the cosine of row q itself: that of an
 // attached row which changed nothing.
 #ifndef LAB_DRAFT_SIMILARITY_H
 #define LAB_DRAFT_SIMILARITY_H

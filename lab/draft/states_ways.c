@@ -106,6 +106,7 @@ static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter
     u->ops.go_on = go_on;
     u->ops.close = close_union;
     (*out)->ops = &u->ops;
+    (*out)->has_dists = false; // a distance has two
     return FR_OK;
 }
 
@@ -137,8 +138,10 @@ static int32_t fed_token(fr_states *s, const fr_cached_chain *c, int k) {
 static fr_status open_iterative(fr_drafter **out, const char *file, const fr_drafter_config *config,
                                 fr_error *err) {
     const fr_status st = open_with(out, "mode=fresh", NULL, file, config, err);
-    if (!st) fr_hidden_state_states(*out)->token = fed_token;
-    return st;
+    if (st) return st;
+    fr_hidden_state_states(*out)->token = fed_token;
+    (*out)->has_dists = false; // its states read its own guesses before a watch could be asked
+    return FR_OK;
 }
 
 const fr_drafter_method lab_hidden_state_union_method = {

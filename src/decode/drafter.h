@@ -94,6 +94,16 @@ typedef struct fr_proposal {
     fr_draft_pass *waits; // the proposal goes on (`go_on`) after this pass; NULL: it is complete
 } fr_proposal;
 
+// Who is told of the distributions that guesses are taken from. `next` gets what the drafter says of
+// the token `distance` (1 or more) places behind the root: its n likeliest tokens, descending, as far
+// as it looks, and how probable it holds them. It returns the token that drafting goes on behind, -1
+// where it ends. A drafter that is watched guesses along this one path, as far as it drafts, and
+// what it proposes is not meant to be used.
+typedef struct fr_dist_watch {
+    int32_t (*next)(void *user, int distance, const fr_chance *likely, int n); // NULL: nobody
+    void *user;
+} fr_dist_watch;
+
 // Every verb is there; fr_no_... are those that do nothing.
 typedef struct fr_drafter_ops {
     const char *name;
@@ -141,7 +151,10 @@ struct fr_drafter { // embedded first in a method's own struct
     uint8_t part;      // its number in the SPEC, written into the nodes it adds
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
     fr_hits hits;      // of its kinds of guesses: what it expects, then what the step learns
-    double allowance;  // plain passes that a request may lose on it; 0: what budget.h gives
+    bool has_dists;    // it guesses from distributions, of which `watch` is told; else the tree is
+                       // all there is
+    fr_dist_watch watch;
+    double allowance; // plain passes that a request may lose on it; 0: what budget.h gives
     char file[FR_GGUF_FINGERPRINT]; // of the pack that it was opened from; "": none
     fr_drafter **parts; // of a composition, whose own hits are not used; else n_parts is 0
     int n_parts;

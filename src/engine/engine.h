@@ -30,6 +30,13 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 // (known_answer.h); NULL ends it. For a session that does not adapt, under the exact rule.
 void fr_session_know(fr_session *s, fr_known_answer *known);
 
+// Has the drafter asked at every place of what is generated, and nothing of it used: each pass takes
+// the root alone, so tokens are those of plain decoding, one a step. `watch` sees each proposal,
+// after `dists` was told of the distributions that it comes from; false: the drafter has none, or
+// is composed of several, and its proposals are all there is. Before the first generation.
+bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,
+                               void *user);
+
 // The decoder is sound and drafts with the session's drafter; of a generation at work, no more
 // tokens are out than there is room for. Without one it owns nothing.
 bool fr_session_is_sound(const fr_session *s);

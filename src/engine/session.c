@@ -110,6 +110,14 @@ void fr_session_know(fr_session *s, fr_known_answer *known) {
     s->decoder.known = known;
 }
 
+bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,
+                               void *user) {
+    fr_session_watch(s, watch, user);
+    s->decoder.size = (fr_tree_size){.nodes = 1};
+    if (s->drafter->has_dists) s->drafter->watch = *dists;
+    return s->drafter->has_dists;
+}
+
 // Drops the measured cost if this session's passes contradict it, so that it is measured anew when
 // it is next asked for.
 static void forget_cost(fr_session *s) {

@@ -647,8 +647,12 @@ static void accuracy_is_counted_by_distance(void **state) {
     assert_int_equal(s.code, 0);
     json_t *root = parse(&s);
     const json_t *distance = json_object_get(root, "distance");
-    assert_true(json_integer_value(json_object_get(root, "positions")) > 0);
-    assert_true(json_array_size(distance) > 0);
+    // The first root is the prompt's last token, so 40 tokens have 39 places, 38 with a token left
+    // to guess.
+    const json_int_t places = json_integer_value(json_object_get(root, "places"));
+    assert_true(places > 0 && places <= 38);
+    assert_string_equal(json_string_value(json_object_get(root, "ranks_of")), "candidates");
+    assert_int_equal(json_array_size(distance), 8);
     for (size_t k = 0; k < json_array_size(distance); k++) {
         const json_t *top = json_object_get(json_array_get(distance, k), "k");
         double before = 0;
@@ -658,6 +662,12 @@ static void accuracy_is_counted_by_distance(void **state) {
             assert_true(share >= before && share <= 1);
             before = share;
         }
+        const json_t *row = json_array_get(distance, k);
+        assert_true(json_integer_value(json_object_get(row, "guessed")) <=
+                    json_integer_value(json_object_get(row, "places")));
+        assert_int_equal(json_integer_value(json_object_get(row, "places")), places - (int)k);
+        // Of one prompt nothing can be drawn again.
+        assert_true(json_is_null(json_array_get(json_object_get(row, "interval_1"), 0)));
     }
     json_decref(root);
     snprintf(rest, sizeof rest,

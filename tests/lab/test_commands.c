@@ -1,6 +1,7 @@
 // test_commands.c — the commands of forerun-lab.
 #include "cmd/program.h"
 #include "support/tiny_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ static void expect(int code, const char *sentence) {
 }
 
 static void its_own_commands_help(void **state) {
-    static const char *const names[] = {"similarity", "train"};
+    static const char *const names[] = {"hits", "similarity", "train"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(line, sizeof line, "%s --help", names[i]);
@@ -74,6 +75,34 @@ static void similarity_is_of_drafters_that_attach_rows(void **state) {
              "similarity -m %s/tiny.gguf -t 1 --prompts %s/asked.jsonl --force --plot %s/tiny.gguf",
              folder, folder, folder);
     expect(2, "would write over -m");
+}
+
+// Rates are quotients of counts, of every kind that was proposed.
+static void hits_are_counted_by_kind(void **state) {
+    (void)state;
+    snprintf(line, sizeof line, "hits -m %s/tiny.gguf", folder);
+    expect(2, "--prompts");
+    snprintf(line, sizeof line,
+             "hits -m %s/tiny.gguf -t 1 --drafter prompt-lookup+lookahead --prompts %s/asked.jsonl",
+             folder, folder);
+    expect(2, "expected one of one part");
+    snprintf(line, sizeof line, "hits -m %s/tiny.gguf -t 1 --prompts %s/many.jsonl -n 60 --json -q",
+             folder, folder);
+    expect(0, "");
+    json_t *root = json_loads(s.out, 0, NULL);
+    const json_t *kinds = json_object_get(root, "kinds");
+    double tried = 0, right = 0;
+    for (size_t i = 0; i < json_array_size(kinds); i++) {
+        const json_t *kind = json_array_get(kinds, i);
+        const double n = json_number_value(json_object_get(kind, "tried"));
+        const double rate = json_number_value(json_object_get(kind, "rate"));
+        assert_true(n >= 1 && rate >= 0 && rate <= 1);
+        assert_true(n * rate - floor(n * rate + 0.5) < 1e-3); // a count
+        tried += n;
+        right += n * rate;
+    }
+    assert_true(tried > 12 && right > 0 && right < tried);
+    json_decref(root);
 }
 
 // A search writes a pack, with which the model says what it says without.
@@ -114,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_commands_help),
         cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
+        cmocka_unit_test(hits_are_counted_by_kind),
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

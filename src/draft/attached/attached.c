@@ -93,6 +93,10 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
     fr_attached_benefit_learn(&a->attached, a->n_dists, tokens);
 }
 
+static bool goes_its_way(const fr_attached *a) { // which has no place for a watch's path
+    return a->way && !fr_trained_is_watched(&a->base);
+}
+
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_attached *a = (fr_attached *)d;
@@ -101,7 +105,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {a->head, a->state, a->stride, a->logits, a->logit_stride};
     fr_linear_run(&a->linear, &head, 1, a->n_dists);
-    if (a->way) {
+    if (goes_its_way(a)) {
         a->way->fill(a, tree);
         return;
     }
@@ -120,7 +124,7 @@ static void choose(fr_attached *a, const fr_context *c, const fr_tree *tree, int
                                    a->n_attached);
         return;
     }
-    if (a->way) {
+    if (goes_its_way(a)) {
         a->way->choose(a, c, tree, most);
         return;
     }

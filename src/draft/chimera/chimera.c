@@ -19,7 +19,7 @@
 enum {
     DEEPEST = FR_PACK_HEADS,
     EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
-    STATIC_NODES = 26,                            // the root included [Chimera §4.3]
+    STATIC_NODES = 26,                            // the root included; the paper names no tree
     ROOM = 512,
     MOST_ROOM = 8192,
     CACHED = 4096,
@@ -362,7 +362,7 @@ static const fr_drafter_ops OPS = {.name = "chimera",
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_chimera, tree, TREE_NAMES,
                    "dynamic; chain: what is guessed behind the best path counts for all of "
-                   "a\nlevel; or static: that with the paper's tree of 25 nodes"),
+                   "a\nlevel; or static: that with one tree of 25 nodes"),
     FR_OPTION_INT("context", "N", fr_chimera, room, 0, MOST_ROOM,
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,

@@ -345,7 +345,8 @@ static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config,
                                   .injection = d->states.injects ? &d->states.injection : NULL,
                                   .hits = &d->base.base.hits,
                                   .width = d->base.width,
-                                  .least = LEAST_SCORE};
+                                  .least = LEAST_SCORE,
+                                  .watch = &d->base.base.watch};
     return FR_OK;
 }
 

@@ -72,12 +72,12 @@ typedef struct guess {
     float score;
 } guess;
 
-// The best of n scores, descending; of equal ones those that stand first.
-static int best_of(const float *score, int n, guess best[FR_STATE_CHILDREN]) {
+// The `most` best of n scores, descending; of equal ones those that stand first.
+static int best_of(const float *score, int n, guess *best, int most) {
     int m = 0;
     for (int i = 0; i < n; i++) {
-        if (m == FR_STATE_CHILDREN && !(score[i] > best[m - 1].score)) continue;
-        int k = m < FR_STATE_CHILDREN ? m++ : m - 1;
+        if (m == most && !(score[i] > best[m - 1].score)) continue;
+        int k = m < most ? m++ : m - 1;
         for (; k > 0 && best[k - 1].score < score[i]; k--)
             best[k] = best[k - 1];
         best[k] = (guess){i, score[i]};
@@ -92,17 +92,33 @@ static float sum_of_exponentials(const float *score, int n, float largest) {
     return sum;
 }
 
+// Tells the watch of a node's guesses, and goes on behind the token that it wants.
+static void follow(const fr_state_grower *g, const fr_shortlist *list, const guess *best, int n,
+                   float sum, fr_beam *beam, int node) {
+    fr_chance chance[FR_STATE_RANKS];
+    for (int r = 0; r < n; r++)
+        chance[r] =
+            (fr_chance){g->ids[list->index[best[r].at]], expf(best[r].score - best[0].score) / sum};
+    const int32_t id = g->watch->next(g->watch->user, beam->node[node].depth + 1, chance, n);
+    if (id >= 0) fr_beam_offer(beam, node, id, 1, 0); // 1: a path, whatever its score
+}
+
 static void expand(const fr_state_grower *g, const fr_state_dist *dist, fr_beam *beam, int node) {
     float injected[FR_SHORTLIST_MOST];
     const float *score = dist->list.z, above = beam->node[node].score;
-    guess best[FR_STATE_CHILDREN];
+    const bool watched = g->watch && g->watch->next;
+    guess best[FR_STATE_RANKS];
     if (g->injection) {
         fr_token_bias_score(g->injection, &dist->list, dist->gate, beam->node[node].id, injected);
         score = injected;
     }
-    const int n = best_of(score, dist->list.n, best);
+    const int n = best_of(score, dist->list.n, best, watched ? FR_STATE_RANKS : FR_STATE_CHILDREN);
     if (!n) return;
     const float sum = sum_of_exponentials(score, dist->list.n, best[0].score);
+    if (watched) {
+        follow(g, &dist->list, best, n, sum, beam, node);
+        return;
+    }
     for (int r = 0; r < n; r++) {
         const float p = expf(best[r].score - best[0].score) / sum;
         const int kind = fr_state_kind(dist->reused, beam->node[node].depth + 1, p, r);

@@ -6,11 +6,15 @@
 // best of all of them (tree/beam.h). Nothing here can fail.
 #ifndef FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
 #define FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
+#include "decode/drafter.h"
 #include "draft/hidden_state/token_bias.h"
 #include "tree/beam.h"
 #include "tree/hits.h"
 
-enum { FR_STATE_CHILDREN = 8 }; // guesses behind one node
+enum {
+    FR_STATE_CHILDREN = 8, // guesses behind one node
+    FR_STATE_RANKS = 10, // ... that a watch is told of, with probabilities among the list's tokens
+};
 
 typedef struct fr_state_dist { // of one depth
     fr_shortlist list;
@@ -19,11 +23,12 @@ typedef struct fr_state_dist { // of one depth
 } fr_state_dist;
 
 typedef struct fr_state_grower {
-    const int32_t *ids;       // of the draft vocabulary
-    fr_token_bias *injection; // NULL: none
-    const fr_hits *hits;      // of fr_state_kind: a node's score is its parent's times its rate
-    int width;                // nodes expanded at each depth, 1..FR_BEAM_WIDTH
-    float least;              // score of nodes that are worth a place
+    const int32_t *ids;         // of the draft vocabulary
+    fr_token_bias *injection;   // NULL: none
+    const fr_hits *hits;        // of fr_state_kind: a node's score is its parent's times its rate
+    int width;                  // nodes expanded at each depth, 1..FR_BEAM_WIDTH
+    float least;                // score of nodes that are worth a place
+    const fr_dist_watch *watch; // (decode/drafter.h) NULL, or its `next` NULL: nobody looks
 } fr_state_grower;
 
 // Fills the beam with what n distributions say behind the root; dist[0] is of depth 1.

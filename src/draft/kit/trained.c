@@ -58,7 +58,8 @@ static fr_status take_weights(fr_trained *t, fr_pack_kind kind, const char *file
 static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
                               const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err) {
-    t->base = (fr_drafter){.ops = ops, .allowance = CREDIT, .default_nodes = FR_TRAINED_NODES};
+    t->base = (fr_drafter){
+        .ops = ops, .has_dists = true, .allowance = CREDIT, .default_nodes = FR_TRAINED_NODES};
     t->adapt = !config->no_adapt;
     if (!t->width) t->width = FR_BEAM_WIDTH / 2;
     t->best = -1;
@@ -134,6 +135,19 @@ bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, i
     return tree->max_depth >= 1 && pays(t, c, tree, behind) && fr_trained_start_free(t, c, tree);
 }
 
+bool fr_trained_is_watched(const fr_trained *t) {
+    return t->base.watch.next != NULL;
+}
+
+int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {
+    fr_chance chance[FR_TRAINED_RANKS];
+    for (int r = 0; r < n; r++)
+        chance[r] = (fr_chance){t->ids[likely[r].index], likely[r].p};
+    const fr_dist_watch *w = &t->base.watch;
+    const int32_t id = w->next(w->user, t->beam.node[at].depth + 1, chance, n);
+    return id < 0 ? -1 : fr_beam_offer(&t->beam, at, id, 1, 0); // 1: a path, whatever its score
+}
+
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
     const int kind = kind_of(t->beam.node[at].depth + 1, rank, likely->p);
     const int32_t id = t->ids[likely->index];
@@ -146,6 +160,10 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
 // The cut is by the probability that the distribution gives: hit rates cannot tell the guesses of a
 // kind apart.
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
+    if (fr_trained_is_watched(t)) {
+        fr_trained_follow(t, at, likely, n);
+        return;
+    }
     for (int r = 0; r < n; r++)
         if (r == 0 || t->beam.node[at].score * likely[r].p >= LEAST_SCORE)
             fr_trained_offer_one(t, at, &likely[r], r);

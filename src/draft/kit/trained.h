@@ -58,7 +58,11 @@ bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tr
 // guesses, but for later ones whose score is too low.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n);
-// The same for the guess of one rank, whatever its score: the new node, or -1.
+// Where somebody watches (fr_dist_watch), those two tell him instead and offer the one token that he
+// wants: this does it, and returns the new node, or -1.
+bool fr_trained_is_watched(const fr_trained *t);
+int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n);
+// Offers the guess of one rank, whatever its score: the new node, or -1.
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank);
 // Goes to the next level: how many nodes of the frontier to guess behind; 0: none. A level that
 // takes a pass (FR_LEVEL_PASS) has those nodes that pay for it.

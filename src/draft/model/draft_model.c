@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "draft/kit/draft_benefit.h"
+#include "draft/kit/likeliest.h"
 #include "draft/model/drawn.h"
 #include "draft/model/guess.h"
 #include "draft/model/positional.h"
@@ -31,6 +32,7 @@ enum {
     DEEPEST = 16,
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
+    TOLD = 10,      // likeliest tokens that a watch is told of
     LAWS = 48,      // nodes whose children may be drawn in one step
     BEAM_DRAWS = 2, // children of a node that are drawn in a beam
     CREDIT = 2,     // plain passes that a request may lose by drafting: some misses in a row
@@ -146,8 +148,36 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
     d->tree.dist[node] = &own->dist;
 }
 
+static bool is_watched(const fr_draft_model *d) {
+    return d->base.watch.next != NULL;
+}
+
+// Whether the tree's shape is known before the first guess.
+static bool is_planned(const fr_draft_model *d) {
+    return d->shape == SEQUOIA && !is_watched(d);
+}
+
+// Tells the watch of the model's own distribution, and goes on behind the token that it wants.
+static void follow(fr_draft_model *d, int node, const float *logits) {
+    fr_likely likely[TOLD];
+    fr_chance chance[TOLD];
+    const int n = fr_likeliest(logits, d->second.small.n_common, TOLD, likely);
+    for (int r = 0; r < n; r++)
+        chance[r] = (fr_chance){likely[r].index, likely[r].p};
+    const fr_dist_watch *w = &d->base.watch;
+    const int32_t id = w->next(w->user, d->tree.node[node].depth + 1, chance, n);
+    const int before = d->tree.n;
+    if (id >= 0 && fr_tree_add(&d->tree, node, id, 1, d->base.part) == before)
+        set_node(d, before, 0, 0);
+    d->best[node] = -1;
+}
+
 static void add_guesses(fr_draft_model *d, int node, float *logits) {
     fr_guess guess[FR_GUESSES];
+    if (is_watched(d)) {
+        follow(d, node, logits);
+        return;
+    }
     if (d->guesser.draws) {
         add_draws(d, node, logits);
         return;
@@ -187,7 +217,7 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
     int n = 0;
     for (int i = 1; i < d->tree.n; i++) {
         if ((parent >= 0 && d->tree.node[i].parent != parent) || !can_go_on(d, i)) continue;
-        if (d->shape == SEQUOIA && !children_planned(d, i)) continue;
+        if (is_planned(d) && !children_planned(d, i)) continue;
         const float s = d->tree.node[i].score;
         if (n == most && s <= score[n - 1]) continue;
         int k = n < most ? n++ : n - 1;
@@ -204,9 +234,10 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
 // How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_LOGITS];
-    const bool chain = d->shape == CHAIN || d->shape == AUTO || (d->shape == BEAM && d->depth);
+    const bool chain =
+        is_watched(d) || d->shape == CHAIN || d->shape == AUTO || (d->shape == BEAM && d->depth);
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
-    if (d->shape == SEQUOIA) return n; // the plan has weighed all costs
+    if (is_planned(d)) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
     const int rows = fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1);
     return fr_draft_benefit_rows(&d->worth, c->budget, score, n, rows, c->n_ids - 1);
@@ -244,7 +275,7 @@ static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree 
 
 // False: the tree that is planned is the root alone.
 static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
-    if (d->shape != SEQUOIA) return true;
+    if (!is_planned(d)) return true;
     fr_shape_limits limits = {
         .nodes = tree->max_nodes, .depth = tree->max_depth, .children = FR_GUESSES};
     if (!d->depth)
@@ -392,7 +423,8 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
     *out = NULL;
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
+    d->base = (fr_drafter){
+        .ops = &OPS, .has_dists = true, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;

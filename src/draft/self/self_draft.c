@@ -81,8 +81,9 @@ static float expand(fr_self_draft *s, int node, int i, int slot) {
     fr_likely likely[FR_TRAINED_RANKS];
     // Without adapting nothing weighs extra leaves against the chain, so no more guesses than
     // `width` are offered.
-    const int most =
-        s->base.adapt || s->base.width > FR_TRAINED_RANKS ? FR_TRAINED_RANKS : s->base.width;
+    const bool all =
+        s->base.adapt || s->base.width > FR_TRAINED_RANKS || fr_trained_is_watched(&s->base);
+    const int most = all ? FR_TRAINED_RANKS : s->base.width;
     const int m =
         fr_likeliest(s->logits + (size_t)i * (size_t)s->logit_stride, s->base.n_ids, most, likely);
     s->row[node] = (int16_t)s->n_rows;

@@ -1,5 +1,5 @@
 // learn_transfer.c — Hidden Transfer: linear maps that make the states of coming tokens out of a
-// row's own, in the middle of the target [arXiv 2404.12022, section 3].
+// row's own, in the middle of the target [arXiv 2404.12022, sections 3.2, 3.3].
 //
 // Row i of a chain enters behind t_i layers with W_i h, h [d] the residual of its base after t_i
 // layers, and guesses i tokens after the next one. What is learned is D_i = W_i - I, so that weight

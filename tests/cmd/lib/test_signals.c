@@ -130,7 +130,7 @@ static void what_was_measured_is_printed_where_its_file_has_no_room(void **state
     } of[] = {
         {"curve --rows 1 --context 16 --plot $d/c.svg", "of limit", "c.svg: File too large"},
         {"accuracy --prompts $d/prompts.jsonl --drafter prompt-lookup -n 16 --plot $d/a.svg",
-         "distance    top-1", "a.svg: File too large"},
+         "distance    places  guessed", "a.svg: File too large"},
         {"tune --drafter prompt-lookup --limit 1 -n 4", "'auto' uses", "profile: File too large"},
     };
     static char text[1 << 14];

@@ -1,0 +1,47 @@
+// ask.h — a drafter asked at every place of answers that are known.
+//
+// The answers are plain decoding's, greedy. Each is gone through once more, a token a step, with the
+// drafter asked at every step and nothing of it used. A place counts where the root is a token of
+// the answer, so the drafter has read all before it. [Hidden Transfer §4.4, "Draft tokens prediction
+// accuracy": 50 places of the output part of each of 100 texts, against the tokens that the model
+// itself gives greedily. Theirs are drawn at random; these are all there are.]
+#ifndef FR_CMD_ACCURACY_ASK_H
+#define FR_CMD_ACCURACY_ASK_H
+#include "cmd/accuracy/ranks.h"
+#include "cmd/lib/answers.h"
+
+// What a distribution behind the first is given of the tokens between the root and itself. Of methods
+// with one distribution a distance, whatever stands before (Medusa, PPD, Hidden Transfer), both are
+// the same.
+typedef enum fr_given {
+    FR_GIVEN_GUESSES, // the drafter's own best guesses: what it knows at that place
+    FR_GIVEN_ANSWER,  // the true tokens: how right a node of a tree is behind a right path
+} fr_given;
+
+typedef struct fr_known { // answers of plain decoding
+    fr_ids *answer;       // [n]
+    int n, taken;         // taken: answers that are here
+    bool no_memory;
+} fr_known;
+
+fr_status fr_known_open(fr_known *k, fr_answers *prompts, fr_error *err); // FR_ENOMEM, FR_EINTR
+void fr_known_close(fr_known *k);                                         // a zeroed one is fine
+
+typedef struct fr_asked { // a drafter
+    const char *spec;
+    bool has_dists; // ranks are those of its distributions; else of its proposals' nodes
+    fr_ranks ranks;
+    // Of the answer in flight.
+    const fr_known *known;
+    fr_given given;
+    int at, step; // number of the answer; steps that were asked
+    bool differs; // a token was not plain decoding's
+} fr_asked;
+
+// Asks the drafter of `spec` everywhere. FR_EDATA: what was generated was not what plain decoding
+// gave. FR_ENOMEM, FR_EINTR and what opening a session says.
+fr_status fr_ask(fr_asked *a, const char *spec, fr_answers *prompts, const fr_known *known,
+                 fr_given given, fr_error *err);
+void fr_asked_close(fr_asked *a); // a zeroed one is fine
+
+#endif

@@ -16,7 +16,7 @@ static const char PROMPTS[] =
     "{\"id\":\"copy\",\"messages\":[{\"role\":\"user\",\"content\":\"Repeat: the quick brown fox "
     "jumps over the lazy dog, and the lazy dog sleeps.\"}]}\n"
     "{\"id\":\"sky\",\"messages\":[{\"role\":\"user\",\"content\":\"Why is the sky blue?\"}]}\n";
-enum { CONVERSATIONS = 4, TOKENS = 16 };
+enum { CONVERSATIONS = 4, TOKENS = 12 };
 static const char DRAFTERS[] = "eagle,medusa,ppd,hidden-transfer,chimera,hidden-state,lookahead,"
                                "early-exit,layer-skip,prompt-lookup,eagle+prompt-lookup,jacobi";
 

@@ -1,5 +1,6 @@
 """What the scripts of bench/ share: programs that are called, text that is put into documents, results as CSV files."""
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -56,6 +57,14 @@ def between_markers(path, marks, text):
     before, after = old.split(marks[0])[0], old.split(marks[1])[1]
     with open(path, "w", encoding="utf-8") as f:
         f.write("%s%s\n%s\n%s%s" % (before, marks[0], text, marks[1], after))
+
+
+def json_lines(path):
+    """The values of a file of JSON lines; none where there is no such file."""
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
 
 
 def append_lines(path, fields, lines):

@@ -11,7 +11,6 @@ it was stopped. --doc has all tables; what a unit's answers look like is OUT/pag
 `forerun bench --report`.
 """
 import argparse
-import glob
 import os
 import sys
 import time
@@ -21,19 +20,8 @@ sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 import tables
 from calls import Failure, between_markers, name_of, say
-from measure import Machine, by_options, probe, read, read_prompts, trainings, write, write_prompts
+from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, trainings, write, write_prompts
 from systems import SYSTEMS
-
-
-def pairs(values, what):
-    """{model: file} of MODEL=FILE."""
-    found = {}
-    for value in values:
-        model, equals, path = value.partition("=")
-        if not equals or not os.path.exists(path):
-            raise Failure("--%s %s: expected MODEL=FILE of a file that is there" % (what, value))
-        found[model] = path
-    return found
 
 
 def units_of(args, machine, prompts):
@@ -43,9 +31,7 @@ def units_of(args, machine, prompts):
         os.makedirs(folder, exist_ok=True)
         about = os.path.join(folder, "model.json")
         if not os.path.exists(about):
-            fill = {key: given[name_of(model)] for key, given in (("draft", args.draft), ("store", args.store))
-                    if name_of(model) in given}
-            write(about, {"systems": probe(machine, model, SYSTEMS, fill), "trainings": trainings(machine, model, args.packs)})
+            write(about, {"systems": probe(machine, model, SYSTEMS, fill_of(args, model)), "trainings": trainings(machine, model, args.packs)})
         probed = read(about)["systems"]
         for temperature in args.temps.split(","):
             for task, path in prompts.items():
@@ -57,10 +43,7 @@ def units_of(args, machine, prompts):
 
 def measure(args):
     machine = Machine(args.bin, args.threads, args.seed)
-    files = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
-    if not files:
-        raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
-    tasks = read_prompts(files)
+    tasks = prompt_lines(args.prompts)
     prompts = {task: write_prompts(os.path.join(args.out, "prompts"), task, lines[:args.limit]) for task, lines in tasks.items()}
     units = list(units_of(args, machine, prompts))
     left = [unit for unit in units if not os.path.exists(unit[0])]
@@ -101,16 +84,10 @@ def run_again(args, machine, tasks):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
-    parser.add_argument("-m", "--model", action="append", default=[])
-    parser.add_argument("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
+    add_arguments(parser.add_argument)
     parser.add_argument("--out", required=True, help="folder of results, which are kept, and of the pages of each unit")
-    parser.add_argument("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
-    parser.add_argument("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
     parser.add_argument("--packs", default=os.path.join(ROOT, "packs"))
-    parser.add_argument("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--temps", default="0,0.7")
-    parser.add_argument("--seed", type=int, default=1, help="of all answers at a temperature")
     parser.add_argument("-n", "--tokens", type=int, default=64)
     parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
     parser.add_argument("--again", type=int, default=0, metavar="N",

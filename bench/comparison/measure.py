@@ -1,9 +1,11 @@
 """What is run: one unit is all systems of the same options, on one set of prompts, at one temperature."""
+import glob
 import json
 import os
 
 from calls import Failure, name_of, peak_run, run
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEFT_OUT = ("passes_by_rows", "draft_stats", "accepted_by_depth")  # of a run: no table shows it
 PROBE = "Count from one to twenty in words."
 
@@ -35,6 +37,41 @@ def read_prompts(files):
         except (OSError, ValueError, AttributeError) as error:
             raise Failure("%s: expected JSON lines of prompts: %s" % (path, error)) from error
     return tasks
+
+
+def prompt_lines(patterns):
+    """Lines of prompts by their task, of all files that these patterns name."""
+    files = sorted(path for pattern in patterns for path in glob.glob(pattern))
+    if not files:
+        raise Failure("--prompts %s: no such file" % " ".join(patterns))
+    return read_prompts(files)
+
+
+def fill_of(args, model):
+    """What a SPEC's {draft} and {store} are for this model, as far as the line names them."""
+    return {key: given[name_of(model)] for key, given in (("draft", args.draft), ("store", args.store)) if name_of(model) in given}
+
+
+def pairs(values, what):
+    """{model: file} of MODEL=FILE."""
+    found = {}
+    for value in values:
+        model, equals, path = value.partition("=")
+        if not equals or not os.path.exists(path):
+            raise Failure("--%s %s: expected MODEL=FILE of a file that is there" % (what, value))
+        found[model] = path
+    return found
+
+
+def add_arguments(add):
+    """Options of all that measure systems: what runs, and on what. Their --draft and --store go through pairs()."""
+    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add("-m", "--model", action="append", default=[])
+    add("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
+    add("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
+    add("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
+    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add("--seed", type=int, default=1, help="of all answers at a temperature")
 
 
 def write_prompts(folder, task, lines):

@@ -14,7 +14,6 @@ passes of every prompt, from which the tables are made. A cell is pooled, all to
 """
 import argparse
 import glob
-import json
 import os
 import random
 import subprocess
@@ -24,9 +23,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
-from calls import Failure, between_markers, name_of, say
-from compare import pairs
-from measure import Machine, by_options, probe, read, read_prompts, write, write_prompts
+from calls import Failure, between_markers, json_lines, name_of, say
+from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, write, write_prompts
 from systems import SYSTEMS
 
 MARKS = ("<!-- tokens a pass: begin, written by bench/comparison/tokens.py -->", "<!-- tokens a pass: end -->")
@@ -44,8 +42,7 @@ def systems_of(args, machine, model):
     """({options: [system]}, {name: spec}) of those that can run; what cannot is said once, in --work."""
     path = os.path.join(args.work, name_of(model) + ".systems.json")
     if not os.path.exists(path):
-        fill = {key: given[name_of(model)] for key, given in (("draft", args.draft), ("store", args.store)) if name_of(model) in given}
-        write(path, probe(machine, model, [s for s in SYSTEMS if s.spec not in CLOCKED], fill))
+        write(path, probe(machine, model, [s for s in SYSTEMS if s.spec not in CLOCKED], fill_of(args, model)))
     probed = read(path)
     there = [s for s in SYSTEMS if probed.get(s.name, {}).get("spec")]
     return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}
@@ -63,17 +60,10 @@ def replay(args, machine, model, temperature, files, specs, options):
     return stem + ".results.jsonl"
 
 
-def lines_of(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f if line.strip()]
-
-
 def gather(args, model, temperature, names, prompts):
     """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes]...]}, ...}}}; all prompts or none."""
     found = {}
-    for line in lines_of(os.path.join(args.work, "%s-%s.results.jsonl" % (name_of(model), temperature))):
+    for line in json_lines(os.path.join(args.work, "%s-%s.results.jsonl" % (name_of(model), temperature))):
         setup = line["setup"]
         key = (setup["drafter"], tuple(setup["draft_opts"]), line["set"])
         found.setdefault(key, {})[line["key"]] = line
@@ -99,10 +89,7 @@ def cells_left(gathered, names, prompts):
 
 def measure(args):
     machine = Machine(args.bin, args.threads, args.seed)
-    paths = sorted(path for pattern in args.prompts for path in glob.glob(pattern))
-    if not paths:
-        raise Failure("--prompts %s: no such file" % " ".join(args.prompts))
-    tasks = {task: lines[:args.limit] for task, lines in read_prompts(paths).items()}
+    tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     counts = {task: len(lines) for task, lines in tasks.items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     os.makedirs(args.out, exist_ok=True)
@@ -181,16 +168,10 @@ def tables(out):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
-    add("-m", "--model", action="append", default=[])
-    add("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
+    add_arguments(add)
     add("--work", help="folder of answers and of results by prompt, which are gone on with")
     add("--out", default=os.path.join(ROOT, "bench", "comparison", "tokens"), help="folder of what the tables are made from")
-    add("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
-    add("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
-    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     add("--temps", default="0")
-    add("--seed", type=int, default=1)
     add("-n", "--tokens", type=int, default=128)
     add("--tree", type=int, default=16, help="rows of a tree (default: %(default)s)")
     add("--width", type=int, default=16, help="texts at once (default: %(default)s)")

@@ -33,7 +33,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "peers
 
 import load
 import servers
-from calls import name_of, say
+from calls import json_lines, name_of, say
 from machine import cpu_name, physical_cores
 
 KEY = ("model", "users", "temperature", "server", "round", "tokens_each")
@@ -49,13 +49,6 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
-
-
-def saved(path):
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f if line.strip()]
 
 
 def quiet(cell):
@@ -186,7 +179,7 @@ def arguments():
 
 def main():
     args = arguments()
-    cells = saved(args.add)
+    cells = json_lines(args.add)
     if args.model:
         measure_all(args, cells)
     print(table(cells))

@@ -82,8 +82,7 @@ float *fr_decoder_logits(const fr_decoder *d, int node) {
 }
 
 int fr_decoder_place(const fr_decoder *d, int row) {
-    assert(!d->known || d->known->place[row] >= 0);
-    return d->first_row + (d->known ? d->known->place[row] : row);
+    return fr_place_in_pass(d->first_row, d->known ? d->known->place : NULL, row);
 }
 
 int fr_decoder_in_pass(const fr_decoder *d) {

@@ -8,10 +8,10 @@
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
 #include "decode/draw/sampler.h"
+#include "decode/known_answer.h"
 #include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"
-#include <assert.h>
 
 typedef struct fr_drafter fr_drafter;
 
@@ -54,8 +54,7 @@ typedef struct fr_context {
 
 // Results of the step's pass (forward.h) for a row of the drafter's own text.
 static inline int fr_context_row(const fr_context *c, int row) {
-    assert(!c->place || c->place[row] >= 0);
-    return c->first_row + (c->place ? c->place[row] : row);
+    return fr_place_in_pass(c->first_row, c->place, row);
 }
 static inline float *fr_context_logits(const fr_context *c, int row) {
     return fr_forward_logits(c->forward, fr_context_row(c, row));
@@ -165,6 +164,10 @@ struct fr_drafter { // embedded first in a method's own struct
 fr_drafter *fr_drafter_none(void);
 static inline bool fr_drafter_is_none(const fr_drafter *d) {
     return d == fr_drafter_none();
+}
+// Whether somebody is told of its distributions, so that it drafts along his path alone.
+static inline bool fr_drafter_is_watched(const fr_drafter *d) {
+    return d->watch.next != NULL;
 }
 // Whether `from` is a drafter of the same methods and packs, of which `begin` can take a text over.
 bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from);

@@ -14,6 +14,7 @@
 #include "kern/kern.h"
 #include "model/row.h"
 #include "tree/tree.h"
+#include <assert.h>
 
 typedef struct fr_known_answer { // {0}: nothing is known
     const int32_t *ids; // [n] borrowed: the answer, from the first token after the prompt on;
@@ -22,6 +23,12 @@ typedef struct fr_known_answer { // {0}: nothing is known
     int16_t place[FR_MAX_ROWS]; // of each of its rows in its part of the pass; -1: left out
     int n_rows;                 // of that part
 } fr_known_answer;
+
+// Where a text's row lies in a pass in which its rows begin at `first`. place NULL: all are there.
+static inline int fr_place_in_pass(int first, const int16_t *place, int row) {
+    assert(!place || place[row] >= 0);
+    return first + (place ? place[row] : row);
+}
 
 // Which of the n rows (row i < tree->n is node i, the rest is attached) are in the pass, `answered`
 // tokens of the answer being there. all: every one.

@@ -29,7 +29,7 @@ void fr_verify_room_close(fr_verify_room *r) {
 // ---------------------------------------------------------------- exact and rejection
 
 static float *logits_of(const fr_verification *a, int node) {
-    return fr_forward_logits(a->forward, a->first_row + (a->place ? a->place[node] : node));
+    return fr_forward_logits(a->forward, fr_place_in_pass(a->first_row, a->place, node));
 }
 
 // A node that was left out holds no token that the target draws, unless the answer that is held to

@@ -1,6 +1,6 @@
 // test_commands.c — the commands of forerun-lab.
 #include "cmd/program.h"
-#include "support/tiny_model.h"
+#include "lab/tiny_folder.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,19 +10,11 @@
 #include <cmocka.h>
 
 static said s;
-static char folder[64], line[512];
-
-static const char *in_folder(const char *name) {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+static char line[512];
 
 static int set_up(void **state) {
     (void)state;
-    fr_error err;
-    strcpy(folder, "lab-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    if (!make_folder()) return -1;
     FILE *f = fopen(in_folder("asked.jsonl"), "w");
     if (!f) return -1;
     fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"the wind\"}]}\n", f);
@@ -34,13 +26,7 @@ static int set_up(void **state) {
                 i, i);
     fclose(f);
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2};
-    return fr_tiny_write(&tiny, in_folder("tiny.gguf"), &err);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    snprintf(line, sizeof line, "rm -rf %s", folder);
-    return system(line);
+    return write_tiny(&tiny);
 }
 
 static void expect(int code, const char *sentence) {
@@ -146,5 +132,5 @@ int main(void) {
         cmocka_unit_test(hits_are_counted_by_kind),
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, drop_folder);
 }

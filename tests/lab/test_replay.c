@@ -1,6 +1,6 @@
 // test_replay.c — forerun-lab replay on a tiny model: what it measures, goes on with and refuses.
 #include "cmd/program.h"
-#include "support/tiny_model.h"
+#include "lab/tiny_folder.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,19 +11,11 @@
 enum { PROMPTS = 7 };
 
 static said s;
-static char folder[64], line[1024], file[SAID_MOST];
-
-static const char *in_folder(const char *name) {
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+static char line[1024], file[SAID_MOST];
 
 static int set_up(void **state) {
     (void)state;
-    fr_error err;
-    strcpy(folder, "replay-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    if (!make_folder()) return -1;
     FILE *f = fopen(in_folder("asked.jsonl"), "w");
     if (!f) return -1;
     for (int i = 0; i < PROMPTS; i++) { // every second one has another turn
@@ -35,13 +27,7 @@ static int set_up(void **state) {
     }
     fclose(f);
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2, .n_ctx = 1024};
-    return fr_tiny_write(&tiny, in_folder("tiny.gguf"), &err);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    snprintf(line, sizeof line, "rm -rf %s", folder);
-    return system(line);
+    return write_tiny(&tiny);
 }
 
 // Runs replay with these options besides the model, the prompts and the two files.
@@ -179,5 +165,5 @@ int main(void) {
         cmocka_unit_test(a_wrong_answer_is_named),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
     };
-    return cmocka_run_group_tests_name("lab/replay", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("lab/replay", tests, set_up, drop_folder);
 }

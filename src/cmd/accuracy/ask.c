@@ -19,9 +19,9 @@ static void keep(void *user, const fr_ids *prompt, const fr_result *r) {
 fr_status fr_known_open(fr_known *k, fr_answers *prompts, fr_error *err) {
     const int n = prompts->prompts->n;
     *k = (fr_known){.answer = fr_alloc_zero((size_t)n * sizeof *k->answer), .n = n};
-    if (!k->answer) return fr_fail(err, FR_ENOMEM, "accuracy: no memory for %d answers", n);
+    if (!k->answer) return fr_fail(err, FR_ENOMEM, "no memory for %d answers", n);
     const fr_status st = fr_answers_run(prompts, "none", NULL, keep, k, err);
-    return !st && k->no_memory ? fr_fail(err, FR_ENOMEM, "accuracy: no memory for answers") : st;
+    return !st && k->no_memory ? fr_fail(err, FR_ENOMEM, "no memory for answers") : st;
 }
 
 void fr_known_close(fr_known *k) {

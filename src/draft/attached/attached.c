@@ -94,7 +94,7 @@ static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree
 }
 
 static bool goes_its_way(const fr_attached *a) { // which has no place for a watch's path
-    return a->way && !fr_trained_is_watched(&a->base);
+    return a->way && !fr_drafter_is_watched(&a->base.base);
 }
 
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {

@@ -135,10 +135,6 @@ bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, i
     return tree->max_depth >= 1 && pays(t, c, tree, behind) && fr_trained_start_free(t, c, tree);
 }
 
-bool fr_trained_is_watched(const fr_trained *t) {
-    return t->base.watch.next != NULL;
-}
-
 int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {
     fr_chance chance[FR_TRAINED_RANKS];
     for (int r = 0; r < n; r++)
@@ -160,7 +156,7 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
 // The cut is by the probability that the distribution gives: hit rates cannot tell the guesses of a
 // kind apart.
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
-    if (fr_trained_is_watched(t)) {
+    if (fr_drafter_is_watched(&t->base)) {
         fr_trained_follow(t, at, likely, n);
         return;
     }

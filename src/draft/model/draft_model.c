@@ -148,13 +148,9 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
     d->tree.dist[node] = &own->dist;
 }
 
-static bool is_watched(const fr_draft_model *d) {
-    return d->base.watch.next != NULL;
-}
-
 // Whether the tree's shape is known before the first guess.
 static bool is_planned(const fr_draft_model *d) {
-    return d->shape == SEQUOIA && !is_watched(d);
+    return d->shape == SEQUOIA && !fr_drafter_is_watched(&d->base);
 }
 
 // Tells the watch of the model's own distribution, and goes on behind the token that it wants.
@@ -174,7 +170,7 @@ static void follow(fr_draft_model *d, int node, const float *logits) {
 
 static void add_guesses(fr_draft_model *d, int node, float *logits) {
     fr_guess guess[FR_GUESSES];
-    if (is_watched(d)) {
+    if (fr_drafter_is_watched(&d->base)) {
         follow(d, node, logits);
         return;
     }
@@ -234,8 +230,8 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
 // How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_LOGITS];
-    const bool chain =
-        is_watched(d) || d->shape == CHAIN || d->shape == AUTO || (d->shape == BEAM && d->depth);
+    const bool chain = fr_drafter_is_watched(&d->base) || d->shape == CHAIN || d->shape == AUTO ||
+                       (d->shape == BEAM && d->depth);
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
     if (is_planned(d)) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;

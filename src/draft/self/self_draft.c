@@ -82,7 +82,7 @@ static float expand(fr_self_draft *s, int node, int i, int slot) {
     // Without adapting nothing weighs extra leaves against the chain, so no more guesses than
     // `width` are offered.
     const bool all =
-        s->base.adapt || s->base.width > FR_TRAINED_RANKS || fr_trained_is_watched(&s->base);
+        s->base.adapt || s->base.width > FR_TRAINED_RANKS || fr_drafter_is_watched(&s->base.base);
     const int most = all ? FR_TRAINED_RANKS : s->base.width;
     const int m =
         fr_likeliest(s->logits + (size_t)i * (size_t)s->logit_stride, s->base.n_ids, most, likely);

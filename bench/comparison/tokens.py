@@ -14,6 +14,7 @@ passes of every prompt, from which the tables are made. A cell is pooled, all to
 """
 import argparse
 import glob
+import math
 import os
 import random
 import subprocess
@@ -112,7 +113,9 @@ def pooled(lines):
 
 
 def interval(lines, seed=0):
-    """(pooled, low, high): tokens a pass and where 95 of 100 samples of the prompts lie."""
+    """(pooled, low, high): tokens a pass and where 95 of 100 samples of the prompts lie. One prompt says nothing of others."""
+    if len(lines) < 2:
+        return pooled(lines), 0, math.inf
     draw = random.Random(seed)
     samples = sorted(pooled(draw.choices(lines, k=len(lines))) for _ in range(SAMPLES))
     return pooled(lines), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
@@ -134,6 +137,10 @@ def columns_of(result):
     return columns
 
 
+def cell(tokens, low, high):
+    return "%.2f (%.2f to %.2f)" % (tokens, low, high) if high < math.inf else "%.2f" % tokens
+
+
 def table(result):
     columns = columns_of(result)
     best = {task: apart(column) if column else None for task, column in columns.items()}
@@ -141,7 +148,7 @@ def table(result):
     for name in result["systems"]:
         cells = []
         for task, column in columns.items():
-            text = "%.2f (%.2f to %.2f)" % column[name] if name in column else ""
+            text = cell(*column[name]) if name in column else ""
             cells.append("**%s**" % text if best[task] == name else text)
         lines.append("| %s | %s |" % (name, " | ".join(cells)))
     return lines

@@ -146,8 +146,9 @@ static int place_of_maps(fr_decoder_group *g, const fr_needs *needs) {
 static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     const fr_needs *needs = &d->drafter->needs;
     const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
-    d->first_row = g->n_rows;
     g->kv[seq] = &d->kv;
+    if (d->known && d->known->served) return;
+    d->first_row = g->n_rows;
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {
         if (d->known && d->known->place[i] < 0) continue;
@@ -160,20 +161,41 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     }
 }
 
+// The rows of a member whom a text that was read before serves stand behind those of the pass.
+static void serve_rows(fr_decoder_group *g, fr_decoder *d, bool reads) {
+    const fr_needs *needs = &d->drafter->needs;
+    if (!d->known || !d->known->served) return;
+    d->first_row = g->n_rows;
+    assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
+    for (int i = 0; i < d->n_rows; i++) {
+        if (d->known->place[i] < 0) continue;
+        const int at = d->kv.n_committed + (reads ? i : d->tree.node[i].depth);
+        if (needs->final)
+            fr_forward_put_final(g->forward, g->n_rows, fr_known_text_final(d->known->text, at));
+        for (int t = 0; t < needs->n_taps; t++)
+            fr_forward_put_tap(g->forward, d->tap[t], g->n_rows,
+                               fr_known_text_tap(d->known->text, needs->taps[t], at));
+        g->n_rows++;
+    }
+}
+
 static void run_pass(fr_decoder_group *g, fr_decoder *const *members, int n) {
     const double start = fr_seconds();
     g->n_rows = g->n_maps = 0;
     unite_taps(g, members, n);
     for (int i = 0; i < n; i++)
         add_rows(g, members[i], i);
-    fr_forward_run(g->forward, &(fr_pass){.rows = g->rows,
-                                          .n_rows = g->n_rows,
-                                          .kv = g->kv,
-                                          .n_seq = n,
-                                          .taps = g->taps,
-                                          .n_taps = g->n_taps,
-                                          .maps = g->maps,
-                                          .n_maps = g->n_maps});
+    if (g->n_rows)
+        fr_forward_run(g->forward, &(fr_pass){.rows = g->rows,
+                                              .n_rows = g->n_rows,
+                                              .kv = g->kv,
+                                              .n_seq = n,
+                                              .taps = g->taps,
+                                              .n_taps = g->n_taps,
+                                              .maps = g->maps,
+                                              .n_maps = g->n_maps});
+    for (int i = 0; i < n; i++)
+        serve_rows(g, members[i], i >= g->n_roots);
     g->seconds_pass = fr_seconds() - start;
 }
 

@@ -28,3 +28,23 @@ void fr_known_answer_keep(fr_known_answer *k, int n) {
         k->place[i] = (int16_t)i;
     k->n_rows = n;
 }
+
+bool fr_known_answer_serves(const fr_known_answer *k, const fr_tree *tree, const int32_t *ids,
+                            int n_ids, int answered) {
+    int deepest = 0;
+    for (int i = 0; i < tree->n; i++)
+        if (k->place[i] >= 0 && tree->node[i].depth > deepest) deepest = tree->node[i].depth;
+    return k->text && answered + deepest < k->n && fr_known_text_has(k->text, ids, n_ids) &&
+           n_ids + deepest < k->text->n_sound;
+}
+
+int fr_known_answer_follow(const fr_known_answer *k, const fr_tree *tree, int answered, int *path,
+                           int32_t *next) {
+    int n = 0;
+    for (int node = 0; node >= 0; node = fr_tree_child(tree, node, next[n - 1])) {
+        path[n] = node;
+        next[n] = k->ids[answered + n];
+        n++;
+    }
+    return n;
+}

@@ -45,6 +45,15 @@ void fr_member_go_on(fr_decoder *d, double seconds) {
     d->seconds_draft += seconds + fr_seconds() - start;
 }
 
+static void choose_known(fr_decoder *d) {
+    const fr_needs *needs = &d->drafter->needs;
+    const int answered = d->n_ids - d->n_prompt;
+    fr_known_answer_choose(d->known, &d->tree, d->rows, d->n_rows, answered, needs->all_rows);
+    d->known->served =
+        !needs->max_attached && !needs->all_rows &&
+        fr_known_answer_serves(d->known, &d->tree, d->ids, d->n_ids, answered);
+}
+
 void fr_member_rows(fr_decoder *d, int room) {
     const double start = fr_seconds();
     const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
@@ -58,9 +67,7 @@ void fr_member_rows(fr_decoder *d, int room) {
     const fr_context c = fr_decoder_context(d);
     d->n_rows = d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n,
                                         n + attached < free_slots ? n + attached : free_slots);
-    if (d->known)
-        fr_known_answer_choose(d->known, &d->tree, d->rows, d->n_rows, d->n_ids - d->n_prompt,
-                               d->drafter->needs.all_rows);
+    if (d->known) choose_known(d);
     d->seconds_draft += fr_seconds() - start;
 }
 
@@ -75,7 +82,10 @@ void fr_member_read(fr_decoder *d, int n) {
     for (int i = 0; i < n; i++)
         d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     d->n_rows = n;
-    if (d->known) fr_known_answer_keep(d->known, n);
+    if (!d->known) return;
+    fr_known_answer_keep(d->known, n);
+    d->known->served = d->known->text && !scores_prompt(d) &&
+                       fr_known_text_has(d->known->text, d->ids, d->kv.n_committed + n);
 }
 
 fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
@@ -95,6 +105,22 @@ fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- after the pass
 
+static bool is_served(const fr_decoder *d) {
+    return d->known && d->known->served;
+}
+
+// Rows of the step (in order, each under the one before) become the next committed slots.
+static void commit(fr_decoder *d, const int *rows, int n) {
+    int slots[FR_PREFILL_ROWS];
+    if (is_served(d)) {
+        fr_kv_copy_more(&d->kv, &d->known->text->kv, d->kv.n_committed + n);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        slots[i] = fr_forward_slot(d->group->forward, fr_decoder_place(d, rows[i]));
+    fr_kv_commit(&d->kv, slots, n);
+}
+
 static void score_read(fr_decoder *d, fr_verify_room *room) {
     room->scorer.n_top = d->n_top;
     for (int i = 0; i < d->n_rows; i++) {
@@ -110,7 +136,7 @@ void fr_member_keep_read(fr_decoder *d, fr_verify_room *room) {
     for (int i = 0; i < d->n_rows; i++)
         path[i] = i;
     if (scores_prompt(d)) score_read(d, room);
-    fr_kv_commit(&d->kv, path, d->n_rows);
+    commit(d, path, d->n_rows);
     if (!shown) return;
     d->n_shown = d->kv.n_committed;
     if (!d->drafter->needs.prompt_rows) return;
@@ -141,6 +167,14 @@ static void count_pass(fr_decoder *d, double seconds) {
         d->stats.expected += d->tree.node[i].score;
 }
 
+// The path that the answer says, where no pass was run.
+static void follow(fr_decoder *d) {
+    fr_verdict *v = &d->verdict;
+    v->n_path = fr_known_answer_follow(d->known, &d->tree, d->n_ids - d->n_prompt, v->path,
+                                       d->ids + d->n_ids);
+    v->next = d->ids[d->n_ids + v->n_path - 1];
+}
+
 void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     const double start = fr_seconds();
     const fr_rule rule = fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule;
@@ -159,7 +193,10 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     d->verdict.tree = &d->tree;
     d->verdict.rows = d->rows;
     d->verdict.n_rows = d->n_rows;
-    fr_rules[rule].verify(&d->verdict, &a);
+    if (is_served(d))
+        follow(d);
+    else
+        fr_rules[rule].verify(&d->verdict, &a);
     count_depths(d);
     count_pass(d, seconds);
     d->stats.seconds_verify += seconds + fr_seconds() - start;
@@ -187,7 +224,6 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
 
 int fr_member_take(fr_decoder *d) {
     fr_verdict *v = &d->verdict;
-    int slots[FR_TREE_MAX_DEPTH + 1];
     if (!v->n_path) {
         fr_kv_drop_scratch(&d->kv);
         d->broken = true;
@@ -197,9 +233,7 @@ int fr_member_take(fr_decoder *d) {
     const int taken = emit_path(d);
     v->n_path = taken; // the root's row and those of all tokens taken but the last
     v->next = d->ids[d->n_ids + taken - 1];
-    for (int i = 0; i < taken; i++)
-        slots[i] = fr_forward_slot(d->group->forward, fr_decoder_place(d, v->path[i]));
-    fr_kv_commit(&d->kv, slots, taken);
+    commit(d, v->path, taken);
     d->n_ids += taken;
     d->n_shown = d->kv.n_committed;
     const double start = fr_seconds();

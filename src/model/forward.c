@@ -568,6 +568,18 @@ const float *fr_forward_tap(const fr_forward *f, int tap_index, int row) {
     return f->taps + ((size_t)tap_index * f->limits.max_rows + row) * f->m->config.d;
 }
 
+void fr_forward_put_final(fr_forward *f, int row, const float *final) {
+    const size_t d = (size_t)f->m->config.d;
+    assert(row < f->limits.max_rows);
+    memcpy(f->final + (size_t)row * d, final, d * sizeof *final);
+}
+
+void fr_forward_put_tap(fr_forward *f, int tap, int row, const float *residual) {
+    const size_t d = (size_t)f->m->config.d;
+    assert(row < f->limits.max_rows && tap < f->limits.max_taps);
+    memcpy(f->taps + ((size_t)tap * f->limits.max_rows + row) * d, residual, d * sizeof *residual);
+}
+
 int fr_forward_slot(const fr_forward *f, int row) {
     return f->slot[row];
 }

@@ -60,6 +60,11 @@ const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
 
+// Results from elsewhere in the place of a row's, of no row of the last pass or of one behind its
+// rows (row < max_rows): there until the next pass.
+void fr_forward_put_final(fr_forward *f, int row, const float *final);       // [d]
+void fr_forward_put_tap(fr_forward *f, int tap, int row, const float *residual); // [d]
+
 // The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <=
 // max_rows. Not where sequences have heads of their own.
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits);

@@ -116,13 +116,13 @@ typedef struct units {
     size_t f16, code, scale;
 } units;
 
-// Moves one slot of a head's keys or values.
-static inline void move_lane(uint8_t *plane, fr_kv_form form, size_t head_dim, units unit, int from,
-                             int to) {
+// Moves one slot of a head's keys or values, within a plane or to another one's.
+static inline void move_lane(uint8_t *to_plane, const uint8_t *from_plane, fr_kv_form form,
+                             size_t head_dim, units unit, int from, int to) {
     const size_t block = fr_kv_block_bytes(form, (int)head_dim), codes = FR_KEY_BLOCK * head_dim;
     const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
-    const uint8_t *a = plane + (size_t)(from / FR_KEY_BLOCK) * block;
-    uint8_t *b = plane + (size_t)(to / FR_KEY_BLOCK) * block;
+    const uint8_t *a = from_plane + (size_t)(from / FR_KEY_BLOCK) * block;
+    uint8_t *b = to_plane + (size_t)(to / FR_KEY_BLOCK) * block;
     if (form == FR_FORM_F16) {
         copy_lane(b, j, a, i, 2 * head_dim, unit.f16);
         return;
@@ -131,13 +131,14 @@ static inline void move_lane(uint8_t *plane, fr_kv_form form, size_t head_dim, u
     copy_lane(b + codes, j, a + codes, i, head_dim / 16, unit.scale);
 }
 
-// Moves one slot of every layer and head.
-static void move_slot(fr_kv *kv, int from, int to) {
+// Moves one slot of every layer and head; `source` may be kv itself.
+static void move_slot(fr_kv *kv, const fr_kv *source, int from, int to) {
     const size_t hd = (size_t)kv->head_dim;
     for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
-        move_lane(kv->k + head * kv->k_plane, kv->k_form, hd, (units){2, 4, 2}, from, to);
-        move_lane(kv->v + head * kv->v_plane, kv->v_form, hd, (units){2 * hd, hd, hd / 16}, from,
-                  to);
+        move_lane(kv->k + head * kv->k_plane, source->k + head * source->k_plane, kv->k_form, hd,
+                  (units){2, 4, 2}, from, to);
+        move_lane(kv->v + head * kv->v_plane, source->v + head * source->v_plane, kv->v_form, hd,
+                  (units){2 * hd, hd, hd / 16}, from, to);
     }
 }
 
@@ -148,7 +149,7 @@ void fr_kv_commit(fr_kv *kv, const int *path, int n) {
     for (int i = 0; i < n; i++) {
         assert(path[i] >= i && path[i] < kv->n_scratch && kv->join[path[i]] == 0);
         assert(i == 0 || path[i] > path[i - 1]);
-        if (path[i] != i) move_slot(kv, kv->n_committed + path[i], kv->n_committed + i);
+        if (path[i] != i) move_slot(kv, kv, kv->n_committed + path[i], kv->n_committed + i);
     }
     kv->n_committed += n;
     kv->n_scratch = 0;
@@ -158,7 +159,7 @@ void fr_kv_commit(fr_kv *kv, const int *path, int n) {
 void fr_kv_repeat(fr_kv *kv, int n) {
     assert(kv->n_committed > 0 && n <= kv->n_ctx);
     for (int s = kv->n_committed; s < n; s++)
-        move_slot(kv, s - kv->n_committed, s);
+        move_slot(kv, kv, s - kv->n_committed, s);
     if (n > kv->n_committed) kv->n_committed = n;
     kv->n_scratch = 0;
     assert(fr_kv_is_sound(kv));
@@ -195,6 +196,16 @@ void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
     kv->n_committed = n;
     kv->n_scratch = 0;
     kv->stretched = from->stretched;
+    assert(fr_kv_is_sound(kv));
+}
+
+void fr_kv_copy_more(fr_kv *kv, const fr_kv *from, int n) {
+    assert(n <= kv->n_ctx && n <= from->n_committed && kv->type == from->type);
+    assert(kv->n_layer == from->n_layer && kv->n_kv == from->n_kv);
+    assert(kv->head_dim == from->head_dim && kv->stretched == from->stretched);
+    for (; kv->n_committed < n; kv->n_committed++)
+        move_slot(kv, from, kv->n_committed, kv->n_committed);
+    kv->n_scratch = 0;
     assert(fr_kv_is_sound(kv));
 }
 

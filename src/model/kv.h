@@ -56,6 +56,9 @@ void fr_kv_stretch(fr_kv *kv, bool stretched);
 // The first n committed slots of `from`, of the same model and type, become all of kv's: where a
 // session takes over another's text (fr_decoder_adopt).
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
+// Slots behind the committed ones, up to the n-th, are copied from `from` and committed; scratch
+// slots are dropped. Of the same model, type and table (asserted).
+void fr_kv_copy_more(fr_kv *kv, const fr_kv *from, int n);
 bool fr_kv_is_sound(const fr_kv *kv); // the invariant above, for asserts
 // K and V of slots [first, first + n) in one layer as floats, k and v [n][n_kv * head_dim]. Of f16
 // alone (asserted).

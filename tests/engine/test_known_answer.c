@@ -1,7 +1,7 @@
 // Sessions that know their answers, many in a pass: each has the tokens, passes, rows and depths
 // that it has alone with whole trees.
 #define _GNU_SOURCE
-#include "engine/engine.h"
+#include "engine/session.h"
 #include "support/tiny_model.h"
 #include "support/tiny_pack.h"
 #include <setjmp.h>
@@ -120,6 +120,37 @@ static outcome alone(const world *w, const char *spec, int i, bool plain) {
     return out;
 }
 
+// Reads the texts that members answer, in part where the answer is cut; the taps are those that
+// the spec's drafter reads and one more. Whether it takes no pass of the target's.
+static bool read_texts(const world *w, const char *spec, fr_known_answer *known,
+                       fr_known_text *texts) {
+    fr_error err;
+    bool whole_passes = false;
+    fr_known_reader r;
+    const fr_model *m = &w->engine->model;
+    assert_int_equal(fr_known_reader_open(&r, m, CTX, &err), FR_OK);
+    for (int i = 0; i < MEMBERS; i++) {
+        fr_session *s = begin(w, spec, NULL, i, false, NULL);
+        const fr_needs *needs = &s->decoder.drafter->needs;
+        int32_t ids[TEXT + PREDICT];
+        const int n = TEXT - 3 * i, answer = i % 4 == 3 ? known[i].n / 2 : known[i].n;
+        memcpy(ids, w->text + i, sizeof *ids * (size_t)n);
+        memcpy(ids + n, known[i].ids, sizeof *ids * (size_t)answer);
+        if (fr_known_text_open(&texts[i], m, CTX, FR_KV_F16, &err) ||
+            fr_known_text_read(&texts[i], &r, &(int){1}, 1, ids, n / 2, n / 2, w->sampling, &err) ||
+            fr_known_text_read(&texts[i], &r, needs->taps, needs->n_taps, ids, n + answer, n,
+                               w->sampling, &err))
+            fail_msg("%s", err.text);
+        assert_true(texts[i].kv.n_committed == n + answer);
+        known[i].text = &texts[i];
+        whole_passes = needs->max_attached || needs->all_rows;
+        assert_int_equal(fr_session_end(s, &err), FR_OK);
+        fr_session_close(s);
+    }
+    fr_known_reader_close(&r);
+    return !whole_passes;
+}
+
 static void together(const world *w, const char *spec, fr_known_answer *known, outcome *out) {
     fr_group *g;
     fr_error err;
@@ -135,27 +166,40 @@ static void together(const world *w, const char *spec, fr_known_answer *known, o
     fr_group_close(g);
 }
 
+static void compare(const char *spec, int i, const outcome *real, const outcome *got) {
+    const fr_stats *a = &real->stats, *b = &got->stats;
+    assert_int_equal(got->n, real->n);
+    assert_memory_equal(got->token, real->token, sizeof *real->token * (size_t)got->n);
+    if (a->passes != b->passes || a->rows != b->rows)
+        fail_msg("%s, member %d: %lld passes of %lld rows, alone %lld of %lld", spec, i,
+                 (long long)b->passes, (long long)b->rows, (long long)a->passes,
+                 (long long)a->rows);
+    assert_memory_equal(a->accepted, b->accepted, sizeof a->accepted);
+    assert_memory_equal(a->offered, b->offered, sizeof a->offered);
+}
+
 static int64_t expect_same(const world *w, const char *spec) {
-    static outcome plain[MEMBERS], got[MEMBERS];
+    static outcome plain[MEMBERS], got[MEMBERS], served[MEMBERS];
     static fr_known_answer known[MEMBERS];
+    static fr_known_text texts[MEMBERS];
     int64_t accepted = 0;
     for (int i = 0; i < MEMBERS; i++) {
         plain[i] = alone(w, spec, i, true);
         known[i] = (fr_known_answer){.ids = plain[i].token, .n = plain[i].n};
     }
     together(w, spec, known, got);
+    const bool no_pass = read_texts(w, spec, known, texts);
+    together(w, spec, known, served);
+    assert_int_equal(known[0].served, no_pass); // in its last step
+    assert_false(known[3].served);              // the text is cut before
     for (int i = 0; i < MEMBERS; i++) {
         const outcome real = alone(w, spec, i, false);
-        const fr_stats *a = &real.stats, *b = &got[i].stats;
-        assert_int_equal(got[i].n, plain[i].n);
-        assert_memory_equal(got[i].token, plain[i].token, sizeof *plain->token * (size_t)got[i].n);
-        if (a->passes != b->passes || a->rows != b->rows)
-            fail_msg("%s, member %d: %lld passes of %lld rows, alone %lld of %lld", spec, i,
-                     (long long)b->passes, (long long)b->rows, (long long)a->passes,
-                     (long long)a->rows);
-        assert_memory_equal(a->accepted, b->accepted, sizeof a->accepted);
-        assert_memory_equal(a->offered, b->offered, sizeof a->offered);
-        accepted += a->accepted[0];
+        assert_int_equal(real.n, plain[i].n);
+        assert_memory_equal(real.token, plain[i].token, sizeof *plain->token * (size_t)real.n);
+        compare(spec, i, &real, &got[i]);
+        compare(spec, i, &real, &served[i]);
+        fr_known_text_close(&texts[i]);
+        accepted += real.stats.accepted[0];
     }
     return accepted;
 }
@@ -196,6 +240,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
     static world w;
     static outcome plain[MEMBERS], got[MEMBERS];
     static fr_known_answer known[MEMBERS];
+    static fr_known_text texts[MEMBERS];
     static int32_t wrong[MEMBERS][PREDICT];
     memset(&w, 0, sizeof w);
     open_world(&w, &(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32});
@@ -206,10 +251,15 @@ static void a_wrong_answer_changes_no_byte(void **state) {
         wrong[i][i] ^= 1;
         known[i] = (fr_known_answer){.ids = wrong[i], .n = plain[i].n};
     }
-    together(&w, "prompt-lookup", known, got);
-    for (int i = 0; i < MEMBERS; i++) {
-        assert_int_equal(got[i].n, plain[i].n);
-        assert_memory_equal(got[i].token, plain[i].token, sizeof *plain->token * (size_t)got[i].n);
+    for (int read = 0; read < 2; read++) {
+        if (read) read_texts(&w, "prompt-lookup", known, texts);
+        together(&w, "prompt-lookup", known, got);
+        for (int i = 0; i < MEMBERS; i++) {
+            assert_int_equal(got[i].n, plain[i].n);
+            assert_memory_equal(got[i].token, plain[i].token, sizeof *wrong[i] * (size_t)got[i].n);
+            if (read) assert_int_equal(texts[i].n_sound, TEXT - 3 * i + i); // up to the wrong one
+            fr_known_text_close(&texts[i]);
+        }
     }
     close_world(&w);
 }

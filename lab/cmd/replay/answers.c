@@ -121,7 +121,9 @@ static fr_status answer_rest(answering *a, fr_error *err) {
     if (!todo) return fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", a->r->n);
     for (int i = 0; i < a->r->n; i++)
         if (!a->r->item[i].answered) todo[n++] = i;
+    lab_replay_begin(a->r, n);
     const fr_status st = lab_play_shared(a->r, "none", todo, n, false, take_result, a, err);
+    fr_progress_clear(&a->r->bar);
     fr_free(todo);
     a->r->seconds.answers = fr_seconds() - start;
     return st;

@@ -5,6 +5,7 @@
 #include "cmd/lib/generate.h"
 #include "cmd/lib/talk.h"
 #include "decode/group.h"
+#include "engine/session.h"
 #include "gguf/hash.h"
 #include <string.h>
 
@@ -23,10 +24,10 @@ typedef struct play {
     fr_cmd_text text;
     fr_group *group; // NULL: each alone
     bool known;
+    fr_known_reader reader; // of texts that are known
     speaker *speaker; // [width]
     int width;
-    fr_progress bar;
-    int done, n; // conversations
+    int n_ctx; // of the longest conversation
     lab_turn_fn *told;
     void *user;
 } play;
@@ -34,7 +35,8 @@ typedef struct play {
 static bool go_on(void *user, const fr_piece *piece) {
     play *p = user;
     (void)piece;
-    fr_progress_show(&p->bar, p->spec, (uint64_t)p->done, (uint64_t)p->n);
+    fr_progress_show(&p->r->bar, p->spec, (uint64_t)p->r->played,
+                     (uint64_t)p->r->to_play);
     return !fr_cmd_interrupted();
 }
 
@@ -79,6 +81,31 @@ static fr_status take_answer(const play *p, speaker *s, fr_error *err) {
                    c->prompt->id, s->turn + 1);
 }
 
+// Has the target read prompt and answer, unless another drafter had it do so. Texts beyond the
+// original context of a model with LongRoPE have their keys made anew on the way: they are not
+// served (decode/known_answer.h).
+static fr_status read_text(play *p, speaker *s, fr_error *err) {
+    lab_conversation *c = &p->r->item[s->conversation];
+    const fr_model *m = &p->r->engine->model;
+    const fr_needs *needs = &s->session->decoder.drafter->needs;
+    const size_t n = s->ids.n + (size_t)s->known.n;
+    fr_kv_type type;
+    fr_status st = fr_kv_type_of(&type, fr_cmd_kv_type(p->r->args), err);
+    s->known.text = NULL;
+    if (st || c->wrong || fr_model_stretches(m, (int)n - 1)) return st;
+    if (!c->text.ids && (st = fr_known_text_open(&c->text, m, context_of(p->r, c->prompt), type, err)))
+        return st;
+    int32_t *ids = fr_alloc_array(n, sizeof *ids);
+    if (!ids) return fr_fail(err, FR_ENOMEM, "replay: no memory for %zu tokens", n);
+    memcpy(ids, s->ids.data, s->ids.n * sizeof *ids);
+    memcpy(ids + s->ids.n, s->known.ids, (size_t)s->known.n * sizeof *ids);
+    st = fr_known_text_read(&c->text, &p->reader, needs->taps, needs->n_taps, ids, (int)n,
+                            (int)s->ids.n, &p->r->sampling, err);
+    fr_free(ids);
+    if (!st) s->known.text = &c->text;
+    return st;
+}
+
 static fr_status begin_turn(play *p, speaker *s, fr_error *err) {
     const fr_prompt *prompt = p->r->item[s->conversation].prompt;
     fr_hash h;
@@ -93,7 +120,7 @@ static fr_status begin_turn(play *p, speaker *s, fr_error *err) {
     fr_hash_open(&h, 0);
     fr_hash_add(&h, s->ids.data, s->ids.n * sizeof *s->ids.data);
     s->prompt = fr_hash_value(&h);
-    if (p->known && (st = take_answer(p, s, err))) return st;
+    if (p->known && ((st = take_answer(p, s, err)) || (st = read_text(p, s, err)))) return st;
     const fr_request request = {.size = sizeof request,
                                 .prompt = s->ids.data,
                                 .n_prompt = (int)s->ids.n,
@@ -125,7 +152,7 @@ static fr_status end_turn(play *p, speaker *s, fr_error *err) {
     }
     fr_session_close(s->session);
     s->session = NULL;
-    p->done++;
+    p->r->played += p->group != NULL; // else it was one to check
     return FR_OK;
 }
 
@@ -163,19 +190,15 @@ static fr_status play_all(play *p, const int *todo, int n, fr_error *err) {
     return st;
 }
 
-static fr_status open_group(play *p, const int *todo, int n, fr_error *err) {
+static fr_status open_group(play *p, fr_error *err) {
     // Prompts are read as fast as may be: nobody waits for the texts that are written meanwhile.
-    fr_group_options options = {.size = sizeof options, .prompt_share = 1000};
-    for (int i = 0; i < n; i++) {
-        const int n_ctx = context_of(p->r, p->r->item[todo[i]].prompt);
-        if (n_ctx > options.n_ctx) options.n_ctx = n_ctx;
-    }
+    const fr_group_options options = {
+        .size = sizeof options, .n_ctx = p->n_ctx, .prompt_share = 1000};
     return fr_group_open(&p->group, p->r->engine, &options, err);
 }
 
 static void close_play(play *p) {
     fr_error unsaid;
-    fr_progress_clear(&p->bar);
     for (int i = 0; i < p->width && p->speaker; i++) {
         speaker *s = &p->speaker[i];
         if (s->session && fr_session_runs(s->session)) fr_session_end(s->session, &unsaid);
@@ -184,6 +207,7 @@ static void close_play(play *p) {
         fr_ids_free(&s->ids);
     }
     fr_group_close(p->group);
+    fr_known_reader_close(&p->reader);
     fr_free(p->speaker);
     fr_cmd_text_close(&p->text);
 }
@@ -191,15 +215,18 @@ static void close_play(play *p) {
 static fr_status run(play *p, const int *todo, int n, bool shared, fr_error *err) {
     lab_replay *r = p->r;
     fr_status st = FR_OK;
-    p->n = n;
+    for (int i = 0; i < n; i++) {
+        const int n_ctx = context_of(r, r->item[todo[i]].prompt);
+        if (n_ctx > p->n_ctx) p->n_ctx = n_ctx;
+    }
     fr_cmd_text_lend(&p->text, r->engine);
     if (!(p->speaker = fr_alloc_array((size_t)p->width, sizeof *p->speaker)))
         st = fr_fail(err, FR_ENOMEM, "replay: no memory for %d texts", p->width);
     if (!st) st = fr_cmd_text_template(&p->text, r->args, err);
     // Costs of passes are those that `bench` has: some trees are planned by them.
     if (!st && strcmp(p->spec, "none")) st = fr_cmd_profile(r->engine, r->args, 0, err);
-    if (!st && shared) st = open_group(p, todo, n, err);
-    if (!st) fr_progress_open(&p->bar, r->args->quiet || !shared ? NULL : stderr, "texts", 1);
+    if (!st && shared) st = open_group(p, err);
+    if (!st && p->known) st = fr_known_reader_open(&p->reader, &r->engine->model, p->n_ctx, err);
     if (!st) st = play_all(p, todo, n, err);
     close_play(p);
     return st;

@@ -105,6 +105,12 @@ static int check_line(const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
+void lab_replay_begin(lab_replay *r, int to_play) {
+    r->played = 0;
+    r->to_play = to_play;
+    fr_progress_open(&r->bar, r->args->quiet ? NULL : stderr, "texts", 1);
+}
+
 static int show(const lab_replay *r) {
     int code = FR_EXIT_DONE;
     const lab_seconds *t = &r->seconds;

@@ -1,14 +1,16 @@
 // replay.h — tokens a pass where the answers are known: what is replayed, between reading
 // (replay.c), playing (play.h), the two files (lines.h) and showing (show.c).
 //
-// Plain decoding answers every conversation once, many at a time. Then each drafter goes over the
-// same texts, many at a time too, in passes that leave out the rows that the answer contradicts
+// Plain decoding answers every conversation once, many at a time. Then, some conversations after
+// the other, the target reads the whole text once, and each drafter goes over it: no pass is run
+// where it attaches no rows, else passes leave out the rows that the answer contradicts
 // (decode/known_answer.h). It proposes and is told what it would be without that, so it takes as
 // many passes. A share of the conversations is decoded for real too.
 #ifndef LAB_CMD_REPLAY_REPLAY_H
 #define LAB_CMD_REPLAY_REPLAY_H
 #include "cmd/lib/bootstrap.h"
 #include "cmd/lib/cmd.h"
+#include "cmd/lib/progress.h"
 #include "cmd/lib/prompt_sets.h"
 #include "engine/engine.h"
 
@@ -27,6 +29,8 @@ typedef struct lab_conversation {
     char key[LAB_KEY]; // of its text
     lab_turn *turn;    // [prompt->n_turns]
     bool answered;
+    fr_known_text text; // the turn at hand, read
+    bool wrong;         // the answer is not the target's: no text serves
 } lab_conversation;
 
 typedef struct lab_score { // of a conversation by a drafter; all its turns
@@ -58,9 +62,14 @@ typedef struct lab_replay {
     int n;
     lab_drafter drafter[LAB_REPLAY_DRAFTERS];
     int n_drafters;
+    fr_progress bar;     // of the work at hand
+    int played, to_play; // its conversations
     int differences; // real runs and replays that are not the same
     lab_seconds seconds;
 } lab_replay;
+
+// Begins a piece of work of so many conversations, which the bar shows.
+void lab_replay_begin(lab_replay *r, int to_play);
 
 // ---------------------------------------------------------------- answers.c
 // What the answer to a prompt depends on, for both files. NULL: no memory.

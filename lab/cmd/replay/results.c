@@ -133,7 +133,7 @@ static void take_turn(running *run, lab_score *s, const char *who, int conversat
     char what[80];
     add_turn(s, result->stats);
     if (is_answer(&run->r->item[conversation].turn[turn], result)) return;
-    s->broken = true;
+    s->broken = run->r->item[conversation].wrong = true;
     snprintf(what, sizeof what, "the %s gives other bytes than plain decoding in turn %d", who,
              turn + 1);
     say_difference(run, conversation, what);
@@ -204,16 +204,46 @@ static fr_status replayed_turn(void *user, int conversation, int turn, uint64_t 
 
 // ---------------------------------------------------------------- all of them
 
-static fr_status replay_drafter(running *run, fr_error *err) {
+// The conversations from `first` to `end` of which the drafter at work has no result.
+static fr_status replay_drafter(running *run, int first, int end, int *todo, fr_error *err) {
     lab_replay *r = run->r;
-    int n = 0, *todo = fr_alloc_array((size_t)r->n, sizeof *todo);
-    if (!todo) return fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
-    for (int i = 0; i < r->n; i++)
+    int n = 0;
+    for (int i = first; i < end; i++)
         if (!run->drafter->score[i].there) todo[n++] = i;
     const double start = fr_seconds(), checked = r->seconds.check;
     const fr_status st =
         lab_play_shared(r, run->drafter->spec, todo, n, true, replayed_turn, run, err);
     r->seconds.replay += fr_seconds() - start - (r->seconds.check - checked);
+    return st;
+}
+
+// Some conversations by all drafters, so that few texts are held.
+static fr_status replay_some(running *run, int first, int end, int *todo, fr_error *err) {
+    lab_replay *r = run->r;
+    fr_status st = FR_OK;
+    for (int i = 0; i < r->n_drafters && !st; i++) {
+        run->drafter = &r->drafter[i];
+        st = replay_drafter(run, first, end, todo, err);
+    }
+    for (int i = first; i < end; i++)
+        fr_known_text_close(&r->item[i].text);
+    return st;
+}
+
+static fr_status replay_all(running *run, fr_error *err) {
+    lab_replay *r = run->r;
+    const int step = 2 * r->args->width; // some texts are long
+    fr_status st = FR_OK;
+    int *todo = fr_alloc_array((size_t)r->n, sizeof *todo);
+    if (!todo) return fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
+    int left = 0;
+    for (int d = 0; d < r->n_drafters; d++)
+        for (int i = 0; i < r->n; i++)
+            left += !r->drafter[d].score[i].there;
+    lab_replay_begin(r, left);
+    for (int i = 0; i < r->n && !st; i += step)
+        st = replay_some(run, i, i + step < r->n ? i + step : r->n, todo, err);
+    fr_progress_clear(&r->bar);
     fr_free(todo);
     return st;
 }
@@ -228,10 +258,7 @@ fr_status lab_replay_run(lab_replay *r, fr_error *err) {
         if (!st) st = make_setup(r, d, err);
     }
     if (!st) st = lab_lines_open(&run.lines, r->args->results, take_line, &run, err);
-    for (int i = 0; i < r->n_drafters && !st; i++) {
-        run.drafter = &r->drafter[i];
-        st = replay_drafter(&run, err);
-    }
+    if (!st) st = replay_all(&run, err);
     lab_lines_close(&run.lines);
     return st;
 }

@@ -28,7 +28,7 @@ typedef struct fr_known_answer { // {0}: nothing is known
     // Of the step at hand.
     int16_t place[FR_MAX_ROWS]; // of each of its rows in its part of the pass; -1: left out
     int n_rows;                 // of that part
-    bool served; // by the text: the pass has no rows of this step
+    bool served;                // by the text: the pass has no rows of this step
 } fr_known_answer;
 
 // Where a text's row lies in a pass in which its rows begin at `first`. place NULL: all are there.

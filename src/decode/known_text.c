@@ -61,8 +61,9 @@ static bool has_tap(const fr_known_text *t, int layer) {
 static fr_status add_tap(fr_known_text *t, int layer, fr_error *err) {
     const int at = place_of(t, layer);
     if (t->n_taps == FR_KNOWN_TAPS)
-        return fr_fail(err, FR_EUNSUP, "known text: expected at most %d layers to be kept, found %d",
-                       FR_KNOWN_TAPS, t->n_taps + 1);
+        return fr_fail(err, FR_EUNSUP,
+                       "known text: expected at most %d layers to be kept, found %d", FR_KNOWN_TAPS,
+                       t->n_taps + 1);
     float *rows = fr_alloc_array((size_t)t->kv.n_ctx * (size_t)t->model->config.d, sizeof *rows);
     if (!rows)
         return fr_fail(err, FR_ENOMEM, "known text: no memory for layer %d of %d tokens", layer,
@@ -111,8 +112,7 @@ static void read_chunk(fr_known_text *t, fr_known_reader *r, int n, int n_prompt
         t->n_sound += next < n_prompt && next < end;
         if (!(row[i].wants & FR_WANT_LOGITS)) continue;
         float *logits = fr_forward_logits(r->forward, i);
-        t->n_sound +=
-            fr_sampler_token(&r->sampler, logits, t->ids, next, next) == t->ids[next];
+        t->n_sound += fr_sampler_token(&r->sampler, logits, t->ids, next, next) == t->ids[next];
     }
     fr_kv_commit(&t->kv, path, n);
 }

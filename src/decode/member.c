@@ -49,9 +49,8 @@ static void choose_known(fr_decoder *d) {
     const fr_needs *needs = &d->drafter->needs;
     const int answered = d->n_ids - d->n_prompt;
     fr_known_answer_choose(d->known, &d->tree, d->rows, d->n_rows, answered, needs->all_rows);
-    d->known->served =
-        !needs->max_attached && !needs->all_rows &&
-        fr_known_answer_serves(d->known, &d->tree, d->ids, d->n_ids, answered);
+    d->known->served = !needs->max_attached && !needs->all_rows &&
+                       fr_known_answer_serves(d->known, &d->tree, d->ids, d->n_ids, answered);
 }
 
 void fr_member_rows(fr_decoder *d, int room) {

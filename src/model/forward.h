@@ -62,7 +62,7 @@ int fr_forward_slot(const fr_forward *f, int row);                  // its scrat
 
 // Results from elsewhere in the place of a row's, of no row of the last pass or of one behind its
 // rows (row < max_rows): there until the next pass.
-void fr_forward_put_final(fr_forward *f, int row, const float *final);       // [d]
+void fr_forward_put_final(fr_forward *f, int row, const float *final);           // [d]
 void fr_forward_put_tap(fr_forward *f, int tap, int row, const float *residual); // [d]
 
 // The head alone on n given final hidden states (row stride d): logits [n][rows of the head]; n <=

@@ -102,16 +102,16 @@ static json_t *line_of(const lab_conversation *c) {
 
 // ---------------------------------------------------------------- what is missing
 
-static fr_status take_result(void *user, int conversation, int turn, uint64_t prompt,
-                             const fr_result *result, fr_error *err) {
+static fr_status take_result(void *user, const lab_played *played, fr_error *err) {
     answering *a = user;
-    lab_conversation *c = &a->r->item[conversation];
-    lab_turn *t = &c->turn[turn];
+    lab_conversation *c = &a->r->item[played->conversation];
+    lab_turn *t = &c->turn[played->turn];
+    const fr_result *result = played->result;
     const size_t n = (size_t)result->n_tokens;
-    *t = (lab_turn){prompt, fr_alloc_array(n, sizeof *t->ids), (int)n};
+    *t = (lab_turn){played->prompt, fr_alloc_array(n, sizeof *t->ids), (int)n};
     if (!t->ids) return fr_fail(err, FR_ENOMEM, "replay: no memory for %zu tokens", n);
     memcpy(t->ids, result->tokens, n * sizeof *t->ids);
-    c->answered = turn + 1 == c->prompt->n_turns;
+    c->answered = played->turn + 1 == c->prompt->n_turns;
     return c->answered ? lab_lines_add(&a->lines, line_of(c), err) : FR_OK;
 }
 

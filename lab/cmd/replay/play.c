@@ -7,6 +7,7 @@
 #include "decode/group.h"
 #include "engine/session.h"
 #include "gguf/hash.h"
+#include "lab/cmd/replay/copied.h"
 #include <string.h>
 
 typedef struct speaker {
@@ -16,6 +17,8 @@ typedef struct speaker {
     int conversation, turn;
     uint64_t prompt; // hash of ids
     fr_known_answer known;
+    int head; // tokens of the answer that repeat the prompt
+    lab_copied copied;
 } speaker;
 
 typedef struct play {
@@ -25,7 +28,7 @@ typedef struct play {
     fr_group *group; // NULL: each alone
     bool known;
     fr_known_reader reader; // of texts that are known
-    speaker *speaker; // [width]
+    speaker *speaker;       // [width]
     int width;
     int n_ctx; // of the longest conversation
     lab_turn_fn *told;
@@ -35,8 +38,7 @@ typedef struct play {
 static bool go_on(void *user, const fr_piece *piece) {
     play *p = user;
     (void)piece;
-    fr_progress_show(&p->r->bar, p->spec, (uint64_t)p->r->played,
-                     (uint64_t)p->r->to_play);
+    fr_progress_show(&p->r->bar, p->spec, (uint64_t)p->r->played, (uint64_t)p->r->to_play);
     return !fr_cmd_interrupted();
 }
 
@@ -49,6 +51,17 @@ static int context_of(const lab_replay *r, const fr_prompt *p) {
         need += (int64_t)p->turn_bytes[i] + r->args->n_predict + 256;
     if (r->args->ctx) need = r->args->ctx;
     return need < most ? (int)need : most;
+}
+
+// Told of every pass. Those that begin in the head give what stands before the first that does not.
+static void watch_pass(void *user, const fr_tree *proposed, int n_ids) {
+    speaker *s = user;
+    const int answered = n_ids - (int)s->ids.n;
+    (void)proposed;
+    if (answered < s->head)
+        s->copied.passes++;
+    else if (s->copied.passes && !s->copied.tokens)
+        s->copied.tokens = answered;
 }
 
 static fr_status open_session(const play *p, speaker *s, fr_error *err) {
@@ -64,8 +77,10 @@ static fr_status open_session(const play *p, speaker *s, fr_error *err) {
         .draft_opts = r->args->draft_opts.n && !plain ? r->args->draft_opts.item : NULL,
         .group = p->group};
     const fr_status st = fr_session_open(&s->session, r->engine, &options, err);
-    if (!st && p->known) fr_session_know(s->session, &s->known);
-    return st;
+    if (st || !p->known) return st;
+    fr_session_know(s->session, &s->known);
+    fr_session_watch(s->session, watch_pass, s);
+    return FR_OK;
 }
 
 // The answer that is known must be one to this very prompt.
@@ -93,7 +108,8 @@ static fr_status read_text(play *p, speaker *s, fr_error *err) {
     fr_status st = fr_kv_type_of(&type, fr_cmd_kv_type(p->r->args), err);
     s->known.text = NULL;
     if (st || c->wrong || fr_model_stretches(m, (int)n - 1)) return st;
-    if (!c->text.ids && (st = fr_known_text_open(&c->text, m, context_of(p->r, c->prompt), type, err)))
+    if (!c->text.ids &&
+        (st = fr_known_text_open(&c->text, m, context_of(p->r, c->prompt), type, err)))
         return st;
     int32_t *ids = fr_alloc_array(n, sizeof *ids);
     if (!ids) return fr_fail(err, FR_ENOMEM, "replay: no memory for %zu tokens", n);
@@ -121,6 +137,8 @@ static fr_status begin_turn(play *p, speaker *s, fr_error *err) {
     fr_hash_add(&h, s->ids.data, s->ids.n * sizeof *s->ids.data);
     s->prompt = fr_hash_value(&h);
     if (p->known && ((st = take_answer(p, s, err)) || (st = read_text(p, s, err)))) return st;
+    s->copied = (lab_copied){0};
+    s->head = p->known ? lab_copied_head(s->ids.data, (int)s->ids.n, s->known.ids, s->known.n) : 0;
     const fr_request request = {.size = sizeof request,
                                 .prompt = s->ids.data,
                                 .n_prompt = (int)s->ids.n,
@@ -144,7 +162,9 @@ static fr_status end_turn(play *p, speaker *s, fr_error *err) {
     const fr_result *result = fr_session_result(s->session);
     fr_status st = fr_session_end(s->session, err);
     if (!st && fr_cmd_interrupted()) st = fr_fail(err, FR_EINTR, "interrupted");
-    if (!st) st = p->told(p->user, s->conversation, s->turn, s->prompt, result, err);
+    if (s->copied.passes && !s->copied.tokens) s->copied.tokens = result->n_tokens; // all of it
+    const lab_played played = {s->conversation, s->turn, s->prompt, result, s->copied};
+    if (!st) st = p->told(p->user, &played, err);
     if (st) return st;
     if (++s->turn < p->r->item[s->conversation].prompt->n_turns) {
         st = fr_talk_add(&s->talk, "assistant", result->text, result->text_bytes, err);

@@ -6,9 +6,15 @@
 #define LAB_CMD_REPLAY_PLAY_H
 #include "lab/cmd/replay/replay.h"
 
-// Told of every turn that is over: its prompt's hash and what came of it. An error ends all.
-typedef fr_status lab_turn_fn(void *user, int conversation, int turn, uint64_t prompt,
-                              const fr_result *result, fr_error *err);
+typedef struct lab_played { // a turn that is over
+    int conversation, turn;
+    uint64_t prompt; // its hash
+    const fr_result *result;
+    lab_copied copied; // where the answer was known
+} lab_played;
+
+// Told of every turn that is over. An error ends all.
+typedef fr_status lab_turn_fn(void *user, const lab_played *turn, fr_error *err);
 
 // The n conversations of todo[], `width` at a time. known: their answers are there, and passes
 // leave out what these contradict. FR_EINTR; FR_EDATA: a prompt is not the one that was answered.

@@ -33,10 +33,15 @@ typedef struct lab_conversation {
     bool wrong;         // the answer is not the target's: no text serves
 } lab_conversation;
 
+typedef struct lab_copied { // of the passes that begin in the copied head of an answer (copied.h)
+    int64_t tokens, passes;
+} lab_copied;
+
 typedef struct lab_score { // of a conversation by a drafter; all its turns
     bool there, checked;
     bool broken; // other bytes than the answer's, or other numbers than the real run's
     int64_t tokens, passes, rows;
+    lab_copied copied; // a part of these
     int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
 } lab_score;
 
@@ -64,7 +69,7 @@ typedef struct lab_replay {
     int n_drafters;
     fr_progress bar;     // of the work at hand
     int played, to_play; // its conversations
-    int differences; // real runs and replays that are not the same
+    int differences;     // real runs and replays that are not the same
     lab_seconds seconds;
 } lab_replay;
 

@@ -76,6 +76,8 @@ static fr_status take_line(void *user, int number, const json_t *line, fr_error 
                              .tokens = json_integer_value(json_object_get(line, "tokens")),
                              .passes = json_integer_value(json_object_get(line, "passes")),
                              .rows = json_integer_value(json_object_get(line, "rows"))};
+            s->copied.tokens = json_integer_value(json_object_get(line, "copied_tokens"));
+            s->copied.passes = json_integer_value(json_object_get(line, "copied_passes"));
             take_depths(s->accepted, json_object_get(line, "accepted"));
             take_depths(s->offered, json_object_get(line, "offered"));
         }
@@ -93,13 +95,15 @@ static json_t *depths_json(const int64_t *of, const int64_t *offered) {
 static json_t *line_of(const running *run, int conversation) {
     const lab_conversation *c = &run->r->item[conversation];
     const lab_score *s = &run->drafter->score[conversation];
-    return json_pack("{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:o, s:o, s:b, s:O}", "key", c->key,
-                     "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)), "set",
-                     run->r->set[c->set].name, "task", c->task, "turns", c->prompt->n_turns,
+    return json_pack("{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:O}",
+                     "key", c->key, "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)),
+                     "set", run->r->set[c->set].name, "task", c->task, "turns", c->prompt->n_turns,
                      "tokens", (json_int_t)s->tokens, "passes", (json_int_t)s->passes, "rows",
-                     (json_int_t)s->rows, "accepted", depths_json(s->accepted, s->offered),
-                     "offered", depths_json(s->offered, s->offered), "checked", (int)s->checked,
-                     "setup", run->drafter->setup);
+                     (json_int_t)s->rows, "copied_tokens", (json_int_t)s->copied.tokens,
+                     "copied_passes", (json_int_t)s->copied.passes, "accepted",
+                     depths_json(s->accepted, s->offered), "offered",
+                     depths_json(s->offered, s->offered), "checked", (int)s->checked, "setup",
+                     run->drafter->setup);
 }
 
 // ---------------------------------------------------------------- one conversation
@@ -117,10 +121,13 @@ static bool is_answer(const lab_turn *t, const fr_result *result) {
            !memcmp(result->tokens, t->ids, sizeof *t->ids * (size_t)t->n);
 }
 
-static void add_turn(lab_score *s, const fr_stats *stats) {
+static void add_turn(lab_score *s, const lab_played *played) {
+    const fr_stats *stats = played->result->stats;
     s->tokens += stats->completion_tokens;
     s->passes += stats->passes;
     s->rows += stats->rows;
+    s->copied.tokens += played->copied.tokens;
+    s->copied.passes += played->copied.passes;
     for (int k = 0; k < FR_MAX_DEPTH; k++) {
         s->accepted[k] += stats->accepted[k];
         s->offered[k] += stats->offered[k];
@@ -128,22 +135,21 @@ static void add_turn(lab_score *s, const fr_stats *stats) {
 }
 
 // Adds a turn and compares its bytes with the answer's.
-static void take_turn(running *run, lab_score *s, const char *who, int conversation, int turn,
-                      const fr_result *result) {
+static void take_turn(running *run, lab_score *s, const char *who, const lab_played *played) {
     char what[80];
-    add_turn(s, result->stats);
-    if (is_answer(&run->r->item[conversation].turn[turn], result)) return;
-    s->broken = run->r->item[conversation].wrong = true;
+    lab_conversation *c = &run->r->item[played->conversation];
+    add_turn(s, played);
+    if (is_answer(&c->turn[played->turn], played->result)) return;
+    s->broken = c->wrong = true;
     snprintf(what, sizeof what, "the %s gives other bytes than plain decoding in turn %d", who,
-             turn + 1);
-    say_difference(run, conversation, what);
+             played->turn + 1);
+    say_difference(run, played->conversation, what);
 }
 
-static fr_status real_turn(void *user, int conversation, int turn, uint64_t prompt,
-                           const fr_result *result, fr_error *err) {
+static fr_status real_turn(void *user, const lab_played *played, fr_error *err) {
     running *run = user;
-    (void)prompt, (void)err;
-    take_turn(run, &run->real, "real run", conversation, turn, result);
+    (void)err;
+    take_turn(run, &run->real, "real run", played);
     return FR_OK;
 }
 
@@ -186,14 +192,13 @@ static fr_status check(running *run, int conversation, fr_error *err) {
     return st;
 }
 
-static fr_status replayed_turn(void *user, int conversation, int turn, uint64_t prompt,
-                               const fr_result *result, fr_error *err) {
+static fr_status replayed_turn(void *user, const lab_played *played, fr_error *err) {
     running *run = user;
     lab_replay *r = run->r;
+    const int conversation = played->conversation;
     lab_score *s = &run->drafter->score[conversation];
-    (void)prompt;
-    take_turn(run, s, "replay", conversation, turn, result);
-    if (turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
+    take_turn(run, s, "replay", played);
+    if (played->turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
     r->seconds.replayed += (double)s->tokens;
     const fr_status st = is_drawn(run, conversation) ? check(run, conversation, err) : FR_OK;
     if (st) return st;

@@ -10,29 +10,40 @@ typedef struct summary { // of a drafter on a set
     int prompts, checked;
     int64_t tokens, passes, rows;
     int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
+    lab_copied copied;
     fr_interval interval; // of tokens a pass
+    fr_interval behind;   // ... of the passes that begin behind the copied heads
 } summary;
 
 // set < 0: all of them. Prompts are what is drawn again, not their turns.
 static summary sum_up(const lab_replay *r, const lab_drafter *d, int set) {
-    summary s = {.interval = {NAN, NAN}};
+    summary s = {.interval = {NAN, NAN}, .behind = {NAN, NAN}};
     fr_error unsaid;
-    fr_share *shares = fr_alloc_array((size_t)r->n, sizeof *shares);
+    fr_share *shares = fr_alloc_array(2 * (size_t)r->n, sizeof *shares);
     for (int i = 0; i < r->n; i++) {
         const lab_score *of = &d->score[i];
         if (!of->there || (set >= 0 && r->item[i].set != set)) continue;
-        if (shares) shares[s.prompts] = (fr_share){(double)of->tokens, (double)of->passes};
+        if (shares) {
+            shares[s.prompts] = (fr_share){(double)of->tokens, (double)of->passes};
+            shares[r->n + s.prompts] = (fr_share){(double)(of->tokens - of->copied.tokens),
+                                                  (double)(of->passes - of->copied.passes)};
+        }
         s.prompts++;
         s.checked += of->checked;
         s.tokens += of->tokens;
         s.passes += of->passes;
         s.rows += of->rows;
+        s.copied.tokens += of->copied.tokens;
+        s.copied.passes += of->copied.passes;
         for (int k = 0; k < FR_MAX_DEPTH; k++) {
             s.accepted[k] += of->accepted[k];
             s.offered[k] += of->offered[k];
         }
     }
-    if (shares) fr_bootstrap_ratio(&s.interval, shares, s.prompts, &unsaid);
+    if (shares) {
+        fr_bootstrap_ratio(&s.interval, shares, s.prompts, &unsaid);
+        fr_bootstrap_ratio(&s.behind, shares + r->n, s.prompts, &unsaid);
+    }
     fr_free(shares);
     return s;
 }
@@ -41,18 +52,26 @@ static double ratio(int64_t much, int64_t many) {
     return many ? (double)much / (double)many : NAN;
 }
 
+// Tokens a pass behind the copied heads.
+static double behind_heads(const summary *s) {
+    return ratio(s->tokens - s->copied.tokens, s->passes - s->copied.passes);
+}
+
 // ---------------------------------------------------------------- JSON
 
 static json_t *summary_json(const lab_replay *r, const lab_drafter *d, int set) {
     const summary s = sum_up(r, d, set);
-    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "set",
-                     set < 0 ? "all" : r->set[set].name, "prompts", s.prompts, "checked", s.checked,
-                     "tokens", (json_int_t)s.tokens, "passes", (json_int_t)s.passes,
-                     "tokens_per_pass", fr_cmd_real(ratio(s.tokens, s.passes)),
-                     "tokens_per_pass_low", fr_cmd_real(s.interval.low), "tokens_per_pass_high",
-                     fr_cmd_real(s.interval.high), "rows_per_pass",
-                     fr_cmd_real(ratio(s.rows, s.passes)), "accepted_by_depth",
-                     fr_cmd_depths(s.accepted, s.offered));
+    return json_pack(
+        "{s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "set",
+        set < 0 ? "all" : r->set[set].name, "prompts", s.prompts, "checked", s.checked, "tokens",
+        (json_int_t)s.tokens, "passes", (json_int_t)s.passes, "tokens_per_pass",
+        fr_cmd_real(ratio(s.tokens, s.passes)), "tokens_per_pass_low", fr_cmd_real(s.interval.low),
+        "tokens_per_pass_high", fr_cmd_real(s.interval.high), "copied_tokens",
+        (json_int_t)s.copied.tokens, "copied_passes", (json_int_t)s.copied.passes,
+        "not_copied_per_pass", fr_cmd_real(behind_heads(&s)), "not_copied_per_pass_low",
+        fr_cmd_real(s.behind.low), "not_copied_per_pass_high", fr_cmd_real(s.behind.high),
+        "rows_per_pass", fr_cmd_real(ratio(s.rows, s.passes)), "accepted_by_depth",
+        fr_cmd_depths(s.accepted, s.offered));
 }
 
 json_t *lab_replay_json(const lab_replay *r) {
@@ -76,14 +95,22 @@ json_t *lab_replay_json(const lab_replay *r) {
 
 // ---------------------------------------------------------------- the table
 
+static const char *interval_text(char text[32], fr_interval interval) {
+    if (isnan(interval.low)) return "-";
+    snprintf(text, 32, "(%.2f..%.2f)", interval.low, interval.high);
+    return text;
+}
+
 static void print_row(const lab_replay *r, const lab_drafter *d, int set) {
     const summary s = sum_up(r, d, set);
-    char interval[32] = "-";
-    if (!isnan(s.interval.low))
-        snprintf(interval, sizeof interval, "(%.2f..%.2f)", s.interval.low, s.interval.high);
-    printf("%-20s %-28s %7d %8lld %7.3f %-13s %6.2f %7d\n", set < 0 ? "all" : r->set[set].name,
-           d->spec, s.prompts, (long long)s.tokens, ratio(s.tokens, s.passes), interval,
-           ratio(s.rows, s.passes), s.checked);
+    char text[2][32];
+    printf("%-20s %-28s %7d %8lld %7.3f %-13s %6.2f %7d", set < 0 ? "all" : r->set[set].name,
+           d->spec, s.prompts, (long long)s.tokens, ratio(s.tokens, s.passes),
+           interval_text(text[0], s.interval), ratio(s.rows, s.passes), s.checked);
+    if (s.copied.passes)
+        printf("  %lld copied, then %.3f %s", (long long)s.copied.tokens, behind_heads(&s),
+               interval_text(text[1], s.behind));
+    putchar('\n');
 }
 
 void lab_replay_print(const lab_replay *r) {
@@ -100,5 +127,5 @@ void lab_replay_print(const lab_replay *r) {
         print_row(r, &r->drafter[i], -1);
     printf(
         "\nthe interval holds 95 of 100 draws of as many prompts; rows: of a pass of the real run; "
-        "checked: prompts decoded for real too\n");
+        "checked: prompts decoded for real too; copied: tokens of heads that repeat the prompt\n");
 }

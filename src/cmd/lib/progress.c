@@ -31,7 +31,10 @@ static int line(const fr_progress *p, char *text, size_t room, const char *what,
         return snprintf(text, room, "%s: %.0f %s, %.1f %s/s, %s so far", what,
                         (double)done / p->scale, p->unit, rate / p->scale, p->unit, left);
     }
-    span(left, sizeof left, rate > 0 ? (double)(total - done) / rate : 0);
+    if (done)
+        span(left, sizeof left, (double)(total - done) / rate);
+    else
+        snprintf(left, sizeof left, "-:--"); // nobody can say yet
     const int full = (int)((double)done / (double)total * BAR);
     memset(bar, '-', BAR);
     memset(bar, '#', (size_t)full);

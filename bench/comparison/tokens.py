@@ -10,7 +10,8 @@
 2 % of the results are decoded for real too and must be the same. Prompts are grouped by their "task". Answers and results
 by prompt lie in --work, and the same line goes on from there; --out keeps, for each model and temperature, tokens and
 passes of every prompt, from which the tables are made. A cell is pooled, all tokens over all passes; the interval is where
-95 of 100 bootstrap samples of the prompts lie.
+95 of 100 bootstrap samples of the prompts lie. Where answers begin by repeating their prompt (HumanEval), which measures
+copying, a second column has the passes that begin behind that head; --longer gives such a task more tokens.
 """
 import argparse
 import glob
@@ -39,6 +40,18 @@ def result_path(args, model, temperature):
     return os.path.join(args.out, "%s-%s.json" % (name_of(model), temperature))
 
 
+def tokens_of(args, task):
+    return args.longer.get(task, args.tokens)
+
+
+def by_tokens(args, files):
+    """{tokens: files} of prompts that are answered at the same length."""
+    found = {}
+    for path in files:
+        found.setdefault(tokens_of(args, name_of(path)), []).append(path)
+    return found
+
+
 def systems_of(args, machine, model):
     """({options: [system]}, {name: spec}) of those that can run; what cannot is said once, in --work."""
     path = os.path.join(args.work, name_of(model) + ".systems.json")
@@ -49,37 +62,43 @@ def systems_of(args, machine, model):
     return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}
 
 
-def replay(args, machine, model, temperature, files, specs, options):
-    """One call, which goes on with what lies in --work. Where the results are."""
-    stem = os.path.join(args.work, "%s-%s" % (name_of(model), temperature))
+def stem_of(args, model, temperature, tokens):
+    """Where answers of so many tokens lie, and results on them."""
+    return os.path.join(args.work, "%s-%s-%d" % (name_of(model), temperature, tokens))
+
+
+def replay(args, machine, model, temperature, tokens, files, specs, options):
+    """One call, which goes on with what lies in --work."""
+    stem = stem_of(args, model, temperature, tokens)
     line = machine.on(model, "replay", "--prompts", ",".join(files), "--drafters", ",".join(specs), "--temp", temperature,
-                      "--seed", machine.seed, "-n", args.tokens, "--tree", args.tree, "--width", args.width, "--check", args.check,
+                      "--seed", machine.seed, "-n", tokens, "--tree", args.tree, "--width", args.width, "--check", args.check,
                       "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl", options=options)
     done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise Failure("%s at %s%s: exit code %d" % (name_of(model), temperature, "".join(" " + o for o in options), done.returncode))
-    return stem + ".results.jsonl"
 
 
 def gather(args, model, temperature, names, prompts):
-    """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes]...]}, ...}}}; all prompts or none."""
+    """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes, those of copied heads]...]}, ...}}};
+    all prompts of a set or none."""
     found = {}
-    for line in json_lines(os.path.join(args.work, "%s-%s.results.jsonl" % (name_of(model), temperature))):
-        setup = line["setup"]
-        key = (setup["drafter"], tuple(setup["draft_opts"]), line["set"])
-        found.setdefault(key, {})[line["key"]] = line
+    for tokens in {tokens_of(args, task) for task in prompts}:
+        for line in json_lines(stem_of(args, model, temperature, tokens) + ".results.jsonl"):
+            setup = line["setup"]
+            if tokens == tokens_of(args, line["set"]):
+                found.setdefault((setup["drafter"], tuple(setup["draft_opts"]), line["set"]), {})[line["key"]] = line
     systems = {}
     for system in SYSTEMS:
         sets, packs, checked = {}, [], 0
         for task, count in prompts.items():
             lines = list(found.get((names.get(system.name), tuple(system.options), task), {}).values())
             if len(lines) == count:
-                sets[task] = [[line["tokens"], line["passes"]] for line in lines]
+                sets[task] = [[line[key] for key in ("tokens", "passes", "copied_tokens", "copied_passes")] for line in lines]
                 checked += sum(line["checked"] for line in lines)
                 packs = lines[0]["setup"]["packs"]
         if sets:
             systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "sets": sets}
-    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "tree": args.tree, "seed": args.seed,
+    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": args.tree, "seed": args.seed,
             "date": time.strftime("%Y-%m-%d"), "systems": systems}
 
 
@@ -102,14 +121,25 @@ def measure(args):
             if args.status:
                 continue
             for options, systems in groups.items():
-                replay(args, machine, model, temperature, files, [names[s.name] for s in systems], options)
-                write(result_path(args, model, temperature), gather(args, model, temperature, names, counts))
+                for tokens, some in by_tokens(args, files).items():
+                    replay(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
+                    write(result_path(args, model, temperature), gather(args, model, temperature, names, counts))
 
 
 # ---------------------------------------------------------------- tables
 
 def pooled(lines):
-    return sum(tokens for tokens, _ in lines) / sum(passes for _, passes in lines)
+    return sum(line[0] for line in lines) / sum(line[1] for line in lines)
+
+
+def behind_heads(lines):
+    """Tokens and passes behind the heads that repeat the prompt."""
+    return [[tokens - copied, passes - copied_passes] for tokens, passes, copied, copied_passes in lines if passes > copied_passes]
+
+
+def is_copied(sets):
+    """Whether a twentieth or more of what a set's systems gave repeats the prompt."""
+    return any(sum(line[2] for line in lines) >= 0.05 * sum(line[0] for line in lines) for lines in sets)
 
 
 def interval(lines, seed=0):
@@ -128,10 +158,15 @@ def apart(column):
 
 
 def columns_of(result):
-    """{task: {system: (pooled, low, high)}}, and "all" of the systems that have every set."""
-    systems = result["systems"]
+    """{column: {system: (pooled, low, high)}}: sets, what is left of them behind copied heads, and "all" of the systems that
+    have every set."""
+    systems, columns = result["systems"], {}
     tasks = sorted({task for system in systems.values() for task in system["sets"]})
-    columns = {task: {name: interval(system["sets"][task]) for name, system in systems.items() if task in system["sets"]} for task in tasks}
+    for task in tasks:
+        there = {name: system["sets"][task] for name, system in systems.items() if task in system["sets"]}
+        columns[task] = {name: interval(lines) for name, lines in there.items()}
+        if is_copied(there.values()):
+            columns[task + ", not copied"] = {name: interval(behind_heads(lines)) for name, lines in there.items()}
     whole = {name: sum(system["sets"].values(), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
     columns["all"] = {name: interval(lines) for name, lines in whole.items()}
     return columns
@@ -157,9 +192,10 @@ def table(result):
 def describe(result):
     sets = {task: len(lines) for system in result["systems"].values() for task, lines in system["sets"].items()}
     checked = sum(system["checked"] for system in result["systems"].values())
-    return ("%s, %s, %s tokens at most, trees of %d rows, %s: %s; %d results decoded for real too, all the same." % (
+    longer = "".join(", %d of %s" % (tokens, task) for task, tokens in result["longer"].items())
+    return ("%s, %s, %s tokens at most%s, trees of %d rows, %s: %s; %d results decoded for real too, all the same." % (
         result["model"], "temperature %g, seed %d" % (result["temperature"], result["seed"]) if result["temperature"] else "greedy",
-        result["tokens"], result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
+        result["tokens"], longer, result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
 
 
 def tables(out):
@@ -180,6 +216,7 @@ def parse():
     add("--out", default=os.path.join(ROOT, "bench", "comparison", "tokens"), help="folder of what the tables are made from")
     add("--temps", default="0")
     add("-n", "--tokens", type=int, default=128)
+    add("--longer", action="append", default=[], metavar="TASK=N", help="tokens of a task whose answers begin by repeating their prompt")
     add("--tree", type=int, default=16, help="rows of a tree (default: %(default)s)")
     add("--width", type=int, default=16, help="texts at once (default: %(default)s)")
     add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
@@ -188,6 +225,10 @@ def parse():
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
+    try:
+        args.longer = {task: int(tokens) for task, _, tokens in (given.partition("=") for given in args.longer)}
+    except ValueError:
+        parser.error("--longer: expected TASK=N")
     if args.model and not args.work:
         parser.error("--work DIR is missing")
     if not args.model and not args.doc:

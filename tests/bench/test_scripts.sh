@@ -25,6 +25,7 @@ import report
 import results
 import sides
 import tables
+import tokens
 from systems import SYSTEMS
 from calls import Failure
 
@@ -275,6 +276,38 @@ def a_peer_without_sources_is_left_out(folder):
     assert build.prepare_all(["ik_llama.cpp"], folder, None, 1) == {}
 
 
+def replayed(key, task, drafter, options, line):
+    """A line of results: {tokens, passes, those of the copied head}."""
+    setup = {"drafter": drafter, "draft_opts": options, "packs": ["abc"]}
+    return json.dumps(dict(zip(("tokens", "passes", "copied_tokens", "copied_passes"), line), key=key, set=task, checked=False, setup=setup)) + "\n"
+
+
+def tokens_a_pass_are_pooled(folder):
+    work = os.path.join(folder, "tokens")
+    os.makedirs(work)
+    args = argparse.Namespace(work=work, tokens=8, longer={"humaneval": 16}, tree=16, seed=1)
+    assert tokens.by_tokens(args, ["x/gsm8k.jsonl", "x/humaneval.jsonl", "x/xsum.jsonl"]) == {
+        8: ["x/gsm8k.jsonl", "x/xsum.jsonl"], 16: ["x/humaneval.jsonl"]}
+    with open(os.path.join(work, "m-0-8.results.jsonl"), "w", encoding="utf-8") as f:
+        for i in range(4):
+            f.write(replayed("k%d" % i, "gsm8k", "medusa", [], (8, 4, 0, 0)) + replayed("k%d" % i, "gsm8k", "eagle", [], (8, 2, 0, 0)))
+        f.write(replayed("k0", "gsm8k", "eagle", ["tree=static"], (8, 8, 0, 0)))  # of one prompt only: no cell
+        f.write(replayed("k0", "humaneval", "eagle", [], (8, 1, 0, 0)))  # answers of another length
+    with open(os.path.join(work, "m-0-16.results.jsonl"), "w", encoding="utf-8") as f:
+        f.write(replayed("h0", "humaneval", "eagle", [], (16, 4, 10, 1)) + replayed("h1", "humaneval", "eagle", [], (16, 5, 16, 5)))
+    names = {"Medusa-1": "medusa", "EAGLE": "eagle", "EAGLE-1, static tree": "eagle"}
+    prompts = {"gsm8k": 4, "humaneval": 2}
+    result = tokens.gather(args, "models/m.gguf", "0", names, prompts)
+    assert list(result["systems"]) == ["Medusa-1", "EAGLE"] and result["systems"]["EAGLE"]["sets"]["gsm8k"] == [[8, 2, 0, 0]] * 4
+    assert tokens.cells_left(result, names, prompts) == 3
+    columns = tokens.columns_of(result)
+    assert columns["gsm8k"]["EAGLE"] == (4, 4, 4) and columns["humaneval"]["EAGLE"][0] == 32 / 9
+    assert columns["humaneval, not copied"]["EAGLE"][0] == 2 and list(columns["all"]) == ["EAGLE"]
+    table = "\n".join(tokens.table(result))
+    assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  |" in table and "| EAGLE | **4.00 (4.00 to 4.00)** | " in table
+    assert "8 tokens at most, 16 of humaneval, trees of 16 rows" in tokens.describe(result)
+
+
 with tempfile.TemporaryDirectory() as folder:
     speculative_text_is_compared_behind_the_prompt()
     statistics_of_a_mode_are_read()
@@ -289,4 +322,5 @@ with tempfile.TemporaryDirectory() as folder:
     prompts_are_grouped_by_task(folder)
     all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
+    tokens_a_pass_are_pooled(folder)
 END

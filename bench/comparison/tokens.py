@@ -30,7 +30,7 @@ from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, p
 from systems import SYSTEMS
 
 MARKS = ("<!-- tokens a pass: begin, written by bench/comparison/tokens.py -->", "<!-- tokens a pass: end -->")
-CLOCKED = ("none", "auto")  # what they do is one token a pass, or follows the clock
+CLOCKED = ("none", "auto", "tree=sequoia")  # what they do is one token a pass, or follows the clock
 SAMPLES = 2000
 
 
@@ -56,7 +56,7 @@ def systems_of(args, machine, model):
     """({options: [system]}, {name: spec}) of those that can run; what cannot is said once, in --work."""
     path = os.path.join(args.work, name_of(model) + ".systems.json")
     if not os.path.exists(path):
-        write(path, probe(machine, model, [s for s in SYSTEMS if s.spec not in CLOCKED], fill_of(args, model)))
+        write(path, probe(machine, model, [s for s in SYSTEMS if not {s.spec, *s.options}.intersection(CLOCKED)], fill_of(args, model)))
     probed = read(path)
     there = [s for s in SYSTEMS if probed.get(s.name, {}).get("spec")]
     return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}

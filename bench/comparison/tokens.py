@@ -138,8 +138,8 @@ def behind_heads(lines):
 
 
 def is_copied(sets):
-    """Whether a twentieth or more of what a set's systems gave repeats the prompt."""
-    return any(sum(line[2] for line in lines) >= 0.05 * sum(line[0] for line in lines) for lines in sets)
+    """Whether a seventh or more of what a set's systems gave repeats the prompt."""
+    return any(sum(line[2] for line in lines) >= sum(line[0] for line in lines) / 7 for lines in sets)
 
 
 def interval(lines, seed=0):

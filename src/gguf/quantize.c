@@ -1,4 +1,4 @@
-// quantize.c — the one quantized type that is written: q8_0.
+// quantize.c — f32 to q8_0.
 #include "gguf/writer.h"
 #include "kern/half.h"
 #include <assert.h>

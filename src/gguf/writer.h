@@ -80,4 +80,9 @@ fr_status fr_gguf_writer_finish_summed(fr_gguf_writer *w, const char *key, const
 // the caller's error (asserted).
 void fr_gguf_quantize_q8_0(const float *src, void *dst, int64_t n);
 
+// f32 to F32, Q8_0, Q6_K or Q4_K, n a multiple of the type's block. K-quants take, for each
+// sub-block, the scale and minimum of least squared error among some. Finite input alone.
+bool fr_gguf_quantizes(fr_type type);
+void fr_gguf_quantize(fr_type type, const float *src, void *dst, int64_t n);
+
 #endif

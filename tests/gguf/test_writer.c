@@ -1,4 +1,5 @@
 // test_writer.c — what the writer puts down, the reader finds; split models; fingerprints.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -431,6 +432,44 @@ static void q8_0_is_nearest(void **state) {
         assert_true(back[i] == (i % 2 ? -1 : 1) * 65504.0f * 127);
 }
 
+// Root mean square of the error over that of the values.
+static double error_of(fr_type type, const float *x, int n) {
+    static uint8_t codes[4096];
+    static float back[1024];
+    double error = 0, all = 0;
+    fr_gguf_quantize(type, x, codes, n);
+    fr_dequant_row(type, codes, back, n);
+    for (int i = 0; i < n; i++) {
+        error += (double)(x[i] - back[i]) * (x[i] - back[i]);
+        all += (double)x[i] * x[i];
+    }
+    return all > 0 ? sqrt(error / all) : sqrt(error);
+}
+
+static void fewer_bits_are_near_too(void **state) {
+    (void)state;
+    enum { N = 1024 };
+    static float normal[N], shifted[N], zeros[N];
+    uint64_t random = 1;
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < 12; k++) { // the sum of twelve uniform numbers is nearly normal
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            normal[i] += (float)(random >> 40) / (float)(1 << 24) - 0.5f;
+        }
+        normal[i] *= i < N / 2 ? 0.02f : 3.0f; // blocks of two sizes
+        shifted[i] = 1 + 0.1f * normal[i];     // nothing is below zero
+    }
+    assert_true(error_of(FR_TYPE_F32, normal, N) == 0);
+    assert_true(error_of(FR_TYPE_Q8_0, normal, N) < 0.007);
+    assert_true(error_of(FR_TYPE_Q6_K, normal, N) < 0.022);
+    assert_true(error_of(FR_TYPE_Q4_K, normal, N) < 0.08);
+    assert_true(error_of(FR_TYPE_Q6_K, shifted, N) < 0.02);
+    assert_true(error_of(FR_TYPE_Q4_K, shifted, N) < 0.05);
+    for (int type = 0; type < FR_TYPE_LIMIT; type++)
+        if (fr_gguf_quantizes((fr_type)type)) assert_true(error_of((fr_type)type, zeros, N) == 0);
+    assert_false(fr_gguf_quantizes(FR_TYPE_Q5_K));
+}
+
 static void a_hole_counts_as_zeros(void **state) {
     (void)state;
     uint8_t data[40], other[40];
@@ -494,6 +533,7 @@ int main(void) {
         cmocka_unit_test(a_hole_counts_as_zeros),
         cmocka_unit_test(a_file_that_says_its_checksum_shows_every_change),
         cmocka_unit_test(q8_0_is_nearest),
+        cmocka_unit_test(fewer_bits_are_near_too),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -37,7 +37,7 @@ static void expect(int code, const char *sentence) {
 }
 
 static void its_own_commands_help(void **state) {
-    static const char *const names[] = {"hits", "similarity", "train"};
+    static const char *const names[] = {"hits", "requantize", "similarity", "train"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(line, sizeof line, "%s --help", names[i]);
@@ -125,12 +125,59 @@ static void a_search_makes_a_pack_that_drafts(void **state) {
     assert_non_null(strstr(s.out, plain));
 }
 
+static int tensors_of(const char *type) {
+    char name[16];
+    int n = 0;
+    snprintf(name, sizeof name, "\"%s\"", type);
+    for (const char *at = s.out; (at = strstr(at, name)); at++)
+        n++;
+    return n;
+}
+
+// Rows of 576 are no blocks of 256, so only those of 1536 become a K-quant.
+static void a_pack_is_made_smaller(void **state) {
+    (void)state;
+    const char *pack = FR_SOURCE_DIR "/packs/smollm2-135m-eagle.gguf";
+    snprintf(line, sizeof line, "inspect %s --json", pack);
+    expect(0, "");
+    const int matrices = tensors_of("q8_0"), vectors = tensors_of("f32");
+    assert_true(matrices > 5);
+    snprintf(line, sizeof line, "requantize --init %s --type q4_k -o %s/small.gguf", pack, folder);
+    expect(0, "");
+    snprintf(line, sizeof line, "inspect %s/small.gguf --json", folder);
+    expect(0, "");
+    assert_int_equal(tensors_of("q4_k"), 1);
+    assert_int_equal(tensors_of("q8_0"), matrices - 1);
+    assert_int_equal(tensors_of("f32"), vectors);
+    snprintf(line, sizeof line,
+             "requantize --init %s --type f32 --only blk.0.attn_q -o %s/small.gguf", pack, folder);
+    expect(0, "");
+    snprintf(line, sizeof line, "inspect %s/small.gguf --json", folder);
+    expect(0, "");
+    assert_int_equal(tensors_of("f32"), vectors + 1);
+}
+
+static void what_is_no_pack_is_refused(void **state) {
+    (void)state;
+    const char *pack = FR_SOURCE_DIR "/packs/smollm2-135m-eagle.gguf";
+    snprintf(line, sizeof line, "requantize --init %s", pack);
+    expect(2, "-o: a PACK to write is needed");
+    snprintf(line, sizeof line, "requantize --init %s -o %s", pack, pack);
+    expect(2, "would write over --init");
+    snprintf(line, sizeof line, "requantize --init %s/tiny.gguf -o %s/small.gguf", folder, folder);
+    expect(1, "expected a pack");
+    snprintf(line, sizeof line, "requantize --init %s -o %s/tiny.gguf", pack, folder);
+    expect(1, "expected a pack");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_commands_help),
         cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
         cmocka_unit_test(hits_are_counted_by_kind),
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
+        cmocka_unit_test(a_pack_is_made_smaller),
+        cmocka_unit_test(what_is_no_pack_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, drop_folder);
 }

@@ -44,6 +44,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     bool names;          // of models
     const char *request; // of run, as what follows
     int choice;
+    const char *only;              // of the lab's requantize
     const char *answers, *results; // of the lab's replay, as what follows
     double check;
     bool low_memory, json, quiet, raw, no_adapt, phases, ignore_eos, help_drafters, special,

@@ -84,6 +84,7 @@ fr_status fr_list_outputs(fr_named_files *to, const char *command, const fr_cmd_
         st = add(to, "-o", a->output, "",
                  !strcmp(command, "capture")     ? FR_OUTPUT_SHARDS
                  : !strcmp(command, "datastore") ? FR_OUTPUT_STORE
+                 : a->init                       ? FR_OUTPUT_PACK // made of another one
                                                  : FR_OUTPUT_ANSWERS,
                  err);
     if (!st && a->capture) st = add(to, "--capture", a->capture, "", FR_OUTPUT_SHARDS, err);

@@ -265,6 +265,11 @@ fr_pack_facts fr_training_facts(const fr_training *t) {
                            .command = t->command};
 }
 
+fr_type fr_training_pack_type(const fr_training *t) {
+    static const fr_type types[] = {FR_TYPE_Q8_0, FR_TYPE_F32, FR_TYPE_Q6_K, FR_TYPE_Q4_K};
+    return types[t->args->pack_type];
+}
+
 static fr_status keep(void *user, const fr_train *train, fr_error *err) {
     const fr_training *t = user;
     const fr_train_state *s = &train->state;
@@ -274,8 +279,7 @@ static fr_status keep(void *user, const fr_train *train, fr_error *err) {
     facts.seconds = s->best_seconds;
     facts.loss = s->best_loss;
     facts.judged = &s->best;
-    return fr_pack_write(t->args->output, t->learner, &facts,
-                         t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0, err);
+    return fr_pack_write(t->args->output, t->learner, &facts, fr_training_pack_type(t), err);
 }
 
 static fr_status open_loop(fr_training *t, fr_error *err) {

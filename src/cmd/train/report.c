@@ -14,10 +14,6 @@ static size_t memory_of(const fr_training *t) {
            t->target.arena.size + library;
 }
 
-static fr_type type_of(const fr_training *t) {
-    return t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0;
-}
-
 void fr_training_announce(const fr_training *t) {
     const fr_dataset *d = &t->data;
     const double mb = 1e-6;
@@ -32,11 +28,11 @@ void fr_training_announce(const fr_training *t) {
     fprintf(stderr, "data: %d texts of %.3f M tokens, %.3f M of answers; %d texts held out\n",
             d->n_train, 1e-6 * (double)d->rows, 1e-6 * (double)d->answers, d->n_held);
     // While one is replaced, the old file and the new one are there.
-    fprintf(
-        stderr, "takes at most %.0f MB of memory besides the mapped data, %.0f MB of disk\n",
-        mb * (double)memory_of(t),
-        mb * 2 *
-            (double)(fr_train_checkpoint_bytes(&t->train) + fr_pack_bytes(t->learner, type_of(t))));
+    fprintf(stderr, "takes at most %.0f MB of memory besides the mapped data, %.0f MB of disk\n",
+            mb * (double)memory_of(t),
+            mb * 2 *
+                (double)(fr_train_checkpoint_bytes(&t->train) +
+                         fr_pack_bytes(t->learner, fr_training_pack_type(t))));
     if (t->resumed)
         fprintf(stderr, "goes on after step %llu, %.0f s\n",
                 (unsigned long long)t->train.state.step, t->train.state.seconds);

@@ -19,7 +19,7 @@ typedef struct files {
 
 static files files_of(const fr_training *t, const fr_learner *l) {
     enum { CURVE = 1 << 16 }; // and what else is not parameters
-    return (files){.pack = fr_pack_bytes(l, t->args->pack_type ? FR_TYPE_F32 : FR_TYPE_Q8_0),
+    return (files){.pack = fr_pack_bytes(l, fr_training_pack_type(t)),
                    .checkpoint =
                        (t->args->average > 0 ? 5 : 4) * l->params.n_floats * sizeof(float) + CURVE};
 }

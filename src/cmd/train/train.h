@@ -62,6 +62,9 @@ void fr_training_name_command(fr_training *t);
 // What every pack says of how it came to be.
 fr_pack_facts fr_training_facts(const fr_training *t);
 
+// What the line says of the pack's matrices.
+fr_type fr_training_pack_type(const fr_training *t);
+
 // ---------------------------------------------------------------- data.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
 // Layers whose residuals the settings ask for; a target's last one is its final state.

@@ -44,7 +44,7 @@ typedef struct fr_learner_ops {
     // Absent: none. What is left half done here (see above) may leave parameters half set.
     fr_status (*fit_add)(fr_learner *l, const fr_batch *batch, fr_error *err); // FR_ENOMEM
     void (*fit_end)(fr_learner *l);
-    // Adds the method's own metadata and tensors (matrices as `type`: F32 or Q8_0, or `halves`).
+    // Adds the method's own metadata and tensors (matrices as `type`, or `halves`).
     void (*write)(const fr_learner *l, fr_gguf_writer *w, fr_type type);
     // Takes what stands in a pack that training begins with. Absent: parameters by their names.
     // FR_EDATA.

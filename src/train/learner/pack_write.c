@@ -7,27 +7,34 @@
 #include <string.h>
 
 // ---------------------------------------------------------------- writing
-static void write_matrix(fr_gguf_writer *w, const fr_param *item, const float *values) {
+static void write_matrix(fr_gguf_writer *w, const fr_param *item, const float *values,
+                         fr_type type) {
     const int64_t ne[] = {item->cols, item->rows};
-    const size_t row = (size_t)fr_qtype_row_bytes(FR_TYPE_Q8_0, item->cols);
+    const size_t row = (size_t)fr_qtype_row_bytes(type, item->cols);
     uint8_t *codes = fr_alloc_array((size_t)item->rows, row);
     if (codes)
         for (int r = 0; r < item->rows; r++)
-            fr_gguf_quantize_q8_0(values + (size_t)r * (size_t)item->cols, codes + (size_t)r * row,
-                                  item->cols);
-    fr_gguf_writer_tensor_copy(w, item->name, FR_TYPE_Q8_0, 2, ne, codes);
+            fr_gguf_quantize(type, values + (size_t)r * (size_t)item->cols, codes + (size_t)r * row,
+                             item->cols);
+    fr_gguf_writer_tensor_copy(w, item->name, type, 2, ne, codes);
     fr_free(codes);
 }
 
-static bool quantised(const fr_param *item, fr_type type) {
-    return type == FR_TYPE_Q8_0 && item->decays && item->cols % 32 == 0;
+fr_type fr_pack_type_for(fr_type type, int64_t n) {
+    if (n % fr_qtype_of((uint32_t)type)->block == 0) return type;
+    return n % fr_qtype_of(FR_TYPE_Q8_0)->block ? FR_TYPE_F32 : FR_TYPE_Q8_0;
+}
+
+static fr_type type_of(const fr_param *item, fr_type type) {
+    return item->decays ? fr_pack_type_for(type, item->cols) : FR_TYPE_F32;
 }
 
 void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type) {
     for (int i = 0; i < p->n; i++) {
         const fr_param *item = &p->item[i];
-        if (quantised(item, type))
-            write_matrix(w, item, fr_param_w(p, i));
+        const fr_type as = type_of(item, type);
+        if (as != FR_TYPE_F32)
+            write_matrix(w, item, fr_param_w(p, i), as);
         else
             fr_gguf_writer_tensor(w, item->name, FR_TYPE_F32, item->rows > 1 ? 2 : 1,
                                   (int64_t[]){item->cols, item->rows}, fr_param_w(p, i));
@@ -38,9 +45,7 @@ size_t fr_pack_bytes(const fr_learner *l, fr_type type) {
     size_t bytes = 4096 + sizeof(int32_t) * (size_t)l->vocab->n;
     for (int i = 0; i < l->params.n; i++) {
         const fr_param *item = &l->params.item[i];
-        const fr_type as = l->halves && type != FR_TYPE_F32 ? FR_TYPE_F16
-                           : quantised(item, type)          ? FR_TYPE_Q8_0
-                                                            : FR_TYPE_F32;
+        const fr_type as = l->halves && type != FR_TYPE_F32 ? FR_TYPE_F16 : type_of(item, type);
         bytes += (size_t)fr_qtype_row_bytes(as, item->cols) * (size_t)item->rows + 128;
     }
     return bytes;

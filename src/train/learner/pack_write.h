@@ -15,12 +15,14 @@ typedef struct fr_pack_facts { // what a pack says of how it came to be
     const fr_tally *judged; // what was held out, by these parameters
 } fr_pack_facts;
 
-// Writes the pack whole or not at all: matrices as `type` (F32 or Q8_0), vectors as F32. FR_EIO,
-// FR_ENOMEM.
+// Writes the pack whole or not at all: matrices as `type` (F32, Q8_0, Q6_K or Q4_K; as Q8_0 where
+// their rows are no whole blocks of it), vectors as F32. FR_EIO, FR_ENOMEM.
 fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_facts *facts,
                         fr_type type, fr_error *err);
 // For a learner's own write: every parameter under its name.
 void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
+// As what a matrix of rows of n values is kept.
+fr_type fr_pack_type_for(fr_type type, int64_t n);
 // About what the file will take.
 size_t fr_pack_bytes(const fr_learner *l, fr_type type);
 

@@ -105,6 +105,7 @@ const fr_cmd lab_cmd_requantize = {
      .about = "Measures what a smaller pack costs: its matrices are rounded to another type, and "
               "all else is kept. What training says of its accuracy is that of the pack that was "
               "read.",
-     .example = "forerun-lab requantize --init packs/chimera.gguf --type q4_k --only ngram -o small.gguf",
+     .example =
+         "forerun-lab requantize --init packs/chimera.gguf --type q4_k --only ngram -o small.gguf",
      .groups = {&group}},
     run};

@@ -54,8 +54,8 @@ static void multiply(const fr_forward *f, const fr_layer_output *out, int n_out,
 
 // The same panels of the gate and the up projection, then the activation of their columns while
 // they are in this thread's cache. On another core the cache lines would have to travel.
-static void multiply_gated(fr_forward *f, const fr_layer_output *out, int n, const fr_act *act, int p0,
-                           int p1, int t) {
+static void multiply_gated(fr_forward *f, const fr_layer_output *out, int n, const fr_act *act,
+                           int p0, int p1, int t) {
     const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
     for (int i = 0; i < 2; i++)
         multiply_one(f, &out[i], act, p0, p1, t);
@@ -73,8 +73,8 @@ static int block_of(fr_act_kind kind) {
     return kind == FR_ACT_Q256 ? 256 : 32;
 }
 
-void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out, int n_out,
-                    fr_layer_joining joining, int t, int nt) {
+void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out,
+                      int n_out, fr_layer_joining joining, int t, int nt) {
     fr_act act[FR_ACT_KINDS];
     bool have[FR_ACT_KINDS] = {false};
     int k = out[0].w->k;
@@ -239,8 +239,8 @@ static void attend(fr_forward *f, int layer, int t, int nt) {
     const fr_layer *l = &f->m->layers[layer];
     attend_share(f, l, layer, t, nt);
     fr_layer_barrier(f, t, FR_PHASE_ATTENTION);
-    fr_layer_project(f, f->att, c->n_head * c->head_dim, f->n_active, &FR_LAYER_OUTPUT(l->o, f->y), 1, FR_END_TO_END,
-            t, nt);
+    fr_layer_project(f, f->att, c->n_head * c->head_dim, f->n_active, &FR_LAYER_OUTPUT(l->o, f->y),
+                     1, FR_END_TO_END, t, nt);
     add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
 }
 
@@ -249,8 +249,9 @@ void fr_layer_attention(fr_forward *f, int layer, int t, int nt) {
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->attn_norm, t, nt);
     fr_layer_project(f, f->xn, c->d, f->n_active,
-            (fr_layer_output[]){FR_LAYER_OUTPUT(l->q, f->q), FR_LAYER_OUTPUT(l->k, f->k), FR_LAYER_OUTPUT(l->v, f->v)}, 3,
-            FR_END_TO_END, t, nt);
+                     (fr_layer_output[]){FR_LAYER_OUTPUT(l->q, f->q), FR_LAYER_OUTPUT(l->k, f->k),
+                                         FR_LAYER_OUTPUT(l->v, f->v)},
+                     3, FR_END_TO_END, t, nt);
     finish_heads(f, layer, 0, c->n_head + c->n_kv, t, nt);
     attend(f, layer, t, nt);
 }
@@ -260,8 +261,8 @@ void fr_layer_keys(fr_forward *f, int layer, int t, int nt) {
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->attn_norm, t, nt);
     fr_layer_project(f, f->xn, c->d, f->n_active,
-                     (fr_layer_output[]){FR_LAYER_OUTPUT(l->k, f->k), FR_LAYER_OUTPUT(l->v, f->v)}, 2, FR_END_TO_END, t,
-                     nt);
+                     (fr_layer_output[]){FR_LAYER_OUTPUT(l->k, f->k), FR_LAYER_OUTPUT(l->v, f->v)},
+                     2, FR_END_TO_END, t, nt);
     finish_heads(f, layer, c->n_head, c->n_head + c->n_kv, t, nt);
 }
 
@@ -269,7 +270,8 @@ void fr_layer_queries(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->attn_norm, t, nt);
-    fr_layer_project(f, f->xn, c->d, f->n_active, &FR_LAYER_OUTPUT(l->q, f->q), 1, FR_END_TO_END, t, nt);
+    fr_layer_project(f, f->xn, c->d, f->n_active, &FR_LAYER_OUTPUT(l->q, f->q), 1, FR_END_TO_END, t,
+                     nt);
     finish_heads(f, layer, 0, c->n_head, t, nt);
     attend(f, layer, t, nt);
 }
@@ -278,8 +280,11 @@ void fr_layer_feed_forward(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
     norm_rows(f, l->ffn_norm, t, nt);
-    fr_layer_project(f, f->xn, c->d, f->n_active,
-            (fr_layer_output[]){FR_LAYER_OUTPUT(l->gate, f->gate), FR_LAYER_OUTPUT(l->up, f->up)}, 2, FR_GATED, t, nt);
-    fr_layer_project(f, f->gate, c->d_ff, f->n_active, &FR_LAYER_OUTPUT(l->down, f->y), 1, FR_END_TO_END, t, nt);
+    fr_layer_project(
+        f, f->xn, c->d, f->n_active,
+        (fr_layer_output[]){FR_LAYER_OUTPUT(l->gate, f->gate), FR_LAYER_OUTPUT(l->up, f->up)}, 2,
+        FR_GATED, t, nt);
+    fr_layer_project(f, f->gate, c->d_ff, f->n_active, &FR_LAYER_OUTPUT(l->down, f->y), 1,
+                     FR_END_TO_END, t, nt);
     add_rows(f, NULL, l->post_ffn_norm, t, nt);
 }

@@ -19,14 +19,18 @@ typedef struct fr_layer_output { // one matrix of a group that shares its input
     float *y;
     int ldy; // floats between rows of y
 } fr_layer_output;
-#define FR_LAYER_OUTPUT(w_, y_) ((fr_layer_output){.w = &(w_), .y = (y_), .ldy = (w_).m}) // rows of w_ alone
+#define FR_LAYER_OUTPUT(w_, y_)                                                                    \
+    ((fr_layer_output){.w = &(w_), .y = (y_), .ldy = (w_).m}) // rows of w_ alone
 
-typedef enum fr_layer_joining { FR_END_TO_END, FR_GATED } fr_layer_joining; // how outputs belong together
+typedef enum fr_layer_joining {
+    FR_END_TO_END,
+    FR_GATED
+} fr_layer_joining; // how outputs belong together
 
 // y = x · w for n rows and each output. FR_GATED: the activation of the two outputs replaces the
 // first one. ldx: floats between rows of x.
-void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out, int n_out,
-                      fr_layer_joining joining, int t, int nt);
+void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out,
+                      int n_out, fr_layer_joining joining, int t, int nt);
 
 // Attention of a layer, from the residual to the residual.
 void fr_layer_attention(fr_forward *f, int layer, int t, int nt);

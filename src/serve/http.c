@@ -1,34 +1,21 @@
 // http.c — a request comes in parts: headers are checked when they are there, the body is gathered,
-// then its route's handler replies. Streams are asked for pieces by the connection's own thread.
+// then its route's handler replies (exchange.c). Last, opening and closing.
 #define _GNU_SOURCE
-#include "serve/http.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "serve/connections.h"
+#include "serve/exchange.h"
 #include "serve/framing.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
-#include <microhttpd.h>
 #include <netdb.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, HEADERS = 32 << 10, SET = 8, BACKLOG = 4096 };
+enum { STACK = 256 << 10, HEADERS = 32 << 10, BACKLOG = 4096 };
 static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
-
-struct fr_http {
-    fr_http_options options;
-    struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
-    int n;
-    fr_connections *connections;
-    int port; // of the first; the others have it too
-    atomic_bool retires;
-};
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
 // more arguments than fit into its memory: that one is freed with its connection.
@@ -36,202 +23,6 @@ typedef struct caller {
     fr_connection *on;
     fr_exchange *asks; // since its first line; NULL: nothing
 } caller;
-
-typedef struct stream {
-    fr_exchange *x;
-    fr_stream_next_fn *next;
-    void (*close)(void *stream);
-    void *user;
-    fr_buffer piece;
-    size_t sent; // of the piece
-    bool last;
-} stream;
-
-struct fr_exchange {
-    fr_http *http;
-    struct MHD_Connection *connection;
-    fr_connection *on; // the same among all
-    const char *method, *path, *key;
-    char *own_path; // NULL: no memory for it
-    char peer[64];
-    fr_buffer body;
-    const fr_http_route *route;
-    bool too_large, is_head;
-    int status;
-    enum MHD_Result queued;
-    struct {
-        char name[48], value[512];
-    } set[SET];
-    int n_set;
-    double started;
-};
-
-// ---------------------------------------------------------------- what a handler asks
-
-const char *fr_exchange_method(const fr_exchange *x) {
-    return x->method;
-}
-
-const char *fr_exchange_path(const fr_exchange *x) {
-    return x->path;
-}
-
-const char *fr_exchange_header(const fr_exchange *x, const char *name) {
-    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-}
-
-const char *fr_exchange_peer(const fr_exchange *x) {
-    return x->peer;
-}
-
-const char *fr_exchange_key(const fr_exchange *x) {
-    return x->key;
-}
-
-const fr_buffer *fr_exchange_body(const fr_exchange *x) {
-    return &x->body;
-}
-
-int fr_exchange_status(const fr_exchange *x) {
-    return x->status;
-}
-
-bool fr_exchange_is_wanted(const fr_exchange *x) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct pollfd p = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
-    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
-}
-
-// ---------------------------------------------------------------- replies
-
-void fr_exchange_set(fr_exchange *x, const char *name, const char *value) {
-    if (x->n_set == SET) return;
-    snprintf(x->set[x->n_set].name, sizeof x->set->name, "%s", name);
-    snprintf(x->set[x->n_set++].value, sizeof x->set->value, "%s", value);
-}
-
-// Whether a page of this machine asks, from whatever port.
-static bool is_local(const char *origin) {
-    static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
-    if (!strncmp(origin, "http://", 7))
-        origin += 7;
-    else if (!strncmp(origin, "https://", 8))
-        origin += 8;
-    else
-        return false;
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
-        const size_t n = strlen(hosts[i]);
-        if (strncmp(origin, hosts[i], n)) continue;
-        const char *port = origin + n;
-        if (!*port || (*port == ':' && port[1] && !port[1 + strspn(port + 1, "0123456789")]))
-            return true;
-    }
-    return false;
-}
-
-// Whether `origin` is one of a list with commas, where "localhost" is any page of this machine.
-static bool is_listed(const char *list, const char *origin) {
-    const size_t n = strlen(origin);
-    for (const char *at = list; *at;) {
-        const size_t m = strcspn(at, ",");
-        if (m == n && !strncmp(at, origin, n)) return true;
-        if (m == 9 && !strncmp(at, "localhost", m) && is_local(origin)) return true;
-        at += m;
-        at += strspn(at, ", ");
-    }
-    return false;
-}
-
-static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
-    const char *cors = x->http->options.cors, *origin = fr_exchange_header(x, "Origin");
-    if (!cors || !origin || (strcmp(cors, "*") != 0 && !is_listed(cors, origin))) return;
-    MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
-    MHD_add_response_header(r, "Vary", "Origin");
-    MHD_add_response_header(r, "Access-Control-Allow-Credentials", "true");
-    if (strcmp(x->method, "OPTIONS") != 0) return;
-    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
-    // Clients in pages send headers of their own; those of an allowed origin may.
-    const char *asked = fr_exchange_header(x, "Access-Control-Request-Headers");
-    MHD_add_response_header(r, "Access-Control-Allow-Headers", asked && *asked ? asked : "*");
-    MHD_add_response_header(r, "Access-Control-Max-Age", "600");
-}
-
-// Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
-// nothing; while the peer waits for us there is none.
-static void enter(fr_exchange *x, fr_connection_phase phase) {
-    const unsigned idle = (unsigned)x->http->options.idle_seconds;
-    MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                              phase == FR_CONNECTION_WAITS ? 0U : idle);
-    fr_connections_enter(x->http->connections, x->on, phase);
-}
-
-static void queue(fr_exchange *x, int status, const char *type, struct MHD_Response *r) {
-    if (type) MHD_add_response_header(r, "Content-Type", type);
-    MHD_add_response_header(r, "Server", "forerun");
-    for (int i = 0; i < x->n_set; i++)
-        MHD_add_response_header(r, x->set[i].name, x->set[i].value);
-    allow_origin(x, r);
-    if (atomic_load(&x->http->retires)) MHD_add_response_header(r, "Connection", "close");
-    enter(x, FR_CONNECTION_TAKES);
-    x->status = status;
-    x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
-    MHD_destroy_response(r);
-}
-
-void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
-                       size_t bytes) {
-    struct MHD_Response *r =
-        MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
-    if (r) queue(x, status, type, r); // else the connection is closed
-}
-
-void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message) {
-    x->http->options.error(x, status, type, message);
-}
-
-static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max) {
-    stream *s = cls;
-    (void)pos;
-    while (s->sent == s->piece.n) {
-        if (s->last) return MHD_CONTENT_READER_END_OF_STREAM;
-        s->piece.n = s->sent = 0;
-        enter(s->x, FR_CONNECTION_WAITS);
-        s->last = !s->next(s->user, s->x, &s->piece);
-        enter(s->x, FR_CONNECTION_TAKES);
-    }
-    const size_t n = s->piece.n - s->sent < max ? s->piece.n - s->sent : max;
-    memcpy(buf, s->piece.data + s->sent, n);
-    s->sent += n;
-    return (ssize_t)n;
-}
-
-static void close_stream(void *cls) {
-    stream *s = cls;
-    s->close(s->user);
-    fr_buffer_free(&s->piece);
-    fr_free(s);
-}
-
-void fr_exchange_stream(fr_exchange *x, int status, const char *type, fr_stream_next_fn *next,
-                        void (*close)(void *), void *user) {
-    stream *s = fr_alloc_zero(sizeof *s);
-    struct MHD_Response *r = NULL;
-    if (s) {
-        *s = (stream){.x = x, .next = next, .close = close, .user = user};
-        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_stream, s,
-                                              close_stream);
-    }
-    if (!r) {
-        close(user);
-        fr_free(s);
-        fr_exchange_fail(x, 503, "unavailable_error", "no memory for the answer");
-        return;
-    }
-    fr_exchange_set(x, "Cache-Control", "no-cache");
-    fr_exchange_set(x, "X-Accel-Buffering", "no");
-    queue(x, status, type, r);
-}
 
 // ---------------------------------------------------------------- who may ask
 
@@ -353,7 +144,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         return MHD_YES;
     }
     x->queued = MHD_NO;
-    enter(x, FR_CONNECTION_WAITS);
+    fr_exchange_enter(x, FR_CONNECTION_WAITS);
     answer(x);
     return x->queued;
 }

@@ -1,0 +1,152 @@
+// exchange.c — what a handler asks of a request, and its reply. Streams are asked for pieces by the
+// connection's own thread.
+#define _GNU_SOURCE
+#include "serve/exchange.h"
+#include "base/alloc.h"
+#include "serve/cors.h"
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct stream {
+    fr_exchange *x;
+    fr_stream_next_fn *next;
+    void (*close)(void *stream);
+    void *user;
+    fr_buffer piece;
+    size_t sent; // of the piece
+    bool last;
+} stream;
+
+// ---------------------------------------------------------------- what a handler asks
+
+const char *fr_exchange_method(const fr_exchange *x) {
+    return x->method;
+}
+
+const char *fr_exchange_path(const fr_exchange *x) {
+    return x->path;
+}
+
+const char *fr_exchange_header(const fr_exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+const char *fr_exchange_peer(const fr_exchange *x) {
+    return x->peer;
+}
+
+const char *fr_exchange_key(const fr_exchange *x) {
+    return x->key;
+}
+
+const fr_buffer *fr_exchange_body(const fr_exchange *x) {
+    return &x->body;
+}
+
+int fr_exchange_status(const fr_exchange *x) {
+    return x->status;
+}
+
+bool fr_exchange_is_wanted(const fr_exchange *x) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd p = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+// ---------------------------------------------------------------- replies
+
+void fr_exchange_set(fr_exchange *x, const char *name, const char *value) {
+    if (x->n_set == FR_EXCHANGE_SET) return;
+    snprintf(x->set[x->n_set].name, sizeof x->set->name, "%s", name);
+    snprintf(x->set[x->n_set++].value, sizeof x->set->value, "%s", value);
+}
+
+static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
+    const char *cors = x->http->options.cors, *origin = fr_exchange_header(x, "Origin");
+    if (!cors || !origin || !fr_origin_is_allowed(cors, origin)) return;
+    MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+    MHD_add_response_header(r, "Vary", "Origin");
+    MHD_add_response_header(r, "Access-Control-Allow-Credentials", "true");
+    if (strcmp(x->method, "OPTIONS") != 0) return;
+    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
+    // Clients in pages send headers of their own; those of an allowed origin may.
+    const char *asked = fr_exchange_header(x, "Access-Control-Request-Headers");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers", asked && *asked ? asked : "*");
+    MHD_add_response_header(r, "Access-Control-Max-Age", "600");
+}
+
+void fr_exchange_enter(fr_exchange *x, fr_connection_phase phase) {
+    const unsigned idle = (unsigned)x->http->options.idle_seconds;
+    MHD_set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              phase == FR_CONNECTION_WAITS ? 0U : idle);
+    fr_connections_enter(x->http->connections, x->on, phase);
+}
+
+static void queue(fr_exchange *x, int status, const char *type, struct MHD_Response *r) {
+    if (type) MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "Server", "forerun");
+    for (int i = 0; i < x->n_set; i++)
+        MHD_add_response_header(r, x->set[i].name, x->set[i].value);
+    allow_origin(x, r);
+    if (atomic_load(&x->http->retires)) MHD_add_response_header(r, "Connection", "close");
+    fr_exchange_enter(x, FR_CONNECTION_TAKES);
+    x->status = status;
+    x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
+    MHD_destroy_response(r);
+}
+
+void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
+                       size_t bytes) {
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
+    if (r) queue(x, status, type, r); // else the connection is closed
+}
+
+void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message) {
+    x->http->options.error(x, status, type, message);
+}
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max) {
+    stream *s = cls;
+    (void)pos;
+    while (s->sent == s->piece.n) {
+        if (s->last) return MHD_CONTENT_READER_END_OF_STREAM;
+        s->piece.n = s->sent = 0;
+        fr_exchange_enter(s->x, FR_CONNECTION_WAITS);
+        s->last = !s->next(s->user, s->x, &s->piece);
+        fr_exchange_enter(s->x, FR_CONNECTION_TAKES);
+    }
+    const size_t n = s->piece.n - s->sent < max ? s->piece.n - s->sent : max;
+    memcpy(buf, s->piece.data + s->sent, n);
+    s->sent += n;
+    return (ssize_t)n;
+}
+
+static void close_stream(void *cls) {
+    stream *s = cls;
+    s->close(s->user);
+    fr_buffer_free(&s->piece);
+    fr_free(s);
+}
+
+void fr_exchange_stream(fr_exchange *x, int status, const char *type, fr_stream_next_fn *next,
+                        void (*close)(void *), void *user) {
+    stream *s = fr_alloc_zero(sizeof *s);
+    struct MHD_Response *r = NULL;
+    if (s) {
+        *s = (stream){.x = x, .next = next, .close = close, .user = user};
+        r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_stream, s,
+                                              close_stream);
+    }
+    if (!r) {
+        close(user);
+        fr_free(s);
+        fr_exchange_fail(x, 503, "unavailable_error", "no memory for the answer");
+        return;
+    }
+    fr_exchange_set(x, "Cache-Control", "no-cache");
+    fr_exchange_set(x, "X-Accel-Buffering", "no");
+    queue(x, status, type, r);
+}

@@ -1,0 +1,42 @@
+// exchange.h — a request and its reply, between http.c and exchange.c alone.
+#ifndef FR_SERVE_EXCHANGE_H
+#define FR_SERVE_EXCHANGE_H
+#include "serve/connections.h"
+#include "serve/http.h"
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+struct fr_http {
+    fr_http_options options;
+    struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
+    int n;
+    fr_connections *connections;
+    int port; // of the first; the others have it too
+    atomic_bool retires;
+};
+
+enum { FR_EXCHANGE_SET = 8 };
+struct fr_exchange {
+    fr_http *http;
+    struct MHD_Connection *connection;
+    fr_connection *on; // the same among all
+    const char *method, *path, *key;
+    char *own_path; // NULL: no memory for it
+    char peer[64];
+    fr_buffer body;
+    const fr_http_route *route;
+    bool too_large, is_head;
+    int status;
+    enum MHD_Result queued;
+    struct {
+        char name[48], value[512];
+    } set[FR_EXCHANGE_SET];
+    int n_set;
+    double started;
+};
+
+// Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
+// nothing; while the peer waits for us there is none.
+void fr_exchange_enter(fr_exchange *x, fr_connection_phase phase);
+
+#endif

@@ -29,7 +29,7 @@ from calls import Failure, between_markers, json_lines, name_of, say
 from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, write, write_prompts
 from systems import SYSTEMS
 
-MARKS = ("<!-- tokens a pass: begin, written by bench/comparison/tokens.py -->", "<!-- tokens a pass: end -->")
+MARKS = ("<!-- %s: begin, written by bench/comparison/tokens.py -->", "<!-- %s: end -->")
 CLOCKED = ("none", "auto", "tree=sequoia")  # what they do is one token a pass, or follows the clock
 SAMPLES = 2000
 
@@ -38,6 +38,14 @@ SAMPLES = 2000
 
 def result_path(args, model, temperature):
     return os.path.join(args.out, "%s-%s.json" % (name_of(model), temperature))
+
+
+def shape_of(tree):
+    """What a tree is, in words."""
+    if tree.isdigit():
+        return "trees of %s rows" % tree
+    with open(tree, encoding="utf-8") as f:
+        return "one tree for all, %s" % " ".join(f.read().split())
 
 
 def tokens_of(args, task):
@@ -58,7 +66,8 @@ def systems_of(args, machine, model):
     if not os.path.exists(path):
         write(path, probe(machine, model, [s for s in SYSTEMS if not {s.spec, *s.options}.intersection(CLOCKED)], fill_of(args, model)))
     probed = read(path)
-    there = [s for s in SYSTEMS if probed.get(s.name, {}).get("spec")]
+    wanted = args.systems.split(";") if args.systems else [s.name for s in SYSTEMS]
+    there = [s for s in SYSTEMS if s.name in wanted and probed.get(s.name, {}).get("spec")]
     return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}
 
 
@@ -84,9 +93,9 @@ def gather(args, model, temperature, names, prompts):
     found = {}
     for tokens in {tokens_of(args, task) for task in prompts}:
         for line in json_lines(stem_of(args, model, temperature, tokens) + ".results.jsonl"):
-            setup = line["setup"]
-            if tokens == tokens_of(args, line["set"]):
-                found.setdefault((setup["drafter"], tuple(setup["draft_opts"]), line["set"]), {})[line["key"]] = line
+            setup, task = line["setup"], line.get("task") or line["set"]
+            if setup["tree"] == args.tree and tokens == tokens_of(args, task):
+                found.setdefault((setup["drafter"], tuple(setup["draft_opts"]), task), {})[line["key"]] = line
     systems = {}
     for system in SYSTEMS:
         sets, packs, checked = {}, [], 0
@@ -98,7 +107,7 @@ def gather(args, model, temperature, names, prompts):
                 packs = lines[0]["setup"]["packs"]
         if sets:
             systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "sets": sets}
-    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": args.tree, "seed": args.seed,
+    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed,
             "date": time.strftime("%Y-%m-%d"), "systems": systems}
 
 
@@ -193,7 +202,7 @@ def describe(result):
     sets = {task: len(lines) for system in result["systems"].values() for task, lines in system["sets"].items()}
     checked = sum(system["checked"] for system in result["systems"].values())
     longer = "".join(", %d of %s" % (tokens, task) for task, tokens in result["longer"].items())
-    return ("%s, %s, %s tokens at most%s, trees of %d rows, %s: %s; %d results decoded for real too, all the same." % (
+    return ("%s, %s, %s tokens at most%s, %s, %s: %s; %d results decoded for real too, all the same." % (
         result["model"], "temperature %g, seed %d" % (result["temperature"], result["seed"]) if result["temperature"] else "greedy",
         result["tokens"], longer, result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
 
@@ -217,7 +226,9 @@ def parse():
     add("--temps", default="0")
     add("-n", "--tokens", type=int, default=128)
     add("--longer", action="append", default=[], metavar="TASK=N", help="tokens of a task whose answers begin by repeating their prompt")
-    add("--tree", type=int, default=16, help="rows of a tree (default: %(default)s)")
+    add("--tree", default="16", help="rows of a tree, or the file of its shape (default: %(default)s)")
+    add("--systems", metavar="NAME;NAME", help="these alone")
+    add("--marks", default="tokens a pass", help="what the marks in --doc say (default: %(default)s)")
     add("--width", type=int, default=16, help="texts at once (default: %(default)s)")
     add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
@@ -243,7 +254,7 @@ def main():
             os.makedirs(args.work, exist_ok=True)
             measure(args)
         if args.doc:
-            between_markers(args.doc, MARKS, tables(args.out))
+            between_markers(args.doc, [mark % args.marks for mark in MARKS], tables(args.out))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

@@ -278,14 +278,14 @@ def a_peer_without_sources_is_left_out(folder):
 
 def replayed(key, task, drafter, options, line):
     """A line of results: {tokens, passes, those of the copied head}."""
-    setup = {"drafter": drafter, "draft_opts": options, "packs": ["abc"]}
+    setup = {"drafter": drafter, "draft_opts": options, "packs": ["abc"], "tree": "16"}
     return json.dumps(dict(zip(("tokens", "passes", "copied_tokens", "copied_passes"), line), key=key, set=task, checked=False, setup=setup)) + "\n"
 
 
 def tokens_a_pass_are_pooled(folder):
     work = os.path.join(folder, "tokens")
     os.makedirs(work)
-    args = argparse.Namespace(work=work, tokens=8, longer={"humaneval": 16}, tree=16, seed=1)
+    args = argparse.Namespace(work=work, tokens=8, longer={"humaneval": 16}, tree="16", seed=1)
     assert tokens.by_tokens(args, ["x/gsm8k.jsonl", "x/humaneval.jsonl", "x/xsum.jsonl"]) == {
         8: ["x/gsm8k.jsonl", "x/xsum.jsonl"], 16: ["x/humaneval.jsonl"]}
     with open(os.path.join(work, "m-0-8.results.jsonl"), "w", encoding="utf-8") as f:

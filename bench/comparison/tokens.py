@@ -207,13 +207,19 @@ def describe(result):
         result["tokens"], longer, result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
 
 
-def tables(out):
-    text = []
-    for path in sorted(glob.glob(os.path.join(out, "*.json"))):
+def results(args):
+    """What is committed, at the temperatures and of the systems that the line names."""
+    wanted = args.systems and args.systems.split(";")
+    for path in sorted(glob.glob(os.path.join(args.out, "*.json"))):
         result = read(path)
-        text += [describe(result), "", *table(result), ""]
+        if "%g" % result["temperature"] in args.temps.split(","):
+            yield dict(result, systems={name: system for name, system in result["systems"].items() if not wanted or name in wanted})
+
+
+def tables(args):
+    text = [line for result in results(args) for line in (describe(result), "", *table(result), "")]
     if not text:
-        raise Failure("%s: no results" % out)
+        raise Failure("%s: no results" % args.out)
     return "\n".join(text).rstrip()
 
 
@@ -223,11 +229,11 @@ def parse():
     add_arguments(add)
     add("--work", help="folder of answers and of results by prompt, which are gone on with")
     add("--out", default=os.path.join(ROOT, "bench", "comparison", "tokens"), help="folder of what the tables are made from")
-    add("--temps", default="0")
+    add("--temps", default="0", help="temperatures, of the tables too (default: %(default)s)")
     add("-n", "--tokens", type=int, default=128)
     add("--longer", action="append", default=[], metavar="TASK=N", help="tokens of a task whose answers begin by repeating their prompt")
     add("--tree", default="16", help="rows of a tree, or the file of its shape (default: %(default)s)")
-    add("--systems", metavar="NAME;NAME", help="these alone")
+    add("--systems", metavar="NAME;NAME", help="these alone, in the tables too")
     add("--marks", default="tokens a pass", help="what the marks in --doc say (default: %(default)s)")
     add("--width", type=int, default=16, help="texts at once (default: %(default)s)")
     add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
@@ -254,7 +260,7 @@ def main():
             os.makedirs(args.work, exist_ok=True)
             measure(args)
         if args.doc:
-            between_markers(args.doc, [mark % args.marks for mark in MARKS], tables(args.out))
+            between_markers(args.doc, [mark % args.marks for mark in MARKS], tables(args))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

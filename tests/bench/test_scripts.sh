@@ -304,6 +304,11 @@ def tokens_a_pass_are_pooled(folder):
     assert columns["gsm8k"]["EAGLE"] == (4, 4, 4) and columns["humaneval"]["EAGLE"][0] == 32 / 9
     assert columns["humaneval, not copied"]["EAGLE"][0] == 2 and list(columns["all"]) == ["EAGLE"]
     table = "\n".join(tokens.table(result))
+    measure.write(os.path.join(work, "m-0.json"), result)
+    measure.write(os.path.join(work, "m-0.7.json"), dict(result, temperature=0.7))
+    args = argparse.Namespace(out=work, temps="0", systems="EAGLE")
+    assert [list(found["systems"]) for found in tokens.results(args)] == [["EAGLE"]] and "| Medusa-1" not in tokens.tables(args)
+    assert "no results" in fails(tokens.tables, argparse.Namespace(out=work, temps="1", systems=None))
     assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  |" in table and "| EAGLE | **4.00 (4.00 to 4.00)** | " in table
     assert "8 tokens at most, 16 of humaneval, trees of 16 rows" in tokens.describe(result)
 

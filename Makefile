@@ -2,7 +2,7 @@
 #
 # Variables: NAME (get-model), PREFIX and DESTDIR (install, uninstall), FUZZ_SECONDS (each fuzzer),
 # HOURS and SEED (endurance), FR_WERROR=ON (warnings are errors), JOBS (0: as many as there are cores), FR_MODELS (where models lie).
-.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench links get-model \
+.PHONY: all build lab build-all packages run serve test sanitize asan ubsan tsan fuzz endurance bench papers links get-model \
         install uninstall deb wheel wheel-test levels format clean help
 
 PREFIX = /usr/local
@@ -72,6 +72,10 @@ bench: build-all ## time the kernels, and passes of 1 to 64 rows
 	@build/tests/bin/checkkern --bench
 	@tools/get-model.sh smollm2-135m
 	@build/forerun curve -m "$(MODELS)/smollm2-135m.gguf"
+
+papers: lab ## what tables of docs/papers are made from: PROMPTS='FILES' [WORK=DIR] [PARTS=NAME,...] [STATUS=1]
+	@bench/papers/papers.py --models "$(MODELS)" --prompts "$(PROMPTS)" --work "$(or $(WORK),papers-work)" \
+		$(if $(PARTS),--parts "$(PARTS)") $(if $(STATUS),--status)
 
 get-model: packages ## fetch a model: make get-model NAME=smollm2-135m
 	@tools/get-model.sh "$(NAME)"

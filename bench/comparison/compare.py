@@ -47,7 +47,11 @@ def measure(args):
     prompts = {task: write_prompts(os.path.join(args.out, "prompts"), task, lines[:args.limit]) for task, lines in tasks.items()}
     units = list(units_of(args, machine, prompts))
     left = [unit for unit in units if not os.path.exists(unit[0])]
-    say("%d of %d units are done" % (len(units) - len(left), len(units)))
+    took = [seconds for unit in units if os.path.exists(unit[0]) and (seconds := read(unit[0]).get("seconds"))]
+    about = ", about %.0f min" % (sum(took) / len(took) * len(left) / 60) if took else ""
+    say("%d of %d units are left%s" % (len(left), len(units), about))
+    if args.status:
+        return
     start = time.time()
     for done, (path, model, task, file, systems, specs, options, temperature) in enumerate(left):
         rest = (time.time() - start) / done * (len(left) - done) if done else 0
@@ -55,8 +59,9 @@ def measure(args):
                                             ", about %d min left" % (rest / 60) if done else ""))
         report = os.path.join(args.out, "pages", name_of(model), name_of(path))
         os.makedirs(report, exist_ok=True)
+        begun = time.monotonic()
         said = machine.bench(model, file, specs, options, temperature, args.tokens, report)
-        said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens,
+        said.update(seconds=time.monotonic() - begun, task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens,
                     names=["plain"] + [s.name for s in systems])
         write(path, said)
     if args.again:
@@ -93,6 +98,7 @@ def parse():
     parser.add_argument("--again", type=int, default=0, metavar="N",
                         help="where auto is more than 3 %% behind the fastest, run both on the next N prompts")
     parser.add_argument("--tables", action="store_true", help="measure nothing")
+    parser.add_argument("--status", action="store_true", help="say what is left, and measure nothing")
     parser.add_argument("--doc", help="a file whose part between the marks is written anew")
     parser.add_argument("--results", help="the same, the short table")
     args = parser.parse_args()

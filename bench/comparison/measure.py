@@ -138,6 +138,6 @@ def by_options(systems, probed):
     """Systems that can run and draft, by their options: one call has options for all."""
     groups = {}
     for system in systems:
-        if system.spec != "none" and "spec" in probed[system.name]:
+        if system.spec != "none" and "spec" in probed.get(system.name, ()):  # a system may be newer than what was probed
             groups.setdefault(system.options, []).append(system)
     return groups

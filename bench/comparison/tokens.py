@@ -87,6 +87,11 @@ def replay(args, machine, model, temperature, tokens, files, specs, options):
         raise Failure("%s at %s%s: exit code %d" % (name_of(model), temperature, "".join(" " + o for o in options), done.returncode))
 
 
+def seconds_of(path):
+    """How long the replays took whose results are there."""
+    return read(path).get("seconds", 0) if os.path.exists(path) else 0
+
+
 def gather(args, model, temperature, names, prompts):
     """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes, those of copied heads]...]}, ...}}};
     all prompts of a set or none."""
@@ -108,12 +113,19 @@ def gather(args, model, temperature, names, prompts):
         if sets:
             systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "sets": sets}
     return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed,
-            "date": time.strftime("%Y-%m-%d"), "systems": systems}
+            "date": time.strftime("%Y-%m-%d"), "seconds": seconds_of(result_path(args, model, temperature)), "systems": systems}
 
 
 def cells_left(gathered, names, prompts):
     there = gathered["systems"]
     return sum(task not in there.get(name, {"sets": ()})["sets"] for name in names for task in prompts)
+
+
+def say_left(gathered, left, cells):
+    """A cell is a system on a set of prompts. How long those took that are there says how long the others will."""
+    took = gathered["seconds"] / 60
+    about = ", about %.0f min; the others took %.0f" % (took / (cells - left) * left, took) if took and left < cells else ""
+    say("%s at %g: %d of %d cells are left%s" % (gathered["model"], gathered["temperature"], left, cells, about))
 
 
 def measure(args):
@@ -126,13 +138,16 @@ def measure(args):
         groups, names = systems_of(args, machine, model)
         for temperature in args.temps.split(","):
             gathered = gather(args, model, temperature, names, counts)
-            say("%s at %s: %d of %d cells are left" % (name_of(model), temperature, cells_left(gathered, names, counts), len(names) * len(counts)))
+            say_left(gathered, cells_left(gathered, names, counts), len(names) * len(counts))
             if args.status:
                 continue
             for options, systems in groups.items():
                 for tokens, some in by_tokens(args, files).items():
+                    start = time.monotonic()
                     replay(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
-                    write(result_path(args, model, temperature), gather(args, model, temperature, names, counts))
+                    gathered = gather(args, model, temperature, names, counts)
+                    gathered["seconds"] += time.monotonic() - start
+                    write(result_path(args, model, temperature), gathered)
 
 
 # ---------------------------------------------------------------- tables

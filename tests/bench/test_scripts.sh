@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 root = os.environ["root"]
-sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison")]
+sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison", "papers")]
 import build
 import calls
 import endurance
@@ -20,6 +20,7 @@ import llamacpp
 import machine
 import measure
 import modes
+import papers
 import peers
 import report
 import results
@@ -285,7 +286,7 @@ def replayed(key, task, drafter, options, line):
 def tokens_a_pass_are_pooled(folder):
     work = os.path.join(folder, "tokens")
     os.makedirs(work)
-    args = argparse.Namespace(work=work, tokens=8, longer={"humaneval": 16}, tree="16", seed=1)
+    args = argparse.Namespace(work=work, out=work, tokens=8, longer={"humaneval": 16}, tree="16", seed=1)
     assert tokens.by_tokens(args, ["x/gsm8k.jsonl", "x/humaneval.jsonl", "x/xsum.jsonl"]) == {
         8: ["x/gsm8k.jsonl", "x/xsum.jsonl"], 16: ["x/humaneval.jsonl"]}
     with open(os.path.join(work, "m-0-8.results.jsonl"), "w", encoding="utf-8") as f:
@@ -313,6 +314,23 @@ def tokens_a_pass_are_pooled(folder):
     assert "8 tokens at most, 16 of humaneval, trees of 16 rows" in tokens.describe(result)
 
 
+def parts_without_models_are_left_out(folder):
+    folder = os.path.join(folder, "papers")
+    os.makedirs(folder)
+    args = argparse.Namespace(models=folder, prompts=os.path.join(folder, "*.jsonl"), work=folder, status=True)
+    known = papers.parts(args)
+    assert len({part.name for part in known}) == len(known) >= 4
+    assert all(papers.run(args, part) == 0 for part in known)  # nothing is called
+    for name in ("gsm8k_dev.jsonl", "mt_bench_dev.jsonl"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8"):
+            pass
+    assert papers.prompts_of(args, "gsm8k,xsum") == [os.path.join(folder, "gsm8k_dev.jsonl")] and len(papers.prompts_of(args, "")) == 2
+    assert papers.options_of(args, papers.MODELS) == []
+    with open(os.path.join(folder, papers.MODELS[0] + ".store"), "w", encoding="utf-8"):
+        pass
+    assert papers.options_of(args, papers.MODELS)[0] == "--store"
+
+
 with tempfile.TemporaryDirectory() as folder:
     speculative_text_is_compared_behind_the_prompt()
     statistics_of_a_mode_are_read()
@@ -328,4 +346,5 @@ with tempfile.TemporaryDirectory() as folder:
     all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
     tokens_a_pass_are_pooled(folder)
+    parts_without_models_are_left_out(folder)
 END

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What the tables of docs/papers are made from, part by part: how long each takes, what is left of it, and all that is left.
+
+    make papers PROMPTS='prompts/*_dev.jsonl' WORK=papers-work            every part, each gone on with where it was stopped
+    make papers ... PARTS=tokens,one-tree                                 these alone
+    make papers ... STATUS=1                                              nothing is run
+
+A part whose models or prompts are not there is left out, with a sentence. Tokens a pass need no quiet machine; the clock does.
+"""
+import argparse
+import glob
+import os
+import subprocess
+import sys
+from collections import namedtuple
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMPARISON = os.path.join(ROOT, "bench", "comparison")
+MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+ONE_TREE = "self-speculative (layer skipping);Medusa-1;Hidden Transfer"
+
+Part = namedtuple("Part", "name what models tasks line doc")
+
+
+def parts(args):
+    tokens, clock = os.path.join(COMPARISON, "tokens.py"), os.path.join(COMPARISON, "compare.py")
+    work = ["--work", os.path.join(args.work, "tokens")]
+    papers = os.path.join(ROOT, "docs", "papers")
+    whole = [tokens, *work, "--longer", "humaneval=256"]
+    one_tree = [tokens, *work, "--systems", ONE_TREE, "--tree", os.path.join(COMPARISON, "trees", "three-deep.txt"),
+                "--out", os.path.join(ROOT, "bench", "papers", "one-tree"), "--marks", "one tree"]
+    page = os.path.join(papers, "tokens-a-pass.md")
+    return [
+        Part("tokens", "tokens a pass of all systems, greedy", MODELS, "", whole, ["--temps", "0,0.7", "--doc", page]),
+        Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], ["--temps", "0,0.7", "--doc", page]),
+        Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
+             ["--doc", os.path.join(papers, "hidden-transfer.md")]),
+        Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],
+             ["--tables", "--doc", os.path.join(papers, "comparison.md")]),
+    ]
+
+
+def prompts_of(args, tasks):
+    """Files of prompts, of these tasks alone where some are named."""
+    files = sorted(path for pattern in args.prompts.split() for path in glob.glob(pattern))
+    return [path for path in files if not tasks or any(os.path.basename(path).startswith(task) for task in tasks.split(","))]
+
+
+def options_of(args, models):
+    """--draft and --store of the models that have one."""
+    there = []
+    for model in models:
+        draft, store = os.path.join(args.models, MODELS[1] + ".gguf"), os.path.join(args.work, model + ".store")
+        if model == MODELS[2] and os.path.exists(draft):
+            there += ["--draft", "%s=%s" % (model, draft)]
+        if os.path.exists(store):
+            there += ["--store", "%s=%s" % (model, store)]
+    return there
+
+
+def run(args, part):
+    """Runs what is left of a part, or says what that is. Its exit code."""
+    models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
+    prompts = prompts_of(args, part.tasks)
+    print("== %s: %s" % (part.name, part.what), flush=True)
+    if not models or not prompts:
+        print("left out: no %s" % ("model of %s in %s" % (", ".join(part.models), args.models) if not models else "prompts: PROMPTS='%s'" % args.prompts))
+        return 0
+    line = [sys.executable, *part.line, *options_of(args, models)]
+    for model in models:
+        line += ["-m", os.path.join(args.models, model + ".gguf")]
+    for path in prompts:
+        line += ["--prompts", path]
+    code = subprocess.run(line + ["--status"] * args.status, check=False).returncode
+    if code or args.status or not part.doc:
+        return code
+    return subprocess.run([sys.executable, *part.line, *part.doc], check=False).returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--models", default="models", help="the folder of the models")
+    add("--prompts", default="", help="files of prompts; patterns, with spaces between")
+    add("--work", default="papers-work", help="folder of what is gone on with; a datastore there is MODEL.store")
+    add("--parts", default="", help="NAME,NAME: these alone")
+    add("--status", action="store_true", help="run nothing")
+    args = parser.parse_args()
+    known = parts(args)
+    wanted = args.parts.split(",") if args.parts else [part.name for part in known]
+    for name in wanted:
+        if name not in [part.name for part in known]:
+            parser.error("--parts %s: expected some of %s" % (name, ", ".join(part.name for part in known)))
+    os.makedirs(args.work, exist_ok=True)
+    try:
+        for part in known:
+            if part.name in wanted and (code := run(args, part)):
+                sys.exit(code)
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,8 +6,6 @@
 #include "train/learner/pack_write.h"
 #include <string.h>
 
-static const fr_type TYPES[] = {FR_TYPE_Q8_0, FR_TYPE_F32, FR_TYPE_Q6_K, FR_TYPE_Q4_K};
-
 // Whether the tensor's name begins with one of the comma-separated words; NULL: any does.
 static bool is_named(const char *words, const char *name) {
     for (const char *at = words; at && *at; at += *at == ',') {
@@ -20,24 +18,17 @@ static bool is_named(const char *words, const char *name) {
 
 // Matrices that are kept as f16 (their reader wants them so) and vectors stay.
 static bool is_matrix(const fr_gguf_tensor *t) {
-    return t->n_dims > 1 && t->type != FR_TYPE_F16;
+    return t->n_dims == 2 && t->type != FR_TYPE_F16;
 }
 
 static fr_status change(fr_gguf_writer *w, const fr_gguf_tensor *t, fr_type type, fr_error *err) {
-    const int64_t n = t->ne[0], rows = t->ne[1] * t->ne[2] * t->ne[3];
-    const size_t row = (size_t)fr_qtype_row_bytes(type, n);
-    float *x = fr_alloc_array((size_t)n, sizeof *x);
-    uint8_t *codes = fr_alloc_array((size_t)rows, row);
-    const uint8_t *from = t->data;
-    for (int64_t i = 0; x && codes && i < rows; i++) {
-        fr_dequant_row(t->type, from + i * fr_qtype_row_bytes(t->type, n), x, n);
-        fr_gguf_quantize(type, x, codes + (size_t)i * row, n);
-    }
-    if (x && codes) fr_gguf_writer_tensor_copy(w, t->name, type, t->n_dims, t->ne, codes);
-    const bool done = x && codes;
-    fr_free(codes);
+    const int64_t cols = t->ne[0], rows = t->ne[1];
+    float *x = fr_alloc_array((size_t)rows, (size_t)cols * sizeof *x);
+    if (!x) return fr_fail(err, FR_ENOMEM, "requantize: no memory for %s", t->name);
+    fr_dequant_row(t->type, t->data, x, rows * cols);
+    fr_pack_matrix(w, t->name, rows, cols, x, type);
     fr_free(x);
-    return done ? FR_OK : fr_fail(err, FR_ENOMEM, "requantize: no memory for %s", t->name);
+    return FR_OK;
 }
 
 static fr_status add_tensors(fr_gguf_writer *w, const fr_gguf *pack, const fr_cmd_args *args,
@@ -46,7 +37,7 @@ static fr_status add_tensors(fr_gguf_writer *w, const fr_gguf *pack, const fr_cm
     for (size_t i = 0; i < fr_gguf_n_tensors(pack) && !st; i++) {
         const fr_gguf_tensor *t = fr_gguf_tensor_at(pack, i);
         if (is_matrix(t) && is_named(args->only, t->name))
-            st = change(w, t, fr_pack_type_for(TYPES[args->pack_type], t->ne[0]), err);
+            st = change(w, t, fr_pack_type_for(fr_pack_type_at(args->pack_type), t->ne[0]), err);
         else
             fr_gguf_writer_tensor(w, t->name, t->type, t->n_dims, t->ne, t->data);
     }
@@ -69,12 +60,12 @@ static fr_status write_pack(const fr_gguf *pack, const fr_cmd_args *args, fr_err
 
 static fr_status requantize(const fr_cmd_args *args, fr_error *err) {
     fr_gguf *pack;
-    fr_gguf_str kind = {0};
     fr_status st = fr_gguf_open(&pack, args->init, err);
     if (st) return st;
-    if (fr_gguf_opt_str(pack, "general.type", &kind, err) || !fr_gguf_str_is(kind, "forerun-pack"))
+    if (!fr_pack_is(pack))
         st = fr_fail(err, FR_EDATA, "%s: expected a pack", args->init);
-    if (!st) st = write_pack(pack, args, err);
+    else
+        st = write_pack(pack, args, err);
     fr_gguf_close(pack);
     return st;
 }
@@ -92,7 +83,7 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
 static const fr_option options[] = {
     {"init",   0,   FR_OPT_FILE,   AT(init),      "PACK", NULL, NULL, "the pack that is read", 0, 0, NULL},
     {"output", 'o', FR_OPT_FILE,   AT(output),    "PACK", NULL, NULL, "the pack that is written", 0, 0, NULL},
-    {"type",   0,   FR_OPT_ENUM,   AT(pack_type), NULL, "q8_0", NULL, "of its matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, "q8_0|f32|q6_k|q4_k"},
+    {"type",   0,   FR_OPT_ENUM,   AT(pack_type), NULL, "q8_0", NULL, "of its matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
     {"only",   0,   FR_OPT_STRING, AT(only),      "NAME,...", NULL, "all", "of the matrices whose names begin so", 0, 0, NULL},
     FR_CMD_FORCE,
     {.name = NULL}};

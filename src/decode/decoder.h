@@ -110,5 +110,9 @@ fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may
 float *fr_decoder_logits(const fr_decoder *d, int node); // of the last step's tree
 int fr_decoder_place(const fr_decoder *d, int row);      // in the pass, of one of its rows
 int fr_decoder_in_pass(const fr_decoder *d);             // how many of its rows are there
+// Whether a text that was read before serves its step (known_answer.h).
+static inline bool fr_decoder_is_served(const fr_decoder *d) {
+    return d->known && d->known->served;
+}
 
 #endif

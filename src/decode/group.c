@@ -147,7 +147,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     const fr_needs *needs = &d->drafter->needs;
     const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
     g->kv[seq] = &d->kv;
-    if (d->known && d->known->served) return;
+    if (fr_decoder_is_served(d)) return;
     d->first_row = g->n_rows;
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {
@@ -164,7 +164,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
 // The rows of a member whom a text that was read before serves stand behind those of the pass.
 static void serve_rows(fr_decoder_group *g, fr_decoder *d, bool reads) {
     const fr_needs *needs = &d->drafter->needs;
-    if (!d->known || !d->known->served) return;
+    if (!fr_decoder_is_served(d)) return;
     d->first_row = g->n_rows;
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {

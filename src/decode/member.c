@@ -104,14 +104,10 @@ fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- after the pass
 
-static bool is_served(const fr_decoder *d) {
-    return d->known && d->known->served;
-}
-
 // Rows of the step (in order, each under the one before) become the next committed slots.
 static void commit(fr_decoder *d, const int *rows, int n) {
     int slots[FR_PREFILL_ROWS];
-    if (is_served(d)) {
+    if (fr_decoder_is_served(d)) {
         fr_kv_copy_more(&d->kv, &d->known->text->kv, d->kv.n_committed + n);
         return;
     }
@@ -192,7 +188,7 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     d->verdict.tree = &d->tree;
     d->verdict.rows = d->rows;
     d->verdict.n_rows = d->n_rows;
-    if (is_served(d))
+    if (fr_decoder_is_served(d))
         follow(d);
     else
         fr_rules[rule].verify(&d->verdict, &a);

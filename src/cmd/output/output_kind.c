@@ -5,8 +5,8 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "cmd/output/answers_file.h"
+#include "draft/pack/pack.h"
 #include "draft/retrieval/datastore_file.h"
-#include "gguf/gguf.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,11 +29,9 @@ static bool holds(const fr_map *m, const char *text, size_t most) {
 
 static bool is_pack(const char *path) {
     fr_gguf *g;
-    fr_gguf_str type = {0};
     fr_error unsaid;
     if (fr_gguf_open(&g, path, &unsaid)) return false;
-    const bool pack =
-        !fr_gguf_get_str(g, "general.type", &type, &unsaid) && fr_gguf_str_is(type, "forerun-pack");
+    const bool pack = fr_pack_is(g);
     fr_gguf_close(g);
     return pack;
 }

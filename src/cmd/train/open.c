@@ -266,8 +266,7 @@ fr_pack_facts fr_training_facts(const fr_training *t) {
 }
 
 fr_type fr_training_pack_type(const fr_training *t) {
-    static const fr_type types[] = {FR_TYPE_Q8_0, FR_TYPE_F32, FR_TYPE_Q6_K, FR_TYPE_Q4_K};
-    return types[t->args->pack_type];
+    return fr_pack_type_at(t->args->pack_type);
 }
 
 static fr_status keep(void *user, const fr_train *train, fr_error *err) {

@@ -2,6 +2,7 @@
 #include "cmd/train/train.h"
 #include "base/pool.h"
 #include "draft/registry.h"
+#include "train/learner/pack_write.h"
 #include "train/method/learners.h"
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static const fr_option options[] = {
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
     {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, of whatever drafter, and with those of its parameters that have the same names", 0, 0, NULL},
-    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, "q8_0|f32|q6_k|q4_k"},
+    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
     {.name = NULL}};
 static const fr_option learning[] = {
     {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},

@@ -7,17 +7,18 @@
 #include <string.h>
 
 // ---------------------------------------------------------------- writing
-static void write_matrix(fr_gguf_writer *w, const fr_param *item, const float *values,
-                         fr_type type) {
-    const int64_t ne[] = {item->cols, item->rows};
-    const size_t row = (size_t)fr_qtype_row_bytes(type, item->cols);
-    uint8_t *codes = fr_alloc_array((size_t)item->rows, row);
-    if (codes)
-        for (int r = 0; r < item->rows; r++)
-            fr_gguf_quantize(type, values + (size_t)r * (size_t)item->cols, codes + (size_t)r * row,
-                             item->cols);
-    fr_gguf_writer_tensor_copy(w, item->name, type, 2, ne, codes);
+void fr_pack_matrix(fr_gguf_writer *w, const char *name, int64_t rows, int64_t cols,
+                    const float *values, fr_type type) {
+    const int64_t ne[] = {cols, rows};
+    uint8_t *codes = fr_alloc_array((size_t)rows, (size_t)fr_qtype_row_bytes(type, cols));
+    if (codes) fr_gguf_quantize(type, values, codes, rows * cols); // rows are whole blocks
+    fr_gguf_writer_tensor_copy(w, name, type, 2, ne, codes);
     fr_free(codes);
+}
+
+fr_type fr_pack_type_at(int place) {
+    static const fr_type types[] = {FR_TYPE_Q8_0, FR_TYPE_F32, FR_TYPE_Q6_K, FR_TYPE_Q4_K};
+    return types[place];
 }
 
 fr_type fr_pack_type_for(fr_type type, int64_t n) {
@@ -34,7 +35,7 @@ void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type) {
         const fr_param *item = &p->item[i];
         const fr_type as = type_of(item, type);
         if (as != FR_TYPE_F32)
-            write_matrix(w, item, fr_param_w(p, i), as);
+            fr_pack_matrix(w, item->name, item->rows, item->cols, fr_param_w(p, i), as);
         else
             fr_gguf_writer_tensor(w, item->name, FR_TYPE_F32, item->rows > 1 ? 2 : 1,
                                   (int64_t[]){item->cols, item->rows}, fr_param_w(p, i));

@@ -21,6 +21,12 @@ fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_fac
                         fr_type type, fr_error *err);
 // For a learner's own write: every parameter under its name.
 void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
+// A matrix of rows that are whole blocks of `type`; the writer tells where there was no memory.
+void fr_pack_matrix(fr_gguf_writer *w, const char *name, int64_t rows, int64_t cols,
+                    const float *values, fr_type type);
+// The types that a matrix may have, as a choice of the command line and by place in it.
+#define FR_PACK_TYPES "q8_0|f32|q6_k|q4_k"
+fr_type fr_pack_type_at(int place);
 // As what a matrix of rows of n values is kept.
 fr_type fr_pack_type_for(fr_type type, int64_t n);
 // About what the file will take.

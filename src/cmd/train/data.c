@@ -3,7 +3,6 @@
 #include "base/pool.h"
 #include "cmd/distill/distill.h"
 #include "cmd/train/train.h"
-#include <string.h>
 
 // Of a training by time so much goes into answers: then each is learned from about twice.
 static const double ANSWERS_SHARE = 0.4;
@@ -15,23 +14,6 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     plan->sampled = 0.2;
     plan->temp = 0.8;
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
-}
-
-// tap=LAYER, taps=LAYER,... or exit=LAYER of the drafter's own settings.
-fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err) {
-    const fr_strings *settings = &t->args->settings;
-    *n_taps = 0;
-    for (int i = 0; i < settings->n; i++) {
-        const char *word = settings->item[i];
-        const bool many = !strncmp(word, "taps=", 5);
-        if (!many && strncmp(word, "tap=", 4) != 0 && strncmp(word, "exit=", 5) != 0) continue;
-        const fr_status st =
-            fr_cmd_numbers(strchr(word, '=') + 1, "--set tap, taps or exit", 0,
-                           FR_TRAIN_MOST_LAYERS, taps, many ? FR_SHARD_TAPS : 1, n_taps, err);
-        if (st) return st;
-        if (many && *n_taps && taps[*n_taps - 1] == t->target.config.n_layer) --*n_taps;
-    }
-    return FR_OK;
 }
 
 fr_status fr_training_answers(fr_training *t, const char *files, const char *folder,

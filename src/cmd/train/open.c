@@ -151,7 +151,7 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .depth = t->args->depth,
                                       .max_rows = max_rows,
                                       .seed = t->args->seed,
-                                      .options = t->args->settings.item};
+                                      .options = t->settings.item};
     fr_status st = heard(err);
     if (!st) st = t->method->open(&t->learner, &config, err);
     if (!st) st = heard(err);
@@ -209,8 +209,8 @@ static void name_training(fr_training *t) {
     if (a->shares && n < room) n += (size_t)snprintf(to + n, room - n, "shares=%s\n", a->shares);
     if (a->average > 0 && n < room)
         n += (size_t)snprintf(to + n, room - n, "average=%.9g\n", a->average);
-    for (int i = 0; i < a->settings.n && n < room; i++)
-        n += (size_t)snprintf(to + n, room - n, "set=%s\n", a->settings.item[i]);
+    for (int i = 0; i < t->settings.n && n < room; i++)
+        n += (size_t)snprintf(to + n, room - n, "set=%s\n", t->settings.item[i]);
 }
 
 // Options of learning are left out where nothing is learned.
@@ -240,8 +240,8 @@ void fr_training_name_command(fr_training *t) {
         n += (size_t)snprintf(t->command + n, room - n, " --shares %s", a->shares);
     if (n < room && t->learner && a->average > 0)
         n += (size_t)snprintf(t->command + n, room - n, " --average %g", a->average);
-    for (int i = 0; i < a->settings.n && n < room; i++)
-        n += (size_t)snprintf(t->command + n, room - n, " --set %s", a->settings.item[i]);
+    for (int i = 0; i < t->settings.n && n < room; i++)
+        n += (size_t)snprintf(t->command + n, room - n, " --set %s", t->settings.item[i]);
     if (n < room && a->init)
         snprintf(t->command + n, room - n, " --init %s", fr_path_name(a->init));
 }
@@ -347,7 +347,9 @@ fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
     if ((st = check_outputs(t, err))) return st;
     if ((st = open_target(t, err))) return st;
     if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
-    return open_init(t, err);
+    if ((st = open_init(t, err))) return st;
+    fr_training_settle(t);
+    return FR_OK;
 }
 
 fr_status fr_training_read(fr_training *t, fr_error *err) {

@@ -34,6 +34,8 @@ typedef struct fr_training {
     fr_train train;
     char identity[2048], command[2048], checkpoint[4096];
     int batch_rows;
+    fr_strings settings;    // --set, and what is best where it says nothing
+    char taps[64];          // ... one of them
     double rate;            // --lr; negative on opening: the learner's own
     double seconds;         // --time; 0: --steps
     double prepared;        // ... of which answers took
@@ -65,10 +67,14 @@ fr_pack_facts fr_training_facts(const fr_training *t);
 // What the line says of the pack's matrices.
 fr_type fr_training_pack_type(const fr_training *t);
 
-// ---------------------------------------------------------------- data.c
+// ---------------------------------------------------------------- recipe.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
+// Fills t->settings. Method, target and pack of --init are there.
+void fr_training_settle(fr_training *t);
 // Layers whose residuals the settings ask for; a target's last one is its final state.
 fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err);
+
+// ---------------------------------------------------------------- data.c
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
 // its part of t->seconds (0: by tokens), or with the answers that the files hold (--given). Sets
 // t->prepared. Continues what an earlier run left.

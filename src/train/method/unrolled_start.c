@@ -33,7 +33,7 @@ static const word words_known[N_WORDS] = {
     [FEATURE] = {"feature", "0 to 100", false, false},
     [INIT] = {"init", "fit, random, target or last-layer", false, false},
     [RISE] = {"steps-rise", "0 or 1", false, false},
-    [TAPS] = {"taps", "up to 8 layers, ascending", false, true},
+    [TAPS] = {"taps", "up to 8 layers, ascending, or none", false, true},
     [RANK] = {"rank", "1 to 1024", true, false},
     [GATE] = {"gate", "0 or 1", true, false},
     [INJECT] = {"inject", "0 or 1", true, false},
@@ -46,6 +46,13 @@ static bool ascends(const int *list, int n) {
     for (int i = 1; i < n; i++)
         if (list[i] <= list[i - 1]) return false;
     return true;
+}
+
+static bool read_taps(fr_unrolled_options *o, const char *text, const char *key) {
+    o->n_taps = 0;
+    if (!strcmp(text, "taps=none")) return true;
+    return fr_setting_list(text, key, 0, FR_MAX_LAYERS, o->taps, FR_SHARD_TAPS, &o->n_taps) &&
+           ascends(o->taps, o->n_taps);
 }
 
 static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *inject) {
@@ -62,8 +69,7 @@ static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *
     case RISE:
         return fr_setting_switch(text, key, &o->rise);
     case TAPS:
-        return fr_setting_list(text, key, 0, FR_MAX_LAYERS, o->taps, FR_SHARD_TAPS, &o->n_taps) &&
-               ascends(o->taps, o->n_taps);
+        return read_taps(o, text, key);
     case RANK:
         return fr_setting_int(text, key, 1, 1024, &o->rank);
     case GATE:

@@ -484,6 +484,47 @@ static void prompts_become_packs_that_draft(void **state) {
     }
 }
 
+// The line that the pack says it was made by.
+static bool command_has(const char *pack, const char *text) {
+    snprintf(line, sizeof line, "inspect %s/%s --json", folder, pack);
+    assert_int_equal(run_line(s, line), 0);
+    return strstr(s->out, text) != NULL;
+}
+
+// Prompts give an eagle three layers to learn from, --init those of the pack; folders of shards and
+// a line that says otherwise do not.
+static void an_eagle_learns_from_three_layers(void **state) {
+    static const char *const REST = "-t 1 --vocab 320 --batch-rows 256 --depth 2 --steps 2";
+    (void)state;
+    fr_error err;
+    char deep[128];
+    snprintf(deep, sizeof deep, "%s/deep.gguf", folder);
+    assert_int_equal(fr_tiny_write(&(fr_tiny_options){.n_layer = 9}, deep, &err), FR_OK);
+    FILE *f = fopen(path_of("few.jsonl"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
+                i, i);
+    fclose(f);
+    const struct {
+        const char *pack, *data, *more;
+        bool three;
+    } cases[] = {{"three.gguf", "few.jsonl", "", true},
+                 {"folder.gguf", "three.gguf.data", "", false},
+                 {"again.gguf", "three.gguf.data", "--init %s/three.gguf", true},
+                 {"none.gguf", "few.jsonl", "--set taps=none", false},
+                 {"state.gguf", "three.gguf.data", "--init %s/none.gguf", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char more[256];
+        snprintf(more, sizeof more, cases[i].more, folder);
+        snprintf(line, sizeof line, "train eagle -m %s --data %s/%s --tokens 400 -o %s/%s %s %s",
+                 deep, folder, cases[i].data, folder, cases[i].pack, REST, more);
+        if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
+        assert_int_equal(command_has(cases[i].pack, "taps=2,4,6"), cases[i].three);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_said),
@@ -497,6 +538,7 @@ int main(void) {
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
         cmocka_unit_test(a_damaged_pack_is_refused_by_all),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
-        cmocka_unit_test(prompts_become_packs_that_draft)};
+        cmocka_unit_test(prompts_become_packs_that_draft),
+        cmocka_unit_test(an_eagle_learns_from_three_layers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The order of trained methods at an equal budget: one corpus, one held-out set, the same processor time for each.
+
+    bench/papers/equal.py -m smollm2-135m.gguf --data states --prompts 'prompts/*_dev.jsonl' --work DIR [--part rates]
+    bench/papers/equal.py --doc docs/papers/equal-trainings.md          the tables again, from what is committed
+
+Parts, each gone on with where it was stopped: `rates` times a few steps of every method, alone on the machine; `train` gives
+each method as many steps as its rate makes of --seconds on --threads threads, so that what else the machine does changes
+nothing, once for each of --seeds; `replay` has every pack draft alone over the prompts. --out keeps, for each model, what
+was learned and, of every prompt, tokens and passes.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
+
+from calls import Failure, between_markers, json_lines, name_of, say
+from equal_table import METHODS, table
+from measure import add_arguments, prompt_lines, read, write, write_prompts
+
+MARKS = ("<!-- equal budget: begin, written by bench/papers/equal.py -->", "<!-- equal budget: end -->")
+PARTS = ("rates", "train", "replay")
+
+
+# ---------------------------------------------------------------- trainings
+
+def train_line(args, method, pack, steps, seed):
+    line = [args.bin, "train", method.learner, "-m", args.model[0], "--data", args.data, "-o", pack, "-t", str(args.threads),
+            "--steps", str(steps), "--seed", str(seed), "--checkpoint-every", "3600", "--json"]
+    for setting in method.settings:
+        line += ["--set", setting]
+    return line + list(method.options)
+
+
+def train(line, log):
+    """(what the training says, processor seconds that it took)."""
+    pack = line[line.index("-o") + 1]
+    for old in (pack, pack + ".ckpt"):
+        if os.path.exists(old):
+            os.remove(old)
+    with open(log + ".out", "w+", encoding="utf-8") as out, open(log + ".err", "w", encoding="utf-8") as err:
+        child = subprocess.Popen(line, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise Failure("%s: exit code %d: see %s.err" % (" ".join(line[:3]), child.returncode, log))
+        out.seek(0)
+        said = json.load(out)
+    if os.path.exists(pack + ".ckpt"):
+        os.remove(pack + ".ckpt")
+    return said, usage.ru_utime + usage.ru_stime
+
+
+def rates(args, path):
+    """{method: [processor seconds before the first step, of a step]}, from few steps and from more."""
+    found = read(path) if os.path.exists(path) else {}
+    for method in METHODS:
+        if method.name in found:
+            continue
+        few, more = method.trial
+        pack, taken = os.path.join(args.work, "trial.gguf"), []
+        for steps in (few, more):
+            taken.append(train(train_line(args, method, pack, steps, 0), os.path.join(args.work, "trial"))[1])
+        step = (taken[1] - taken[0]) / (more - few)
+        found[method.name] = [taken[0] - few * step, step]
+        say("%s: %.1f s, then %.2f s a step" % (method.name, *found[method.name]))
+        write(path, found)
+    return found
+
+
+def steps_of(args, rate):
+    before, step = rate
+    return max(1, round((args.seconds * args.threads - before) / step))
+
+
+def trained(args, found):
+    """{method: [what each seed learned]}; trains what is not there."""
+    learned = {}
+    for seed in args.seeds:
+        for method in METHODS:
+            stem = os.path.join(args.work, "%s-%d" % (method.name.replace(" ", "-").replace(",", ""), seed))
+            if not os.path.exists(stem + ".json"):
+                steps = steps_of(args, found[method.name])
+                say("%s, seed %d: %d steps" % (method.name, seed, steps))
+                said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed), stem)
+                write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
+                                       "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
+                                       "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]})
+            learned.setdefault(method.name, []).append(read(stem + ".json"))
+    return learned
+
+
+# ---------------------------------------------------------------- drafting
+
+def replay(args, learned):
+    """Adds to each pack what it gave on the prompts: {task: [[tokens, passes]]}."""
+    tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
+    files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
+    stem = os.path.join(args.work, "replay")
+    drafter = {method.name: method.drafter for method in METHODS}
+    packs = {os.path.basename(one["pack"]): one for ones in learned.values() for one in ones}
+    specs = ["%s:%s" % (drafter[name], one["pack"]) for name, ones in learned.items() for one in ones]
+    line = [args.bin, "replay", "-m", args.model[0], "-t", str(args.threads), "--quiet", "--json", "--prompts", ",".join(files),
+            "--drafters", ",".join(specs), "-n", str(args.tokens), "--tree", "16", "--seed", str(args.seed), "--check", "0.02",
+            "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl"]
+    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise Failure("replay: exit code %d" % done.returncode)
+    for found in json_lines(stem + ".results.jsonl"):
+        one = packs[os.path.basename(found["setup"]["drafter"].partition(":")[2])]
+        one.setdefault("sets", {}).setdefault(found.get("task") or found["set"], []).append([found["tokens"], found["passes"]])
+        one["checked"] = one.get("checked", 0) + found["checked"]
+
+
+def measure(args):
+    os.makedirs(args.work, exist_ok=True)
+    os.makedirs(args.out, exist_ok=True)
+    found = rates(args, os.path.join(args.work, "rates.json"))
+    if args.part == "rates":
+        return
+    learned = trained(args, found)
+    if args.part == "train":
+        return
+    replay(args, learned)
+    for ones in learned.values():
+        for one in ones:
+            one["pack"] = os.path.basename(one["pack"])
+    write(os.path.join(args.out, name_of(args.model[0]) + ".json"),
+          {"model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine, "seconds": args.seconds,
+           "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add_arguments(add)
+    add("--data", help="folder of shards of the target's own answers, with the residuals that the methods read")
+    add("--work", help="folder of rates, packs and replays, which are gone on with")
+    add("--out", default=os.path.join(ROOT, "bench", "papers", "equal"), help="folder of what the tables are made from")
+    add("--seconds", type=float, default=300, help="of a training, on all threads (default: %(default)s)")
+    add("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
+    add("--part", choices=PARTS, default=PARTS[-1], help="stop behind this part")
+    add("--machine", default="", help="the processor, in words")
+    add("-n", "--tokens", type=int, default=128)
+    add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--doc", help="a file whose part between the marks is written anew")
+    args = parser.parse_args()
+    if args.model and not (args.work and args.data):
+        parser.error("--data DIR and --work DIR are needed")
+    if not args.model and not args.doc:
+        parser.error("-m MODEL, or --doc FILE")
+    return args
+
+
+def main():
+    try:
+        args = parse()
+        if args.model:
+            measure(args)
+        if args.doc:
+            between_markers(args.doc, MARKS, table(args.out))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("equal.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

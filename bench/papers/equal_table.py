@@ -1,0 +1,78 @@
+"""The methods that are trained at an equal budget, what their papers say of them, and the tables of what was found."""
+import glob
+import os
+from collections import namedtuple
+
+from calls import Failure
+from measure import read
+from tokens import interval, pooled
+
+# learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order.
+Method = namedtuple("Method", "name learner drafter settings options trial claims", defaults=((), (), (4, 24), ""))
+
+METHODS = [
+    Method("Medusa", "medusa", "medusa", (), ("--depth", "4"), (10, 60)),
+    Method("Hydra", "medusa", "medusa", ("variant=hydra",), ("--depth", "4"), (10, 60), "before Medusa (Ankner et al. 2024)"),
+    Method("EAGLE", "eagle", "eagle", (), (), (4, 24), "before Medusa (Li et al. 2024)"),
+    Method("EAGLE, three layers", "eagle", "eagle", ("taps=2,15,27",), (), (4, 24), "before EAGLE (Li et al. 2025)"),
+    Method("hidden-state", "hidden-state", "hidden-state", (), (), (4, 24), "states with tokens put in late before others (abstract)"),
+    Method("hidden-state, no tokens", "hidden-state", "hidden-state", ("pure=1",), (), (4, 24), ""),
+    Method("Chimera", "chimera", "chimera", (), (), (4, 24), "before Medusa at every distance (§4.3)"),
+    Method("PPD", "ppd", "ppd", (), (), (2, 6), "before Medusa at every distance (§5.2)"),
+    Method("Hidden Transfer", "hidden-transfer", "hidden-transfer", (), (), (2, 6), "before Medusa, early exit behind both (§4.3, §4.4)"),
+    Method("early exit, layer 10", "early-exit", "early-exit", ("exit=10",), (), (10, 60)),
+    Method("early exit, layer 15", "early-exit", "early-exit", ("exit=15",), (), (10, 60)),
+    Method("early exit, layer 20", "early-exit", "early-exit", ("exit=20",), (), (10, 60)),
+]
+
+
+def prompts_of(ones):
+    """Every prompt's tokens and passes, of all seeds together."""
+    sets = [[line for task in sorted(one["sets"]) for line in one["sets"][task]] for one in ones]
+    return [[sum(line[0] for line in lines), sum(line[1] for line in lines)] for lines in zip(*sets)]
+
+
+def seeds_of(ones):
+    return ", ".join("%.2f" % pooled([line for lines in one["sets"].values() for line in lines]) for one in ones)
+
+
+def right_of(ones):
+    """Right at distances 1 to 3, per cent: the mean of the seeds, and how far they lie apart at the first."""
+    places = zip(*(one["right"][:3] for one in ones))
+    mean, first = [sum(values) / len(values) for values in places], [one["right"][0] for one in ones]
+    return "%s (%.1f to %.1f)" % (", ".join("%.1f" % (100 * value) for value in mean), 100 * min(first), 100 * max(first))
+
+
+def rows(result):
+    claims = {method.name: method.claims for method in METHODS}
+    found = {name: interval(prompts_of(ones)) for name, ones in result["methods"].items()}
+    best = max(found, key=lambda name: found[name][0])
+    for name in sorted(found, key=lambda name: -found[name][0]):
+        ones = result["methods"][name]
+        value, low, high = found[name]
+        alone = name == best and all(low > found[other][2] for other in found if other != name)
+        cell = "%.2f (%.2f to %.2f)" % (value, low, high)
+        yield "| %s | %d | %.0f | %s | %s | %s | %s |" % (
+            name, ones[0]["steps"], ones[0]["tokens"] / 1000, right_of(ones), "**%s**" % cell if alone else cell, seeds_of(ones), claims[name])
+
+
+def describe(result):
+    ones = next(iter(result["methods"].values()))
+    data, sets = ones[0]["data"], ones[0]["sets"]
+    checked = sum(one["checked"] for found in result["methods"].values() for one in found)
+    return ("%s, %s, %s: %.0f seconds of %d threads each, %d texts (%d thousand tokens of answers; %d texts held out), %d seeds; "
+            "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
+                result["model"], result["machine"], result["date"], result["seconds"], result["threads"], data["texts"],
+                data["answer_tokens"] // 1000, data["held_out_texts"], len(ones), result["tokens"],
+                ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
+
+
+def table(folder):
+    text = []
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        result = read(path)
+        text += [describe(result), "", "| method | steps | thousand tokens seen | right at 1, 2, 3, % (seeds at 1) | tokens a pass | seeds | its paper's order |",
+                 "| --- | --- | --- | --- | --- | --- | --- |", *rows(result), ""]
+    if not text:
+        raise Failure("%s: no results" % folder)
+    return "\n".join(text).rstrip()

@@ -43,7 +43,7 @@ def result_path(args, model, temperature):
 def shape_of(tree):
     """What a tree is, in words."""
     if tree.isdigit():
-        return "trees of %s rows" % tree
+        return "trees of %s candidates" % tree
     with open(tree, encoding="utf-8") as f:
         return "one tree for all, %s" % " ".join(f.read().split())
 
@@ -103,15 +103,16 @@ def gather(args, model, temperature, names, prompts):
                 found.setdefault((setup["drafter"], tuple(setup["draft_opts"]), task), {})[line["key"]] = line
     systems = {}
     for system in SYSTEMS:
-        sets, packs, checked = {}, [], 0
+        sets, packs, checked, rows = {}, [], 0, 0
         for task, count in prompts.items():
             lines = list(found.get((names.get(system.name), tuple(system.options), task), {}).values())
             if len(lines) == count:
                 sets[task] = [[line[key] for key in ("tokens", "passes", "copied_tokens", "copied_passes")] for line in lines]
                 checked += sum(line["checked"] for line in lines)
+                rows += sum(line["rows"] for line in lines)
                 packs = lines[0]["setup"]["packs"]
         if sets:
-            systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "sets": sets}
+            systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "rows": rows, "sets": sets}
     return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed,
             "date": time.strftime("%Y-%m-%d"), "seconds": seconds_of(result_path(args, model, temperature)), "systems": systems}
 
@@ -191,7 +192,7 @@ def columns_of(result):
         columns[task] = {name: interval(lines) for name, lines in there.items()}
         if is_copied(there.values()):
             columns[task + ", not copied"] = {name: interval(behind_heads(lines)) for name, lines in there.items()}
-    whole = {name: sum(system["sets"].values(), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
+    whole = {name: sum((system["sets"][task] for task in tasks), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
     columns["all"] = {name: interval(lines) for name, lines in whole.items()}
     return columns
 
@@ -200,16 +201,21 @@ def cell(tokens, low, high):
     return "%.2f (%.2f to %.2f)" % (tokens, low, high) if high < math.inf else "%.2f" % tokens
 
 
+def rows_a_pass(system):
+    """What a pass had to work on: candidates, the last token, and rows that are attached to them."""
+    return "%.0f" % (system["rows"] / sum(line[1] for lines in system["sets"].values() for line in lines))
+
+
 def table(result):
     columns = columns_of(result)
     best = {task: apart(column) if column else None for task, column in columns.items()}
-    lines = ["| system | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
-    for name in result["systems"]:
+    lines = ["| system | " + " | ".join(columns) + " | rows |", "| --- |" + " --- |" * (1 + len(columns))]
+    for name, system in result["systems"].items():
         cells = []
         for task, column in columns.items():
             text = cell(*column[name]) if name in column else ""
             cells.append("**%s**" % text if best[task] == name else text)
-        lines.append("| %s | %s |" % (name, " | ".join(cells)))
+        lines.append("| %s | %s | %s |" % (name, " | ".join(cells), rows_a_pass(system)))
     return lines
 
 

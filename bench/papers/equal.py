@@ -78,12 +78,22 @@ def steps_of(args, rate):
     return max(1, round((args.seconds * args.threads - before) / step))
 
 
+def stem_of(args, method, seed):
+    return os.path.join(args.work, "%s-%d" % (method.name.replace(" ", "-").replace(",", ""), seed))
+
+
+def say_left(args):
+    left = sum(not os.path.exists(stem_of(args, method, seed) + ".json") for seed in args.seeds for method in METHODS)
+    say("%s: %d of %d trainings are left, %.0f minutes, then the replay of their packs" % (
+        name_of(args.model[0]), left, len(args.seeds) * len(METHODS), left * args.seconds / 60))
+
+
 def trained(args, found):
     """{method: [what each seed learned]}; trains what is not there."""
     learned = {}
     for seed in args.seeds:
         for method in METHODS:
-            stem = os.path.join(args.work, "%s-%d" % (method.name.replace(" ", "-").replace(",", ""), seed))
+            stem = stem_of(args, method, seed)
             if not os.path.exists(stem + ".json"):
                 steps = steps_of(args, found[method.name])
                 say("%s, seed %d: %d steps" % (method.name, seed, steps))
@@ -118,6 +128,9 @@ def replay(args, learned):
 
 
 def measure(args):
+    say_left(args)
+    if args.status:
+        return
     os.makedirs(args.work, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
     found = rates(args, os.path.join(args.work, "rates.json"))
@@ -148,6 +161,7 @@ def parse():
     add("--machine", default="", help="the processor, in words")
     add("-n", "--tokens", type=int, default=128)
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.model and not (args.work and args.data):

@@ -35,9 +35,27 @@ def parts(args):
         Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], ["--temps", "0,0.7", "--doc", page]),
         Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
              ["--doc", os.path.join(papers, "hidden-transfer.md")]),
+        Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], "alpaca,gsm8k,mt_bench",
+             [os.path.join(ROOT, "bench", "papers", "equal.py"), "--work", os.path.join(args.work, "equal"), "--data", states_of(args, MODELS[0])],
+             ["--doc", os.path.join(papers, "equal-trainings.md")]),
         Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],
              ["--tables", "--doc", os.path.join(papers, "comparison.md")]),
     ]
+
+
+def states_of(args, model):
+    return os.path.join(args.work, model + ".states")
+
+
+def missing(args, part, models, prompts):
+    """Why a part cannot run, or None."""
+    if not models:
+        return "no model of %s in %s" % (", ".join(part.models), args.models)
+    if not prompts:
+        return "no prompts: PROMPTS='%s'" % args.prompts
+    if "--data" in part.line and not os.path.isdir(states_of(args, part.models[0])):
+        return "no %s: `forerun distill --capture` makes it, with --taps 2,10,15,20,27" % states_of(args, part.models[0])
+    return None
 
 
 def prompts_of(args, tasks):
@@ -63,8 +81,9 @@ def run(args, part):
     models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
     prompts = prompts_of(args, part.tasks)
     print("== %s: %s" % (part.name, part.what), flush=True)
-    if not models or not prompts:
-        print("left out: no %s" % ("model of %s in %s" % (", ".join(part.models), args.models) if not models else "prompts: PROMPTS='%s'" % args.prompts))
+    why = missing(args, part, models, prompts)
+    if why:
+        print("left out: %s" % why)
         return 0
     line = [sys.executable, *part.line, *options_of(args, models)]
     for model in models:

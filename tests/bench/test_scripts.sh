@@ -15,7 +15,10 @@ root = os.environ["root"]
 sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison", "papers")]
 import build
 import calls
+import curves
 import endurance
+import equal
+import equal_table
 import llamacpp
 import machine
 import measure
@@ -278,9 +281,9 @@ def a_peer_without_sources_is_left_out(folder):
 
 
 def replayed(key, task, drafter, options, line):
-    """A line of results: {tokens, passes, those of the copied head}."""
+    """A line of results: {tokens, passes, those of the copied head}; 17 rows a pass."""
     setup = {"drafter": drafter, "draft_opts": options, "packs": ["abc"], "tree": "16"}
-    return json.dumps(dict(zip(("tokens", "passes", "copied_tokens", "copied_passes"), line), key=key, set=task, checked=False, setup=setup)) + "\n"
+    return json.dumps(dict(zip(("tokens", "passes", "copied_tokens", "copied_passes"), line), key=key, set=task, checked=False, rows=17 * line[1], setup=setup)) + "\n"
 
 
 def tokens_a_pass_are_pooled(folder):
@@ -310,8 +313,47 @@ def tokens_a_pass_are_pooled(folder):
     args = argparse.Namespace(out=work, temps="0", systems="EAGLE")
     assert [list(found["systems"]) for found in tokens.results(args)] == [["EAGLE"]] and "| Medusa-1" not in tokens.tables(args)
     assert "no results" in fails(tokens.tables, argparse.Namespace(out=work, temps="1", systems=None))
-    assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  |" in table and "| EAGLE | **4.00 (4.00 to 4.00)** | " in table
-    assert "8 tokens at most, 16 of humaneval, trees of 16 rows" in tokens.describe(result)
+    assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  | 17 |" in table and "| EAGLE | **4.00 (4.00 to 4.00)** | " in table
+    assert "8 tokens at most, 16 of humaneval, trees of 16 candidates" in tokens.describe(result)
+
+
+def methods_are_ordered_at_an_equal_budget(folder):
+    work = os.path.join(folder, "equal")
+    os.makedirs(work)
+    data = {"texts": 9, "answer_tokens": 5000, "held_out_texts": 4}
+    methods = {name: [{"steps": 5, "tokens": 4096, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
+                       "sets": {"gsm8k": [[8, passes]] * 3, "xsum": [[8, passes]] * 2}} for right in (30, 40)]
+               for name, passes in (("Medusa", 4), ("EAGLE", 2))}
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "date": "2026-01-01", "machine": "a machine", "seconds": 9, "threads": 2,
+                                                 "tokens": 8, "methods": methods})
+    text = equal_table.table(work).splitlines()
+    assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
+    assert text[4] == "| EAGLE | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
+    assert text[5].startswith("| Medusa | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
+    assert len({method.name for method in equal_table.METHODS}) == len(equal_table.METHODS)
+    assert "no results" in fails(equal_table.table, folder)
+    args = argparse.Namespace(seconds=30, threads=2)
+    assert equal.steps_of(args, [10, 0.5]) == 100 and equal.steps_of(args, [100, 0.5]) == 1
+
+
+def curves_have_points_at_doublings(folder):
+    work = os.path.join(folder, "curves")
+    os.makedirs(work)
+    said = os.path.join(folder, "eagle.json")
+    curve = [{"step": i, "tokens": 1000 * i, "seconds": 60 * i, "lr": 1, "loss": None, "held_out_loss": 2, "tokens_per_pass": 1.5, "accuracy": [0.1 * i, 0.05]}
+             for i in range(6)]
+    measure.write(said, {"data": {"held_out_texts": 4}, "curve": curve})
+    args = argparse.Namespace(add=said, out=work, model="m", before=0, text="texts", machine="a machine", line="train")
+    curves.add_run(args)
+    curves.add_run(argparse.Namespace(**dict(vars(args), before=500)))
+    runs = curves.models_of(work)["m"]
+    assert len(runs) == 2 and [len(list(curves.points_of(run))) for run in runs] == [5, 6]
+    assert [row.split(" | ")[1] for row in curves.rows("m", runs[0])] == ["0.00", "0.00", "0.00", "0.00", "0.01"]  # 0, 1, 2, 4 and 5 thousand
+    assert "4 texts held out" in curves.table({"m": runs})
+    svg = os.path.join(folder, "learning.svg")
+    curves.picture(svg, {"m": runs})
+    with open(svg, encoding="utf-8") as f:
+        assert f.read().count('class="line') == 4  # two distances of two runs
 
 
 def parts_without_models_are_left_out(folder):
@@ -346,5 +388,7 @@ with tempfile.TemporaryDirectory() as folder:
     all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
     tokens_a_pass_are_pooled(folder)
+    methods_are_ordered_at_an_equal_budget(folder)
+    curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
 END

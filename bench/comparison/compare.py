@@ -96,7 +96,7 @@ def parse():
     parser.add_argument("-n", "--tokens", type=int, default=64)
     parser.add_argument("--limit", type=int, default=6, help="prompts of a task")
     parser.add_argument("--again", type=int, default=0, metavar="N",
-                        help="where auto is more than 3 %% behind the fastest, run both on the next N prompts")
+                        help="where auto is behind the fastest, run both on the next N prompts")
     parser.add_argument("--tables", action="store_true", help="measure nothing")
     parser.add_argument("--status", action="store_true", help="say what is left, and measure nothing")
     parser.add_argument("--doc", help="a file whose part between the marks is written anew")

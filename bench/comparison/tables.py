@@ -10,13 +10,23 @@ from systems import NOT_BUILT, SPEC_BENCH, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
-NEAR = 0.97  # of the fastest: `auto` is as good
+SURE = 0.95  # of how many draws of the prompts an interval must hold
 OPTIONS = {s.name: s.options for s in SYSTEMS}
 
 
 def same_parts(a, b):
     """Whether two SPECs join the same drafters."""
     return sorted(a.split("+")) == sorted(b.split("+"))
+
+
+def interval(run):
+    """(low, high) of a speed-up; of few prompts it could be anything."""
+    return (run["speedup_low"], run["speedup_high"]) if run["speedup_confidence"] >= SURE else (0, math.inf)
+
+
+def meet(a, b):
+    """Whether the intervals of two runs meet, so that neither is the faster."""
+    return interval(a)[0] <= interval(b)[1] and interval(b)[0] <= interval(a)[1]
 
 
 class Results:
@@ -60,14 +70,14 @@ class Results:
         return max(speeds, default=(1, "plain"))
 
     def matched(self, temperature, task):
-        """Whether `auto` was near the fastest, or the very drafter that is the fastest."""
+        """Whether the prompts cannot tell `auto` from the fastest, or it is the very drafter that is the fastest."""
         auto, (speed, name) = self.run(temperature, task, "auto"), self.winner(temperature, task)
         fastest = self.run(temperature, task, name)
         same = fastest and not OPTIONS[name] and same_parts(auto["used"], fastest["used"])
-        return auto["speedup"] >= NEAR * speed or bool(same)
+        return auto["speedup"] >= speed or bool(same) or meet(auto, fastest)
 
     def behind(self):
-        """(temperature, task, the fastest) of sets where `auto` was not near what another drafter reached without options."""
+        """(temperature, task, the fastest) of sets where `auto` was behind what another drafter reached without options."""
         for temperature in self.temperatures:
             for task in self.tasks:
                 name = self.winner(temperature, task)[1]
@@ -75,10 +85,16 @@ class Results:
                     yield temperature, task, name
 
     def near(self, temperature, task):
-        """Systems about as fast as the fastest, it left out."""
-        speed, name = self.winner(temperature, task)
-        return [s.name for s in SYSTEMS if s.name not in ("auto", name) and (run := self.run(temperature, task, s.name))
-                and run["speedup"] >= NEAR * speed]
+        """Systems that the prompts cannot tell from the fastest, it left out."""
+        name = self.winner(temperature, task)[1]
+        fastest = self.run(temperature, task, name)
+        return [s.name for s in SYSTEMS if s.name not in ("auto", name) and (run := self.run(temperature, task, s.name)) and meet(run, fastest)]
+
+    def ahead(self, temperature, task):
+        """The fastest, where its interval lies above all others' (`auto` left out); or None."""
+        name = self.winner(temperature, task)[1]
+        sure = name != "plain" and self.run(temperature, task, name)["speedup_confidence"] >= SURE
+        return name if sure and not self.near(temperature, task) else None
 
     def training(self, system):
         """Of the pack that a SPEC names, if it was trained."""
@@ -112,7 +128,7 @@ def table(results, temperature):
         cells = []
         for task in tasks:
             run = results.run(temperature, task, system.name)
-            best = run and run["speedup"] >= 0.995 * results.winner(temperature, task)[0]
+            best = system.name == results.ahead(temperature, task)
             cells.append(("%.2f (%.2f)" % (run["speedup"], run["tokens_per_pass"]) if run else "", best))
         whole = results.whole(temperature, system.name)
         predicted = [run.get("predicted_speedup") for run in whole]
@@ -166,11 +182,15 @@ def auto_counts(results, temperature):
     sets = list(auto_sets(results, temperature))
     near = sum(results.matched(temperature, task) for task, *_ in sets)
     looks = [look for *_, look in sets if look]
-    again = sum(look["runs"][1]["speedup"] >= NEAR * look["runs"][2]["speedup"] for look in looks)
-    text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter itself or within %.0f %% of its speed." % (
-        temperature, "`, `".join(sorted({run["used"] for run in results.runs(temperature, "auto")})), near, len(sets), 100 * (1 - NEAR))
+    again = sum(meet(look["runs"][1], look["runs"][2]) for look in looks)
+    used = sorted({run["used"] for run in results.runs(temperature, "auto")})
+    text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter itself, or the prompts cannot tell the two apart." % (
+        temperature, "`, `".join(used), near, len(sets))
+    few = sum(run["speedup_confidence"] < SURE for run in results.runs(temperature, "auto"))
+    if few:
+        text += " %s have too few prompts to tell any two apart." % ("They" if few == len(sets) else "Of them %d" % few)
     if looks:
-        text += " Of the other sets %d were run again on other prompts: within that there on %d." % (len(looks), again)
+        text += " Of the other sets %d were run again on other prompts: not told apart there on %d." % (len(looks), again)
     return text
 
 
@@ -227,33 +247,41 @@ def beside_papers(every):
     return text
 
 
+def ahead_on_most(first, second):
+    """Whether the first runs are faster than the second on so many sets that a coin would do it in less than 1 of 20 cases."""
+    n, won = len(first), sum(a["speedup"] > b["speedup"] for a, b in zip(first, second))
+    return 2 * sum(math.comb(n, k) for k in range(won, n + 1)) / 2 ** n <= 1 - SURE
+
+
 def other_orders(results):
-    """Pairs of systems that Spec-Bench's two machines agree on: how many stand in that order here (or within NEAR), and a
-    sentence for each of the others."""
-    ours, kept, turned = {}, 0, []
+    """Pairs of systems that Spec-Bench's two machines agree on: how many stand in that order here on most sets, how many in
+    neither, and a sentence for each of those that are turned round."""
+    runs, kept, open_pairs, turned = {}, 0, 0, []
     for name in SPEC_BENCH:
-        runs = results.whole(results.temperatures[0], name)
-        if runs:
-            ours[name] = mean([run["speedup"] for run in runs])
-    for first in ours:
-        for second in ours:
+        if whole := results.whole(results.temperatures[0], name):
+            runs[name] = whole
+    speed = {name: mean([run["speedup"] for run in whole]) for name, whole in runs.items()}
+    for first in runs:
+        for second in runs:
             if not all(a > b for a, b in zip(SPEC_BENCH[first], SPEC_BENCH[second])):
                 continue
-            if ours[first] >= NEAR * ours[second]:
+            if ahead_on_most(runs[first], runs[second]):
                 kept += 1
+            elif not ahead_on_most(runs[second], runs[first]):
+                open_pairs += 1
             else:
                 turned.append("%s (%.2f) before %s (%.2f), there %.2f and %.2f on an A100, %.2f and %.2f on a 3090"
-                              % (second, ours[second], first, ours[first], SPEC_BENCH[second][0], SPEC_BENCH[first][0],
+                              % (second, speed[second], first, speed[first], SPEC_BENCH[second][0], SPEC_BENCH[first][0],
                                  SPEC_BENCH[second][1], SPEC_BENCH[first][1]))
-    return kept, turned
+    return kept, open_pairs, turned
 
 
 def order_line(results):
-    kept, turned = other_orders(results)
-    if not kept + len(turned):
+    kept, open_pairs, turned = other_orders(results)
+    if not kept + open_pairs + len(turned):
         return "%s: nothing of Spec-Bench's was run on all sets." % results.name
-    return "%s: %d of %d pairs in Spec-Bench's order%s." % (results.name, kept, kept + len(turned),
-                                                           "; the others: " + "; ".join(turned) if turned else "")
+    return "%s: of %d pairs %d in Spec-Bench's order, %d in none%s." % (
+        results.name, kept + open_pairs + len(turned), kept, open_pairs, "; turned round: " + "; ".join(turned) if turned else "")
 
 
 def details(every):
@@ -272,7 +300,8 @@ def details(every):
             text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
     text += ["### Beside the papers", "",
              "Theirs are of 7B and 13B models on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
-    text += ["Pairs of systems whose order is the same on both of Spec-Bench's machines, an A100 and a 3090, 7B:", ""]
+    text += ["Pairs of systems whose order is the same on both of Spec-Bench's machines, an A100 and a 3090, 7B. An order is one here where "
+             "it stands on eight or more of nine sets, which a coin gives in less than 1 of 20 cases:", ""]
     text += ["- " + order_line(results) for results in every] + [""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
@@ -286,16 +315,25 @@ def wrapped(text):
     return "\n".join(map(lines, text.split("\n")))
 
 
+def with_interval(run):
+    """A speed-up, and where 95 of 100 draws of the prompts lie, if there are enough."""
+    if not run:
+        return ""
+    return "%.2f" % run["speedup"] + (" (%.2f to %.2f)" % interval(run) if run["speedup_confidence"] >= SURE else "")
+
+
 def summary(every):
     """The table of docs/results.md: the fastest of every set, and `auto`."""
     text = []
     for results in every:
         first = results.temperatures[0]
         text += ["%s (%s), %s:" % (results.name, describe(results, first), "temperature %g" % first if first else "greedy"), "",
-                 "| prompts | fastest besides `auto` | | within 3 % | `auto` |", "| --- | --- | --- | --- | --- |"]
+                 "| prompts | fastest besides `auto` | | not told from it | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
             speed, name = results.winner(first, task)
-            auto = results.run(first, task, "auto")
-            text.append("| %s | **%.2f** | %s | %s | %s |" % (task, speed, name, ", ".join(results.near(first, task)), "%.2f" % auto["speedup"] if auto else ""))
+            auto, near = results.run(first, task, "auto"), results.near(first, task)
+            fastest = results.run(first, task, name)
+            few = "too few prompts" if fastest and fastest["speedup_confidence"] < SURE else ", ".join(near)
+            text.append("| %s | %s | %s | %s | %s |" % (task, with_interval(fastest), name, few, with_interval(auto)))
         text.append("")
     return "\n".join(text).rstrip()

@@ -135,8 +135,8 @@ def all_units_have_one_seed(folder):
     assert "--report" not in lines[0] and "--report there " in lines[1]
 
 
-def a_run(speedup, identical=True):
-    return {"speedup": speedup, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
+def a_run(speedup, identical=True, confidence=0.97):
+    return {"speedup": speedup, "speedup_low": speedup - 0.02, "speedup_high": speedup + 0.02, "speedup_confidence": confidence, "predicted_speedup": 1.25, "tokens_per_pass": 2.0, "rows_per_pass": 3.0, "draft_share": 0.1, "used": "medusa",
             "lossless": True, "identical": identical}
 
 
@@ -153,10 +153,16 @@ def the_comparison_names_the_fastest(folder):
     text = tables.details(tables.load(out))
     assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
     assert "| EAGLE | 1.20 (2.00) |" in text and "| gsm8k | 1.40 | 1.50 | Medusa-1 |  |  |  |  |" in text
-    assert "m: 0 of 1 pairs in Spec-Bench's order; the others: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29" in text
+    assert "m: of 1 pairs 0 in Spec-Bench's order, 1 in none." in text  # one set says nothing of others
+    many = [dict(unit, task="set%d" % i) for i in range(9)]
+    for i, other in enumerate(many):
+        measure.write(os.path.join(out, "m", "set%d.json" % i), other)
+    assert "; turned round: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29 on an A100" in tables.details(tables.load(out))
+    for i in range(9):
+        os.remove(os.path.join(out, "m", "set%d.json" % i))
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "cpu, avx2, 2 threads, 2026-01-01; 1 prompts a set, 8 tokens each." in text
-    assert "| gsm8k | **1.50** | Medusa-1 |  | 1.40 |" in tables.summary(tables.load(out))
+    assert "| gsm8k | 1.50 (1.48 to 1.52) | Medusa-1 |  | 1.40 (1.38 to 1.42) |" in tables.summary(tables.load(out))
     broken = tables.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
     assert len(broken) == 3 and len(broken[0]) <= 110 and broken[1].startswith("  word") and broken[2] == "| " + "cell " * 30
     assert not list(tables.load(out)[0].behind())  # auto used what was the fastest
@@ -168,20 +174,27 @@ def the_comparison_names_the_fastest(folder):
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
     looked = tables.details(tables.load(out))
     assert "| gsm8k | 1.40 | 1.50 | Medusa-1 | 5 | 1.30 | 1.31 | 1.25, 1.25 |" in looked
-    assert "On 0 of 1 sets it was the fastest drafter itself or within 3 % of its speed. Of the other sets 1 were run again" in looked
-    assert "on other prompts: within that there on 1." in looked
+    assert "On 0 of 1 sets it was the fastest drafter itself, or the prompts cannot tell the two apart. Of the other sets 1 were run again" in looked
+    assert "on other prompts: not told apart there on 1." in looked
     unknown = dict(a_run(1.3), predicted_speedup=None)
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), unknown, a_run(1.31)]))
     assert "| 5 | 1.30 | 1.31 |  |" in tables.details(tables.load(out))
     unit["runs"][3] = a_run(1.47)
     measure.write(os.path.join(out, "m", "one.json"), unit)
-    assert "| gsm8k | **1.50** | Medusa-1 | EAGLE | 1.40 |" in tables.summary(tables.load(out))
+    assert "| gsm8k | 1.50 (1.48 to 1.52) | Medusa-1 | EAGLE | 1.40 (1.38 to 1.42) |" in tables.summary(tables.load(out))
+    assert "| Medusa-1 | 1.50 (2.00) |" in tables.details(tables.load(out))  # not bold: nobody knows which of two is faster
+    few = dict(unit, runs=[a_run(speed, confidence=0.75) for speed in (1, 1.2, 1.5, 1.1)])
+    measure.write(os.path.join(out, "m", "one.json"), few)
+    assert "| gsm8k | 1.50 | Medusa-1 | too few prompts | 1.20 |" in tables.summary(tables.load(out))
+    assert "| Medusa-1 | 1.50 (2.00) |" in tables.details(tables.load(out)) and not list(tables.load(out)[0].behind())
+    assert "They have too few prompts to tell any two apart." in tables.details(tables.load(out))
+    measure.write(os.path.join(out, "m", "one.json"), unit)
     # A second set without Medusa-1: no mean over all for it, and prompts taken by set.
     other = dict(unit, task="xsum", limit=3, names=["plain", "auto", "EAGLE"], runs=[a_run(1), a_run(1.2), a_run(1.3)])
     measure.write(os.path.join(out, "m", "two.json"), other)
     both = tables.load(out)[0]
     assert both.taken == {"gsm8k": 1, "xsum": 3} and not both.whole(0.0, "Medusa-1") and len(both.whole(0.0, "EAGLE")) == 2
-    assert "1 to 3 prompts a set" in tables.describe(both) and "| Medusa-1 | **1.50 (2.00)** |  |  |" in tables.details([both])
+    assert "1 to 3 prompts a set" in tables.describe(both) and "| Medusa-1 | 1.50 (2.00) |  |  |" in tables.details([both])
     os.remove(os.path.join(out, "m", "two.json"))
     # The short table is of one temperature, and says how many prompts that one had.
     measure.write(os.path.join(out, "m", "sampled.json"), dict(unit, temperature=0.7, limit=9))

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Speed by the rows of a pass, predicted and by the clock, for PPD's dynamic sparse trees (PPD, arXiv 2405.18628, §4.2, figures
+8b and 8c).
+
+    bench/papers/sizes.py --model smollm2-135m.gguf --prompts prompts.jsonl          a quiet machine; goes on where it was stopped
+    bench/papers/sizes.py --svg docs/pictures/sizes.svg --doc docs/papers/ppd.md      from what is committed
+
+tau(n) is the tokens a pass that a tree of n rows brought on the prompts, L(n) what a pass of n rows takes (`forerun curve`, medians);
+predicted is tau(n) L(1) / L(n), and the clock plain decoding's time over that of drafting, prompt by prompt in turns.
+"""
+import argparse
+import glob
+import json
+import os
+import sys
+import time
+from xml.sax.saxutils import escape
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
+
+from calls import Failure, between_markers, name_of, run, say
+from curves import NAMES, STYLE, label
+from measure import read, write
+
+MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
+WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 860, 370, 46, 50, 62, 330
+
+
+# ---------------------------------------------------------------- measuring
+
+def ask(args, command, *more):
+    return json.loads(run([args.bin, command, "-m", args.model, *map(str, more), "--json", "--quiet"], codes=(0, 1)))
+
+
+def at_size(args, rows):
+    """One tree size: tau and the clock over all prompts, and L(n) over L(1) in the same minute."""
+    found = ask(args, "bench", "--prompts", args.prompts, "--limit", args.limit, "-n", args.tokens, "--drafters", args.drafter,
+                "--no-adapt", "--draft-opt", "rows=%d" % rows)
+    drafted = [one for one in found["runs"] if one["drafter"] == args.drafter][0]
+    if not drafted["identical"]:
+        raise Failure("%s of %d rows: other bytes than plain decoding" % (args.drafter, rows))
+    curve = ask(args, "curve", "--rows", "1,%d" % rows, "--context", 256)  # of medians, as answers meet them
+    return {"rows": rows, "tokens_per_pass": drafted["tokens_per_pass"], "rows_per_pass": drafted["rows_per_pass"], "cost": curve["ms_median"][-1] / curve["ms_median"][0],
+            "speed": drafted["speedup"], "low": drafted["speedup_low"], "high": drafted["speedup_high"], "drafting": drafted["draft_share"],
+            "prompts": drafted["prompts"]}
+
+
+def measure(args):
+    path = os.path.join(args.out, name_of(args.model) + ".json")
+    os.makedirs(args.out, exist_ok=True)
+    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "drafter": args.drafter, "machine": args.machine, "tokens": args.tokens,
+                                                     "date": time.strftime("%Y-%m-%d"), "sizes": []}
+    for rows in args.rows:
+        if all(size["rows"] != rows for size in found["sizes"]):
+            found["sizes"] = sorted([*found["sizes"], at_size(args, rows)], key=lambda size: size["rows"])
+            write(path, found)
+            say("%s: %d rows" % (found["model"], rows))
+
+
+# ---------------------------------------------------------------- table and picture
+
+def predicted(size):
+    return size["tokens_per_pass"] / size["cost"]
+
+
+def table(results):
+    text = []
+    for found in results:
+        sizes = found["sizes"]
+        best = {what: max(sizes, key=key)["rows"] for what, key in (("predicted", predicted), ("clock", lambda size: size["speed"]))}
+        text += ["%s, `%s`, %d prompts, %d tokens, %s, %s; fastest: %d rows as predicted, %d by the clock." % (
+                     found["model"], found["drafter"], sizes[0]["prompts"], found["tokens"], found["machine"], found["date"], best["predicted"], best["clock"]), "",
+                 "| rows | tokens a pass | a pass costs | predicted | by the clock (95 %) | drafting's share |", "| --- | --- | --- | --- | --- | --- |"]
+        text += ["| %d | %.2f | %.2f | %.2f | %.2f (%.2f to %.2f) | %.1f %% |" % (
+            size["rows"], size["tokens_per_pass"], size["cost"], predicted(size), size["speed"], size["low"], size["high"], 100 * size["drafting"]) for size in sizes]
+        text.append("")
+    return "\n".join(text).rstrip()
+
+
+def panel(left, found):
+    sizes = found["sizes"]
+    most = max(max(size["tokens_per_pass"], predicted(size), size["high"]) for size in sizes)
+    step = (PANEL - 40) / max(1, len(sizes) - 1)
+    x, y = [left + i * step for i in range(len(sizes))], lambda value: BOTTOM - value / most * (BOTTOM - TOP - 22)
+    out = [label(left, TOP - 8, NAMES.get(found["model"], found["model"]), "model")]
+    for tick in (i / 2 for i in range(int(2 * most) + 1)):
+        out += ['<path d="M%.1f %.1fh%.1f" class="grid"/>' % (left, y(tick), PANEL - 40), label(left - 5, y(tick) + 4, "%.1f" % tick, "small", "end")]
+    for at, size in zip(x, sizes):
+        out += [label(at, BOTTOM + 15, "%d" % size["rows"], "small", "middle"),
+                '<path d="M%.1f %.1fV%.1f" class="line l1"/>' % (at, y(size["low"]), y(size["high"]))]
+    for kind, value in ((2, lambda size: size["tokens_per_pass"]), (0, predicted), (1, lambda size: size["speed"])):
+        places = [(at, y(value(size))) for at, size in zip(x, sizes)]
+        out += ['<path d="M%s" class="line l%d"/>' % ("L".join("%.1f %.1f" % place for place in places), kind),
+                *('<circle cx="%.1f" cy="%.1f" r="2.6" class="l%d"/>' % (*place, kind) for place in places)]
+    return out
+
+
+def picture(path, results):
+    height = BOTTOM + 62
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (WIDTH, height, WIDTH, height),
+           "<title>PPD's speed by rows of a pass</title><style>%s</style>" % STYLE,
+           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (WIDTH - 1, height - 1),
+           label(16, 28, "PPD by the rows of a pass: tokens a pass, and speed in times plain decoding", "title")]
+    for i, found in enumerate(results[:2]):
+        out += panel(LEFT + i * (PANEL + GAP), found)
+    for i, (kind, name) in enumerate(((2, "tokens a pass"), (0, escape("speed predicted: tokens a pass over what the pass costs")), (1, "speed by the clock"))):
+        at = LEFT + (0, 130, 490)[i]
+        out += ['<circle cx="%d" cy="%d" r="4" class="l%d"/>' % (at, height - 22, kind), label(at + 9, height - 18, name, "small")]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(out) + "\n</svg>\n")
+
+
+def results_in(folder):
+    found = [read(path) for path in sorted(glob.glob(os.path.join(folder, "*.json")), reverse=True)]
+    if not found:
+        raise Failure("%s: no results" % folder)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add("--model")
+    add("--drafter", default="ppd-planned")
+    add("--prompts")
+    add("--rows", type=lambda text: [int(n) for n in text.split(",")], default=[5, 6, 8, 10, 12, 16, 24, 32], help="the root has three attached rows")
+    add("--limit", type=int, default=3, help="prompts of a set (default: %(default)s)")
+    add("--tokens", type=int, default=96)
+    add("--machine", default="", help="the processor, in words")
+    add("--out", default=os.path.join(ROOT, "bench", "papers", "sizes"), help="folder of what is kept")
+    add("--svg", help="the picture")
+    add("--doc", help="a file whose part between the marks is written anew")
+    args = parser.parse_args()
+    if args.model and not args.prompts:
+        parser.error("--prompts FILES are missing")
+    try:
+        if args.model:
+            measure(args)
+        if args.svg:
+            picture(args.svg, results_in(args.out))
+        if args.doc:
+            between_markers(args.doc, MARKS, table(results_in(args.out)))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("sizes.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ typedef struct file_head {
 _Static_assert(sizeof(file_head) == 64 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the head is written as it lies in memory");
 static const char magic[8] = "FRTRAIN";
-enum { VERSION = 1, ALIGN = 64 };
+enum { VERSION = 2, ALIGN = 64 };
 
 static size_t padded(size_t bytes) {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;

@@ -5,6 +5,7 @@
 #include "base/mean.h"
 #include "gguf/hash.h"
 #include "train/checkpoint.h"
+#include "train/learner/spread.h"
 #include "train/learner/tally.h"
 #include "train/math/optim.h"
 #include "train/math/schedule.h"
@@ -110,14 +111,23 @@ static void add_tallies(fr_tally *to, const fr_tally *from) {
         x[i] += y[i];
 }
 
+typedef struct judged { // doubles alone
+    fr_tally tally;
+    fr_spread spread;
+} judged;
+
 // False: interrupted.
-static bool judge_held_out(fr_train *t, fr_tally *out) {
-    *out = (fr_tally){0};
+static bool judge_held_out(fr_train *t, judged *out) {
+    *out = (judged){0};
     t->phase = (fr_train_phase){"judging", "texts", 0, (uint64_t)t->held.n};
     fr_batches_seek(&t->held, 0, 0);
     for (int i = 0; t->held.at < t->held.n && ask(t); i++) {
         fr_batches_next(&t->held, t->batch);
-        if (i % t->comm->n == t->comm->rank) t->learner->ops->judge(t->learner, t->batch, out);
+        if (i % t->comm->n == t->comm->rank) {
+            const fr_tally before = out->tally;
+            t->learner->ops->judge(t->learner, t->batch, &out->tally);
+            fr_spread_add(&out->spread, &before, &out->tally);
+        }
         t->phase.done = (uint64_t)t->held.at;
     }
     const bool whole = all_go_on(t);
@@ -126,7 +136,8 @@ static bool judge_held_out(fr_train *t, fr_tally *out) {
     return whole;
 }
 
-static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
+static fr_status add_point(fr_train *t, const judged *of, fr_error *err) {
+    const fr_tally *held = &of->tally;
     if (!fr_list_reserve((void **)&t->curve, &t->curve_room, t->n_points, 1, sizeof *t->curve))
         return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
     fr_train_state *s = &t->state;
@@ -139,8 +150,10 @@ static fr_status add_point(fr_train *t, const fr_tally *held, fr_error *err) {
         .loss = s->recent.weight > 0 ? fr_tally_loss(&s->recent) : NAN,
         .held_loss = fr_tally_loss(held),
         .tokens_per_pass = fr_tally_tokens_per_pass(held, t->learner->depth)};
-    for (int k = 0; k < t->learner->depth; k++)
+    for (int k = 0; k < t->learner->depth; k++) {
         p->accuracy[k] = held->tried[k] > 0 ? held->right[k][0] / held->tried[k] : 0;
+        p->error[k] = fr_spread_error(&of->spread, held, k);
+    }
     s->recent = (fr_tally){0};
     return FR_OK;
 }
@@ -159,7 +172,7 @@ static bool changes_still(const fr_train *t) {
 }
 
 static fr_status judge_learner(fr_train *t, fr_error *err) {
-    fr_tally held;
+    judged held;
     fr_error why = {0};
     fr_train_state *s = &t->state;
     const double start = fr_seconds();
@@ -169,14 +182,14 @@ static fr_status judge_learner(fr_train *t, fr_error *err) {
     t->judging = fr_seconds() - start;
     const fr_status st = add_point(t, &held, err);
     if (st) return st;
-    const double loss = fr_tally_loss(&held);
+    const double loss = fr_tally_loss(&held.tally);
     s->since_best++;
     if (!s->judgements++ || loss < s->best_loss) {
         s->best_loss = loss;
         s->best_step = s->step;
         s->best_rows = s->rows;
         s->best_seconds = s->seconds;
-        s->best = held;
+        s->best = held.tally;
         s->since_best = 0;
         memcpy(t->best, t->learner->params.w, t->learner->params.n_floats * sizeof(float));
     }

@@ -25,6 +25,7 @@ typedef struct fr_train_point { // of the loss curve, one a judgement
     double held_loss; // the rest is of what was held out
     double tokens_per_pass;
     double accuracy[FR_DEPTHS]; // share of rows whose best guess at each depth was right
+    double error[FR_DEPTHS];    // its standard error, were other texts held out; NaN: unknown
 } fr_train_point;
 
 typedef struct fr_train_state { // where a training stands; a checkpoint keeps it

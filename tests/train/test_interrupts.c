@@ -52,7 +52,8 @@ static int open_world(void **state) {
     const char *const folders[] = {w.folder, w.more};
     return fr_tokenizer_open(&w.tokenizer, w.target.gguf, &err) ||
            make_shards(w.folder, &f, 1, 40, &err) || make_shards(w.more, &f, 101, 20, &err) ||
-           fr_dataset_open(&w.data, folders, 2, f.target, ROWS, 0, NULL, NULL, &err) ||
+           fr_dataset_open(&w.data, folders, 2, f.target, &(fr_dataset_limits){.max_rows = ROWS},
+                           NULL, NULL, &err) ||
            fr_draft_vocab_open(&w.vocab, &w.target.model, w.tokenizer, &w.data, VOCAB, NULL, NULL,
                                &err) ||
            fr_gemm_open(&w.gemm, 1, FR_GEMM_F32, &err);

@@ -236,6 +236,8 @@ void fr_training_name_command(fr_training *t) {
         n += (size_t)snprintf(t->command + n, room - n, " --time %s", a->time);
     if (n < room && t->learner && a->lr_end != LR_END)
         n += (size_t)snprintf(t->command + n, room - n, " --lr-end %g", a->lr_end);
+    if (n < room && a->held_out)
+        n += (size_t)snprintf(t->command + n, room - n, " --held-out %d", a->held_out);
     if (n < room && t->learner && a->shares)
         n += (size_t)snprintf(t->command + n, room - n, " --shares %s", a->shares);
     if (n < room && t->learner && a->average > 0)
@@ -353,12 +355,12 @@ fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
 }
 
 fr_status fr_training_read(fr_training *t, fr_error *err) {
+    const fr_dataset_limits limits = {t->batch_rows, t->args->limit_rows, t->args->held_out};
     fr_status st = open_data(t, err);
     fr_training_open_phase(t, "texts");
     if (!st)
-        st =
-            fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders, t->fingerprint,
-                            t->batch_rows, t->args->limit_rows, fr_cmd_progress, &t->phase, err);
+        st = fr_dataset_open(&t->data, (const char *const *)t->folders, t->n_folders,
+                             t->fingerprint, &limits, fr_cmd_progress, &t->phase, err);
     return st ? st : check_format(t, err);
 }
 

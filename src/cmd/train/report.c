@@ -106,11 +106,12 @@ static json_t *curve_json(const fr_training *t) {
     for (size_t i = 0; list && i < t->train.n_points; i++) {
         const fr_train_point *p = &t->train.curve[i];
         json_array_append_new(
-            list, json_pack("{s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:o}", "step", (json_int_t)p->step,
-                            "tokens", (json_int_t)p->rows, "seconds", p->seconds, "lr", p->rate,
-                            "loss", fr_cmd_real(p->loss), "held_out_loss",
-                            fr_cmd_real(p->held_loss), "tokens_per_pass", p->tokens_per_pass,
-                            "accuracy", reals(p->accuracy, t->learner->depth)));
+            list, json_pack("{s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:o, s:o}", "step",
+                            (json_int_t)p->step, "tokens", (json_int_t)p->rows, "seconds",
+                            p->seconds, "lr", p->rate, "loss", fr_cmd_real(p->loss),
+                            "held_out_loss", fr_cmd_real(p->held_loss), "tokens_per_pass",
+                            p->tokens_per_pass, "accuracy", reals(p->accuracy, t->learner->depth),
+                            "accuracy_error", reals(p->error, t->learner->depth)));
     }
     return list;
 }

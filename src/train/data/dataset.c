@@ -76,16 +76,17 @@ static int list_places(fr_dataset *d, fr_progress_fn *progress, void *user) {
     return kept;
 }
 
-static int held_out_of(int n) {
+static int held_out_of(int n, int wanted) {
     const int share = n / 50;
+    if (wanted) return wanted;
     return share < FR_HELD_OUT_LEAST  ? FR_HELD_OUT_LEAST
            : share > FR_HELD_OUT_MOST ? FR_HELD_OUT_MOST
                                       : share;
 }
 
-static void split(fr_dataset *d, int n, uint64_t limit_rows) {
+static void split(fr_dataset *d, int n, int held_out, uint64_t limit_rows) {
     fr_hash h;
-    d->n_held = held_out_of(n);
+    d->n_held = held_out;
     d->n_train = n - d->n_held;
     for (int i = 0; i < d->n_held; i++)
         d->held_rows += (uint64_t)d->place[i].rows;
@@ -107,9 +108,9 @@ static void split(fr_dataset *d, int n, uint64_t limit_rows) {
 }
 
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
-                          int max_rows, uint64_t limit_rows, fr_progress_fn *progress, void *user,
+                          const fr_dataset_limits *limits, fr_progress_fn *progress, void *user,
                           fr_error *err) {
-    *d = (fr_dataset){.max_rows = max_rows};
+    *d = (fr_dataset){.max_rows = limits->max_rows};
     size_t count = 0;
     fr_status st = open_folders(d, folders, n, target, progress, user, err);
     for (int i = 0; i < d->n_shards; i++)
@@ -118,13 +119,14 @@ fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, cons
         st = fr_fail(err, FR_ENOMEM, "data: no memory for %zu samples", count);
     if (!st) {
         const int found = list_places(d, progress, user);
+        const int held_out = held_out_of(found, limits->held_out);
         if (found < 0)
             st = fr_fail(err, FR_EINTR, "interrupted");
-        else if (found <= FR_HELD_OUT_LEAST)
+        else if (found <= held_out)
             st = fr_fail(err, FR_EDATA, "%s: expected more than %d samples with answers, found %d",
-                         folders[0], FR_HELD_OUT_LEAST, found);
+                         folders[0], held_out, found);
         else
-            split(d, found, limit_rows);
+            split(d, found, held_out, limits->rows);
     }
     if (st) fr_dataset_close(d);
     return st;

@@ -1,9 +1,9 @@
 // dataset.h — the samples of some folders of shards, and which of them are kept for judging.
 //
 // The order of samples is that of a hash of their keys, which has nothing to do with how they were
-// made. The first 2 % of it, at least 4 and at most 64, are *held out*: never trained on, and the
-// same for every run on the same data, however many rows it is limited to. A text that stands in
-// two folders counts once.
+// made. The first of them, 2 % and at least 4 and at most 64 where nobody says how many, are *held
+// out*: never trained on, and the same for every run on the same data, however many rows it is
+// limited to. A text that stands in two folders counts once.
 #ifndef FR_TRAIN_DATA_DATASET_H
 #define FR_TRAIN_DATA_DATASET_H
 #include "train/data/shard.h"
@@ -22,16 +22,22 @@ typedef struct fr_dataset {
     fr_shard_format format;
     fr_dataset_place *place; // [n_held + n_train], held out first
     int n_held, n_train;
-    int max_rows;                      // longer samples are cut
+    int max_rows;
     uint64_t rows, answers, held_rows; // rows and answers: of what is trained on
     uint64_t hash; // of keys, lengths and the cut: names what is trained on and judged with
 } fr_dataset;
 
-// Opens `n` folders. limit_rows: trains on so many rows at most, but on one sample at least; 0: on
-// all. FR_EDATA: folders of different targets or forms, too few samples, and what fr_shards_open
-// says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL; FR_EINTR: it ended it.
+typedef struct fr_dataset_limits {
+    int max_rows;  // longer samples are cut
+    uint64_t rows; // trains on so many at most, but on one sample at least; 0: on all
+    int held_out;  // samples; 0: 2 %
+} fr_dataset_limits;
+
+// Opens `n` folders. FR_EDATA: folders of different targets or forms, too few samples, and what
+// fr_shards_open says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL;
+// FR_EINTR: it ended it.
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
-                          int max_rows, uint64_t limit_rows, fr_progress_fn *progress, void *user,
+                          const fr_dataset_limits *limits, fr_progress_fn *progress, void *user,
                           fr_error *err);
 void fr_dataset_close(fr_dataset *d); // {0} is fine
 // Sample i in that order: 0..n_held-1 are held out, then come those to train on.

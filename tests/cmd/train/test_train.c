@@ -134,7 +134,7 @@ static void a_training_learns(void **state) {
     (void)state;
     json_error_t e;
     const size_t room = 512 << 20;
-    if (run_line(s, train("learns.gguf", "--steps 400 --json -q --lr 0.01")))
+    if (run_line(s, train("learns.gguf", "--steps 400 --json -q --lr 0.01 --held-out 16")))
         fail_msg("%s", s->err);
     assert_int_equal(s->n_err, 0);
     json_t *o = json_loads(s->out, 0, &e), *curve = json_object_get(o, "curve");
@@ -144,6 +144,9 @@ static void a_training_learns(void **state) {
     const json_t *first = json_array_get(curve, 0), *last = json_array_get(curve, 20);
     assert_true(real_at(last, "held_out_loss") < 0.7 * real_at(first, "held_out_loss"));
     assert_true(real_at(last, "tokens_per_pass") > real_at(first, "tokens_per_pass") + 0.3);
+    const json_t *errors = json_object_get(last, "accuracy_error");
+    assert_int_equal(json_array_size(errors), json_array_size(json_object_get(last, "accuracy")));
+    assert_true(json_number_value(json_array_get(errors, 0)) > 0);
     assert_true(real_at(o, "peak_rss_bytes") < (double)room);
     assert_float_equal(real_at(o, "coverage"), 1, 1e-9);
     json_decref(o);

@@ -41,7 +41,8 @@ static void open_job(job *j) {
     fr_gguf_fingerprint(j->target.gguf, f.target);
     assert_int_equal(make_shards(j->folder, &f, 1, 100, &err), FR_OK);
     const char *const folders[] = {j->folder};
-    if (fr_dataset_open(&j->data, folders, 1, f.target, 64, 0, NULL, NULL, &err))
+    if (fr_dataset_open(&j->data, folders, 1, f.target, &(fr_dataset_limits){.max_rows = 64}, NULL,
+                        NULL, &err))
         fail_msg("%s", err.text);
 }
 

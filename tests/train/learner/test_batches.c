@@ -47,7 +47,8 @@ static int tear_down(void **state) {
 static void open_set(fr_dataset *d, int n, int max_rows, uint64_t limit) {
     fr_error err;
     const char *const folders[] = {folder, more};
-    if (fr_dataset_open(d, folders, n, form.target, max_rows, limit, NULL, NULL, &err))
+    if (fr_dataset_open(d, folders, n, form.target, &(fr_dataset_limits){max_rows, limit, 0}, NULL,
+                        NULL, &err))
         fail_msg("%s", err.text);
 }
 
@@ -66,6 +67,23 @@ static void held_out_are_a_few_and_never_learned(void **state) {
     for (int i = 0; i < d.n_train; i++)
         assert_false(is_held_out(&d, d.place[d.n_held + i].key));
     fr_dataset_close(&d);
+}
+
+static void as_many_as_are_asked_for_are_held_out(void **state) {
+    const char *const folders[] = {folder};
+    fr_dataset d;
+    fr_error err;
+    (void)state;
+    fr_dataset_limits limits = {.max_rows = 64, .held_out = 100};
+    assert_int_equal(fr_dataset_open(&d, folders, 1, form.target, &limits, NULL, NULL, &err),
+                     FR_OK);
+    assert_int_equal(d.n_held, 100);
+    assert_int_equal(d.n_train, 200);
+    fr_dataset_close(&d);
+    limits.held_out = 300; // all that there are
+    assert_int_equal(fr_dataset_open(&d, folders, 1, form.target, &limits, NULL, NULL, &err),
+                     FR_EDATA);
+    assert_non_null(strstr(err.text, "more than 300"));
 }
 
 static void the_split_does_not_depend_on_limits(void **state) {
@@ -122,12 +140,14 @@ static void other_forms_and_targets_are_refused(void **state) {
     fr_dataset d;
     fr_error err;
     const char *const mixed[] = {folder, other};
-    assert_int_equal(fr_dataset_open(&d, mixed, 2, form.target, 64, 0, NULL, NULL, &err), FR_EDATA);
+    assert_int_equal(fr_dataset_open(&d, mixed, 2, form.target,
+                                     &(fr_dataset_limits){.max_rows = 64}, NULL, NULL, &err),
+                     FR_EDATA);
     assert_non_null(strstr(err.text, "another form"));
     const char *const one[] = {folder};
-    assert_int_equal(
-        fr_dataset_open(&d, one, 1, "ffffffffffffffffffffffffffffffff", 64, 0, NULL, NULL, &err),
-        FR_EDATA);
+    assert_int_equal(fr_dataset_open(&d, one, 1, "ffffffffffffffffffffffffffffffff",
+                                     &(fr_dataset_limits){.max_rows = 64}, NULL, NULL, &err),
+                     FR_EDATA);
 }
 
 static void every_epoch_has_every_sample_once(void **state) {
@@ -223,6 +243,7 @@ static void a_place_in_the_data_is_epoch_and_number(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(held_out_are_a_few_and_never_learned),
+                                       cmocka_unit_test(as_many_as_are_asked_for_are_held_out),
                                        cmocka_unit_test(the_split_does_not_depend_on_limits),
                                        cmocka_unit_test(a_text_in_two_folders_counts_once),
                                        cmocka_unit_test(long_samples_are_cut),

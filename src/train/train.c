@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { JUDGEMENTS = 20, LEAST_APART = 10 }; // of a training, without the first; in steps
-static const double judging_share = 0.05;   // of the time, at most
+enum { LEAST_APART = 10 };                // judgements; in steps
+static const double judging_share = 0.05; // of the time, at most
 static const double norm_most = 1;
 
 // ---------------------------------------------------------------- where it stands
@@ -160,9 +160,10 @@ static fr_status add_point(fr_train *t, const judged *of, fr_error *err) {
 
 static void plan_judgement(fr_train *t) {
     fr_train_state *s = &t->state;
-    const uint64_t every = t->config.steps / JUDGEMENTS;
+    const int n = t->config.judgements;
+    const uint64_t every = t->config.steps / (uint64_t)n;
     s->next_judgement = s->step + (every > LEAST_APART ? every : LEAST_APART);
-    const double share = seconds_to_learn(t) / JUDGEMENTS, least = t->judging / judging_share;
+    const double share = seconds_to_learn(t) / n, least = t->judging / judging_share;
     s->next_seconds = s->seconds + (share > least ? share : least);
 }
 
@@ -301,7 +302,7 @@ static plan make_plan(fr_train *t) {
 }
 
 static bool wants_fit(const fr_train *t, const fr_train_state *s) {
-    return t->config.fit && t->learner->fit_rows && !s->step && !s->fitted;
+    return t->learner->fit_rows && !s->step && !s->fitted;
 }
 
 // Every process sees all of it, so that all begin with the same values.

@@ -63,13 +63,13 @@ typedef struct fr_train_config {
     int n_shares;                     // folders that come one after the other; 0: all at once
     double share[FR_DATASET_FOLDERS]; // ... of the way of each
     int batch_rows, accumulate;       // batches of a step: accumulate on every process
+    int judgements;                   // on the way, besides the first; 1 or more
     int patience;                     // judgements without a gain
     uint64_t seed;
     const char *identity;    // KEY=VALUE lines: what a checkpoint must agree with
     const char *checkpoint;  // its file
     double checkpoint_every; // seconds
     bool resume;             // from the checkpoint
-    bool fit;                // first values are fitted where the learner can
     // After every step and many times in it and in every phase, on process 0: false ends the run
     // with FR_EINTR.
     bool (*watch)(void *user, const fr_train *t);

@@ -127,6 +127,7 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                   .options = none};
     if (found->open(&learner, &lc, err)) fail_msg("%s: %s", method, err->text);
     const fr_train_config config = {.steps = STEPS,
+                                    .judgements = 20,
                                     .rate = c->hopeless ? 30 : 0.01,
                                     .average = c->average,
                                     .n_shares = c->parts ? 2 : 0,
@@ -139,7 +140,6 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                     .checkpoint = w.checkpoint,
                                     .checkpoint_every = 1e9,
                                     .resume = resume,
-                                    .fit = true,
                                     .watch = watch,
                                     .keep = keep,
                                     .user = c};

@@ -96,6 +96,7 @@ static const fr_option learning[] = {
     {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the way; the mean is judged and kept", 0, 0.5, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
     {"held-out",   0,   FR_OPT_INT,   AT(held_out),   "N", NULL, "2 %, 4 to 64", "texts that are held out and judged", 4, 1 << 20, NULL},
+    {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", "20", NULL, "how often they are, besides the beginning", 1, 1 << 20, NULL},
     {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for so many per cent of the way (files become the last one); without it from all at once", 0, 0, NULL},
     {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},

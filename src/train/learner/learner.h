@@ -49,6 +49,8 @@ typedef struct fr_learner_ops {
     // Takes what stands in a pack that training begins with. Absent: parameters by their names.
     // FR_EDATA.
     fr_status (*read)(fr_learner *l, const fr_gguf *pack, fr_error *err);
+    // After that: rows that what the pack did not give wants to be fitted to. Absent: 0.
+    uint64_t (*fit_rest)(const fr_learner *l);
     size_t (*workspace)(const fr_learner *l); // bytes it holds besides parameters
     void (*close)(fr_learner *l);
 } fr_learner_ops;

@@ -106,9 +106,10 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
         return fr_fail(err, FR_EDATA, "%s: expected tensors such as %s, found none",
                        fr_gguf_path(pack), p->item[0].name);
     for (int i = 0; i < p->n; i++) {
-        const fr_param *item = &p->item[i];
+        fr_param *item = &p->item[i];
         const fr_gguf_tensor *t = fr_gguf_tensor_find(pack, item->name);
         if (!t) continue;
+        item->given = true;
         if (t->ne[0] != item->cols || t->ne[1] != item->rows || t->ne[2] != 1 || t->ne[3] != 1)
             return fr_fail(err, FR_EDATA, "%s: %s: expected [%d,%d], found [%lld,%lld]",
                            fr_gguf_path(pack), item->name, item->cols, item->rows,
@@ -120,5 +121,8 @@ fr_status fr_pack_read_params(fr_params *p, const fr_gguf *pack, fr_error *err) 
 }
 
 fr_status fr_pack_read(fr_learner *l, const fr_gguf *pack, fr_error *err) {
-    return l->ops->read ? l->ops->read(l, pack, err) : fr_pack_read_params(&l->params, pack, err);
+    const fr_status st =
+        l->ops->read ? l->ops->read(l, pack, err) : fr_pack_read_params(&l->params, pack, err);
+    l->fit_rows = l->ops->fit_rest && l->fit_rows ? l->ops->fit_rest(l) : 0;
+    return st;
 }

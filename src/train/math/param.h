@@ -14,6 +14,7 @@ typedef struct fr_param {
     int rows, cols; // w[rows][cols]: outputs, inputs; a vector has one row
     size_t at;      // its first float in the blocks
     bool decays;    // weight decay applies: matrices
+    bool given;     // by the pack that training begins with
 } fr_param;
 
 typedef struct fr_params {

@@ -118,9 +118,24 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
+// A block from a pack needs no first values. The map of its taps does, where the pack has none and
+// the final state is not the last of them, which would be handed on as it is.
+static bool has_block(const fr_learner *l) {
+    const chain_learner *m = (const chain_learner *)(const void *)l;
+    return l->params.item[m->chain.at.fc_state].given;
+}
+
+static uint64_t fit_rest(const fr_learner *l) {
+    const chain_learner *m = (const chain_learner *)(const void *)l;
+    const fr_unrolled_options *o = &m->options;
+    if (!o->n_taps || o->taps[o->n_taps - 1] == l->target->config.n_layer) return 0;
+    return l->params.item[m->chain.at.fc_taps].given ? 0 : l->fit_rows;
+}
+
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     chain_learner *m = self(l);
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
+    if (has_block(l)) return fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
     fr_status st = fr_unrolled_fit_add(&m->fit, &m->chain, err);
     if (!st && m->chain.shape.taps) st = fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
     if (!st && m->options.init == FR_UNROLLED_LAST_LAYER)
@@ -151,8 +166,9 @@ static void take_last_layer(chain_learner *m) {
 
 static void fit_end(fr_learner *l) {
     chain_learner *m = self(l);
-    fr_unrolled_fit_end(&m->fit, &m->chain, l->watch);
+    if (!has_block(l)) fr_unrolled_fit_end(&m->fit, &m->chain, l->watch);
     if (m->chain.shape.taps) fr_unrolled_taps_fit_end(&m->taps_fit, &m->chain, l->watch);
+    if (has_block(l)) return;
     if (m->options.init == FR_UNROLLED_LAST_LAYER && fr_go_on(l->watch)) take_last_layer(m);
 }
 
@@ -203,6 +219,7 @@ static const fr_learner_ops ops = {
     .judge = judge,
     .fit_add = fit_add,
     .fit_end = fit_end,
+    .fit_rest = fit_rest,
     .write = write_chain,
     .workspace = workspace,
     .close = close_chain,

@@ -85,7 +85,7 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     fr_trunk_context *c = &t->attached.context;
     const int d = c->m->config.d;
     for (int i = 0; i < l->depth; i++)
-        if (!t->fit[i].block) {
+        if (!t->fit[i].block && !l->params.item[t->maps[i]].given) {
             const fr_status st =
                 fr_linear_fit_open(&t->fit[i], d, d, fr_gemm_threads(l->gemm), err);
             if (st) return st;
@@ -95,15 +95,23 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
         const int first = c->rows, n = batch->sample[s].n;
         fr_trunk_context_add_taps(c, batch->sample[s].ids, n);
         for (int i = 0; i < l->depth; i++)
-            add_pairs(t, i, first, n);
+            if (t->fit[i].block) add_pairs(t, i, first, n);
     }
     return FR_OK;
+}
+
+static uint64_t fit_rest(const fr_learner *l) {
+    const transfer *t = (const transfer *)(const void *)l;
+    for (int i = 0; i < l->depth; i++)
+        if (!l->params.item[t->maps[i]].given) return l->fit_rows;
+    return 0;
 }
 
 static void fit_end(fr_learner *l) {
     transfer *t = self(l);
     const size_t d = (size_t)l->target->config.d;
     for (int i = 0; i < l->depth; i++) {
+        if (l->params.item[t->maps[i]].given) continue;
         if (!fr_linear_fit_solve(&t->fit[i], ridge, FIT_STEPS, l->watch)) return;
         memcpy(fr_param_w(&l->params, t->maps[i]), t->fit[i].w, d * d * sizeof(float));
         fr_linear_fit_close(&t->fit[i]);
@@ -194,6 +202,7 @@ static const fr_learner_ops ops = {.learn = fr_attached_learner_learn,
                                    .fit_end = fit_end,
                                    .write = write_pack,
                                    .read = read_pack,
+                                   .fit_rest = fit_rest,
                                    .workspace = workspace,
                                    .close = close_transfer};
 

@@ -424,6 +424,41 @@ static void a_damaged_pack_is_refused_by_all(void **state) {
     assert_int_not_equal(access(path_of("never.gguf"), F_OK), 0);
 }
 
+// The loss of first values: a rate of 0 leaves them.
+static double first_loss(const char *method, const char *pack, const char *rest) {
+    snprintf(line, sizeof line,
+             "train %s -m %s --data %s/data -o %s/%s -t 1 --vocab 320 --batch-rows 128 --steps 1 "
+             "--type f32 --json -q --lr 0 %s",
+             method, model, folder, folder, pack, rest);
+    if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
+    json_t *o = json_loads(s->out, 0, NULL);
+    const double loss = real_at(json_object_get(o, "best"), "loss");
+    json_decref(o);
+    return loss;
+}
+
+// Maps that the pack of --init has not are fitted, as without it; the final state, where it is the
+// last of the layers, is handed on as it is.
+static void what_a_pack_does_not_give_is_fitted(void **state) {
+    const struct {
+        const char *method, *first, *then, *both;
+    } cases[] = {
+        {"hidden-transfer", "--set layers=1", "--set layers=1/1", "--set layers=1/1"},
+        {"eagle", "--set ffn=32", "--set ffn=32 --set taps=1", "--set ffn=32 --set taps=1"},
+        {"eagle", "--set ffn=32", "--set ffn=32 --set taps=1,2", "--set ffn=32"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32], rest[256];
+        snprintf(name, sizeof name, "given%zu.gguf", i);
+        first_loss(cases[i].method, name, cases[i].first);
+        snprintf(rest, sizeof rest, "%s --init %s/%s", cases[i].then, folder, name);
+        snprintf(name, sizeof name, "fitted%zu.gguf", i);
+        const double found = first_loss(cases[i].method, name, rest);
+        snprintf(name, sizeof name, "alone%zu.gguf", i);
+        assert_float_equal(found, first_loss(cases[i].method, name, cases[i].both), 1e-4);
+    }
+}
+
 // A medusa's heads mean nothing to a block: it begins as ever, but for the tokens that it drafts.
 static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
     double loss[2], vocab[2];
@@ -540,6 +575,7 @@ int main(void) {
         cmocka_unit_test(interrupted_answers_are_gone_on_with),
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
         cmocka_unit_test(a_damaged_pack_is_refused_by_all),
+        cmocka_unit_test(what_a_pack_does_not_give_is_fitted),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft),
         cmocka_unit_test(an_eagle_learns_from_three_layers)};

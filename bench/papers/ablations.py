@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What papers compare their methods with, one setting after the other at equal steps, judged on held-out texts with errors.
+
+    bench/papers/ablations.py --group ppd -m smollm2-135m.gguf --data states --work DIR      goes on where it was stopped
+    bench/papers/ablations.py --group ppd --doc docs/papers/ppd.md                            the table, from what is committed
+
+A setting is one training of `forerun-lab train`; those that begin with another's pack come behind it. All of a group have the
+same steps, seed and order of texts. The standard errors are of the held-out texts (docs/training.md), so two settings, judged
+on the same texts, differ less by luck than they say.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import namedtuple
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
+
+from calls import Failure, between_markers, name_of, say
+from measure import read, write
+
+MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", "<!-- ablations, %s: end -->")
+
+# learner: what `train` calls it; after: the setting whose pack it begins with.
+Setting = namedtuple("Setting", "name learner settings options after", defaults=((), (), ""))
+Group = namedtuple("Group", "options settings")
+
+
+def layers(*places):
+    return ("layers=" + "/".join(map(str, places)),)
+
+
+GROUPS = {
+    # PPD, appendix B, tables 2 to 8.
+    "ppd": Group(("--steps", "500", "--batch-rows", "256", "--lr", "0.02", "--held-out", "500", "--judgements", "1"), [
+        Setting("one vector a prompt", "ppd"),
+        Setting("two (`ensemble=2`)", "ppd", ("ensemble=2",)),
+        Setting("five (`ensemble=5`)", "ppd", ("ensemble=5",)),
+        Setting("ten (`ensemble=10`)", "ppd", ("ensemble=10",)),
+        Setting("without distillation (`distil=0`)", "ppd", ("distil=0",)),
+        Setting("two, a member sees all before it (`mask=decoder`)", "ppd-ablation", ("ensemble=2", "mask=decoder")),
+        Setting("two, a member sees all of its prompt too (`mask=encoder`)", "ppd-ablation", ("ensemble=2", "mask=encoder")),
+        Setting("two, with learned weights (`weights=1`)", "ppd-ablation", ("ensemble=2", "weights=1")),
+        Setting("a trained prefix in every layer (`prefix=1`)", "ppd-ablation", ("prefix=1",)),
+        Setting("the mean of the last two layers (`exits=2`)", "ppd-ablation", ("exits=2",)),
+        Setting("a head of its own, in one stage (`head=1`)", "ppd-ablation", ("head=1",)),
+        Setting("the same in two stages (`--init`)", "ppd-ablation", ("head=1",), ("--lr", "0.002"), "one vector a prompt"),
+    ]),
+    # Hidden Transfer, figures 5, 6 and 7.
+    "layers": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
+        *(Setting("all three behind layer %d" % at, "hidden-transfer", layers(at, at, at)) for at in (5, 10, 15, 20, 25)),
+    ]),
+    "second": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
+        Setting("the first behind layer 15", "hidden-transfer", (*layers(15), "step=1")),
+        *(Setting("the second behind layer %d" % at, "hidden-transfer", (*layers(15, at), "step=2"), (), "the first behind layer 15")
+          for at in (15, 17, 19, 21, 23, 25)),
+    ]),
+    "masked": Group(("--steps", "500", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
+        Setting("the second sees the first", "hidden-transfer", layers(15, 20)),
+        Setting("it does not (`masked=1`)", "hidden-transfer", (*layers(15, 20), "masked=1")),
+    ]),
+}
+
+
+def result_path(args):
+    return os.path.join(args.out, args.group + ".json")
+
+
+def pack_of(args, name):
+    return os.path.join(args.work, "%s-%02d.gguf" % (args.group, [s.name for s in GROUPS[args.group].settings].index(name)))
+
+
+def train(args, setting):
+    """What the training says at its end."""
+    pack = pack_of(args, setting.name)
+    for old in (pack, pack + ".ckpt"):
+        if os.path.exists(old):
+            os.remove(old)
+    line = [args.bin, "train", setting.learner, "-m", args.model, "--data", args.data, "-o", pack, "-t", str(args.threads), "--seed", "0",
+            "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
+    for option in setting.settings:
+        line += ["--set", option]
+    if setting.after:
+        line += ["--init", pack_of(args, setting.after)]
+    with open(pack + ".err", "w", encoding="utf-8") as err:
+        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, check=False,
+                              env=dict(os.environ, OMP_WAIT_POLICY="passive"))
+    if done.returncode:
+        raise Failure("%s: exit code %d: see %s.err" % (setting.name, done.returncode, pack))
+    return json.loads(done.stdout)
+
+
+def measure(args):
+    """Every setting that is not there; the best judgement of each, with its errors."""
+    os.makedirs(args.work, exist_ok=True)
+    os.makedirs(args.out, exist_ok=True)
+    path = result_path(args)
+    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "machine": args.machine, "date": time.strftime("%Y-%m-%d"),
+                                                     "options": " ".join(GROUPS[args.group].options), "settings": {}}
+    settings = GROUPS[args.group].settings
+    for setting in settings:
+        if setting.name in found["settings"] and (os.path.exists(pack_of(args, setting.name)) or not any(s.after == setting.name for s in settings)):
+            continue
+        start = time.monotonic()
+        said = train(args, setting)
+        best = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
+        found["settings"][setting.name] = {"line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]),
+                                           "step": best["step"], "tokens": said["tokens"], "seconds": time.monotonic() - start, "data": said["data"],
+                                           "loss": best["held_out_loss"], "right": best["accuracy"], "error": best["accuracy_error"]}
+        write(path, found)
+        say("%s: %s" % (args.group, setting.name))
+
+
+def table(args):
+    if not os.path.exists(result_path(args)):
+        raise Failure("%s: no results" % result_path(args))
+    found = read(result_path(args))
+    settings = found["settings"]
+    data = next(iter(settings.values()))["data"]
+    text = ["%s, %s, %s; `%s`; %d texts held out (%d thousand tokens). ± is the standard error." % (
+        found["model"], found["machine"], found["date"], found["options"], data["held_out_texts"], data["held_out_tokens"] // 1000), "",
+        "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
+    for name, one in settings.items():
+        right = ", ".join("%.1f ± %.1f" % (100 * share, 100 * error) for share, error in zip(one["right"], one["error"]))
+        text.append("| %s | %s | %.3f%s | %.2f |" % (name, right, one["loss"], "" if one["step"] else ": no step made it better than it began", one["tokens"] / 1e6))
+    return "\n".join(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--group", choices=GROUPS, required=True)
+    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add("-m", "--model")
+    add("--data", help="folder of shards of the target's own answers")
+    add("--work", help="folder of packs, which are gone on with")
+    add("--out", default=os.path.join(ROOT, "bench", "papers", "ablations"), help="folder of what the tables are made from")
+    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add("--machine", default="", help="the processor, in words")
+    add("--doc", help="a file whose part between the marks is written anew")
+    args = parser.parse_args()
+    if args.model and not (args.work and args.data):
+        parser.error("--data DIR and --work DIR are needed")
+    try:
+        if args.model:
+            measure(args)
+        if args.doc:
+            between_markers(args.doc, [mark % args.group for mark in MARKS], table(args))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("ablations.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

@@ -11,5 +11,6 @@ const fr_drafter_method *const fr_drafter_more_methods[] = {
 
 const fr_learner_method fr_learner_more_methods[] = {
     {"chimera-layer", lab_learn_chimera_layer_open, false, 1024},
+    {"chimera-published", lab_learn_chimera_published_open, false, 1024},
     {"ppd-ablation", lab_learn_ppd_ablation_open, true, 512},
     {.name = NULL}};

@@ -49,6 +49,14 @@ GROUPS = {
         Setting("a head of its own, in one stage (`head=1`)", "ppd-ablation", ("head=1",)),
         Setting("the same in two stages (`--init`)", "ppd-ablation", ("head=1",), ("--lr", "0.002"), "one vector a prompt"),
     ]),
+    # Chimera, sections 3.2 and 3.3: from the published form to ours, one change after the other.
+    "chimera": Group(("--steps", "200", "--depth", "4", "--held-out", "200", "--judgements", "1"), [
+        Setting("as published", "chimera-published"),
+        Setting("... with light heads", "chimera-published", ("variant=shared",)),
+        Setting("... and the target's states for what stands before", "chimera-published", ("variant=shared", "context=states")),
+        Setting("... and its distributions for labels", "chimera-published", ("variant=shared", "context=states", "labels=soft")),
+        Setting("... and the wide encoder: ours", "chimera"),
+    ]),
     # Hidden Transfer, figures 5, 6 and 7.
     "layers": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
         *(Setting("all three behind layer %d" % at, "hidden-transfer", layers(at, at, at)) for at in (5, 10, 15, 20, 25)),

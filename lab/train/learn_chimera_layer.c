@@ -76,7 +76,7 @@ fr_status lab_learn_chimera_layer_open(fr_learner **out, const fr_learner_config
     *out = NULL;
     chimera_layer *c = fr_alloc_zero(sizeof *c);
     if (!c) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    c->source = (fr_chimera_source){add_params, read, NULL};
+    c->source = (fr_chimera_source){.add_params = add_params, .read = read};
     inner.options = rest;
     fr_status st = read_options(c, config->options, rest, err);
     if (!c->frozen) c->source.back = back;

@@ -100,6 +100,23 @@ static void map_context(fr_unrolled *c) {
     fr_rows_add(c->x0, c->tokens, n, c->shape.d);
 }
 
+// The given row of a context's own token: that of the token after the row before; -1: none.
+static int own_given(const fr_unrolled *c, int row) {
+    return c->position[row] ? row - 1 : -1;
+}
+
+static void take_given_context(fr_unrolled *c) {
+    const size_t d = (size_t)c->shape.d;
+    for (int row = 0; row < c->rows; row++) {
+        const int from = own_given(c, row) < 0 ? c->rows : own_given(c, row);
+        memcpy(c->x0 + (size_t)row * d, c->given + (size_t)from * d, d * sizeof *c->x0);
+    }
+}
+
+static const float *context_inputs(const fr_unrolled *c) {
+    return c->shape.given && !c->shape.given_context ? c->state : c->x0;
+}
+
 void fr_unrolled_context(fr_unrolled *c) {
     const fr_unrolled_shape *s = &c->shape;
     const int n = c->rows;
@@ -107,7 +124,8 @@ void fr_unrolled_context(fr_unrolled *c) {
         memset(c->given + (size_t)n * (size_t)s->d, 0, (size_t)s->d * sizeof *c->given);
     else
         map_context(c);
-    norm(c, c->a0, s->given ? c->state : c->x0, c->at.attn_norm, n);
+    if (s->given_context) take_given_context(c);
+    norm(c, c->a0, context_inputs(c), c->at.attn_norm, n);
     product(c, c->k0, c->a0, c->at.k, n, false);
     product(c, c->v0, c->a0, c->at.v, n, false);
     turn(c, c->k0, c->position, n, s->n_kv, FR_TURN_FORWARD);
@@ -274,6 +292,14 @@ static void states_back(fr_unrolled *c) {
     fr_gemm_weight(c->gemm, grad(c, c->at.fc_taps), c->s, d, c->taps, p->cols, n, d, p->cols, true);
 }
 
+static void given_context_back(fr_unrolled *c, const float *dx) {
+    const size_t d = (size_t)c->shape.d;
+    for (int row = 0; row < c->rows; row++)
+        if (own_given(c, row) >= 0)
+            fr_rows_add_one(c->dgiven + (size_t)own_given(c, row) * d, dx + (size_t)row * d,
+                            c->shape.d);
+}
+
 // After the first step: dx and t then hold the bases' gradients into their input and its norm.
 void fr_unrolled_context_back(fr_unrolled *c) {
     const fr_unrolled_shape *s = &c->shape;
@@ -284,7 +310,9 @@ void fr_unrolled_context_back(fr_unrolled *c) {
     product_back(c, da, true, c->dv0, c->a0, c->at.v, n);
     if (!s->given || s->first) fr_rows_scatter(da, c->t, c->bases.row, c->bases.n, s->d);
     if (s->given) {
-        norm_back(c, NULL, false, da, c->state, c->at.attn_norm, n);
+        norm_back(c, s->given_context ? dx : NULL, false, da, context_inputs(c), c->at.attn_norm,
+                  n);
+        if (s->given_context) given_context_back(c, dx);
         return;
     }
     norm_back(c, dx, false, da, c->x0, c->at.attn_norm, n);

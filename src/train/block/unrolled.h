@@ -18,7 +18,8 @@
 // With `given` the block is not fed its own output: x of a context's row is its true state as it
 // is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
 // arXiv 2402.15758, section 3.2.2: mature and n-gram states] but where `first` asks for it: that is
-// a layer of a transformer.
+// a layer of a transformer. With `given_context` x of a context's row is a given row too, that of
+// its own token: zeros for the first of a context, whose token none was given for.
 //
 // Order of calls: fr_unrolled_context, fr_unrolled_step_forward(1..n); then
 // fr_unrolled_step_back(n..1), each after the gradient of its own G was added to dg, and
@@ -37,7 +38,8 @@ typedef struct fr_unrolled_shape {
     bool null;  // has a null vector
     bool given; // states enter as they are, rows of later steps are given; neither W_f nor W_e
     bool first; // given: step 1 is run, whose rows are states too
-    int taps;   // rows of the target that make a state; 0: the final state is one
+    bool given_context; // given: no state enters
+    int taps;           // rows of the target that make a state; 0: the final state is one
     const char *prefix; // of its parameters' names; NULL: none
     int depth, max_rows;
 } fr_unrolled_shape;
@@ -75,7 +77,7 @@ typedef struct fr_unrolled {
     fr_unrolled_step step[FR_UNROLLED_STEPS + 1]; // from 1
     float *k0, *v0, *k[FR_UNROLLED_STEPS + 1], *v[FR_UNROLLED_STEPS + 1];
     float *joined;   // [rows][d]: s of the taps
-    float *x0, *a0;  // [rows][d]: inputs of step 1 and their norms
+    float *x0, *a0;  // [rows][d]: the context's inputs, where they are not states, and their norms
     float *tokens;   // [rows + 1][d]: W_e times the tokens, the null vector last
     float *s, *t;    // [rows + 1][d]: scratch, free between calls
     float *h, *dh;   // [bases][d_ff]

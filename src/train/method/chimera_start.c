@@ -93,7 +93,7 @@ void fr_chimera_start(fr_chimera_learner *m, uint64_t seed) {
 }
 
 void fr_chimera_read_ngrams(fr_chimera_learner *m, const fr_batch *batch) {
-    if (m->source) {
+    if (m->source && m->source->read) {
         m->source->read(m);
         return;
     }

@@ -211,10 +211,11 @@ static void add_params(fr_chimera_learner *m, const fr_learner_config *config) {
         fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
     shape.given = true;
     shape.token = shape.null = false;
+    shape.given_context = m->source && m->source->ngram_context;
     const fr_train_encoder_shape ngram = {shape.d, o->ngram, o->form, o->hidden, config->max_rows};
     fr_unrolled_add_params(&m->chain, &m->learner.params, &shape);
     fr_train_encoder_add_params(&m->ngram, &m->learner.params, &ngram);
-    if (m->source) m->source->add_params(m, &shape);
+    if (m->source && m->source->add_params) m->source->add_params(m, &shape);
     for (int k = 1; k <= o->depth; k++)
         m->head[k - 1] = add_heads(m, k);
 }
@@ -241,6 +242,7 @@ static fr_status open_parts(fr_chimera_learner *m, const fr_learner_config *conf
     if ((st = fr_unrolled_batch_open(&m->batch, &m->chain, config->target, l->depth, err)))
         return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
+    m->loss.hard = m->source && m->source->hard;
     if ((st = take_rows(m, err))) return st;
     fr_chimera_start(m, config->seed);
     return fr_unrolled_start(&m->chain, &(fr_unrolled_options){.init = FR_UNROLLED_RANDOM},

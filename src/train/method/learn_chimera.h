@@ -20,12 +20,14 @@ typedef struct fr_chimera_head { // numbers of parameters; -1: absent
 
 typedef struct fr_chimera_learner fr_chimera_learner;
 
-// What makes the encoder's input ngram.t, where it is not the embeddings of n-grams
-// (lab/train/learn_chimera_layer.c).
+// What the chain reads and is to say, where it is not what ours does (lab/train). With `read`
+// something else makes the encoder's input ngram.t than the embeddings of n-grams.
 typedef struct fr_chimera_source {
     void (*add_params)(fr_chimera_learner *m, const fr_unrolled_shape *block);
     void (*read)(fr_chimera_learner *m);                  // for the batch that stands in the chain
     void (*back)(fr_chimera_learner *m, const float *dt); // NULL: nothing of it is learned
+    bool ngram_context; // n-gram states stand for the context's rows too, in place of the target's
+    bool hard;          // labels are the tokens that came
 } fr_chimera_source;
 
 struct fr_chimera_learner {

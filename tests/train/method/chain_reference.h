@@ -18,6 +18,7 @@ typedef struct reference {
     int d, n_head, n_kv, hd, ff, rank, depth;
     double base, feature, ztail, feed;
     bool eagle, pure, gate;
+    bool hard;          // the tokens that came are the distributions
     int n_taps, tap[3]; // places of a state's rows among the samples'; -1: the final state
     uint64_t noise;
 } reference;
@@ -147,9 +148,11 @@ static inline double ref_entropy(const reference *r, const double *scores, const
     double sum = 0, mass = 0, loss = 0;
     const int32_t *ids = s->dist_id + (row - s->dist_first) * REF_TOP;
     const uint16_t *lp = s->dist_lp + (row - s->dist_first) * REF_TOP;
-    if (r->vocab->index[ids[0]] < 0) return NAN;
+    const int came = r->vocab->index[s->ids[row + 1]];
+    if ((r->hard ? came : r->vocab->index[ids[0]]) < 0) return NAN;
     for (int v = 0; v < r->vocab->n; v++)
         sum += exp(scores[v]);
+    if (r->hard) return log(sum) - scores[came];
     for (int i = 0; i < REF_TOP; i++)
         if (r->vocab->index[ids[i]] >= 0) mass += exp((double)fr_f16_to_f32(lp[i]));
     for (int i = 0; i < REF_TOP; i++)

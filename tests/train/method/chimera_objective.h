@@ -10,7 +10,8 @@ typedef struct chimera_reference {
     reference block;
     const reference *layer; // in place of n-grams; NULL: none
     int ngram, hidden;
-    bool tied; // the residual form
+    bool tied;          // the residual form
+    bool ngram_context; // the context's rows are n-gram states, the first of them zeros
 } chimera_reference;
 
 // What the target's first layer makes of tokens 1..at of a sample.
@@ -102,7 +103,9 @@ static inline double objective_of(const void *what, const fr_batch *batch, const
             double f[REF_D], o[REF_D];
             for (int j = 0; j < D; j++)
                 f[j] = (double)fr_f16_to_f32(s->final[i * D + j]);
-            ref_add_key(r, &keys, f, i);
+            double key[REF_D] = {0};
+            if (c->ngram_context && i) encoder_states(c, key, s, i);
+            ref_add_key(r, &keys, c->ngram_context ? key : f, i);
             const int mature = keys.n;
             for (int k = 1; k <= r->depth && i && i + k <= s->n; k++) {
                 encoder_states(c, o, s, i + k);
@@ -116,8 +119,13 @@ static inline double objective_of(const void *what, const fr_batch *batch, const
     return sum;
 }
 
+typedef struct chimera_form {
+    double feature;
+    bool tied, ngram_context, hard;
+} chimera_form;
+
 // The gradients that a learner makes of the world's batch; closes it.
-static inline void check_gradient(world *w, fr_learner *l, double feature, bool tied) {
+static inline void check_form(world *w, fr_learner *l, chimera_form form) {
     stir(l);
     double *values = fr_alloc_array(l->params.n_floats, sizeof *values), std[D];
     for (size_t i = 0; i < l->params.n_floats; i++)
@@ -154,10 +162,12 @@ static inline void check_gradient(world *w, fr_learner *l, double feature, bool 
                   .ff = l->params.item[fr_params_find(&l->params, "blk.0.ffn_gate.weight")].rows,
                   .depth = l->depth,
                   .base = 10000,
-                  .feature = feature},
+                  .feature = form.feature,
+                  .hard = form.hard},
         .ngram = w1->cols / D,
         .hidden = w1->rows,
-        .tied = tied,
+        .tied = form.tied,
+        .ngram_context = form.ngram_context,
         .layer = has_layer ? &layer : NULL};
     spread_of(w, std);
     fr_tally tally = {0};
@@ -167,6 +177,10 @@ static inline void check_gradient(world *w, fr_learner *l, double feature, bool 
     compare(l, objective_of, &r, values, &w->batch, std, 7);
     fr_free(values);
     l->ops->close(l);
+}
+
+static inline void check_gradient(world *w, fr_learner *l, double feature, bool tied) {
+    check_form(w, l, (chimera_form){.feature = feature, .tied = tied});
 }
 
 #endif

@@ -16,7 +16,7 @@ SYSTEMS = [
     System("Lookahead, 5/7/7", "lookahead", ("ngram=5", "window=7", "guesses=7"), "1.27 (1.66): Spec-Bench"),
     System("prompt lookup", "prompt-lookup", (), "1.59 (1.73): Spec-Bench"),
     System("REST", "rest:{store}", (), "1.48 (1.82): Spec-Bench"),
-    System("self-speculative (layer skipping)", "layer-skip", (), "1.24 XSum, 1.22 GSM8K: Hidden Transfer table 1, 13B"),
+    System("self-speculative (layers by rule)", "layer-skip", (), "1.24 XSum, 1.22 GSM8K: Hidden Transfer table 1, 13B"),
     System("early exit", "early-exit"),
     System("two-model", "draft-model:{draft}", (), "1.49 (2.28): Spec-Bench"),
     System("two-model, Sequoia's tree", "draft-model:{draft}", ("tree=sequoia",)),

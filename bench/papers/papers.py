@@ -17,7 +17,7 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPARISON = os.path.join(ROOT, "bench", "comparison")
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
-ONE_TREE = "self-speculative (layer skipping);Medusa-1;Hidden Transfer"
+ONE_TREE = "self-speculative (layers by rule);Medusa-1;Hidden Transfer"
 
 Part = namedtuple("Part", "name what models tasks line doc")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The order of trained methods at an equal budget: one corpus, one held-out set, the same processor time for each.
+"""The order of trained methods, or of recipes, at an equal budget: one corpus, one held-out set, the same processor time for each.
 
     bench/papers/equal.py -m smollm2-135m.gguf --data states --prompts 'prompts/*_dev.jsonl' --work DIR [--part rates]
     bench/papers/equal.py --doc docs/papers/equal-trainings.md          the tables again, from what is committed
@@ -20,10 +20,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, json_lines, name_of, say
-from equal_table import METHODS, table
+from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, read, write, write_prompts
 
-MARKS = ("<!-- equal budget: begin, written by bench/papers/equal.py -->", "<!-- equal budget: end -->")
+MARKS = ("<!-- %s at an equal budget: begin, written by bench/papers/equal.py -->", "<!-- %s at an equal budget: end -->")
 PARTS = ("rates", "train", "replay")
 
 
@@ -59,7 +59,7 @@ def train(line, log):
 def rates(args, path):
     """{method: [processor seconds before the first step, of a step]}, from few steps and from more."""
     found = read(path) if os.path.exists(path) else {}
-    for method in METHODS:
+    for method in LISTS[args.list]:
         if method.name in found:
             continue
         few, more = method.trial
@@ -79,20 +79,20 @@ def steps_of(args, rate):
 
 
 def stem_of(args, method, seed):
-    return os.path.join(args.work, "%s-%d" % (method.name.replace(" ", "-").replace(",", ""), seed))
+    return os.path.join(args.work, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
 
 
 def say_left(args):
-    left = sum(not os.path.exists(stem_of(args, method, seed) + ".json") for seed in args.seeds for method in METHODS)
+    left = sum(not os.path.exists(stem_of(args, method, seed) + ".json") for seed in args.seeds for method in LISTS[args.list])
     say("%s: %d of %d trainings are left, %.0f minutes, then the replay of their packs" % (
-        name_of(args.model[0]), left, len(args.seeds) * len(METHODS), left * args.seconds / 60))
+        name_of(args.model[0]), left, len(args.seeds) * len(LISTS[args.list]), left * args.seconds / 60))
 
 
 def trained(args, found):
     """{method: [what each seed learned]}; trains what is not there."""
     learned = {}
     for seed in args.seeds:
-        for method in METHODS:
+        for method in LISTS[args.list]:
             stem = stem_of(args, method, seed)
             if not os.path.exists(stem + ".json"):
                 steps = steps_of(args, found[method.name])
@@ -112,7 +112,7 @@ def replay(args, learned):
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     stem = os.path.join(args.work, "replay")
-    drafter = {method.name: method.drafter for method in METHODS}
+    drafter = {method.name: method.drafter for method in LISTS[args.list]}
     packs = {os.path.basename(one["pack"]): one for ones in learned.values() for one in ones}
     specs = ["%s:%s" % (drafter[name], one["pack"]) for name, ones in learned.items() for one in ones]
     line = [args.bin, "replay", "-m", args.model[0], "-t", str(args.threads), "--quiet", "--json", "--prompts", ",".join(files),
@@ -133,7 +133,7 @@ def measure(args):
         return
     os.makedirs(args.work, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    found = rates(args, os.path.join(args.work, "rates.json"))
+    found = rates(args, os.path.join(args.work, "rates-%s.json" % args.list))
     if args.part == "rates":
         return
     learned = trained(args, found)
@@ -143,8 +143,8 @@ def measure(args):
     for ones in learned.values():
         for one in ones:
             one["pack"] = os.path.basename(one["pack"])
-    write(os.path.join(args.out, name_of(args.model[0]) + ".json"),
-          {"model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine, "seconds": args.seconds,
+    write(os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), args.list)),
+          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine, "seconds": args.seconds,
            "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
 
 
@@ -161,6 +161,7 @@ def parse():
     add("--machine", default="", help="the processor, in words")
     add("-n", "--tokens", type=int, default=128)
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--list", choices=LISTS, default="methods", help="what is trained (default: %(default)s)")
     add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
@@ -177,7 +178,7 @@ def main():
         if args.model:
             measure(args)
         if args.doc:
-            between_markers(args.doc, MARKS, table(args.out))
+            between_markers(args.doc, [mark % args.list for mark in MARKS], table(args.out, args.list))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

@@ -1,4 +1,4 @@
-"""The methods that are trained at an equal budget, what their papers say of them, and the tables of what was found."""
+"""What is trained at an equal budget: the methods, beside what their papers say of them, and recipes of eagle; the tables."""
 import glob
 import os
 from collections import namedtuple
@@ -25,6 +25,22 @@ METHODS = [
     Method("early exit, layer 20", "early-exit", "early-exit", ("exit=20",), (), (10, 60)),
 ]
 
+# One change each against three layers' states.
+RECIPES = [
+    Method("the final state alone", "eagle", "eagle", ("taps=none",)),
+    Method("three layers' states", "eagle", "eagle", ("taps=2,15,27",)),
+    Method("... more steps later", "eagle", "eagle", ("taps=2,15,27", "steps-rise=1")),
+    Method("... three steps", "eagle", "eagle", ("taps=2,15,27",), ("--depth", "3")),
+    Method("... 4096 tokens to draft", "eagle", "eagle", ("taps=2,15,27",), ("--vocab", "4096")),
+    Method("... without distance of states", "eagle", "eagle", ("taps=2,15,27", "feature=0")),
+    Method("... feed-forward of 768", "eagle", "eagle", ("taps=2,15,27", "ffn=768")),
+    Method("... feed-forward of 3072", "eagle", "eagle", ("taps=2,15,27", "ffn=3072")),
+    Method("... the target's last layer", "eagle", "eagle", ("taps=2,15,27", "init=last-layer")),
+    Method("... mean of the last tenth, rate to zero", "eagle", "eagle", ("taps=2,15,27",), ("--average", "0.1", "--lr-end", "0")),
+]
+
+LISTS = {"methods": METHODS, "recipes": RECIPES}
+
 
 def prompts_of(ones):
     """Every prompt's tokens and passes, of all seeds together."""
@@ -44,7 +60,7 @@ def right_of(ones):
 
 
 def rows(result):
-    claims = {method.name: method.claims for method in METHODS}
+    claims = {method.name: method.claims for method in LISTS[result["list"]]}
     found = {name: interval(prompts_of(ones)) for name, ones in result["methods"].items()}
     best = max(found, key=lambda name: found[name][0])
     for name in sorted(found, key=lambda name: -found[name][0]):
@@ -52,8 +68,8 @@ def rows(result):
         value, low, high = found[name]
         alone = name == best and all(low > found[other][2] for other in found if other != name)
         cell = "%.2f (%.2f to %.2f)" % (value, low, high)
-        yield "| %s | %d | %.0f | %s | %s | %s | %s |" % (
-            name, ones[0]["steps"], ones[0]["tokens"] / 1000, right_of(ones), "**%s**" % cell if alone else cell, seeds_of(ones), claims[name])
+        cells = [name, "%d" % ones[0]["steps"], "%.0f" % (ones[0]["tokens"] / 1000), right_of(ones), "**%s**" % cell if alone else cell, seeds_of(ones)]
+        yield "| %s |" % " | ".join(cells + [claims[name]] * any(claims.values()))
 
 
 def describe(result):
@@ -67,12 +83,14 @@ def describe(result):
                 ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
 
 
-def table(folder):
+def table(folder, which):
+    """Of all models that have results of this list."""
     text = []
-    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+    for path in sorted(glob.glob(os.path.join(folder, "*-%s.json" % which))):
         result = read(path)
-        text += [describe(result), "", "| method | steps | thousand tokens seen | right at 1, 2, 3, % (seeds at 1) | tokens a pass | seeds | its paper's order |",
-                 "| --- | --- | --- | --- | --- | --- | --- |", *rows(result), ""]
+        head = ["method" if which == "methods" else "recipe", "steps", "thousand tokens seen", "right at 1, 2, 3, % (seeds at 1)", "tokens a pass", "seeds"]
+        head += ["its paper's order"] * (which == "methods")
+        text += [describe(result), "", "| %s |" % " | ".join(head), "| --- " * len(head) + "|", *rows(result), ""]
     if not text:
-        raise Failure("%s: no results" % folder)
+        raise Failure("%s: no results of %s" % (folder, which))
     return "\n".join(text).rstrip()

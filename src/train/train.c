@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/mean.h"
 #include "gguf/hash.h"
-#include "train/checkpoint.h"
 #include "train/learner/spread.h"
 #include "train/learner/tally.h"
 #include "train/math/optim.h"
 #include "train/math/schedule.h"
+#include "train/resume.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,50 +36,6 @@ double fr_train_done(const fr_train *t) {
 
 size_t fr_train_bytes(const fr_learner *l, double average) {
     return (average > 0 ? 2 : 1) * l->params.n_floats * sizeof(float) + sizeof(fr_batch);
-}
-
-// Of a checkpoint.
-static int n_blocks(const fr_train *t) {
-    return t->mean ? 5 : 4;
-}
-
-static fr_checkpoint checkpoint_of(const fr_train *t) {
-    const fr_params *p = &t->learner->params;
-    return (fr_checkpoint){.identity = t->config.identity,
-                           .identity_bytes = strlen(t->config.identity),
-                           .state = &t->state,
-                           .state_bytes = sizeof t->state,
-                           .curve = t->curve,
-                           .curve_bytes = t->n_points * sizeof *t->curve,
-                           .n_floats = p->n_floats,
-                           .n_blocks = n_blocks(t),
-                           .block = {p->w, p->m, p->v, t->best, t->mean}};
-}
-
-size_t fr_train_checkpoint_bytes(const fr_train *t) {
-    const fr_checkpoint c = checkpoint_of(t);
-    return fr_checkpoint_bytes(&c);
-}
-
-static fr_status keep_best(fr_train *t, fr_error *err) {
-    if (t->comm->rank || !t->config.keep || !t->state.judgements) return FR_OK;
-    if (t->kept_step == t->state.best_step + 1) return FR_OK;
-    float *const w = t->learner->params.w;
-    t->learner->params.w = t->best;
-    const fr_status st = t->config.keep(t->config.user, t, err);
-    t->learner->params.w = w;
-    if (!st) t->kept_step = t->state.best_step + 1;
-    return st;
-}
-
-static fr_status save(fr_train *t, fr_error *err) {
-    if (t->comm->rank) return FR_OK;
-    const fr_checkpoint c = checkpoint_of(t);
-    fr_error unsaid;
-    const fr_status st = keep_best(t, err);
-    const fr_status saved = fr_checkpoint_write(&c, t->config.checkpoint, st ? &unsaid : err);
-    t->saved = fr_seconds();
-    return st ? st : saved;
 }
 
 // ---------------------------------------------------------------- interrupts
@@ -219,10 +175,6 @@ static uint64_t noise_of(const fr_train *t, uint64_t batch) {
     return fr_hash_value(&h);
 }
 
-static fr_batches *batches(fr_train *t) {
-    return &t->part[t->state.part];
-}
-
 // The folder whose turn it is begins at its beginning.
 static void choose_part(fr_train *t, double done) {
     double end = 0;
@@ -238,7 +190,7 @@ static void choose_part(fr_train *t, double done) {
 static bool learn_batches(fr_train *t, uint64_t *rows, fr_tally *tally) {
     const int n = t->config.accumulate * t->comm->n;
     for (int i = 0; i < n && ask(t); i++) {
-        fr_batches_next(batches(t), t->batch);
+        fr_batches_next(fr_train_batches(t), t->batch);
         *rows += (uint64_t)t->batch->rows;
         if (i % t->comm->n == t->comm->rank)
             t->learner->ops->learn(t->learner, t->batch, noise_of(t, (uint64_t)i), tally);
@@ -274,8 +226,8 @@ static fr_status step(fr_train *t, double done, fr_error *err) {
         fr_adamw_step(p, fr_schedule_rate(t->config.rate, t->config.rate_end, done),
                       fr_grad_scale(norm, tally.weight, norm_most), t->state.step);
     if (t->mean && done > 1 - t->config.average) add_to_mean(t);
-    t->state.epoch = batches(t)->epoch;
-    t->state.at = (uint64_t)batches(t)->at;
+    t->state.epoch = fr_train_batches(t)->epoch;
+    t->state.at = (uint64_t)fr_train_batches(t)->at;
     add_tallies(&t->state.recent, &tally);
     return FR_OK;
 }
@@ -301,10 +253,6 @@ static plan make_plan(fr_train *t) {
     return p;
 }
 
-static bool wants_fit(const fr_train *t, const fr_train_state *s) {
-    return t->learner->fit_rows && !s->step && !s->fitted;
-}
-
 // Every process sees all of it, so that all begin with the same values.
 static fr_status fit(fr_train *t, fr_error *err) {
     fr_learner *l = t->learner;
@@ -312,8 +260,8 @@ static fr_status fit(fr_train *t, fr_error *err) {
     const uint64_t all = t->data->rows < l->fit_rows ? t->data->rows : l->fit_rows;
     fr_status st = FR_OK;
     *phase = (fr_train_phase){"fitting first values", "tokens", 0, all};
-    while (!st && phase->done < l->fit_rows && !batches(t)->epoch && ask(t)) {
-        fr_batches_next(batches(t), t->batch);
+    while (!st && phase->done < l->fit_rows && !fr_train_batches(t)->epoch && ask(t)) {
+        fr_batches_next(fr_train_batches(t), t->batch);
         st = l->ops->fit_add(l, t->batch, err);
         phase->done += (uint64_t)t->batch->rows;
     }
@@ -321,13 +269,13 @@ static fr_status fit(fr_train *t, fr_error *err) {
     *phase = (fr_train_phase){0};
     if (st) return st;
     if (!all_go_on(t)) return leave(err);
-    fr_batches_seek(batches(t), 0, 0);
+    fr_batches_seek(fr_train_batches(t), 0, 0);
     t->state.fitted = true;
     return FR_OK;
 }
 
 static fr_status run(fr_train *t, fr_error *err) {
-    fr_status st = wants_fit(t, &t->state) ? fit(t, err) : FR_OK;
+    fr_status st = fr_train_wants_fit(t, &t->state) ? fit(t, err) : FR_OK;
     while (!st) {
         const plan p = make_plan(t);
         t->state.seconds = p.seconds;
@@ -336,8 +284,8 @@ static fr_status run(fr_train *t, fr_error *err) {
             st = judge(t, err);
             if (st || !p.over) continue;
         }
-        if (p.over) return save(t, err);
-        if (p.saves) st = save(t, err);
+        if (p.over) return fr_train_save(t, err);
+        if (p.saves) st = fr_train_save(t, err);
         if (!st) st = step(t, p.done, err);
     }
     return st;
@@ -352,91 +300,11 @@ fr_status fr_train_run(fr_train *t, fr_error *err) {
     t->learner->watch = NULL;
     if (st != FR_EINTR) return st;
     t->state.seconds = seconds_so_far(t);
-    const fr_status saved = save(t, err);
+    const fr_status saved = fr_train_save(t, err);
     return saved ? saved : leave(err);
 }
 
 // ---------------------------------------------------------------- opening
-// Names the first line in which the two texts differ.
-static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
-    const char *mine = t->config.identity, *found = c->identity;
-    const char *const end = found + c->identity_bytes;
-    while (*mine || found < end) {
-        const size_t n = strcspn(mine, "\n");
-        const char *stop = found < end ? memchr(found, '\n', (size_t)(end - found)) : NULL;
-        const size_t m = (size_t)((stop ? stop : end) - found);
-        if (n != m || memcmp(mine, found, n))
-            return fr_fail(err, FR_EDATA, "%s: of another training: expected %.*s, found %.*s",
-                           t->config.checkpoint, (int)(n < 160 ? n : 160), mine,
-                           (int)(m < 160 ? m : 160), found);
-        mine += n + (mine[n] == '\n');
-        found += m + (stop != NULL);
-    }
-    return FR_OK;
-}
-
-// What a file says is checked against what will be done with it.
-static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
-    const bool fine = s->part < (uint64_t)t->n_parts && s->at <= (uint64_t)t->part[s->part].n &&
-                      s->seconds >= 0 && s->judgements >= 0 && s->since_best >= 0 &&
-                      isfinite(s->seconds) && s->prepared >= 0 && isfinite(s->prepared);
-    if (fine) return FR_OK;
-    return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
-}
-
-static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *err) {
-    fr_params *p = &t->learner->params;
-    fr_train_state s;
-    fr_status st = compare_identity(t, c, err);
-    if (st) return st;
-    if (c->n_floats != p->n_floats || c->n_blocks != n_blocks(t) || c->state_bytes != sizeof s ||
-        c->curve_bytes % sizeof *t->curve)
-        return fr_fail(err, FR_EDATA, "%s: of another training: expected %zu numbers, found %zu",
-                       t->config.checkpoint, p->n_floats, c->n_floats);
-    memcpy(&s, c->state, sizeof s);
-    if ((st = check_state(t, &s, err))) return st;
-    const size_t points = c->curve_bytes / sizeof *t->curve;
-    if (points && !fr_list_reserve((void **)&t->curve, &t->curve_room, 0, points, sizeof *t->curve))
-        return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
-    t->state = s;
-    t->n_points = points;
-    if (points) memcpy(t->curve, c->curve, c->curve_bytes);
-    // An interrupted fit may have left half of its values there; it begins with those of opening.
-    if (wants_fit(t, &s)) return FR_OK;
-    float *const to[] = {p->w, p->m, p->v, t->best, t->mean};
-    for (int i = 0; i < n_blocks(t); i++)
-        memcpy(to[i], c->block[i], p->n_floats * sizeof(float));
-    return FR_OK;
-}
-
-static fr_status read_checkpoint(fr_train *t, fr_error *err) {
-    fr_checkpoint c;
-    fr_map map = {0};
-    fr_status st = fr_checkpoint_read(&c, &map, t->config.checkpoint, err);
-    if (st) return st;
-    st = take_checkpoint(t, &c, err);
-    fr_map_close(&map);
-    return st;
-}
-
-// Process 0 reads; the others get what it has.
-static fr_status resume(fr_train *t, fr_error *err) {
-    int32_t st = t->comm->rank ? FR_OK : (int32_t)read_checkpoint(t, err);
-    fr_comm_share(t->comm, &st, sizeof st);
-    if (st) {
-        if (t->comm->rank) fr_fail(err, (fr_status)st, "train: process 0 cannot resume");
-        return (fr_status)st;
-    }
-    fr_params *p = &t->learner->params;
-    fr_comm_share(t->comm, &t->state, sizeof t->state);
-    float *const blocks[] = {p->w, p->m, p->v, t->best, t->mean};
-    for (int i = 0; i < n_blocks(t); i++)
-        fr_comm_share(t->comm, blocks[i], p->n_floats * sizeof(float));
-    t->before = t->state.seconds;
-    fr_batches_seek(batches(t), t->state.epoch, (int)t->state.at);
-    return FR_OK;
-}
-
 static fr_status open_parts(fr_train *t, fr_error *err) {
     const fr_dataset *d = t->data;
     const fr_train_config *c = &t->config;
@@ -470,7 +338,7 @@ fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *
     if ((st = open_parts(t, err))) goto fail;
     if ((st = fr_batches_open(&t->held, data, 0, data->n_held, config->batch_rows, false, 0, err)))
         goto fail;
-    if (config->resume && (st = resume(t, err))) goto fail;
+    if (config->resume && (st = fr_train_resume(t, err))) goto fail;
     return FR_OK;
 fail:
     fr_train_close(t);

@@ -42,8 +42,9 @@ static void turn_states_round(world *w) {
 
 // Heads that do not read the target's state, behind a context of n-grams, know nothing of it.
 static void what_the_target_knew_enters_by_its_heads_alone(void **state) {
-    static const char *const alone[] = {"residual=0", NULL},
-                            *const seen[] = {"residual=0", "context=states", NULL};
+    static const char *const alone[] = {"residual=0", NULL}, *const seen[] = {"residual=0",
+                                                                              "context=states",
+                                                                              NULL};
     world *w = *state;
     const double before = loss_of(w, alone), with = loss_of(w, seen);
     turn_states_round(w);

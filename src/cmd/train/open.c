@@ -350,7 +350,7 @@ fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
     if ((st = open_target(t, err))) return st;
     if ((st = fr_gemm_open(&t->gemm, args->threads, FR_GEMM_AUTO, err))) return st;
     if ((st = open_init(t, err))) return st;
-    fr_training_settle(t);
+    fr_training_fill_settings(t);
     return FR_OK;
 }
 

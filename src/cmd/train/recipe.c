@@ -39,7 +39,7 @@ static int wanted_taps(const fr_training *t, int *taps) {
     return files_alone(t->args->data) ? default_taps(t->target.config.n_layer, taps) : 0;
 }
 
-void fr_training_settle(fr_training *t) {
+void fr_training_fill_settings(fr_training *t) {
     fr_strings *s = &t->settings;
     int taps[FR_PACK_TAPS];
     *s = t->args->settings;

@@ -70,7 +70,7 @@ fr_type fr_training_pack_type(const fr_training *t);
 // ---------------------------------------------------------------- recipe.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };
 // Fills t->settings. Method, target and pack of --init are there.
-void fr_training_settle(fr_training *t);
+void fr_training_fill_settings(fr_training *t);
 // Layers whose residuals the settings ask for; a target's last one is its final state.
 fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_error *err);
 

@@ -1,0 +1,136 @@
+// resume.c — a training to its checkpoint, with the best parameters kept first, and back.
+#include "train/resume.h"
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "train/checkpoint.h"
+#include <math.h>
+#include <string.h>
+
+// ---------------------------------------------------------------- to a checkpoint
+static int n_blocks(const fr_train *t) {
+    return t->mean ? 5 : 4;
+}
+
+static fr_checkpoint checkpoint_of(const fr_train *t) {
+    const fr_params *p = &t->learner->params;
+    return (fr_checkpoint){.identity = t->config.identity,
+                           .identity_bytes = strlen(t->config.identity),
+                           .state = &t->state,
+                           .state_bytes = sizeof t->state,
+                           .curve = t->curve,
+                           .curve_bytes = t->n_points * sizeof *t->curve,
+                           .n_floats = p->n_floats,
+                           .n_blocks = n_blocks(t),
+                           .block = {p->w, p->m, p->v, t->best, t->mean}};
+}
+
+size_t fr_train_checkpoint_bytes(const fr_train *t) {
+    const fr_checkpoint c = checkpoint_of(t);
+    return fr_checkpoint_bytes(&c);
+}
+
+static fr_status keep_best(fr_train *t, fr_error *err) {
+    if (t->comm->rank || !t->config.keep || !t->state.judgements) return FR_OK;
+    if (t->kept_step == t->state.best_step + 1) return FR_OK;
+    float *const w = t->learner->params.w;
+    t->learner->params.w = t->best;
+    const fr_status st = t->config.keep(t->config.user, t, err);
+    t->learner->params.w = w;
+    if (!st) t->kept_step = t->state.best_step + 1;
+    return st;
+}
+
+fr_status fr_train_save(fr_train *t, fr_error *err) {
+    if (t->comm->rank) return FR_OK;
+    const fr_checkpoint c = checkpoint_of(t);
+    fr_error unsaid;
+    const fr_status st = keep_best(t, err);
+    const fr_status saved = fr_checkpoint_write(&c, t->config.checkpoint, st ? &unsaid : err);
+    t->saved = fr_seconds();
+    return st ? st : saved;
+}
+
+// ---------------------------------------------------------------- from a checkpoint
+bool fr_train_wants_fit(const fr_train *t, const fr_train_state *s) {
+    return t->learner->fit_rows && !s->step && !s->fitted;
+}
+
+// Names the first line in which the two texts differ.
+static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
+    const char *mine = t->config.identity, *found = c->identity;
+    const char *const end = found + c->identity_bytes;
+    while (*mine || found < end) {
+        const size_t n = strcspn(mine, "\n");
+        const char *stop = found < end ? memchr(found, '\n', (size_t)(end - found)) : NULL;
+        const size_t m = (size_t)((stop ? stop : end) - found);
+        if (n != m || memcmp(mine, found, n))
+            return fr_fail(err, FR_EDATA, "%s: of another training: expected %.*s, found %.*s",
+                           t->config.checkpoint, (int)(n < 160 ? n : 160), mine,
+                           (int)(m < 160 ? m : 160), found);
+        mine += n + (mine[n] == '\n');
+        found += m + (stop != NULL);
+    }
+    return FR_OK;
+}
+
+// What a file says is checked against what will be done with it.
+static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
+    const bool fine = s->part < (uint64_t)t->n_parts && s->at <= (uint64_t)t->part[s->part].n &&
+                      s->seconds >= 0 && s->judgements >= 0 && s->since_best >= 0 &&
+                      isfinite(s->seconds) && s->prepared >= 0 && isfinite(s->prepared);
+    if (fine) return FR_OK;
+    return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
+}
+
+static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *err) {
+    fr_params *p = &t->learner->params;
+    fr_train_state s;
+    fr_status st = compare_identity(t, c, err);
+    if (st) return st;
+    if (c->n_floats != p->n_floats || c->n_blocks != n_blocks(t) || c->state_bytes != sizeof s ||
+        c->curve_bytes % sizeof *t->curve)
+        return fr_fail(err, FR_EDATA, "%s: of another training: expected %zu numbers, found %zu",
+                       t->config.checkpoint, p->n_floats, c->n_floats);
+    memcpy(&s, c->state, sizeof s);
+    if ((st = check_state(t, &s, err))) return st;
+    const size_t points = c->curve_bytes / sizeof *t->curve;
+    if (points && !fr_list_reserve((void **)&t->curve, &t->curve_room, 0, points, sizeof *t->curve))
+        return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
+    t->state = s;
+    t->n_points = points;
+    if (points) memcpy(t->curve, c->curve, c->curve_bytes);
+    // An interrupted fit may have left half of its values there; it begins with those of opening.
+    if (fr_train_wants_fit(t, &s)) return FR_OK;
+    float *const to[] = {p->w, p->m, p->v, t->best, t->mean};
+    for (int i = 0; i < n_blocks(t); i++)
+        memcpy(to[i], c->block[i], p->n_floats * sizeof(float));
+    return FR_OK;
+}
+
+static fr_status read_checkpoint(fr_train *t, fr_error *err) {
+    fr_checkpoint c;
+    fr_map map = {0};
+    fr_status st = fr_checkpoint_read(&c, &map, t->config.checkpoint, err);
+    if (st) return st;
+    st = take_checkpoint(t, &c, err);
+    fr_map_close(&map);
+    return st;
+}
+
+// Process 0 reads; the others get what it has.
+fr_status fr_train_resume(fr_train *t, fr_error *err) {
+    int32_t st = t->comm->rank ? FR_OK : (int32_t)read_checkpoint(t, err);
+    fr_comm_share(t->comm, &st, sizeof st);
+    if (st) {
+        if (t->comm->rank) fr_fail(err, (fr_status)st, "train: process 0 cannot resume");
+        return (fr_status)st;
+    }
+    fr_params *p = &t->learner->params;
+    fr_comm_share(t->comm, &t->state, sizeof t->state);
+    float *const blocks[] = {p->w, p->m, p->v, t->best, t->mean};
+    for (int i = 0; i < n_blocks(t); i++)
+        fr_comm_share(t->comm, blocks[i], p->n_floats * sizeof(float));
+    t->before = t->state.seconds;
+    fr_batches_seek(fr_train_batches(t), t->state.epoch, (int)t->state.at);
+    return FR_OK;
+}

@@ -24,7 +24,7 @@ from measure import read, write
 
 NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.5B", "qwen2.5-coder-1.5b": "Qwen2.5-Coder-1.5B"}
 MARKS = ("<!-- learning curves: begin, written by bench/papers/curves.py -->", "<!-- learning curves: end -->")
-WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 860, 250, 46, 26, 62, 330
+LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 680, 250, 46, 26, 62, 330
 STYLE = """
 text { font: 12.5px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
 .card { fill: #ffffff; stroke: #d1d9e0 } .grid { stroke: #e6eaef } .line { fill: none; stroke-width: 2 }
@@ -80,10 +80,10 @@ class Panel:
 
 
 def picture(path, models):
-    height = BOTTOM + 62
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (WIDTH, height, WIDTH, height),
+    width, height = max(LEAST_WIDTH, LEFT + len(models) * (PANEL + GAP)), BOTTOM + 62
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (width, height, width, height),
            "<title>Learning curves of eagle</title><style>%s</style>" % STYLE,
-           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (WIDTH - 1, height - 1),
+           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (width - 1, height - 1),
            label(16, 28, "eagle: right guesses on held-out texts, per cent, by million tokens learned from", "title")]
     for i, (name, runs) in enumerate(models.items()):
         panel = Panel(LEFT + i * (PANEL + GAP), runs)

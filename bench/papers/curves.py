@@ -24,7 +24,7 @@ from measure import read, write
 
 NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.5B", "qwen2.5-coder-1.5b": "Qwen2.5-Coder-1.5B"}
 MARKS = ("<!-- learning curves: begin, written by bench/papers/curves.py -->", "<!-- learning curves: end -->")
-LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 680, 250, 46, 26, 62, 330
+LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 760, 250, 46, 26, 62, 330
 STYLE = """
 text { font: 12.5px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
 .card { fill: #ffffff; stroke: #d1d9e0 } .grid { stroke: #e6eaef } .line { fill: none; stroke-width: 2 }

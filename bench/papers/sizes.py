@@ -24,7 +24,7 @@ from curves import NAMES, STYLE, label
 from measure import read, write
 
 MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
-WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 860, 370, 46, 50, 62, 330
+LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
 
 
 # ---------------------------------------------------------------- measuring
@@ -97,10 +97,10 @@ def panel(left, found):
 
 
 def picture(path, results):
-    height = BOTTOM + 62
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (WIDTH, height, WIDTH, height),
+    width, height = max(LEAST_WIDTH, LEFT + len(results[:2]) * (PANEL + GAP)), BOTTOM + 62
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (width, height, width, height),
            "<title>PPD's speed by rows of a pass</title><style>%s</style>" % STYLE,
-           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (WIDTH - 1, height - 1),
+           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (width - 1, height - 1),
            label(16, 28, "PPD by the rows of a pass: tokens a pass, and speed in times plain decoding", "title")]
     for i, found in enumerate(results[:2]):
         out += panel(LEFT + i * (PANEL + GAP), found)

@@ -330,7 +330,7 @@ def summary(every):
         text += ["%s (%s), %s:" % (results.name, describe(results, first), "temperature %g" % first if first else "greedy"), "",
                  "| prompts | fastest besides `auto` | | not told from it | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
-            speed, name = results.winner(first, task)
+            name = results.winner(first, task)[1]
             auto, near = results.run(first, task, "auto"), results.near(first, task)
             fastest = results.run(first, task, name)
             few = "too few prompts" if fastest and fastest["speedup_confidence"] < SURE else ", ".join(near)

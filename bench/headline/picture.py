@@ -8,17 +8,16 @@ The picture has its own background, so that it can be read on a light and on a d
 import argparse
 import os
 import sys
-from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, say
+from drawing import NAMES, label, write_card
 from headline import saved
 from speeds import OURS, OURS_PLAIN, PLAIN, models
 
 MARKS = ("<!-- headline: begin, written by bench/headline/picture.py -->", "<!-- headline: end -->")
-NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.5B", "qwen2.5-coder-1.5b": "Qwen2.5-Coder-1.5B"}
 WIDTH, LEFT, RIGHT, BAR, ROW, PANEL, TOP = 860, 196, 170, 16, 23, 132, 50
 STYLE = """
 text { font: 13px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
@@ -35,10 +34,6 @@ text { font: 13px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill:
 def title_of(model, system):
     return {PLAIN: "llama.cpp", OURS_PLAIN: "forerun, not drafting", OURS: "forerun"}.get(
         system, "llama.cpp, " + system.partition("=")[2])
-
-
-def label(x, y, text, kind="", anchor="start"):
-    return '<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>' % (x, y, kind, anchor, escape(text))
 
 
 def speed_text(value):
@@ -82,19 +77,16 @@ def picture(path, found, lines):
     most = max(m.span(s)[1] / m.speed(PLAIN) for m in found for s in m.systems)
     scale = (WIDTH - LEFT - RIGHT) / most
     height = TOP + PANEL * len(found) + 68
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (WIDTH, height, WIDTH, height),
-           "<title>Speed of forerun beside llama.cpp on three models</title><style>%s</style>" % STYLE,
-           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (WIDTH - 1, height - 1),
-           label(16, 28, "Speed on two CPU cores, in times llama.cpp's plain decoding", "title")]
+    parts = []
     bottom = TOP + PANEL * len(found) - 10
     for tick in range(int(most) + 1):
         x = LEFT + tick * scale
-        out += ['<path d="M%.1f %dV%d" class="grid"/>' % (x, TOP - 4, bottom), label(x, bottom + 13, "%d" % tick, "small", "middle")]
+        parts += ['<path d="M%.1f %dV%d" class="grid"/>' % (x, TOP - 4, bottom), label(x, bottom + 13, "%d" % tick, "small", "middle")]
     for i, model in enumerate(found):
-        out += panel(model, TOP + i * PANEL, scale)
-    out += [label(16, height - 38 + 14 * i, text, "small") for i, text in enumerate(footer(found, lines))]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("\n".join(out) + "\n</svg>\n")
+        parts += panel(model, TOP + i * PANEL, scale)
+    parts += [label(16, height - 38 + 14 * i, text, "small") for i, text in enumerate(footer(found, lines))]
+    write_card(path, WIDTH, height, "Speed of forerun beside llama.cpp on three models", STYLE,
+               "Speed on two CPU cores, in times llama.cpp's plain decoding", parts)
 
 
 def span(values, digits="%.2f"):

@@ -9,9 +9,7 @@ same steps, seed and order of texts. The standard errors are of the held-out tex
 on the same texts, differ less by luck than they say.
 """
 import argparse
-import json
 import os
-import subprocess
 import sys
 import time
 from collections import namedtuple
@@ -21,6 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say
 from measure import read, write
+from program import train
 
 MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", "<!-- ablations, %s: end -->")
 
@@ -81,24 +80,12 @@ def pack_of(args, name):
     return os.path.join(args.work, "%s-%02d.gguf" % (args.group, [s.name for s in GROUPS[args.group].settings].index(name)))
 
 
-def train(args, setting):
-    """What the training says at its end."""
-    pack = pack_of(args, setting.name)
-    for old in (pack, pack + ".ckpt"):
-        if os.path.exists(old):
-            os.remove(old)
-    line = [args.bin, "train", setting.learner, "-m", args.model, "--data", args.data, "-o", pack, "-t", str(args.threads), "--seed", "0",
-            "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
+def train_line(args, setting):
+    line = [args.bin, "train", setting.learner, "-m", args.model, "--data", args.data, "-o", pack_of(args, setting.name), "-t", str(args.threads),
+            "--seed", "0", "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
     for option in setting.settings:
         line += ["--set", option]
-    if setting.after:
-        line += ["--init", pack_of(args, setting.after)]
-    with open(pack + ".err", "w", encoding="utf-8") as err:
-        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, check=False,
-                              env=dict(os.environ, OMP_WAIT_POLICY="passive"))
-    if done.returncode:
-        raise Failure("%s: exit code %d: see %s.err" % (setting.name, done.returncode, pack))
-    return json.loads(done.stdout)
+    return line + ["--init", pack_of(args, setting.after)] * bool(setting.after)
 
 
 def measure(args):
@@ -113,7 +100,7 @@ def measure(args):
         if setting.name in found["settings"] and (os.path.exists(pack_of(args, setting.name)) or not any(s.after == setting.name for s in settings)):
             continue
         start = time.monotonic()
-        said = train(args, setting)
+        said, _ = train(train_line(args, setting))
         best = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
         found["settings"][setting.name] = {"line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]),
                                            "step": best["step"], "tokens": said["tokens"], "seconds": time.monotonic() - start, "data": said["data"],

@@ -14,31 +14,16 @@ import math
 import os
 import sys
 import time
-from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers
+from drawing import LINES, NAMES, label, write_card
 from measure import read, write
 
-NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.5B", "qwen2.5-coder-1.5b": "Qwen2.5-Coder-1.5B"}
 MARKS = ("<!-- learning curves: begin, written by bench/papers/curves.py -->", "<!-- learning curves: end -->")
 LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 760, 250, 46, 26, 62, 330
-STYLE = """
-text { font: 12.5px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
-.card { fill: #ffffff; stroke: #d1d9e0 } .grid { stroke: #e6eaef } .line { fill: none; stroke-width: 2 }
-.title { font-size: 15px; font-weight: 600 } .model { font-weight: 600 } .small { font-size: 11.5px; fill: #59636e }
-.l0 { stroke: #1f6fc4; fill: #1f6fc4 } .l1 { stroke: #bc6c3a; fill: #bc6c3a } .l2 { stroke: #4c9a5b; fill: #4c9a5b } .l3 { stroke: #8a63b8; fill: #8a63b8 }
-.line { fill: none }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .card { fill: #0d1117; stroke: #30363d } .grid { stroke: #262c34 } .small { fill: #9198a1 }
-}
-"""
-
-
-def label(x, y, text, kind="", anchor="start"):
-    return '<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>' % (x, y, kind, anchor, escape(text))
 
 
 def seen(run, point):
@@ -80,21 +65,17 @@ class Panel:
 
 
 def picture(path, models):
-    width, height = max(LEAST_WIDTH, LEFT + len(models) * (PANEL + GAP)), BOTTOM + 62
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (width, height, width, height),
-           "<title>Learning curves of eagle</title><style>%s</style>" % STYLE,
-           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (width - 1, height - 1),
-           label(16, 28, "eagle: right guesses on held-out texts, per cent, by million tokens learned from", "title")]
+    width, height, parts = max(LEAST_WIDTH, LEFT + len(models) * (PANEL + GAP)), BOTTOM + 62, []
     for i, (name, runs) in enumerate(models.items()):
         panel = Panel(LEFT + i * (PANEL + GAP), runs)
-        out += [label(panel.left, TOP - 8, NAMES.get(name, name), "model"), *panel.ticks()]
+        parts += [label(panel.left, TOP - 8, NAMES.get(name, name), "model"), *panel.ticks()]
         for run in runs:
-            out += panel.lines(run)
+            parts += panel.lines(run)
     for distance in range(4):
-        out += ['<circle cx="%d" cy="%d" r="4" class="l%d"/>' % (LEFT + 150 * distance, height - 22, distance),
+        parts += ['<circle cx="%d" cy="%d" r="4" class="l%d"/>' % (LEFT + 150 * distance, height - 22, distance),
                 label(LEFT + 150 * distance + 9, height - 18, "%d token%s ahead" % (distance + 1, "s" if distance else ""), "small")]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("\n".join(out) + "\n</svg>\n")
+    write_card(path, width, height, "Learning curves of eagle", LINES,
+               "eagle: right guesses on held-out texts, per cent, by million tokens learned from", parts)
 
 
 def rows(name, run):

@@ -10,7 +10,6 @@ nothing, once for each of --seeds; `replay` has every pack draft alone over the 
 was learned and, of every prompt, tokens and passes.
 """
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, json_lines, name_of, say
 from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, read, write, write_prompts
+from program import train
 
 MARKS = ("<!-- %s at an equal budget: begin, written by bench/papers/equal.py -->", "<!-- %s at an equal budget: end -->")
 PARTS = ("rates", "train", "replay")
@@ -37,25 +37,6 @@ def train_line(args, method, pack, steps, seed):
     return line + list(method.options)
 
 
-def train(line, log):
-    """(what the training says, processor seconds that it took)."""
-    pack = line[line.index("-o") + 1]
-    for old in (pack, pack + ".ckpt"):
-        if os.path.exists(old):
-            os.remove(old)
-    with open(log + ".out", "w+", encoding="utf-8") as out, open(log + ".err", "w", encoding="utf-8") as err:
-        child = subprocess.Popen(line, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            raise Failure("%s: exit code %d: see %s.err" % (" ".join(line[:3]), child.returncode, log))
-        out.seek(0)
-        said = json.load(out)
-    if os.path.exists(pack + ".ckpt"):
-        os.remove(pack + ".ckpt")
-    return said, usage.ru_utime + usage.ru_stime
-
-
 def rates(args, path):
     """{method: [processor seconds before the first step, of a step]}, from few steps and from more."""
     found = read(path) if os.path.exists(path) else {}
@@ -65,7 +46,7 @@ def rates(args, path):
         few, more = method.trial
         pack, taken = os.path.join(args.work, "trial.gguf"), []
         for steps in (few, more):
-            taken.append(train(train_line(args, method, pack, steps, 0), os.path.join(args.work, "trial"))[1])
+            taken.append(train(train_line(args, method, pack, steps, 0))[1])
         step = (taken[1] - taken[0]) / (more - few)
         found[method.name] = [taken[0] - few * step, step]
         say("%s: %.1f s, then %.2f s a step" % (method.name, *found[method.name]))
@@ -97,7 +78,7 @@ def trained(args, found):
             if not os.path.exists(stem + ".json"):
                 steps = steps_of(args, found[method.name])
                 say("%s, seed %d: %d steps" % (method.name, seed, steps))
-                said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed), stem)
+                said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed))
                 write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
                                        "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
                                        "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]})

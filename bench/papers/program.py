@@ -1,7 +1,8 @@
-"""What the measurements of this folder share: how forerun is called, and the options that all of them have."""
+"""What the measurements of this folder share: how forerun is called, trainings, and the options that all of them have."""
 import argparse
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -24,3 +25,24 @@ def ask(args, command, *more):
         return json.loads(run(line))
     except Failure as failure:
         sys.exit(str(failure))
+
+
+def drop(*paths):
+    for path in filter(os.path.exists, paths):
+        os.remove(path)
+
+
+def train(line):
+    """(what a training says at its end, the processor seconds that it took). The line names the pack by -o; what stood there
+    goes, no checkpoint is left, and what is said on the way lies beside it."""
+    pack = line[line.index("-o") + 1]
+    drop(pack, pack + ".ckpt")
+    with open(pack + ".out", "w+", encoding="utf-8") as out, open(pack + ".err", "w", encoding="utf-8") as err:
+        child = subprocess.Popen(line, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise Failure("%s: exit code %d: see %s.err" % (" ".join(line[:3]), child.returncode, pack))
+        drop(pack + ".ckpt")
+        out.seek(0)
+        return json.load(out), usage.ru_utime + usage.ru_stime

@@ -10,18 +10,17 @@ predicted is tau(n) L(1) / L(n), and the clock plain decoding's time over that o
 """
 import argparse
 import glob
-import json
 import os
 import sys
 import time
-from xml.sax.saxutils import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, run, say
-from curves import NAMES, STYLE, label
+from calls import Failure, between_markers, name_of, say
+from drawing import LINES, NAMES, label, write_card
 from measure import read, write
+from program import ask
 
 MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
 LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
@@ -29,17 +28,11 @@ LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
 
 # ---------------------------------------------------------------- measuring
 
-def ask(args, command, *more):
-    return json.loads(run([args.bin, command, "-m", args.model, *map(str, more), "--json", "--quiet"], codes=(0, 1)))
-
-
 def at_size(args, rows):
     """One tree size: tau and the clock over all prompts, and L(n) over L(1) in the same minute."""
     found = ask(args, "bench", "--prompts", args.prompts, "--limit", args.limit, "-n", args.tokens, "--drafters", args.drafter,
                 "--no-adapt", "--draft-opt", "rows=%d" % rows)
     drafted = [one for one in found["runs"] if one["drafter"] == args.drafter][0]
-    if not drafted["identical"]:
-        raise Failure("%s of %d rows: other bytes than plain decoding" % (args.drafter, rows))
     curve = ask(args, "curve", "--rows", "1,%d" % rows, "--context", 256)  # of medians, as answers meet them
     return {"rows": rows, "tokens_per_pass": drafted["tokens_per_pass"], "rows_per_pass": drafted["rows_per_pass"], "cost": curve["ms_median"][-1] / curve["ms_median"][0],
             "speed": drafted["speedup"], "low": drafted["speedup_low"], "high": drafted["speedup_high"], "drafting": drafted["draft_share"],
@@ -97,18 +90,14 @@ def panel(left, found):
 
 
 def picture(path, results):
-    width, height = max(LEAST_WIDTH, LEFT + len(results[:2]) * (PANEL + GAP)), BOTTOM + 62
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">' % (width, height, width, height),
-           "<title>PPD's speed by rows of a pass</title><style>%s</style>" % STYLE,
-           '<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" class="card"/>' % (width - 1, height - 1),
-           label(16, 28, "PPD by the rows of a pass: tokens a pass, and speed in times plain decoding", "title")]
+    width, height, parts = max(LEAST_WIDTH, LEFT + len(results[:2]) * (PANEL + GAP)), BOTTOM + 62, []
     for i, found in enumerate(results[:2]):
-        out += panel(LEFT + i * (PANEL + GAP), found)
-    for i, (kind, name) in enumerate(((2, "tokens a pass"), (0, escape("speed predicted: tokens a pass over what the pass costs")), (1, "speed by the clock"))):
+        parts += panel(LEFT + i * (PANEL + GAP), found)
+    for i, (kind, name) in enumerate(((2, "tokens a pass"), (0, "speed predicted: tokens a pass over what the pass costs"), (1, "speed by the clock"))):
         at = LEFT + (0, 130, 490)[i]
-        out += ['<circle cx="%d" cy="%d" r="4" class="l%d"/>' % (at, height - 22, kind), label(at + 9, height - 18, name, "small")]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("\n".join(out) + "\n</svg>\n")
+        parts += ['<circle cx="%d" cy="%d" r="4" class="l%d"/>' % (at, height - 22, kind), label(at + 9, height - 18, name, "small")]
+    write_card(path, width, height, "PPD's speed by rows of a pass", LINES,
+               "PPD by the rows of a pass: tokens a pass, and speed in times plain decoding", parts)
 
 
 def results_in(folder):

@@ -3,10 +3,20 @@
 #include "base/pool.h"
 #include "cmd/distill/distill.h"
 #include "cmd/train/train.h"
+#include <string.h>
 
 // Of a training by time so much goes into answers: then each is learned from about twice.
 static const double ANSWERS_SHARE = 0.4;
 enum { ANSWERS_BY_STEPS = 300000 }; // tokens, where neither --time nor --tokens says how many
+
+bool fr_training_next_data(const char **rest, char name[FR_TRAINING_PATH]) {
+    const char *item = *rest;
+    if (!item) return false;
+    const size_t n = strcspn(item, ",");
+    snprintf(name, FR_TRAINING_PATH, "%.*s", (int)n, item);
+    *rest = item[n] ? item + n + 1 : NULL;
+    return true;
+}
 
 static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds) {
     plan->n_predict = 256;

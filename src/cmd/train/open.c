@@ -19,18 +19,16 @@ static fr_status add_folder(fr_training *t, const char *name, fr_error *err) {
 // Folders of --data as they are; files as "FILE,FILE,...".
 static fr_status list_data(fr_training *t, fr_buffer *files, fr_error *err) {
     fr_status st = FR_OK;
-    for (const char *item = t->args->data; item && !st;) {
-        const size_t n = strcspn(item, ",");
-        char name[4096];
+    const char *rest = t->args->data;
+    char name[FR_TRAINING_PATH];
+    while (!st && fr_training_next_data(&rest, name)) {
         struct stat s;
-        snprintf(name, sizeof name, "%.*s", (int)n, item);
         if (stat(name, &s))
             st = fr_fail(err, FR_EIO, "%s: %m", name);
         else if (S_ISDIR(s.st_mode))
             st = add_folder(t, name, err);
         else if (!(st = fr_buffer_add(files, ",", files->n > 0, err)))
-            st = fr_buffer_add(files, name, n, err);
-        item = item[n] ? item + n + 1 : NULL;
+            st = fr_buffer_add(files, name, strlen(name), err);
     }
     return st;
 }

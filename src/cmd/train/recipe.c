@@ -18,14 +18,10 @@ static bool names_taps(const fr_strings *settings) {
 }
 
 static bool files_alone(const char *data) {
-    for (const char *item = data; item;) {
-        const size_t n = strcspn(item, ",");
-        char name[4096];
-        struct stat s;
-        snprintf(name, sizeof name, "%.*s", (int)n, item);
+    char name[FR_TRAINING_PATH];
+    struct stat s;
+    while (fr_training_next_data(&data, name))
         if (stat(name, &s) || S_ISDIR(s.st_mode)) return false;
-        item = item[n] ? item + n + 1 : NULL;
-    }
     return true;
 }
 

@@ -483,19 +483,23 @@ static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
     assert_float_equal(loss[0], loss[1], 1e-6);
 }
 
-// From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
-// model says what it says without.
-static void prompts_become_packs_that_draft(void **state) {
-    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state", "ppd",
-                                          "hidden-transfer"};
-    (void)state;
-    FILE *f = fopen(path_of("prompts.jsonl"), "w");
+static void write_prompts(const char *name) {
+    FILE *f = fopen(path_of(name), "w");
     assert_non_null(f);
     for (int i = 0; i < 12; i++)
         fprintf(f,
                 "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
                 i, i);
     fclose(f);
+}
+
+// From prompts to text, each drafter: the model answers, a pack comes of it, and with the pack the
+// model says what it says without.
+static void prompts_become_packs_that_draft(void **state) {
+    static const char *const METHODS[] = {"medusa", "eagle", "hidden-state", "ppd",
+                                          "hidden-transfer"};
+    (void)state;
+    write_prompts("prompts.jsonl");
     for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++) {
         static char plain[SAID_MOST];
         snprintf(line, sizeof line,
@@ -538,13 +542,7 @@ static void an_eagle_learns_from_three_layers(void **state) {
     char deep[128];
     snprintf(deep, sizeof deep, "%s/deep.gguf", folder);
     assert_int_equal(fr_tiny_write(&(fr_tiny_options){.n_layer = 9}, deep, &err), FR_OK);
-    FILE *f = fopen(path_of("few.jsonl"), "w");
-    assert_non_null(f);
-    for (int i = 0; i < 12; i++)
-        fprintf(f,
-                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}]}\n",
-                i, i);
-    fclose(f);
+    write_prompts("few.jsonl");
     const struct {
         const char *pack, *data, *more;
         bool three;

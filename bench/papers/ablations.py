@@ -88,17 +88,30 @@ def train_line(args, setting):
     return line + ["--init", pack_of(args, setting.after)] * bool(setting.after)
 
 
+def is_there(args, found, setting):
+    """Whether a setting has been judged, and its pack lies where another begins with it."""
+    needed = any(other.after == setting.name and other.name not in found["settings"] for other in GROUPS[args.group].settings)
+    return setting.name in found["settings"] and (not needed or os.path.exists(pack_of(args, setting.name)))
+
+
+def say_left(args, found, left):
+    taken = [one["seconds"] / 60 for one in found["settings"].values()]
+    say("%s, %s: %d of %d settings are left%s" % (args.group, found["model"], len(left), len(GROUPS[args.group].settings),
+                                                  ", %.0f minutes each so far" % (sum(taken) / len(taken)) if taken else ""))
+
+
 def measure(args):
     """Every setting that is not there; the best judgement of each, with its errors."""
-    os.makedirs(args.work, exist_ok=True)
-    os.makedirs(args.out, exist_ok=True)
     path = result_path(args)
     found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "machine": args.machine, "date": time.strftime("%Y-%m-%d"),
                                                      "options": " ".join(GROUPS[args.group].options), "settings": {}}
-    settings = GROUPS[args.group].settings
-    for setting in settings:
-        if setting.name in found["settings"] and (os.path.exists(pack_of(args, setting.name)) or not any(s.after == setting.name for s in settings)):
-            continue
+    left = [setting for setting in GROUPS[args.group].settings if not is_there(args, found, setting)]
+    say_left(args, found, left)
+    if args.status:
+        return
+    os.makedirs(args.work, exist_ok=True)
+    os.makedirs(args.out, exist_ok=True)
+    for setting in left:
         start = time.monotonic()
         said, _ = train(train_line(args, setting))
         best = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
@@ -135,6 +148,7 @@ def main():
     add("--out", default=os.path.join(ROOT, "bench", "papers", "ablations"), help="folder of what the tables are made from")
     add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
     add("--machine", default="", help="the processor, in words")
+    add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.model and not (args.work and args.data):

@@ -6,8 +6,9 @@
 
 Parts, each gone on with where it was stopped: `rates` times a few steps of every method, alone on the machine; `train` gives
 each method as many steps as its rate makes of --seconds on --threads threads, so that what else the machine does changes
-nothing, once for each of --seeds; `replay` has every pack draft alone over the prompts. --out keeps, for each model, what
-was learned and, of every prompt, tokens and passes.
+nothing, once for each of --seeds; `replay` has every pack draft alone over the prompts. With --steps N all have so many steps,
+an equal budget of tokens, and no rates are asked for. --out keeps, for each model, what was learned and, of every prompt,
+tokens and passes.
 """
 import argparse
 import os
@@ -59,14 +60,21 @@ def steps_of(args, rate):
     return max(1, round((args.seconds * args.threads - before) / step))
 
 
+def kind_of(args):
+    """What the results are called by: the list, and where tokens are equal in place of time, that."""
+    return args.list + "-tokens" * bool(args.steps)
+
+
 def stem_of(args, method, seed):
-    return os.path.join(args.work, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
+    folder = os.path.join(args.work, "tokens") if args.steps else args.work
+    return os.path.join(folder, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
 
 
 def say_left(args):
-    left = sum(not os.path.exists(stem_of(args, method, seed) + ".json") for seed in args.seeds for method in LISTS[args.list])
-    say("%s: %d of %d trainings are left, %.0f minutes, then the replay of their packs" % (
-        name_of(args.model[0]), left, len(args.seeds) * len(LISTS[args.list]), left * args.seconds / 60))
+    stems = [stem_of(args, method, seed) for seed in args.seeds for method in LISTS[args.list]]
+    left = sum(not os.path.exists(stem + ".json") for stem in stems)
+    say("%s: %d of %d trainings are left, %s, then the replay of their packs" % (
+        name_of(args.model[0]), left, len(stems), "%d steps each" % args.steps if args.steps else "%.0f minutes" % (left * args.seconds / 60)))
 
 
 def trained(args, found):
@@ -76,7 +84,7 @@ def trained(args, found):
         for method in LISTS[args.list]:
             stem = stem_of(args, method, seed)
             if not os.path.exists(stem + ".json"):
-                steps = steps_of(args, found[method.name])
+                steps = args.steps or steps_of(args, found[method.name])
                 say("%s, seed %d: %d steps" % (method.name, seed, steps))
                 said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed))
                 write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
@@ -92,7 +100,7 @@ def replay(args, learned):
     """Adds to each pack what it gave on the prompts: {task: [[tokens, passes]]}."""
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
-    stem = os.path.join(args.work, "replay")
+    stem = os.path.join(args.work, "replay" + "-tokens" * bool(args.steps))
     drafter = {method.name: method.drafter for method in LISTS[args.list]}
     packs = {os.path.basename(one["pack"]): one for ones in learned.values() for one in ones}
     specs = ["%s:%s" % (drafter[name], one["pack"]) for name, ones in learned.items() for one in ones]
@@ -112,9 +120,9 @@ def measure(args):
     say_left(args)
     if args.status:
         return
-    os.makedirs(args.work, exist_ok=True)
+    os.makedirs(os.path.dirname(stem_of(args, LISTS[args.list][0], 0)), exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    found = rates(args, os.path.join(args.work, "rates-%s.json" % args.list))
+    found = {} if args.steps else rates(args, os.path.join(args.work, "rates-%s.json" % args.list))
     if args.part == "rates":
         return
     learned = trained(args, found)
@@ -124,9 +132,9 @@ def measure(args):
     for ones in learned.values():
         for one in ones:
             one["pack"] = os.path.basename(one["pack"])
-    write(os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), args.list)),
-          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine, "seconds": args.seconds,
-           "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
+    write(os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), kind_of(args))),
+          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine,
+           "seconds": 0 if args.steps else args.seconds, "steps": args.steps, "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
 
 
 def parse():
@@ -137,6 +145,7 @@ def parse():
     add("--work", help="folder of rates, packs and replays, which are gone on with")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "equal"), help="folder of what the tables are made from")
     add("--seconds", type=float, default=300, help="of a training, on all threads (default: %(default)s)")
+    add("--steps", type=int, default=0, help="so many steps for each in place of --seconds")
     add("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
     add("--part", choices=PARTS, default=PARTS[-1], help="stop behind this part")
     add("--machine", default="", help="the processor, in words")

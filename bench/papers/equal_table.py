@@ -76,17 +76,18 @@ def describe(result):
     ones = next(iter(result["methods"].values()))
     data, sets = ones[0]["data"], ones[0]["sets"]
     checked = sum(one["checked"] for found in result["methods"].values() for one in found)
-    return ("%s, %s, %s: %.0f seconds of %d threads each, %d texts (%d thousand tokens of answers; %d texts held out), %d seeds; "
+    budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d threads" % (result["seconds"], result["threads"])
+    return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %d seeds; "
             "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
-                result["model"], result["machine"], result["date"], result["seconds"], result["threads"], data["texts"],
+                result["model"], result["machine"], result["date"], budget, data["texts"],
                 data["answer_tokens"] // 1000, data["held_out_texts"], len(ones), result["tokens"],
                 ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
 
 
 def table(folder, which):
-    """Of all models that have results of this list."""
+    """Of all models that have results of this list: equal time, then equal tokens."""
     text = []
-    for path in sorted(glob.glob(os.path.join(folder, "*-%s.json" % which))):
+    for path in (path for kind in ("", "-tokens") for path in sorted(glob.glob(os.path.join(folder, "*-%s%s.json" % (which, kind))))):
         result = read(path)
         head = ["method" if which == "methods" else "recipe", "steps", "thousand tokens seen", "right at 1, 2, 3, % (seeds at 1)", "tokens a pass", "seeds"]
         head += ["its paper's order"] * (which == "methods")

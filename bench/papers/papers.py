@@ -17,27 +17,45 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPARISON = os.path.join(ROOT, "bench", "comparison")
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+JUDGED = "alpaca,gsm8k,mt_bench"
 ONE_TREE = "self-speculative (layers by rule);Medusa-1;Hidden Transfer"
 
+# tasks: of which prompts are read; all where it names none, and no prompts at all where it is None.
 Part = namedtuple("Part", "name what models tasks line doc")
 
 
 def parts(args):
     tokens, clock = os.path.join(COMPARISON, "tokens.py"), os.path.join(COMPARISON, "compare.py")
     work = ["--work", os.path.join(args.work, "tokens")]
-    papers = os.path.join(ROOT, "docs", "papers")
+    papers, scripts = os.path.join(ROOT, "docs", "papers"), os.path.join(ROOT, "bench", "papers")
     whole = [tokens, *work, "--longer", "humaneval=256"]
     one_tree = [tokens, *work, "--systems", ONE_TREE, "--tree", os.path.join(COMPARISON, "trees", "three-deep.txt"),
-                "--out", os.path.join(ROOT, "bench", "papers", "one-tree"), "--marks", "one tree"]
+                "--out", os.path.join(scripts, "one-tree"), "--marks", "one tree"]
     page = os.path.join(papers, "tokens-a-pass.md")
+    equal = [os.path.join(scripts, "equal.py"), "--work", os.path.join(args.work, "equal"), "--data", states_of(args, MODELS[0])]
+    in_equal = ["--doc", os.path.join(papers, "equal-trainings.md")]
+    sizes = os.path.join(scripts, "sizes.py")
+
+    def ablations(group, what, doc):
+        line = [os.path.join(scripts, "ablations.py"), "--group", group]
+        return Part(group, what, MODELS[:1], None, [*line, "--work", os.path.join(args.work, "ablations"), "--data", states_of(args, MODELS[0])],
+                    ["--doc", os.path.join(papers, doc)])
+
     return [
         Part("tokens", "tokens a pass of all systems, greedy", MODELS, "", whole, ["--temps", "0,0.7", "--doc", page]),
         Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], ["--temps", "0,0.7", "--doc", page]),
         Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
              ["--doc", os.path.join(papers, "hidden-transfer.md")]),
-        Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], "alpaca,gsm8k,mt_bench",
-             [os.path.join(ROOT, "bench", "papers", "equal.py"), "--work", os.path.join(args.work, "equal"), "--data", states_of(args, MODELS[0])],
-             ["--doc", os.path.join(papers, "equal-trainings.md")]),
+        Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], JUDGED, equal, in_equal),
+        Part("recipes", "recipes of eagle in equal time, three seeds", MODELS[:1], JUDGED, [*equal, "--list", "recipes"], in_equal),
+        Part("recipes-tokens", "recipes of eagle with equal tokens", MODELS[:1], JUDGED, [*equal, "--list", "recipes", "--steps", "120", "--seeds", "0"], in_equal),
+        ablations("ppd", "PPD's appendix B", "ppd.md"),
+        ablations("chimera", "Chimera from its published form to ours", "chimera.md"),
+        ablations("layers", "Hidden Transfer's figure 5", "hidden-transfer.md"),
+        ablations("second", "Hidden Transfer's figure 6", "hidden-transfer.md"),
+        ablations("masked", "Hidden Transfer's figure 7", "hidden-transfer.md"),
+        Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
+             ["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]),
         Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],
              ["--tables", "--doc", os.path.join(papers, "comparison.md")]),
     ]
@@ -51,7 +69,7 @@ def missing(args, part, models, prompts):
     """Why a part cannot run, or None."""
     if not models:
         return "no model of %s in %s" % (", ".join(part.models), args.models)
-    if not prompts:
+    if part.tasks is not None and not prompts:
         return "no prompts: PROMPTS='%s'" % args.prompts
     if "--data" in part.line and not os.path.isdir(states_of(args, part.models[0])):
         return "no %s: `forerun distill --capture` makes it, with --taps 2,10,15,20,27" % states_of(args, part.models[0])
@@ -59,7 +77,9 @@ def missing(args, part, models, prompts):
 
 
 def prompts_of(args, tasks):
-    """Files of prompts, of these tasks alone where some are named."""
+    """Files of prompts, of these tasks alone where some are named; none where tasks is None."""
+    if tasks is None:
+        return []
     files = sorted(path for pattern in args.prompts.split() for path in glob.glob(pattern))
     return [path for path in files if not tasks or any(os.path.basename(path).startswith(task) for task in tasks.split(","))]
 
@@ -85,7 +105,9 @@ def run(args, part):
     if why:
         print("left out: %s" % why)
         return 0
-    line = [sys.executable, *part.line, *options_of(args, models)]
+    line = [sys.executable, *part.line]
+    if part.tasks == "":
+        line += options_of(args, models)
     for model in models:
         line += ["-m", os.path.join(args.models, model + ".gguf")]
     for path in prompts:

@@ -30,7 +30,7 @@ LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
 
 def at_size(args, rows):
     """One tree size: tau and the clock over all prompts, and L(n) over L(1) in the same minute."""
-    found = ask(args, "bench", "--prompts", args.prompts, "--limit", args.limit, "-n", args.tokens, "--drafters", args.drafter,
+    found = ask(args, "bench", "--prompts", ",".join(args.prompts), "--limit", args.limit, "-n", args.tokens, "--drafters", args.drafter,
                 "--no-adapt", "--draft-opt", "rows=%d" % rows)
     drafted = [one for one in found["runs"] if one["drafter"] == args.drafter][0]
     curve = ask(args, "curve", "--rows", "1,%d" % rows, "--context", 256)  # of medians, as answers meet them
@@ -39,16 +39,21 @@ def at_size(args, rows):
             "prompts": drafted["prompts"]}
 
 
-def measure(args):
+def measure(args, model):
+    """One model's sizes that are not there."""
+    args.model = model
     path = os.path.join(args.out, name_of(args.model) + ".json")
-    os.makedirs(args.out, exist_ok=True)
     found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "drafter": args.drafter, "machine": args.machine, "tokens": args.tokens,
                                                      "date": time.strftime("%Y-%m-%d"), "sizes": []}
-    for rows in args.rows:
-        if all(size["rows"] != rows for size in found["sizes"]):
-            found["sizes"] = sorted([*found["sizes"], at_size(args, rows)], key=lambda size: size["rows"])
-            write(path, found)
-            say("%s: %d rows" % (found["model"], rows))
+    left = [rows for rows in args.rows if all(size["rows"] != rows for size in found["sizes"])]
+    say("%s: %d of %d sizes are left" % (found["model"], len(left), len(args.rows)))
+    if args.status:
+        return
+    os.makedirs(args.out, exist_ok=True)
+    for rows in left:
+        found["sizes"] = sorted([*found["sizes"], at_size(args, rows)], key=lambda size: size["rows"])
+        write(path, found)
+        say("%s: %d rows" % (found["model"], rows))
 
 
 # ---------------------------------------------------------------- table and picture
@@ -111,22 +116,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
-    add("--model")
+    add("-m", "--model", action="append", dest="models", default=[])
     add("--drafter", default="ppd-planned")
-    add("--prompts")
+    add("--prompts", action="append", default=[], help="files of prompts")
     add("--rows", type=lambda text: [int(n) for n in text.split(",")], default=[5, 6, 8, 10, 12, 16, 24, 32], help="the root has three attached rows")
     add("--limit", type=int, default=3, help="prompts of a set (default: %(default)s)")
     add("--tokens", type=int, default=96)
     add("--machine", default="", help="the processor, in words")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "sizes"), help="folder of what is kept")
+    add("--status", action="store_true", help="run nothing")
     add("--svg", help="the picture")
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
-    if args.model and not args.prompts:
+    if args.models and not args.prompts:
         parser.error("--prompts FILES are missing")
     try:
-        if args.model:
-            measure(args)
+        for model in args.models:
+            measure(args, model)
         if args.svg:
             picture(args.svg, results_in(args.out))
         if args.doc:

@@ -337,19 +337,22 @@ def methods_are_ordered_at_an_equal_budget(folder):
     methods = {name: [{"steps": 5, "tokens": 4096, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
                        "sets": {"gsm8k": [[8, passes]] * 3, "xsum": [[8, passes]] * 2}} for right in (30, 40)]
                for name, passes in (("Medusa", 4), ("EAGLE", 2))}
-    result = {"list": "methods", "model": "m", "date": "2026-01-01", "machine": "a machine", "seconds": 9, "threads": 2, "tokens": 8, "methods": methods}
+    result = {"list": "methods", "model": "m", "date": "2026-01-01", "machine": "a machine", "seconds": 9, "steps": 0, "threads": 2, "tokens": 8, "methods": methods}
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
     assert text[4] == "| EAGLE | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
     assert text[5].startswith("| Medusa | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
     for methods in equal_table.LISTS.values():
-        stems = {equal.stem_of(argparse.Namespace(work=work), method, 0) for method in methods}
+        stems = {equal.stem_of(argparse.Namespace(work=work, steps=0), method, 0) for method in methods}
         assert len(stems) == len({method.name for method in methods}) == len(methods)
     assert "no results" in fails(equal_table.table, work, "recipes")
     recipe = {equal_table.RECIPES[0].name: result["methods"]["EAGLE"]}
     measure.write(os.path.join(work, "m-recipes.json"), dict(result, list="recipes", methods=recipe))
     assert equal_table.table(work, "recipes").splitlines()[2].startswith("| recipe | steps |") and "paper" not in equal_table.table(work, "recipes")
+    measure.write(os.path.join(work, "m-recipes-tokens.json"), dict(result, list="recipes", methods=recipe, seconds=0, steps=70))
+    lines = [line.split(": ")[1].split(",")[0] for line in equal_table.table(work, "recipes").splitlines() if line.startswith("m, ")]
+    assert lines == ["9 seconds of 2 threads each", "70 steps each"], lines
     args = argparse.Namespace(seconds=30, threads=2)
     assert equal.steps_of(args, [10, 0.5]) == 100 and equal.steps_of(args, [100, 0.5]) == 1
 

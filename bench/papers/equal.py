@@ -12,17 +12,16 @@ tokens and passes.
 """
 import argparse
 import os
-import subprocess
 import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, json_lines, name_of, say
+from calls import Failure, between_markers, name_of, say
 from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, read, write, write_prompts
-from program import train
+from program import replay, train
 
 MARKS = ("<!-- %s at an equal budget: begin, written by bench/papers/equal.py -->", "<!-- %s at an equal budget: end -->")
 PARTS = ("rates", "train", "replay")
@@ -96,7 +95,7 @@ def trained(args, found):
 
 # ---------------------------------------------------------------- drafting
 
-def replay(args, learned):
+def drafted(args, learned):
     """Adds to each pack what it gave on the prompts: {task: [[tokens, passes]]}."""
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
@@ -104,13 +103,7 @@ def replay(args, learned):
     drafter = {method.name: method.drafter for method in LISTS[args.list]}
     packs = {os.path.basename(one["pack"]): one for ones in learned.values() for one in ones}
     specs = ["%s:%s" % (drafter[name], one["pack"]) for name, ones in learned.items() for one in ones]
-    line = [args.bin, "replay", "-m", args.model[0], "-t", str(args.threads), "--quiet", "--json", "--prompts", ",".join(files),
-            "--drafters", ",".join(specs), "-n", str(args.tokens), "--tree", "16", "--seed", str(args.seed), "--check", "0.02",
-            "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl"]
-    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise Failure("replay: exit code %d" % done.returncode)
-    for found in json_lines(stem + ".results.jsonl"):
+    for found in replay(args, args.model[0], files, specs, stem, "--tree", "16"):
         one = packs[os.path.basename(found["setup"]["drafter"].partition(":")[2])]
         one.setdefault("sets", {}).setdefault(found.get("task") or found["set"], []).append([found["tokens"], found["passes"]])
         one["checked"] = one.get("checked", 0) + found["checked"]
@@ -128,7 +121,7 @@ def measure(args):
     learned = trained(args, found)
     if args.part == "train":
         return
-    replay(args, learned)
+    drafted(args, learned)
     for ones in learned.values():
         for one in ones:
             one["pack"] = os.path.basename(one["pack"])
@@ -151,6 +144,7 @@ def parse():
     add("--machine", default="", help="the processor, in words")
     add("-n", "--tokens", type=int, default=128)
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
     add("--list", choices=LISTS, default="methods", help="what is trained (default: %(default)s)")
     add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")

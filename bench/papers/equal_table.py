@@ -16,6 +16,8 @@ METHODS = [
     Method("EAGLE", "eagle", "eagle", (), (), (4, 24), "before Medusa (Li et al. 2024)"),
     Method("EAGLE, three layers", "eagle", "eagle", ("taps=2,15,27",), (), (4, 24), "before EAGLE (Li et al. 2025)"),
     Method("hidden-state", "hidden-state", "hidden-state", (), (), (4, 24), "states with tokens put in late before others (abstract)"),
+    Method("hidden-state, the token before alone", "hidden-state", "hidden-state", ("gate=0",), (), (4, 24), ""),
+    Method("hidden-state, nothing put in", "hidden-state", "hidden-state", ("inject=0",), (), (4, 24), ""),
     Method("hidden-state, no tokens", "hidden-state", "hidden-state", ("pure=1",), (), (4, 24), ""),
     Method("Chimera", "chimera", "chimera", (), (), (4, 24), "before Medusa at every distance (§4.3)"),
     Method("PPD", "ppd", "ppd", (), (), (2, 6), "before Medusa at every distance (§5.2)"),

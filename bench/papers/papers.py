@@ -41,6 +41,10 @@ def parts(args):
         return Part(group, what, MODELS[:1], None, [*line, "--work", os.path.join(args.work, "ablations"), "--data", states_of(args, MODELS[0])],
                     ["--doc", os.path.join(papers, doc)])
 
+    def variants(group, what, tasks, doc):
+        line = [os.path.join(scripts, "variants.py"), "--group", group, "--work", os.path.join(args.work, "variants")]
+        return Part(group, what, MODELS[:1], tasks, line, ["--doc", os.path.join(papers, doc)])
+
     return [
         Part("tokens", "tokens a pass of all systems, greedy", MODELS, "", whole, ["--temps", "0,0.7", "--doc", page]),
         Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], ["--temps", "0,0.7", "--doc", page]),
@@ -54,6 +58,8 @@ def parts(args):
         ablations("layers", "Hidden Transfer's figure 5", "hidden-transfer.md"),
         ablations("second", "Hidden Transfer's figure 6", "hidden-transfer.md"),
         ablations("masked", "Hidden Transfer's figure 7", "hidden-transfer.md"),
+        variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
+        variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
              ["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]),
         Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],

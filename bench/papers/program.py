@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from calls import Failure, run
+from calls import Failure, json_lines, run
 
 
 def options(doc):
@@ -25,6 +25,18 @@ def ask(args, command, *more):
         return json.loads(run(line))
     except Failure as failure:
         sys.exit(str(failure))
+
+
+def replay(args, model, files, specs, stem, *more):
+    """What `forerun-lab replay` finds for these drafters on the prompts of these files: a line for each, those before included,
+    since answers and results lie at STEM and are gone on with."""
+    line = [args.bin, "replay", "-m", model, "-t", str(args.threads), "--quiet", "--json", "--prompts", ",".join(files),
+            "--drafters", ",".join(specs), "-n", str(args.tokens), "--seed", str(args.seed), "--check", str(args.check),
+            "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl", *more]
+    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise Failure("replay: exit code %d" % done.returncode)
+    return json_lines(stem + ".results.jsonl")
 
 
 def drop(*paths):

@@ -30,6 +30,7 @@ import results
 import sides
 import tables
 import tokens
+import variants
 from systems import SYSTEMS
 from calls import Failure
 
@@ -357,6 +358,22 @@ def methods_are_ordered_at_an_equal_budget(folder):
     assert equal.steps_of(args, [10, 0.5]) == 100 and equal.steps_of(args, [100, 0.5]) == 1
 
 
+def settings_are_compared_on_the_same_prompts(folder):
+    work = os.path.join(folder, "variants")
+    os.makedirs(work)
+    few, many = [[8, 4], [8, 8]], [[8, 2], [8, 4]]
+    there = {variant.name: {"sets": {"gsm8k": many if "mode=fused" in variant.options else few}, "rows": 12, "checked": 1} for variant in variants.GROUPS["reuse"].variants[:3]}
+    measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
+    text = variants.table(argparse.Namespace(out=work, group="reuse")).splitlines()
+    assert text[0] == "m, greedy, 8 tokens, 2026-01-01, gsm8k 2 prompts; 3 results decoded for real too, all the same." and "over a new chain" in text[2]
+    assert text[4].endswith("| 1.33 (1.00 to 2.00) | 1 |  |") and text[5].endswith("| 1.00 (1.00 to 1.00) |")
+    assert text[6].endswith("| 2.67 (2.00 to 4.00) | 2 | 2.00 (2.00 to 2.00) |"), text[6]
+    assert "no results" in fails(variants.table, argparse.Namespace(out=work, group="trees"))
+    for group in variants.GROUPS.values():
+        names = [variant.name for variant in group.variants]
+        assert len(set(names)) == len(names) and all(variant.to in ("", *names) for variant in group.variants)
+
+
 def curves_have_points_at_doublings(folder):
     work = os.path.join(folder, "curves")
     os.makedirs(work)
@@ -410,6 +427,7 @@ with tempfile.TemporaryDirectory() as folder:
     the_comparison_names_the_fastest(folder)
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)
+    settings_are_compared_on_the_same_prompts(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
 END

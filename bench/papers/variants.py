@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Tokens a pass of one drafter's settings, on many prompts, each beside the first of its kind: what no clock touches.
+
+    bench/papers/variants.py --group trees -m smollm2-135m.gguf --prompts 'prompts/*_dev.jsonl' --work DIR     goes on where it was stopped
+    bench/papers/variants.py --group trees --doc docs/papers/ppd.md                                             the table, from what is committed
+
+`forerun-lab replay` does the work (docs/papers/README.md). In brackets lie 95 of 100 bootstrap samples of the prompts; a ratio
+is of both settings on the same samples, so it can tell apart what the intervals of the settings cannot.
+"""
+import argparse
+import os
+import random
+import sys
+import time
+from collections import namedtuple
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
+
+from calls import Failure, between_markers, name_of, say
+from measure import add_arguments, prompt_lines, read, write, write_prompts
+from program import replay
+from tokens import SAMPLES, interval, pooled
+
+MARKS = ("<!-- variants, %s: begin, written by bench/papers/variants.py -->", "<!-- variants, %s: end -->")
+
+# to: the setting that it is compared with; against: what the table calls that.
+Variant = namedtuple("Variant", "name drafter options to tree", defaults=((), "", "16"))
+Group = namedtuple("Group", "against variants")
+SIZES = 8, 16, 32, 60, 105
+
+
+def planned(method, title):
+    """PPD, figure 8a: trees of its kinds, settled before a text is seen."""
+    found = []
+    for rows in SIZES:
+        kinds = {kind: "%s, %d rows, %s" % (title, rows, kind) for kind in ("static", "random", "dynamic")}
+        for kind, name in kinds.items():
+            to = "" if kind == "static" else kinds["static"]
+            found.append(Variant(name, method + "-planned", ("tree=" + kind, "rows=%d" % rows), to, "127"))
+    return found
+
+
+FRESH = "always a new chain (`mode=fresh`)"
+GROUPS = {
+    "trees": Group("static", [*planned("ppd", "PPD"), *planned("hidden-transfer", "Hidden Transfer")]),
+    # Make Every Draft Count, figures 2 and 4.
+    "reuse": Group("a new chain", [
+        Variant(FRESH, "hidden-state", ("mode=fresh",)),
+        Variant("what is left alone (`mode=reuse`)", "hidden-state", ("mode=reuse",), FRESH),
+        Variant("both in one (`mode=fused`)", "hidden-state", ("mode=fused",), FRESH),
+        Variant("both in one tree (`hidden-state-union`)", "hidden-state-union", (), FRESH),
+        Variant("guesses fed, the head at every level (`hidden-state-iterative`)", "hidden-state-iterative", (), FRESH),
+        Variant("tokens not put in (`inject=0`)", "hidden-state", ("mode=fresh", "inject=0"), FRESH),
+    ]),
+}
+
+
+# ---------------------------------------------------------------- measuring
+
+def result_path(args, model):
+    return os.path.join(args.out, "%s-%s.json" % (name_of(model), args.group))
+
+
+def measure(args, model):
+    """Every variant that is not there: tokens and passes of each prompt, {task: [[tokens, passes]]}."""
+    path, variants = result_path(args, model), GROUPS[args.group].variants
+    found = read(path) if os.path.exists(path) else {"model": name_of(model), "date": time.strftime("%Y-%m-%d"), "tokens": args.tokens, "variants": {}}
+    left = [variant for variant in variants if variant.name not in found["variants"]]
+    say("%s, %s: %d of %d settings are left" % (args.group, found["model"], len(left), len(variants)))
+    if args.status:
+        return
+    os.makedirs(args.out, exist_ok=True)
+    tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
+    files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
+    for variant in left:
+        stem = os.path.join(args.work, "%s-%s" % (name_of(model), args.group))
+        lines = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
+                       *(word for option in variant.options for word in ("--draft-opt", option)))
+        mine = [line for line in lines if line["setup"]["drafter"] == variant.drafter and line["setup"]["draft_opts"] == list(variant.options)]
+        one = found["variants"][variant.name] = {"sets": {}, "rows": sum(line["rows"] for line in mine), "checked": sum(line["checked"] for line in mine)}
+        for line in sorted(mine, key=lambda line: line["key"]):
+            one["sets"].setdefault(line.get("task") or line["set"], []).append([line["tokens"], line["passes"]])
+        write(path, found)
+        say("%s: %s" % (found["model"], variant.name))
+
+
+# ---------------------------------------------------------------- tables
+
+def prompts_of(variant):
+    return [line for task in sorted(variant["sets"]) for line in variant["sets"][task]]
+
+
+def ratio(lines, others, seed=0):
+    """(pooled ratio, low, high): both on the same samples of the prompts."""
+    draw, places, samples = random.Random(seed), range(len(lines)), []
+    for _ in range(SAMPLES):
+        some = draw.choices(places, k=len(lines))
+        samples.append(pooled([lines[i] for i in some]) / pooled([others[i] for i in some]))
+    samples.sort()
+    return pooled(lines) / pooled(others), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+
+
+def table(args):
+    text = []
+    for name in sorted(name for name in os.listdir(args.out) if name.endswith("-%s.json" % args.group)):
+        group, result = GROUPS[args.group], read(os.path.join(args.out, name))
+        there = result["variants"]
+        sets = next(iter(there.values()))["sets"]
+        text += ["%s, greedy, %d tokens, %s, %s; %d results decoded for real too, all the same." % (
+            result["model"], result["tokens"], result["date"], ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())),
+            sum(one["checked"] for one in there.values())), "", "| | tokens a pass | rows | over %s |" % group.against, "| --- | --- | --- | --- |"]
+        for variant in group.variants:
+            if variant.name not in there:
+                continue
+            lines = prompts_of(there[variant.name])
+            beside = "%.2f (%.2f to %.2f)" % ratio(lines, prompts_of(there[variant.to])) if variant.to in there else ""
+            rows = there[variant.name]["rows"] / sum(line[1] for line in lines)
+            text.append("| %s | %.2f (%.2f to %.2f) | %.0f | %s |" % (variant.name, *interval(lines), rows, beside))
+        text.append("")
+    if not text:
+        raise Failure("%s: no results of %s" % (args.out, args.group))
+    return "\n".join(text).rstrip()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add_arguments(add)
+    add("--group", choices=GROUPS, required=True)
+    add("--work", help="folder of answers and results by prompt, which are gone on with")
+    add("--out", default=os.path.join(ROOT, "bench", "papers", "variants"), help="folder of what the tables are made from")
+    add("-n", "--tokens", type=int, default=128)
+    add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
+    add("--check", type=float, default=0.02, help="share that real runs check (default: %(default)s)")
+    add("--status", action="store_true", help="run nothing")
+    add("--doc", help="a file whose part between the marks is written anew")
+    args = parser.parse_args()
+    if args.model and not args.work:
+        parser.error("--work DIR is needed")
+    return args
+
+
+def main():
+    try:
+        args = parse()
+        for model in args.model:
+            measure(args, model)
+        if args.doc:
+            between_markers(args.doc, [mark % args.group for mark in MARKS], table(args))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("variants.py: %s" % failure)
+
+
+if __name__ == "__main__":
+    main()

@@ -60,6 +60,8 @@ def parts(args):
         ablations("masked", "Hidden Transfer's figure 7", "hidden-transfer.md"),
         variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
+        Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,
+             [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], ["--doc", os.path.join(papers, "ppd.md")]),
         Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
              ["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]),
         Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],
@@ -77,8 +79,9 @@ def missing(args, part, models, prompts):
         return "no model of %s in %s" % (", ".join(part.models), args.models)
     if part.tasks is not None and not prompts:
         return "no prompts: PROMPTS='%s'" % args.prompts
-    if "--data" in part.line and not os.path.isdir(states_of(args, part.models[0])):
-        return "no %s: `forerun distill --capture` makes it, with --taps 2,10,15,20,27" % states_of(args, part.models[0])
+    data = part.line[part.line.index("--data") + 1] if "--data" in part.line else args.work
+    if not os.path.exists(data):
+        return "no %s: %s" % (data, "questions with their answers" if data.endswith(".gz") else "`forerun distill --capture` makes it, with --taps 2,10,15,20,27")
     return None
 
 

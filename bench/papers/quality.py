@@ -1,19 +1,36 @@
 #!/usr/bin/env python3
 """What typical acceptance does to answers: sums of GSM8K solved, under the exact and under the typical rule.
 
+    bench/papers/quality.py -m MODEL.gguf --data gsm8k_train.jsonl.gz --limit 100       goes on where it was stopped
+    bench/papers/quality.py --doc docs/papers/ppd.md                                    the table, from what is committed
+
 PPD (arXiv 2405.18628, table 1) asks a judge how good the answers are that typical acceptance gives; here the answers
 are numbers, so they are right or wrong. Every question is answered once by each rule at each temperature, with the
-same seeds. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]}, where the assistant's last
-line ends with "#### NUMBER", as in GSM8K's train split.
-
-    bench/papers/quality.py --model MODEL.gguf --data gsm8k_train.jsonl.gz --limit 40 --drafter ppd
+same seed and trees of 16 candidates. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]},
+where the assistant's last line ends with "#### NUMBER", as in GSM8K's train split.
 """
+import argparse
+import glob
 import gzip
 import json
 import math
+import os
+import random
 import re
+import sys
+import time
 
-from program import ask, options
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
+
+from calls import Failure, between_markers, name_of, say
+from measure import read, write
+from program import ask
+from tokens import SAMPLES, interval
+from variants import ratio
+
+MARKS = ("<!-- quality: begin, written by bench/papers/quality.py -->", "<!-- quality: end -->")
+RULES = "exact", "typical"
 
 
 def numbers(text):
@@ -24,39 +41,103 @@ def questions(path, limit):
     opener = gzip.open if path.endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8") as lines:
         for _, line in zip(range(limit), lines):
-            ask, answer = json.loads(line)["messages"][:2]
-            yield ask["content"], numbers(answer["content"].rsplit("####", 1)[1])[0]
+            asked, answer = json.loads(line)["messages"][:2]
+            yield asked["content"], numbers(answer["content"].rsplit("####", 1)[1])[0]
 
 
-def interval(right, n, z=1.96):
+def wilson(right, n, z=1.96):
     """Wilson's interval (1927) of a share."""
     share, bend = right / n, z * z / n
     middle, half = share + bend / 2, z * math.sqrt(share * (1 - share) / n + bend / (4 * n))
     return (middle - half) / (1 + bend), (middle + half) / (1 + bend)
 
 
+def gain(ones, others, seed=0):
+    """(difference of solved shares, low, high), the same questions drawn again for both."""
+    draw, places = random.Random(seed), range(len(ones))
+    one = [a[0] - b[0] for a, b in zip(ones, others)]
+    samples = sorted(sum(one[i] for i in draw.choices(places, k=len(one))) / len(one) for _ in range(SAMPLES))
+    return sum(one) / len(one), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+
+
+# ---------------------------------------------------------------- measuring
+
+def answered(args, question, want, rule, temperature, seed):
+    """[solved, tokens, passes] of one answer."""
+    got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule, "--tree", 16, "--no-adapt",
+              "--temp", temperature, "--seed", seed)
+    found = numbers(got["text"])
+    return [int(bool(found) and abs(found[-1] - want) < 1e-6), got["completion_tokens"], got["passes"]]
+
+
+def measure(args):
+    path = os.path.join(args.out, name_of(args.model) + ".json")
+    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens,
+                                                     "date": time.strftime("%Y-%m-%d"), "answers": {}}
+    units = [(temperature, rule) for temperature in args.temps.split(",") for rule in RULES]
+    left = sum(args.limit - len(found["answers"].get("%s %s" % unit, [])) for unit in units)
+    say("%s: %d of %d answers are left" % (found["model"], left, args.limit * len(units)))
+    if args.status:
+        return
+    os.makedirs(args.out, exist_ok=True)
+    for seed, (question, want) in enumerate(questions(args.data, args.limit)):
+        for temperature, rule in units:
+            there = found["answers"].setdefault("%s %s" % (temperature, rule), [])
+            if len(there) <= seed:
+                there.append(answered(args, question, want, rule, temperature, seed))
+                write(path, found)
+
+
+# ---------------------------------------------------------------- the table
+
+def rows(found):
+    for temperature in sorted({key.split()[0] for key in found["answers"]}, key=float):
+        both = [found["answers"]["%s %s" % (temperature, rule)] for rule in RULES]
+        n = min(map(len, both))
+        exact, typical = both[0][:n], both[1][:n]
+        solved = ["%d (%.0f to %.0f %%)" % (sum(one[0] for one in ones), *(100 * end for end in wilson(sum(one[0] for one in ones), n))) for ones in (exact, typical)]
+        paths = [[one[1:] for one in ones] for ones in (exact, typical)]
+        yield "| %s | %d | %s | %s | %+.0f (%+.0f to %+.0f) | %s | %s | %.2f (%.2f to %.2f) |" % (
+            temperature, n, *solved, *(100 * value for value in gain(typical, exact)), *("%.2f" % interval(lines)[0] for lines in paths), *ratio(paths[1], paths[0]))
+
+
+def table(args):
+    text = []
+    for path in sorted(glob.glob(os.path.join(args.out, "*.json"))):
+        found = read(path)
+        text += ["%s, `%s`, trees of 16 candidates, %d tokens at most, %s." % (found["model"], found["drafter"], found["tokens"], found["date"]), "",
+                 "| temperature | questions | solved, exact (95 %) | typical | points more (95 %) | tokens a pass, exact | typical | times as many (95 %) |",
+                 "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows(found), ""]
+    if not text:
+        raise Failure("%s: no results" % args.out)
+    return "\n".join(text).rstrip()
+
+
 def main():
-    parser = options(__doc__)
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--limit", type=int, default=40)
-    parser.add_argument("--tokens", type=int, default=320)
-    parser.add_argument("--temps", default="0,0.7")
-    parser.add_argument("--rules", default="exact,typical")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--bin", default=os.path.join(ROOT, "build", "forerun"))
+    add("-m", "--model")
+    add("--data", help="questions and answers")
+    add("--drafter", default="ppd")
+    add("--limit", type=int, default=100, help="questions (default: %(default)s)")
+    add("--tokens", type=int, default=256)
+    add("--temps", default="0.7,1.0")
+    add("--out", default=os.path.join(ROOT, "bench", "papers", "quality"), help="folder of what the table is made from")
+    add("--status", action="store_true", help="run nothing")
+    add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
-    asked = list(questions(args.data, args.limit))
-    print("%-8s %5s %8s %16s %13s" % ("rule", "temp", "solved", "95 %", "tokens a pass"))
-    for temperature in map(float, args.temps.split(",")):
-        for rule in args.rules.split(","):
-            right = tokens = passes = 0
-            for seed, (question, want) in enumerate(asked):
-                got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule,
-                          "--temp", temperature, "--seed", seed)
-                found = numbers(got["text"])
-                right += bool(found) and abs(found[-1] - want) < 1e-6
-                tokens, passes = tokens + got["completion_tokens"], passes + got["passes"]
-            low, high = interval(right, len(asked))
-            print("%-8s %5.1f %3d of %3d %6.0f..%.0f %% %13.2f"
-                  % (rule, temperature, right, len(asked), 100 * low, 100 * high, tokens / passes), flush=True)
+    if args.model and not args.data:
+        parser.error("--data FILE is needed")
+    try:
+        if args.model:
+            measure(args)
+        if args.doc:
+            between_markers(args.doc, MARKS, table(args))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("quality.py: %s" % failure)
 
 
 if __name__ == "__main__":

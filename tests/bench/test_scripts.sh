@@ -25,6 +25,7 @@ import measure
 import modes
 import papers
 import peers
+import quality
 import report
 import results
 import sides
@@ -374,6 +375,16 @@ def settings_are_compared_on_the_same_prompts(folder):
         assert len(set(names)) == len(names) and all(variant.to in ("", *names) for variant in group.variants)
 
 
+def solved_sums_are_compared_question_by_question(folder):
+    work = os.path.join(folder, "quality")
+    os.makedirs(work)
+    assert list(quality.numbers("12 and -1,200.5, then 7")) == [12, -1200.5, 7]
+    answers = {"0.7 exact": [[0, 8, 4], [1, 8, 4]], "0.7 typical": [[1, 8, 2], [1, 8, 2]]}
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tokens": 8, "date": "2026-01-01", "answers": answers})
+    row = quality.table(argparse.Namespace(out=work)).splitlines()[-1]
+    assert row == "| 0.7 | 2 | 1 (9 to 91 %) | 2 (34 to 100 %) | +50 (+0 to +100) | 2.00 | 4.00 | 2.00 (2.00 to 2.00) |", row
+
+
 def curves_have_points_at_doublings(folder):
     work = os.path.join(folder, "curves")
     os.makedirs(work)
@@ -428,6 +439,7 @@ with tempfile.TemporaryDirectory() as folder:
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)
     settings_are_compared_on_the_same_prompts(folder)
+    solved_sums_are_compared_question_by_question(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
 END

@@ -58,6 +58,8 @@ def parts(args):
         ablations("layers", "Hidden Transfer's figure 5", "hidden-transfer.md"),
         ablations("second", "Hidden Transfer's figure 6", "hidden-transfer.md"),
         ablations("masked", "Hidden Transfer's figure 7", "hidden-transfer.md"),
+        Part("by-distance", "Hidden Transfer's figure 3, PPD's figure 6a: right by distance", MODELS[:1], "alpaca,gsm8k,summarization",
+             [os.path.join(scripts, "distances.py"), "--work", os.path.join(args.work, "distances")], ["--doc", os.path.join(papers, "hidden-transfer.md")]),
         variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,

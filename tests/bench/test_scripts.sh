@@ -16,6 +16,7 @@ sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "com
 import build
 import calls
 import curves
+import distances
 import endurance
 import equal
 import equal_table
@@ -375,6 +376,17 @@ def settings_are_compared_on_the_same_prompts(folder):
         assert len(set(names)) == len(names) and all(variant.to in ("", *names) for variant in group.variants)
 
 
+def guesses_are_compared_at_the_same_places(folder):
+    work = os.path.join(folder, "distances")
+    os.makedirs(work)
+    few, many = [[[10, 2, 5], [10, 4, 5]]] * 3, [[[10, 3, 10], [10, 5, 10]]] * 3
+    ones = {method: many if method == "ppd" else few for method in distances.METHODS}
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "sets": {"gsm8k": ones}})
+    text = distances.table(argparse.Namespace(out=work)).splitlines()
+    assert text[0].endswith("gsm8k 20 of 2 prompts.") and text[5] == "| gsm8k | PPD | %s | %s |" % (", ".join(["40 (30 to 50)"] * 3), ", ".join(["100 (100 to 100)"] * 3))
+    assert text[-1] == "| gsm8k | PPD over Medusa | %s | %s |" % (", ".join(["+10.0 (+10.0 to +10.0)"] * 3), ", ".join(["+50.0 (+50.0 to +50.0)"] * 3)), text[-1]
+
+
 def solved_sums_are_compared_question_by_question(folder):
     work = os.path.join(folder, "quality")
     os.makedirs(work)
@@ -439,6 +451,7 @@ with tempfile.TemporaryDirectory() as folder:
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)
     settings_are_compared_on_the_same_prompts(folder)
+    guesses_are_compared_at_the_same_places(folder)
     solved_sums_are_compared_question_by_question(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)

@@ -666,6 +666,12 @@ static void accuracy_is_counted_by_distance(void **state) {
         assert_true(json_integer_value(json_object_get(row, "guessed")) <=
                     json_integer_value(json_object_get(row, "places")));
         assert_int_equal(json_integer_value(json_object_get(row, "places")), places - (int)k);
+        const json_t *prompt = json_array_get(json_object_get(row, "by_prompt"), 0);
+        for (size_t i = 0; i < 3; i++) { // all of it, as there is one
+            const double share = i ? json_number_value(json_array_get(top, i == 1 ? 0 : 9)) : 1;
+            const double count = json_number_value(json_array_get(prompt, i));
+            assert_float_equal(count, share * (double)(places - (json_int_t)k), 1e-6);
+        }
         // Of one prompt nothing can be drawn again.
         assert_true(json_is_null(json_array_get(json_object_get(row, "interval_1"), 0)));
     }

@@ -60,7 +60,7 @@ int64_t fr_ranks_guessed(const fr_ranks *r, int distance) {
     return sum;
 }
 
-static int64_t right_of(const fr_prompt_ranks *r, int distance, int k) {
+int64_t fr_ranks_right(const fr_prompt_ranks *r, int distance, int k) {
     int64_t sum = 0;
     for (int rank = 0; rank < k; rank++)
         sum += r->right[distance - 1][rank];
@@ -71,7 +71,7 @@ double fr_ranks_top(const fr_ranks *r, int distance, int k) {
     const int64_t places = fr_ranks_places(r, distance);
     int64_t right = 0;
     for (int i = 0; i < r->n; i++)
-        right += right_of(&r->prompt[i], distance, k);
+        right += fr_ranks_right(&r->prompt[i], distance, k);
     return places ? (double)right / (double)places : NAN;
 }
 
@@ -80,7 +80,7 @@ fr_status fr_ranks_interval(const fr_ranks *r, int distance, int k, fr_interval 
     fr_share *shares = fr_alloc_array((size_t)r->n, sizeof *shares);
     if (!shares) return fr_fail(err, FR_ENOMEM, "accuracy: no memory for %d prompts", r->n);
     for (int i = 0; i < r->n; i++)
-        shares[i] = (fr_share){(double)right_of(&r->prompt[i], distance, k),
+        shares[i] = (fr_share){(double)fr_ranks_right(&r->prompt[i], distance, k),
                                (double)r->prompt[i].places[distance - 1]};
     const fr_status st = fr_bootstrap_ratio(to, shares, r->n, err);
     fr_free(shares);

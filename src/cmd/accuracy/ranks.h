@@ -35,6 +35,8 @@ int fr_ranks_of_tree(const fr_tree *t, int depth, int32_t guess[FR_RANKS]);
 
 int64_t fr_ranks_places(const fr_ranks *r, int distance);
 int64_t fr_ranks_guessed(const fr_ranks *r, int distance);
+// Places of one prompt where the true token is among the first k (1..FR_RANKS) guesses.
+int64_t fr_ranks_right(const fr_prompt_ranks *r, int distance, int k);
 // Share of the places where the true token is among the first k (1..FR_RANKS) guesses; NaN where
 // there was no place.
 double fr_ranks_top(const fr_ranks *r, int distance, int k);

@@ -22,14 +22,27 @@ static json_t *interval_json(const fr_asked *a, int distance, int k) {
     return json_pack("[o, o]", fr_cmd_real(i.low), fr_cmd_real(i.high));
 }
 
+// [[places, right at the first guess, among all FR_RANKS]...], the prompts in their order.
+static json_t *prompts_json(const fr_asked *a, int distance) {
+    json_t *list = json_array();
+    for (int i = 0; list && i < a->ranks.n; i++) {
+        const fr_prompt_ranks *r = &a->ranks.prompt[i];
+        json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)r->places[distance - 1],
+                                              (json_int_t)fr_ranks_right(r, distance, 1),
+                                              (json_int_t)fr_ranks_right(r, distance, FR_RANKS)));
+    }
+    return list;
+}
+
 static json_t *distance_json(const fr_asked *a, int distance) {
     json_t *top = json_array();
     for (int k = 1; top && k <= FR_RANKS; k++)
         json_array_append_new(top, fr_cmd_real(fr_ranks_top(&a->ranks, distance, k)));
-    return json_pack(
-        "{s:I, s:I, s:o, s:o, s:o}", "places", (json_int_t)fr_ranks_places(&a->ranks, distance),
-        "guessed", (json_int_t)fr_ranks_guessed(&a->ranks, distance), "k", top, "interval_1",
-        interval_json(a, distance, 1), "interval_10", interval_json(a, distance, FR_RANKS));
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "places",
+                     (json_int_t)fr_ranks_places(&a->ranks, distance), "guessed",
+                     (json_int_t)fr_ranks_guessed(&a->ranks, distance), "k", top, "interval_1",
+                     interval_json(a, distance, 1), "interval_10",
+                     interval_json(a, distance, FR_RANKS), "by_prompt", prompts_json(a, distance));
 }
 
 static json_t *asked_json(const fr_asked *a) {

@@ -4,9 +4,9 @@
     bench/papers/ablations.py --group ppd -m smollm2-135m.gguf --data states --work DIR      goes on where it was stopped
     bench/papers/ablations.py --group ppd --doc docs/papers/ppd.md                            the table, from what is committed
 
-A setting is one training of `forerun-lab train`; those that begin with another's pack come behind it. All of a group have the
-same steps, seed and order of texts. The standard errors are of the held-out texts (docs/training.md), so two settings, judged
-on the same texts, differ less by luck than they say.
+A setting is one training of `forerun-lab train` for each of the group's seeds; those that begin with another's pack come behind
+it. All of a group have the same steps and order of texts. The standard errors are of the held-out texts (docs/training.md), so
+two settings, judged on the same texts, differ less by luck than they say; how far seeds lie apart is told beside them.
 """
 import argparse
 import os
@@ -25,7 +25,7 @@ MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", 
 
 # learner: what `train` calls it; after: the setting whose pack it begins with.
 Setting = namedtuple("Setting", "name learner settings options after", defaults=((), (), ""))
-Group = namedtuple("Group", "options settings")
+Group = namedtuple("Group", "options settings seeds", defaults=((0,),))
 
 
 def layers(*places):
@@ -55,7 +55,7 @@ GROUPS = {
         Setting("... and the target's states for what stands before", "chimera-published", ("variant=shared", "context=states")),
         Setting("... and its distributions for labels", "chimera-published", ("variant=shared", "context=states", "labels=soft")),
         Setting("... and the wide encoder: ours", "chimera"),
-    ]),
+    ], (0, 1)),
     # Hidden Transfer, figures 5, 6 and 7.
     "layers": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
         *(Setting("all three behind layer %d" % at, "hidden-transfer", layers(at, at, at)) for at in (5, 10, 15, 20, 25)),
@@ -65,10 +65,10 @@ GROUPS = {
         *(Setting("the second behind layer %d" % at, "hidden-transfer", (*layers(15, at), "step=2"), (), "the first behind layer 15")
           for at in (15, 17, 19, 21, 23, 25)),
     ]),
-    "masked": Group(("--steps", "500", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
+    "masked": Group(("--steps", "250", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
         Setting("the second sees the first", "hidden-transfer", layers(15, 20)),
         Setting("it does not (`masked=1`)", "hidden-transfer", (*layers(15, 20), "masked=1")),
-    ]),
+    ], (0, 1, 2)),
 }
 
 
@@ -76,50 +76,54 @@ def result_path(args):
     return os.path.join(args.out, args.group + ".json")
 
 
-def pack_of(args, name):
-    return os.path.join(args.work, "%s-%02d.gguf" % (args.group, [s.name for s in GROUPS[args.group].settings].index(name)))
+def pack_of(args, name, seed):
+    return os.path.join(args.work, "%s-%02d-%d.gguf" % (args.group, [s.name for s in GROUPS[args.group].settings].index(name), seed))
 
 
-def train_line(args, setting):
-    line = [args.bin, "train", setting.learner, "-m", args.model, "--data", args.data, "-o", pack_of(args, setting.name), "-t", str(args.threads),
-            "--seed", "0", "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
+def train_line(args, setting, seed):
+    line = [args.bin, "train", setting.learner, "-m", args.model, "--data", args.data, "-o", pack_of(args, setting.name, seed), "-t", str(args.threads),
+            "--seed", str(seed), "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
     for option in setting.settings:
         line += ["--set", option]
-    return line + ["--init", pack_of(args, setting.after)] * bool(setting.after)
+    return line + ["--init", pack_of(args, setting.after, seed)] * bool(setting.after)
 
 
-def is_there(args, found, setting):
+def is_there(args, found, setting, seed):
     """Whether a setting has been judged, and its pack lies where another begins with it."""
-    needed = any(other.after == setting.name and other.name not in found["settings"] for other in GROUPS[args.group].settings)
-    return setting.name in found["settings"] and (not needed or os.path.exists(pack_of(args, setting.name)))
+    judged = {other.name: str(seed) in found["settings"].get(other.name, {}) for other in GROUPS[args.group].settings}
+    needed = any(other.after == setting.name and not judged[other.name] for other in GROUPS[args.group].settings)
+    return judged[setting.name] and (not needed or os.path.exists(pack_of(args, setting.name, seed)))
 
 
 def say_left(args, found, left):
-    taken = [one["seconds"] / 60 for one in found["settings"].values()]
-    say("%s, %s: %d of %d settings are left%s" % (args.group, found["model"], len(left), len(GROUPS[args.group].settings),
-                                                  ", %.0f minutes each so far" % (sum(taken) / len(taken)) if taken else ""))
+    taken = [one["seconds"] / 60 for seeds in found["settings"].values() for one in seeds.values()]
+    group = GROUPS[args.group]
+    say("%s, %s: %d of %d trainings are left%s" % (args.group, found["model"], len(left), len(group.settings) * len(group.seeds),
+                                                   ", %.0f minutes each so far" % (sum(taken) / len(taken)) if taken else ""))
 
 
 def measure(args):
-    """Every setting that is not there; the best judgement of each, with its errors."""
+    """Every training that is not there; the best judgement of each, with its errors: {setting: {seed: ...}}."""
     path = result_path(args)
     found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "machine": args.machine, "date": time.strftime("%Y-%m-%d"),
                                                      "options": " ".join(GROUPS[args.group].options), "settings": {}}
-    left = [setting for setting in GROUPS[args.group].settings if not is_there(args, found, setting)]
+    group = GROUPS[args.group]
+    left = [(setting, seed) for seed in group.seeds for setting in group.settings if not is_there(args, found, setting, seed)]
     say_left(args, found, left)
     if args.status:
         return
     os.makedirs(args.work, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    for setting in left:
+    for setting, seed in left:
         start = time.monotonic()
-        said, _ = train(train_line(args, setting))
+        said, _ = train(train_line(args, setting, seed))
         best = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
-        found["settings"][setting.name] = {"line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]),
-                                           "step": best["step"], "tokens": said["tokens"], "seconds": time.monotonic() - start, "data": said["data"],
-                                           "loss": best["held_out_loss"], "right": best["accuracy"], "error": best["accuracy_error"]}
+        found["settings"].setdefault(setting.name, {})[str(seed)] = {
+            "line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]), "step": best["step"],
+            "tokens": said["tokens"], "seconds": time.monotonic() - start, "data": said["data"], "loss": best["held_out_loss"],
+            "right": best["accuracy"], "error": best["accuracy_error"]}
         write(path, found)
-        say("%s: %s" % (args.group, setting.name))
+        say("%s: %s, seed %d" % (args.group, setting.name, seed))
 
 
 def table(args):
@@ -127,13 +131,22 @@ def table(args):
         raise Failure("%s: no results" % result_path(args))
     found = read(result_path(args))
     settings = found["settings"]
-    data = next(iter(settings.values()))["data"]
-    text = ["%s, %s, %s; `%s`; %d texts held out (%d thousand tokens). ± is the standard error." % (
-        found["model"], found["machine"], found["date"], found["options"], data["held_out_texts"], data["held_out_tokens"] // 1000), "",
+    first = next(iter(settings.values()))
+    data, seeds = first["0"]["data"], len(first)
+    text = ["%s, %s, %s; `%s`; %d texts held out (%d thousand tokens). ± is the standard error%s." % (
+        found["model"], found["machine"], found["date"], found["options"], data["held_out_texts"], data["held_out_tokens"] // 1000,
+        "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
         "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
-    for name, one in settings.items():
-        right = ", ".join("%.1f ± %.1f" % (100 * share, 100 * error) for share, error in zip(one["right"], one["error"]))
-        text.append("| %s | %s | %.3f%s | %.2f |" % (name, right, one["loss"], "" if one["step"] else ": no step made it better than it began", one["tokens"] / 1e6))
+    for name, by_seed in settings.items():
+        ones = [by_seed[seed] for seed in sorted(by_seed, key=int)]
+        means = [[sum(values) / len(ones) for values in zip(*(one[key] for one in ones))] for key in ("right", "error")]
+        right = ", ".join("%.1f ± %.1f" % (100 * share, 100 * error) for share, error in zip(*means))
+        loss = "%.3f" % (sum(one["loss"] for one in ones) / len(ones))
+        if len(ones) > 1:
+            right += " (%s)" % ", ".join("%.1f" % (100 * one["right"][0]) for one in ones)
+            loss += " (%s)" % ", ".join("%.3f" % one["loss"] for one in ones)
+        loss += "" if any(one["step"] for one in ones) else ": no step made it better than it began"
+        text.append("| %s | %s | %s | %.2f |" % (name, right, loss, ones[0]["tokens"] / 1e6))
     return "\n".join(text)
 
 

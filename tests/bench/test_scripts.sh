@@ -13,6 +13,7 @@ import tempfile
 
 root = os.environ["root"]
 sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "comparison", "papers")]
+import ablations
 import build
 import calls
 import curves
@@ -387,6 +388,22 @@ def guesses_are_compared_at_the_same_places(folder):
     assert text[-1] == "| gsm8k | PPD over Medusa | %s | %s |" % (", ".join(["+10.0 (+10.0 to +10.0)"] * 3), ", ".join(["+50.0 (+50.0 to +50.0)"] * 3)), text[-1]
 
 
+def settings_are_told_with_errors_and_seeds(folder):
+    work = os.path.join(folder, "ablations")
+    os.makedirs(work)
+    data = {"held_out_texts": 9, "held_out_tokens": 5000}
+    one = {"step": 5, "tokens": 2e6, "data": data, "loss": 3.5, "right": [0.4, 0.2], "error": [0.01, 0.02]}
+    found = {"model": "m", "machine": "a machine", "date": "2026-01-01", "options": "--steps 9", "settings": {"a": {"0": one, "1": dict(one, right=[0.5, 0.2], loss=4.5)}, "b": {"0": dict(one, step=0)}}}
+    measure.write(os.path.join(work, "masked.json"), found)
+    text = ablations.table(argparse.Namespace(out=work, group="masked")).splitlines()
+    assert "9 texts held out (5 thousand tokens)" in text[0] and "means of 2 seeds" in text[0]
+    assert text[4] == "| a | 45.0 ± 1.0, 20.0 ± 2.0 (40.0, 50.0) | 4.000 (3.500, 4.500) | 2.00 |", text[4]
+    assert text[5] == "| b | 40.0 ± 1.0, 20.0 ± 2.0 | 3.500: no step made it better than it began | 2.00 |", text[5]
+    for name, group in ablations.GROUPS.items():
+        names = [setting.name for setting in group.settings]
+        assert len(set(names)) == len(names) and all(setting.after in ("", *names[:i]) for i, setting in enumerate(group.settings)), name
+
+
 def solved_sums_are_compared_question_by_question(folder):
     work = os.path.join(folder, "quality")
     os.makedirs(work)
@@ -452,6 +469,7 @@ with tempfile.TemporaryDirectory() as folder:
     methods_are_ordered_at_an_equal_budget(folder)
     settings_are_compared_on_the_same_prompts(folder)
     guesses_are_compared_at_the_same_places(folder)
+    settings_are_told_with_errors_and_seeds(folder)
     solved_sums_are_compared_question_by_question(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)

@@ -167,13 +167,23 @@ def is_copied(sets):
     return any(sum(line[2] for line in lines) >= sum(line[0] for line in lines) / 7 for lines in sets)
 
 
+def bootstrap(n, value, seed=0):
+    """(value of all n places, low, high): between the last two lie 95 of 100 samples, n places drawn again."""
+    draw, places = random.Random(seed), range(n)
+    samples = sorted(value(draw.choices(places, k=n)) for _ in range(SAMPLES))
+    return value(places), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+
+
 def interval(lines, seed=0):
     """(pooled, low, high): tokens a pass and where 95 of 100 samples of the prompts lie. One prompt says nothing of others."""
     if len(lines) < 2:
         return pooled(lines), 0, math.inf
-    draw = random.Random(seed)
-    samples = sorted(pooled(draw.choices(lines, k=len(lines))) for _ in range(SAMPLES))
-    return pooled(lines), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+    return bootstrap(len(lines), lambda some: pooled([lines[i] for i in some]), seed)
+
+
+def ratio(lines, others):
+    """(pooled ratio, low, high): both on the same samples of the prompts."""
+    return bootstrap(len(lines), lambda some: pooled([lines[i] for i in some]) / pooled([others[i] for i in some]))
 
 
 def apart(column):

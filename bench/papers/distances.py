@@ -10,7 +10,6 @@ the prompts; differences are of both methods on the same samples.
 import argparse
 import glob
 import os
-import random
 import sys
 import time
 
@@ -20,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say
 from measure import add_arguments, prompt_lines, read, write, write_prompts
 from program import ask
-from tokens import SAMPLES
+from tokens import bootstrap
 
 MARKS = ("<!-- by distance: begin, written by bench/papers/distances.py -->", "<!-- by distance: end -->")
 METHODS = {"medusa": "Medusa", "ppd": "PPD", "hidden-transfer": "Hidden Transfer", "early-exit": "early exit"}
@@ -55,19 +54,12 @@ def share(counts, what):
     return 100 * sum(one[what] for one in counts) / max(1, sum(one[0] for one in counts))
 
 
-def spread(n, value, seed=0):
-    """(value of all n prompts, low, high)."""
-    draw = random.Random(seed)
-    samples = sorted(value([draw.randrange(n) for _ in range(n)]) for _ in range(SAMPLES))
-    return value(range(n)), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
-
-
 def shares(counts, what):
-    return spread(len(counts), lambda some: share([counts[i] for i in some], what))
+    return bootstrap(len(counts), lambda some: share([counts[i] for i in some], what))
 
 
 def differences(ones, others, what):
-    return spread(len(ones), lambda some: share([ones[i] for i in some], what) - share([others[i] for i in some], what))
+    return bootstrap(len(ones), lambda some: share([ones[i] for i in some], what) - share([others[i] for i in some], what))
 
 
 def cells(distances, of, form):

@@ -15,7 +15,6 @@ import gzip
 import json
 import math
 import os
-import random
 import re
 import sys
 import time
@@ -26,8 +25,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say
 from measure import read, write
 from program import ask
-from tokens import SAMPLES, interval
-from variants import ratio
+from tokens import bootstrap, interval, ratio
 
 MARKS = ("<!-- quality: begin, written by bench/papers/quality.py -->", "<!-- quality: end -->")
 RULES = "exact", "typical"
@@ -52,12 +50,10 @@ def wilson(right, n, z=1.96):
     return (middle - half) / (1 + bend), (middle + half) / (1 + bend)
 
 
-def gain(ones, others, seed=0):
+def gain(ones, others):
     """(difference of solved shares, low, high), the same questions drawn again for both."""
-    draw, places = random.Random(seed), range(len(ones))
     one = [a[0] - b[0] for a, b in zip(ones, others)]
-    samples = sorted(sum(one[i] for i in draw.choices(places, k=len(one))) / len(one) for _ in range(SAMPLES))
-    return sum(one) / len(one), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
+    return bootstrap(len(one), lambda some: sum(one[i] for i in some) / len(one))
 
 
 # ---------------------------------------------------------------- measuring

@@ -9,7 +9,6 @@ is of both settings on the same samples, so it can tell apart what the intervals
 """
 import argparse
 import os
-import random
 import sys
 import time
 from collections import namedtuple
@@ -20,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say
 from measure import add_arguments, prompt_lines, read, write, write_prompts
 from program import replay
-from tokens import SAMPLES, interval, pooled
+from tokens import interval, ratio
 
 MARKS = ("<!-- variants, %s: begin, written by bench/papers/variants.py -->", "<!-- variants, %s: end -->")
 
@@ -89,16 +88,6 @@ def measure(args, model):
 
 def prompts_of(variant):
     return [line for task in sorted(variant["sets"]) for line in variant["sets"][task]]
-
-
-def ratio(lines, others, seed=0):
-    """(pooled ratio, low, high): both on the same samples of the prompts."""
-    draw, places, samples = random.Random(seed), range(len(lines)), []
-    for _ in range(SAMPLES):
-        some = draw.choices(places, k=len(lines))
-        samples.append(pooled([lines[i] for i in some]) / pooled([others[i] for i in some]))
-    samples.sort()
-    return pooled(lines) / pooled(others), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
 
 
 def table(args):

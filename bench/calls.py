@@ -1,4 +1,5 @@
 """What the scripts of bench/ share: programs that are called, text that is put into documents, results as CSV files."""
+import contextlib
 import csv
 import json
 import os
@@ -9,6 +10,17 @@ import tempfile
 
 class Failure(Exception):
     """One sentence: what, why, what to do about it."""
+
+
+@contextlib.contextmanager
+def sentences(script):
+    """What fails inside ends the program with a sentence that names the script."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit("\nstopped: the same line goes on from here")
+    except (Failure, OSError) as failure:
+        sys.exit("%s: %s" % (os.path.basename(script), failure))
 
 
 def say(text):

@@ -17,7 +17,7 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, say
+from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, write
 from program import train
 
@@ -166,15 +166,11 @@ def main():
     args = parser.parse_args()
     if args.model and not (args.work and args.data):
         parser.error("--data DIR and --work DIR are needed")
-    try:
+    with sentences(__file__):
         if args.model:
             measure(args)
         if args.doc:
             between_markers(args.doc, [mark % args.group for mark in MARKS], table(args))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("ablations.py: %s" % failure)
 
 
 if __name__ == "__main__":

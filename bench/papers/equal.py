@@ -18,7 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, say
+from calls import between_markers, name_of, say, sentences
 from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, read, write, write_prompts
 from program import replay, train
@@ -157,16 +157,12 @@ def parse():
 
 
 def main():
-    try:
+    with sentences(__file__):
         args = parse()
         if args.model:
             measure(args)
         if args.doc:
             between_markers(args.doc, [mark % args.list for mark in MARKS], table(args.out, args.list))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("equal.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, say
+from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, write
 from program import ask
 from tokens import bootstrap, interval, ratio
@@ -125,15 +125,11 @@ def main():
     args = parser.parse_args()
     if args.model and not args.data:
         parser.error("--data FILE is needed")
-    try:
+    with sentences(__file__):
         if args.model:
             measure(args)
         if args.doc:
             between_markers(args.doc, MARKS, table(args))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("quality.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, say
+from calls import Failure, between_markers, name_of, say, sentences
 from drawing import LINES, NAMES, label, write_card
 from measure import read, write
 from program import ask
@@ -130,17 +130,13 @@ def main():
     args = parser.parse_args()
     if args.models and not args.prompts:
         parser.error("--prompts FILES are missing")
-    try:
+    with sentences(__file__):
         for model in args.models:
             measure(args, model)
         if args.svg:
             picture(args.svg, results_in(args.out))
         if args.doc:
             between_markers(args.doc, MARKS, table(results_in(args.out)))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("sizes.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers, name_of, say
+from calls import Failure, between_markers, name_of, say, sentences
 from measure import add_arguments, prompt_lines, read, write, write_prompts
 from program import replay
 from tokens import interval, ratio
@@ -131,16 +131,12 @@ def parse():
 
 
 def main():
-    try:
+    with sentences(__file__):
         args = parse()
         for model in args.model:
             measure(args, model)
         if args.doc:
             between_markers(args.doc, [mark % args.group for mark in MARKS], table(args))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("variants.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ static void propose_chain(jacobi *d, fr_tree *tree) {
     float score = 1;
     for (int k = 1, node = 0; k <= d->width; k++) {
         const int kind = kind_of(k, d->chain.age[k]), before = tree->n;
-        score *= fr_hits_rate(&d->base.hits, kind);
+        score *= fr_hits_rate(&d->base.hits, kind, 1);
         node = fr_tree_add(tree, node, d->chain.id[k], score, d->base.part);
         if (node < 0) return;
         if (node == before) tree->node[node].kind = (uint8_t)kind;

@@ -32,15 +32,21 @@ static inline fr_mean fr_mean_expect(float value, float weight) {
     return (fr_mean){.sum = weight * value, .weight = weight};
 }
 
-// One more thing is seen. `memory`: the most that the weight grows to, above 1; 0: no bound.
-static inline void fr_mean_add(fr_mean *m, float seen, float memory) {
-    if (memory > 0 && m->weight > memory - 1) {
-        const float kept = (memory - 1) / m->weight;
+// Something of this weight, 0..1, and this sum is seen. `memory`: the most that the weight of all
+// grows to, above 1; 0: no bound.
+static inline void fr_mean_add_weighted(fr_mean *m, float sum, float weight, float memory) {
+    if (memory > 0 && m->weight > memory - weight) {
+        const float kept = (memory - weight) / m->weight;
         m->weight *= kept;
         m->sum *= kept;
     }
-    m->weight += 1;
-    m->sum += seen;
+    m->weight += weight;
+    m->sum += sum;
+}
+
+// One more thing is seen.
+static inline void fr_mean_add(fr_mean *m, float seen, float memory) {
+    fr_mean_add_weighted(m, seen, 1, memory);
 }
 
 static inline bool fr_mean_is_sound(const fr_mean *m) { // neither holds of a NaN

@@ -19,6 +19,7 @@ int fr_beam_offer(fr_beam *b, int parent, int32_t id, float p, int kind) {
                                    .depth = (uint8_t)(above->depth + 1),
                                    .rank = first ? 0 : (uint8_t)(last->rank + 1),
                                    .kind = (uint8_t)kind,
+                                   .prob = 1,
                                    .score = above->score * (p < 1 ? p : 1)};
     return b->n++;
 }
@@ -80,5 +81,6 @@ void fr_beam_fill(const fr_beam *b, int drafter, fr_tree *tree) {
         if (tree->n == before) continue;
         tree->node[at[i]].rank = node->rank;
         tree->node[at[i]].kind = node->kind;
+        tree->node[at[i]].prob = node->prob;
     }
 }

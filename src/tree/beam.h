@@ -19,6 +19,7 @@ typedef struct fr_beam_node {
     int32_t id;
     int16_t parent; // -1: the root
     uint8_t depth, rank, kind;
+    float prob; // as of a tree's node; who offers it may set it
     float score;
 } fr_beam_node;
 

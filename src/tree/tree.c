@@ -36,6 +36,7 @@ int fr_tree_add(fr_tree *t, int parent, int32_t id, float score, int drafter) {
                               .next = t->node[parent].first_child,
                               .depth = (uint8_t)(t->node[parent].depth + 1),
                               .drafter = (uint8_t)drafter,
+                              .prob = 1,
                               .score = score};
     t->node[parent].first_child = (int16_t)t->n;
     t->dist[t->n] = NULL;

@@ -19,6 +19,7 @@ typedef struct fr_node {
     uint8_t drafter; // which part of the SPEC proposed it
     uint8_t rank; // its place among the guesses of its drafter for this position, 0 the likeliest
     uint8_t kind; // which of its drafter's hit rates it counts for (hits.h)
+    float prob;   // given its parent, by its drafter's distribution; 1 where there is none
     float score;  // estimated probability that it is reached and right
 } fr_node;
 

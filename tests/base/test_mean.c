@@ -100,6 +100,18 @@ static void the_check_of_a_mean_finds_damage(void **state) {
     assert_noticed(m.weight, NAN, fr_mean_is_sound(&m));
 }
 
+// Halves count as halves, and no more than the memory is kept.
+static void a_weighted_mean_is_the_quotient_of_its_sums(void **state) {
+    (void)state;
+    fr_mean unbounded = {0}, bounded = {0};
+    for (int i = 1; i <= 64; i++) {
+        fr_mean_add_weighted(&unbounded, (float)(i % 4), 0.5f, 0);
+        fr_mean_add_weighted(&bounded, (float)(i % 4), 0.5f, 8);
+        assert_true(bounded.weight == (i < 16 ? (float)i / 2 : 8));
+    }
+    assert_true(unbounded.sum == 96 && unbounded.weight == 32 && fr_mean_value(&unbounded) == 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thing_seen_n_times_ago_weighs_share_times_its_fading),
@@ -110,6 +122,7 @@ int main(void) {
         cmocka_unit_test(a_full_memory_follows_with_its_inverse),
         cmocka_unit_test(an_expectation_counts_as_much_as_its_weight),
         cmocka_unit_test(the_check_of_a_mean_finds_damage),
+        cmocka_unit_test(a_weighted_mean_is_the_quotient_of_its_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,8 +191,7 @@ static void end_proposal(fr_hidden_state *d, const fr_context *c, fr_tree *tree)
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
     fr_trained_proposed(&d->base, c, tree);
-    fr_draft_benefit_saw(&d->base.worth,
-                         fr_hits_rate(&d->base.base.hits, d->base.beam.node[1].kind));
+    fr_draft_benefit_saw(&d->base.worth, d->base.beam.node[1].score);
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
@@ -358,7 +357,7 @@ static void expect_depths(fr_hidden_state *d) {
             sum += (float)fr_accuracy_rate(&p->accuracy, smaller(k + 1, p->depth), rank);
         d->right[k] = d->expected[k] = sum > 0 ? sum : USUAL;
     }
-    fr_state_expect(&d->base.base.hits, &p->accuracy, p->depth);
+    fr_state_expect(&d->base.base.hits);
 }
 
 static fr_status open_hidden_state(fr_drafter **out, const char *file,

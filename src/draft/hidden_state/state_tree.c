@@ -1,68 +1,22 @@
-// state_tree.c — first sorts guesses into kinds with hit rates to start from. Then it grows the
-// beam depth by depth: shortlist, token bias, softmax over the list, the best children of every
-// node.
+// state_tree.c — grows the beam depth by depth: shortlist, token bias, softmax over the list, the
+// best children of every node.
 #include "draft/hidden_state/state_tree.h"
 #include <math.h>
 
 // ---------------------------------------------------------------- kinds and rates
 
-enum {
-    FIRST_DEPTHS = 3, // depth 1, 2, and more
-    FIRST_BINS = 6,
-    LATER_DEPTHS = 2, // depth 1, and more
-    LATER_BINS = 7,
-    FIRST_KINDS = FIRST_DEPTHS * FIRST_BINS,
-    KINDS = FIRST_KINDS + LATER_DEPTHS * LATER_BINS, // of either origin
-};
-_Static_assert(2 * KINDS <= FR_HIT_KINDS, "kinds");
+enum { DEPTHS = 4 }; // kinds: of depth 1, 2, 3, more; of either origin
 
-// Bin b is of probabilities from edge b up to edge b + 1.
-static const float FIRST_EDGE[FIRST_BINS + 1] = {0, 0.15f, 0.3f, 0.5f, 0.7f, 0.9f, 1};
-static const float LATER_EDGE[LATER_BINS + 1] = {0, 0.01f, 0.025f, 0.05f, 0.1f, 0.2f, 0.35f, 0.5f};
-
-static int bin_of(const float *edge, int bins, float p) {
-    int b = 0;
-    while (b < bins - 1 && p >= edge[b + 1])
-        b++;
-    return b;
+int fr_state_kind(bool reused, int depth) {
+    return reused * DEPTHS + (depth < DEPTHS ? depth : DEPTHS) - 1;
 }
 
-static int first_kind(bool reused, int depth, int bin) {
-    return reused * KINDS + (depth - 1) * FIRST_BINS + bin;
-}
-
-static int later_kind(bool reused, int depth, int bin) {
-    return reused * KINDS + FIRST_KINDS + (depth - 1) * LATER_BINS + bin;
-}
-
-int fr_state_kind(bool reused, int depth, float p, int rank) {
-    if (rank == 0)
-        return first_kind(reused, depth < FIRST_DEPTHS ? depth : FIRST_DEPTHS,
-                          bin_of(FIRST_EDGE, FIRST_BINS, p));
-    return later_kind(reused, depth < LATER_DEPTHS ? depth : LATER_DEPTHS,
-                      bin_of(LATER_EDGE, LATER_BINS, p));
-}
-
-static void expect(fr_hits *hits, int kind, const float *edge, double counted) {
-    enum { FIRM = 6 };
-    const float p = 0.5f * (edge[0] + edge[1]);
-    fr_hits_expect(hits, kind, counted > 0 ? 0.5f * (p + (float)counted) : p, FIRM);
-}
-
-void fr_state_expect(fr_hits *hits, const fr_accuracy *accuracy, int depth_trained) {
+void fr_state_expect(fr_hits *hits) {
+    const float firm = 20;
+    for (int reused = 0; reused < 2; reused++)
+        for (int depth = 1; depth <= DEPTHS; depth++)
+            fr_hits_expect(hits, fr_state_kind(reused, depth), 1, firm);
     hits->memory = 200;
-    for (int reused = 0; reused < 2; reused++) {
-        for (int depth = 1; depth <= FIRST_DEPTHS; depth++)
-            for (int b = 0; b < FIRST_BINS; b++) {
-                // A reused distribution was drafted at least one depth deeper.
-                const int spoken = depth + reused < depth_trained ? depth + reused : depth_trained;
-                expect(hits, first_kind(reused, depth, b), FIRST_EDGE + b,
-                       fr_accuracy_rate(accuracy, spoken, 0));
-            }
-        for (int depth = 1; depth <= LATER_DEPTHS; depth++)
-            for (int b = 0; b < LATER_BINS; b++)
-                expect(hits, later_kind(reused, depth, b), LATER_EDGE + b, 0);
-    }
 }
 
 // ---------------------------------------------------------------- growing
@@ -121,10 +75,12 @@ static void expand(const fr_state_grower *g, const fr_state_dist *dist, fr_beam 
     }
     for (int r = 0; r < n; r++) {
         const float p = expf(best[r].score - best[0].score) / sum;
-        const int kind = fr_state_kind(dist->reused, beam->node[node].depth + 1, p, r);
-        const float rate = fr_hits_rate(g->hits, kind);
+        const int kind = fr_state_kind(dist->reused, beam->node[node].depth + 1);
+        const float rate = fr_hits_rate(g->hits, kind, p);
         if (above * rate < g->least) continue;
-        fr_beam_offer(beam, node, g->ids[dist->list.index[best[r].at]], rate, kind);
+        const int child =
+            fr_beam_offer(beam, node, g->ids[dist->list.index[best[r].at]], rate, kind);
+        if (child >= 0) beam->node[child].prob = p;
     }
 }
 

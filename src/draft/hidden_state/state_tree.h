@@ -35,14 +35,11 @@ typedef struct fr_state_grower {
 void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_dist *dist, int n,
                         fr_beam *beam);
 
-// The kind of a guess (tree/hits.h): whether its distribution is a reused one, its depth, its
-// probability among the tokens of the list, and whether it is the first (rank 0) behind its parent
-// or a later one.
-int fr_state_kind(bool reused, int depth, float p, int rank);
+// The kind of a guess (tree/hits.h): whether its distribution is a reused one, and its depth. Its
+// probability is that among the tokens of the list.
+int fr_state_kind(bool reused, int depth);
 
-// What rates start from: the probability itself; of first guesses halfway between that and how
-// often the first guess of this depth was right in the pack's held-out text, where that was
-// counted.
-void fr_state_expect(fr_hits *hits, const fr_accuracy *accuracy, int depth_trained);
+// Guesses are expected to be right as often as their probabilities say.
+void fr_state_expect(fr_hits *hits);
 
 #endif

@@ -26,7 +26,7 @@ static void expand(fr_ngram_votes *v, const fr_hits *hits, int node, int depth, 
                              : speaking > 1 ? FR_VOTE_AGREED
                                             : FR_VOTE_ALONE;
         first[g].kind = (uint8_t)v->kind(v->user, first[g].from, depth, vote);
-        first[g].score = score * fr_hits_rate(hits, first[g].kind);
+        first[g].score = score * fr_hits_rate(hits, first[g].kind, 1);
     }
     v->line.n += n;
 }

@@ -6,39 +6,25 @@
 #include <string.h>
 
 enum {
-    DEPTHS = 4,       // kinds: of depth 1, 2, 3, more;
-    BINS = 8,         // ... so probable;
-    FIRSTS = 2,       // ... the first of its distribution, or a later one
+    DEPTHS = 4,       // kinds: of depth 1, 2, 3, more
     PLAIN_NODES = 17, // proposed without adapting
-    PLAIN_DEPTH = 4,
+    PLAIN_DEPTH = 6,
     CREDIT = 2, // plain passes that a request may lose by drafting
 };
 static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a place in the beam
-static const float EDGE[BINS + 1] = {0, 0.03f, 0.08f, 0.18f, 0.35f, 0.55f, 0.75f, 0.92f, 1};
 
 // ---------------------------------------------------------------- kinds
 
-static int kind_of(int depth, int rank, float p) {
-    int b = 0;
-    while (b < BINS - 1 && p >= EDGE[b + 1])
-        b++;
-    return ((depth < DEPTHS ? depth : DEPTHS) - 1) * BINS * FIRSTS + b * FIRSTS + (rank > 0);
+int fr_trained_kind(int depth) {
+    return (depth < DEPTHS ? depth : DEPTHS) - 1;
 }
 
 // Distributions are trained to be calibrated, so a guess is expected to be right as often as its
-// probability says. Where the pack knows how often guesses of its rank were right, that counts a
-// quarter.
-void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy) {
-    const float own = 0.25f, weight = 6;
+// probability says.
+static void expect(fr_hits *hits) {
+    const float firm = 20;
     for (int depth = 1; depth <= DEPTHS; depth++)
-        for (int b = 0; b < BINS; b++)
-            for (int rank = 0; rank < FIRSTS; rank++) {
-                const float p = (EDGE[b] + EDGE[b + 1]) / 2;
-                const float seen = (float)fr_accuracy_rate(accuracy, depth, rank);
-                const bool known = fr_accuracy_rate(accuracy, depth, 0) > 0;
-                fr_hits_expect(hits, kind_of(depth, rank, p), known ? p + own * (seen - p) : p,
-                               weight);
-            }
+        fr_hits_expect(hits, fr_trained_kind(depth), 1, firm);
     hits->memory = 200;
 }
 
@@ -78,7 +64,7 @@ static void take_pack(fr_trained *t) {
     t->ids = t->pack->ids;
     t->n_ids = t->pack->n_draft;
     memcpy(t->base.file, t->weights->file, sizeof t->base.file);
-    fr_trained_expect(&t->base.hits, &t->pack->accuracy);
+    expect(&t->base.hits);
 }
 
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
@@ -145,16 +131,16 @@ int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {
 }
 
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
-    const int kind = kind_of(t->beam.node[at].depth + 1, rank, likely->p);
+    const int kind = fr_trained_kind(t->beam.node[at].depth + 1);
     const int32_t id = t->ids[likely->index];
-    const float rate = fr_hits_rate(&t->base.hits, kind);
+    const float rate = fr_hits_rate(&t->base.hits, kind, likely->p);
     if (rank == 0) fr_draft_benefit_saw(&t->worth, rate);
     if (rank == 0 && at == 0) t->best = id;
-    return fr_beam_offer(&t->beam, at, id, rate, kind);
+    const int node = fr_beam_offer(&t->beam, at, id, rate, kind);
+    if (node >= 0) t->beam.node[node].prob = likely->p;
+    return node;
 }
 
-// The cut is by the probability that the distribution gives: hit rates cannot tell the guesses of a
-// kind apart.
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n) {
     if (fr_drafter_is_watched(&t->base)) {
         fr_trained_follow(t, at, likely, n);

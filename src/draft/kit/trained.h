@@ -1,10 +1,9 @@
 // trained.h — what the drafters with a pack have in common: the pack, a beam of guesses, and
 // whether drafting pays.
 //
-// Guesses are the likeliest tokens of distributions over the draft vocabulary. A guess is of a
-// kind: its depth, how probable it is held to be, and whether it is the first one of its
-// distribution; how often guesses of a kind are right is learned (tree/hits.h), from what the pack
-// says of held-out text on. A node's score is its parent's times that rate. Guesses grow level by
+// Guesses are the likeliest tokens of distributions over the draft vocabulary. A node's score is its
+// parent's times its probability, times how much more or less often guesses of its depth are right
+// than their probabilities say, which is learned (tree/hits.h). Guesses grow level by
 // level in a beam [EAGLE-2, Li et al. 2024, §4.1]; a level that takes a pass of its own is drafted
 // only for the nodes that pay for their rows (draft_benefit.h).
 #ifndef FR_DRAFT_KIT_TRAINED_H
@@ -80,7 +79,7 @@ void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v); // when observing
 
-// The hit rates of the kinds before any text was seen, from the pack's accuracies.
-void fr_trained_expect(fr_hits *hits, const fr_accuracy *accuracy);
+// The kind (tree/hits.h) of guesses at a depth, 1 or more.
+int fr_trained_kind(int depth);
 
 #endif

@@ -108,7 +108,7 @@ static void plan_child(fr_draft_model *d, int node, int rank, int at) {
 }
 
 static float score_of(const fr_draft_model *d, int parent, uint8_t kind) {
-    return d->tree.node[parent].score * fr_hits_rate(&d->base.hits, kind);
+    return d->tree.node[parent].score * fr_hits_rate(&d->base.hits, kind, 1);
 }
 
 static float chance_in(const fr_dist *dist, int32_t id) {
@@ -143,7 +143,7 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
         own->node[r] = (int16_t)at;
         if (at == before) set_node(d, at, r, kind);
         plan_child(d, node, r, at);
-        if (r == 0) fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, kind));
+        if (r == 0) fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, kind, 1));
     }
     d->tree.dist[node] = &own->dist;
 }
@@ -180,7 +180,7 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
     }
     const int n_ids = write_path(d, node);
     int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
-    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
     if (d->shape == SEQUOIA) {
         const int planned = children_planned(d, node);
         n = planned < n ? planned : n;

@@ -55,7 +55,7 @@ static bool take_token(void *user, int32_t token, const fr_node *node) {
 
 // The child of `node` that holds id, new if need be; -1: no room.
 static int add(fr_driven *d, fr_tree *tree, int node, int32_t id, int rank, uint8_t kind) {
-    const float score = tree->node[node].score * fr_hits_rate(&d->base.hits, kind);
+    const float score = tree->node[node].score * fr_hits_rate(&d->base.hits, kind, 1);
     const int before = tree->n;
     if (rank && score < LEAST_SCORE) return -1;
     const int at = fr_tree_add(tree, node, id, score, d->base.part);
@@ -71,7 +71,7 @@ static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int
                        int32_t token) {
     fr_guess guess[FR_GUESSES];
     const int n = fr_guesser_next(&d->guesser, logits, d->decoder.ids, n_ids, guess);
-    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind));
+    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
     const int at = add(d, tree, node, token, 0, guess[0].kind);
     for (int r = 0; r < n && d->adapt; r++)
         if (guess[r].id != token) add(d, tree, node, guess[r].id, r ? r : 1, guess[r].kind);

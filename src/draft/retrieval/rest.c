@@ -91,7 +91,7 @@ static void expand(fr_rest *d, const fr_continuation_group *g, int node, int spa
             .kind = kind_of(span + g->depth, child[k].end - child[k].begin, g->end - g->begin),
             .rank = (uint8_t)k,
             .from = (uint64_t)d->n_groups};
-        c->score = score * fr_hits_rate(&d->base.hits, c->kind);
+        c->score = score * fr_hits_rate(&d->base.hits, c->kind, 1);
         if (c->score < d->min_score) continue;
         d->line.n++;
         d->group[d->n_groups++] = child[k];

@@ -129,6 +129,7 @@ static void leave_out_leaves(const fr_early_exit *e, fr_tree *tree) {
         to[i] = fr_tree_add(tree, to[n->parent], n->id, n->score, n->drafter);
         tree->node[to[i]].rank = n->rank;
         tree->node[to[i]].kind = n->kind;
+        tree->node[to[i]].prob = n->prob;
     }
 }
 

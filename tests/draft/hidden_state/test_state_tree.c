@@ -52,7 +52,7 @@ static void close_fixture(fixture *f) {
 // Distributions and rates by dice. All rates differ, so that no two nodes are alike in score.
 static void throw(fixture * f) {
     for (int i = 0; i < FR_HIT_KINDS; i++)
-        fr_hits_expect(&f->hits, i, (float)(0.02 + 0.9 * dice_unit()), 1e3f);
+        fr_hits_expect(&f->hits, i, (float)(0.2 + 0.9 * dice_unit()), 1e3f);
     for (int k = 0; k < DEPTHS; k++) {
         fr_state_dist *dist = &f->dist[k];
         dist->list.n = TOKENS;
@@ -67,8 +67,8 @@ static void throw(fixture * f) {
     }
 }
 
-// How likely a distribution holds token i after u, and how many it holds likelier.
-static double dist_of(fixture *f, int k, int32_t u, bool injected, int i, int *rank) {
+// How likely a distribution holds token i after u.
+static double dist_of(fixture *f, int k, int32_t u, bool injected, int i) {
     const fr_shortlist *list = &f->dist[k].list;
     float s[FR_SHORTLIST_MOST];
     double sum = 0;
@@ -76,11 +76,8 @@ static double dist_of(fixture *f, int k, int32_t u, bool injected, int i, int *r
         fr_token_bias_score(&f->injection, list, f->dist[k].gate, u, s);
     else
         memcpy(s, list->z, sizeof list->z);
-    *rank = 0;
-    for (int t = 0; t < list->n; t++) {
+    for (int t = 0; t < list->n; t++)
         sum += exp((double)s[t]);
-        *rank += s[t] > s[i];
-    }
     return exp((double)s[i]) / sum;
 }
 
@@ -91,12 +88,11 @@ static int all_paths(fixture *f, int32_t root, bool injected, path *to) {
         if (to[p].depth == DEPTHS) continue;
         const int k = to[p].depth;
         for (int i = 0; i < TOKENS; i++) {
-            int rank;
-            const double prob = dist_of(f, k, k ? to[p].id[k - 1] : root, injected, i, &rank);
+            const double prob = dist_of(f, k, k ? to[p].id[k - 1] : root, injected, i);
             path next = to[p];
             next.id[next.depth++] = f->pack.ids[f->dist[k].list.index[i]];
-            next.score *= (double)fr_hits_rate(
-                &f->hits, fr_state_kind(f->dist[k].reused, k + 1, (float)prob, rank));
+            next.score *= (double)fr_hits_rate(&f->hits, fr_state_kind(f->dist[k].reused, k + 1),
+                                               (float)prob);
             to[n++] = next;
         }
     }
@@ -208,25 +204,22 @@ static void the_likeliest_of_a_list_are_guessed(void **state) {
     close_fixture(&f);
 }
 
-// Every kind is one of the table's, and what is known of the pack moves what is expected of it.
-static void rates_start_from_the_packs_accuracy(void **state) {
+// Every kind is one of the table's, reused distributions have their own, and a guess is expected to
+// be right as often as its probability says.
+static void rates_start_from_the_probabilities(void **state) {
     (void)state;
-    fr_accuracy good = {.tried = {100, 100}, .right = {{90}, {80}}}, none = {.tried = {0}};
-    fr_hits with, without;
-    fr_state_expect(&with, &good, 2);
-    fr_state_expect(&without, &none, 2);
-    for (int reused = 0; reused < 2; reused++)
-        for (int depth = 1; depth < 9; depth++)
-            for (int i = 0; i <= 100; i++) {
-                const float p = (float)i / 100;
-                const int first = fr_state_kind(reused, depth, p, 0);
-                assert_in_range(first, 0, FR_HIT_KINDS - 1);
-                assert_in_range(fr_state_kind(reused, depth, p, 5), 0, FR_HIT_KINDS - 1);
-                const double counted = depth + reused > 1 ? 0.8 : 0.9;
-                const double expected = 0.5 * ((double)fr_hits_rate(&without, first) + counted);
-                assert_true(fabs(fr_hits_rate(&with, first) - expected) < 1e-5);
-                assert_true(fabs(fr_hits_rate(&without, first) - p) < 0.11); // half a bin
+    fr_hits hits;
+    fr_state_expect(&hits);
+    for (int depth = 1; depth < 9; depth++) {
+        assert_int_not_equal(fr_state_kind(false, depth), fr_state_kind(true, depth));
+        for (int reused = 0; reused < 2; reused++)
+            for (int i = 1; i < 100; i++) {
+                const int kind = fr_state_kind(reused, depth);
+                assert_in_range(kind, 0, FR_HIT_KINDS - 1);
+                assert_true(fabs((double)fr_hits_rate(&hits, kind, (float)i / 100) - i / 100.0) <
+                            1e-6);
             }
+    }
 }
 
 int main(void) {
@@ -234,7 +227,7 @@ int main(void) {
         cmocka_unit_test(the_tree_is_the_best_of_all_paths),
         cmocka_unit_test(nodes_below_the_least_score_are_left_out),
         cmocka_unit_test(the_likeliest_of_a_list_are_guessed),
-        cmocka_unit_test(rates_start_from_the_packs_accuracy),
+        cmocka_unit_test(rates_start_from_the_probabilities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

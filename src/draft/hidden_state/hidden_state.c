@@ -357,7 +357,6 @@ static void expect_depths(fr_hidden_state *d) {
             sum += (float)fr_accuracy_rate(&p->accuracy, smaller(k + 1, p->depth), rank);
         d->right[k] = d->expected[k] = sum > 0 ? sum : USUAL;
     }
-    fr_state_expect(&d->base.base.hits);
 }
 
 static fr_status open_hidden_state(fr_drafter **out, const char *file,

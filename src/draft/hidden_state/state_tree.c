@@ -3,20 +3,10 @@
 #include "draft/hidden_state/state_tree.h"
 #include <math.h>
 
-// ---------------------------------------------------------------- kinds and rates
-
 enum { DEPTHS = 4 }; // kinds: of depth 1, 2, 3, more; of either origin
 
 int fr_state_kind(bool reused, int depth) {
     return reused * DEPTHS + (depth < DEPTHS ? depth : DEPTHS) - 1;
-}
-
-void fr_state_expect(fr_hits *hits) {
-    const float firm = 20;
-    for (int reused = 0; reused < 2; reused++)
-        for (int depth = 1; depth <= DEPTHS; depth++)
-            fr_hits_expect(hits, fr_state_kind(reused, depth), 1, firm);
-    hits->memory = 200;
 }
 
 // ---------------------------------------------------------------- growing

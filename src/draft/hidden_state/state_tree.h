@@ -39,7 +39,4 @@ void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_d
 // probability is that among the tokens of the list.
 int fr_state_kind(bool reused, int depth);
 
-// Guesses are expected to be right as often as their probabilities say.
-void fr_state_expect(fr_hits *hits);
-
 #endif

@@ -15,16 +15,16 @@ static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a pla
 
 // ---------------------------------------------------------------- kinds
 
-int fr_trained_kind(int depth) {
+static int kind_of(int depth) {
     return (depth < DEPTHS ? depth : DEPTHS) - 1;
 }
 
-// Distributions are trained to be calibrated, so a guess is expected to be right as often as its
-// probability says.
+// Distributions are trained to be calibrated, so guesses of all kinds, a method's own too, are
+// expected to be right as often as their probabilities say.
 static void expect(fr_hits *hits) {
     const float firm = 20;
-    for (int depth = 1; depth <= DEPTHS; depth++)
-        fr_hits_expect(hits, fr_trained_kind(depth), 1, firm);
+    for (int kind = 0; kind < FR_HIT_KINDS; kind++)
+        fr_hits_expect(hits, kind, 1, firm);
     hits->memory = 200;
 }
 
@@ -131,7 +131,7 @@ int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {
 }
 
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
-    const int kind = fr_trained_kind(t->beam.node[at].depth + 1);
+    const int kind = kind_of(t->beam.node[at].depth + 1);
     const int32_t id = t->ids[likely->index];
     const float rate = fr_hits_rate(&t->base.hits, kind, likely->p);
     if (rank == 0) fr_draft_benefit_saw(&t->worth, rate);

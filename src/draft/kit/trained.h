@@ -79,7 +79,4 @@ void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v); // when observing
 
-// The kind (tree/hits.h) of guesses at a depth, 1 or more.
-int fr_trained_kind(int depth);
-
 #endif

@@ -6,6 +6,18 @@ void fr_hits_expect(fr_hits *h, int kind, float rate, float weight) {
     h->kind[kind] = fr_mean_expect(rate, weight);
 }
 
+void fr_hits_expect_probabilities(fr_hits *h) {
+    const float firm = 20;
+    for (int kind = 0; kind < FR_HIT_KINDS; kind++)
+        fr_hits_expect(h, kind, 1, firm);
+    h->memory = 200;
+    h->corrects = true;
+}
+
+int fr_hits_kind_of_depth(int depth) {
+    return (depth < FR_HIT_DEPTHS ? depth : FR_HIT_DEPTHS) - 1;
+}
+
 float fr_hits_rate(const fr_hits *h, int kind, float prob) {
     const float rate = prob * (h->kind[kind].weight > 0 ? fr_mean_value(&h->kind[kind]) : 0.5f);
     return rate < 0.001f ? 0.001f : rate > 0.999f ? 0.999f : rate;
@@ -27,10 +39,14 @@ void fr_hits_learn(fr_hits *h, const fr_tree *tree, int part, const int32_t *fol
     assert(fr_hits_is_sound(h));
 }
 
+static bool kind_is_sound(const fr_mean *kind, bool corrects) {
+    if (!fr_mean_is_sound(kind)) return false;
+    return kind->sum <= 1.0001f * kind->weight || (corrects && kind->weight > 0);
+}
+
 bool fr_hits_is_sound(const fr_hits *h) {
     if (!(h->memory == 0 || h->memory > 1)) return false;
     for (int k = 0; k < FR_HIT_KINDS; k++)
-        if (!fr_mean_is_sound(&h->kind[k]) || (h->kind[k].sum > 0 && h->kind[k].weight <= 0))
-            return false;
+        if (!kind_is_sound(&h->kind[k], h->corrects)) return false;
     return true;
 }

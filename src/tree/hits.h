@@ -10,20 +10,28 @@
 #include "base/mean.h"
 #include "tree/tree.h"
 
-enum { FR_HIT_KINDS = 64 };
+enum {
+    FR_HIT_KINDS = 64,
+    FR_HIT_DEPTHS = 4, // kinds by depth: 1, 2, 3, more
+};
 
 typedef struct fr_hits {
     fr_mean kind[FR_HIT_KINDS]; // how often right, of what the probabilities of all tries add up to
     float memory;               // tries that count at most; 0: no bound
+    bool corrects;              // tries have probabilities, so more may be right than these say
 } fr_hits;
 
 // Expects kind k to be right at `rate`, as firmly as after `weight` tries.
 void fr_hits_expect(fr_hits *h, int kind, float rate, float weight);
+// Expects guesses of all kinds to be right as often as their probabilities say.
+void fr_hits_expect_probabilities(fr_hits *h);
+int fr_hits_kind_of_depth(int depth); // depth 1 or more; 0..FR_HIT_DEPTHS-1
 // In [0.001, 0.999]; half of prob for a kind never tried. prob: by a distribution, 1 where there is
 // none.
 float fr_hits_rate(const fr_hits *h, int kind, float prob);
 void fr_hits_count(fr_hits *h, int kind, float prob, bool right);
-bool fr_hits_is_sound(const fr_hits *h); // nothing was right that was not tried
+// No kind was right more often than tried, but for rounding, or than its probabilities allow.
+bool fr_hits_is_sound(const fr_hits *h);
 
 // Counts the nodes of `tree` that drafter `part` proposed, from the root along the n tokens that
 // really followed it.

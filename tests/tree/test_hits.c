@@ -57,9 +57,9 @@ static void a_full_memory_is_a_running_mean(void **state) {
 // Guesses that are right half as often as their probabilities say.
 static void probabilities_are_corrected(void **state) {
     (void)state;
-    fr_hits h = {.memory = 200};
+    fr_hits h = {0};
     dice_begin(22);
-    fr_hits_expect(&h, 4, 1, 20);
+    fr_hits_expect_probabilities(&h);
     assert_true(fr_hits_rate(&h, 4, 0.375f) == 0.375f);
     assert_true(fr_hits_rate(&h, 4, 1) == 0.999f && fr_hits_rate(&h, 4, 0) == 0.001f);
     for (int i = 0; i < 20000; i++) {
@@ -103,10 +103,16 @@ static void the_check_of_hits_finds_damage(void **state) {
     (void)state;
     fr_hits h = {.memory = 32};
     fr_hits_expect(&h, 3, 0.75f, 8);
+    assert_noticed(h.kind[3].sum, 9, fr_hits_is_sound(&h)); // right more often than tried
     assert_noticed(h.kind[3].sum, -1, fr_hits_is_sound(&h));
     assert_noticed(h.kind[3].weight, NAN, fr_hits_is_sound(&h));
     assert_noticed(h.kind[FR_HIT_KINDS - 1].sum, 1, fr_hits_is_sound(&h));
     assert_noticed(h.memory, 0.5f, fr_hits_is_sound(&h));
+    fr_hits_expect_probabilities(&h);
+    h.kind[3].sum = 29; // more were right than their probabilities say
+    assert_true(fr_hits_is_sound(&h));
+    assert_noticed(h.kind[3].weight, 0, fr_hits_is_sound(&h)); // right without a try
+    assert_noticed(h.corrects, false, fr_hits_is_sound(&h));
 }
 
 int main(void) {

@@ -3,10 +3,8 @@
 #include "draft/hidden_state/state_tree.h"
 #include <math.h>
 
-enum { DEPTHS = 4 }; // kinds: of depth 1, 2, 3, more; of either origin
-
 int fr_state_kind(bool reused, int depth) {
-    return reused * DEPTHS + (depth < DEPTHS ? depth : DEPTHS) - 1;
+    return reused * FR_HIT_DEPTHS + fr_hits_kind_of_depth(depth);
 }
 
 // ---------------------------------------------------------------- growing

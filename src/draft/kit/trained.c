@@ -6,27 +6,11 @@
 #include <string.h>
 
 enum {
-    DEPTHS = 4,       // kinds: of depth 1, 2, 3, more
     PLAIN_NODES = 17, // proposed without adapting
     PLAIN_DEPTH = 6,
     CREDIT = 2, // plain passes that a request may lose by drafting
 };
 static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a place in the beam
-
-// ---------------------------------------------------------------- kinds
-
-static int kind_of(int depth) {
-    return (depth < DEPTHS ? depth : DEPTHS) - 1;
-}
-
-// Distributions are trained to be calibrated, so guesses of all kinds, a method's own too, are
-// expected to be right as often as their probabilities say.
-static void expect(fr_hits *hits) {
-    const float firm = 20;
-    for (int kind = 0; kind < FR_HIT_KINDS; kind++)
-        fr_hits_expect(hits, kind, 1, firm);
-    hits->memory = 200;
-}
 
 // ---------------------------------------------------------------- open
 
@@ -64,7 +48,7 @@ static void take_pack(fr_trained *t) {
     t->ids = t->pack->ids;
     t->n_ids = t->pack->n_draft;
     memcpy(t->base.file, t->weights->file, sizeof t->base.file);
-    expect(&t->base.hits);
+    fr_hits_expect_probabilities(&t->base.hits); // distributions are trained to be calibrated
 }
 
 fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
@@ -131,7 +115,7 @@ int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {
 }
 
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank) {
-    const int kind = kind_of(t->beam.node[at].depth + 1);
+    const int kind = fr_hits_kind_of_depth(t->beam.node[at].depth + 1);
     const int32_t id = t->ids[likely->index];
     const float rate = fr_hits_rate(&t->base.hits, kind, likely->p);
     if (rank == 0) fr_draft_benefit_saw(&t->worth, rate);

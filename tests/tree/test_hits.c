@@ -74,7 +74,7 @@ static void probabilities_are_corrected(void **state) {
 static void learning_counts_what_was_offered_along_the_text(void **state) {
     (void)state;
     fr_tree t;
-    fr_hits h = {0};
+    fr_hits h = {.corrects = true};
     fr_tree_begin(&t, 7, 64, 8);
     const int a = fr_tree_add(&t, 0, 1, 0.5f, 2), b = fr_tree_add(&t, 0, 2, 0.25f, 2);
     const int c = fr_tree_add(&t, a, 3, 0.25f, 2), d = fr_tree_add(&t, b, 3, 0.125f, 2);

@@ -17,7 +17,8 @@ typedef struct job {
     fr_prompts prompts;
     fr_answers answers;
     fr_known known;
-    fr_hits hits;     // counts alone: nothing expected, nothing forgotten
+    fr_hits hits;     // counts alone: nothing expected, nothing forgotten; of guesses with
+                      // probabilities these count as tries
     int at, n_prompt; // the answer in flight; tokens before it, 0: not seen yet
 } job;
 
@@ -90,7 +91,7 @@ static int run_hits(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!code && !args->prompts) code = fr_cmd_usage("hits", "--prompts: a FILE is needed");
     if (code) return code;
     fr_error err = {0};
-    job j = {.args = args};
+    job j = {.args = args, .hits.corrects = true};
     if (measure(&j, &err))
         code = fr_cmd_fail(&err);
     else if (args->json)
@@ -121,8 +122,9 @@ const fr_cmd lab_cmd_hits = {
      .about =
          "Generates greedily with the drafter and compares what it proposes with the answer: of "
          "every kind of guess (its number in the drafter's own order), how often it was right "
-         "behind a right path. Drafters start from such rates; prompts that others are "
-         "measured on should have no part in them.",
+         "behind a right path. Of trained drafters a try is worth the guess's own probability, so "
+         "that the rate says how far these can be trusted. The others start from such rates; "
+         "prompts that others are measured on should have no part in them.",
      .example = "forerun-lab hits -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
                 "train.jsonl",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

@@ -106,9 +106,9 @@ const fr_cmd fr_cmd_accuracy = {
          "10 guesses at it. A drafter that has a distribution at a distance is ranked by that, "
          "of its likeliest 10; what copies n-grams has none, and its candidates are ranked by "
          "its own estimate. So are SPECs of several parts. Drafters "
-         "that could go on without end go 4 tokens deep, or --draft-opt depth=N. Where nothing is "
-         "guessed it is not "
-         "right. Intervals hold 95 of 100 draws of as many prompts.",
+         "that could go on without end go 6 tokens deep, draft models 4, or --draft-opt depth=N. "
+         "Where nothing is guessed it is not right. Intervals hold 95 of 100 draws of as many "
+         "prompts.",
      .example = "forerun accuracy -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
                 "prompts.jsonl --limit 8",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

@@ -195,7 +195,7 @@ static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("context", "N", fr_eagle, room, 0, MOST_ROOM,
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+                  "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
                   "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
     {0}};

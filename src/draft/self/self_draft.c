@@ -15,8 +15,9 @@ const fr_drafter_option fr_self_options[] = {
     FR_OPTION_REAL("threshold", "P", fr_self_draft, fixed, 0, 1,
                    "stop behind a token less probable than this, 0 to 1; default: adapted to "
                    "what\nis accepted"),
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8"),
+    FR_OPTION_INT(
+        "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+        "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8; 6 with --no-adapt"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
                   "nodes of a level that are gone on behind, 1 to 16 (default 1)"),
     {0}};

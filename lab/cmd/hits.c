@@ -8,7 +8,6 @@
 #include "draft/registry.h"
 #include "engine/engine.h"
 #include "lab/cmd/lab.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct job {

@@ -57,6 +57,7 @@ void fr_tree_merge(fr_tree *out, const fr_tree *const *tree, int n) {
         const int made = fr_tree_add(out, u.at[from][node->parent], node->id, score, node->drafter);
         out->node[made].rank = node->rank;
         out->node[made].kind = node->kind;
+        out->node[made].prob = node->prob;
         take(&u, out, made);
     }
     assert(fr_tree_is_sound(out));

@@ -3,7 +3,7 @@
 
 static bool is_of(const fr_drafter_option *table, const char *option) {
     for (const fr_drafter_option *o = table; o->key; o++)
-        if (!strncmp(option, o->key, strlen(o->key)) && option[strlen(o->key)] == '=') return true;
+        if (fr_drafter_option_value(o, option)) return true;
     return false;
 }
 

@@ -11,7 +11,6 @@
 #include "lab/draft/merge.h"
 #include "lab/draft/methods.h"
 #include "lab/draft/options.h"
-#include <string.h>
 
 enum { CANDIDATES = 64 }; // tokens of a level that are looked at
 

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "lab/train/learners.h"
 #include "train/learner/setting.h"
-#include "train/math/layers.h"
 #include "train/method/learn_ppd.h"
 #include <string.h>
 

@@ -263,8 +263,7 @@ double fr_skip_bench_share(fr_skip_bench *b, const uint8_t *skip) {
 
 double fr_skip_bench_bytes_share(const fr_skip_bench *b, const uint8_t *skip) {
     return fr_skip_trunk_share(b->target, skip) +
-           (double)(b->head.panel_bytes * (size_t)b->head.n_panels) /
-               (double)b->target->weights_bytes;
+           (double)fr_matrix_bytes(&b->head) / (double)b->target->weights_bytes;
 }
 
 double fr_skip_speed(const fr_tally *tally, double share) {

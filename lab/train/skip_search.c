@@ -1,5 +1,4 @@
 #include "lab/train/skip_search.h"
-#include "base/alloc.h"
 #include "decode/draw/sampler.h"
 #include "lab/train/gauss.h"
 #include <math.h>

@@ -55,8 +55,8 @@ bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from) {
 }
 
 static bool ops_are_whole(const fr_drafter_ops *o) {
-    return o && o->name && o->begin && o->propose && o->extend && o->observe && o->report &&
-           o->close;
+    return o && o->name && o->begin && o->propose && o->go_on && o->extend && o->observe &&
+           o->report && o->close;
 }
 
 bool fr_drafter_is_sound(const fr_drafter *d) {

@@ -128,10 +128,17 @@ fr_status fr_known_text_read(fr_known_text *t, fr_known_reader *r, const int *ta
     if (st) return st;
     while (same < n && same < t->kv.n_committed && t->ids[same] == ids[same])
         same++;
-    if (same == n) return FR_OK; // what stands behind serves again
+    // Prompts are given; tokens of answers stand as they were compared.
+    const int given = same < n_prompt ? same : n_prompt,
+              sound = t->n_sound < same ? t->n_sound : same;
+    if (same == n) { // what stands behind serves again
+        if (t->n_sound < given) t->n_sound = given;
+        return FR_OK;
+    }
     // The last token that is the same is read again, as the one behind it was not compared.
     fr_kv_truncate(&t->kv, same ? same - 1 : 0);
-    t->n_sound = t->kv.n_committed + 1;
+    t->n_sound = given > sound ? given : sound;
+    if (t->n_sound < 1) t->n_sound = 1;
     memcpy(t->ids, ids, sizeof *ids * (size_t)n);
     fr_sampler_begin(&r->sampler, sampling, n_prompt);
     while (t->kv.n_committed < n) {

@@ -133,9 +133,11 @@ fr_status fr_compose_open(fr_drafter **out, fr_drafter *const *parts, int n, fr_
         d->base.default_nodes += parts[i]->default_nodes - 1; // every part has a root of its own
         if (unite(&d->base.needs, &parts[i]->needs)) continue;
         fr_free(d);
-        return fr_fail(err, FR_EUNSUP,
-                       "drafter %s: cannot be joined to one that reads other layers of the target",
-                       parts[i]->ops->name);
+        return fr_fail(
+            err, FR_EUNSUP,
+            "drafter %s: cannot be joined to one that reads other layers of the target or "
+            "begins rows within its pass in another way",
+            parts[i]->ops->name);
     }
     *out = &d->base;
     return FR_OK;

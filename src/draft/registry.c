@@ -6,7 +6,6 @@
 #include "draft/compose.h"
 #include "draft/spec.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const fr_drafter_option NO_OPTIONS[] = {{0}};
@@ -66,10 +65,8 @@ fr_status fr_drafter_check(const char *spec, fr_error *err) {
 // ---------------------------------------------------------------- options of several drafters
 
 static bool takes(int drafter, const char *option) {
-    for (const fr_drafter_option *o = fr_drafter_method_at(drafter)->options; o->key; o++) {
-        const size_t key = strlen(o->key);
-        if (!strncmp(option, o->key, key) && option[key] == '=') return true;
-    }
+    for (const fr_drafter_option *o = fr_drafter_method_at(drafter)->options; o->key; o++)
+        if (fr_drafter_option_value(o, option)) return true;
     return false;
 }
 
@@ -136,6 +133,8 @@ static void name_used(char used[64], const fr_spec *spec) {
 fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,
                           const fr_drafter_config *config, fr_error *err) {
     fr_spec spec;
+    _Static_assert((int)FR_SPEC_PARTS <= (int)FR_COMPOSE_PARTS,
+                   "all parts of a SPEC can be joined");
     fr_drafter *part[FR_SPEC_PARTS] = {NULL};
     int order[FR_SPEC_PARTS], n = 0;
     *out = NULL;

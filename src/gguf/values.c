@@ -204,6 +204,13 @@ fr_status fr_gguf_get_f32(const fr_gguf *g, const char *key, float *value, fr_er
     return FR_OK;
 }
 
+fr_status fr_gguf_get_f64(const fr_gguf *g, const char *key, double *value, fr_error *err) {
+    const fr_gguf_kv *kv = fr_gguf_find(g, key);
+    if (!kv || !is_class(kv->type, FR_GGUF_FLOATS)) return wrong(g, key, "an f64", kv, err);
+    *value = fr_gguf_item_f64(kv, 0);
+    return FR_OK;
+}
+
 fr_status fr_gguf_get_bool(const fr_gguf *g, const char *key, bool *value, fr_error *err) {
     const fr_gguf_kv *kv = fr_gguf_find(g, key);
     if (!kv || kv->type != FR_GGUF_BOOL) return wrong(g, key, "a bool", kv, err);

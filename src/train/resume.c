@@ -51,8 +51,8 @@ fr_status fr_train_save(fr_train *t, fr_error *err) {
 }
 
 // ---------------------------------------------------------------- from a checkpoint
-bool fr_train_wants_fit(const fr_train *t, const fr_train_state *s) {
-    return t->learner->fit_rows && !s->step && !s->fitted;
+bool fr_train_wants_fit(const fr_train *t) {
+    return t->learner->fit_rows && !t->state.step && !t->state.fitted;
 }
 
 // Names the first line in which the two texts differ.
@@ -77,7 +77,9 @@ static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_
 static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
     const bool fine = s->part < (uint64_t)t->n_parts && s->at <= (uint64_t)t->part[s->part].n &&
                       s->seconds >= 0 && s->judgements >= 0 && s->since_best >= 0 &&
-                      isfinite(s->seconds) && s->prepared >= 0 && isfinite(s->prepared);
+                      isfinite(s->seconds) && s->prepared >= 0 && isfinite(s->prepared) &&
+                      isfinite(s->next_seconds) && !isnan(s->best_loss) &&
+                      (t->mean || !s->averaged);
     if (fine) return FR_OK;
     return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
 }
@@ -100,7 +102,7 @@ static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *
     t->n_points = points;
     if (points) memcpy(t->curve, c->curve, c->curve_bytes);
     // An interrupted fit may have left half of its values there; it begins with those of opening.
-    if (fr_train_wants_fit(t, &s)) return FR_OK;
+    if (fr_train_wants_fit(t)) return FR_OK;
     float *const to[] = {p->w, p->m, p->v, t->best, t->mean};
     for (int i = 0; i < n_blocks(t); i++)
         memcpy(to[i], c->block[i], p->n_floats * sizeof(float));

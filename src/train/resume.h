@@ -9,8 +9,8 @@ fr_status fr_train_save(fr_train *t, fr_error *err);
 // What stands in the checkpoint, for all processes. FR_EIO, FR_EDATA.
 fr_status fr_train_resume(fr_train *t, fr_error *err);
 
-// Whether first values are still to be fitted, in this state.
-bool fr_train_wants_fit(const fr_train *t, const fr_train_state *s);
+// Whether first values are still to be fitted.
+bool fr_train_wants_fit(const fr_train *t);
 // What is learned from now.
 static inline fr_batches *fr_train_batches(fr_train *t) {
     return &t->part[t->state.part];

@@ -10,7 +10,6 @@
 #include "train/math/schedule.h"
 #include "train/resume.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_APART = 10 };                // judgements; in steps
@@ -275,7 +274,7 @@ static fr_status fit(fr_train *t, fr_error *err) {
 }
 
 static fr_status run(fr_train *t, fr_error *err) {
-    fr_status st = fr_train_wants_fit(t, &t->state) ? fit(t, err) : FR_OK;
+    fr_status st = fr_train_wants_fit(t) ? fit(t, err) : FR_OK;
     while (!st) {
         const plan p = make_plan(t);
         t->state.seconds = p.seconds;

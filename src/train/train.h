@@ -107,7 +107,7 @@ fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *
                         const fr_dataset *data, const fr_comm *comm, fr_error *err);
 void fr_train_close(fr_train *t); // {0} is fine
 // Runs to the end. FR_EINTR: interrupted, FR_EDATA: the loss is no number any more, FR_EIO, and
-// what `keep` gives. In all cases but FR_EDATA the best parameters were kept and a checkpoint was
+// what `keep` gives. In all cases but FR_EDATA and FR_ENOMEM the best parameters were kept and a checkpoint was
 // tried, in this order: where one does not fit the disk any more the other may.
 fr_status fr_train_run(fr_train *t, fr_error *err);
 double fr_train_done(const fr_train *t); // share of the way, 0..1

@@ -5,7 +5,6 @@
 #include "tree/best_shape.h"
 #include "tree/expect.h"
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 int fr_ppd_assign(const fr_shape *s, const double accepted[], int m, int budget,

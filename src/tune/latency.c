@@ -3,7 +3,6 @@
 #include "tune/latency.h"
 #include "base/clock.h"
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_ROWS = 64, NEAR = 64, FAR = 1024, ROUNDS_MAX = 15, DECODE_ROWS = 12 };
 enum { FILL = 16 }; // rows of a pass that fills a context

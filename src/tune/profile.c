@@ -159,9 +159,17 @@ static fr_status read_f64s(const fr_gguf *g, const char *key, double low, double
     return FR_OK;
 }
 
+static fr_status read_f64(const fr_gguf *g, const char *key, double low, double high, double *out,
+                          fr_error *err) {
+    const fr_status st = fr_gguf_get_f64(g, key, out, err);
+    if (!st && !(*out >= low && *out <= high))
+        return fr_fail(err, FR_EDATA, "%s: expected %g to %g, found %g", key, low, high, *out);
+    return st;
+}
+
 static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     const fr_gguf_kv *rows;
-    float key = 0, key_row = 0, held = 1;
+    double held = 1;
     const double hour = 3600;
     fr_status st = fr_gguf_get_array(g, "profile.cost.rows", FR_GGUF_INTS, &rows, err);
     if (st) return st;
@@ -179,18 +187,11 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     }
     if ((st = read_f64s(g, "profile.cost.trunk", 0, hour, n, c->trunk, err))) return st;
     if ((st = read_f64s(g, "profile.cost.head", 0, hour, n, c->head, err))) return st;
-    if ((st = fr_gguf_get_f32(g, "profile.cost.key", &key, err))) return st;
-    if ((st = fr_gguf_get_f32(g, "profile.cost.key_row", &key_row, err))) return st;
-    if (!(key >= 0 && key_row >= 0))
-        return fr_fail(err, FR_EDATA, "profile.cost.key: expected 0 or more, found %g, %g", key,
-                       key_row);
+    if ((st = read_f64(g, "profile.cost.key", 0, hour, &c->key, err))) return st;
+    if ((st = read_f64(g, "profile.cost.key_row", 0, hour, &c->key_row, err))) return st;
     if (fr_gguf_find(g, "profile.cost.held") &&
-        (st = fr_gguf_get_f32(g, "profile.cost.held", &held, err)))
+        (st = read_f64(g, "profile.cost.held", 1, 1e6, &held, err)))
         return st;
-    if (!(held >= 1 && held <= 1e6))
-        return fr_fail(err, FR_EDATA, "profile.cost.held: expected 1 to 1e6, found %g", held);
-    c->key = key;
-    c->key_row = key_row;
     c->held = held;
     c->n = n;
     return FR_OK;

@@ -361,12 +361,20 @@ static void the_check_of_a_decoder_finds_damage(void **state) {
 static void the_check_of_a_drafter_finds_damage(void **state) {
     (void)state;
     test_drafter t = {.base = {.ops = &OPS, .default_nodes = 12}};
-    fr_drafter_ops without = OPS;
-    without.report = NULL;
     fr_drafter *d = &t.base;
     assert_true(fr_drafter_is_sound(fr_drafter_none()));
-    assert_noticed(d->ops, &without, fr_drafter_is_sound(d));
+    fr_drafter_ops ops = OPS;
     assert_noticed(d->ops, NULL, fr_drafter_is_sound(d));
+    d->ops = &ops;
+    assert_noticed(ops.name, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.begin, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.propose, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.go_on, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.extend, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.observe, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.report, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.close, NULL, fr_drafter_is_sound(d));
+    d->ops = &OPS;
     assert_noticed(d->default_nodes, 0, fr_drafter_is_sound(d));
     assert_noticed(d->allowance, -1, fr_drafter_is_sound(d));
     assert_noticed(d->needs.n_taps, 9, fr_drafter_is_sound(d));

@@ -156,6 +156,7 @@ static void getters_give_what_fits(void **state) {
     uint32_t u = 1;
     int32_t i = 1;
     uint64_t l = 1;
+    double wide = 0;
     float f = 1;
     bool t = false;
     fr_gguf_str s;
@@ -175,6 +176,8 @@ static void getters_give_what_fits(void **state) {
     assert_int_equal(fr_gguf_get_u64(g, "a.u64", &l, NULL), FR_OK);
     assert_true(l == 1ull << 63);
     assert_int_equal(fr_gguf_item_i64(fr_gguf_find(g, "a.i64"), 0), INT64_MIN);
+    assert_int_equal(fr_gguf_get_f64(g, "a.f64", &wide, NULL), FR_OK);
+    assert_true(wide == 0x1p1023);
     assert_int_equal(fr_gguf_get_f32(g, "a.f32", &f, NULL), FR_OK);
     assert_true(f == 1.5f);
     assert_int_equal(fr_gguf_get_bool(g, "a.bool", &t, NULL), FR_OK);

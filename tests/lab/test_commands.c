@@ -83,7 +83,7 @@ static void hits_are_counted_by_kind(void **state) {
         const double n = json_number_value(json_object_get(kind, "tried"));
         const double rate = json_number_value(json_object_get(kind, "rate"));
         assert_true(n >= 1 && rate >= 0 && rate <= 1);
-        assert_true(n * rate - floor(n * rate + 0.5) < 1e-3); // a count
+        assert_true(fabs(n * rate - floor(n * rate + 0.5)) < 1e-3); // a count
         tried += n;
         right += n * rate;
     }

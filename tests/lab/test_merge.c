@@ -10,7 +10,7 @@ static const fr_tree *list[FR_MERGE_TREES];
 typedef struct entry {
     int32_t path[LONGEST];
     int n;
-    float score;
+    float score, prob;
     int drafter, rank;
 } entry;
 
@@ -21,13 +21,16 @@ static void random_tree(fr_tree *t, int drafter, int steps) {
         const int parent = dice_below(t->n), before = t->n;
         const float u = steps ? (float)dice_below(steps) / (float)steps : (float)dice_unit();
         const int node = fr_tree_add(t, parent, dice_below(3), t->node[parent].score * u, drafter);
-        if (t->n > before) t->node[node].rank = t->node[node].kind = (uint8_t)dice_below(9);
+        if (t->n == before) continue;
+        t->node[node].rank = t->node[node].kind = (uint8_t)dice_below(9);
+        t->node[node].prob = (float)dice_unit();
     }
 }
 
 static entry entry_of(const fr_tree *t, int node) {
     entry e = {.n = t->node[node].depth,
                .score = t->node[node].score,
+               .prob = t->node[node].prob,
                .drafter = t->node[node].drafter,
                .rank = t->node[node].rank};
     for (int k = e.n; k > 0; k--, node = t->node[node].parent)
@@ -87,7 +90,7 @@ static void the_best_paths_of_all_trees_are_kept(void **state) {
             const entry made = entry_of(&out, i);
             assert_int_equal(made.n, all[i - 1].n);
             assert_true(same_path(&made, &all[i - 1], made.n));
-            assert_true(made.score == all[i - 1].score);
+            assert_true(made.score == all[i - 1].score && made.prob == all[i - 1].prob);
             assert_int_equal(made.drafter, all[i - 1].drafter);
             assert_int_equal(made.rank, all[i - 1].rank);
             assert_int_equal(out.node[i].kind, out.node[i].rank);

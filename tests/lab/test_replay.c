@@ -142,6 +142,22 @@ static void refuse(int code, const char *options, const char *sentence) {
     assert_int_equal(s.n_out, 0);
 }
 
+// Answers may be of a longer context, or of a file that was damaged.
+static void answers_that_cannot_be_read_are_refused(void **state) {
+    (void)state;
+    start_anew();
+    assert_int_equal(replay("--drafters lookahead --check 0"), 0);
+    unlink(in_folder("results"));
+    refuse(1, "--drafters lookahead --check 0 -c 32", "do not fit the context of 32");
+    const size_t n = read_file("answers");
+    char *at = strstr(file, "\"tokens\":[") + strlen("\"tokens\":["),
+         *behind = at + strcspn(at, ",");
+    memmove(at + 5, behind, n - (size_t)(behind - file));
+    memcpy(at, "99999", 5);
+    write_file("answers", n + 5 - (size_t)(behind - at));
+    refuse(1, "--drafters lookahead", "answers, line 2: expected tokens of the model's vocabulary");
+}
+
 static void what_cannot_be_measured_is_refused(void **state) {
     (void)state;
     start_anew();
@@ -163,6 +179,7 @@ int main(void) {
         cmocka_unit_test(everything_is_equal_and_written_once),
         cmocka_unit_test(what_is_missing_is_done_again),
         cmocka_unit_test(a_wrong_answer_is_named),
+        cmocka_unit_test(answers_that_cannot_be_read_are_refused),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
     };
     return cmocka_run_group_tests_name("lab/replay", tests, set_up, drop_folder);

@@ -143,10 +143,14 @@ static fr_status train(const char *method, caller *c, bool resume, fr_train_stat
                                     .watch = watch,
                                     .keep = keep,
                                     .user = c};
-    if (fr_train_open(&t, &config, learner, &w.data, &w.comm, err)) fail_msg("%s", err->text);
+    fr_status st = fr_train_open(&t, &config, learner, &w.data, &w.comm, err);
+    if (st) {
+        learner->ops->close(learner);
+        return st;
+    }
     if (c->broken) learner->params.w[0] = NAN;
     if (c->hopeless) learner->settled = c->settled;
-    const fr_status st = fr_train_run(&t, err);
+    st = fr_train_run(&t, err);
     if (end) *end = t.state;
     fr_train_close(&t);
     learner->ops->close(learner);
@@ -223,6 +227,34 @@ static void the_mean_is_that_of_the_last_steps(void **state) {
     fr_free(c.sum);
 }
 
+// Of a checkpoint that is whole: it would be gone on with from a mean that is not there.
+static void a_state_that_cannot_be_is_refused(void **state) {
+    static const struct {
+        uint64_t averaged;
+        double next_seconds, best_loss;
+    } way[] = {{0, 1, 1}, {1, 1, 1}, {0, INFINITY, 1}, {0, 1, NAN}};
+    fr_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        fr_checkpoint whole;
+        fr_map map;
+        caller c = {0};
+        unlink(w.checkpoint);
+        if (train("medusa", &c, false, NULL, &err)) fail_msg("%s", err.text);
+        if (fr_checkpoint_read(&whole, &map, w.checkpoint, &err)) fail_msg("%s", err.text);
+        fr_train_state s = *(const fr_train_state *)whole.state;
+        s.averaged = way[i].averaged;
+        s.next_seconds = way[i].next_seconds;
+        s.best_loss = way[i].best_loss;
+        whole.state = &s;
+        if (fr_checkpoint_write(&whole, w.checkpoint, &err)) fail_msg("%s", err.text);
+        fr_map_close(&map);
+        const fr_status st = train("medusa", &c, true, NULL, &err);
+        assert_int_equal(st, i ? FR_EDATA : FR_OK);
+        if (st) assert_non_null(strstr(err.text, "damaged"));
+    }
+}
+
 // Judgements are of steps 0, 10 and 12; what ends at the second is not ended while something is to
 // come: a mean of the last step, or other things that are learned. The second folder's turn begins
 // before it.
@@ -294,6 +326,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupts_change_no_bit),
         cmocka_unit_test(the_mean_is_that_of_the_last_steps),
+        cmocka_unit_test(a_state_that_cannot_be_is_refused),
         cmocka_unit_test(nothing_ends_before_the_last_change),
         cmocka_unit_test(an_interrupt_is_heard_before_the_first_step),
         cmocka_unit_test(what_is_no_number_is_never_kept),

@@ -59,7 +59,7 @@ static void what_was_written_is_read(void **state) {
         assert_int_equal(q.cost.rows[i], p.cost.rows[i]);
         assert_true(q.cost.trunk[i] == p.cost.trunk[i] && q.cost.head[i] == p.cost.head[i]);
     }
-    assert_true(q.cost.key == (double)(float)p.cost.key && q.cost.key_row == p.cost.key_row);
+    assert_true(q.cost.key == p.cost.key && q.cost.key_row == p.cost.key_row);
     assert_true(q.cost.held == 1.25);
     const fr_profile_drafter *d = fr_profile_find(&q, p.drafter[0].spec);
     assert_non_null(d);

@@ -38,12 +38,24 @@ static json_t *hash_json(uint64_t hash) {
     return json_sprintf("%016llx", (unsigned long long)hash);
 }
 
-static fr_status take_turn(lab_turn *t, const json_t *line, fr_error *err) {
+static bool ids_are_of(const fr_ids *ids, const fr_model *m) {
+    for (size_t i = 0; i < ids->n; i++)
+        if (ids->data[i] < 0 || ids->data[i] >= m->config.n_vocab) return false;
+    return true;
+}
+
+static fr_status take_turn(lab_turn *t, const lab_replay *r, const json_t *line, fr_error *err) {
     fr_ids ids = {0};
-    const fr_status st = fr_cmd_ids_from_json(&ids, json_object_get(line, "tokens"), err);
-    if (st || !ids.n) {
+    fr_status st = fr_cmd_ids_from_json(&ids, json_object_get(line, "tokens"), err);
+    if (!st && (!ids.n || ids.n > (size_t)r->args->n_predict))
+        st = fr_fail(err, FR_EDATA, "expected a turn of 1 to %d tokens, found %zu",
+                     r->args->n_predict, ids.n);
+    if (!st && !ids_are_of(&ids, &r->engine->model))
+        st = fr_fail(err, FR_EDATA, "expected tokens of the model's vocabulary, 0 to %d",
+                     r->engine->model.config.n_vocab - 1);
+    if (st) {
         fr_ids_free(&ids);
-        return st ? st : fr_fail(err, FR_EDATA, "expected a turn of at least one token");
+        return st;
     }
     *t = (lab_turn){hash_read(json_object_get(line, "prompt")), ids.data, (int)ids.n};
     return FR_OK;
@@ -57,14 +69,15 @@ static void forget_turns(lab_conversation *c) {
     c->answered = false;
 }
 
-static fr_status take_conversation(lab_conversation *c, const json_t *turns, fr_error *err) {
+static fr_status take_conversation(lab_conversation *c, const lab_replay *r, const json_t *turns,
+                                   fr_error *err) {
     fr_status st = FR_OK;
     if ((int)json_array_size(turns) != c->prompt->n_turns)
         return fr_fail(err, FR_EDATA, "expected %d turns, found %zu", c->prompt->n_turns,
                        json_array_size(turns));
     forget_turns(c);
     for (int i = 0; i < c->prompt->n_turns && !st; i++)
-        st = take_turn(&c->turn[i], json_array_get(turns, (size_t)i), err);
+        st = take_turn(&c->turn[i], r, json_array_get(turns, (size_t)i), err);
     c->answered = !st;
     if (st) forget_turns(c);
     return st;
@@ -86,7 +99,7 @@ static fr_status take_line(void *user, int number, const json_t *line, fr_error 
     if (!key) return fr_fail(err, FR_EDATA, "expected {\"key\",\"id\",\"turns\"}");
     for (int i = 0; i < a->r->n; i++)
         if (!strcmp(a->r->item[i].key, key))
-            return take_conversation(&a->r->item[i], json_object_get(line, "turns"), err);
+            return take_conversation(&a->r->item[i], a->r, json_object_get(line, "turns"), err);
     return FR_OK; // of a prompt that is not asked for now
 }
 

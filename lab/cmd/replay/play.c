@@ -104,13 +104,17 @@ static fr_status read_text(play *p, speaker *s, fr_error *err) {
     const fr_model *m = &p->r->engine->model;
     const fr_needs *needs = &s->session->decoder.drafter->needs;
     const size_t n = s->ids.n + (size_t)s->known.n;
+    const int n_ctx = context_of(p->r, c->prompt);
     fr_kv_type type;
     fr_status st = fr_kv_type_of(&type, fr_cmd_kv_type(p->r->args), err);
     s->known.text = NULL;
+    if (n > (size_t)n_ctx)
+        return fr_fail(err, FR_ECONTEXT,
+                       "prompt %.40s: turn %d has %zu tokens with its answer, which do not fit the "
+                       "context of %d",
+                       c->prompt->id, s->turn + 1, n, n_ctx);
     if (st || c->wrong || fr_model_stretches(m, (int)n - 1)) return st;
-    if (!c->text.ids &&
-        (st = fr_known_text_open(&c->text, m, context_of(p->r, c->prompt), type, err)))
-        return st;
+    if (!c->text.ids && (st = fr_known_text_open(&c->text, m, n_ctx, type, err))) return st;
     int32_t *ids = fr_alloc_array(n, sizeof *ids);
     if (!ids) return fr_fail(err, FR_ENOMEM, "replay: no memory for %zu tokens", n);
     memcpy(ids, s->ids.data, s->ids.n * sizeof *ids);

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 fr_status fr_sampler_check(const fr_sampling *s, int n_vocab, fr_error *err) {
     if (!(s->temperature >= 0 && s->temperature <= FR_TEMPERATURE_MAX))

@@ -83,7 +83,7 @@ void fr_shuffle(int *items, int n, uint64_t stream);
 // Noise of other streams, which share nothing with the target's own draws nor with one another: a
 // rule is exact only if its tests know nothing of how the candidates were drawn.
 enum {
-    FR_NOISE_ACCEPT = 1, // tests of a rule (rules.h); position: the token's
+    FR_NOISE_ACCEPT = 1, // tests of a rule (accept_rules.h); position: the token's
     FR_NOISE_DRAFT = 2,  // the last: a drafter's draws, its part of the SPEC added; position: n_ids
                          // of the step, k: number of the draw within the step, so that no number is
                          // used twice

@@ -41,7 +41,6 @@ fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_o
         a->attached.share[i] = (double)(layers - p->layer[i]) / layers;
     if ((st = open_buffers(a, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
-    fr_trained_weigh(&a->base, config->model, fr_matrix_bytes(a->head));
     a->base.base.needs.max_attached = FR_ATTACHED_MOST;
     return FR_OK;
 }

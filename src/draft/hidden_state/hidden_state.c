@@ -375,7 +375,7 @@ static fr_status open_hidden_state(fr_drafter **out, const char *file,
         close_hidden_state(&d->base.base);
         return st;
     }
-    d->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
+    d->base.base.needs = fr_draft_block_needs(&d->states.chain);
     expect_depths(d);
     fr_trained_weigh(&d->base, config->model, fr_draft_block_bytes(&d->states.chain));
     *out = &d->base.base;

@@ -3,11 +3,9 @@
 // before.
 #include "draft/hidden_state/token_bias.h"
 #include "base/lanes.h"
-#include "kern/dequant.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 // The order of this sum is free: drafts may differ by rounding between machines.
 static float dot(const float *a, const float *b, int n) {

@@ -34,6 +34,6 @@ int fr_likeliest(const float *logits, int n, int most, fr_likely *out) {
     if (!m) return 0;
     const float sum = sum_from(logits, n, logit[0]);
     for (int i = 0; i < m; i++)
-        out[i] = (fr_likely){index[i], logit[i], expf(logit[i] - logit[0]) / sum};
+        out[i] = (fr_likely){index[i], expf(logit[i] - logit[0]) / sum};
     return m;
 }

@@ -1,15 +1,13 @@
 // likeliest.h — the likeliest tokens of a draft's logits, and how probable it holds them.
 #ifndef FR_DRAFT_KIT_LIKELIEST_H
 #define FR_DRAFT_KIT_LIKELIEST_H
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { FR_LIKELY_MOST = 64 };
 
 typedef struct fr_likely {
     int32_t index; // in the draft vocabulary
-    float logit;
-    float p; // softmax over all logits
+    float p;       // softmax over all logits
 } fr_likely;
 
 // The `most` (1..FR_LIKELY_MOST) largest of n logits, descending, of equal ones the lower index

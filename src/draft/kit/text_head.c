@@ -3,7 +3,6 @@
 #include "draft/kit/text_head.h"
 #include "base/alloc.h"
 #include "kern/repack.h"
-#include <string.h>
 
 static uint8_t *row_at(const fr_text_head *h, int row) {
     return h->rows + fr_draft_head_row_bytes(h->target) * (size_t)(row - h->first);

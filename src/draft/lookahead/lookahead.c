@@ -16,7 +16,6 @@
 #include "draft/lookahead/window.h"
 #include "draft/lookahead/window_benefit.h"
 #include "draft/shared/config.h"
-#include <string.h>
 
 typedef struct fr_lookahead {
     fr_drafter base;

@@ -23,7 +23,6 @@
 #include "draft/model/guess.h"
 #include "draft/model/positional.h"
 #include "draft/shared/config.h"
-#include <string.h>
 
 typedef enum shape { CHAIN, BEAM, SEQUOIA, AUTO } shape; // AUTO is CHAIN
 static const char *const SHAPES[] = {"chain", "beam", "sequoia", "auto", NULL};

@@ -13,7 +13,6 @@
 #include "draft/model/guess.h"
 #include "draft/model/small_model.h"
 #include "draft/shared/config.h"
-#include <string.h>
 
 enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree

@@ -39,7 +39,7 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
         if (p->variant == FR_MEDUSA_HYDRA) return own + depth * head;
         return own + (own_heads ? 0 : head);
     case FR_PACK_CHIMERA: // its encoder's states come from a table most of the time
-        return own_heads ? own : own + (depth - 1) * block_share(p, weights) + depth * head;
+        return own + (depth - 1) * block_share(p, weights) + (own_heads ? 0 : depth * head);
     case FR_PACK_EAGLE:
         return depth * (own + head) - (depth - 1) * taps_share(p, weights);
     case FR_PACK_LAYER_SKIP:

@@ -14,7 +14,6 @@
 #include "draft/retrieval/continuations.h"
 #include "draft/shared/config.h"
 #include "draft/shared/shared.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_GROUPS = 1 << 12 };

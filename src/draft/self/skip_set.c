@@ -1,14 +1,13 @@
 #include "draft/self/skip_set.h"
+#include "draft/shared/linear.h"
 #include <string.h>
-
-static uint64_t bytes_of(const fr_matrix *w) {
-    return w->panel_bytes * (uint64_t)w->n_panels;
-}
 
 uint64_t fr_sublayer_bytes(const fr_model *m, int sublayer) {
     const fr_layer *l = &m->layers[sublayer / 2];
-    if (sublayer % 2) return bytes_of(&l->gate) + bytes_of(&l->up) + bytes_of(&l->down);
-    return bytes_of(&l->q) + bytes_of(&l->k) + bytes_of(&l->v) + bytes_of(&l->o);
+    if (sublayer % 2)
+        return fr_matrix_bytes(&l->gate) + fr_matrix_bytes(&l->up) + fr_matrix_bytes(&l->down);
+    return fr_matrix_bytes(&l->q) + fr_matrix_bytes(&l->k) + fr_matrix_bytes(&l->v) +
+           fr_matrix_bytes(&l->o);
 }
 
 double fr_skip_trunk_share(const fr_model *m, const uint8_t *skip) {

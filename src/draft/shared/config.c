@@ -62,14 +62,18 @@ static fr_status read_value(void *to, const fr_drafter_option *o, const char *va
     return good ? FR_OK : refuse(o, value, err);
 }
 
+const char *fr_drafter_option_value(const fr_drafter_option *o, const char *option) {
+    const size_t key = strlen(o->key);
+    return !strncmp(option, o->key, key) && option[key] == '=' ? option + key + 1 : NULL;
+}
+
 fr_status fr_drafter_read(void *self, const char *name, const fr_drafter_option *table,
                           const char *option, fr_error *err) {
     char has[300] = "no options";
     size_t n = 0;
     for (const fr_drafter_option *o = table; o->key; o++) {
-        const size_t key = strlen(o->key);
-        if (!strncmp(option, o->key, key) && option[key] == '=')
-            return read_value((char *)self + o->offset, o, option + key + 1, err);
+        const char *value = fr_drafter_option_value(o, option);
+        if (value) return read_value((char *)self + o->offset, o, value, err);
         if (n < sizeof has)
             n += (size_t)snprintf(has + n, sizeof has - n, "%s%s=%s",
                                   !n         ? ""

@@ -67,6 +67,8 @@ typedef struct fr_drafter_option {
         .offset = offsetof(type, member)                                                           \
     }
 
+// The VALUE of KEY=VALUE where KEY is this option's, else NULL.
+const char *fr_drafter_option_value(const fr_drafter_option *o, const char *option);
 // Writes what KEY=VALUE says into `self`, by the rows of `table` (up to one without a key).
 // FR_EARG: no such key, or not such a value; the sentence names what `name` has.
 fr_status fr_drafter_read(void *self, const char *name, const fr_drafter_option *table,

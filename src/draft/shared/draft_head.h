@@ -1,4 +1,4 @@
-// head.h — the target's head for the ids of a draft vocabulary.
+// draft_head.h — the target's head for the ids of a draft vocabulary.
 //
 // Reading the whole head costs a small model a quarter of a pass, and drafting reads it at every
 // depth; a few thousand ids cover most text.  [FR-Spec, Zhao et al. 2025]  Its rows are taken from

@@ -34,7 +34,7 @@ fr_status fr_pack_weights_matrix(fr_pack_weights *w, const char *name, const fr_
                                  fr_error *err);
 fr_status fr_pack_weights_values(fr_pack_weights *w, const char *name, const float **out,
                                  fr_error *err);
-// The draft head (head.h). FR_ENOMEM.
+// The draft head (draft_head.h). FR_ENOMEM.
 fr_status fr_pack_weights_head(fr_pack_weights *w, const fr_matrix **out, fr_error *err);
 // The decoder block as a model of one layer, whose rows enter as vectors; its head is the draft
 // head. FR_ENOMEM, FR_EUNSUP: the target's threads or kernels lack something.

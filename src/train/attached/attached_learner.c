@@ -2,10 +2,8 @@
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
 #include "train/learner/tally.h"
-#include "train/math/layers.h"
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -17,7 +17,7 @@ typedef struct fr_draft_vocab {
     double coverage; // share of the answers' tokens that it holds
 } fr_draft_vocab;
 
-// What a batch gave. Depth k counts the k-th drafted token (k - 1 the index).
+// The tokens that a drafter can draft, and their rows of the target's head.
 // n: tokens wanted (fewer where the target has fewer). Ties go to the lower id. Coverage is
 // measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than what is always in. progress
 // may be NULL; FR_EINTR: it ended it.

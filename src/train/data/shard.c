@@ -117,6 +117,8 @@ static bool ids_fit(const int32_t *ids, size_t n, int least, int n_vocab) {
 static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr_error *err) {
     const file_header *h = (const void *)m->data;
     size_t at = sizeof *h;
+    if (h->n_samples > (m->bytes - at) / sizeof(sample_header))
+        return fr_fail(err, FR_EDATA, "%s: %u samples do not fit its file", path, h->n_samples);
     if (!fr_list_reserve((void **)&s->samples, &s->cap_samples, (size_t)s->n_samples, h->n_samples,
                          sizeof *s->samples))
         return fr_fail(err, FR_ENOMEM, "%s: no memory for %u samples", path, h->n_samples);
@@ -133,8 +135,13 @@ static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr
             !ids_fit(sample.dist_id, dists, -1, s->format.n_vocab))
             return fr_fail(err, FR_EDATA, "%s: sample %u has tokens outside the vocabulary", path,
                            i);
-        for (int r = 0; r < sample.n; r++)
+        for (int r = 0; r < sample.n; r++) {
+            if (sample.flags[r] & FR_ROW_LAW && r < sample.dist_first)
+                return fr_fail(err, FR_EDATA,
+                               "%s: sample %u has no room for the distribution of row %d", path, i,
+                               r);
             s->answers += sample.flags[r] & FR_ROW_ANSWER;
+        }
         s->samples[s->n_samples++] = (entry){head->key, m->data + at};
         at += l.end;
     }

@@ -45,7 +45,7 @@ typedef struct fr_shards fr_shards;
 // All shards of a folder, checked; samples in the order of their keys. FR_EIO, FR_ENOMEM; FR_EDATA:
 // a damaged file (named), files that differ in format, or another target than `target` (NULL: any);
 // FR_EINTR: `progress` (NULL: none), which counts files, ended it.
-// A folder without shards is fine if `format` says so by being... empty data sets have count 0.
+// A folder without shards is an empty data set: its count is 0, its format all zeros.
 fr_status fr_shards_open(fr_shards **out, const char *dir, const char *target,
                          fr_progress_fn *progress, void *user, fr_error *err);
 void fr_shards_close(fr_shards *s); // NULL is fine

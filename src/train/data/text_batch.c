@@ -33,7 +33,7 @@ struct fr_text_batch {
     fr_forward *forward;
     fr_sampler *samplers; // one a thread
     int n_samplers;
-    fr_kv **kv;                         // [n_lanes]
+    fr_kv **kv;                         // [n_members]
     fr_row *rows;                       // [max_rows]
     int *row_member;                    // [max_rows]
     int n_rows;                         // of the pass at hand
@@ -93,7 +93,7 @@ static fr_status open_samplers(fr_text_batch *l, fr_error *err) {
     const int n = fr_pool_threads(l->m->pool);
     fr_status st = FR_OK;
     if (!(l->samplers = fr_alloc_array((size_t)n, sizeof *l->samplers)))
-        return fr_fail(err, FR_ENOMEM, "lanes: no memory");
+        return fr_fail(err, FR_ENOMEM, "text batch: no memory");
     for (; l->n_samplers < n && !st; l->n_samplers++)
         st = fr_sampler_open(&l->samplers[l->n_samplers], l->m->kern, l->m->config.n_vocab, err);
     return st;
@@ -106,11 +106,11 @@ fr_status fr_text_batch_open(fr_text_batch **out, const fr_model *m, const fr_to
     assert(n_members > 0 && n_members <= FR_TEXT_BATCH_MAX && keep->top <= FR_SHARD_TOP);
     *out = NULL;
     fr_text_batch *l = fr_alloc_zero(sizeof *l);
-    if (!l) return fr_fail(err, FR_ENOMEM, "lanes: no memory");
+    if (!l) return fr_fail(err, FR_ENOMEM, "text batch: no memory");
     *l = (fr_text_batch){.m = m, .tokenizer = tokenizer, .keep = *keep, .n_ctx = n_ctx};
     const fr_forward_limits limits = limits_of(keep, n_members, n_ctx);
     l->max_rows = limits.max_rows;
-    fr_status st = fr_arena_open(&l->arena, arena_bytes(keep, n_members, n_ctx), "lanes", err);
+    fr_status st = fr_arena_open(&l->arena, arena_bytes(keep, n_members, n_ctx), "text batch", err);
     if (st) goto fail;
     l->members = fr_arena_take(&l->arena, (size_t)n_members * sizeof *l->members);
     l->kv = fr_arena_take(&l->arena, (size_t)n_members * sizeof *l->kv);

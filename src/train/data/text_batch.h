@@ -66,7 +66,7 @@ fr_status fr_text_batch_run(fr_text_batch *l, const fr_text_batch_user *user, fr
 // kept or written than there is.
 bool fr_text_batch_is_sound(const fr_text_batch *l);
 fr_text_batch_stats fr_text_batch_report(const fr_text_batch *l);
-// Seconds of a pass with one row in each of the first `rows` members (at most n_lanes), behind the
+// Seconds of a pass with one row in each of the first `rows` members (at most n_members), behind the
 // contexts that they have now: the least of a few. What the members could do at best.
 double fr_text_batch_pass_seconds(fr_text_batch *l, int rows);
 

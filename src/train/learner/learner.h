@@ -23,7 +23,7 @@ typedef struct fr_batch {
     fr_sample sample[FR_BATCH_SAMPLES];
 } fr_batch;
 
-// The tokens that a drafter can draft, and their rows of the target's head.
+// What a batch gave. Depth k counts the k-th drafted token (k - 1 the index).
 typedef struct fr_tally {
     double loss; // sum over `weight` terms, nats
     double weight;

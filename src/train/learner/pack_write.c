@@ -4,7 +4,6 @@
 #include "kern/dequant.h"
 #include "train/learner/tally.h"
 #include <stdio.h>
-#include <string.h>
 
 // ---------------------------------------------------------------- writing
 void fr_pack_matrix(fr_gguf_writer *w, const char *name, int64_t rows, int64_t cols,

@@ -1,6 +1,5 @@
 #include "train/math/linear_fit.h"
 #include "base/alloc.h"
-#include <string.h>
 
 // A piece of rows; w; xx and yx, which becomes the residual; the direction p and its image q; the
 // diagonal's inverse; a double an output.

@@ -1,6 +1,5 @@
 // chimera_start.c — options of Chimera's learner, and the values that it begins with.
 #include "train/learner/setting.h"
-#include "train/math/layers.h"
 #include "train/method/learn_chimera.h"
 #include "train/method/learn_eagle.h"
 #include <math.h>

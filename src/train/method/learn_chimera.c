@@ -2,7 +2,7 @@
 // behind the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
 //
 // A base is a row i of a sample. Guess k reads the n-gram state of the n-gram that ends with token
-// i + k (ngram.h), at that token's place; it sees the mature states f_1..f_i, the n-gram states of
+// i + k (block/ngram_encoder.h), at that token's place; it sees the mature states f_1..f_i, the n-gram states of
 // guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
 // what the block gives, the distribution of the token after is that of
 //     shared     H' (g_k nrm(A_k f_i + B_k o_k))   light: maps onto the draft head
@@ -18,7 +18,6 @@
 #include "train/math/layers.h"
 #include "train/method/learn_eagle.h"
 #include <stdio.h>
-#include <string.h>
 
 static fr_chimera_learner *self(fr_learner *l) {
     return (fr_chimera_learner *)(void *)l;

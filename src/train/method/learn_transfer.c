@@ -15,7 +15,6 @@
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
 #include "train/math/linear_fit.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

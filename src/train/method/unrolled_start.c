@@ -6,7 +6,6 @@
 #include "train/learner/setting.h"
 #include "train/method/learn_eagle.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- options

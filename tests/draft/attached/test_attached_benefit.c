@@ -1,4 +1,4 @@
-// test_attached_rows.c — who carries attached rows: by hand-worked prices, and against all choices
+// test_attached_benefit.c — who carries attached rows: by hand-worked prices, and against all choices
 // of small trees.
 #include "draft/attached/attached_benefit.h"
 #include "support/damage.h"

@@ -65,6 +65,12 @@ static void drafting_takes_what_it_reads(void **state) {
     expect_speed(&eagle, &cost, weights, tokens[0] / 1.3); // 1.75 / 1.6 and 1.875 / 1.9 are less
     const fr_pack hidden = pack_of(FR_PACK_HIDDEN_STATE, 3, right);
     expect_speed(&hidden, &cost, weights, tokens[1] / 1.5); // 1.5 / 1.3 and 1.875 / 1.7 are less
+    fr_pack chimera = pack_of(FR_PACK_CHIMERA, 3, right);   // its block, again at every depth: 0.1
+    chimera.n_head = chimera.n_kv = 1;
+    chimera.head_dim = 25;
+    expect_speed(&chimera, &cost, weights, tokens[1] / 1.5); // 1.5 / 1.3 and 1.875 / 1.7 are less
+    chimera.variant = FR_MEDUSA_OWN_HEADS;
+    expect_speed(&chimera, &cost, weights, tokens[1] / 1.3); // 1.5 / 1.2 and 1.875 / 1.4 are less
 }
 
 static void a_pack_that_is_never_right_is_plain_decoding(void **state) {

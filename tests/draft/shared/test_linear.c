@@ -157,8 +157,13 @@ static void the_draft_head_has_the_rows_of_its_ids(void **state) {
 
 // ---------------------------------------------------------------- likeliest tokens
 
+typedef struct listed {
+    int32_t index;
+    float logit;
+} listed;
+
 static int by_logit(const void *a, const void *b) {
-    const fr_likely *x = a, *y = b;
+    const listed *x = a, *y = b;
     if (x->logit != y->logit) return x->logit < y->logit ? 1 : -1;
     return x->index - y->index;
 }
@@ -168,14 +173,15 @@ static void the_likeliest_are_the_largest_with_their_shares(void **state) {
     enum { N = 300 };
     for (unsigned seed = 0; seed < 200; seed++) {
         float logits[N];
-        fr_likely all[N], got[FR_LIKELY_MOST];
+        listed all[N];
+        fr_likely got[FR_LIKELY_MOST];
         srand(seed);
         const int n = 1 + rand() % N, most = 1 + rand() % FR_LIKELY_MOST;
         const float spread = (float)(rand() % 20);
         double sum = 0;
         for (int i = 0; i < n; i++) {
             logits[i] = seed % 3 ? spread * dice() : (float)(rand() % 4); // with many ties
-            all[i] = (fr_likely){.index = i, .logit = logits[i]};
+            all[i] = (listed){i, logits[i]};
             sum += exp((double)logits[i]);
         }
         qsort(all, (size_t)n, sizeof *all, by_logit);

@@ -207,6 +207,25 @@ static void damage_is_found(void **state) {
     assert_int_equal(fr_shards_open(&s, dir, NULL, NULL, NULL, NULL), FR_EDATA);
 }
 
+// The checksum is right, and yet a row in front of the distributions says that it has one.
+static void a_distribution_without_room_is_refused(void **state) {
+    fr_shard_writer *w = writer();
+    fr_shards *s;
+    fr_error err = {0};
+    made m;
+    unsigned seed = 0;
+    (void)state;
+    do
+        make(&m, 5, seed++);
+    while (!m.s.dist_first);
+    m.flags[m.s.dist_first - 1] = FR_ROW_ANSWER | FR_ROW_LAW;
+    assert_int_equal(fr_shard_writer_add(w, &m.s, NULL), FR_OK);
+    assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
+    fr_shard_writer_close(w);
+    assert_int_equal(fr_shards_open(&s, dir, NULL, NULL, NULL, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "sample 0 has no room for the distribution of row"));
+}
+
 static void other_targets_and_formats_are_refused(void **state) {
     fr_shard_format other = FORMAT;
     fr_shard_writer *w = writer();
@@ -228,6 +247,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_estimate_is_the_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(empty_folders_are_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_distribution_without_room_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_targets_and_formats_are_refused, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

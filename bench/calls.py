@@ -76,7 +76,7 @@ def json_lines(path):
     if not path or not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f if line.strip()]
+        return [json.loads(line) for line in f if line.strip() and line.endswith("\n")]  # the last one may be half written
 
 
 def append_lines(path, fields, lines):

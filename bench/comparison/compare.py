@@ -30,9 +30,13 @@ def units_of(args, machine, prompts):
         folder = os.path.join(args.out, name_of(model))
         os.makedirs(folder, exist_ok=True)
         about = os.path.join(folder, "model.json")
-        if not os.path.exists(about):
-            write(about, {"systems": probe(machine, model, SYSTEMS, fill_of(args, model)), "trainings": trainings(machine, model, args.packs)})
-        probed = read(about)["systems"]
+        known = read(about) if os.path.exists(about) else {"systems": {}}
+        new = [s for s in SYSTEMS if s.name not in known["systems"]]
+        if new and not args.status:
+            known["systems"].update(probe(machine, model, new, fill_of(args, model)))
+            known["trainings"] = trainings(machine, model, args.packs)
+            write(about, known)
+        probed = known["systems"] or {s.name: {"spec": s.spec} for s in SYSTEMS}
         for temperature in args.temps.split(","):
             for task, path in prompts.items():
                 for options, systems in by_options(SYSTEMS, probed).items():
@@ -114,11 +118,10 @@ def main():
         os.makedirs(args.out, exist_ok=True)
         if not args.tables:
             measure(args)
-        results = tables.load(args.out)
         if args.doc:
-            between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(results)))
+            between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(tables.load(args.out))))
         if args.results:
-            between_markers(args.results, tables.MARKS, tables.summary(results))
+            between_markers(args.results, tables.MARKS, tables.summary(tables.load(args.out)))
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
     except (Failure, OSError) as failure:

@@ -2,8 +2,12 @@
 import glob
 import json
 import os
+import sys
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers"))
 
 from calls import Failure, name_of, peak_run, run
+from machine import physical_cores
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEFT_OUT = ("passes_by_rows", "draft_stats", "accepted_by_depth")  # of a run: no table shows it
@@ -24,6 +28,17 @@ def read(path):
             return json.load(f)
     except (OSError, ValueError) as error:
         raise Failure("%s: %s" % (path, error)) from error
+
+
+def resume(path, head, rest):
+    """What lies at path and is gone on with, or the head and the rest of a new result. What was measured in another way is not."""
+    if not os.path.exists(path):
+        return {**head, **rest}
+    found = read(path)
+    for key, value in head.items():
+        if found.get(key) != value:
+            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (path, key, found.get(key), value))
+    return found
 
 
 def read_prompts(files):
@@ -70,7 +85,7 @@ def add_arguments(add):
     add("--prompts", action="append", default=[], help="files of prompts; patterns are expanded")
     add("--draft", action="append", default=[], metavar="MODEL=FILE", help="the draft model of a model")
     add("--store", action="append", default=[], metavar="MODEL=FILE", help="the datastore of a model")
-    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add("-t", "--threads", type=int, default=physical_cores())
     add("--seed", type=int, default=1, help="of all answers at a temperature")
 
 

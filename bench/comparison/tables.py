@@ -145,9 +145,9 @@ def describe(results, temperature=None):
     """Where and how it was measured, at all temperatures or at one."""
     units = [u for u in results.units if temperature in (None, u["temperature"])]
     unit = units[0]
-    return ("%s, %s, %d threads, %s; %s prompts a set, %d tokens each" %
-            (unit["machine"]["cpu"], unit["machine"]["isa"], unit["machine"]["threads"],
-             span(u["date"] for u in units), span(u["limit"] for u in units), unit["tokens"]))
+    machines = sorted({"%s, %s, %d threads" % (u["machine"]["cpu"], u["machine"]["isa"], u["machine"]["threads"]) for u in units})
+    return ("%s, %s; %s prompts a set, %d tokens each" %
+            ("; ".join(machines), span(u["date"] for u in units), span(u["limit"] for u in units), unit["tokens"]))
 
 
 def span(values):

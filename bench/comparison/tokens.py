@@ -18,15 +18,14 @@ import glob
 import math
 import os
 import random
-import subprocess
 import sys
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
-from calls import Failure, between_markers, json_lines, name_of, say
-from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, write, write_prompts
+from calls import Failure, between_markers, name_of, say, sentences
+from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
+from replays import replay
 from systems import SYSTEMS
 
 MARKS = ("<!-- %s: begin, written by bench/comparison/tokens.py -->", "<!-- %s: end -->")
@@ -61,14 +60,26 @@ def by_tokens(args, files):
 
 
 def systems_of(args, machine, model):
-    """({options: [system]}, {name: spec}) of those that can run; what cannot is said once, in --work."""
-    path = os.path.join(args.work, name_of(model) + ".systems.json")
-    if not os.path.exists(path):
-        write(path, probe(machine, model, [s for s in SYSTEMS if not {s.spec, *s.options}.intersection(CLOCKED)], fill_of(args, model)))
-    probed = read(path)
+    """({options: [system]}, {name: spec}) of those that can run; what could is kept in --work, what could not is tried again."""
+    path, fill, specs = os.path.join(args.work, name_of(model) + ".systems.json"), fill_of(args, model), {}
     wanted = args.systems.split(";") if args.systems else [s.name for s in SYSTEMS]
-    there = [s for s in SYSTEMS if s.name in wanted and probed.get(s.name, {}).get("spec")]
-    return by_options(there, probed), {s.name: probed[s.name]["spec"] for s in there}
+    for system in SYSTEMS:
+        if system.name in wanted and not {system.spec, *system.options}.intersection(CLOCKED):
+            try:
+                specs[system.name] = system.spec.format(**fill)
+            except KeyError as missing:
+                say("%s: %s is left out: it needs --%s" % (name_of(model), system.name, missing.args[0]))
+    ran = read(path) if os.path.exists(path) else {}
+    new = [s for s in SYSTEMS if s.name in specs and ran.get(s.name, {}).get("spec") != specs[s.name]]
+    if new and not args.status:
+        for name, found in probe(machine, model, new, fill).items():
+            if "spec" in found:
+                ran[name] = found
+            else:
+                say("%s: %s is left out: %s" % (name_of(model), name, found["why"]))
+        write(path, ran)
+    there = [s for s in SYSTEMS if s.name in specs and (args.status or ran.get(s.name, {}).get("spec") == specs[s.name])]
+    return by_options(there, {s.name: {"spec": specs[s.name]} for s in there}), {s.name: specs[s.name] for s in there}
 
 
 def stem_of(args, model, temperature, tokens):
@@ -76,79 +87,69 @@ def stem_of(args, model, temperature, tokens):
     return os.path.join(args.work, "%s-%s-%d" % (name_of(model), temperature, tokens))
 
 
-def replay(args, machine, model, temperature, tokens, files, specs, options):
-    """One call, which goes on with what lies in --work."""
-    stem = stem_of(args, model, temperature, tokens)
-    line = machine.on(model, "replay", "--prompts", ",".join(files), "--drafters", ",".join(specs), "--temp", temperature,
-                      "--seed", machine.seed, "-n", tokens, "--tree", args.tree, "--width", args.width, "--check", args.check,
-                      "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl", options=options)
-    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise Failure("%s at %s%s: exit code %d" % (name_of(model), temperature, "".join(" " + o for o in options), done.returncode))
+def one_call(args, machine, model, temperature, tokens, files, specs, options):
+    """What `replay` finds of systems with the same options, and the seconds that it took."""
+    line = machine.on(model, "replay", "--temp", temperature, "--seed", machine.seed, "-n", tokens, "--tree", args.tree, "--width", args.width,
+                      "--check", args.check, options=options)
+    return replay(line, files, specs, stem_of(args, model, temperature, tokens))
 
 
-def seconds_of(path):
-    """How long the replays took whose results are there."""
-    return read(path).get("seconds", 0) if os.path.exists(path) else 0
+def begin(args, model, temperature):
+    """The result that is gone on with: {"systems": {name: {"spec", "sets": {task: [[tokens, passes, those of copied heads]]}, and
+    by task "rows", "checked", "packs" and the "dates" of measuring}}}."""
+    head = {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed}
+    return resume(result_path(args, model, temperature), head, {"drafting": None, "seconds": 0, "systems": {}})
 
 
-def gather(args, model, temperature, names, prompts):
-    """What lies in --work, made small: {"systems": {name: {"sets": {task: [[tokens, passes, those of copied heads]...]}, ...}}};
-    all prompts of a set or none."""
-    found = {}
-    for tokens in {tokens_of(args, task) for task in prompts}:
-        for line in json_lines(stem_of(args, model, temperature, tokens) + ".results.jsonl"):
-            setup, task = line["setup"], line.get("task") or line["set"]
-            if setup["tree"] == args.tree and tokens == tokens_of(args, task):
-                found.setdefault((setup["drafter"], tuple(setup["draft_opts"]), task), {})[line["key"]] = line
-    systems = {}
-    for system in SYSTEMS:
-        sets, packs, checked, rows = {}, [], 0, 0
-        for task, count in prompts.items():
-            lines = list(found.get((names.get(system.name), tuple(system.options), task), {}).values())
-            if len(lines) == count:
-                sets[task] = [[line[key] for key in ("tokens", "passes", "copied_tokens", "copied_passes")] for line in lines]
-                checked += sum(line["checked"] for line in lines)
-                rows += sum(line["rows"] for line in lines)
-                packs = lines[0]["setup"]["packs"]
-        if sets:
-            systems[system.name] = {"spec": os.path.basename(names[system.name]), "packs": packs, "checked": checked, "rows": rows, "sets": sets}
-    return {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed,
-            "date": time.strftime("%Y-%m-%d"), "seconds": seconds_of(result_path(args, model, temperature)), "systems": systems}
+def add(result, name, found):
+    """Puts what was found of a system's sets in the place of what was there. Never fewer prompts, nor another program's beside it."""
+    setup = found["setup"]
+    if result["systems"] and result["drafting"] != setup["drafting"]:
+        raise Failure("%s: it is of drafters that propose other trees: give another --out, or take it away" % result["model"])
+    result["drafting"] = setup["drafting"]
+    one = result["systems"].setdefault(name, {"spec": os.path.basename(setup["drafter"]), **{key: {} for key in ("sets", "rows", "checked", "packs", "dates")}})
+    for task, lines in found["sets"].items():
+        if len(lines) < len(one["sets"].get(task, ())):
+            raise Failure("%s, %s: %d prompts are there, here are %d: give another --out" % (name, task, len(one["sets"][task]), len(lines)))
+        one["sets"][task] = [[line[key] for key in ("tokens", "passes", "copied_tokens", "copied_passes")] for line in lines]
+        one["rows"][task], one["checked"][task] = (sum(line[key] for line in lines) for key in ("rows", "checked"))
+        one["packs"][task], one["dates"][task] = setup["packs"], max(line["date"] for line in lines)
 
 
-def cells_left(gathered, names, prompts):
-    there = gathered["systems"]
-    return sum(task not in there.get(name, {"sets": ()})["sets"] for name in names for task in prompts)
+def cells_left(result, names, prompts):
+    """Systems on sets that are not there with as many prompts. What is there of other packs is found out by `replay` alone."""
+    there = {name: one["sets"] for name, one in result["systems"].items()}
+    return sum(len(there.get(name, {}).get(task, ())) < count for name in names for task, count in prompts.items())
 
 
-def say_left(gathered, left, cells):
+def say_left(result, left, cells):
     """A cell is a system on a set of prompts. How long those took that are there says how long the others will."""
-    took = gathered["seconds"] / 60
+    took = result["seconds"] / 60
     about = ", about %.0f min; the others took %.0f" % (took / (cells - left) * left, took) if took and left < cells else ""
-    say("%s at %g: %d of %d cells are left%s" % (gathered["model"], gathered["temperature"], left, cells, about))
+    say("%s at %g: %d of %d cells are left%s" % (result["model"], result["temperature"], left, cells, about))
 
 
 def measure(args):
     machine = Machine(args.bin, args.threads, args.seed)
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
-    counts = {task: len(lines) for task, lines in tasks.items()}
+    counts = {task: len(set(lines)) for task, lines in tasks.items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     os.makedirs(args.out, exist_ok=True)
     for model in args.model:
         groups, names = systems_of(args, machine, model)
         for temperature in args.temps.split(","):
-            gathered = gather(args, model, temperature, names, counts)
-            say_left(gathered, cells_left(gathered, names, counts), len(names) * len(counts))
+            result = begin(args, model, temperature)
+            say_left(result, cells_left(result, names, counts), len(names) * len(counts))
             if args.status:
                 continue
             for options, systems in groups.items():
                 for tokens, some in by_tokens(args, files).items():
-                    start = time.monotonic()
-                    replay(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
-                    gathered = gather(args, model, temperature, names, counts)
-                    gathered["seconds"] += time.monotonic() - start
-                    write(result_path(args, model, temperature), gathered)
+                    found, seconds = one_call(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
+                    for system in systems:
+                        add(result, system.name, found[names[system.name]])
+                    result["seconds"] += seconds
+                    result["systems"] = {s.name: result["systems"][s.name] for s in SYSTEMS if s.name in result["systems"]}
+                    write(result_path(args, model, temperature), result)
 
 
 # ---------------------------------------------------------------- tables
@@ -189,7 +190,7 @@ def ratio(lines, others):
 def apart(column):
     """The system whose interval lies above all others', or None."""
     best = max(column, key=lambda name: column[name][0])
-    return best if all(column[best][1] > column[name][2] for name in column if name != best) else None
+    return best if len(column) > 1 and all(column[best][1] > column[name][2] for name in column if name != best) else None
 
 
 def columns_of(result):
@@ -201,7 +202,7 @@ def columns_of(result):
         there = {name: system["sets"][task] for name, system in systems.items() if task in system["sets"]}
         columns[task] = {name: interval(lines) for name, lines in there.items()}
         if is_copied(there.values()):
-            columns[task + ", not copied"] = {name: interval(behind_heads(lines)) for name, lines in there.items()}
+            columns[task + ", not copied"] = {name: interval(behind) for name, lines in there.items() if (behind := behind_heads(lines))}
     whole = {name: sum((system["sets"][task] for task in tasks), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
     columns["all"] = {name: interval(lines) for name, lines in whole.items()}
     return columns
@@ -213,12 +214,12 @@ def cell(tokens, low, high):
 
 def rows_a_pass(system):
     """What a pass had to work on: candidates, the last token, and rows that are attached to them."""
-    return "%.0f" % (system["rows"] / sum(line[1] for lines in system["sets"].values() for line in lines))
+    return "%.0f" % (sum(system["rows"].values()) / sum(line[1] for lines in system["sets"].values() for line in lines))
 
 
 def table(result):
     columns = columns_of(result)
-    best = {task: apart(column) if column else None for task, column in columns.items()}
+    best = {task: apart(column) if len(column) == len(result["systems"]) else None for task, column in columns.items()}
     lines = ["| system | " + " | ".join(columns) + " | rows |", "| --- |" + " --- |" * (1 + len(columns))]
     for name, system in result["systems"].items():
         cells = []
@@ -230,12 +231,14 @@ def table(result):
 
 
 def describe(result):
-    sets = {task: len(lines) for system in result["systems"].values() for task, lines in system["sets"].items()}
-    checked = sum(system["checked"] for system in result["systems"].values())
-    longer = "".join(", %d of %s" % (tokens, task) for task, tokens in result["longer"].items())
+    systems = result["systems"].values()
+    sets = {task: len(lines) for system in systems for task, lines in system["sets"].items()}
+    checked = sum(count for system in systems for count in system["checked"].values())
+    longer = "".join(", %d of %s" % (tokens, task) for task, tokens in result["longer"].items() if task in sets)
+    dates = sorted({date for system in systems for date in system["dates"].values()})
     return ("%s, %s, %s tokens at most%s, %s, %s: %s; %d results decoded for real too, all the same." % (
         result["model"], "temperature %g, seed %d" % (result["temperature"], result["seed"]) if result["temperature"] else "greedy",
-        result["tokens"], longer, result["tree"], result["date"], ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
+        result["tokens"], longer, result["tree"], " to ".join(sorted({dates[0], dates[-1]})), ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
 
 
 def results(args):
@@ -285,17 +288,13 @@ def parse():
 
 
 def main():
-    try:
+    with sentences(__file__):
         args = parse()
         if args.model:
             os.makedirs(args.work, exist_ok=True)
             measure(args)
         if args.doc:
             between_markers(args.doc, [mark % args.marks for mark in MARKS], tables(args))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("tokens.py: %s" % failure)
 
 
 if __name__ == "__main__":

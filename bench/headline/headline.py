@@ -26,7 +26,6 @@ import datetime
 import glob
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile

@@ -18,8 +18,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import read, write
-from program import train
+from measure import read, resume, write
+from program import machine_of, physical_cores, train
 
 MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", "<!-- ablations, %s: end -->")
 
@@ -105,8 +105,8 @@ def say_left(args, found, left):
 def measure(args):
     """Every training that is not there; the best judgement of each, with its errors: {setting: {seed: ...}}."""
     path = result_path(args)
-    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "machine": args.machine, "date": time.strftime("%Y-%m-%d"),
-                                                     "options": " ".join(GROUPS[args.group].options), "settings": {}}
+    found = resume(path, {"model": name_of(args.model), "options": " ".join(GROUPS[args.group].options)},
+                   {"machine": machine_of(args), "date": time.strftime("%Y-%m-%d"), "settings": {}})
     group = GROUPS[args.group]
     left = [(setting, seed) for seed in group.seeds for setting in group.settings if not is_there(args, found, setting, seed)]
     say_left(args, found, left)
@@ -133,8 +133,8 @@ def table(args):
     settings = found["settings"]
     first = next(iter(settings.values()))
     data, seeds = first["0"]["data"], len(first)
-    text = ["%s, %s, %s; `%s`; %d texts held out (%d thousand tokens). ± is the standard error%s." % (
-        found["model"], found["machine"], found["date"], found["options"], data["held_out_texts"], data["held_out_tokens"] // 1000,
+    text = ["%s, %s, %s; `%s`; of %d texts %d held out (%d thousand tokens). ± is the standard error%s." % (
+        found["model"], found["machine"], found["date"], found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
         "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
         "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
     for name, by_seed in settings.items():
@@ -159,7 +159,7 @@ def main():
     add("--data", help="folder of shards of the target's own answers")
     add("--work", help="folder of packs, which are gone on with")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "ablations"), help="folder of what the tables are made from")
-    add("-t", "--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add("-t", "--threads", type=int, default=physical_cores())
     add("--machine", default="", help="the processor, in words")
     add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import add_arguments, prompt_lines, read, write, write_prompts
+from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
 from program import ask
 from tokens import bootstrap
 
@@ -33,7 +33,7 @@ def measure(args, model):
     """{task: {method: [by_prompt of each distance]}} of what is not there."""
     args.model = model
     path = os.path.join(args.out, name_of(model) + ".json")
-    found = read(path) if os.path.exists(path) else {"model": name_of(model), "date": time.strftime("%Y-%m-%d"), "tokens": args.tokens, "sets": {}}
+    found = resume(path, {"model": name_of(model), "tokens": args.tokens, "limit": args.limit}, {"date": time.strftime("%Y-%m-%d"), "sets": {}})
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     left = [task for task in tasks if task not in found["sets"]]
     say("%s: %d of %d sets are left" % (found["model"], len(left), len(tasks)))

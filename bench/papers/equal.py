@@ -21,7 +21,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import between_markers, name_of, say, sentences
 from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, read, write, write_prompts
-from program import replay, train
+from program import machine_of, replay, train
 
 MARKS = ("<!-- %s at an equal budget: begin, written by bench/papers/equal.py -->", "<!-- %s at an equal budget: end -->")
 PARTS = ("rates", "train", "replay")
@@ -31,7 +31,7 @@ PARTS = ("rates", "train", "replay")
 
 def train_line(args, method, pack, steps, seed):
     line = [args.bin, "train", method.learner, "-m", args.model[0], "--data", args.data, "-o", pack, "-t", str(args.threads),
-            "--steps", str(steps), "--seed", str(seed), "--checkpoint-every", "3600", "--json"]
+            "--steps", str(steps), "--seed", str(seed), "--checkpoint-every", "3600", "--judgements", "1", "--json"]
     for setting in method.settings:
         line += ["--set", setting]
     return line + list(method.options)
@@ -65,7 +65,7 @@ def kind_of(args):
 
 
 def stem_of(args, method, seed):
-    folder = os.path.join(args.work, "tokens") if args.steps else args.work
+    folder = os.path.join(args.work, "steps-%d" % args.steps if args.steps else "seconds-%g" % args.seconds)
     return os.path.join(folder, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
 
 
@@ -99,14 +99,13 @@ def drafted(args, learned):
     """Adds to each pack what it gave on the prompts: {task: [[tokens, passes]]}."""
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
-    stem = os.path.join(args.work, "replay" + "-tokens" * bool(args.steps))
     drafter = {method.name: method.drafter for method in LISTS[args.list]}
-    packs = {os.path.basename(one["pack"]): one for ones in learned.values() for one in ones}
-    specs = ["%s:%s" % (drafter[name], one["pack"]) for name, ones in learned.items() for one in ones]
-    for found in replay(args, args.model[0], files, specs, stem, "--tree", "16"):
-        one = packs[os.path.basename(found["setup"]["drafter"].partition(":")[2])]
-        one.setdefault("sets", {}).setdefault(found.get("task") or found["set"], []).append([found["tokens"], found["passes"]])
-        one["checked"] = one.get("checked", 0) + found["checked"]
+    packs = {"%s:%s" % (drafter[name], one["pack"]): one for name, ones in learned.items() for one in ones}
+    found = replay(args, args.model[0], files, list(packs), os.path.join(args.work, "replay"), "--tree", "16")
+    for spec, one in packs.items():
+        sets = found[spec]["sets"]
+        one["sets"] = {task: [[line["tokens"], line["passes"]] for line in lines] for task, lines in sets.items()}
+        one["checked"] = sum(line["checked"] for lines in sets.values() for line in lines)
 
 
 def measure(args):
@@ -126,7 +125,7 @@ def measure(args):
         for one in ones:
             one["pack"] = os.path.basename(one["pack"])
     write(os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), kind_of(args))),
-          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": args.machine,
+          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": machine_of(args),
            "seconds": 0 if args.steps else args.seconds, "steps": args.steps, "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
 
 
@@ -151,7 +150,7 @@ def parse():
     args = parser.parse_args()
     if args.model and not (args.work and args.data):
         parser.error("--data DIR and --work DIR are needed")
-    if not args.model and not args.doc:
+    if len(args.model) != 1 and not args.doc:
         parser.error("-m MODEL, or --doc FILE")
     return args
 

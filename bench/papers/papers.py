@@ -18,10 +18,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 COMPARISON = os.path.join(ROOT, "bench", "comparison")
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 JUDGED = "alpaca,gsm8k,mt_bench"
+OF_PACKS = "EAGLE and prompt lookup;hidden-state and prompt lookup;Chimera and prompt lookup;Medusa and prompt lookup;prompt lookup"
 ONE_TREE = "self-speculative (layers by rule);Medusa-1;Hidden Transfer"
 
-# tasks: of which prompts are read; all where it names none, and no prompts at all where it is None.
-Part = namedtuple("Part", "name what models tasks line doc")
+# tasks: of which prompts are read; all where it names none, and no prompts at all where it is None. docs: what is added to the
+# line, once for each page that is written from the results.
+Part = namedtuple("Part", "name what models tasks line docs")
 
 
 def parts(args):
@@ -31,25 +33,27 @@ def parts(args):
     whole = [tokens, *work, "--longer", "humaneval=256"]
     one_tree = [tokens, *work, "--systems", ONE_TREE, "--tree", os.path.join(COMPARISON, "trees", "three-deep.txt"),
                 "--out", os.path.join(scripts, "one-tree"), "--marks", "one tree"]
-    page = os.path.join(papers, "tokens-a-pass.md")
+    pages = [["--temps", "0,0.7", "--doc", os.path.join(papers, "tokens-a-pass.md")],
+             ["--temps", "0", "--doc", os.path.join(ROOT, "packs", "README.md"), "--marks", "packs", "--systems", OF_PACKS]]
     equal = [os.path.join(scripts, "equal.py"), "--work", os.path.join(args.work, "equal"), "--data", states_of(args, MODELS[0])]
-    in_equal = ["--doc", os.path.join(papers, "equal-trainings.md")]
+    in_equal = [["--doc", os.path.join(papers, "equal-trainings.md")]]
+    measured = os.path.join(args.work, "clock")  # of this machine alone
     sizes = os.path.join(scripts, "sizes.py")
 
     def ablations(group, what, doc):
         line = [os.path.join(scripts, "ablations.py"), "--group", group]
         return Part(group, what, MODELS[:1], None, [*line, "--work", os.path.join(args.work, "ablations"), "--data", states_of(args, MODELS[0])],
-                    ["--doc", os.path.join(papers, doc)])
+                    [["--doc", os.path.join(papers, doc)]])
 
     def variants(group, what, tasks, doc):
         line = [os.path.join(scripts, "variants.py"), "--group", group, "--work", os.path.join(args.work, "variants")]
-        return Part(group, what, MODELS[:1], tasks, line, ["--doc", os.path.join(papers, doc)])
+        return Part(group, what, MODELS[:1], tasks, line, [["--doc", os.path.join(papers, doc)]])
 
     return [
-        Part("tokens", "tokens a pass of all systems, greedy", MODELS, "", whole, ["--temps", "0,0.7", "--doc", page]),
-        Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], ["--temps", "0,0.7", "--doc", page]),
+        Part("tokens", "tokens a pass of all systems, greedy", MODELS, "", whole, pages),
+        Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], pages[:1]),
         Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
-             ["--doc", os.path.join(papers, "hidden-transfer.md")]),
+             [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
         Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], JUDGED, equal, in_equal),
         Part("recipes", "recipes of eagle in equal time, three seeds", MODELS[:1], JUDGED, [*equal, "--list", "recipes"], in_equal),
         Part("recipes-tokens", "recipes of eagle with equal tokens", MODELS[:1], JUDGED, [*equal, "--list", "recipes", "--steps", "120", "--seeds", "0"], in_equal),
@@ -59,15 +63,15 @@ def parts(args):
         ablations("second", "Hidden Transfer's figure 6", "hidden-transfer.md"),
         ablations("masked", "Hidden Transfer's figure 7", "hidden-transfer.md"),
         Part("by-distance", "Hidden Transfer's figure 3, PPD's figure 6a: right by distance", MODELS[:1], "alpaca,gsm8k,summarization",
-             [os.path.join(scripts, "distances.py"), "--work", os.path.join(args.work, "distances")], ["--doc", os.path.join(papers, "hidden-transfer.md")]),
+             [os.path.join(scripts, "distances.py"), "--work", os.path.join(args.work, "distances")], [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
         variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,
-             [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], ["--doc", os.path.join(papers, "ppd.md")]),
+             [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], [["--doc", os.path.join(papers, "ppd.md")]]),
         Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
-             ["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]),
-        Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", os.path.join(COMPARISON, "results")],
-             ["--tables", "--doc", os.path.join(papers, "comparison.md")]),
+             [["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]]),
+        Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", measured],
+             [["--tables", "--doc", os.path.join(papers, "comparison.md"), "--results", os.path.join(ROOT, "docs", "results.md")]]),
     ]
 
 
@@ -124,9 +128,10 @@ def run(args, part):
     for path in prompts:
         line += ["--prompts", path]
     code = subprocess.run(line + ["--status"] * args.status, check=False).returncode
-    if code or args.status or not part.doc:
-        return code
-    return subprocess.run([sys.executable, *part.line, *part.doc], check=False).returncode
+    for doc in part.docs:
+        if not code and not args.status:
+            code = subprocess.run([sys.executable, *part.line, *doc], check=False).returncode
+    return code
 
 
 def main():
@@ -145,11 +150,11 @@ def main():
             parser.error("--parts %s: expected some of %s" % (name, ", ".join(part.name for part in known)))
     os.makedirs(args.work, exist_ok=True)
     try:
-        for part in known:
-            if part.name in wanted and (code := run(args, part)):
-                sys.exit(code)
+        failed = [part.name for part in known if part.name in wanted and run(args, part)]
     except KeyboardInterrupt:
         sys.exit("\nstopped: the same line goes on from here")
+    if failed:
+        sys.exit("not done: %s" % ", ".join(failed))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from calls import Failure, json_lines, run
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[1:1] = [BENCH, os.path.join(BENCH, "peers")]
+import replays
+from calls import Failure, run
+from machine import cpu_name, physical_cores
 
 
 def ask(args, command, *more):
@@ -14,15 +17,14 @@ def ask(args, command, *more):
 
 
 def replay(args, model, files, specs, stem, *more):
-    """What `forerun-lab replay` finds for these drafters on the prompts of these files: a line for each, those before included,
-    since answers and results lie at STEM and are gone on with."""
-    line = [args.bin, "replay", "-m", model, "-t", str(args.threads), "--quiet", "--json", "--prompts", ",".join(files),
-            "--drafters", ",".join(specs), "-n", str(args.tokens), "--seed", str(args.seed), "--check", str(args.check),
-            "--answers", stem + ".answers.jsonl", "-o", stem + ".results.jsonl", *more]
-    done = subprocess.run(line, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise Failure("replay: exit code %d" % done.returncode)
-    return json_lines(stem + ".results.jsonl")
+    """{spec: {"setup", "sets"}} of these drafters on the prompts of these files: see replays.py."""
+    line = [args.bin, "replay", "-m", model, "-t", args.threads, "-n", args.tokens, "--seed", args.seed, "--check", args.check, *more]
+    return replays.replay(line, files, specs, stem)[0]
+
+
+def machine_of(args):
+    """The processor and the threads that a caption names, unless the line gives its own words."""
+    return args.machine or "%s, %d threads" % (cpu_name(), getattr(args, "threads", physical_cores()))
 
 
 def drop(*paths):
@@ -37,7 +39,11 @@ def train(line):
     drop(pack, pack + ".ckpt")
     with open(pack + ".out", "w+", encoding="utf-8") as out, open(pack + ".err", "w", encoding="utf-8") as err:
         child = subprocess.Popen(line, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=dict(os.environ, OMP_WAIT_POLICY="passive"))
-        _, status, usage = os.wait4(child.pid, 0)
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except KeyboardInterrupt:
+            child.wait()  # it was told as well, and writes what it has
+            raise
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             raise Failure("%s: exit code %d: see %s.err" % (" ".join(line[:3]), child.returncode, pack))

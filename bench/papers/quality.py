@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import read, write
+from measure import read, resume, write
 from program import ask
 from tokens import bootstrap, interval, ratio
 
@@ -68,8 +68,7 @@ def answered(args, question, want, rule, temperature, seed):
 
 def measure(args):
     path = os.path.join(args.out, name_of(args.model) + ".json")
-    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens,
-                                                     "date": time.strftime("%Y-%m-%d"), "answers": {}}
+    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens}, {"date": time.strftime("%Y-%m-%d"), "answers": {}})
     units = [(temperature, rule) for temperature in args.temps.split(",") for rule in RULES]
     left = sum(args.limit - len(found["answers"].get("%s %s" % unit, [])) for unit in units)
     say("%s: %d of %d answers are left" % (found["model"], left, args.limit * len(units)))
@@ -88,8 +87,10 @@ def measure(args):
 
 def rows(found):
     for temperature in sorted({key.split()[0] for key in found["answers"]}, key=float):
-        both = [found["answers"]["%s %s" % (temperature, rule)] for rule in RULES]
+        both = [found["answers"].get("%s %s" % (temperature, rule), []) for rule in RULES]
         n = min(map(len, both))
+        if not n:
+            continue
         exact, typical = both[0][:n], both[1][:n]
         solved = ["%d (%.0f to %.0f %%)" % (sum(one[0] for one in ones), *(100 * end for end in wilson(sum(one[0] for one in ones), n))) for ones in (exact, typical)]
         paths = [[one[1:] for one in ones] for ones in (exact, typical)]
@@ -101,7 +102,7 @@ def table(args):
     text = []
     for path in sorted(glob.glob(os.path.join(args.out, "*.json"))):
         found = read(path)
-        text += ["%s, `%s`, trees of 16 candidates, %d tokens at most, %s." % (found["model"], found["drafter"], found["tokens"], found["date"]), "",
+        text += ["%s, `%s`, trees of 16 candidates, %d tokens at most, %s; questions of GSM8K's training part, answers to which packs have learned from." % (found["model"], found["drafter"], found["tokens"], found["date"]), "",
                  "| temperature | questions | solved, exact (95 %) | typical | points more (95 %) | tokens a pass, exact | typical | times as many (95 %) |",
                  "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows(found), ""]
     if not text:
@@ -112,7 +113,7 @@ def table(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--bin", default=os.path.join(ROOT, "build", "forerun"))
+    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
     add("-m", "--model")
     add("--data", help="questions and answers")
     add("--drafter", default="ppd")

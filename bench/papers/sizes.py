@@ -19,10 +19,11 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say, sentences
 from drawing import LINES, NAMES, label, write_card
-from measure import read, write
-from program import ask
+from measure import read, resume, write
+from program import ask, machine_of
 
 MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
+SURE = 0.95  # of how many draws of the prompts an interval must hold
 LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
 
 
@@ -35,7 +36,7 @@ def at_size(args, rows):
     drafted = [one for one in found["runs"] if one["drafter"] == args.drafter][0]
     curve = ask(args, "curve", "--rows", "1,%d" % rows, "--context", 256)  # of medians, as answers meet them
     return {"rows": rows, "tokens_per_pass": drafted["tokens_per_pass"], "rows_per_pass": drafted["rows_per_pass"], "cost": curve["ms_median"][-1] / curve["ms_median"][0],
-            "speed": drafted["speedup"], "low": drafted["speedup_low"], "high": drafted["speedup_high"], "drafting": drafted["draft_share"],
+            "speed": drafted["speedup"], "low": drafted["speedup_low"], "high": drafted["speedup_high"], "confidence": drafted["speedup_confidence"], "drafting": drafted["draft_share"],
             "prompts": drafted["prompts"]}
 
 
@@ -43,8 +44,8 @@ def measure(args, model):
     """One model's sizes that are not there."""
     args.model = model
     path = os.path.join(args.out, name_of(args.model) + ".json")
-    found = read(path) if os.path.exists(path) else {"model": name_of(args.model), "drafter": args.drafter, "machine": args.machine, "tokens": args.tokens,
-                                                     "date": time.strftime("%Y-%m-%d"), "sizes": []}
+    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens},
+                   {"machine": machine_of(args), "date": time.strftime("%Y-%m-%d"), "sizes": []})
     left = [rows for rows in args.rows if all(size["rows"] != rows for size in found["sizes"])]
     say("%s: %d of %d sizes are left" % (found["model"], len(left), len(args.rows)))
     if args.status:
@@ -62,6 +63,15 @@ def predicted(size):
     return size["tokens_per_pass"] / size["cost"]
 
 
+def is_sure(size):
+    return size.get("confidence", SURE) >= SURE
+
+
+def clock(size):
+    """With few prompts no interval holds as many draws."""
+    return "%.2f (%.2f to %.2f)" % (size["speed"], size["low"], size["high"]) if is_sure(size) else "%.2f" % size["speed"]
+
+
 def table(results):
     text = []
     for found in results:
@@ -70,23 +80,24 @@ def table(results):
         text += ["%s, `%s`, %d prompts, %d tokens, %s, %s; fastest: %d rows as predicted, %d by the clock." % (
                      found["model"], found["drafter"], sizes[0]["prompts"], found["tokens"], found["machine"], found["date"], best["predicted"], best["clock"]), "",
                  "| rows | tokens a pass | a pass costs | predicted | by the clock (95 %) | drafting's share |", "| --- | --- | --- | --- | --- | --- |"]
-        text += ["| %d | %.2f | %.2f | %.2f | %.2f (%.2f to %.2f) | %.1f %% |" % (
-            size["rows"], size["tokens_per_pass"], size["cost"], predicted(size), size["speed"], size["low"], size["high"], 100 * size["drafting"]) for size in sizes]
+        text += ["| %d | %.2f | %.2f | %.2f | %s | %.1f %% |" % (
+            size["rows"], size["tokens_per_pass"], size["cost"], predicted(size), clock(size), 100 * size["drafting"]) for size in sizes]
         text.append("")
     return "\n".join(text).rstrip()
 
 
 def panel(left, found):
     sizes = found["sizes"]
-    most = max(max(size["tokens_per_pass"], predicted(size), size["high"]) for size in sizes)
+    most = max(max(size["tokens_per_pass"], predicted(size), size["high"] if is_sure(size) else size["speed"]) for size in sizes)
     step = (PANEL - 40) / max(1, len(sizes) - 1)
     x, y = [left + i * step for i in range(len(sizes))], lambda value: BOTTOM - value / most * (BOTTOM - TOP - 22)
     out = [label(left, TOP - 8, NAMES.get(found["model"], found["model"]), "model")]
     for tick in (i / 2 for i in range(int(2 * most) + 1)):
         out += ['<path d="M%.1f %.1fh%.1f" class="grid"/>' % (left, y(tick), PANEL - 40), label(left - 5, y(tick) + 4, "%.1f" % tick, "small", "end")]
     for at, size in zip(x, sizes):
-        out += [label(at, BOTTOM + 15, "%d" % size["rows"], "small", "middle"),
-                '<path d="M%.1f %.1fV%.1f" class="line l1"/>' % (at, y(size["low"]), y(size["high"]))]
+        out.append(label(at, BOTTOM + 15, "%d" % size["rows"], "small", "middle"))
+        if is_sure(size):
+            out.append('<path d="M%.1f %.1fV%.1f" class="line l1"/>' % (at, y(size["low"]), y(size["high"])))
     for kind, value in ((2, lambda size: size["tokens_per_pass"]), (0, predicted), (1, lambda size: size["speed"])):
         places = [(at, y(value(size))) for at, size in zip(x, sizes)]
         out += ['<path d="M%s" class="line l%d"/>' % ("L".join("%.1f %.1f" % place for place in places), kind),

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import add_arguments, prompt_lines, read, write, write_prompts
+from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
 from program import replay
 from tokens import interval, ratio
 
@@ -64,7 +64,7 @@ def result_path(args, model):
 def measure(args, model):
     """Every variant that is not there: tokens and passes of each prompt, {task: [[tokens, passes]]}."""
     path, variants = result_path(args, model), GROUPS[args.group].variants
-    found = read(path) if os.path.exists(path) else {"model": name_of(model), "date": time.strftime("%Y-%m-%d"), "tokens": args.tokens, "variants": {}}
+    found = resume(path, {"model": name_of(model), "tokens": args.tokens, "limit": args.limit}, {"date": time.strftime("%Y-%m-%d"), "variants": {}})
     left = [variant for variant in variants if variant.name not in found["variants"]]
     say("%s, %s: %d of %d settings are left" % (args.group, found["model"], len(left), len(variants)))
     if args.status:
@@ -74,12 +74,11 @@ def measure(args, model):
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     for variant in left:
         stem = os.path.join(args.work, "%s-%s" % (name_of(model), args.group))
-        lines = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
-                       *(word for option in variant.options for word in ("--draft-opt", option)))
-        mine = [line for line in lines if line["setup"]["drafter"] == variant.drafter and line["setup"]["draft_opts"] == list(variant.options)]
-        one = found["variants"][variant.name] = {"sets": {}, "rows": sum(line["rows"] for line in mine), "checked": sum(line["checked"] for line in mine)}
-        for line in sorted(mine, key=lambda line: line["key"]):
-            one["sets"].setdefault(line.get("task") or line["set"], []).append([line["tokens"], line["passes"]])
+        sets = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
+                      *(word for option in variant.options for word in ("--draft-opt", option)))[variant.drafter]["sets"]
+        mine = [line for lines in sets.values() for line in lines]
+        found["variants"][variant.name] = {"rows": sum(line["rows"] for line in mine), "checked": sum(line["checked"] for line in mine),
+                                           "sets": {task: [[line["tokens"], line["passes"]] for line in lines] for task, lines in sets.items()}}
         write(path, found)
         say("%s: %s" % (found["model"], variant.name))
 

@@ -9,7 +9,7 @@ nothing. Every whole answer is compared with that of a second server which draft
 broken ones with its beginning. At the end the first server must be idle, no larger than after the first
 third, and end in peace.  Exit 1 where anything differs.
 """
-import argparse, http.client, json, os, random, re, signal, socket, subprocess, sys, threading, time
+import argparse, http.client, json, random, re, signal, socket, subprocess, sys, threading, time
 
 WORDS = ("the light of a lamp on the sea and the name of every ship that passed in the night "
          "def add ( a , b ) : return a + b # sum list of 7 numbers").split()

@@ -89,7 +89,8 @@ def measure(args, prompts, model, users, temperature, name, part):
 
 def measure_all(args, cells):
     began, prompts = time.monotonic(), load.Prompts(sorted(glob.glob(os.path.join(args.prompts, "*_dev.jsonl"))))
-    there = {tuple(cell[k] for k in KEY) for cell in cells if quiet(cell)}
+    cpu = cpu_name()
+    there = {tuple(cell[k] for k in KEY) for cell in cells if quiet(cell) and (cell["cpu"], cell["threads"]) == (cpu, args.threads)}
     for part in range(args.rounds):
         for model, users, temperature in [(m, u, t) for m in args.model for t in args.temperatures for u in args.users]:
             for name in args.server:
@@ -104,7 +105,7 @@ def measure_all(args, cells):
                     say("left out: %s with %s" % (name, name_of(model)))
                     continue
                 cell = {**dict(zip(KEY, key)), **found, "date": datetime.datetime.now().isoformat(timespec="seconds"),
-                        "cpu": cpu_name(), "threads": args.threads, "load": os.getloadavg()[0]}
+                        "cpu": cpu, "threads": args.threads, "load": os.getloadavg()[0]}
                 cells.append(cell)
                 say(row(cell))
                 if args.add:

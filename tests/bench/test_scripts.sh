@@ -27,10 +27,13 @@ import measure
 import modes
 import papers
 import peers
+import program
 import quality
+import replays
 import report
 import results
 import sides
+import sizes
 import tables
 import tokens
 import variants
@@ -297,58 +300,118 @@ def a_peer_without_sources_is_left_out(folder):
     assert build.prepare_all(["ik_llama.cpp"], folder, None, 1) == {}
 
 
-def replayed(key, task, drafter, options, line):
-    """A line of results: {tokens, passes, those of the copied head}; 17 rows a pass."""
-    setup = {"drafter": drafter, "draft_opts": options, "packs": ["abc"], "tree": "16"}
-    return json.dumps(dict(zip(("tokens", "passes", "copied_tokens", "copied_passes"), line), key=key, set=task, checked=False, rows=17 * line[1], setup=setup)) + "\n"
+def fake_lab(folder, drafting=2):
+    """A program that answers `run` and `replay`: 8 tokens a prompt, an eagle in 2 passes, all others in 4, a head of 4 tokens of
+    HumanEval copied in one. Calls are logged; what no model has a pack for fails."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "lab")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!%s\n" % sys.executable + """import json, sys
+line, drafting = sys.argv[1:], %d
+value = lambda option: line[line.index(option) + 1]
+open(__file__ + ".log", "a").write(line[0] + (" " + value("--drafters") if "replay" in line else "") + "\\n")
+if line[0] == "run":
+    sys.exit("forerun: no pack") if "chimera" in value("--drafter") else print("{}")
+if line[0] == "replay":
+    options = [line[i + 1] for i, word in enumerate(line) if word == "--draft-opt"]
+    found = []
+    for spec in value("--drafters").split(","):
+        prompts = [dict(json.loads(text), key=text.strip(), tokens=8, passes=2 if "eagle" in spec else 4, rows=34, checked=not i, date="2026-01-0%%d" %% (1 + i)) for path in value("--prompts").split(",") for i, text in enumerate(open(path))]
+        for one in prompts:
+            one.update(set=one["task"], copied_tokens=4 * (one["task"] == "humaneval"), copied_passes=1 * (one["task"] == "humaneval"))
+        found.append({"setup": {"drafter": spec, "draft_opts": options, "packs": ["abc"], "drafting": drafting}, "prompts": prompts[::-1]})
+    print(json.dumps({"drafters": found, "seconds": {"answers": 1, "replay": 2, "check": 3}}))
+""" % drafting)
+    os.chmod(path, 0o755)
+    return path
+
+
+def prompt_files(folder, **counts):
+    os.makedirs(folder, exist_ok=True)
+    for task, count in counts.items():
+        with open(os.path.join(folder, task + "_dev.jsonl"), "w", encoding="utf-8") as f:
+            f.writelines(json.dumps({"task": task, "n": i}) + "\n" for i in range(count))
+    return os.path.join(folder, "*.jsonl")
+
+
+def calls_of(binary):
+    with open(binary + ".log", encoding="utf-8") as f:
+        return f.read().splitlines()
+
+
+def replays_are_of_what_is_asked(folder):
+    folder = os.path.join(folder, "replays")
+    lab, files = fake_lab(folder), [os.path.join(folder, "gsm8k_dev.jsonl")]
+    prompt_files(folder, gsm8k=3)
+    found, seconds = replays.replay([lab, "replay"], files, ["medusa"], os.path.join(folder, "m"))
+    lines = found["medusa"]["sets"]["gsm8k"]
+    assert seconds == 6 and [line["n"] for line in lines] == [0, 1, 2] and lines[0]["passes"] == 4  # by key
+    many = ["eagle:%d" % i for i in range(100)]
+    assert list(replays.replay([lab, "replay"], files, many, os.path.join(folder, "m"))[0]) == many
+    assert [len(call.split(",")) for call in calls_of(lab)] == [1, 64, 36]
 
 
 def tokens_a_pass_are_pooled(folder):
     work = os.path.join(folder, "tokens")
-    os.makedirs(work)
-    args = argparse.Namespace(work=work, out=work, tokens=8, longer={"humaneval": 16}, tree="16", seed=1)
+    args = argparse.Namespace(bin=fake_lab(work), model=["models/m.gguf"], prompts=[prompt_files(os.path.join(work, "in"), gsm8k=4, humaneval=2)], draft={}, store={},
+                              threads=1, seed=1, work=work, out=os.path.join(work, "out"), temps="0", tokens=8, longer={"humaneval": 16}, tree="16", width=16, check=0.02,
+                              limit=30, systems="Medusa-1;EAGLE;EAGLE-1, static tree;Chimera;REST", status=False)
     assert tokens.by_tokens(args, ["x/gsm8k.jsonl", "x/humaneval.jsonl", "x/xsum.jsonl"]) == {
         8: ["x/gsm8k.jsonl", "x/xsum.jsonl"], 16: ["x/humaneval.jsonl"]}
-    with open(os.path.join(work, "m-0-8.results.jsonl"), "w", encoding="utf-8") as f:
-        for i in range(4):
-            f.write(replayed("k%d" % i, "gsm8k", "medusa", [], (8, 4, 0, 0)) + replayed("k%d" % i, "gsm8k", "eagle", [], (8, 2, 0, 0)))
-        f.write(replayed("k0", "gsm8k", "eagle", ["tree=static"], (8, 8, 0, 0)))  # of one prompt only: no cell
-        f.write(replayed("k0", "humaneval", "eagle", [], (8, 1, 0, 0)))  # answers of another length
-    with open(os.path.join(work, "m-0-16.results.jsonl"), "w", encoding="utf-8") as f:
-        f.write(replayed("h0", "humaneval", "eagle", [], (16, 4, 10, 1)) + replayed("h1", "humaneval", "eagle", [], (16, 5, 16, 5)))
-    names = {"Medusa-1": "medusa", "EAGLE": "eagle", "EAGLE-1, static tree": "eagle"}
-    prompts = {"gsm8k": 4, "humaneval": 2}
-    result = tokens.gather(args, "models/m.gguf", "0", names, prompts)
-    assert list(result["systems"]) == ["Medusa-1", "EAGLE"] and result["systems"]["EAGLE"]["sets"]["gsm8k"] == [[8, 2, 0, 0]] * 4
-    assert tokens.cells_left(result, names, prompts) == 3
+    tokens.measure(argparse.Namespace(**dict(vars(args), status=True)))
+    assert not os.path.exists(args.bin + ".log")  # nothing was run
+    tokens.measure(args)
+    # Three can run, Chimera cannot, REST needs a store; two lengths of two kinds of options.
+    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] * 4 + ["replay"] * 4
+    path = os.path.join(args.out, "m-0.json")
+    result = measure.read(path)
+    assert list(result["systems"]) == ["Medusa-1", "EAGLE", "EAGLE-1, static tree"] and result["systems"]["EAGLE"]["sets"]["gsm8k"] == [[8, 2, 0, 0]] * 4
+    assert result["seconds"] == 24 and result["systems"]["EAGLE"]["dates"] == {"gsm8k": "2026-01-04", "humaneval": "2026-01-02"}
+    names = {"Medusa-1": "medusa", "EAGLE": "eagle", "Chimera": "chimera"}
+    assert tokens.cells_left(result, names, {"gsm8k": 4, "humaneval": 3}) == 4  # two of Chimera, one prompt of the others
+    with open(args.bin + ".log", "w", encoding="utf-8"):
+        pass
+    tokens.measure(args)  # what could run is not tried again, what could not is
+    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] + ["replay"] * 4
+    assert "4 prompts are there, here are 1" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), limit=1)))
+    assert "tokens 8, here it is 9" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), tokens=9)))
+    fake_lab(work, drafting=3)
+    assert "other trees" in fails(tokens.measure, args)
     columns = tokens.columns_of(result)
-    assert columns["gsm8k"]["EAGLE"] == (4, 4, 4) and columns["humaneval"]["EAGLE"][0] == 32 / 9
-    assert columns["humaneval, not copied"]["EAGLE"][0] == 2 and list(columns["all"]) == ["EAGLE"]
+    assert columns["gsm8k"]["EAGLE"] == (4, 4, 4) and columns["humaneval, not copied"]["EAGLE"][0] == 4 and columns["all"]["Medusa-1"][0] == 2
+    del result["systems"]["EAGLE-1, static tree"]
+    for part in ("sets", "rows"):
+        del result["systems"]["Medusa-1"][part]["humaneval"]
     table = "\n".join(tokens.table(result))
-    measure.write(os.path.join(work, "m-0.json"), result)
-    measure.write(os.path.join(work, "m-0.7.json"), dict(result, temperature=0.7))
-    args = argparse.Namespace(out=work, temps="0", systems="EAGLE")
+    assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  | 8 |" in table, table
+    assert "| EAGLE | **4.00 (4.00 to 4.00)** | 4.00 (4.00 to 4.00) | " in table  # alone it is before nobody
+    measure.write(path, result)
+    measure.write(os.path.join(args.out, "m-0.7.json"), dict(result, temperature=0.7))
+    args = argparse.Namespace(out=args.out, temps="0", systems="EAGLE")
     assert [list(found["systems"]) for found in tokens.results(args)] == [["EAGLE"]] and "| Medusa-1" not in tokens.tables(args)
-    assert "no results" in fails(tokens.tables, argparse.Namespace(out=work, temps="1", systems=None))
-    assert "| Medusa-1 | 2.00 (2.00 to 2.00) |  |  |  | 17 |" in table and "| EAGLE | **4.00 (4.00 to 4.00)** | " in table
-    assert "8 tokens at most, 16 of humaneval, trees of 16 candidates" in tokens.describe(result)
+    assert "no results" in fails(tokens.tables, argparse.Namespace(out=args.out, temps="1", systems=None))
+    assert "8 tokens at most, 16 of humaneval, trees of 16 candidates, 2026-01-02 to 2026-01-04: " in tokens.describe(result)
 
 
 def methods_are_ordered_at_an_equal_budget(folder):
     work = os.path.join(folder, "equal")
     os.makedirs(work)
     data = {"texts": 9, "answer_tokens": 5000, "held_out_texts": 4}
-    methods = {name: [{"steps": 5, "tokens": 4096, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
+    methods = {name: [{"steps": 5, "tokens": 4096, "seconds": 600, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
                        "sets": {"gsm8k": [[8, passes]] * 3, "xsum": [[8, passes]] * 2}} for right in (30, 40)]
                for name, passes in (("Medusa", 4), ("EAGLE", 2))}
     result = {"list": "methods", "model": "m", "date": "2026-01-01", "machine": "a machine", "seconds": 9, "steps": 0, "threads": 2, "tokens": 8, "methods": methods}
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
-    assert text[4] == "| EAGLE | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
-    assert text[5].startswith("| Medusa | 5 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
+    assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
+    one = dict(result, methods={name: ones[:1] for name, ones in methods.items()})
+    assert not equal_table.stands_out(one, {"EAGLE": (4, 4, 4), "Medusa": (2, 2, 2)})  # one seed shows no order
+    near = dict(result, methods={"EAGLE": methods["EAGLE"], "Medusa": [methods["EAGLE"][0], methods["Medusa"][0]]})
+    assert not equal_table.stands_out(near, {"EAGLE": (4, 4, 4), "Medusa": (3, 3, 3)})  # nor where a seed of another is as good
+    assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
     for methods in equal_table.LISTS.values():
-        stems = {equal.stem_of(argparse.Namespace(work=work, steps=0), method, 0) for method in methods}
+        stems = {equal.stem_of(argparse.Namespace(work=work, steps=0, seconds=9), method, 0) for method in methods}
         assert len(stems) == len({method.name for method in methods}) == len(methods)
     assert "no results" in fails(equal_table.table, work, "recipes")
     recipe = {equal_table.RECIPES[0].name: result["methods"]["EAGLE"]}
@@ -365,6 +428,13 @@ def settings_are_compared_on_the_same_prompts(folder):
     work = os.path.join(folder, "variants")
     os.makedirs(work)
     few, many = [[8, 4], [8, 8]], [[8, 2], [8, 4]]
+    prompts = prompt_files(os.path.join(work, "in"), gsm8k=2)
+    args = argparse.Namespace(bin=fake_lab(work), prompts=[prompts], work=work, out=os.path.join(work, "out"), group="reuse", tokens=8, threads=1, seed=1, check=0, limit=30, status=False)
+    variants.measure(args, "m.gguf")
+    kept = measure.read(os.path.join(args.out, "m-reuse.json"))["variants"]
+    assert len(kept) == len(calls_of(args.bin)) == len(variants.GROUPS["reuse"].variants) and kept[variants.FRESH] == {"rows": 68, "checked": 1, "sets": {"gsm8k": [[8, 4]] * 2}}
+    variants.measure(args, "m.gguf")
+    assert len(calls_of(args.bin)) == len(kept) and "limit 30, here it is 5" in fails(variants.measure, argparse.Namespace(**dict(vars(args), limit=5)), "m.gguf")
     there = {variant.name: {"sets": {"gsm8k": many if "mode=fused" in variant.options else few}, "rows": 12, "checked": 1} for variant in variants.GROUPS["reuse"].variants[:3]}
     measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
     text = variants.table(argparse.Namespace(out=work, group="reuse")).splitlines()
@@ -391,12 +461,12 @@ def guesses_are_compared_at_the_same_places(folder):
 def settings_are_told_with_errors_and_seeds(folder):
     work = os.path.join(folder, "ablations")
     os.makedirs(work)
-    data = {"held_out_texts": 9, "held_out_tokens": 5000}
+    data = {"texts": 20, "held_out_texts": 9, "held_out_tokens": 5000}
     one = {"step": 5, "tokens": 2e6, "data": data, "loss": 3.5, "right": [0.4, 0.2], "error": [0.01, 0.02]}
     found = {"model": "m", "machine": "a machine", "date": "2026-01-01", "options": "--steps 9", "settings": {"a": {"0": one, "1": dict(one, right=[0.5, 0.2], loss=4.5)}, "b": {"0": dict(one, step=0)}}}
     measure.write(os.path.join(work, "masked.json"), found)
     text = ablations.table(argparse.Namespace(out=work, group="masked")).splitlines()
-    assert "9 texts held out (5 thousand tokens)" in text[0] and "means of 2 seeds" in text[0]
+    assert "of 20 texts 9 held out (5 thousand tokens)" in text[0] and "means of 2 seeds" in text[0]
     assert text[4] == "| a | 45.0 ± 1.0, 20.0 ± 2.0 (40.0, 50.0) | 4.000 (3.500, 4.500) | 2.00 |", text[4]
     assert text[5] == "| b | 40.0 ± 1.0, 20.0 ± 2.0 | 3.500: no step made it better than it began | 2.00 |", text[5]
     for name, group in ablations.GROUPS.items():
@@ -411,6 +481,8 @@ def solved_sums_are_compared_question_by_question(folder):
     answers = {"0.7 exact": [[0, 8, 4], [1, 8, 4]], "0.7 typical": [[1, 8, 2], [1, 8, 2]]}
     measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tokens": 8, "date": "2026-01-01", "answers": answers})
     row = quality.table(argparse.Namespace(out=work)).splitlines()[-1]
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tokens": 8, "date": "2026-01-01", "answers": dict(answers, **{"1.0 exact": [[1, 8, 4]]})})
+    assert quality.table(argparse.Namespace(out=work)).splitlines()[-1] == row  # of one rule alone: no row yet
     assert row == "| 0.7 | 2 | 1 (9 to 91 %) | 2 (34 to 100 %) | +50 (+0 to +100) | 2.00 | 4.00 | 2.00 (2.00 to 2.00) |", row
 
 
@@ -451,6 +523,38 @@ def parts_without_models_are_left_out(folder):
     assert papers.options_of(args, papers.MODELS)[0] == "--store"
 
 
+def every_part_can_be_called(folder):
+    """With models, prompts and texts that are there all parts say what is left; nothing is run."""
+    folder = os.path.join(folder, "parts")
+    args = argparse.Namespace(models=folder, prompts=prompt_files(folder, alpaca=1, gsm8k=1, mt_bench=1, humaneval=1, summarization=1), work=folder, status=True)
+    for name in [model + ".gguf" for model in papers.MODELS] + [papers.MODELS[0] + ".states", "gsm8k_train.jsonl.gz"]:
+        with open(os.path.join(folder, name), "wb"):
+            pass
+    known = papers.parts(args)
+    assert [part.name for part in known if papers.run(args, part)] == []
+    pages = {}
+    for part in known:
+        for doc in part.docs:
+            line = [*part.line[1:], *doc]
+            marks = {"tokens.py": tokens.MARKS[0].replace("%s", value_of(line, "--marks", "tokens a pass")), "equal.py": equal.MARKS[0] % value_of(line, "--list", "methods"),
+                     "ablations.py": ablations.MARKS[0] % value_of(line, "--group", ""), "variants.py": variants.MARKS[0] % value_of(line, "--group", ""),
+                     "distances.py": distances.MARKS[0], "quality.py": quality.MARKS[0], "sizes.py": sizes.MARKS[0], "compare.py": tables.MARKS[0]}
+            pages.setdefault(value_of(line, "--doc", ""), set()).add(marks[os.path.basename(part.line[0])])
+    assert len(pages) >= 7
+    for page, marks in pages.items():
+        with open(page, encoding="utf-8") as f:
+            text = f.read()
+        assert not [mark for mark in marks if text.count(mark) != 1], page
+
+
+def value_of(line, option, otherwise):
+    return line[line.index(option) + 1] if option in line else otherwise
+
+
+def a_program_that_fails_is_told(folder):
+    assert "exit code" in fails(program.train, ["false", "train", "x", "-o", os.path.join(folder, "p.gguf")])
+
+
 with tempfile.TemporaryDirectory() as folder:
     speculative_text_is_compared_behind_the_prompt()
     statistics_of_a_mode_are_read()
@@ -465,6 +569,7 @@ with tempfile.TemporaryDirectory() as folder:
     prompts_are_grouped_by_task(folder)
     all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
+    replays_are_of_what_is_asked(folder)
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)
     settings_are_compared_on_the_same_prompts(folder)
@@ -473,4 +578,6 @@ with tempfile.TemporaryDirectory() as folder:
     solved_sums_are_compared_question_by_question(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
+    every_part_can_be_called(folder)
+    a_program_that_fails_is_told(folder)
 END

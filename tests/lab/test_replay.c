@@ -100,6 +100,26 @@ static void everything_is_equal_and_written_once(void **state) {
     assert_int_equal(lines_of("results"), 4 * PROMPTS);
 }
 
+// However small the share, one of every drafter is decoded for real; results say when they were made.
+static void one_result_is_checked_at_least(void **state) {
+    (void)state;
+    start_anew();
+    assert_int_equal(replay("--drafters prompt-lookup,lookahead --check 0.000001"), 0);
+    json_t *all = json_loads(s.out, 0, NULL), *drafter, *prompt;
+    size_t i, k;
+    json_array_foreach(json_object_get(all, "drafters"), i, drafter) {
+        int checked = 0;
+        assert_int_equal(json_array_size(json_object_get(drafter, "prompts")), PROMPTS);
+        json_array_foreach(json_object_get(drafter, "prompts"), k, prompt) {
+            checked += json_is_true(json_object_get(prompt, "checked"));
+            assert_int_equal(json_string_length(json_object_get(prompt, "date")), 10);
+        }
+        assert_int_equal(checked, 1);
+    }
+    assert_int_equal(i, 2);
+    json_decref(all);
+}
+
 // As after a kill: the last lines are missing, and the half of one is there.
 static void what_is_missing_is_done_again(void **state) {
     (void)state;
@@ -177,6 +197,7 @@ static void what_cannot_be_measured_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_equal_and_written_once),
+        cmocka_unit_test(one_result_is_checked_at_least),
         cmocka_unit_test(what_is_missing_is_done_again),
         cmocka_unit_test(a_wrong_answer_is_named),
         cmocka_unit_test(answers_that_cannot_be_read_are_refused),

@@ -8,7 +8,9 @@ fail() {
 }
 
 # Every flag that a file there gives is one of the server's.
-for flag in $(grep -ohE -- '^ +- --[a-z-]+|`forerun serve [^`]*`' "$FR_SOURCE_DIR"/deploy/* | grep -oE -- '--[a-z-]+'); do
+given=$(grep -ohE -- '^ +- --[a-z-]+|`forerun serve [^`]*`' "$FR_SOURCE_DIR"/deploy/* | grep -oE -- '--[a-z-]+')
+[ -n "$given" ] || fail "deploy: no file there gives a flag"
+for flag in $given; do
     echo "$flags" | grep -qE -- "(^|[ ,])$flag([ ,=]|\$)" || fail "deploy: no flag of forerun serve: $flag"
 done
 

@@ -14,7 +14,14 @@
 #include "cmd/lib/prompt_sets.h"
 #include "engine/engine.h"
 
-enum { LAB_REPLAY_DRAFTERS = 32, LAB_KEY = 17 };
+enum {
+    LAB_REPLAY_DRAFTERS = 64,
+    LAB_KEY = 17,
+    LAB_DAY = 11,
+    LAB_DRAFTING =
+        2, // raise it where a drafter begins to propose other trees: results of before are
+           // then measured again
+};
 
 typedef struct lab_turn { // of an answer
     uint64_t prompt;      // hash of the ids before it
@@ -43,12 +50,15 @@ typedef struct lab_score { // of a conversation by a drafter; all its turns
     int64_t tokens, passes, rows;
     lab_copied copied; // a part of these
     int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
+    char date[LAB_DAY]; // when it was measured, 2026-01-31
 } lab_score;
 
 typedef struct lab_drafter {
     const char *spec;
-    json_t *setup;    // what its results depend on: model, settings, drafter, packs, tree
+    json_t
+        *setup; // what its results depend on: model, settings, drafter, packs, tree, this program
     lab_score *score; // [n] of the conversations
+    int surely;       // the conversation that is checked whatever the share
 } lab_drafter;
 
 typedef struct lab_seconds { // that took, in this run
@@ -86,6 +96,8 @@ fr_status lab_replay_answer(lab_replay *r, fr_error *err);
 // ---------------------------------------------------------------- results.c
 // Takes the results of the file that are wanted here, goes over all others and adds them to it.
 fr_status lab_replay_run(lab_replay *r, fr_error *err);
+// One result, without what it depends on. NULL: no memory.
+json_t *lab_score_json(const lab_replay *r, const lab_drafter *d, int conversation);
 
 // ---------------------------------------------------------------- show.c
 json_t *lab_replay_json(const lab_replay *r); // NULL: no memory

@@ -5,10 +5,13 @@
 #include "cmd/lib/text.h"
 #include "decode/draw/sampler.h"
 #include "draft/registry.h"
+#include "draft/spec.h"
 #include "gguf/hash.h"
 #include "lab/cmd/replay/lines.h"
 #include "lab/cmd/replay/play.h"
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 typedef struct running {
     lab_replay *r;
@@ -42,13 +45,28 @@ static fr_status find_packs(const lab_replay *r, const char *spec, json_t *packs
     return FR_OK;
 }
 
+// Bytes of the files that a SPEC names: datastores and draft models change under their names.
+static fr_status find_files(const char *text, json_t *files, fr_error *err) {
+    fr_spec spec;
+    const fr_status st = fr_spec_parse(&spec, text, err);
+    if (st) return st;
+    for (int i = 0; i < spec.n; i++) {
+        struct stat info;
+        if (*spec.part[i].file && !stat(spec.part[i].file, &info))
+            json_array_append_new(files, json_integer((json_int_t)info.st_size));
+    }
+    return FR_OK;
+}
+
 static fr_status make_setup(lab_replay *r, lab_drafter *d, fr_error *err) {
-    json_t *packs = json_array(), *options = json_array();
+    json_t *packs = json_array(), *options = json_array(), *files = json_array();
     for (int i = 0; i < r->args->draft_opts.n; i++)
         json_array_append_new(options, json_string(r->args->draft_opts.item[i]));
-    const fr_status st = packs ? find_packs(r, d->spec, packs, err) : FR_OK;
-    d->setup = json_pack("{s:o, s:s, s:o, s:o, s:s}", "settings", lab_replay_settings(r), "drafter",
-                         d->spec, "draft_opts", options, "packs", packs, "tree", r->args->tree);
+    fr_status st = packs ? find_packs(r, d->spec, packs, err) : FR_OK;
+    if (!st && files) st = find_files(d->spec, files, err);
+    d->setup = json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:i}", "settings", lab_replay_settings(r),
+                         "drafter", d->spec, "draft_opts", options, "packs", packs, "files", files,
+                         "tree", r->args->tree, "drafting", LAB_DRAFTING);
     return st || d->setup ? st : fr_fail(err, FR_ENOMEM, "replay: no memory");
 }
 
@@ -78,6 +96,8 @@ static fr_status take_line(void *user, int number, const json_t *line, fr_error 
                              .rows = json_integer_value(json_object_get(line, "rows"))};
             s->copied.tokens = json_integer_value(json_object_get(line, "copied_tokens"));
             s->copied.passes = json_integer_value(json_object_get(line, "copied_passes"));
+            const char *date = json_string_value(json_object_get(line, "date"));
+            snprintf(s->date, sizeof s->date, "%s", date ? date : "");
             take_depths(s->accepted, json_object_get(line, "accepted"));
             take_depths(s->offered, json_object_get(line, "offered"));
         }
@@ -92,18 +112,23 @@ static json_t *depths_json(const int64_t *of, const int64_t *offered) {
     return list;
 }
 
+json_t *lab_score_json(const lab_replay *r, const lab_drafter *d, int conversation) {
+    const lab_conversation *c = &r->item[conversation];
+    const lab_score *s = &d->score[conversation];
+    return json_pack(
+        "{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "key", c->key,
+        "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)), "set", r->set[c->set].name,
+        "task", c->task, "turns", c->prompt->n_turns, "tokens", (json_int_t)s->tokens, "passes",
+        (json_int_t)s->passes, "rows", (json_int_t)s->rows, "copied_tokens",
+        (json_int_t)s->copied.tokens, "copied_passes", (json_int_t)s->copied.passes, "accepted",
+        depths_json(s->accepted, s->offered), "offered", depths_json(s->offered, s->offered),
+        "checked", (int)s->checked, "date", s->date);
+}
+
 static json_t *line_of(const running *run, int conversation) {
-    const lab_conversation *c = &run->r->item[conversation];
-    const lab_score *s = &run->drafter->score[conversation];
-    return json_pack("{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:O}",
-                     "key", c->key, "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)),
-                     "set", run->r->set[c->set].name, "task", c->task, "turns", c->prompt->n_turns,
-                     "tokens", (json_int_t)s->tokens, "passes", (json_int_t)s->passes, "rows",
-                     (json_int_t)s->rows, "copied_tokens", (json_int_t)s->copied.tokens,
-                     "copied_passes", (json_int_t)s->copied.passes, "accepted",
-                     depths_json(s->accepted, s->offered), "offered",
-                     depths_json(s->offered, s->offered), "checked", (int)s->checked, "setup",
-                     run->drafter->setup);
+    json_t *line = lab_score_json(run->r, run->drafter, conversation);
+    if (line) json_object_set(line, "setup", run->drafter->setup);
+    return line;
 }
 
 // ---------------------------------------------------------------- one conversation
@@ -153,13 +178,29 @@ static fr_status real_turn(void *user, const lab_played *played, fr_error *err) 
     return FR_OK;
 }
 
-static bool is_drawn(const running *run, int conversation) {
+// Below --check: it is drawn.
+static double draw_of(const lab_replay *r, const lab_drafter *d, int conversation) {
     fr_hash h;
-    const lab_conversation *c = &run->r->item[conversation];
     fr_hash_open(&h, 0);
-    fr_hash_add(&h, c->key, sizeof c->key);
-    fr_hash_add(&h, run->drafter->spec, strlen(run->drafter->spec));
-    return fr_uniform(0, fr_hash_value(&h)) < run->r->args->check;
+    fr_hash_add(&h, r->item[conversation].key, sizeof r->item[conversation].key);
+    fr_hash_add(&h, d->spec, strlen(d->spec));
+    for (int i = 0; i < r->args->draft_opts.n; i++)
+        fr_hash_add(&h, r->args->draft_opts.item[i], strlen(r->args->draft_opts.item[i]));
+    return fr_uniform(0, fr_hash_value(&h));
+}
+
+// However few there are, one of every drafter is checked.
+static int least_drawn(const lab_replay *r, const lab_drafter *d) {
+    int least = 0;
+    for (int i = 1; i < r->n; i++)
+        if (draw_of(r, d, i) < draw_of(r, d, least)) least = i;
+    return least;
+}
+
+static bool is_drawn(const running *run, int conversation) {
+    const double share = run->r->args->check;
+    if (share > 0 && conversation == run->drafter->surely) return true;
+    return draw_of(run->r, run->drafter, conversation) < share;
 }
 
 static void compare(running *run, lab_score *s, int conversation) {
@@ -192,11 +233,18 @@ static fr_status check(running *run, int conversation, fr_error *err) {
     return st;
 }
 
+static void set_date(lab_score *s) {
+    const time_t now = time(NULL);
+    struct tm day;
+    if (gmtime_r(&now, &day)) strftime(s->date, sizeof s->date, "%Y-%m-%d", &day);
+}
+
 static fr_status replayed_turn(void *user, const lab_played *played, fr_error *err) {
     running *run = user;
     lab_replay *r = run->r;
     const int conversation = played->conversation;
     lab_score *s = &run->drafter->score[conversation];
+    set_date(s);
     take_turn(run, s, "replay", played);
     if (played->turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
     r->seconds.replayed += (double)s->tokens;
@@ -260,6 +308,7 @@ fr_status lab_replay_run(lab_replay *r, fr_error *err) {
         lab_drafter *d = &r->drafter[i];
         if (!(d->score = fr_alloc_array((size_t)r->n, sizeof *d->score)))
             st = fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
+        d->surely = least_drawn(r, d);
         if (!st) st = make_setup(r, d, err);
     }
     if (!st) st = lab_lines_open(&run.lines, r->args->results, take_line, &run, err);

@@ -74,6 +74,13 @@ static json_t *summary_json(const lab_replay *r, const lab_drafter *d, int set) 
         fr_cmd_depths(s.accepted, s.offered));
 }
 
+static json_t *prompts_json(const lab_replay *r, const lab_drafter *d) {
+    json_t *prompts = json_array();
+    for (int i = 0; i < r->n; i++)
+        if (d->score[i].there) json_array_append_new(prompts, lab_score_json(r, d, i));
+    return prompts;
+}
+
 json_t *lab_replay_json(const lab_replay *r) {
     json_t *drafters = json_array();
     for (int i = 0; i < r->n_drafters; i++) {
@@ -82,7 +89,8 @@ json_t *lab_replay_json(const lab_replay *r) {
             json_array_append_new(sets, summary_json(r, &r->drafter[i], set));
         json_array_append_new(sets, summary_json(r, &r->drafter[i], -1));
         json_array_append_new(drafters,
-                              json_pack("{s:O, s:o}", "setup", r->drafter[i].setup, "sets", sets));
+                              json_pack("{s:O, s:o, s:o}", "setup", r->drafter[i].setup, "sets",
+                                        sets, "prompts", prompts_json(r, &r->drafter[i])));
     }
     const lab_seconds *t = &r->seconds;
     return json_pack("{s:o, s:o, s:i, s:{s:f, s:f, s:f, s:f, s:f}}", "model",

@@ -13,6 +13,7 @@
 #include "draft/model/guess.h"
 #include "draft/model/small_model.h"
 #include "draft/shared/config.h"
+#include <string.h>
 
 enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
@@ -188,6 +189,7 @@ static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_
                                    .no_adapt = config->no_adapt};
     fr_status st = config->open_spec(&d->driver, used, config->driver, &own, err);
     if (st) return st;
+    memcpy(d->base.file, d->driver->file, sizeof d->base.file); // its pack decides what is drafted
     st = fr_decoder_open(&d->decoder, m, d->small.n_ctx, FR_KV_F16, &d->driver->needs, err);
     if (st) return st;
     d->decoder.drafter = d->driver;

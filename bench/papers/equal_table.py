@@ -55,8 +55,8 @@ def seeds_of(ones):
 
 
 def right_of(ones):
-    """Right at distances 1 to 3, per cent: the mean of the seeds, and how far they lie apart at the first."""
-    places = zip(*(one["right"][:3] for one in ones))
+    """Right at distances 1 to 4, as far as there are heads, per cent: the mean of the seeds, and how far they lie apart at the first."""
+    places = zip(*(one["right"][:4] for one in ones))
     mean, first = [sum(values) / len(values) for values in places], [one["right"][0] for one in ones]
     return "%s (%.1f to %.1f)" % (", ".join("%.1f" % (100 * value) for value in mean), 100 * min(first), 100 * max(first))
 
@@ -104,7 +104,7 @@ def table(folder, which):
     text = []
     for path in (path for kind in ("", "-tokens") for path in sorted(glob.glob(os.path.join(folder, "*-%s%s.json" % (which, kind))))):
         result = read(path)
-        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", "right at 1, 2, 3, % (seeds at 1)", "tokens a pass", "seeds"]
+        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", "right at 1, 2, 3, 4, % (seeds at 1)", "tokens a pass", "seeds"]
         head += ["its paper's order"] * (which == "methods")
         text += [describe(result), "", "| %s |" % " | ".join(head), "| --- " * len(head) + "|", *rows(result), ""]
     if not text:

@@ -404,12 +404,12 @@ def methods_are_ordered_at_an_equal_budget(folder):
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
-    assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
+    assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
     one = dict(result, methods={name: ones[:1] for name, ones in methods.items()})
     assert not equal_table.stands_out(one, {"EAGLE": (4, 4, 4), "Medusa": (2, 2, 2)})  # one seed shows no order
     near = dict(result, methods={"EAGLE": methods["EAGLE"], "Medusa": [methods["EAGLE"][0], methods["Medusa"][0]]})
     assert not equal_table.stands_out(near, {"EAGLE": (4, 4, 4), "Medusa": (3, 3, 3)})  # nor where a seed of another is as good
-    assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
+    assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
     for methods in equal_table.LISTS.values():
         stems = {equal.stem_of(argparse.Namespace(work=work, steps=0, seconds=9), method, 0) for method in methods}
         assert len(stems) == len({method.name for method in methods}) == len(methods)

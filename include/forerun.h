@@ -2,7 +2,7 @@
 //
 // An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
 // *session* holds one conversation's context (KV cache, drafter, sampler) on an engine; one thread
-// at a time may use a session, or open one on an engine. Handles are opaque; every `open` has a
+// at a time may use a session, and one open or close sessions of an engine. Handles are opaque; every `open` has a
 // `close` that accepts NULL. Functions that can fail return fr_status and fill *err (which may be
 // NULL) with one sentence. The library never prints and never exits.
 //

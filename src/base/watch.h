@@ -2,7 +2,6 @@
 #ifndef FR_BASE_WATCH_H
 #define FR_BASE_WATCH_H
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct fr_watch {
     bool (*go_on)(void *user); // cheap; false once, false from then on

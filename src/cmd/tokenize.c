@@ -1,6 +1,5 @@
 // tokenize.c — `tokenize` and `detokenize`: JSON lines in, JSON lines out, one at a time.
 #include "cmd/lib/text.h"
-#include "text/stream.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// accept_rules.h — when a candidate counts, other than by the target's own draw: rejection sampling and
-// typical acceptance. Functions on distributions; the walk that uses them is verify.h. A workspace
-// is opened with the decoder (FR_ENOMEM); nothing else here fails or allocates.
+// accept_rules.h — when a candidate counts, other than by the target's own draw: rejection
+// sampling and typical acceptance. Functions on distributions; the walk that uses them is verify.h.
+// A workspace is opened with a group's rooms (FR_ENOMEM); nothing else here fails or allocates.
 //
 // *Rejection* keeps the target's distribution p whatever the candidates are. Children that were
 // drawn from a distribution q are tested in the order drawn, child x passing with probability

@@ -168,9 +168,8 @@ int fr_decoder_reach(const fr_decoder *d) {
 
 fr_status fr_decoder_fault(fr_decoder *d, fr_error *err) {
     if (!d->broken) return FR_OK;
-    const int node = d->verdict.broken;
-    return fr_logits_refuse(fr_decoder_logits(d, node), d->model->config.n_vocab,
-                            d->n_ids + d->tree.node[node].depth, err);
+    return fr_logits_refuse(fr_decoder_logits(d, d->verdict.broken), d->model->config.n_vocab,
+                            d->broken_at, err);
 }
 
 // ---------------------------------------------------------------- a decoder by itself

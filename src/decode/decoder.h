@@ -61,7 +61,8 @@ typedef struct fr_decoder {
     int n_rows, first_row; // its rows, and the place of the first one in the pass
     uint8_t tap[8];        // places of its drafter's taps among those of the pass
     fr_verdict verdict;
-    bool broken;          // it found no numbers (fr_decoder_fault)
+    bool broken;          // it found no numbers (fr_decoder_fault): row verdict.broken,
+    int broken_at;        // ... which was to predict the token behind so many
     double seconds_draft; // its drafter took
 } fr_decoder;
 

@@ -2,6 +2,7 @@
 // pass its path is verified, emitted, committed and shown to the drafter.
 #include "decode/member.h"
 #include "base/clock.h"
+#include "model/finite.h"
 #include <assert.h>
 
 // What every candidate row (or, of a prompt, every row) delivers besides logits.
@@ -116,13 +117,29 @@ static void commit(fr_decoder *d, const int *rows, int n) {
     fr_kv_commit(&d->kv, slots, n);
 }
 
-static void score_read(fr_decoder *d, fr_verify_room *room) {
+// Nothing of the pass is kept, and the text ends.
+static void break_off(fr_decoder *d, int row, int n_known) {
+    fr_kv_drop_scratch(&d->kv);
+    d->verdict.broken = row;
+    d->broken_at = n_known;
+    d->broken = true;
+    d->go_on = false;
+}
+
+// False: a row's logits are no numbers.
+static bool score_read(fr_decoder *d, fr_verify_room *room) {
     room->scorer.n_top = d->n_top;
     for (int i = 0; i < d->n_rows; i++) {
         const int next = d->kv.n_committed + i + 1;
-        fr_logprob_scorer_keep(&room->scorer, fr_decoder_logits(d, i));
+        const float *logits = fr_decoder_logits(d, i);
+        if (!fr_are_logits(logits, d->model->config.n_vocab)) {
+            break_off(d, i, next);
+            return false;
+        }
+        fr_logprob_scorer_keep(&room->scorer, logits);
         fr_logprob_scorer_score(&room->scorer, d->ids[next], &d->prompt_scores[next]);
     }
+    return true;
 }
 
 void fr_member_keep_read(fr_decoder *d, fr_verify_room *room) {
@@ -130,7 +147,7 @@ void fr_member_keep_read(fr_decoder *d, fr_verify_room *room) {
     const bool shown = d->kv.n_committed >= d->n_shown;
     for (int i = 0; i < d->n_rows; i++)
         path[i] = i;
-    if (scores_prompt(d)) score_read(d, room);
+    if (scores_prompt(d) && !score_read(d, room)) return;
     commit(d, path, d->n_rows);
     if (!shown) return;
     d->n_shown = d->kv.n_committed;
@@ -220,9 +237,7 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
 int fr_member_take(fr_decoder *d) {
     fr_verdict *v = &d->verdict;
     if (!v->n_path) {
-        fr_kv_drop_scratch(&d->kv);
-        d->broken = true;
-        d->go_on = false;
+        break_off(d, v->broken, d->n_ids + d->tree.node[v->broken].depth);
         return 0;
     }
     const int taken = emit_path(d);

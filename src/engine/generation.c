@@ -271,7 +271,7 @@ bool fr_session_runs(const fr_session *s) {
 
 fr_status fr_session_end(fr_session *s, fr_error *err) {
     fr_generation *g = &s->run;
-    assert(g->begun);
+    if (!g->begun) return fr_fail(err, FR_EARG, "session: no generation has begun");
     const fr_finish finish = g->over ? s->stats.finish : FR_FINISH_INTERRUPTED;
     if (!g->over && !g->status) finish_text(g);
     fr_decoder_shorten(&s->decoder); // where it is broken off while the prompt is read

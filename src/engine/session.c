@@ -4,8 +4,6 @@
 #include "draft/registry.h"
 #include "engine/auto.h"
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 FR_SIZED_ENDS_WITH(fr_session_options, group);

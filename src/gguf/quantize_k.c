@@ -11,7 +11,9 @@ enum { BLOCK = 256 };
 
 static int rounded(float x, int low, int high) {
     const float y = nearbyintf(x);
-    return y < (float)low ? low : y > (float)high ? high : (int)y;
+    return y >= (float)high ? high
+           : y > (float)low ? (int)y
+                            : low; // NaN too: of a block of zeros, almost
 }
 
 static float store_f16(uint8_t *to, float x) {

@@ -1,7 +1,6 @@
 // writer.c — collects entries and tensors; writer_file.c writes them.
 #include "gguf/writer_internal.h"
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 fr_status fr_gguf_writer_open(fr_gguf_writer **out, fr_error *err) {

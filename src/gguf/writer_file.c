@@ -3,7 +3,6 @@
 #include "base/save.h"
 #include "gguf/hash.h"
 #include "gguf/writer_internal.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

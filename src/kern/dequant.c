@@ -2,7 +2,6 @@
 #include "kern/dequant.h"
 #include "kern/half.h"
 #include <assert.h>
-#include <stddef.h>
 
 const int8_t fr_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};

@@ -119,7 +119,8 @@ fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err) {
     for (int i = 0; i < FR_ISA_COUNT; i++) {
         if (strcmp(isa, fr_isa_name((fr_isa)i)) != 0) continue;
         if ((*out = fr_kern_of((fr_isa)i))) return FR_OK;
-        return fr_fail(err, FR_EUNSUP, "isa %s: this CPU has no %s", isa, titles[i]);
+        return fr_fail(err, FR_EUNSUP, "isa %s: this %s has no %s", isa,
+                       built((fr_isa)i) ? "CPU" : "build", titles[i]);
     }
     if (!strcmp(isa, "neon")) return fr_fail(err, FR_EUNSUP, "isa neon: this CPU has no NEON");
     return fr_fail(err, FR_EARG,

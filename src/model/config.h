@@ -43,8 +43,8 @@ typedef struct fr_config {
     float rope_base_local;
     fr_rope_scaling rope_scaling;
     float rope_factor;      // context extension: positions count 1/factor
-    float rope_attn_factor; // YARN, LONG: cos and sin are multiplied by it; 0: derived from the
-                            // factor
+    float rope_attn_factor; // cos and sin are multiplied by it; YARN: by what follows from the
+                            // factor as well; LONG: 0 is what follows from the factor
     float yarn_beta_fast, yarn_beta_slow;
     int rope_ctx_orig; // context before extension
 } fr_config;

@@ -71,7 +71,6 @@ fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, 
                        "kv-type %s: expected heads of a multiple of 32 values, found %d; f16 "
                        "takes any",
                        types[type].name, c->head_dim);
-    kv->capacity = capacity_of(n_ctx);
     kv->k_plane = plane_bytes(c, n_ctx, kv->k_form);
     kv->v_plane = plane_bytes(c, n_ctx, kv->v_form);
     kv->bytes = fr_kv_bytes(c, n_ctx, type);
@@ -218,7 +217,6 @@ void fr_kv_stretch(fr_kv *kv, bool stretched) {
 bool fr_kv_is_sound(const fr_kv *kv) {
     if (kv->n_committed < 0 || kv->n_committed > kv->n_ctx) return false;
     if (kv->n_scratch < 0 || kv->n_scratch > FR_MAX_SCRATCH) return false;
-    if (kv->capacity != capacity_of(kv->n_ctx)) return false;
     for (int s = 0; s < kv->n_scratch; s++) {
         if (!(kv->ancestors[s][s / 64] >> s % 64 & 1) || kv->join[s] < 0) return false;
         for (int w = 0; w < FR_MAX_SCRATCH / 64; w++) {
@@ -231,7 +229,7 @@ bool fr_kv_is_sound(const fr_kv *kv) {
 }
 
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v) {
-    assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= kv->capacity);
+    assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= capacity_of(kv->n_ctx));
     const size_t hd = (size_t)kv->head_dim, block = FR_KEY_BLOCK * hd; // halves of one head
     for (int i = 0; i < n; i++)
         for (int head = 0; head < kv->n_kv; head++) {

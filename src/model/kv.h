@@ -16,8 +16,7 @@ typedef struct fr_kv {
     fr_kv_type type;
     fr_kv_form k_form, v_form; // that the type has
     int n_layer, n_kv, head_dim;
-    int n_ctx;    // most committed slots
-    int capacity; // n_ctx + FR_MAX_SCRATCH, rounded up to 16
+    int n_ctx; // most committed slots; FR_MAX_SCRATCH lie behind, rounded up to 16
     int n_committed, n_scratch;
     bool stretched;               // keys are rotated by the model's long table (model.h)
     uint8_t *k, *v;               // [layer][kv head][plane]

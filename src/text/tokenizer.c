@@ -95,7 +95,6 @@ static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *er
         {"tokenizer.ggml.eot_token_id", -1, &s->eot},
         {"tokenizer.ggml.eom_token_id", -1, &s->eom},
         {"tokenizer.ggml.unknown_token_id", spm ? 0 : -1, &s->unknown},
-        {"tokenizer.ggml.seperator_token_id", -1, &s->separator}, // spelled so in the format
         {"tokenizer.ggml.padding_token_id", -1, &s->pad},
         {"tokenizer.ggml.fim_pre_token_id", -1, &s->fim_prefix},
         {"tokenizer.ggml.fim_suf_token_id", -1, &s->fim_suffix},

@@ -93,7 +93,7 @@ int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 // Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos
 // / ends with eos.
 typedef struct fr_special_ids {
-    int32_t bos, eos, eot, eom, unknown, separator, pad;
+    int32_t bos, eos, eot, eom, unknown, pad;
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file; // fim.h
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;

@@ -88,15 +88,11 @@ bool fr_tree_is_drawn(const fr_tree *t) {
 // The n-th largest of the scores of nodes 1.., none above its parent's; how many stand above it.
 static float bound_of(fr_tree *t, int n, int *above) {
     float sorted[FR_TREE_MAX];
-    int m = 0;
     for (int i = 1; i < t->n; i++) {
         fr_node *node = &t->node[i];
         if (node->score > t->node[node->parent].score) node->score = t->node[node->parent].score;
-        int k = m++;
-        for (; k > 0 && sorted[k - 1] < node->score; k--)
-            sorted[k] = sorted[k - 1];
-        sorted[k] = node->score;
     }
+    fr_tree_scores(t, sorted);
     *above = 0;
     while (*above < n && sorted[*above] > sorted[n - 1])
         ++*above;

@@ -185,7 +185,7 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
                            (long long)r);
         c->rows[i] = (int)r;
     }
-    if ((st = read_f64s(g, "profile.cost.trunk", 0, hour, n, c->trunk, err))) return st;
+    if ((st = read_f64s(g, "profile.cost.trunk", 1e-9, hour, n, c->trunk, err))) return st;
     if ((st = read_f64s(g, "profile.cost.head", 0, hour, n, c->head, err))) return st;
     if ((st = read_f64(g, "profile.cost.key", 0, hour, &c->key, err))) return st;
     if ((st = read_f64(g, "profile.cost.key_row", 0, hour, &c->key_row, err))) return st;

@@ -2,6 +2,7 @@
 // in a group, whatever was read before.
 #include "engine/engine.h"
 #include "support/tiny_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -104,6 +105,36 @@ static void they_are_those_of_generated_tokens(void **state) {
     }
 }
 
+// With nothing to generate no draw would find it.
+static void logits_that_are_no_numbers_have_no_scores(void **state) {
+    (void)state;
+    const fr_tiny_options tiny = {.untied = true, .n_ctx = 128};
+    const fr_engine_options eo = {.size = sizeof eo, .threads = 1};
+    const fr_session_options so = {.size = sizeof so, .drafter = "none"};
+    const int32_t prompt[] = {'t', 'h', 'e', 250, 'c'};
+    fr_request q = {.size = sizeof q,
+                    .prompt = prompt,
+                    .n_prompt = 5,
+                    .prompt_logprobs = true,
+                    .top_logprobs = 2};
+    char broken[80];
+    fr_engine *e;
+    fr_session *s;
+    const fr_result *r;
+    fr_error err;
+    snprintf(broken, sizeof broken, "%s.broken", path);
+    if (fr_tiny_write_broken(&tiny, broken, "token_embd.weight", 64 * 250 + 7, NAN, &err) ||
+        fr_engine_open(&e, broken, &eo, &err) || fr_session_open(&s, e, &so, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "behind 4 tokens are not finite"));
+    q.n_prompt = 3; // never comes to it
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+    fr_session_close(s);
+    fr_engine_close(e);
+    unlink(broken);
+}
+
 static void others_of_the_group_change_nothing(void **state) {
     (void)state;
     enum { MEMBERS = 5 };
@@ -144,6 +175,7 @@ static void others_of_the_group_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(they_are_those_of_generated_tokens),
+                                       cmocka_unit_test(logits_that_are_no_numbers_have_no_scores),
                                        cmocka_unit_test(others_of_the_group_change_nothing)};
     return cmocka_run_group_tests_name("engine/prompt_logprobs", tests, open_world, close_world);
 }

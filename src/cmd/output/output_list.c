@@ -2,7 +2,6 @@
 // with its option and its file id.
 #include "cmd/output/output_list.h"
 #include "base/alloc.h"
-#include "base/path.h"
 #include "cmd/bench/bench.h"
 #include "draft/spec.h"
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 
 typedef struct fr_shared_part fr_shared_part;
 
-struct fr_shared { // an engine's; sessions may be opened by several threads
+struct fr_shared { // an engine's
     pthread_mutex_t lock;
     fr_shared_part *first;
 };

@@ -5,7 +5,6 @@
 // rows, twelve independent chains each, pass over some blocks of keys (some values) before the next
 // ones are read. f16 becomes floats in the tile, on units that cannot multiply.
 #include "kern/avx2/attend.h"
-#include "kern/math.h"
 
 // ---------------------------------------------------------------- masks and weights
 static void fill(float *p, int from, int to, float value) {

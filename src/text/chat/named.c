@@ -74,7 +74,7 @@ static const struct {
 enum { COUNT = sizeof templates / sizeof *templates };
 
 const char *fr_chat_name_at(int index) {
-    return index < COUNT ? templates[index].name : NULL;
+    return (unsigned)index < COUNT ? templates[index].name : NULL;
 }
 
 const char *fr_chat_text_named(const char *name) {

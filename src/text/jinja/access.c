@@ -1,6 +1,5 @@
 // access.c — parts of values: iteration, attributes, items, slices.
 #include "text/jinja/run.h"
-#include <limits.h>
 
 static seq *characters(run *r, const str *s) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
@@ -67,7 +66,7 @@ value fr_jinja_attr(run *r, value v, const str *name) {
         *m = (method){v, f};
         return make_ref(J_METHOD, m);
     }
-    if (v.kind == J_LOOP) return fr_jinja_loop_attr(r, v.as.ref, name);
+    if (v.kind == J_LOOP) return fr_jinja_loop_attr(v.as.ref, name);
     if (v.kind == J_MACRO && str_is(name, "name"))
         return make_ref(J_STR, ((const macro *)v.as.ref)->node->name);
     if (v.kind == J_DICT) item = fr_jinja_dict_find_text(as_dict(v), name->data, name->n);
@@ -164,10 +163,13 @@ value fr_jinja_slice(run *r, value v, value from, value to, value by) {
     for (size_t i = 0; i < g.n && fr_jinja_work(r, 1); i++)
         fr_jinja_add(r, out, s->item[g.from + (int64_t)i * g.step]);
     if (out && s->kind == SEQ_RANGE) { // how it prints
-        const int64_t step = s->range[2] * g.step;
-        out->range[0] = s->range[0] + g.from * s->range[2];
-        out->range[1] = out->range[0] + (int64_t)g.n * step;
-        out->range[2] = step;
+        int64_t *made = out->range;
+        if (__builtin_mul_overflow(s->range[2], g.step, &made[2]) ||
+            __builtin_mul_overflow(g.from, s->range[2], &made[0]) ||
+            __builtin_add_overflow(s->range[0], made[0], &made[0]) ||
+            __builtin_mul_overflow((int64_t)g.n, made[2], &made[1]) ||
+            __builtin_add_overflow(made[0], made[1], &made[1]))
+            return fr_jinja_fail(r, "a slice of a range beyond 64 bits");
     }
     return make_ref(J_SEQ, out);
 }

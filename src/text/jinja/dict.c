@@ -2,7 +2,14 @@
 #include "text/jinja/value.h"
 #include <math.h>
 
-enum { SMALL = 8, MAX_DEPTH = 100, MAX_COMPARED = 1 << 20, HASHED_ITEMS = 8, HASHED_DEPTH = 3 };
+enum {
+    SMALL = 8,
+    MAX_DEPTH = 100,
+    MAX_COMPARED = 1 << 20,
+    MAX_KEY = 256,
+    HASHED_ITEMS = 8,
+    HASHED_DEPTH = 3
+};
 
 bool fr_jinja_seq_add(memory *m, seq *s, value item) {
     if (s->n == s->cap) {
@@ -84,7 +91,7 @@ static bool hashable(value v, int depth, int *left) {
 }
 
 bool fr_jinja_hashable(value v) {
-    int left = MAX_COMPARED;
+    int left = MAX_KEY; // parts: looking a key up is no step of its own
     return hashable(v, 0, &left);
 }
 

@@ -72,9 +72,14 @@ void fr_jinja_eval_args(run *r, const node *call, args *out) {
     if (!call->c) return;
     const value named = fr_jinja_eval(r, call->c);
     if (named.kind != J_DICT) fr_jinja_fail(r, "'**' needs a mapping");
-    for (size_t i = 0; !r->status && i < as_dict(named)->n; i++)
-        fr_jinja_set_item(r, &out->named, as_dict(named)->entry[i].key,
-                          as_dict(named)->entry[i].item);
+    for (size_t i = 0; !r->status && i < as_dict(named)->n; i++) {
+        const value key = as_dict(named)->entry[i].key;
+        if (key.kind == J_STR)
+            fr_jinja_set_item(r, &out->named, key, as_dict(named)->entry[i].item);
+        else
+            fr_jinja_fail(r, "'**' needs names that are strings, found %s",
+                          fr_jinja_kind_name(key));
+    }
 }
 
 static value eval_function(run *r, const node *n, const char *what) {

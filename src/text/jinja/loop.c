@@ -67,7 +67,7 @@ value fr_jinja_call_loop(run *r, value v, const args *a) {
     return fr_jinja_text_value(&t);
 }
 
-value fr_jinja_loop_attr(run *r, const loop *l, const str *name) {
+value fr_jinja_loop_attr(const loop *l, const str *name) {
     const int64_t at = (int64_t)l->at, n = (int64_t)l->n;
     const struct {
         const char *name;
@@ -85,7 +85,6 @@ value fr_jinja_loop_attr(run *r, const loop *l, const str *name) {
         {"previtem", at > 0 ? l->item[at - 1] : UNDEFINED},
         {"nextitem", at + 1 < n ? l->item[at + 1] : UNDEFINED},
     };
-    (void)r;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (str_is(name, known[i].name)) return known[i].v;
     return make_ref(J_UNDEFINED, name);

@@ -164,6 +164,6 @@ void fr_jinja_set_var(run *r, const str *name, value v); // in the innermost sco
 void fr_jinja_empty_scope(scope *s);                     // for the next turn of a loop
 scope *fr_jinja_push_scope(run *r, scope *outer);        // NULL: failed; r->scope is it then
 void fr_jinja_exec_for(run *r, const node *n);
-value fr_jinja_loop_attr(run *r, const loop *l, const str *name);
+value fr_jinja_loop_attr(const loop *l, const str *name);
 
 #endif

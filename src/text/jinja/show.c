@@ -3,7 +3,6 @@
 #include "text/jinja/run.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 // What stands around the parts of a list or dict. It counts as the message's: a template writes its
 // control tokens in text, not in lists.

@@ -130,7 +130,7 @@ static inline dict *as_dict(value v) {
 bool fr_jinja_dict_put(memory *m, dict *d, value key, value item); // false: no memory
 value *fr_jinja_dict_find(const dict *d, value key);               // NULL: no such key
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n);
-bool fr_jinja_hashable(value v); // keys are: no lists, no dicts
+bool fr_jinja_hashable(value v); // keys are: no lists, no dicts, no tuples of hundreds of parts
 
 // ---- others
 

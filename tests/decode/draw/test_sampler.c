@@ -109,8 +109,7 @@ static void truncation_keeps_what_it_says(void **state) {
     }
 }
 
-// The heap (top-k) and the radix sort (no top-k) order candidates alike, so the same draw gives the
-// same token.
+// However the best are found, candidates have one order, so the same draw gives the same token.
 static void top_k_of_all_equals_no_top_k(void **state) {
     (void)state;
     enum { N = 5000 };

@@ -200,6 +200,9 @@ FILTER(round_value) {
     char text[700];
     if (!isfinite(x) || digits < 0) {
         const double y = nearbyint(x * scale) / scale;
+        const bool fits = y >= -0x1p63 && y < 0x1p63;
+        if (is_whole(self) && !fits)
+            return fr_jinja_fail(r, "round: the number has more than 64 bits");
         return is_whole(self) ? make_int((int64_t)y) : make_float(y);
     }
     snprintf(text, sizeof text, "%.*f", (int)digits, x); // correctly rounded, halves to even

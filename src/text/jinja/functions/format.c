@@ -3,7 +3,6 @@
 #include "text/jinja/run.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct spec { // [[fill]align][sign][#][0][width][,][.precision][type]
     str fill;
@@ -164,7 +163,6 @@ void fr_jinja_put_spec(writer *t, value v, const str *text_spec) {
 // ---- "{}".format()
 
 typedef struct braces {
-    const str *format;
     const args *with;
     int64_t next; // of "{}"; -1: numbers are given
 } braces;
@@ -273,7 +271,7 @@ static void put_fields(writer *t, braces *b, const str *format, int level) {
 
 value fr_jinja_format_braces(run *r, const str *format, const args *with) {
     writer t = {.r = r};
-    braces b = {.format = format, .with = with};
+    braces b = {.with = with};
     put_fields(&t, &b, format, 0);
     return fr_jinja_text_value(&t);
 }

@@ -193,7 +193,7 @@ static value ends(run *r, value self, const value *arg, bool at_end) {
     const seq *all = is_seq(arg[0], SEQ_TUPLE) ? as_seq(arg[0]) : &one;
     for (size_t i = 0; i < all->n && !r->status; i++) {
         const str *what = str_arg(r, all->item[i]);
-        if (!what || what->n > s.n) continue;
+        if (!what || what->n > s.n || !fr_jinja_work(r, what->n)) continue;
         if (!memcmp(at_end ? s.data + s.n - what->n : s.data, what->data, what->n))
             return make_bool(true);
     }

@@ -25,19 +25,35 @@ static void read_text(char *to, size_t room, const fr_gguf *g, const char *key) 
     snprintf(to, room, "%.*s", (int)(text.bytes < room ? text.bytes : room - 1), text.data);
 }
 
-static void sum_tensors(fr_model_facts *f, const fr_gguf *g) {
-    uint64_t of_type[FR_TYPE_LIMIT] = {0}, most = 0;
+uint64_t fr_model_parameters(const fr_gguf *g) {
+    uint64_t parameters = 0;
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
         const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
-        f->parameters += (uint64_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
-        of_type[t->type] += t->bytes;
+        parameters += (uint64_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
     }
+    return parameters;
+}
+
+// The type that most bytes of its tensors have, or NULL: it has none.
+static const char *type_of_most(const fr_gguf *g) {
+    uint64_t of_type[FR_TYPE_LIMIT] = {0}, most = 0;
+    const char *name = NULL;
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++)
+        of_type[fr_gguf_tensor_at(g, i)->type] += fr_gguf_tensor_at(g, i)->bytes;
     for (uint32_t type = 0; type < FR_TYPE_LIMIT; type++) {
         if (of_type[type] <= most) continue;
         most = of_type[type];
-        snprintf(f->quantization, sizeof f->quantization, "%s", fr_qtype_name(type));
+        name = fr_qtype_name(type);
     }
-    for (char *s = f->quantization; *s; s++)
+    return name;
+}
+
+void fr_model_quantization(const fr_gguf *g, char to[FR_QUANTIZATION]) {
+    uint32_t type = UINT32_MAX;
+    const char *name = fr_gguf_opt_u32(g, "general.file_type", &type, NULL) ? NULL : mixture(type);
+    if (!name) name = type_of_most(g);
+    snprintf(to, FR_QUANTIZATION, "%s", name ? name : "");
+    for (char *s = to; *s; s++)
         *s = (char)toupper((unsigned char)*s);
 }
 
@@ -50,16 +66,14 @@ static fr_status check(const fr_gguf *g, fr_error *err) {
 void fr_model_facts_read(fr_model_facts *f, const char *path) {
     fr_gguf *g;
     struct stat s;
-    uint32_t type = UINT32_MAX;
     *f = (fr_model_facts){0};
     if (!stat(path, &s) && S_ISREG(s.st_mode)) f->bytes = (uint64_t)s.st_size;
     if (fr_gguf_open(&g, path, &f->why)) return;
     f->bytes = fr_gguf_file_bytes(g);
     read_text(f->architecture, sizeof f->architecture, g, "general.architecture");
     read_text(f->name, sizeof f->name, g, "general.name");
-    sum_tensors(f, g);
-    if (!fr_gguf_opt_u32(g, "general.file_type", &type, NULL) && mixture(type))
-        snprintf(f->quantization, sizeof f->quantization, "%s", mixture(type));
+    f->parameters = fr_model_parameters(g);
+    fr_model_quantization(g, f->quantization);
     f->runs = !check(g, &f->why);
     fr_gguf_close(g);
 }

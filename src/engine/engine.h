@@ -1,6 +1,7 @@
 // engine.h — what an engine is made of, for programs of this project that need more than forerun.h.
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
+#include "catalog/facts.h"
 #include "decode/decoder.h"
 #include "draft/shared/shared.h"
 #include "engine/text.h"
@@ -16,7 +17,7 @@ struct fr_engine {
     fr_model model;
     fr_shared shared; // what its sessions' drafters know of the model
     fr_engine_info info;
-    char quantization[16];              // where the file has no name for it
+    char quantization[FR_QUANTIZATION]; // as info names it
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
     bool profile_found;                 // there was one for this model and machine, good or not

@@ -32,8 +32,8 @@ static char *arguments_of(const json_t *call) {
     const json_t *given = json_object_get(call, "arguments");
     if (!given) given = json_object_get(call, "parameters");
     if (!given) return strdup("{}");
-    if (json_is_string(given)) return strdup(json_string_value(given));
-    return json_is_object(given) ? json_dumps(given, JSON_COMPACT) : NULL;
+    if (fr_json_is_text(given)) return strdup(json_string_value(given));
+    return json_is_object(given) ? fr_json_compact(given) : NULL;
 }
 
 static bool is_name(const char *text, size_t n) {
@@ -43,8 +43,8 @@ static bool is_name(const char *text, size_t n) {
 }
 
 static bool keep_object(fr_api_answer *a, const json_t *call) {
-    const char *name = json_string_value(json_object_get(call, "name"));
-    return name && keep(a, strdup(name), arguments_of(call));
+    const json_t *name = json_object_get(call, "name");
+    return fr_json_is_text(name) && keep(a, strdup(json_string_value(name)), arguments_of(call));
 }
 
 // ---------------------------------------------------------------- JSON
@@ -103,7 +103,7 @@ bool fr_answer_take_named(fr_api_answer *a, const char *name, size_t bytes, cons
     fr_error never;
     json_t *arguments = fr_json_load(text, n, &never);
     const bool taken = is_name(name, bytes) && json_is_object(arguments) &&
-                       keep(a, strndup(name, bytes), json_dumps(arguments, JSON_COMPACT));
+                       keep(a, strndup(name, bytes), fr_json_compact(arguments));
     json_decref(arguments);
     return taken;
 }
@@ -180,12 +180,13 @@ static size_t argument_end(const char *text, size_t n) {
 
 // A value as Python writes it; NULL: neither JSON nor one of the few words that differ.
 static json_t *python_value(const char *text, size_t n) {
+    fr_error never;
     if (n == 4 && !memcmp(text, "True", 4)) return json_true();
     if (n == 5 && !memcmp(text, "False", 5)) return json_false();
     if (n == 4 && !memcmp(text, "None", 4)) return json_null();
     if (n >= 2 && *text == '\'' && text[n - 1] == '\'' && !memchr(text, '\\', n))
         return json_stringn(text + 1, n - 2);
-    return fr_json_is_deep(text, n) ? NULL : json_loadb(text, n, JSON_DECODE_ANY, NULL);
+    return fr_json_load(text, n, &never);
 }
 
 // KEY=VALUE, ... up to and with the ')'. NULL: it is something else.
@@ -215,8 +216,8 @@ static bool take_python(fr_api_answer *a, const char *text, size_t n) {
     if (at == n || !is_name(text + space, at - space)) return false;
     const size_t from = at + strlen(CALL);
     json_t *arguments = python_arguments(text + from, n - from);
-    const bool taken = arguments && keep(a, strndup(text + space, at - space),
-                                         json_dumps(arguments, JSON_COMPACT));
+    const bool taken =
+        arguments && keep(a, strndup(text + space, at - space), fr_json_compact(arguments));
     json_decref(arguments);
     return taken;
 }

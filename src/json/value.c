@@ -1,5 +1,5 @@
 // value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
-// become text as Python's json.dumps writes it.
+// become text as Python's json.dumps writes it, with blanks or without.
 #include "json/value.h"
 #include "base/alloc.h"
 #include "base/decimal.h"
@@ -9,12 +9,13 @@
 
 // ---- reading -------------------------------------------------------------------------------
 
-// An integer beyond 64 bits goes through Jansson as a string: this mark, then its digits. If a
-// document holds such a string itself, a number is printed for it, nothing worse.
+// An integer of more than 18 digits, which 64 bits may not hold, goes through Jansson as a string:
+// this mark, then its digits. If a document holds such a string itself, a number is printed for it,
+// nothing worse.
 static const char int_mark[] = "\0int:";
 enum { INT_MARK = sizeof int_mark - 1, INT_DIGITS = 18 }; // what surely fits json_int_t
 
-// The end of the number at `at`, and whether it is an integer too long for 64 bits.
+// The end of the number at `at`, and whether it is an integer of so many digits.
 static size_t number_end(const char *s, size_t n, size_t at, bool *huge) {
     const size_t digits = at + (s[at] == '-');
     size_t end = digits;
@@ -64,7 +65,8 @@ static fr_status mark_integers(const char *s, size_t n, fr_buffer *out, size_t *
     return st;
 }
 
-bool fr_json_is_deep(const char *json, size_t bytes) {
+// Whether JSON is nested deeper than FR_JSON_MAX_NESTING.
+static bool is_deep(const char *json, size_t bytes) {
     int depth = 0;
     for (size_t at = 0; at < bytes; at++) {
         if (json[at] == '"')
@@ -86,7 +88,7 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
         fr_fail(err, FR_EARG, "JSON: %zu bytes, expected at most %d", bytes, FR_JSON_MAX_BYTES);
         return NULL;
     }
-    if (fr_json_is_deep(json, bytes)) {
+    if (is_deep(json, bytes)) {
         fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", FR_JSON_MAX_NESTING);
         return NULL;
     }
@@ -142,11 +144,11 @@ static fr_status add_json_string(fr_buffer *out, const char *s, size_t n, fr_err
     fr_status st = fr_buffer_add(out, "\"", 1, err);
     for (size_t i = 0, done = 0; i <= n && !st; i++) {
         char escape[8] = "";
+        if (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\') continue;
         if (i < n && (unsigned char)s[i] < 0x20)
             snprintf(escape, sizeof escape, "\\u%04x", (unsigned)s[i]);
         for (const char *p = plain; i < n && *p; p += 2)
             if (*p == s[i]) snprintf(escape, sizeof escape, "\\%c", p[1]);
-        if (i < n && !escape[0]) continue;
         st = fr_buffer_add(out, s + done, i - done, err);
         if (!st && i < n) st = fr_buffer_add(out, escape, strlen(escape), err);
         done = i + 1;
@@ -160,62 +162,79 @@ static fr_status dump_real(fr_buffer *out, double x, fr_error *err) {
     return fr_buffer_add(out, text, strlen(text), err);
 }
 
-static fr_status dump(fr_buffer *out, const json_t *value, int depth, fr_error *err);
+typedef struct style { // what stands between, and how deep values may be nested
+    const char *comma, *colon;
+    int most_depth;
+} style;
 
-static fr_status dump_array(fr_buffer *out, const json_t *array, int depth, fr_error *err) {
-    fr_status st = fr_buffer_add(out, "[", 1, err);
-    for (size_t i = 0; i < json_array_size(array) && !st; i++) {
-        if (i) st = fr_buffer_add(out, ", ", 2, err);
-        if (!st) st = dump(out, json_array_get(array, i), depth + 1, err);
-    }
-    return st ? st : fr_buffer_add(out, "]", 1, err);
+static fr_status dump(fr_buffer *out, const json_t *value, const style *s, int depth,
+                      fr_error *err);
+
+static fr_status add(fr_buffer *out, const char *text, fr_error *err) {
+    return fr_buffer_add(out, text, strlen(text), err);
 }
 
-static fr_status dump_object(fr_buffer *out, const json_t *object, int depth, fr_error *err) {
-    fr_status st = fr_buffer_add(out, "{", 1, err);
+static fr_status dump_array(fr_buffer *out, const json_t *array, const style *s, int depth,
+                            fr_error *err) {
+    fr_status st = add(out, "[", err);
+    for (size_t i = 0; i < json_array_size(array) && !st; i++) {
+        if (i) st = add(out, s->comma, err);
+        if (!st) st = dump(out, json_array_get(array, i), s, depth + 1, err);
+    }
+    return st ? st : add(out, "]", err);
+}
+
+static fr_status dump_object(fr_buffer *out, const json_t *object, const style *s, int depth,
+                             fr_error *err) {
+    fr_status st = add(out, "{", err);
     json_t *o = (json_t *)object; // Jansson's iterators want it so; nothing is changed
     for (void *it = json_object_iter(o), *first = it; it && !st;
          it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
-        if (it != first) st = fr_buffer_add(out, ", ", 2, err);
+        if (it != first) st = add(out, s->comma, err);
         if (!st) st = add_json_string(out, key, strlen(key), err);
-        if (!st) st = fr_buffer_add(out, ": ", 2, err);
-        if (!st) st = dump(out, json_object_iter_value(it), depth + 1, err);
+        if (!st) st = add(out, s->colon, err);
+        if (!st) st = dump(out, json_object_iter_value(it), s, depth + 1, err);
     }
-    return st ? st : fr_buffer_add(out, "}", 1, err);
+    return st ? st : add(out, "}", err);
 }
 
-static fr_status dump(fr_buffer *out, const json_t *value, int depth, fr_error *err) {
+static fr_status dump_plain(fr_buffer *out, const json_t *value, fr_error *err) {
     char number[32];
     size_t bytes;
-    const char *text;
-    if (depth > FR_JSON_MAX_DEPTH)
-        return fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", FR_JSON_MAX_DEPTH);
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return dump_object(out, value, depth, err);
-    case JSON_ARRAY:
-        return dump_array(out, value, depth, err);
-    case JSON_STRING:
-        if ((text = fr_json_digits(value, &bytes))) return fr_buffer_add(out, text, bytes, err);
+    const char *digits = fr_json_digits(value, &bytes);
+    if (digits) return fr_buffer_add(out, digits, bytes, err);
+    if (json_is_string(value))
         return add_json_string(out, json_string_value(value), json_string_length(value), err);
-    case JSON_INTEGER:
-        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return fr_buffer_add(out, number, strlen(number), err);
-    case JSON_REAL:
-        return dump_real(out, json_real_value(value), err);
-    case JSON_TRUE:
-        return fr_buffer_add(out, "true", 4, err);
-    case JSON_FALSE:
-        return fr_buffer_add(out, "false", 5, err);
-    case JSON_NULL:
-        break;
-    }
-    return fr_buffer_add(out, "null", 4, err);
+    if (json_is_real(value)) return dump_real(out, json_real_value(value), err);
+    if (json_is_boolean(value)) return add(out, json_is_true(value) ? "true" : "false", err);
+    if (!json_is_integer(value)) return add(out, "null", err);
+    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return add(out, number, err);
+}
+
+static fr_status dump(fr_buffer *out, const json_t *value, const style *s, int depth,
+                      fr_error *err) {
+    if (depth > s->most_depth)
+        return fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", s->most_depth);
+    if (json_is_object(value)) return dump_object(out, value, s, depth, err);
+    if (json_is_array(value)) return dump_array(out, value, s, depth, err);
+    return dump_plain(out, value, err);
 }
 
 fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err) {
-    return dump(out, value, 0, err);
+    static const style python = {", ", ": ", FR_JSON_MAX_DEPTH};
+    return dump(out, value, &python, 0, err);
+}
+
+char *fr_json_compact(const json_t *value) {
+    // What was read may stand within what is written about it.
+    static const style compact = {",", ":", FR_JSON_MAX_NESTING + 32};
+    fr_buffer out = {0};
+    fr_error never;
+    if (value && !dump(&out, value, &compact, 0, &never)) return out.data;
+    fr_buffer_free(&out);
+    return NULL;
 }
 
 static bool too_deep(const json_t *value, int depth) {

@@ -6,16 +6,14 @@
 #include <jansson.h>
 
 // What is read may be nested deeper than what is written: fields that nobody knows are skipped.
+// Jansson, which reads, writes, copies and frees by recursion, takes 2048 levels, for which a
+// connection's stack has no room.
 enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_NESTING = 256, FR_JSON_MAX_BYTES = 64 << 20 };
 
-// Whether JSON is nested deeper than FR_JSON_MAX_NESTING. Jansson, which reads, writes, copies and
-// frees by recursion, takes 2048 levels, for which a connection's stack has no room.
-bool fr_json_is_deep(const char *json, size_t bytes);
-
 // Parses one JSON document: NUL in strings is allowed, duplicate keys are refused, as is nesting
-// deeper than FR_JSON_MAX_NESTING; integers beyond
-// 64 bits are kept (as marked strings, for which fr_json_is_text is false and which fr_json_dump
-// prints as numbers). NULL on error, with the sentence. The caller owns the reference.
+// deeper than FR_JSON_MAX_NESTING. Integers of more than 18 digits are kept as marked strings, for
+// which fr_json_is_text is false and which fr_json_dump and fr_json_compact, not Jansson's own
+// writers, write as numbers. NULL on error, with the sentence. The caller owns the reference.
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
 
 // A JSON string of bytes that need not be UTF-8: what is none becomes U+FFFD. NULL: no memory.
@@ -24,13 +22,17 @@ json_t *fr_json_text(const char *text, size_t bytes);
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);
 
-// The digits of an integer beyond 64 bits, its sign with them; NULL: an ordinary value.
+// The digits of an integer of more than 18, its sign with them; NULL: an ordinary value.
 const char *fr_json_digits(const json_t *value, size_t *bytes);
 
 // Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
 // keys in the order of the document, floats as repr. FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
 // FR_ENOMEM. On failure *out holds a part.
 fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err);
+
+// The same without blanks, as deep as what is read and a few levels more. For free(); NULL: there was
+// no memory, or `value` is NULL.
+char *fr_json_compact(const json_t *value);
 
 // FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
 fr_status fr_json_check_depth(const json_t *value, fr_error *err);

@@ -26,13 +26,21 @@ static json_t *message(const fr_ask *ask, json_t *content, const char *reason, c
                      "stop_reason", reason, "stop_sequence", stop, "usage", usage);
 }
 
+// The arguments as the model wrote them, which may be anything.
+static json_t *input_of(const fr_api_call *call) {
+    fr_error never;
+    json_t *input = fr_json_load(call->arguments, strlen(call->arguments), &never);
+    if (json_is_object(input)) return input;
+    json_decref(input);
+    return json_object();
+}
+
 static json_t *call_of(const fr_ask *ask, const fr_choice *c, int i, bool filled) {
     const fr_api_call *call = &c->answer.call[i];
     char id[64];
     snprintf(id, sizeof id, "toolu_%s_%d", ask->tag, i);
-    json_t *input = filled ? json_loads(call->arguments, 0, NULL) : json_object();
     return json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id", id, "name", call->name,
-                     "input", input ? input : json_object());
+                     "input", filled ? input_of(call) : json_object());
 }
 
 // ---------------------------------------------------------------- whole

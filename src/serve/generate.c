@@ -28,7 +28,7 @@ static void add_text(fr_buffer *out, const char *text) {
 
 static void add_event(const events *e, fr_buffer *out, json_t *document) {
     const char *type = json_string_value(json_object_get(document, "type"));
-    char *text = document ? json_dumps(document, JSON_COMPACT) : NULL;
+    char *text = fr_json_compact(document);
     if (text && e->dialect->names_events) {
         add_text(out, "event: ");
         add_text(out, type ? type : "error");

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 void fr_reply_json(fr_exchange *x, int status, json_t *document) {
-    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = fr_json_compact(document);
     json_decref(document);
     if (text)
         fr_exchange_reply(x, status, "application/json; charset=utf-8", text, strlen(text));
@@ -137,7 +137,7 @@ static char *json_line(const char *at, const fr_exchange *x, double seconds) {
                              fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
                              fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
                              "status", fr_exchange_status(x), "seconds", seconds);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL, *whole = NULL;
+    char *text = fr_json_compact(line), *whole = NULL;
     if (text && asprintf(&whole, "%s\n", text) < 0) whole = NULL;
     free(text);
     json_decref(line);

@@ -65,6 +65,23 @@ static void dump_writes_what_python_writes(void **state) {
     }
 }
 
+// What Python's json.dumps(x, ensure_ascii=False, separators=(",", ":")) writes.
+static void compact_leaves_blanks_out(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "{\"a\":[1,-9223372036854775808,18446744073709551615],\"b\":{},\"c\":[]}",
+        "[-99999999999999999999999,\"99999999999999999999999\",0.1,null,true,false]",
+        "\"\\u0000\\u001f \\n\\\"\"", "1234567890123456789"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *value = fr_json_load(texts[i], strlen(texts[i]), NULL);
+        char *text = fr_json_compact(value);
+        assert_string_equal(text, texts[i]);
+        free(text);
+        json_decref(value);
+    }
+    assert_null(fr_json_compact(NULL));
+}
+
 // Identity: what is printed reads back as the same bits, in at most 17 digits.
 static void dump_keeps_every_double(void **state) {
     (void)state;
@@ -132,6 +149,22 @@ static void load_refuses_deep_nesting(void **state) {
     }
 }
 
+// As an answer that repeats what was asked: all that is read can be written, some levels deeper.
+static void compact_writes_all_that_is_read(void **state) {
+    (void)state;
+    char text[2 * FR_JSON_MAX_NESTING + 1] = "";
+    memset(text, '[', FR_JSON_MAX_NESTING);
+    memset(text + FR_JSON_MAX_NESTING, ']', FR_JSON_MAX_NESTING);
+    json_t *value = fr_json_load(text, sizeof text - 1, NULL);
+    json_t *around = json_pack("[[[[O]]]]", value);
+    assert_true(value && around);
+    char *found = fr_json_compact(around);
+    assert_int_equal(strlen(found), sizeof text - 1 + 8);
+    free(found);
+    json_decref(around);
+    json_decref(value);
+}
+
 static void dump_refuses_deep_nesting(void **state) {
     (void)state;
     static char text[100000];
@@ -151,6 +184,8 @@ static void dump_refuses_deep_nesting(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dump_writes_what_python_writes),
+        cmocka_unit_test(compact_leaves_blanks_out),
+        cmocka_unit_test(compact_writes_all_that_is_read),
         cmocka_unit_test(dump_keeps_every_double),
         cmocka_unit_test(load_refuses_with_a_sentence),
         cmocka_unit_test(load_refuses_deep_nesting),

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include "engine/text.h"
+#include "serve/dialect.h"
 #include "serve/page/page.h"
 #include "serve/server.h"
 #include "support/tiny_model.h"
@@ -528,6 +529,65 @@ static void responses_are_answered(void **state) {
                  "invalid_request_error", "previous_response_id");
 }
 
+static void responses_repeat_what_was_asked(void **state) {
+    (void)state;
+    assert_int_equal(ask("POST", "/v1/responses",
+                         "{\"input\":\"abc\",\"max_output_tokens\":1,\"metadata\":{\"a\":"
+                         "[1234567890123456789,-99999999999999999999]},\"text\":{\"seed\":"
+                         "18446744073709551615}}"),
+                     200);
+    assert_non_null(strstr(reply, "{\"a\":[1234567890123456789,-99999999999999999999]}"));
+    assert_non_null(strstr(reply, "{\"seed\":18446744073709551615}"));
+}
+
+// A call of these arguments, a JSON text or an object, in a whole answer of Anthropic's.
+static void expect_input(const json_t *arguments, const char *right) {
+    fr_choice c = {.job = {.end = FR_JOB_STOP, .stopped_by = -1}};
+    const fr_ask asked = {.server = &server, .choice = &c, .n = 1, .request = {.n = 1}};
+    json_t *call = json_pack("{s:s, s:O}", "name", "f", "arguments", arguments);
+    char *json = fr_json_compact(call), *said, found[600], *whole;
+    fr_error err;
+    assert_true(asprintf(&said, "<tool_call>%s</tool_call>", json) > 0);
+    fr_api_answer_open(&c.answer, false, false, true, NULL);
+    assert_int_equal(fr_api_answer_push(&c.answer, said, strlen(said), &err), FR_OK);
+    assert_int_equal(fr_api_answer_finish(&c.answer, &err), FR_OK);
+    assert_int_equal(c.answer.n_calls, 1);
+    json_t *document = fr_dialect_anthropic.whole(&asked);
+    whole = fr_json_compact(document);
+    snprintf(found, sizeof found, "\"name\":\"f\",\"input\":%s}]", right);
+    if (!strstr(whole, found)) fail_msg("expected %s, found %s", found, whole);
+    free(json), free(said), free(whole);
+    json_decref(document);
+    json_decref(call);
+    fr_api_answer_close(&c.answer);
+}
+
+// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack,
+// becomes an empty one.
+static void calls_have_the_arguments_that_the_model_wrote(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"{\"a\":1234567890123456789}", "{\"a\":1234567890123456789}"},
+        {"{\"a\":99999999999999999999}", "{\"a\":99999999999999999999}"},
+        {"\"{\\\"a\\\":99999999999999999999}\"", "{\"a\":99999999999999999999}"},
+        {"\"[1]\"", "{}"},
+        {"\"no JSON\"", "{}"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *arguments = fr_json_load(texts[i][0], strlen(texts[i][0]), NULL);
+        expect_input(arguments, texts[i][1]);
+        json_decref(arguments);
+    }
+    enum { DEEP = 2000 };
+    char deep[6 * DEEP + 2] = "";
+    for (int i = 0; i < DEEP; i++)
+        strcpy(deep + 5 * i, "{\"a\":");
+    strcpy(deep + 5 * DEEP, "1");
+    memset(deep + 5 * DEEP + 1, '}', DEEP);
+    json_t *arguments = json_stringn(deep, sizeof deep - 1);
+    expect_input(arguments, "{}");
+    json_decref(arguments);
+}
+
 // llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
 static void responses_have_llama_servers_numbers(void **state) {
     (void)state;
@@ -916,6 +976,8 @@ int main(void) {
         cmocka_unit_test(pieces_of_text_have_the_offsets_of_the_whole),
         cmocka_unit_test(an_error_ends_a_stream),
         cmocka_unit_test(responses_are_answered),
+        cmocka_unit_test(responses_repeat_what_was_asked),
+        cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
         cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
         cmocka_unit_test(texts_and_tokens_go_both_ways),

@@ -195,7 +195,7 @@ static fr_status write_line(distill *d, const member_talk *t) {
     }
     json_t *out = json_pack("{s:s, s:O?, s:o}", "id", fr_distill_prompt(&d->jobs, t->job)->id,
                             "task", task, "messages", messages);
-    char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
+    char *text = fr_json_compact(out);
     json_decref(out);
     if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
     const bool bad = fprintf(d->out, "%s\n", text) < 0 || fflush(d->out);

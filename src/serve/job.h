@@ -28,7 +28,8 @@ typedef struct fr_job_piece {
 typedef struct fr_job {
     // Asked. All of it stays in place until the job has ended.
     const fr_request *request; // its stream and user are the scheduler's
-    const char *owner;         // contexts are shared among jobs of one owner only; NULL is one too
+    const char *owner;         // contexts are shared among jobs of one owner only; NULL is one too;
+                               // it stays in place as long as the scheduler
     int drafter;               // which of the scheduler's
     int slot;                  // where it should run; -1: anywhere
     bool forget;               // reuses no context, though it leaves one

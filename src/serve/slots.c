@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FEW = 16 }; // tokens that are not worth another context's loss, or a copy
@@ -42,15 +41,8 @@ void fr_slots_close(fr_slots *s) {
 
 // ---------------------------------------------------------------- what agrees
 
-static void cut(char to[sizeof(fr_slot){0}.owner], const char *owner) {
-    snprintf(to, sizeof(fr_slot){0}.owner, "%s", owner ? owner : "");
-}
-
 bool fr_slots_are_of_one(const char *owner, const char *other) {
-    char a[sizeof(fr_slot){0}.owner], b[sizeof a];
-    cut(a, owner);
-    cut(b, other);
-    return !strcmp(a, b);
+    return owner && other ? !strcmp(owner, other) : owner == other;
 }
 
 static bool is_owners(const fr_slot *slot, const char *owner) {
@@ -140,7 +132,7 @@ static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
 }
 
 static void occupy(fr_slot *slot, const char *owner, bool kept, int n_prompt) {
-    cut(slot->owner, owner);
+    slot->owner = owner;
     slot->busy = true;
     slot->kept = kept;
     slot->n_prompt = n_prompt;
@@ -174,11 +166,17 @@ static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int
     return is_owners(*out, owner) ? FR_OK : fr_session_forget((*out)->session, err);
 }
 
+// Whether a context that is asked for is open, and with this drafter; else any other will do.
+static bool is_there(const fr_slots *s, int drafter, int wanted) {
+    return wanted >= 0 && wanted < s->n && s->slot[wanted].session &&
+           s->slot[wanted].drafter == drafter;
+}
+
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err) {
     fr_status st = FR_OK;
     *out = NULL;
-    if (wanted >= 0 && wanted < s->n && s->slot[wanted].drafter == drafter) {
+    if (is_there(s, drafter, wanted)) {
         if (s->slot[wanted].busy) return FR_OK;
         *out = &s->slot[wanted];
     } else {

@@ -17,7 +17,7 @@ enum { FR_SLOTS_MOST = 64 };
 typedef struct fr_slot { // one context
     fr_session *session; // NULL: not open
     int drafter;         // that it was opened with
-    char owner[64];      // whose text it holds, cut; "": nobody's or a text without one
+    const char *owner;   // whose text it holds; NULL: nobody's or a text without one
     bool busy;
     bool kept;    // what it holds is for those that come; not where a request reuses nothing
     int n_prompt; // tokens of the last prompt; behind them is its answer
@@ -48,7 +48,7 @@ void fr_slots_close(fr_slots *s); // a zeroed one is fine
 
 // A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be
 // opened. `forget`: nothing is reused. `wanted`: the context asked for, or -1; where that is busy
-// it is NULL.
+// it is NULL. The owner stays in place while the context is open.
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err);
 // Whether they may share what was read.

@@ -251,8 +251,9 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     memset(a, 0, sizeof a);
     open_world(&w);
     open_scheduler(&w, 2, 2, 8);
-    a[2].job.owner = "someone";
-    a[3].job.owner = "someone";
+#define SOMEBODY "somebody whose key is as long as those that a program makes for others: "
+    a[0].job.owner = a[1].job.owner = SOMEBODY "1";
+    a[2].job.owner = a[3].job.owner = SOMEBODY "2";
     a[4].job.forget = true;
     for (int i = 0; i < 5; i++) {
         submit(&w, &a[i], 'a', 60, 4);
@@ -269,6 +270,25 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     assert_int_equal(look.tally.reused_tokens, 2 * 59);
     for (int i = 0; i < 5; i++)
         fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
+// As it is where there was no memory for it.
+static void a_context_that_is_not_open_is_not_taken(void **state) {
+    (void)state;
+    world w = {0};
+    static fr_slots s;
+    fr_slot *slot;
+    fr_error err;
+    const int32_t prompt[] = {'a', 'b'};
+    open_world(&w);
+    const fr_slots_options o = {.drafters = w.drafters, .n_ctx = CTX, .ready = 2, .most = 2};
+    if (fr_slots_open(&s, w.engine, &o, &err)) fail_msg("%s", err.text);
+    fr_session_close(s.slot[1].session);
+    s.slot[1].session = NULL;
+    assert_int_equal(fr_slots_take(&slot, &s, prompt, 2, 0, NULL, false, 1, &err), FR_OK);
+    assert_true(slot && slot->session && slot->busy);
+    fr_slots_close(&s);
     close_world(&w);
 }
 
@@ -413,6 +433,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
+        cmocka_unit_test(a_context_that_is_not_open_is_not_taken),
         cmocka_unit_test(requests_that_reuse_nothing_open_no_context),
         cmocka_unit_test(conversations_that_begin_alike_stay),
         cmocka_unit_test(what_is_being_read_is_waited_for),

@@ -9,15 +9,14 @@
 #include <unistd.h>
 
 void fr_reply_json(fr_exchange *x, int status, json_t *document) {
+    static const char none[] = "{\"error\":{\"code\":503,\"message\":\"no memory for the answer\","
+                               "\"type\":\"unavailable_error\"}}";
     char *text = fr_json_compact(document);
     json_decref(document);
     if (text)
         fr_exchange_reply(x, status, "application/json; charset=utf-8", text, strlen(text));
     else
-        fr_exchange_reply(x, 503, "application/json",
-                          "{\"error\":{\"code\":503,\"message\":\"no memory for the answer\","
-                          "\"type\":\"unavailable_error\"}}",
-                          76);
+        fr_exchange_reply(x, 503, "application/json", none, sizeof none - 1);
     free(text);
 }
 
@@ -110,7 +109,7 @@ json_t *fr_reply_body(fr_exchange *x) {
         root = NULL;
         fr_fail(&err, FR_EARG, "expected a JSON object as the body");
     }
-    if (!root) fr_reply_error(x, 400, "invalid_request_error", err.text);
+    if (!root) fr_reply_fault(x, &err);
     return root;
 }
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "serve/connections.h"
-#include "serve/http.h"
+#include "serve/server.h"
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,15 +63,24 @@ static void big(fr_exchange *x, void *user) {
     fr_free(body);
 }
 
+// As where there was no memory for the document.
+static void without(fr_exchange *x, void *user) {
+    (void)user;
+    fr_reply_json(x, 200, NULL);
+}
+
 static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
     (void)type;
     fr_exchange_reply(x, status, "text/plain", message, strlen(message));
 }
 
-static const fr_http_route routes[] = {
-    {"GET", "/", hello, true},    {"POST", "/", hello, true},
-    {"GET", "/held", held, true}, {"GET", "/streamed", streamed, true},
-    {"GET", "/big", big, true},   {.method = 0}};
+static const fr_http_route routes[] = {{"GET", "/", hello, true},
+                                       {"POST", "/", hello, true},
+                                       {"GET", "/held", held, true},
+                                       {"GET", "/streamed", streamed, true},
+                                       {"GET", "/big", big, true},
+                                       {"GET", "/without", without, true},
+                                       {.method = 0}};
 
 static void open_with(double request_seconds, int of_peer) {
     const fr_http_options o = {.host = "127.0.0.1",
@@ -335,6 +344,21 @@ static void chunks_are_a_body(void **state) {
     fr_http_close(http);
 }
 
+static void what_cannot_be_written_is_said_whole(void **state) {
+    (void)state;
+    open_with(1000, 0);
+    const int fd = dial();
+    assert_true(say(fd, "GET /without HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    assert_true(hear_all(fd));
+    assert_true(!strncmp(reply, "HTTP/1.1 503 ", 13));
+    const char *body = strstr(reply, "\r\n\r\n");
+    json_t *document = body ? json_loads(body, 0, NULL) : NULL;
+    if (!document) fail_msg("found '%s'", reply);
+    json_decref(document);
+    close(fd);
+    fr_http_close(http);
+}
+
 // A sanitizer sees whether what was kept of them is freed.
 static void paths_may_be_empty(void **state) {
     (void)state;
@@ -460,6 +484,7 @@ int main(void) {
                                        cmocka_unit_test(an_address_may_have_a_limit),
                                        cmocka_unit_test(a_request_ends_in_one_place),
                                        cmocka_unit_test(chunks_are_a_body),
+                                       cmocka_unit_test(what_cannot_be_written_is_said_whole),
                                        cmocka_unit_test(paths_may_be_empty),
                                        cmocka_unit_test(many_arguments_leave_nothing)};
     return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
     MHD_add_response_header(r, "Vary", "Origin");
     MHD_add_response_header(r, "Access-Control-Allow-Credentials", "true");
     if (strcmp(x->method, "OPTIONS") != 0) return;
-    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
+    MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
     // Clients in pages send headers of their own; those of an allowed origin may.
     const char *asked = fr_exchange_header(x, "Access-Control-Request-Headers");
     MHD_add_response_header(r, "Access-Control-Allow-Headers", asked && *asked ? asked : "*");

@@ -25,7 +25,7 @@ struct fr_exchange {
     char peer[64];
     fr_buffer body;
     const fr_http_route *route;
-    bool too_large, is_head;
+    int refused; // the status of a request that is answered whatever it says; 0: it is not
     int status;
     enum MHD_Result queued;
     struct {

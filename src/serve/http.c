@@ -1,5 +1,5 @@
-// http.c — a request comes in parts: headers are checked when they are there, the body is gathered,
-// then its route's handler replies (exchange.c). Last, opening and closing.
+// http.c — a request comes in parts: headers are checked when they are there, and who asks; the body
+// is gathered, then its route's handler replies (exchange.c). Last, opening and closing.
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, HEADERS = 32 << 10, BACKLOG = 4096 };
+enum { STACK = 256 << 10, HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
 static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
@@ -60,16 +60,20 @@ static bool is_path(const char *route, const char *path) {
     return !strcmp(route, path) || (n > 1 && route[n - 1] == '/' && !strncmp(route, path, n));
 }
 
-// *path_known: there is a route of another method.
-static const fr_http_route *find_route(const fr_http *h, const char *method, const char *path,
-                                       bool *path_known) {
-    *path_known = false;
-    for (const fr_http_route *r = h->options.routes; r->method; r++) {
-        if (!is_path(r->path, path)) continue;
-        if (is_method(r, method)) return r;
-        *path_known = true;
-    }
+static const fr_http_route *find_route(const fr_http *h, const char *method, const char *path) {
+    for (const fr_http_route *r = h->options.routes; r->method; r++)
+        if (is_path(r->path, path) && is_method(r, method)) return r;
     return NULL;
+}
+
+// The methods that a path takes, with commas; "": there is no such path.
+static void list_methods(const fr_http *h, const char *path, char *list, size_t room) {
+    size_t n = 0;
+    *list = 0;
+    for (const fr_http_route *r = h->options.routes; r->method && n < room; r++)
+        if (is_path(r->path, path))
+            n += (size_t)snprintf(list + n, room - n, "%s%s%s", n ? ", " : "", r->method,
+                                  strcmp(r->method, "GET") ? "" : ", HEAD");
 }
 
 static void name_peer(fr_exchange *x) {
@@ -84,43 +88,89 @@ static void name_peer(fr_exchange *x) {
                   sizeof x->peer);
 }
 
-static void answer(fr_exchange *x) {
-    fr_http *h = x->http;
-    bool path_known;
-    x->route = find_route(h, x->method, x->path, &path_known);
-    if (x->too_large) {
-        fr_exchange_fail(x, 413, "invalid_request_error",
-                         "the body is larger than this server takes");
-    } else if (!may_ask(x)) {
+// ---- what needs no body to be answered
+
+static uint64_t told_bytes(const fr_exchange *x) {
+    const char *length = fr_exchange_header(x, "Content-Length");
+    return length ? strtoull(length, NULL, 10) : 0;
+}
+
+// Finds the route. The status that the headers alone give; 0: none.
+static int look_at(fr_exchange *x) {
+    char methods[64];
+    x->route = find_route(x->http, x->method, x->path);
+    if (!may_ask(x)) return 401;
+    if (told_bytes(x) > x->http->options.body_bytes) return 413;
+    if (x->route || !strcmp(x->method, "OPTIONS")) return 0;
+    list_methods(x->http, x->path, methods, sizeof methods);
+    return *methods ? 405 : 404;
+}
+
+static void refuse(fr_exchange *x) {
+    char methods[64];
+    switch (x->refused) {
+    case 401:
         fr_exchange_set(x, "WWW-Authenticate", "Bearer");
         fr_exchange_fail(x, 401, "authentication_error", "Invalid API Key");
-    } else if (!strcmp(x->method, "OPTIONS")) {
-        fr_exchange_reply(x, 200, NULL, "", 0);
-    } else if (!x->route && path_known) {
-        fr_exchange_fail(x, 405, "invalid_request_error", "this path takes another method");
-    } else if (!x->route) {
+        return;
+    case 404:
         fr_exchange_fail(x, 404, "not_found_error", "File Not Found");
-    } else {
-        x->route->handler(x, h->options.user);
+        return;
+    case 405:
+        list_methods(x->http, x->path, methods, sizeof methods);
+        fr_exchange_set(x, "Allow", methods);
+        fr_exchange_fail(x, 405, "invalid_request_error", "this path takes another method");
+        return;
+    case 413:
+        fr_exchange_fail(x, 413, "invalid_request_error",
+                         "the body is larger than this server takes");
+        return;
     }
+    fr_exchange_fail(x, 503, "unavailable_error", "no memory for the body");
 }
 
+static void answer(fr_exchange *x) {
+    if (x->refused)
+        refuse(x);
+    else if (x->route)
+        x->route->handler(x, x->http->options.user);
+    else
+        fr_exchange_reply(x, 200, NULL, "", 0); // OPTIONS
+}
+
+// ---- the body
+
+// Keeps what a handler may ask for.
 static void gather(fr_exchange *x, const char *data, size_t n) {
     fr_error never;
-    if (x->body.n + n > x->http->options.body_bytes) x->too_large = true;
-    if (!x->too_large && fr_buffer_add(&x->body, data, n, &never)) x->too_large = true;
+    if (x->refused || !x->route || !strcmp(x->route->method, "GET")) return;
+    if (x->body.n + n > x->http->options.body_bytes)
+        x->refused = 413;
+    else if (fr_buffer_add(&x->body, data, n, &never))
+        x->refused = 503;
+    if (x->refused) fr_buffer_free(&x->body);
 }
 
-// The headers are there, of the body nothing. Where nobody can tell where it ends, nothing more is
-// read from this connection.
+// Whether a body comes that is short enough to be read for nothing: who sends it whole before he
+// reads finds his answer, and the connection goes on.
+static bool is_soon_over(const fr_exchange *x) {
+    return !fr_exchange_header(x, "Transfer-Encoding") && told_bytes(x) <= READ_ON;
+}
+
+// The headers are there, of the body nothing. Where nobody can tell where it ends, or nobody wants
+// what is long, nothing more is read from this connection.
 static enum MHD_Result begin_body(fr_exchange *x, const char *version) {
     int status;
     const char *fault = fr_framing_fault(x->connection, version, &status);
-    if (!fault) return MHD_YES;
+    if (!fault) x->refused = look_at(x);
+    if (!fault && (!x->refused || is_soon_over(x))) return MHD_YES;
     x->queued = MHD_NO;
     fr_exchange_set(x, "Connection", "close");
-    fr_exchange_fail(x, status, status == 501 ? "not_supported_error" : "invalid_request_error",
-                     fault);
+    if (fault)
+        fr_exchange_fail(x, status, status == 501 ? "not_supported_error" : "invalid_request_error",
+                         fault);
+    else
+        refuse(x);
     return x->queued;
 }
 

@@ -1,7 +1,7 @@
 // http.h — HTTP/1.1 by GNU libmicrohttpd: a thread for each connection, which may wait for an
 // answer.
 //
-// Bodies are read whole and bounded; keys are checked before a handler sees a request. A handler
+// Bodies are read whole and bounded; keys are checked before anything of a body is kept. A handler
 // replies once, with a whole body or with a stream that is asked for its next piece. Nothing of
 // HTTP is known below this file.
 #ifndef FR_SERVE_HTTP_H
@@ -14,7 +14,8 @@ typedef struct fr_exchange fr_exchange; // one request and its reply
 typedef void fr_http_handler(fr_exchange *x, void *user);
 
 typedef struct fr_http_route {
-    const char *method, *path; // with a '/' at its end also what begins so; GET serves HEAD too
+    // A path with a '/' at its end is also what begins so. GET serves HEAD too, and gets no body.
+    const char *method, *path;
     fr_http_handler *handler;
     bool is_public; // needs no key
 } fr_http_route;

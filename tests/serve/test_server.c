@@ -788,6 +788,35 @@ static void keys_and_origins_are_looked_at(void **state) {
     assert_null(strstr(reply, "Access-Control-Allow-Origin"));
 }
 
+// What the headers decide is said before a long body comes; a short one is read and not looked at.
+static void a_body_is_not_waited_for_in_vain(void **state) {
+    (void)state;
+    static const char key[] = "Authorization: Bearer sesame\r\n";
+    static const char chunks[] = "Transfer-Encoding: chunked",
+                      large[] = "Content-Length: 5000000000";
+    static const struct {
+        const char *line, *key, *body;
+        int status;
+    } asked[] = {
+        {"POST /v1/completions", "", large, 401}, {"POST /v1/completions", "", chunks, 401},
+        {"GET /health", "", large, 413},          {"POST /v1/completions", key, large, 413},
+        {"POST /nothing", key, chunks, 404},      {"POST /health", key, chunks, 405}};
+    char request[400];
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const int n = snprintf(request, sizeof request, "%s HTTP/1.1\r\nHost: x\r\n%s%s\r\n\r\n",
+                               asked[i].line, asked[i].key, asked[i].body);
+        assert_int_equal(exchange(request, (size_t)n), asked[i].status);
+        assert_non_null(strcasestr(reply, "Connection: close\r\n"));
+        if (asked[i].status == 405) assert_non_null(strstr(reply, "Allow: GET, HEAD\r\n"));
+    }
+    static const char two[] = "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+                              "\r\n{}GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_int_equal(exchange(two, sizeof two - 1), 401);
+    assert_non_null(strstr(reply, "HTTP/1.1 200 OK"));
+    assert_int_equal(ask("GET", "/completion", ""), 405);
+    assert_non_null(strstr(reply, "Allow: POST\r\n"));
+}
+
 static void expect_page(const char *target, const char *type, const char *begins) {
     char line[80];
     assert_int_equal(ask_with("GET", target, "", ""), 200); // without a key
@@ -986,6 +1015,7 @@ int main(void) {
         cmocka_unit_test(wrong_requests_are_said),
         cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
         cmocka_unit_test(keys_and_origins_are_looked_at),
+        cmocka_unit_test(a_body_is_not_waited_for_in_vain),
         cmocka_unit_test(the_page_comes_to_everybody),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),

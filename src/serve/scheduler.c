@@ -208,11 +208,16 @@ static bool is_being_read(const fr_scheduler *s, const fr_job *job) {
     return false;
 }
 
+// Whether it is cheaper to wait, or has to: for a context that it asks for.
+static bool waits_on(const fr_scheduler *s, const fr_job *job) {
+    return is_being_read(s, job) || fr_slots_is_taken(&s->slots, job->drafter, job->slot);
+}
+
 // The first that has to wait for nobody; NULL: none. Only this thread takes jobs out of the queue.
 static fr_job *next_job(fr_scheduler *s) {
     pthread_mutex_lock(&s->lock);
     fr_job *job = s->first;
-    while (job && is_being_read(s, job))
+    while (job && waits_on(s, job))
         job = job->next;
     pthread_mutex_unlock(&s->lock);
     return job;

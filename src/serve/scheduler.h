@@ -1,7 +1,8 @@
 // scheduler.h — answers many requests in shared passes: a queue, contexts (slots.h), and one thread
 // that owns all passes.
 //
-// The thread gives waiting jobs contexts in the order in which they came, steps the group, tells
+// The thread gives waiting jobs contexts in the order in which they came (one that asks for a
+// context at work lets others pass), steps the group, tells
 // every job what it got, and sleeps where there is nothing to do. Everything else may be called
 // from any thread.
 #ifndef FR_SERVE_SCHEDULER_H

@@ -172,12 +172,16 @@ static bool is_there(const fr_slots *s, int drafter, int wanted) {
            s->slot[wanted].drafter == drafter;
 }
 
+bool fr_slots_is_taken(const fr_slots *s, int drafter, int wanted) {
+    return is_there(s, drafter, wanted) && s->slot[wanted].busy;
+}
+
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err) {
     fr_status st = FR_OK;
     *out = NULL;
+    if (fr_slots_is_taken(s, drafter, wanted)) return FR_OK;
     if (is_there(s, drafter, wanted)) {
-        if (s->slot[wanted].busy) return FR_OK;
         *out = &s->slot[wanted];
     } else {
         st =

@@ -51,6 +51,8 @@ void fr_slots_close(fr_slots *s); // a zeroed one is fine
 // it is NULL. The owner stays in place while the context is open.
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err);
+// Whether the context asked for is there and busy: it has to be waited for.
+bool fr_slots_is_taken(const fr_slots *s, int drafter, int wanted);
 // Whether they may share what was read.
 bool fr_slots_are_of_one(const char *owner, const char *other);
 void fr_slots_give_back(fr_slot *slot); // its generation has ended

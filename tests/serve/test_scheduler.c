@@ -65,6 +65,7 @@ typedef struct asked { // a request, and what came of it
     fr_sampling sampling;
     fr_request request;
     fr_job job;
+    bool pinned; // to context 0
 } asked;
 
 static void fill(asked *a, unsigned *seed, int clients_text) {
@@ -226,6 +227,7 @@ static void submit_prompt(world *w, asked *a, int n, int n_predict) {
     job.timeout = a->job.timeout;
     job.owner = a->job.owner;
     job.forget = a->job.forget;
+    if (a->pinned) job.slot = job.drafter = 0; // contexts are open for the first drafter
     a->job = job;
     fr_job_open(&a->job);
     assert_int_equal(fr_scheduler_submit(w->scheduler, &a->job), FR_SUBMITTED);
@@ -382,6 +384,33 @@ static void what_is_being_read_is_waited_for(void **state) {
     close_world(&w);
 }
 
+// Who waits for a context keeps nobody else out of the others.
+static void a_wanted_context_is_waited_for_alone(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a[3];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 2, 0, 8);
+    for (int i = 0; i < 3; i++) {
+        a[i].pinned = i < 2;
+        a[i].job.forget = true;
+    }
+    submit(&w, &a[0], 'a', 30, 100);
+    submit(&w, &a[1], 'b', 30, 4);
+    submit(&w, &a[2], 'c', 30, 4);
+    for (int i = 0; i < 3; i++) {
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+    }
+    assert_true(a[0].job.context == 0 && a[1].job.context == 0 && a[2].job.context == 1);
+    assert_true(a[2].job.ended < a[0].job.ended && a[0].job.ended <= a[1].job.started);
+    for (int i = 0; i < 3; i++)
+        fr_job_close(&a[i].job);
+    close_world(&w);
+}
+
 static void a_job_ends_in_time_or_with_the_scheduler(void **state) {
     (void)state;
     world w = {0};
@@ -437,6 +466,7 @@ int main(void) {
         cmocka_unit_test(requests_that_reuse_nothing_open_no_context),
         cmocka_unit_test(conversations_that_begin_alike_stay),
         cmocka_unit_test(what_is_being_read_is_waited_for),
+        cmocka_unit_test(a_wanted_context_is_waited_for_alone),
         cmocka_unit_test(a_job_ends_in_time_or_with_the_scheduler),
         cmocka_unit_test(a_wrong_request_fails_alone)};
     return cmocka_run_group_tests_name("serve/scheduler", tests, NULL, NULL);

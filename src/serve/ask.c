@@ -35,7 +35,10 @@ fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_option
     *r = (fr_api_request){0};
     json_t *chat = options->translate ? options->translate(body, err) : json_incref((json_t *)body);
     if (!chat) return err->code;
-    const fr_status st = read_chat(r, s, options->kind, chat, err);
+    fr_status st = read_chat(r, s, options->kind, chat, err);
+    if (!st && options->translate && r->n != 1)
+        st =
+            fr_fail(err, FR_EARG, "n: there is one answer by this API: expected 1, found %d", r->n);
     if (st) fr_api_name_own(options->own, body, err);
     return st;
 }
@@ -71,6 +74,17 @@ static bool is_thinking(const fr_ask *ask, const fr_request *q) {
     while (n && strchr(" \r\n", tail[n - 1]))
         n--;
     return n >= sizeof open - 1 && !memcmp(tail + n - (sizeof open - 1), open, sizeof open - 1);
+}
+
+// Whether there will ever be room for all choices.
+static fr_status check_room(const fr_ask *ask, fr_error *err) {
+    const fr_api_request *r = &ask->request;
+    const int room = fr_scheduler_room(ask->server->scheduler);
+    if (fr_api_choices(r) <= room) return FR_OK;
+    if (r->n_prompts == 1)
+        return fr_fail(err, FR_EARG, "n: expected at most %d here, found %d", room, r->n);
+    return fr_fail(err, FR_EARG, "prompt: expected at most %d answers here, found %d prompts of %d",
+                   room, r->n_prompts, r->n);
 }
 
 static void open_answer(const fr_ask *ask, fr_choice *c) {
@@ -137,6 +151,7 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *opt
     ask->tag = ask->id + strlen(options->id_prefix);
     fr_status st = fr_ask_read(&ask->request, server, options, body, &err);
     const size_t length = st ? 0 : too_long(ask);
+    if (!st && !length) st = check_room(ask, &err);
     if (!st && !length) st = make_choices(ask, x, &err);
     if (st) fr_reply_fault(x, &err);
     if (length) fr_reply_too_long(x, prompt_field(options), length, server->n_ctx);
@@ -222,17 +237,27 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
     return st;
 }
 
+// Why a job that has ended has no answer, not even a part of one.
+static fr_status why_none(const fr_ask *ask, const fr_job *job, fr_error *err) {
+    if (job->end == FR_JOB_FAILED) {
+        *err = job->error;
+        return err->code;
+    }
+    if (job->started > 0) return FR_OK;
+    if (job->end != FR_JOB_TIMED_OUT)
+        return fr_fail(err, FR_EINTR, "the answer was not begun: this server is shutting down");
+    return fr_fail(err, FR_EINTR, "no answer could be begun within %g seconds; try again",
+                   ask->server->timeout);
+}
+
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
     const fr_job *job = &c->job;
     const bool ended = job->state == FR_JOB_ENDED;
     const fr_job_piece *piece = (const void *)job->pieces.data;
     const size_t n = job->pieces.n / sizeof *piece;
     static const fr_job_piece none = {0};
-    fr_status st = FR_OK;
-    if (ended && job->end == FR_JOB_FAILED) {
-        *err = job->error;
-        return err->code;
-    }
+    fr_status st = ended ? why_none(ask, job, err) : FR_OK;
+    if (st) return st;
     if (ask->request.kind != FR_API_CHAT) {
         c->parsed = job->text.n;
         return FR_OK;

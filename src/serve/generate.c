@@ -58,7 +58,7 @@ static bool add_progress(events *e, int i, fr_buffer *out) {
     sent *s = &e->of[i];
     const int total = job->request->n_prompt;
     if (!e->ask->request.return_progress || !e->dialect->progress || s->began) return false;
-    if (job->state == FR_JOB_WAITS || s->n_read == total) return false;
+    if (job->started <= 0 || s->n_read == total) return false;
     const bool writes = job->n_tokens || job->state == FR_JOB_ENDED;
     const int read = s->n_read < 0 ? job->n_reused : writes ? total : job->n_read;
     if (read <= s->n_read) return false;

@@ -47,7 +47,7 @@ static json_t *error_json(const fr_exchange *x, int status, const char *type, co
 }
 
 void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message) {
-    if (status == 503 || status == 429) fr_exchange_set(x, "Retry-After", "1");
+    if (status == 503) fr_exchange_set(x, "Retry-After", "1");
     fr_reply_json(x, status, error_json(x, status, type, message));
 }
 
@@ -64,6 +64,7 @@ static kind kind_of(const fr_error *err) {
     case FR_EUNSUP:
         return (kind){400, "invalid_request_error"};
     case FR_ENOMEM:
+    case FR_EINTR:
         return (kind){503, "unavailable_error"};
     default:
         return (kind){500, "server_error"};

@@ -77,6 +77,10 @@ fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
     return said;
 }
 
+int fr_scheduler_room(const fr_scheduler *s) {
+    return s->options.n_slots + s->options.n_queue;
+}
+
 void fr_scheduler_cancel(fr_scheduler *s, fr_job *job) {
     pthread_mutex_lock(&s->lock);
     job->cancelled = true;

@@ -47,6 +47,8 @@ void fr_scheduler_close(fr_scheduler *s);
 typedef enum fr_submitted { FR_SUBMITTED, FR_QUEUE_FULL, FR_DRAINING } fr_submitted;
 // Queues a job, which was opened and ends later, or not at all where this says so.
 fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job);
+// How many jobs it has room for, at work and in the queue.
+int fr_scheduler_room(const fr_scheduler *s);
 // The job ends soon, if it has not: before its next pass.
 void fr_scheduler_cancel(fr_scheduler *s, fr_job *job);
 

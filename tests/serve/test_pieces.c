@@ -27,7 +27,7 @@ typedef struct said { // the job of a choice, told step by step
 static void open_said(said *s, bool thinks, bool open, bool tools) {
     static fr_request none;
     *s = (said){.ask = {.request = {.kind = FR_API_CHAT, .return_drafted = true}}};
-    s->choice.job = (fr_job){.request = &none, .keep_pieces = true};
+    s->choice.job = (fr_job){.request = &none, .keep_pieces = true, .started = 1};
     s->stats = (fr_stats){.used = "eagle@ppd+rest"};
     s->result = (fr_result){.tokens = s->ids, .stats = &s->stats, .stopped_by = -1};
     fr_job_open(&s->choice.job);

@@ -429,6 +429,36 @@ static void an_error_ends_a_stream(void **state) {
     assert_int_equal(ask("POST", "/v1/chat/completions", CHAT "}"), 200);
 }
 
+// Whose time is over while he waits is told so, and not that his answer is empty.
+static void what_never_began_is_no_answer(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *body, *begins;
+    } asked[] = {
+        {"/v1/chat/completions", CHAT, "data: {\"error\":{\"code\":503,"},
+        {"/v1/completions", TEXT, "data: {\"error\":{\"code\":503,"},
+        {"/completion", TEXT ",\"return_progress\":true", "data: {\"error\":{\"code\":503,"},
+        {"/v1/messages", CHAT,
+         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","},
+        {"/v1/responses", "{\"input\":\"abc\"",
+         "event: error\ndata: {\"type\":\"error\",\"code\":\"unavailable_error\","}};
+    char body[512];
+    server.timeout = 1e-9;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        snprintf(body, sizeof body, "%s}", asked[i].body);
+        assert_int_equal(ask("POST", asked[i].target, body), 503);
+        assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
+        snprintf(body, sizeof body, "%s,\"stream\":true}", asked[i].body);
+        assert_int_equal(ask("POST", asked[i].target, body), 200);
+        const char *at = strstr(reply, "data: {"), *right = strstr(asked[i].begins, "data: {");
+        if (!at || strncmp(at, right, strlen(right)) || !strstr(reply, asked[i].begins) ||
+            strstr(at + 1, "data: "))
+            fail_msg("expected %s, found %s", asked[i].begins, reply);
+    }
+    server.timeout = 0;
+    json_decref(answer("/v1/completions", TEXT "}"));
+}
+
 // All values of a member of the events of one type, end to end; how many events there were.
 static int of_events(const char *type, const char *inner, const char *member, char *out,
                      size_t room) {
@@ -726,6 +756,14 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
     expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,
                  "not_supported_error", "middle");
+    // Two are at work at a time, eight may wait.
+    expect_error("/v1/completions", TEXT ",\"n\":11}", 400, invalid, "n: expected at most 10");
+    expect_error("/v1/completions",
+                 "{\"prompt\":[\"a\",\"b\",\"c\",\"d\"],\"n\":3,\"max_tokens\":1}", 400, invalid,
+                 "prompt: expected at most 10");
+    expect_error("/v1/messages", CHAT ",\"n\":2}", 400, invalid, "n: ");
+    expect_error("/v1/responses", "{\"input\":\"a\",\"n_cmpl\":2}", 400, invalid, "n: ");
+    expect_error("/v1/messages/count_tokens", CHAT ",\"n\":2}", 400, invalid, "n: ");
     char deep[4200] = "{\"input\":\"a\",\"max_output_tokens\":1,\"text\":";
     const size_t head = strlen(deep);
     memset(deep + head, '[', 2000);
@@ -1004,6 +1042,7 @@ int main(void) {
         cmocka_unit_test(every_chunk_has_what_openais_have),
         cmocka_unit_test(pieces_of_text_have_the_offsets_of_the_whole),
         cmocka_unit_test(an_error_ends_a_stream),
+        cmocka_unit_test(what_never_began_is_no_answer),
         cmocka_unit_test(responses_are_answered),
         cmocka_unit_test(responses_repeat_what_was_asked),
         cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),

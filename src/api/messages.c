@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "json/messages.h"
 #include "api/fields.h"
+#include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
 #include <time.h>
@@ -65,12 +66,32 @@ static fr_status take_last(json_t *root, fr_buffer *begun, fr_error *err) {
     return st || !bad ? st : fr_fail(err, FR_ENOMEM, "messages: no memory");
 }
 
+// An effort of "none" says so too.
 static bool says_no_thinking(const json_t *root, bool otherwise) {
     const json_t *own = fr_api_member(root, "enable_thinking");
     const json_t *more =
         fr_api_member(fr_api_member(root, "chat_template_kwargs"), "enable_thinking");
     if (more) return json_is_false(more);
-    return own ? json_is_false(own) : otherwise;
+    if (own) return json_is_false(own);
+    return otherwise || fr_api_is(fr_api_member(root, "reasoning_effort"), "none");
+}
+
+// OpenAI's newer name for who sets the rules, which templates do not know, becomes the older one.
+static fr_status rename_developers(json_t *root, fr_error *err) {
+    const json_t *given = fr_api_member(root, "messages");
+    if (!json_is_array(given)) return FR_OK; // is refused later
+    json_t *messages = json_array();
+    fr_status st = messages ? FR_OK : fr_fail(err, FR_ENOMEM, "messages: no memory");
+    for (size_t i = 0; i < json_array_size(given) && !st; i++) {
+        json_t *message = json_array_get(given, i);
+        const bool renamed = fr_api_is(fr_api_member(message, "role"), "developer");
+        json_t *own = renamed ? json_copy(message) : json_incref(message);
+        st = fr_api_append(messages, own, err);
+        if (!st && renamed) st = fr_api_set(own, "role", json_string("system"), err);
+    }
+    if (!st) st = fr_api_set(root, "messages", json_incref(messages), err);
+    json_decref(messages);
+    return st;
 }
 
 static void set_missing(json_t *variables, const char *name, json_t *value) {
@@ -84,15 +105,19 @@ static void set_missing(json_t *variables, const char *name, json_t *value) {
 // nothing else.
 static fr_status set_variables(json_t *root, bool no_thinking, fr_error *err) {
     const json_t *given = json_object_get(root, "chat_template_kwargs");
+    const json_t *effort = fr_api_member(root, "reasoning_effort");
     const time_t seconds = time(NULL);
     struct tm now;
     char date[32], datetime[32];
     if (given && !json_is_object(given) && !json_is_null(given)) return FR_OK; // is refused later
+    if (effort && !fr_json_is_text(effort))
+        return fr_api_wrong(err, effort, "a string", "reasoning_effort");
     json_t *own = json_is_object(given) ? json_copy((json_t *)(uintptr_t)given) : json_object();
     localtime_r(&seconds, &now);
     strftime(date, sizeof date, "%d %b %Y", &now);
     strftime(datetime, sizeof datetime, "%b %d %Y", &now);
     set_missing(own, "enable_thinking", json_boolean(!no_thinking));
+    if (effort) set_missing(own, "reasoning_effort", json_incref((json_t *)(uintptr_t)effort));
     set_missing(own, "date_string", json_string(date));
     set_missing(own, "datetime", json_string(datetime));
     set_missing(own, "functions", json_string(""));
@@ -124,7 +149,8 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     no_thinking = says_no_thinking(root, no_thinking);
     json_t *own = json_copy((json_t *)(uintptr_t)root);
     if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
-    st = set_variables(own, no_thinking, err);
+    st = rename_developers(own, err);
+    if (!st) st = set_variables(own, no_thinking, err);
     if (!st && continued) st = take_last(own, &begun, err);
     if (!st && !model->chat->takes.tools) st = fr_api_tell_tools(own, err);
     if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);

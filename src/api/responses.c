@@ -65,8 +65,7 @@ static fr_status add_message(const reader *r, const json_t *item) {
     if (fr_api_is(role, "assistant")) {
         if (!(message = assistant(r))) return FR_ENOMEM;
     } else {
-        message = fr_api_is(role, "developer") ? json_pack("{s:s}", "role", "system")
-                                               : json_pack("{s:O}", "role", role);
+        message = json_pack("{s:O}", "role", role);
         const fr_status st = fr_api_append(r->messages, message, r->err);
         if (st) return st;
     }
@@ -137,10 +136,7 @@ static fr_status read_reasoning(json_t *root, const json_t *body, fr_error *err)
     const json_t *effort = fr_api_member(fr_api_member(body, "reasoning"), "effort");
     if (!effort) return FR_OK;
     if (!fr_json_is_text(effort)) return fr_api_wrong(err, effort, "a string", "reasoning.effort");
-    const fr_status st =
-        fr_api_set_variable(root, "reasoning_effort", json_incref((json_t *)effort), err);
-    if (st || !fr_api_is(effort, "none")) return st;
-    return fr_api_set_variable(root, "enable_thinking", json_false(), err);
+    return fr_api_set(root, "reasoning_effort", json_incref((json_t *)effort), err);
 }
 
 // What needs an answer of before, which nothing here keeps, or a form that cannot be promised.

@@ -576,6 +576,36 @@ static void messages_go_through_the_template(void **state) {
     model.chat = usual;
 }
 
+// What OpenAI's chats say by other names than templates do.
+static void templates_find_roles_and_effort(void **state) {
+    (void)state;
+    static const char text[] = "{{ reasoning_effort }} {{ enable_thinking }} {% for m in messages "
+                               "%}{{ m.role }}: {{ m.content }};{% endfor %}";
+    static const char *const cases[][2] = {
+        {"", " True user: the end;"},
+        {"\"reasoning_effort\":\"low\"", "low True user: the end;"},
+        {"\"reasoning_effort\":\"none\"", "none False user: the end;"},
+        {"\"reasoning_effort\":\"none\",\"enable_thinking\":true", "none True user: the end;"},
+        {"\"reasoning_effort\":\"low\",\"chat_template_kwargs\":{\"reasoning_effort\":\"high\"}",
+         "high True user: the end;"}};
+    fr_chat_template own = {0};
+    const fr_chat_template *usual = model.chat;
+    assert_int_equal(fr_chat_open(&own, text, sizeof text - 1, &err), FR_OK);
+    model.chat = &own;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        take(chat_with(cases[i][0]));
+        expect_ids(0, cases[i][1]);
+        fr_api_close(&r);
+    }
+    take("{\"messages\":[{\"role\":\"developer\",\"content\":\"be brief\"},{\"role\":\"user\","
+         "\"content\":\"hi\"}]}");
+    expect_ids(0, " True system: be brief;user: hi;");
+    fr_api_close(&r);
+    refuse(chat_with("\"reasoning_effort\":3"), "reasoning_effort: expected a string, found 3");
+    fr_chat_close(&own);
+    model.chat = usual;
+}
+
 static void predictions_are_read(void **state) {
     (void)state;
     take(chat_with("\"prediction\":{\"type\":\"content\",\"content\":\"the end\"}"));
@@ -711,6 +741,7 @@ int main(void) {
         cmocka_unit_test(prompts_come_in_every_form),
         cmocka_unit_test(messages_go_through_the_template),
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
+        cmocka_unit_test(templates_find_roles_and_effort),
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),
         cmocka_unit_test(logprobs_have_three_shapes),

@@ -125,7 +125,7 @@ static void responses_are_chats(void **state) {
          "\"content\":[" PART("hi") "]}]}"},
         {"{\"input\":[{\"role\":\"developer\",\"content\":[{\"type\":\"input_text\",\"text\":\"a\"}"
          "]}]}",
-         "{\"messages\":[{\"role\":\"system\",\"content\":[" PART("a") "]}]}"},
+         "{\"messages\":[{\"role\":\"developer\",\"content\":[" PART("a") "]}]}"},
         // One answer in four items, then what the tool gave.
         {"{\"input\":[{\"type\":\"reasoning\",\"summary\":[],\"content\":[{\"type\":"
          "\"reasoning_text\",\"text\":\"hm\"}]},{\"type\":\"message\",\"role\":\"assistant\","
@@ -139,7 +139,7 @@ static void responses_are_chats(void **state) {
         {"{\"input\":\"hi\",\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"description\":\"d\","
          "\"parameters\":" SCHEMA "}],\"reasoning\":{\"effort\":\"none\"}}",
          "{" HI ",\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
-         "}],\"chat_template_kwargs\":{\"reasoning_effort\":\"none\",\"enable_thinking\":false}}"},
+         "}],\"reasoning_effort\":\"none\"}"},
     };
     check_all(fr_api_from_responses, pairs, N(pairs));
 }

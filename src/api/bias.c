@@ -16,6 +16,10 @@ typedef struct reader {
 
 static fr_status push(const reader *b, int32_t token, float bias) {
     fr_api_request *r = b->r;
+    if (r->n_bias == (size_t)b->model->n_vocab)
+        return fr_fail(b->err, FR_EARG,
+                       "logit_bias: expected at most %d tokens, as the model has, found more",
+                       b->model->n_vocab);
     if (!fr_list_reserve((void **)&r->bias, &r->cap_bias, r->n_bias, 1, sizeof *r->bias))
         return fr_fail(b->err, FR_ENOMEM, "logit_bias: no memory for %zu entries", r->n_bias + 1);
     r->bias[r->n_bias++] = (fr_logit_bias){token, bias};

@@ -135,6 +135,7 @@ static fr_status read_messages(fr_api_request *r, const fr_api_model *model, fr_
     st = fr_api_render(model, root, r->no_thinking, &text, &r->prompt[0], err);
     if (!st && !r->prompt[0].n)
         st = fr_fail(err, FR_EARG, "messages: expected at least one token of the template");
+    r->thinks = text.thinks;
     fr_chat_text_close(&text);
     json_decref(root);
     return st;

@@ -110,6 +110,8 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .prompt_logprobs = r->echo && r->logprobs,
                             .top_logprobs = n_top,
                             .drawn_logprobs = r->post_sampling,
+                            .n_prediction = (int)r->prediction.n,
+                            .prediction = r->prediction.data,
                             .shown = r->shown.data,
                             .n_shown = r->shown.n};
 }

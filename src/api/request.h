@@ -16,13 +16,6 @@ typedef enum fr_api_kind {
     FR_API_COMPLETION, // /v1/completions, /completion
 } fr_api_kind;
 
-typedef enum fr_api_reasoning { // where thinking goes
-    FR_API_REASONING_AUTO,      // not said
-    FR_API_REASONING_NONE,      // it stays in the content
-    FR_API_REASONING_DEEPSEEK,  // into reasoning_content
-    FR_API_REASONING_LEGACY,    // into both
-} fr_api_reasoning;
-
 // As the API has them: a 0 means 0.
 typedef struct fr_api_sampling {
     float temperature, top_p, min_p, repeat_penalty, frequency_penalty, presence_penalty;
@@ -40,7 +33,7 @@ typedef struct fr_api_defaults {
 } fr_api_defaults;
 fr_api_defaults fr_api_usual(uint64_t seed); // llama-server's
 
-enum { FR_API_CHOICES = 128, FR_API_PROMPTS = 256 };
+enum { FR_API_CHOICES = 128, FR_API_PROMPTS = 256, FR_API_STOPS = 256 };
 typedef struct fr_api_request {
     json_t *root; // owned; strings here are its
     fr_api_kind kind;
@@ -50,12 +43,12 @@ typedef struct fr_api_request {
     int n_predict, n;  // n: choices of each prompt
     const char **stop; // NULL-terminated, or NULL
     bool ignore_eos, echo, stream, include_usage;
-    bool logprobs;      // as the API that was asked has them
-    int top_logprobs;   // ... with so many of the likeliest tokens
-    int n_probs;        // llama.cpp's; 0: not wanted
-    bool post_sampling; // all of them of what is drawn from, not the model's own
-    bool tools;         // there are some, and calls in the answer are to be parsed
-    fr_api_reasoning reasoning;
+    bool logprobs;       // as the API that was asked has them
+    int top_logprobs;    // ... with so many of the likeliest tokens
+    int n_probs;         // llama.cpp's; 0: not wanted
+    bool post_sampling;  // all of them of what is drawn from, not the model's own
+    bool tools;          // there are some, and calls in the answer are to be parsed
+    bool keeps_thinking; // it stays in the content
     bool cache_prompt, timings_per_token, return_tokens, return_progress;
     bool return_drafted; // pieces of the answer with their places in drafts
     bool verbose;        // llama.cpp's "__verbose" beside the answer
@@ -67,6 +60,7 @@ typedef struct fr_api_request {
     int n_prompts;
     fr_ids shown;      // control tokens that are part of the text: marks of thinking and calls
     fr_ids prediction; // what the client expects to be answered; none: not said
+    bool thinks;       // the prompt has begun thinking, as some templates do
     fr_logit_bias *bias;
     size_t n_bias, cap_bias;
 } fr_api_request;

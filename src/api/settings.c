@@ -46,6 +46,9 @@ static fr_status read_stop(fr_api_request *r, fr_error *err) {
     if (!value) return FR_OK;
     const size_t n = json_is_array(value) ? json_array_size(value) : 1;
     int used = 0;
+    if (n > FR_API_STOPS)
+        return fr_fail(err, FR_EARG, "stop: expected at most %d strings, found %zu", FR_API_STOPS,
+                       n);
     r->stop = fr_alloc_array(n + 1, sizeof *r->stop);
     if (!r->stop) return fr_fail(err, FR_ENOMEM, "stop: no memory for %zu strings", n);
     for (size_t i = 0; i < n; i++) {
@@ -93,16 +96,11 @@ static fr_status read_stream_options(fr_api_request *r, fr_error *err) {
 }
 
 static fr_status read_reasoning(fr_api_request *r, fr_error *err) {
-    static const char *const names[] = {"auto", "none", "deepseek", "deepseek-legacy"};
     const json_t *value = fr_api_member(r->root, "reasoning_format");
-    if (!value) return FR_OK;
-    const char *text = fr_api_text(value);
-    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(text, names[i])) continue;
-        r->reasoning = (fr_api_reasoning)i;
+    r->keeps_thinking = fr_api_is(value, "none");
+    if (!value || r->keeps_thinking || fr_api_is(value, "auto") || fr_api_is(value, "deepseek"))
         return FR_OK;
-    }
-    return fr_api_wrong(err, value, "auto, none, deepseek or deepseek-legacy", "reasoning_format");
+    return fr_api_wrong(err, value, "auto, none or deepseek", "reasoning_format");
 }
 
 static fr_status read_tools(fr_api_request *r, fr_error *err) {

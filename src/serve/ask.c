@@ -58,24 +58,6 @@ static size_t too_long(const fr_ask *ask) {
     return 0;
 }
 
-// Whether the prompt ends inside of thinking, as some templates begin answers.
-static bool is_thinking(const fr_ask *ask, const fr_request *q) {
-    static const char open[] = "<think>";
-    char tail[64];
-    size_t n = 0, m;
-    int first = q->n_prompt;
-    while (first > 0 && q->n_prompt - first < 6)
-        first--;
-    for (int i = first; i < q->n_prompt; i++) {
-        const char *bytes = fr_text_token(ask->server->text, q->prompt[i], &m);
-        for (size_t k = 0; bytes && k < m && n < sizeof tail; k++)
-            tail[n++] = bytes[k];
-    }
-    while (n && strchr(" \r\n", tail[n - 1]))
-        n--;
-    return n >= sizeof open - 1 && !memcmp(tail + n - (sizeof open - 1), open, sizeof open - 1);
-}
-
 // Whether there will ever be room for all choices.
 static fr_status check_room(const fr_ask *ask, fr_error *err) {
     const fr_api_request *r = &ask->request;
@@ -90,8 +72,7 @@ static fr_status check_room(const fr_ask *ask, fr_error *err) {
 static void open_answer(const fr_ask *ask, fr_choice *c) {
     const fr_api_request *r = &ask->request;
     if (r->kind == FR_API_CHAT)
-        fr_api_answer_open(&c->answer, r->reasoning != FR_API_REASONING_NONE,
-                           is_thinking(ask, &c->request), r->tools,
+        fr_api_answer_open(&c->answer, !r->keeps_thinking, r->thinks, r->tools,
                            fr_text_describe(ask->server->text)->chat_template);
 }
 

@@ -66,7 +66,7 @@ static fr_request ask(int choice) { // its sampling is good until the next
 
 // A completion, or a chat, with these fields besides.
 static const char *text_with(const char *fields) {
-    static char body[2048];
+    static char body[1 << 16];
     snprintf(body, sizeof body, "{\"prompt\":\"the end\"%s%s}", *fields ? "," : "", fields);
     return body;
 }
@@ -102,7 +102,7 @@ static void a_silent_body_gets_a_servers_defaults(void **state) {
         assert_true(!q.stop && !q.ignore_eos && !q.logprobs && !q.sampling->n_bias);
         assert_true(!r.stream && !r.include_usage && !r.echo && !r.tools && r.cache_prompt);
         assert_true(!r.model && !r.user && !r.drafter && r.id_slot == -1);
-        assert_int_equal(r.reasoning, FR_API_REASONING_AUTO);
+        assert_true(!r.keeps_thinking && !r.thinks);
         assert_int_equal(r.prediction.n, 0);
         fr_api_close(&r);
     }
@@ -194,7 +194,7 @@ static void every_plain_field_arrives(void **state) {
     assert_true(r.seed_given && q.sampling->seed == 5 + 2); // choice 2
     assert_true(q.logprobs && q.top_logprobs == 4 && r.top_logprobs == 3 && r.n_probs == 4);
     assert_false(q.drawn_logprobs);
-    assert_int_equal(r.reasoning, FR_API_REASONING_NONE);
+    assert_true(r.keeps_thinking);
     fr_api_close(&r);
 }
 
@@ -290,6 +290,29 @@ static void stops_are_a_string_or_many(void **state) {
     refuse(text_with("\"stop\":\"a\\u0000b\""), "stop: expected a string");
 }
 
+// A list of n times this.
+static const char *many(const char *name, const char *item, int n) {
+    static char field[1 << 16];
+    int at = sprintf(field, "\"%s\":[%s", name, item);
+    for (int i = 1; i < n; i++)
+        at += sprintf(field + at, ",%s", item);
+    strcpy(field + at, "]");
+    return field;
+}
+
+static void lists_have_an_end(void **state) {
+    (void)state;
+    char said[80];
+    take(text_with(many("stop", "\"a\"", 256)));
+    fr_api_close(&r);
+    refuse(text_with(many("stop", "\"a\"", 257)), "stop: expected at most 256 strings, found 257");
+    take(text_with(many("logit_bias", "[65,1]", model.n_vocab)));
+    assert_int_equal(r.n_bias, model.n_vocab);
+    fr_api_close(&r);
+    snprintf(said, sizeof said, "logit_bias: expected at most %d tokens", model.n_vocab);
+    refuse(text_with(many("logit_bias", "[65,1]", model.n_vocab + 1)), said);
+}
+
 static float bias_of(int32_t token) {
     for (size_t i = 0; i < r.n_bias; i++)
         if (r.bias[i].token == token) return r.bias[i].bias;
@@ -365,7 +388,8 @@ static const struct {
     {"\"seed\":1e300", "seed: expected a whole number", 3},
     {"\"stream_options\":true", "stream_options: expected an object", 3},
     {"\"stream_options\":{\"include_usage\":1}", "stream_options.include_usage: expected true", 3},
-    {"\"reasoning_format\":\"loud\"", "reasoning_format: expected auto, none, deepseek or", 3},
+    {"\"reasoning_format\":\"deepseek-legacy\"",
+     "reasoning_format: expected auto, none or deepseek, found", 3},
     {"\"reasoning_format\":1", "reasoning_format: expected auto", 3},
     {"\"prediction\":\"x\"", "prediction: expected an object of \"type\": \"content\"", 3},
     {"\"prediction\":{\"type\":\"other\",\"content\":\"\"}", "prediction: expected an object", 3},
@@ -576,6 +600,25 @@ static void messages_go_through_the_template(void **state) {
     model.chat = usual;
 }
 
+static void a_prompt_may_begin_thinking(void **state) {
+    (void)state;
+    static const char text[] = "{% for m in messages %}{{ m.content }}{% endfor %}<think>\n\n";
+    static const char *const cases[][2] = {
+        {"", "the end<think>\n"}, {"\"enable_thinking\":false", "the end<think>\n</think>"}};
+    fr_chat_template own = {0};
+    const fr_chat_template *usual = model.chat;
+    assert_int_equal(fr_chat_open(&own, text, sizeof text - 1, &err), FR_OK);
+    model.chat = &own;
+    for (int i = 0; i < 2; i++) {
+        take(chat_with(cases[i][0]));
+        expect_ids(0, cases[i][1]);
+        assert_int_equal(r.thinks, i == 0);
+        fr_api_close(&r);
+    }
+    fr_chat_close(&own);
+    model.chat = usual;
+}
+
 // What OpenAI's chats say by other names than templates do.
 static void templates_find_roles_and_effort(void **state) {
     (void)state;
@@ -610,7 +653,8 @@ static void predictions_are_read(void **state) {
     (void)state;
     take(chat_with("\"prediction\":{\"type\":\"content\",\"content\":\"the end\"}"));
     const size_t n = r.prediction.n;
-    assert_true(n > 0);
+    const fr_request q = ask(0);
+    assert_true(n > 0 && q.n_prediction == (int)n && q.prediction == r.prediction.data);
     fr_api_close(&r);
     take(text_with("\"prediction\":{\"type\":\"content\",\"content\":[{\"type\":\"text\",\"text\":"
                    "\"the\"},{\"type\":\"text\",\"text\":\" end\"}]}"));
@@ -736,11 +780,13 @@ int main(void) {
         cmocka_unit_test(seeds_are_whole_and_counted_on),
         cmocka_unit_test(stops_are_a_string_or_many),
         cmocka_unit_test(bias_is_an_object_or_pairs),
+        cmocka_unit_test(lists_have_an_end),
         cmocka_unit_test(wrong_fields_are_named_by_their_path),
         cmocka_unit_test(bodies_that_are_none_are_said),
         cmocka_unit_test(prompts_come_in_every_form),
         cmocka_unit_test(messages_go_through_the_template),
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
+        cmocka_unit_test(a_prompt_may_begin_thinking),
         cmocka_unit_test(templates_find_roles_and_effort),
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),

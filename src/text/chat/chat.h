@@ -62,6 +62,7 @@ typedef struct fr_chat_request {
 typedef struct fr_chat_text {
     fr_marked marked;
     bool has_bos; // it begins with the request's bos: do not add that token again
+    bool thinks;  // it ends within thinking; of fr_chat_encode
 } fr_chat_text;
 void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
 

@@ -10,16 +10,23 @@ static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     return s;
 }
 
-// Some templates begin to think and know no flag that they should not.
-static fr_status close_thinking(fr_marked *marked, fr_error *err) {
-    static const char open[] = "<think>", close[] = "</think>";
+// Whether it ends where thinking begins, as some templates begin an answer.
+static bool is_thinking(const fr_marked *marked) {
+    static const char open[] = "<think>";
     const fr_buffer *text = &marked->text;
     const size_t m = sizeof open - 1;
     size_t n = text->n;
     while (n && strchr(" \r\n", text->data[n - 1]))
         n--;
-    if (n < m || memcmp(text->data + n - m, open, m)) return FR_OK;
-    return fr_marked_add(marked, close, sizeof close - 1, FR_MARK_TEMPLATE, err);
+    return n >= m && !memcmp(text->data + n - m, open, m);
+}
+
+// Some templates know no flag that they should not think.
+static fr_status close_thinking(fr_marked *marked, fr_error *err) {
+    static const char close[] = "</think>";
+    return is_thinking(marked)
+               ? fr_marked_add(marked, close, sizeof close - 1, FR_MARK_TEMPLATE, err)
+               : FR_OK;
 }
 
 static fr_status begin_answer(const fr_chat_request *request, fr_marked *marked, fr_error *err) {
@@ -42,6 +49,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
     if (!st) st = begin_answer(request, &out->marked, err);
+    out->thinks = !st && is_thinking(&out->marked);
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;

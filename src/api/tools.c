@@ -9,17 +9,22 @@ static fr_status add(fr_buffer *text, const char *bytes, fr_error *err) {
     return fr_buffer_add(text, bytes, strlen(bytes), err);
 }
 
-// Appends a message's text; parts one a line.
-static fr_status add_content(fr_buffer *text, const json_t *message, fr_error *err) {
+// Appends the text of message `at`; parts one a line.
+static fr_status add_content(fr_buffer *text, const json_t *message, size_t at, fr_error *err) {
     const json_t *content = fr_api_member(message, "content");
     fr_status st = FR_OK;
     if (fr_json_is_text(content))
         return fr_buffer_add(text, json_string_value(content), json_string_length(content), err);
+    if (content && !json_is_array(content))
+        return fr_api_wrong(err, content, "a string, null or a list of text parts",
+                            "messages[%zu].content", at);
     for (size_t i = 0; i < json_array_size(content) && !st; i++) {
-        const json_t *part = fr_api_member(json_array_get(content, i), "text");
+        const json_t *part = json_array_get(content, i), *said = fr_api_member(part, "text");
+        if (!fr_api_is(fr_api_member(part, "type"), "text") || !fr_json_is_text(said))
+            return fr_api_wrong(err, part, "{\"type\": \"text\", \"text\": ...}",
+                                "messages[%zu].content[%zu]", at, i);
         if (i) st = add(text, "\n", err);
-        if (!st && fr_json_is_text(part))
-            st = fr_buffer_add(text, json_string_value(part), json_string_length(part), err);
+        if (!st) st = fr_buffer_add(text, json_string_value(said), json_string_length(said), err);
     }
     return st;
 }
@@ -76,13 +81,13 @@ static bool is_role(const json_t *message, const char *role) {
     return fr_api_is(fr_api_member(message, "role"), role);
 }
 
-static fr_status retell(json_t *list, json_t *message, fr_error *err) {
+static fr_status retell(json_t *list, json_t *message, size_t at, fr_error *err) {
     const json_t *calls = fr_api_member(message, "tool_calls");
     const bool gave = is_role(message, "tool");
     fr_buffer text = {0};
     if (!gave && !json_array_size(calls)) return fr_api_append(list, json_incref(message), err);
     fr_status st = gave ? add(&text, "<tool_response>\n", err) : FR_OK;
-    if (!st) st = add_content(&text, message, err);
+    if (!st) st = add_content(&text, message, at, err);
     if (!st) st = gave ? add(&text, "\n</tool_response>", err) : add_calls(&text, calls, err);
     if (!st) st = add_message(list, gave ? "user" : "assistant", &text, err);
     fr_buffer_free(&text);
@@ -92,7 +97,7 @@ static fr_status retell(json_t *list, json_t *message, fr_error *err) {
 // The system's message, if there is one, with the tools behind it.
 static fr_status tell_tools(json_t *list, const json_t *first, const json_t *tools, fr_error *err) {
     fr_buffer text = {0};
-    fr_status st = is_role(first, "system") ? add_content(&text, first, err) : FR_OK;
+    fr_status st = is_role(first, "system") ? add_content(&text, first, 0, err) : FR_OK;
     if (!st && text.n) st = add(&text, "\n\n", err);
     if (!st) st = add_tools(&text, tools, err);
     if (!st) st = add_message(list, "system", &text, err);
@@ -117,7 +122,7 @@ fr_status fr_api_tell_tools(json_t *root, fr_error *err) {
     const json_t *first = json_array_get(messages, 0);
     fr_status st = offers ? tell_tools(list, first, tools, err) : FR_OK;
     for (size_t i = offers && is_role(first, "system"); i < json_array_size(messages) && !st; i++)
-        st = retell(list, json_array_get(messages, i), err);
+        st = retell(list, json_array_get(messages, i), i, err);
     if (!st) st = fr_api_set(root, "messages", json_incref(list), err);
     json_decref(list);
     json_object_del(root, "tools");

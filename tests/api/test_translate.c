@@ -228,6 +228,20 @@ static void tools_are_told_as_text(void **state) {
             strstr(text, "\n{\"name\": \"f\", \"description\": \"d\", \"parameters\": "));
     }
     json_decref(root);
+    static const char *const wrong[][2] = {
+        {"{\"role\":\"tool\",\"content\":[" PART("a") ",{\"type\":\"image\"}]}",
+         "messages[1].content[1]: expected "},
+        {"{\"role\":\"tool\",\"content\":{\"a\":1}}", "messages[1].content: expected "},
+        {"{\"role\":\"assistant\",\"content\":[{\"type\":\"text\"}],\"tool_calls\":[" CALL "{}}}]}",
+         "messages[1].content[0]: expected "}};
+    for (size_t i = 0; i < N(wrong); i++) {
+        json_t *list = json_loads("[{\"role\":\"user\",\"content\":\"hi\"}]", 0, NULL);
+        json_array_append_new(list, json_loads(wrong[i][0], 0, NULL));
+        json_t *body = json_pack("{s:o}", "messages", list);
+        assert_int_equal(fr_api_tell_tools(body, &err), FR_EARG);
+        if (strncmp(err.text, wrong[i][1], strlen(wrong[i][1]))) fail_msg("%s", err.text);
+        json_decref(body);
+    }
     static const char none[] = "{" HI ",\"tools\":[]}";
     json_t *as_is = json_loads(none, 0, NULL);
     assert_int_equal(fr_api_tell_tools(as_is, &err), FR_OK);

@@ -83,6 +83,8 @@ static fr_status take_keys(job *j, fr_error *err) {
         st = add_key(j, at, err);
     if (!st && file && !j->n_keys)
         st = fr_fail(err, FR_EARG, "%s: expected an API key a line, found none", file);
+    if (!st && j->args->api_key && !j->n_keys)
+        st = fr_fail(err, FR_EARG, "--api-key: expected a key, found none");
     return st;
 }
 

@@ -148,7 +148,15 @@ def the_page_can_be_left_out():
         server.end()
 
 
+def keys_that_are_none_open_no_door():
+    for key in (",", ",,"):
+        found = subprocess.run([os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--port", "0", "--api-key", key],
+                               capture_output=True, text=True, timeout=60)
+        assert found.returncode and "--api-key: expected a key, found none" in found.stderr, found
+
+
 the_page_can_be_left_out()
+keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 who_looks_at_ready_comes_in_time(right)

@@ -32,26 +32,38 @@ void fr_handle_models(fr_exchange *x, void *server) {
     fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", describe(server)));
 }
 
-// Whether a part of a path, in which %2F may stand for '/', is that name.
-static bool is_name(const char *part, const char *name) {
-    for (; *part && *name; name++) {
+// Whether a part of a path, in which %2F may stand for '/', is that name of n bytes.
+static bool is_name(const char *part, const char *name, size_t n) {
+    for (const char *end = name + n; name < end; name++) {
         unsigned byte;
         char digits[3] = {0};
         if (*part == '%' && part[1] && part[2]) {
             memcpy(digits, part + 1, 2);
             if (sscanf(digits, "%2x", &byte) != 1 || (char)byte != *name) return false;
             part += 3;
-        } else if (*part++ != *name) {
+        } else if (!*part || *part++ != *name) {
             return false;
         }
     }
-    return !*part && !*name;
+    return !*part;
+}
+
+// ... or one of a list with commas.
+static bool is_alias(const char *part, const char *list) {
+    for (const char *at = list; at && *at;) {
+        const size_t n = strcspn(at, ",");
+        if (n && is_name(part, at, n)) return true;
+        at += n;
+        at += strspn(at, ", ");
+    }
+    return false;
 }
 
 void fr_handle_model(fr_exchange *x, void *server) {
     static const char above[] = "/v1/models/";
     const fr_server *s = server;
-    if (is_name(fr_exchange_path(x) + sizeof above - 1, s->name))
+    const char *part = fr_exchange_path(x) + sizeof above - 1;
+    if (is_name(part, s->name, strlen(s->name)) || is_alias(part, s->aliases))
         fr_reply_json(x, 200, describe(s));
     else
         fr_reply_error(x, 404, "not_found_error", "this server has another model; see /v1/models");

@@ -114,8 +114,8 @@ json_t *fr_reply_body(fr_exchange *x) {
     return root;
 }
 
-// Writes a line unless that would wait: a reader that has stopped loses lines and stops nobody. A
-// pipe that poll finds writable takes PIPE_BUF bytes at once.
+// Writes a line, which is shorter than PIPE_BUF, unless that would wait: a reader that has stopped
+// loses lines and stops nobody. A pipe that poll finds writable takes PIPE_BUF bytes at once.
 static void write_line(const char *line, size_t n) {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
     flockfile(stderr); // one at a time
@@ -124,19 +124,30 @@ static void write_line(const char *line, size_t n) {
     funlockfile(stderr);
 }
 
-static char *text_line(const char *at, const fr_exchange *x, double seconds) {
+typedef struct shown { // what a line has of what a client sent
+    char method[32], path[500];
+} shown;
+
+// The beginning, with control bytes as '?': a terminal may read the log.
+static void show(char *to, size_t room, const char *text) {
+    size_t n = 0;
+    for (; n + 1 < room && text[n]; n++)
+        to[n] = (uint8_t)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
+    to[n] = 0;
+}
+
+static char *text_line(const char *at, const fr_exchange *x, const shown *s, double seconds) {
     char *line;
-    const int n =
-        asprintf(&line, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), fr_exchange_method(x),
-                 fr_exchange_path(x), fr_exchange_status(x), seconds);
+    const int n = asprintf(&line, "%s %s %s %s %d %.3fs\n", at, fr_exchange_peer(x), s->method,
+                           s->path, fr_exchange_status(x), seconds);
     return n < 0 ? NULL : line;
 }
 
-static char *json_line(const char *at, const fr_exchange *x, double seconds) {
-    json_t *line = json_pack("{s:s, s:s, s:s, s:o, s:i, s:f}", "time", at, "peer",
-                             fr_exchange_peer(x), "method", fr_exchange_method(x), "path",
-                             fr_json_text(fr_exchange_path(x), strlen(fr_exchange_path(x))),
-                             "status", fr_exchange_status(x), "seconds", seconds);
+static char *json_line(const char *at, const fr_exchange *x, const shown *s, double seconds) {
+    json_t *line = json_pack(
+        "{s:s, s:s, s:o, s:o, s:i, s:f}", "time", at, "peer", fr_exchange_peer(x), "method",
+        fr_json_text(s->method, strlen(s->method)), "path", fr_json_text(s->path, strlen(s->path)),
+        "status", fr_exchange_status(x), "seconds", seconds);
     char *text = fr_json_compact(line), *whole = NULL;
     if (text && asprintf(&whole, "%s\n", text) < 0) whole = NULL;
     free(text);
@@ -149,8 +160,12 @@ void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
     char at[32];
     const time_t now = time(NULL);
     struct tm utc;
+    shown asked;
+    show(asked.method, sizeof asked.method, fr_exchange_method(x));
+    show(asked.path, sizeof asked.path, fr_exchange_path(x));
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    char *line = s->json_log ? json_line(at, x, seconds) : text_line(at, x, seconds);
+    char *line =
+        s->json_log ? json_line(at, x, &asked, seconds) : text_line(at, x, &asked, seconds);
     if (line) write_line(line, strlen(line));
     free(line);
 }

@@ -30,6 +30,14 @@ static fr_http *http;
 static const char *const drafters[] = {"prompt-lookup", "none", NULL};
 static const char *const keys[] = {"sesame", NULL};
 
+static atomic_int n_logged;
+static atomic_bool logs; // for one test alone
+static void count_log(void *user, const fr_exchange *x, double seconds) {
+    if (!atomic_load(&logs)) return;
+    fr_reply_log(user, x, seconds);
+    atomic_fetch_add(&n_logged, 1);
+}
+
 static int open_world(void **state) {
     static const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 512, .head_dim = 32};
     const fr_engine_options o = {.size = sizeof o, .threads = 2};
@@ -44,6 +52,7 @@ static int open_world(void **state) {
                          .api = {engine->tokenizer, &text->chat, engine->model.config.n_vocab},
                          .defaults = fr_api_usual(0),
                          .name = "tiny",
+                         .aliases = "tiny, other/name",
                          .path = path,
                          .drafters = drafters,
                          .n_ctx = CTX,
@@ -64,6 +73,7 @@ static int open_world(void **state) {
                                 .body_bytes = MOST_BODY,
                                 .request_seconds = 5,
                                 .idle_seconds = 5,
+                                .log = count_log,
                                 .error = fr_reply_error};
     return fr_http_open(&http, &ho, &err);
 }
@@ -665,14 +675,22 @@ static void texts_and_tokens_go_both_ways(void **state) {
     root = answer("/apply-template", "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}");
     assert_non_null(strstr(json_string_value(json_object_get(root, "prompt")), "user\nhi"));
     json_decref(root);
-    static const char *const gets[] = {"/v1/models", "/v1/models/tiny", "/v1/models/t%69ny",
-                                       "/health",    "/ready",          "/props",
-                                       "/slots",     "/tokenizer_info"};
+    static const char *const gets[] = {"/v1/models",
+                                       "/v1/models/tiny",
+                                       "/v1/models/t%69ny",
+                                       "/health",
+                                       "/ready",
+                                       "/props",
+                                       "/slots",
+                                       "/tokenizer_info",
+                                       "/v1/models/other/name",
+                                       "/v1/models/other%2Fname"};
     for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) {
         assert_int_equal(ask("GET", gets[i], ""), 200);
         json_decref(document());
     }
     assert_int_equal(ask("GET", "/v1/models/tin", ""), 404);
+    assert_int_equal(ask("GET", "/v1/models/other", ""), 404);
     assert_int_equal(ask("GET", "/metrics", ""), 501); // not asked for
     server.metrics = true;
     assert_int_equal(ask("GET", "/metrics", ""), 200);
@@ -920,6 +938,44 @@ static void the_page_comes_to_everybody(void **state) {
     server.page = true;
 }
 
+// Asks with stderr in a file; what is logged.
+static void log_of(const char *method, const char *target, char *line, size_t room) {
+    char name[] = "log-XXXXXX";
+    const int log = mkstemp(name), usual = dup(STDERR_FILENO), before = atomic_load(&n_logged);
+    assert_true(log >= 0 && usual >= 0);
+    dup2(log, STDERR_FILENO);
+    atomic_store(&logs, true);
+    ask(method, target, "");
+    for (int i = 0; i < 1000 && atomic_load(&n_logged) == before; i++)
+        usleep(10000);
+    atomic_store(&logs, false);
+    dup2(usual, STDERR_FILENO);
+    const ssize_t n = pread(log, line, room - 1, 0);
+    line[n > 0 ? n : 0] = 0;
+    close(log), close(usual);
+    unlink(name);
+}
+
+// Whatever the client sends: whole, of some length, and no news to a terminal.
+static void a_line_is_logged_for_each_exchange(void **state) {
+    (void)state;
+    char target[3000] = "/\x1b[2J\x7f\xff", line[4096];
+    memset(target + strlen(target), 'x', sizeof target - strlen(target) - 1);
+    log_of("G\xffT\x1b", target, line, sizeof line);
+    assert_non_null(strstr(line, " G\xffT? /?[2J?\xffxxx"));
+    assert_non_null(strstr(line, "xxx 404 "));
+    assert_true(strlen(line) < 700 && strchr(line, '\n') == line + strlen(line) - 1);
+    server.json_log = true;
+    log_of("G\xffT\x1b", target, line, sizeof line);
+    server.json_log = false;
+    json_t *root = json_loads(line, 0, NULL);
+    if (!root) fail_msg("found '%s'", line);
+    assert_string_equal(json_string_value(json_object_get(root, "method")), "G\xef\xbf\xbdT?");
+    assert_int_equal(json_integer_value(json_object_get(root, "status")), 404);
+    assert_int_equal(strlen(json_string_value(json_object_get(root, "path"))), 499 + 2);
+    json_decref(root);
+}
+
 static void what_is_no_http_ends_alone(void **state) {
     (void)state;
     static const char
@@ -1056,6 +1112,7 @@ int main(void) {
         cmocka_unit_test(keys_and_origins_are_looked_at),
         cmocka_unit_test(a_body_is_not_waited_for_in_vain),
         cmocka_unit_test(the_page_comes_to_everybody),
+        cmocka_unit_test(a_line_is_logged_for_each_exchange),
         cmocka_unit_test(what_is_no_http_ends_alone),
         cmocka_unit_test(who_hangs_up_is_forgotten),
         cmocka_unit_test(answers_have_what_llama_servers_have),

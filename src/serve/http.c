@@ -269,11 +269,14 @@ static void notify_connection(void *cls, struct MHD_Connection *connection, void
 
 // ---------------------------------------------------------------- open and close
 
-static int listen_on(const struct addrinfo *a) {
+// only_6: an address of IPv6 leaves those of IPv4 to others.
+static int listen_on(const struct addrinfo *a, int only_6) {
     const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
     const int yes = 1;
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (a->ai_family == AF_INET6 && only_6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG)) return fd;
     const int error = errno;
     close(fd);
@@ -293,7 +296,7 @@ static fr_status open_socket(fr_http *h, const char *host, int *fd, fr_error *er
                        gai_strerror(rc));
     *fd = -1;
     for (const struct addrinfo *a = found; a && *fd < 0; a = a->ai_next)
-        *fd = listen_on(a);
+        *fd = listen_on(a, strchr(h->options.host, ',') != NULL);
     freeaddrinfo(found);
     if (*fd < 0)
         return fr_fail(err, FR_EIO, "%s:%d: cannot listen: %s", host, h->port, strerror(errno));

@@ -359,6 +359,29 @@ static void what_cannot_be_written_is_said_whole(void **state) {
     fr_http_close(http);
 }
 
+static void every_address_of_both_kinds_is_listened_on(void **state) {
+    (void)state;
+    const int probe = socket(AF_INET6, SOCK_STREAM, 0);
+    const struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+    const bool has_6 = probe >= 0 && !bind(probe, (const struct sockaddr *)&any, sizeof any);
+    if (probe >= 0) close(probe);
+    if (!has_6) skip();
+    static const char *const hosts[] = {"0.0.0.0,::", "::, 0.0.0.0", "::"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const fr_http_options o = {.host = hosts[i],
+                                   .routes = routes,
+                                   .connections = MOST,
+                                   .body_bytes = 1 << 20,
+                                   .request_seconds = 1000,
+                                   .idle_seconds = 1,
+                                   .error = refuse};
+        fr_error err;
+        if (fr_http_open(&http, &o, &err)) fail_msg("%s: %s", hosts[i], err.text);
+        expect_hello(); // by IPv4
+        fr_http_close(http);
+    }
+}
+
 // A sanitizer sees whether what was kept of them is freed.
 static void paths_may_be_empty(void **state) {
     (void)state;
@@ -485,6 +508,7 @@ int main(void) {
                                        cmocka_unit_test(a_request_ends_in_one_place),
                                        cmocka_unit_test(chunks_are_a_body),
                                        cmocka_unit_test(what_cannot_be_written_is_said_whole),
+                                       cmocka_unit_test(every_address_of_both_kinds_is_listened_on),
                                        cmocka_unit_test(paths_may_be_empty),
                                        cmocka_unit_test(many_arguments_leave_nothing)};
     return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);

@@ -994,19 +994,31 @@ static void what_is_no_http_ends_alone(void **state) {
     close(fd);
 }
 
+static uint64_t n_cancelled(void) {
+    return fr_scheduler_look(server.scheduler).tally.ended[FR_JOB_CANCELLED];
+}
+
 // Who hangs up is not answered on: the place is free again.
 static void who_hangs_up_is_forgotten(void **state) {
     (void)state;
-    static const char request[] =
-        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sesame\r\n"
-        "Content-Length: 68\r\n\r\n"
-        "{\"prompt\":\"abc\",\"max_tokens\":-1,\"ignore_eos\":true,\"stream\":true     }";
+    static const char body[] =
+        "{\"prompt\":\"abc\",\"max_tokens\":-1,\"ignore_eos\":true,\"stream\":true}";
+    char request[400];
+    const uint64_t before = n_cancelled();
+    const int n =
+        snprintf(request, sizeof request,
+                 "POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sesame\r\n"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 sizeof body - 1, body);
     for (int i = 0; i < 6; i++) {
         const int fd = dial();
-        assert_true(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0);
+        assert_true(send(fd, request, (size_t)n, MSG_NOSIGNAL) > 0);
         if (i % 2) recv(fd, reply, 50, 0);
         close(fd);
     }
+    for (int i = 0; i < 3000 && n_cancelled() == before; i++)
+        usleep(10000);
+    assert_true(n_cancelled() > before);
     assert_true(fr_scheduler_idle(server.scheduler, 30));
     assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
 }
@@ -1034,24 +1046,29 @@ static void answers_have_what_llama_servers_have(void **state) {
     json_decref(root);
 }
 
-// One event a token where their probabilities are asked for, whatever a pass gave.
+// One event a token where their probabilities are asked for, whatever a pass gave, and however many
+// passes there were since the last event.
 static void streams_of_probabilities_go_by_token(void **state) {
     (void)state;
     int n = 0;
     assert_int_equal(
         ask("POST", "/completion",
-            "{\"prompt\":\"abc abc abc\",\"n_predict\":8,\"n_probs\":2,\"stream\":true,"
-            "\"ignore_eos\":true,\"temperature\":0}"),
+            "{\"prompt\":\"abc aaaaaaaaaaaa\",\"n_predict\":24,\"n_probs\":2,\"stream\":"
+            "true,\"ignore_eos\":true,\"temperature\":0,\"logit_bias\":[[\"a\",100]]}"),
         200);
-    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {"), n++) {
+    for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
         json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
         const json_t *tokens = json_object_get(event, "tokens");
         const json_t *scored = json_object_get(event, "completion_probabilities");
-        if (json_is_false(json_object_get(event, "stop")))
-            assert_int_equal(json_array_size(scored), json_array_size(tokens));
+        if (json_is_false(json_object_get(event, "stop"))) {
+            assert_string_equal(json_string_value(json_object_get(event, "content")), "a");
+            assert_int_equal(json_array_size(tokens), 1);
+            assert_int_equal(json_array_size(scored), 1);
+            n++;
+        }
         json_decref(event);
     }
-    assert_true(n >= 2);
+    assert_int_equal(n, 24);
 }
 
 // The first says what was known, the last that all is read.

@@ -67,15 +67,16 @@ static void add_uncaptured(fr_distill_jobs *d, const uint64_t *known, int n,
                 (fr_distill_job){.key = known[i], .set = d->n_sets, .item = i, .given = true};
 }
 
-// What is not there yet; known: sorted keys of the output.
+// What is not there yet; known: sorted keys of the output. Where answers are written, states that
+// were captured are no answers.
 static void add_set(fr_distill_jobs *d, int set, const fr_distill_plan *plan, const uint64_t *known,
                     int n_known, const fr_shards *present) {
     const int first = d->n;
     for (int i = 0; i < d->set[set].n; i++) {
         const uint64_t key = key_of(&d->set[set].item[i]);
-        const bool there = n_known
-                               ? bsearch(&key, known, (size_t)n_known, sizeof key, by_key) != NULL
-                               : present && fr_shards_has(present, key);
+        const bool there =
+            plan->output ? n_known && bsearch(&key, known, (size_t)n_known, sizeof key, by_key)
+                         : present && fr_shards_has(present, key);
         d->known += there;
         if (!there)
             d->job[d->n++] =

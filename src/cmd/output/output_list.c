@@ -160,6 +160,7 @@ fr_status fr_list_inputs(fr_named_files *to, const fr_cmd_args *a, fr_error *err
     if (!st) st = add_input(to, "--request", a->request, err);
     if (!st) st = add_input(to, "--init", a->init, err);
     if (!st) st = add_input(to, "--tree", a->tree, err);
+    if (!st) st = add_input(to, "--chat-template-file", a->chat_template_file, err);
     if (!st) st = add_each(to, "--drafter", a->drafter, add_spec, err);
     if (!st) st = add_each(to, "--drafters", a->drafters, add_spec, err);
     return st;

@@ -6,7 +6,7 @@
 #include "cmd/output/output_kind.h"
 
 typedef struct fr_named_file {
-    char option[16]; // "-o", "--plot"
+    char option[24]; // "-o", "--plot"
     char path[PATH_MAX];
     fr_output_kind kind; // of an output
     fr_file_id id;

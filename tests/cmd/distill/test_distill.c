@@ -175,6 +175,25 @@ static void killed_and_gone_on_with_is_whole(void **state) {
     assert_int_equal(captured(in_dir("cut")), PROMPTS);
 }
 
+// States of them that are there do not stand for answers, nor are they captured again.
+static void answers_that_are_gone_are_written_again(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest, "--prompts %s -o %s --capture %s -n 8 --sampled 0 --width 5",
+             in_dir("prompts.jsonl"), in_dir("gone.jsonl"), in_dir("gone"));
+    command(line, "distill", rest);
+    for (int i = 0; i < 3; i++) {
+        if (i == 1) unlink(in_dir("gone.jsonl"));
+        if (i == 2) assert_int_equal(truncate(in_dir("gone.jsonl"), 0), 0);
+        run_with(&got, line, "", 0, 0, NULL);
+        if (got.code) fail_msg("%s", got.err);
+        assert_int_equal(read_answers(in_dir("gone.jsonl"), i ? again : answers), PROMPTS);
+        assert_int_equal(captured(in_dir("gone")), PROMPTS);
+        for (int k = 0; i && k < PROMPTS; k++)
+            assert_string_equal(answers[k], again[k]);
+    }
+}
+
 static void an_interrupt_keeps_what_is_done(void **state) {
     char rest[512], line[1024];
     (void)state;
@@ -249,6 +268,7 @@ static void bad_requests_say_why(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_run),
                                        cmocka_unit_test(killed_and_gone_on_with_is_whole),
+                                       cmocka_unit_test(answers_that_are_gone_are_written_again),
                                        cmocka_unit_test(an_interrupt_keeps_what_is_done),
                                        cmocka_unit_test(given_answers_are_read),
                                        cmocka_unit_test(bad_requests_say_why)};

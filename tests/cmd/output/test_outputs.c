@@ -134,6 +134,8 @@ static void other_inputs_are_never_outputs(void **state) {
         {"accuracy -m model.gguf --prompts prompts.jsonl --plot shape --force --drafter "
          "prompt-lookup,prompt-lookup+eagle:shape",
          "would write over --drafter shape", "shape"},
+        {DISTILL "--chat-template-file shape -o shape --force",
+         "would write over --chat-template-file shape", "shape"},
         {"curve -m m-00001-of-00002.gguf --plot m-00002-of-00002.gguf --force",
          "would write over -m m-00002-of-00002.gguf", "m-00002-of-00002.gguf"},
         {"distill -m model.gguf --prompts prompts.jsonl -o new --capture ./new", "is also -o new",

@@ -138,7 +138,8 @@ class Group(ClosingInTurn):
             raise ArgumentError(f"parallel: expected 1 or more, found {parallel}")
         waiting = deque(enumerate(prompts))
         results: dict[int, Result] = {}
-        most = min(parallel, MAX_SESSIONS)
+        # Where there is room for none, opening one says so.
+        most = min(parallel, max(1, MAX_SESSIONS - len(self.sessions)))
         opened: list[Session] = []
         idle: list[Session] = []
         running: dict[int, Stream] = {}

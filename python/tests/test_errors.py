@@ -112,6 +112,11 @@ class WithModel(unittest.TestCase):
                 group.session()
             with self.assertRaisesRegex(UnsupportedError, "64 sessions"):
                 group.session()
+            with self.assertRaisesRegex(UnsupportedError, "64 sessions"):
+                group.generate(["Hi"])
+            for session in group.sessions[:2]:
+                session.close()
+            self.assertEqual(len(group.generate(["Hi"] * 4, max_tokens=2)), 4)  # in the two places
         with Engine(MODEL, drafter="none") as other, other.session(n_ctx=64) as theirs:
             with engine().session(n_ctx=64) as session:
                 with self.assertRaisesRegex(ArgumentError, "same engine"):

@@ -8,7 +8,7 @@ typedef enum fr_begins { FR_BEGINS_NOT, FR_BEGINS_MAYBE, FR_BEGINS } fr_begins;
 
 // Whether the text begins with the mark, or may yet: it is shorter, and so far the same.
 fr_begins fr_begins_with(const char *text, size_t n, const char *mark);
-// Where the first of them begins; n: nowhere.
+// Where the mark stands first; n: nowhere.
 size_t fr_find_mark(const char *text, size_t n, const char *mark);
 // Bytes at the end of the text that may begin the mark.
 size_t fr_begun_mark(const char *text, size_t n, const char *mark);

@@ -52,10 +52,7 @@ static fr_status add_manifest(fr_walk *w, const char *path, const char *name, bo
     const char *tag = strrchr(name, '/');
     snprintf(repo, sizeof repo, "%.*s", (int)(tag - name), name);
     const fr_status st = follow(file, user, path, &why);
-    if (st == FR_ENOMEM) {
-        *w->err = why;
-        return st;
-    }
+    if (st == FR_ENOMEM) return fr_fail(w->err, st, "%s", why.text);
     return fr_walk_add(w, short_name(repo), tag + 1, file, st ? why.text : NULL);
 }
 

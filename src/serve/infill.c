@@ -43,7 +43,7 @@ static fr_status add_files(const fr_text *text, const json_t *files, json_t *ids
         if (!st) st = add_line(text, "\n", ids, err);
         if (!st) st = add_text(text, json_object_get(file, "text"), ids, err);
     }
-    if (!st && t->fim_file >= 0) {
+    if (!st) {
         json_array_append_new(ids, json_integer(t->fim_file));
         st = add_line(text, "filename\n", ids, err);
     }

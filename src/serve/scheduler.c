@@ -395,11 +395,8 @@ static double kv_use(const fr_scheduler *s) {
 
 fr_scheduler_state fr_scheduler_look(fr_scheduler *s) {
     pthread_mutex_lock(&s->lock);
-    const fr_scheduler_state state = {.waits = s->n_waits,
-                                      .runs = s->n_runs,
-                                      .draining = s->draining,
-                                      .kv_use = kv_use(s),
-                                      .tally = s->tally};
+    const fr_scheduler_state state = {
+        .waits = s->n_waits, .runs = s->n_runs, .kv_use = kv_use(s), .tally = s->tally};
     pthread_mutex_unlock(&s->lock);
     return state;
 }

@@ -24,7 +24,6 @@ typedef struct fr_scheduler_options {
 
 typedef struct fr_scheduler_state { // at one moment
     int waits, runs;
-    bool draining;
     double kv_use;  // tokens in contexts at work, of all that they have room for; 0 to 1
     fr_tally tally; // since it was opened
 } fr_scheduler_state;

@@ -2,6 +2,7 @@
 #include "cmd/curve/curve.h"
 #include "base/clock.h"
 #include "base/save.h"
+#include "base/system_file.h"
 #include "cmd/curve/probe.h"
 #include "cmd/lib/passes.h"
 #include "engine/engine.h"
@@ -151,13 +152,9 @@ static fr_status open_cells(fr_curve *c, bool phases, fr_error *err) {
 
 // Memory that can be had without swapping; 0 where the system does not tell.
 static double available_bytes(void) {
-    char line[128];
-    double kib = 0;
-    FILE *f = fopen("/proc/meminfo", "r");
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf", &kib) != 1)
-        ;
-    if (f) fclose(f);
-    return 1024 * kib;
+    uint64_t kib = 0;
+    fr_system_entry("", "/proc/meminfo", "MemAvailable", &kib);
+    return 1024 * (double)kib;
 }
 
 static fr_status open_context(measuring *m, fr_error *err) {

@@ -578,6 +578,13 @@ static void responses_repeat_what_was_asked(void **state) {
                      200);
     assert_non_null(strstr(reply, "{\"a\":[1234567890123456789,-99999999999999999999]}"));
     assert_non_null(strstr(reply, "{\"seed\":18446744073709551615}"));
+    enum { DEEP = 255 }; // with the body's own braces as deep as it may be
+    char deep[2 * DEEP + 1] = "", body[1000];
+    memset(deep, '[', DEEP);
+    memset(deep + DEEP, ']', DEEP);
+    snprintf(body, sizeof body, "{\"input\":\"abc\",\"max_output_tokens\":1,\"text\":%s}", deep);
+    assert_int_equal(ask("POST", "/v1/responses", body), 200);
+    assert_non_null(strstr(reply, deep));
 }
 
 // A call of these arguments, a JSON text or an object, in a whole answer of Anthropic's.

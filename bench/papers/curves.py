@@ -53,7 +53,8 @@ class Panel:
         for percent in range(self.low, self.high + 1, 10):
             yield '<path d="M%.1f %.1fh%.1f" class="grid"/>' % (self.left, self.y(percent), self.width)
             yield label(self.left - 5, self.y(percent) + 4, "%d" % percent, "small", "end")
-        for tokens in (digit * 10 ** power for power in range(3, 8) for digit in (1, 2, 5)):
+        digits = (1, 2, 5) if self.last - self.first > 3 else (1, 1.5, 2, 3, 4, 6)
+        for tokens in (digit * 10 ** power for power in range(3, 8) for digit in digits):
             if self.first <= math.log2(tokens) <= self.last:
                 yield label(self.x(tokens), BOTTOM + 15, "%g" % (tokens / 1e6), "small", "middle")
 

@@ -21,9 +21,9 @@ from calls import Failure, between_markers, name_of, say, sentences
 from drawing import LINES, NAMES, label, write_card
 from measure import read, resume, write
 from program import ask, machine_of
+from tables import SURE
 
 MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
-SURE = 0.95  # of how many draws of the prompts an interval must hold
 LEAST_WIDTH, PANEL, LEFT, GAP, TOP, BOTTOM = 720, 370, 46, 50, 62, 330
 
 

@@ -186,12 +186,10 @@ const fr_cmd lab_cmd_replay = {
      .summary = "measure tokens a pass on many prompts, where the answers are known",
      .about =
          "Plain decoding answers all prompts first, many at a time. Then the model reads each text "
-         "once, and every drafter goes over it with trees of a fixed size. Where it attaches rows, "
-         "a "
-         "pass is run that leaves out the candidates that the answer contradicts, else none; "
-         "drafters propose and learn as if all had been in it. So the tokens a pass are those of "
-         "'bench --tree N --no-adapt' at a part "
-         "of its time, and no clock has a say in them.\n\n"
+         "once, and every drafter goes over it with trees of a fixed size. Where it attaches rows "
+         "a pass is run, without the candidates that the answer contradicts; else none is. "
+         "Drafters propose and learn as if all had been in it. So the tokens a pass are those of "
+         "'bench --tree N --no-adapt' at a part of its time, and no clock has a say in them.\n\n"
          "Every answer is compared with plain decoding's, and a share of the conversations is "
          "decoded for real too: exit code 1 where bytes, passes, rows or depths differ. Both "
          "files can be gone on with after an interruption.",

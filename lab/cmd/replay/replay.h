@@ -14,14 +14,9 @@
 #include "cmd/lib/prompt_sets.h"
 #include "engine/engine.h"
 
-enum {
-    LAB_REPLAY_DRAFTERS = 64,
-    LAB_KEY = 17,
-    LAB_DAY = 11,
-    LAB_DRAFTING =
-        2, // raise it where a drafter begins to propose other trees: results of before are
-           // then measured again
-};
+enum { LAB_REPLAY_DRAFTERS = 64, LAB_KEY = 17, LAB_DAY = 11 };
+// Raise it where a drafter begins to propose other trees: results of before are measured again.
+enum { LAB_DRAFTING = 2 };
 
 typedef struct lab_turn { // of an answer
     uint64_t prompt;      // hash of the ids before it
@@ -55,8 +50,7 @@ typedef struct lab_score { // of a conversation by a drafter; all its turns
 
 typedef struct lab_drafter {
     const char *spec;
-    json_t
-        *setup; // what its results depend on: model, settings, drafter, packs, tree, this program
+    json_t *setup;    // what its results depend on, as make_setup lists it
     lab_score *score; // [n] of the conversations
     int surely;       // the conversation that is checked whatever the share
 } lab_drafter;

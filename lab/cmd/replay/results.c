@@ -191,10 +191,15 @@ static double draw_of(const lab_replay *r, const lab_drafter *d, int conversatio
 
 // However few there are, one of every drafter is checked.
 static int least_drawn(const lab_replay *r, const lab_drafter *d) {
-    int least = 0;
-    for (int i = 1; i < r->n; i++)
-        if (draw_of(r, d, i) < draw_of(r, d, least)) least = i;
-    return least;
+    int at = 0;
+    double least = 1;
+    for (int i = 0; i < r->n; i++) {
+        const double draw = draw_of(r, d, i);
+        if (draw >= least) continue;
+        least = draw;
+        at = i;
+    }
+    return at;
 }
 
 static bool is_drawn(const running *run, int conversation) {

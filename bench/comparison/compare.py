@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 import tables
-from calls import Failure, between_markers, name_of, say
+from calls import between_markers, name_of, say, sentences
 from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, trainings, write, write_prompts
 from systems import SYSTEMS
 
@@ -113,7 +113,7 @@ def parse():
 
 
 def main():
-    try:
+    with sentences(__file__):
         args = parse()
         os.makedirs(args.out, exist_ok=True)
         if not args.tables:
@@ -122,10 +122,6 @@ def main():
             between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(tables.load(args.out))))
         if args.results:
             between_markers(args.results, tables.MARKS, tables.summary(tables.load(args.out)))
-    except KeyboardInterrupt:
-        sys.exit("\nstopped: the same line goes on from here")
-    except (Failure, OSError) as failure:
-        sys.exit("compare.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import Failure, between_markers
+from calls import Failure, between_markers, sentences
 from drawing import LINES, NAMES, label, write_card
 from measure import read, write
 
@@ -137,15 +137,13 @@ def main():
     args = parser.parse_args()
     if args.add and not args.model:
         parser.error("--model NAME is missing")
-    try:
+    with sentences(__file__):
         if args.add:
             add_run(args)
         if args.svg:
             picture(args.svg, models_of(args.out))
         if args.doc:
             between_markers(args.doc, MARKS, table(models_of(args.out)))
-    except (Failure, OSError) as failure:
-        sys.exit("curves.py: %s" % failure)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-// accept_rules.c — rejection sampling at one node: the drawn children are tested in order, q is subtracted
-// from p after each miss, and the token comes from what is left. Then the threshold of typical
-// acceptance.
+// accept_rules.c — rejection sampling at one node: the drawn children are tested in order, q is
+// subtracted from p after each miss, and the token comes from what is left. Then the threshold of
+// typical acceptance.
 #include "decode/accept_rules.h"
 #include "base/alloc.h"
 #include "kern/math.h"

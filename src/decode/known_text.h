@@ -36,8 +36,8 @@ void fr_known_text_close(fr_known_text *t); // a closed one is fine
 
 // Makes it the n tokens (at most n_ctx), keeping what agrees, with these layers' residuals besides
 // those it has; a layer that is new has all read again. Tokens behind the first n_prompt are
-// compared with those that the target draws; of answers that are kept, what was found before stands,
-// so the sampling is that of all calls on it. FR_ENOMEM; FR_EUNSUP: more layers than fit.
+// compared with those that the target draws; of answers that are kept, what was found before
+// stands, so the sampling is that of all calls on it. FR_ENOMEM; FR_EUNSUP: more layers than fit.
 fr_status fr_known_text_read(fr_known_text *t, fr_known_reader *r, const int *taps, int n_taps,
                              const int32_t *ids, int n, int n_prompt, const fr_sampling *sampling,
                              fr_error *err);

@@ -97,8 +97,8 @@ const fr_gguf_kv *fr_gguf_kv_at(const fr_gguf *g, size_t i);
 const fr_gguf_kv *fr_gguf_find(const fr_gguf *g, const char *key);
 
 // One value by key. Integer getters take any integer type whose value fits, f32 takes f32 and f64
-// whose value is finite as a float, f64 both as they are. FR_EDATA with key, expected and found when it is absent, of
-// another type, or does not fit; *value is then untouched.
+// whose value is finite as a float, f64 both as they are. FR_EDATA with key, expected and found
+// when it is absent, of another type, or does not fit; *value is then untouched.
 fr_status fr_gguf_get_u32(const fr_gguf *g, const char *key, uint32_t *value, fr_error *err);
 fr_status fr_gguf_get_i32(const fr_gguf *g, const char *key, int32_t *value, fr_error *err);
 fr_status fr_gguf_get_u64(const fr_gguf *g, const char *key, uint64_t *value, fr_error *err);

@@ -2,9 +2,9 @@
 // behind the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
 //
 // A base is a row i of a sample. Guess k reads the n-gram state of the n-gram that ends with token
-// i + k (block/ngram_encoder.h), at that token's place; it sees the mature states f_1..f_i, the n-gram states of
-// guesses 1..k of the same base and nothing else, so one key and value a row serve all. With o_k
-// what the block gives, the distribution of the token after is that of
+// i + k (block/ngram_encoder.h), at that token's place; it sees the mature states f_1..f_i, the
+// n-gram states of guesses 1..k of the same base and nothing else, so one key and value a row serve
+// all. With o_k what the block gives, the distribution of the token after is that of
 //     shared     H' (g_k nrm(A_k f_i + B_k o_k))   light: maps onto the draft head
 //     own-heads  U_k [f_i; o_k]                    section 3.2.3; U_k = [0, H'] at first
 // where the norm is what every state has that the target's head reads.

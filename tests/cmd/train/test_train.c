@@ -103,7 +103,7 @@ static void what_is_wrong_is_said(void **state) {
         {"train medusa -m %s/tiny.gguf --data %s/wordy -o p --steps 1", 1, "states of 64 values"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --resume", 1,
          "nothing to resume"},
-        {"train medusa -m %s/tiny.gguf --data %s/data -o /nowhere/p --steps 1", 1, "/nowhere/p"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o %s/nowhere/p --steps 1", 1, "nowhere/p"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --vocab 9", 2, "--vocab 9"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --set tap=1", 2,
          "go together"},

@@ -82,7 +82,7 @@ get-model: packages ## fetch a model: make get-model NAME=smollm2-135m
 
 install: build ## install into PREFIX (default /usr/local)
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
-	@cp build/install_manifest.txt build/installed.txt
+	@mv -f build/install_manifest.txt build/installed.txt
 
 uninstall: ## remove what the last make install put there
 	@tools/uninstall.sh build/installed.txt "$(DESTDIR)"

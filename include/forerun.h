@@ -49,8 +49,8 @@ typedef struct fr_text fr_text;
 typedef struct fr_session fr_session;
 typedef struct fr_group fr_group;
 
-// Called during long work (loading): done of total, in bytes. A false return stops it with
-// FR_EINTR.
+// Called during long work: done of total, bytes while loading, passes while measuring. A false
+// return stops it with FR_EINTR.
 typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
 typedef struct fr_engine_options {
@@ -66,7 +66,8 @@ typedef struct fr_engine_options {
 // The path of the model that `name` stands for, as `forerun run -m` takes it: a file; a folder with
 // one model in it; or the name of one that Hugging Face, llama.cpp, Ollama or LM Studio have put on
 // this machine ("org/repo", "org/repo:QUANT", "name:tag"). Nothing is downloaded. `path` has room
-// for `room` bytes; 4096 are enough. FR_EIO: there is none, or several; FR_EARG: no room; FR_ENOMEM.
+// for `room` bytes; 4096 are enough. FR_EIO: there is none, or several; FR_EDATA: Ollama's record of
+// it is faulty; FR_EARG: no room; FR_ENOMEM.
 fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err);
 
 // options NULL: the defaults, which are 0.

@@ -53,6 +53,10 @@ FNR == 1 {
         fault(own " must not need <" quoted[2] ">")
 }
 END {
+    if (!n_files) {
+        print "no sources in src and lab"
+        exit 1
+    }
     if (!bad) printf "%d files, every include goes down\n", n_files
     exit bad
 }'

@@ -55,7 +55,18 @@ def call(function: Any, *arguments: Any) -> None:
 
 
 def c_path(path: str | os.PathLike[str]) -> Any:
-    return ffi.new("char[]", os.fsencode(path))
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise errors.ArgumentError(f"{path!r}: expected a path without NUL")
+    return ffi.new("char[]", name)
+
+
+def c_bytes(text: str) -> bytes:
+    """UTF-8, which has no surrogates."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise errors.ArgumentError(f"{text[:40]!r}: expected text that UTF-8 can hold: {error.reason}") from None
 
 
 def c_text(text: str | None) -> Any:
@@ -64,7 +75,7 @@ def c_text(text: str | None) -> Any:
         return ffi.NULL
     if "\0" in text:
         raise errors.ArgumentError(f"{text!r}: expected text without NUL")
-    return ffi.new("char[]", text.encode())
+    return ffi.new("char[]", c_bytes(text))
 
 
 def c_strings(texts: Sequence[str]) -> tuple[Any, list[Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._lifetime import Closing, Resource
-from ._native import c_ids, c_path, call, ffi, lib, sized_text, text_of
+from ._native import c_bytes, c_ids, c_path, call, ffi, lib, sized_text, text_of
 from .errors import ArgumentError
 
 Message = Mapping[str, Any]
@@ -29,6 +29,7 @@ def find_model(name: str | os.PathLike[str]) -> str:
     ``name`` is a GGUF file, a folder with one in it, or the name of a model that Hugging Face,
     llama.cpp, Ollama or LM Studio have put on this machine (``"org/repo"``, ``"org/repo:Q4_K_M"``,
     ``"smollm2:135m"``). Nothing is downloaded. FileError: there is none, or several.
+    DataError: Ollama's record of it is faulty.
     """
     path = ffi.new("char[]", MODEL_PATH_BYTES)
     call(lib.fr_model_find, path, MODEL_PATH_BYTES, c_path(name))
@@ -113,7 +114,7 @@ class Text(Closing):
 
         UnsupportedError: it is empty. DataError: what is wrong with it, and in which line.
         """
-        data = template.encode()
+        data = c_bytes(template)
         out = ffi.new("fr_text **")
         self._owner.hold()
         try:
@@ -165,7 +166,7 @@ class Text(Closing):
         ``control``: control tokens that are written in the text (``"<|im_end|>"``) become such;
         else they are text, which is what text from outside should be.
         """
-        data = text.encode() if isinstance(text, str) else text
+        data = c_bytes(text) if isinstance(text, str) else text
         return self._encoded(lib.fr_text_tokenize, data, len(data), _flags(bos, control)).ids
 
     def detokenize_bytes(self, ids: Sequence[int]) -> bytes:
@@ -192,7 +193,7 @@ class Text(Closing):
 
     def find(self, text: str | bytes) -> int | None:
         """The special token that is written so; None where there is none."""
-        data = text.encode() if isinstance(text, str) else text
+        data = c_bytes(text) if isinstance(text, str) else text
         with self._owner.held():
             token = int(lib.fr_text_find(self._pointer, data, len(data)))
         return None if token < 0 else token

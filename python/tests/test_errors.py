@@ -62,10 +62,13 @@ class WithModel(unittest.TestCase):
         self.refuses(ArgumentError, "accept", accept="maybe")
         self.refuses(ArgumentError, "speed", drafter="prompt-lookup", draft_options={"speed": 9})
         self.refuses(ArgumentError, "NUL", drafter="eagle:a\0b")
+        self.refuses(ArgumentError, "surrogates", drafter="eagle:\ud800")
 
     def test_engines(self) -> None:
         with self.assertRaisesRegex(ArgumentError, "threads"):
             Engine(MODEL, threads=-1)
+        with self.assertRaisesRegex(ArgumentError, "NUL"):
+            Engine(f"{MODEL}\0x")
         with self.assertRaisesRegex(Error, "z80"):
             Engine(MODEL, isa="z80")
         with self.assertRaises(DataError):

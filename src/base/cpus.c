@@ -29,14 +29,15 @@ static int read_quota(void) {
 }
 
 void fr_cpus_read(fr_cpus *cpus) {
-    cpu_set_t allowed, seen_core;
+    // The system refuses a mask with less room than it has CPUs.
+    cpu_set_t allowed[8], seen_core;
     int sibling[FR_MAX_CPUS], n_siblings = 0;
     *cpus = (fr_cpus){.n_quota = read_quota()};
-    CPU_ZERO(&allowed);
+    CPU_ZERO_S(sizeof allowed, allowed);
     CPU_ZERO(&seen_core);
-    if (sched_getaffinity(0, sizeof allowed, &allowed)) CPU_SET(0, &allowed);
+    if (sched_getaffinity(0, sizeof allowed, allowed)) CPU_SET_S(0, sizeof allowed, allowed);
     for (int cpu = 0; cpu < FR_MAX_CPUS && cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &allowed)) continue;
+        if (!CPU_ISSET_S(cpu, sizeof allowed, allowed)) continue;
         int core = core_of(cpu);
         if (CPU_ISSET(core, &seen_core)) {
             sibling[n_siblings++] = cpu;

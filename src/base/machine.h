@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum fr_known { FR_UNKNOWN, FR_OFF, FR_ON } fr_known;
+typedef enum fr_on_off { FR_UNKNOWN, FR_OFF, FR_ON } fr_on_off;
 
 typedef struct fr_machine { // 0 and "" are what is not known
     int n_cpus, n_cores;    // CPUs and physical cores that are online
@@ -13,7 +13,7 @@ typedef struct fr_machine { // 0 and "" are what is not known
     uint64_t swap, swap_used;
     char huge_pages[16]; // transparent ones: "always", "madvise", "never"
     char governor[32], clock_driver[32];
-    fr_known turbo;
+    fr_on_off turbo;
     bool turbo_by_intel;            // switched by intel_pstate's own file
     uint64_t clock_khz, clock_most; // the highest clock that is allowed; that the CPU has
 } fr_machine;

@@ -236,12 +236,14 @@ bool fr_pool_is_sound(const fr_pool *pool) {
     return !atomic_load_explicit(&pool->arrived, memory_order_relaxed);
 }
 
-void fr_pool_adapt(fr_pool *pool, bool on) {
+bool fr_pool_adapt(fr_pool *pool, bool on) {
     pthread_mutex_lock(&pool->run_lock);
+    const bool was = pool->adapt.on;
     pool->adapt = (adapting){.on = on, .pause = PAUSE_LEAST, .since = fr_seconds()};
     pool->adapt.lost_before = atomic_load_explicit(&pool->lost, memory_order_relaxed);
     pool->n_active = pool->n_threads;
     pthread_mutex_unlock(&pool->run_lock);
+    return was;
 }
 
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {

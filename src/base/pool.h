@@ -22,8 +22,9 @@ void fr_pool_close(fr_pool *pool);
 int fr_pool_threads(const fr_pool *pool);
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
 // Lets runs use fewer threads, from 1 up, while other programs keep the cores busy: two threads of
-// which one waits for its core half the time are slower than one. Off when a pool opens.
-void fr_pool_adapt(fr_pool *pool, bool on);
+// which one waits for its core half the time are slower than one. Off when a pool opens. Whether it
+// was on.
+bool fr_pool_adapt(fr_pool *pool, bool on);
 // Between runs: numbers of threads are within bounds, and none is inside the barrier.
 bool fr_pool_is_sound(const fr_pool *pool);
 void fr_pool_barrier(fr_pool *pool); // only inside fn, by every thread

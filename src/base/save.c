@@ -1,7 +1,8 @@
 // save.c — write beside, then rename.
 //
-// A file that is being written is called PATH.PID.part and locked by its writer. If nobody has it
-// locked and its process is gone, it was left by a kill; the next writer of PATH removes it.
+// A file that is being written is called PATH.PID.part (PATH.PID-1.part where another thread of the
+// process writes PATH too) and locked by its writer. If nobody has it locked and its process is
+// gone, it was left by a kill; the next writer of PATH removes it.
 #include "base/save.h"
 #include "base/path.h"
 #include <ctype.h>
@@ -17,14 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The process that wrote `file` as a part of `name` (12 for "a.gguf.12.part" and "a.gguf"); 0: it
-// is no part of it.
+// The process that wrote `file` as a part of `name` (12 for "a.gguf.12.part" or "a.gguf.12-1.part"
+// and "a.gguf"); 0: it is no part of it.
 static long part_owner(const char *file, const char *name) {
     const size_t n = strlen(name);
     if (strncmp(file, name, n) != 0 || file[n] != '.' || !isdigit((unsigned char)file[n + 1]))
         return 0;
     char *end;
     const long pid = strtol(file + n + 1, &end, 10);
+    if (*end == '-' && isdigit((unsigned char)end[1])) (void)strtol(end + 1, &end, 10);
     return pid > 0 && pid < INT_MAX && !strcmp(end, ".part") ? pid : 0;
 }
 
@@ -57,12 +59,22 @@ void fr_save_sweep(const char *path) {
     if (dir) closedir(dir);
 }
 
+// The name of the part; `other`: of so many threads of this process, which write the same path.
+static bool name_part(fr_saving *s, int other) {
+    char tail[32] = "";
+    if (other) snprintf(tail, sizeof tail, "-%d", other);
+    const int n = snprintf(s->part, sizeof s->part, "%s.%ld%s.part", s->path, (long)getpid(), tail);
+    return n > 0 && n < (int)sizeof s->part;
+}
+
 // Makes the part and locks it. Between the two steps another process may have removed it as a left
 // one.
 static bool open_part(fr_saving *s) {
+    enum { THREADS = 1000 };
     struct stat now;
-    for (;;) {
+    for (int other = 0;;) {
         s->fd = open(s->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (s->fd < 0 && errno == EEXIST && ++other < THREADS && name_part(s, other)) continue;
         if (s->fd < 0) return false;
         int failed;
         do
@@ -81,9 +93,7 @@ fr_status fr_save_begin(fr_saving *s, const char *path, fr_error *err) {
     if (!stat(path, &there) && !S_ISREG(there.st_mode))
         return fr_fail(err, FR_EIO, "%s: expected a file, found %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "a device");
-    const int n = snprintf(s->part, sizeof s->part, "%s.%ld.part", path, (long)getpid());
-    if (n < 0 || n >= (int)sizeof s->part)
-        return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
+    if (!name_part(s, 0)) return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
     fr_save_sweep(path);
     return open_part(s) ? FR_OK : fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
 }

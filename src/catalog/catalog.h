@@ -57,7 +57,7 @@ void fr_catalog_close(fr_catalog *c);
 // it is capitalised; without one Q4_K_M, else Q8_0, else the first), "org/repo/file.gguf", an
 // Ollama "name", "name:tag", "ns/name:tag", "hf.co/org/repo:tag", or a file's name in llama.cpp's
 // older cache. FR_EIO: there is none, or several that differ; the sentence says what was looked
-// for, where, and what is near.
+// for, where, and what is near. FR_EDATA: its folder is faulty, as the sentence says.
 fr_status fr_catalog_find(const fr_catalog *c, const char *name, const fr_catalog_item **out,
                           fr_error *err);
 
@@ -67,7 +67,8 @@ void fr_catalog_name(const fr_catalog *c, const fr_catalog_item *item, char name
 
 // The file that -m means: `name` itself where such a file is there or where it is written as a path
 // (/…, ./…, ../…); the only model in it where it is a folder; else the model of that name. FR_EIO:
-// a folder with no model or with several, a name that is not found; FR_ENOMEM.
+// a folder with no model or with several, a name that is not found; FR_EDATA: a model whose folder
+// is faulty; FR_ENOMEM.
 fr_status fr_model_path(char path[PATH_MAX], const char *name, fr_error *err);
 
 #endif

@@ -125,18 +125,24 @@ fr_status fr_catalog_find(const fr_catalog *c, const char *name, const fr_catalo
     return fr_name_unknown(c, name, err);
 }
 
+// Whether the name leads to this item. No sentence is made where it does not: sentences have names.
+static bool is_found_by(const fr_catalog *c, const fr_catalog_item *item, const char *name) {
+    wanted w;
+    if (!read_name(&w, name)) return false;
+    const choice found = choose(c, &w);
+    return found.first == item && !found.other && !item->fault;
+}
+
 void fr_catalog_name(const fr_catalog *c, const fr_catalog_item *item, char name[FR_CATALOG_NAME]) {
-    const fr_catalog_item *found;
     const char *quant;
     const int n = (int)fr_name_quant(item->file, &quant);
     if (is_ollama(c, item))
         snprintf(name, FR_CATALOG_NAME, "%s:%s", item->repo, item->file);
     else
         snprintf(name, FR_CATALOG_NAME, "%s:%.*s", item->repo, n, quant);
-    if (*item->repo && (n || is_ollama(c, item)) &&
-        (item->fault || (!fr_catalog_find(c, name, &found, NULL) && found == item)))
+    if (*item->repo && (n || is_ollama(c, item)) && (item->fault || is_found_by(c, item, name)))
         return;
     snprintf(name, FR_CATALOG_NAME, "%s%s%s", item->repo, *item->repo ? "/" : "", item->file);
-    if (!fr_catalog_find(c, name, &found, NULL) && found == item) return;
+    if (is_found_by(c, item, name)) return;
     snprintf(name, FR_CATALOG_NAME, "%s", item->path);
 }

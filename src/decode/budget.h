@@ -1,10 +1,11 @@
 // budget.h — what passes take and what tokens are worth, followed through one request.
 //
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
-// adds. The cost of a token is what one takes at present: a plain pass at most, less where drafts
-// are accepted, and no more than in the best pass that there is now: a copy goes on in the next one. Passes are predicted by the measured cost (tree/cost.h), corrected by what they
-// took in this request. Where texts are read in the same passes, a token saves no pass but its row, a
-// like share of the pass.
+// adds. A token is worth what one costs at present: a plain pass at most, less where drafts are
+// accepted. It is never worth more than a token of the best pass that could be run now, because a
+// token left out of this pass comes in the next one at about that cost. Passes are predicted by the
+// measured cost (tree/cost.h), corrected by what they took in this request. Where texts are read in
+// the same passes, a token saves no pass but only its row, an equal share of the pass.
 //
 // A *plain pass* is one row of every member.
 //

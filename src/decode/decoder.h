@@ -79,7 +79,8 @@ bool fr_decoder_is_sound(const fr_decoder *d);
 // What is not kept is read by the steps that follow.
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
 // Whether tokens before the root are still to be read: of the prompt; or, where a text of a model
-// with LongRoPE has outgrown the original context, all of it once more (docs/numerics.md).
+// with LongRoPE has outgrown the original context, all of it once more (docs/numerics.md): asking
+// then drops what was committed.
 bool fr_decoder_reads(fr_decoder *d);
 
 // Begins and evaluates all but the last token, of a decoder by itself. `keep_going` (or NULL) is

@@ -4,8 +4,8 @@
 // that the answer does not contradict: the root, the nodes that will be accepted, what is attached
 // to these, and whatever lies behind the answer's end. A row's result does not depend on its
 // company, so every row that is there is what it would be among all of them. Verification draws as
-// always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must not depend on
-// them: a decoder that does not adapt, and the exact rule.
+// always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must
+// not depend on them: a decoder that does not adapt, and the exact rule.
 //
 // Where the text was read before (known_text.h) no pass is run at all for a step whose rows are
 // tokens of it: states, keys and values are those of then, and the path is what the answer says.

@@ -12,8 +12,10 @@ fr_status fr_known_reader_open(fr_known_reader *r, const fr_model *m, int n_ctx,
                                       .max_taps = FR_KNOWN_TAPS,
                                       .n_ctx = n_ctx};
     *r = (fr_known_reader){0};
-    const fr_status st = fr_sampler_open(&r->sampler, m->kern, m->config.n_vocab, err);
-    return st ? st : fr_forward_open(&r->forward, m, &limits, err);
+    fr_status st = fr_sampler_open(&r->sampler, m->kern, m->config.n_vocab, err);
+    if (!st) st = fr_forward_open(&r->forward, m, &limits, err);
+    if (st) fr_known_reader_close(r);
+    return st;
 }
 
 void fr_known_reader_close(fr_known_reader *r) {

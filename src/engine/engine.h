@@ -46,7 +46,8 @@ bool fr_session_is_sound(const fr_session *s);
 // fr_engine_profile. *note as there. FR_ENOMEM, FR_EINTR.
 fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, void *user,
                             fr_error *note, fr_error *err);
-// Writes the profile back to where it is kept, if it is. FR_EIO, FR_ENOMEM.
+// Writes the profile back to where it is kept, if it is; what others tuned in the meantime stays.
+// FR_EIO, FR_ENOMEM.
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err);
 
 // Fills e->info, once everything else is open.

@@ -40,5 +40,8 @@ fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progr
 }
 
 fr_status fr_engine_keep_profile(const fr_engine *e, fr_error *err) {
-    return *e->profile_path ? fr_profile_write(e->profile, e->profile_path, err) : FR_OK;
+    if (!*e->profile_path) return FR_OK;
+    fr_profile p = *e->profile;
+    fr_profile_merge(&p, e->profile_path);
+    return fr_profile_write(&p, e->profile_path, err);
 }

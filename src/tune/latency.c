@@ -191,12 +191,12 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     }
     for (int i = 0; i < MOST_ROWS * c->d; i++)
         b.hidden[i] = (float)(i % 13) - 6;
-    fr_pool_adapt(m->pool, false);
+    const bool adapts = fr_pool_adapt(m->pool, false);
     if (fill(&b, &b.near, near) && fill(&b, &b.far, far))
         st = measure(&b, cost, rounds, err);
     else
         st = interrupted(err);
-    fr_pool_adapt(m->pool, true);
+    fr_pool_adapt(m->pool, adapts);
 done:
     fr_free(b.logits);
     fr_free(b.hidden);

@@ -81,6 +81,16 @@ bool fr_profile_holds(const fr_profile *p) {
     return false;
 }
 
+void fr_profile_merge(fr_profile *p, const char *path) {
+    fr_profile there;
+    fr_error unread;
+    if (fr_profile_read(&there, &p->key, path, &unread)) return;
+    for (int i = 0; i < p->n_drafters; i++)
+        if (p->drafter[i].tuned_here) fr_profile_put(&there, &p->drafter[i]);
+    memcpy(p->drafter, there.drafter, sizeof p->drafter);
+    p->n_drafters = there.n_drafters;
+}
+
 // ---------------------------------------------------------------- writing
 
 static void write_cost(fr_gguf_writer *w, const fr_cost *c) {

@@ -29,6 +29,7 @@ typedef struct fr_profile_drafter {
     double tok_s, plain_tok_s; // predicted
     double tokens_per_pass;    // predicted
     bool gone;                 // found since that it cannot be opened any more; not kept
+    bool tuned_here;           // by this process; of others the file has the newest; not kept
 } fr_profile_drafter;
 
 typedef struct fr_profile {
@@ -59,6 +60,9 @@ bool fr_profile_is(const fr_gguf *g);
 // may then hold a part.
 fr_status fr_profile_load(fr_profile *p, const fr_gguf *g, fr_error *err);
 
+// Takes over from the file what other processes have tuned since it was read. A file that cannot be
+// read gives nothing.
+void fr_profile_merge(fr_profile *p, const char *path);
 // The folder is made if it is not there. FR_EIO, FR_ENOMEM; nothing is left half-written.
 fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err);
 

@@ -101,12 +101,30 @@ static void a_killed_writer_leaves_nothing_for_long(void **state) {
     assert_string_equal(text_of("out"), "newer");
 }
 
+// As two threads of a process have it that keep the same profile.
+static void two_may_write_the_same(void **state) {
+    fr_saving one, two, three;
+    fr_error err;
+    (void)state;
+    assert_int_equal(fr_save_begin(&one, "both", &err), FR_OK);
+    assert_int_equal(fr_save_begin(&two, "both", &err), FR_OK);
+    assert_int_equal(fr_save_begin(&three, "both", &err), FR_OK);
+    assert_true(fr_write_all(one.fd, "one", 3) && fr_write_all(two.fd, "second", 6));
+    assert_int_equal(fr_save_finish(&two, &err), FR_OK);
+    assert_string_equal(text_of("both"), "second");
+    assert_int_equal(fr_save_finish(&one, &err), FR_OK);
+    assert_string_equal(text_of("both"), "one");
+    fr_save_drop(&three);
+    assert_false(there(one.part) || there(two.part) || there(three.part));
+}
+
 static void only_parts_of_dead_processes_are_removed(void **state) {
-    char dead[64], own[64], alive[64], others[64], locked[64];
+    char dead[64], second[64], own[64], alive[64], others[64], locked[64];
     (void)state;
     const pid_t gone = other(NULL), lives = other(NULL), late = other(NULL);
     end(gone);
     snprintf(dead, sizeof dead, "a.%ld.part", (long)gone);
+    snprintf(second, sizeof second, "a.%ld-2.part", (long)gone);
     snprintf(own, sizeof own, "a.%ld.part", (long)getpid()); // by the last one of this number
     snprintf(alive, sizeof alive, "a.%ld.part", (long)lives);
     snprintf(others, sizeof others, "aa.%ld.part", (long)gone);
@@ -114,13 +132,14 @@ static void only_parts_of_dead_processes_are_removed(void **state) {
     end(late);
     const char *kept[] = {alive, others, locked, "a.part", "a.x.part", "a.1x.part", "a..part"};
     put(dead, "");
+    put(second, "");
     put(own, "");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         put(kept[i], "");
     const int fd = open(locked, O_RDWR);
     assert_int_equal(flock(fd, LOCK_EX), 0); // as a process of another container holds it
     fr_save_sweep("a");
-    assert_false(there(dead));
+    assert_false(there(dead) || there(second));
     assert_false(there(own));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (!there(kept[i])) fail_msg("%s was removed", kept[i]);
@@ -219,6 +238,7 @@ static void one_file_has_one_identity(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_killed_writer_leaves_nothing_for_long),
+                                       cmocka_unit_test(two_may_write_the_same),
                                        cmocka_unit_test(only_parts_of_dead_processes_are_removed),
                                        cmocka_unit_test(a_lock_names_its_process_and_ends_with_it),
                                        cmocka_unit_test(an_owner_that_has_just_come_is_named),

@@ -372,6 +372,21 @@ static void odd_names_are_taken_and_told_clean(void **state) {
     home_end();
 }
 
+// Names that a miss would suggest, each of which is a miss itself.
+static void colons_in_folders_end(void **state) {
+    (void)state;
+    static const char *const paths[] = {"org/repo:x/m-Q4_0.gguf", "org/repo/repo:v1.gguf",
+                                        "hf.co/model/a-Q4_0.gguf"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        home_begin();
+        put_model(at_home(".lmstudio/models/%s", paths[i]), 32);
+        check_names(1);
+        find("org/repo");
+        expect_error("model:Q8_0", "no such file");
+        home_end();
+    }
+}
+
 static void headers_say_what_runs(void **state) {
     (void)state;
     fr_model_facts f;
@@ -419,6 +434,7 @@ int main(void) {
         cmocka_unit_test(one_model_in_two_places_is_one_and_two_are_a_sentence),
         cmocka_unit_test(folders_that_cannot_be_read_are_said),
         cmocka_unit_test(odd_names_are_taken_and_told_clean),
+        cmocka_unit_test(colons_in_folders_end),
         cmocka_unit_test(headers_say_what_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,30 @@ static void the_fastest_above_plain_is_best(void **state) {
     assert_string_not_equal(fr_profile_best(&p)->spec, name);
 }
 
+// What another process tuned since is kept, but for what this one tuned too.
+static void what_others_tuned_is_merged(void **state) {
+    (void)state;
+    fr_error err;
+    fr_profile theirs = made(), ours = made();
+    fr_profile_drafter d = entry_of("eagle", 20);
+    fr_profile_put(&theirs, &d);
+    d = entry_of("medusa", 12);
+    fr_profile_put(&theirs, &d);
+    d = entry_of("prompt-lookup", 13); // read before they tuned, and dropped by them
+    fr_profile_put(&ours, &d);
+    d = entry_of("medusa", 14);
+    d.tuned_here = true;
+    fr_profile_put(&ours, &d);
+    assert_int_equal(fr_profile_write(&theirs, path, &err), FR_OK);
+    fr_profile_merge(&ours, path);
+    assert_int_equal(ours.n_drafters, 3);
+    assert_true(fr_profile_find(&ours, "eagle")->tok_s == 20);
+    assert_true(fr_profile_find(&ours, "medusa")->tok_s == 14);
+    assert_null(fr_profile_find(&ours, "prompt-lookup"));
+    fr_profile_merge(&ours, "nowhere.profile");
+    assert_int_equal(ours.n_drafters, 3);
+}
+
 static void a_full_disk_is_a_sentence(void **state) {
     (void)state;
     fr_error err;
@@ -252,6 +276,7 @@ int main(void) {
         cmocka_unit_test(no_damage_is_believed),
         cmocka_unit_test(a_name_that_nobody_knows_is_damage),
         cmocka_unit_test(the_fastest_above_plain_is_best),
+        cmocka_unit_test(what_others_tuned_is_merged),
         cmocka_unit_test(a_full_disk_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

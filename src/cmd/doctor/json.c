@@ -12,7 +12,7 @@ static json_t *number(uint64_t n) {
     return n ? json_integer((json_int_t)n) : json_null();
 }
 
-static json_t *known(fr_known k) {
+static json_t *known(fr_on_off k) {
     return k == FR_UNKNOWN ? json_null() : json_boolean(k == FR_ON);
 }
 

@@ -58,6 +58,7 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     const fr_status st = fr_answers_run(&j->answers, spec, NULL, count, t, &why);
     if (!st) {
         conclude(t, j->cost.held);
+        t->entry.tuned_here = true;
         // A draft model has to read the prompt, which a short answer does not pay back: it is used
         // only where it was asked for.
         if (j->args->drafter || !drafts_by_model(spec))

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/cpus.h"
+#include "base/float_mode.h"
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
@@ -60,32 +61,6 @@ struct fr_pool {
     atomic_bool stop;
     worker workers[]; // [0] is the caller: only its share of the items is used
 };
-
-// Default rounding, no trap, and above all no flush-to-zero, which would change results.
-static unsigned float_mode_set(void) {
-#ifdef __x86_64__
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(0x1f80);
-    return before;
-#elif defined(__aarch64__)
-    unsigned long before;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-    __asm__ volatile("msr fpcr, %0" : : "r"(0ul));
-    return (unsigned)before;
-#else
-    return 0;
-#endif
-}
-
-static void float_mode_restore(unsigned mode) {
-#ifdef __x86_64__
-    _mm_setcsr(mode);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"((unsigned long)mode));
-#else
-    (void)mode;
-#endif
-}
 
 static inline void relax(void) {
 #ifdef __x86_64__
@@ -181,7 +156,7 @@ static void *worker_main(void *self) {
         CPU_SET(w->cpu, &set);
         pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     }
-    float_mode_set();
+    fr_float_mode_set();
     for (unsigned seen = 0;;) {
         if (!spin_while(&pool->run, seen, pool->spin_seconds)) sleep_while(pool, seen);
         // A run that this thread is part of waits for it, so `run` does not change meanwhile. The
@@ -249,7 +224,7 @@ bool fr_pool_adapt(fr_pool *pool, bool on) {
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     pthread_mutex_lock(&pool->run_lock);
     assert(fr_pool_is_sound(pool));
-    unsigned mode = float_mode_set();
+    unsigned mode = fr_float_mode_set();
     pool->fn = fn;
     pool->arg = arg;
     const double start = fr_seconds();
@@ -257,7 +232,7 @@ void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     fn(arg, 0, pool->n_active);
     fr_pool_barrier(pool);
     if (pool->adapt.on) adapt(pool, start, fr_seconds());
-    float_mode_restore(mode);
+    fr_float_mode_restore(mode);
     assert(fr_pool_is_sound(pool));
     pthread_mutex_unlock(&pool->run_lock);
 }

@@ -3,6 +3,7 @@
 #include "decode/group.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/float_mode.h"
 #include "decode/choose.h"
 #include "decode/member.h"
 #include "decode/propose.h"
@@ -286,14 +287,17 @@ bool fr_decoder_group_is_sound(const fr_decoder_group *g) {
     return true;
 }
 
-// The pass of n members, of whom n_roots decode, and what came of it.
+// The pass of n members, of whom n_roots decode, and what came of it. All numbers but for those of
+// listeners are made in the same mode, whether threads of the pool make them or this one.
 static void finish(fr_decoder_group *g, fr_decoder *const *members, int n, int n_roots) {
+    const unsigned mode = fr_float_mode_set();
     g->n_roots = n_roots;
     run_pass(g, members, n);
     end_phase(g, FR_STEP_PASS);
     for (int i = n_roots; i < n; i++)
         fr_member_keep_read(members[i], g->room);
     verify(g, members);
+    fr_float_mode_restore(mode);
     end_phase(g, FR_STEP_VERIFY);
     settle(g, members);
     end_phase(g, FR_STEP_TAKE);

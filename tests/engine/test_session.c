@@ -3,6 +3,7 @@
 #include "decode/decoder.h"
 #include "engine/engine.h"
 #include "support/tiny_model.h"
+#include <fenv.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,6 +119,37 @@ static void every_mode_gives_the_same_text(void **state) {
             }
             fr_engine_close(e);
         }
+}
+
+// What a host program has set for its own numbers, as rounding upward, is not for these.
+static void the_host_may_round_as_it_likes(void **state) {
+    (void)state;
+    enum { N = 60 };
+    fr_engine *e = open_engine(NULL, 2);
+    float expected[N_PROMPT + N];
+    for (int round = 0; round < 2; round++) {
+        fr_session *s = open_session(e, "prompt-lookup", 0);
+        const fr_result *r;
+        fr_request q = request(N, NULL);
+        q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 0.9f, .seed = 3};
+        q.logprobs = q.prompt_logprobs = true;
+        const int before = fegetround();
+        fesetround(round ? FE_UPWARD : before);
+        const fr_status st = fr_session_generate(s, &q, &r, NULL);
+        const int after = fegetround();
+        fesetround(before);
+        assert_int_equal(st, FR_OK);
+        assert_int_equal(after, round ? FE_UPWARD : before);
+        assert_int_equal(r->n_tokens, N);
+        for (int i = 1; i < N_PROMPT + N; i++) {
+            const fr_logprobs *at =
+                i < N_PROMPT ? r->prompt_logprobs[i] : r->logprobs[i - N_PROMPT];
+            if (!round) expected[i] = at->logprob;
+            if (at->logprob != expected[i]) fail_msg("token %d", i);
+        }
+        fr_session_close(s);
+    }
+    fr_engine_close(e);
 }
 
 static fr_stats generate_by(fr_engine *e, const char *accept, uint64_t seed, char text[4096]) {
@@ -611,6 +643,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_stream_is_the_text),
         cmocka_unit_test(every_mode_gives_the_same_text),
+        cmocka_unit_test(the_host_may_round_as_it_likes),
         cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),

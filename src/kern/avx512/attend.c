@@ -14,7 +14,7 @@ static void hide(const fr_band *w, const fr_view *view, float *p) {
     const int committed = w->job->committed;
     const int unseen = (view->first < committed ? view->first : committed) - w->begin;
     for (int i = 0; i < unseen; i += 16)
-        _mm512_mask_storeu_ps(p + i, fr_text_batch(unseen - i), nothing);
+        _mm512_mask_storeu_ps(p + i, fr_lane_mask(unseen - i), nothing);
     float *s = p + (committed - w->begin);
     for (int i = 0; i < w->end - committed; i += 16) {
         const __mmask16 seen = (__mmask16)(view->scratch[i / 64] >> (i % 64));
@@ -57,7 +57,7 @@ static float weigh(const fr_band *w, const fr_view *view, float *p) {
     for (; i + 16 <= in_line; i += 16)
         sum = _mm512_add_ps(sum, weight_of(p + i, top));
     for (; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(in_line > i ? in_line - i : 0);
+        const __mmask16 lanes = fr_lane_mask(in_line > i ? in_line - i : 0);
         sum = _mm512_mask_add_ps(sum, lanes, sum, weight_of(p + i, top));
     }
     if (w->in_line >= w->end) return 1.0f / fr_join_lanes(sum);
@@ -87,7 +87,7 @@ void fr_attend_avx512(const fr_attend *job) {
     for (int r = 0; r < job->n_q; r++) {
         const float *o = w.o + (size_t)r * w.width;
         for (int d = 0; d < job->head_dim; d += 16)
-            _mm512_mask_storeu_ps(job->o[r] + d, fr_text_batch(job->head_dim - d),
+            _mm512_mask_storeu_ps(job->o[r] + d, fr_lane_mask(job->head_dim - d),
                                   _mm512_mul_ps(_mm512_load_ps(o + d), _mm512_set1_ps(inverse[r])));
     }
 }

@@ -103,7 +103,7 @@ FR_INLINE void fr_band_sum(const int rows, const int parts, const fr_band_form f
     __m512 o[FR_BAND_TILE][8];
     fr_band_begin(o, p, rows, parts, w, row, t, d);
     fr_band_products(o, rows, parts, form, w, p, n, y, step, apart,
-                     fr_text_batch(w->job->head_dim - d));
+                     fr_lane_mask(w->job->head_dim - d));
     fr_band_end(o, rows, parts, w, row, d);
 }
 

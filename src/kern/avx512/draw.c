@@ -10,7 +10,7 @@ void fr_run_max_avx512(float *most, const float *x, int n) {
     for (; n > 0; n -= FR_RUN, x += FR_RUN) {
         __m512 a = none; // as the second operand: NaN is dropped
         for (int i = 0; i < FR_RUN && i < n; i += 16) {
-            const __mmask16 lanes = fr_text_batch(n - i);
+            const __mmask16 lanes = fr_lane_mask(n - i);
             const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
             a = _mm512_max_ps(_mm512_mask_mov_ps(none, lanes, v), a);
         }
@@ -43,7 +43,7 @@ uint64_t fr_weigh_avx512(float *w, const float *x, int n, float best, float rate
     const __m512 b = _mm512_set1_ps(best), r = _mm512_set1_ps(rate), l = _mm512_set1_ps(low);
     __m512i sums = _mm512_setzero_si512();
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
         const __mmask16 kept = _mm512_cmp_ps_mask(v, l, _CMP_GE_OQ) & lanes;
         const __m512 e = _mm512_maskz_mov_ps(kept, fr_exp16(_mm512_mul_ps(_mm512_sub_ps(v, b), r)));
@@ -70,7 +70,7 @@ FR_INLINE __mmask16 sift(band *b, __m512 v, __mmask16 lanes) {
     if (lanes == 0xffff)
         _mm512_storeu_si512(b->at + b->m, found);
     else
-        _mm512_mask_storeu_ps(b->at + b->m, fr_text_batch(__builtin_popcount(in)),
+        _mm512_mask_storeu_ps(b->at + b->m, fr_lane_mask(__builtin_popcount(in)),
                               _mm512_castsi512_ps(found));
     b->m += __builtin_popcount(in);
     b->index = _mm512_add_epi32(b->index, _mm512_set1_epi32(16));
@@ -93,7 +93,7 @@ int fr_split_avx512(int32_t *at, const float *x, const float *w, int n, float lo
         for (; i + 16 <= n; i += 16)
             count += (unsigned)__builtin_popcount(sift(&b, _mm512_loadu_ps(x + i), 0xffff));
     if (i < n) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __mmask16 over = sift(&b, _mm512_maskz_loadu_ps(lanes, x + i), lanes);
         if (w)
             sums = _mm512_add_epi64(sums, fixed16(_mm512_maskz_loadu_ps(over, w + i)));

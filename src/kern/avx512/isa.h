@@ -66,7 +66,7 @@ FR_INLINE void fr_store(float *p, __m512 v, const int late) {
 }
 
 // The first `n` of 16 lanes; all of them from 16 on.
-FR_INLINE __mmask16 fr_text_batch(int n) {
+FR_INLINE __mmask16 fr_lane_mask(int n) {
     return (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1u);
 }
 

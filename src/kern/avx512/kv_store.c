@@ -20,7 +20,7 @@ void fr_store_k_f16_avx512(void *plane, int slot, int head_dim, const float *x) 
     for (int i = 0; i < head_dim; i += 16) {
         uint16_t h[16];
         _mm256_storeu_si256((void *)h,
-                            to_f16(_mm512_maskz_loadu_ps(fr_text_batch(head_dim - i), x + i)));
+                            to_f16(_mm512_maskz_loadu_ps(fr_lane_mask(head_dim - i), x + i)));
         for (int j = 0; j < 16 && i + j < head_dim; j++)
             column[(i + j) * FR_KEY_BLOCK] = h[j];
     }
@@ -29,7 +29,7 @@ void fr_store_k_f16_avx512(void *plane, int slot, int head_dim, const float *x) 
 void fr_store_v_f16_avx512(void *plane, int slot, int head_dim, const float *x) {
     uint16_t *row = (uint16_t *)plane + (size_t)slot * (size_t)head_dim;
     for (int i = 0; i < head_dim; i += 16) {
-        const __mmask16 lanes = fr_text_batch(head_dim - i);
+        const __mmask16 lanes = fr_lane_mask(head_dim - i);
         _mm256_mask_storeu_epi16(row + i, lanes, to_f16(_mm512_maskz_loadu_ps(lanes, x + i)));
     }
 }

@@ -24,7 +24,7 @@ typedef void b32_tile_fn(const b32_job *job);
 // -offset * s of `rows` rows: what the sums over code - offset begin with.
 FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, const int32_t *s) {
     const int shift = __builtin_ctz((unsigned)fr_b32_layout_of(type).offset);
-    const __m512 some = _mm512_maskz_loadu_ps(fr_text_batch(rows), (const float *)(const void *)s);
+    const __m512 some = _mm512_maskz_loadu_ps(fr_lane_mask(rows), (const float *)(const void *)s);
     const __m256i sums = _mm512_castsi512_si256(_mm512_castps_si512(some));
     _mm256_store_si256((void *)start,
                        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sums, shift)));

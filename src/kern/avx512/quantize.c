@@ -58,7 +58,7 @@ FR_INLINE __m512i quantize_groups(const int count, int8_t *q, float *d, const fl
     _mm512_store_ps(inverse, _mm512_maskz_mov_ps(finite & some, _mm512_div_ps(c127, amax)));
     const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
     const __m512 scale = _mm512_maskz_mov_ps(some, _mm512_div_ps(amax, c127));
-    _mm512_mask_storeu_ps(d, fr_text_batch(groups), _mm512_mask_mov_ps(nan, finite, scale));
+    _mm512_mask_storeu_ps(d, fr_lane_mask(groups), _mm512_mask_mov_ps(nan, finite, scale));
     for (int g = 0; g < groups; g++, q += count) {
         const __m512 inv = _mm512_set1_ps(inverse[g]);
         v[g] = _mm512_setzero_si512();
@@ -99,7 +99,7 @@ static void quantize_32(const fr_act *a, fr_quantize_walk w, size_t cell, size_t
     for (int groups; cell < end; cell += (size_t)groups) {
         groups = fr_quantize_take(&w, x, GROUPS, end - cell);
         const __m512i sum = quantize_groups(32, a->q + 32 * cell, a->d + cell, x, groups);
-        const __mmask16 lanes = fr_text_batch(groups);
+        const __mmask16 lanes = fr_lane_mask(groups);
         const __m512 d = _mm512_maskz_loadu_ps(lanes, a->d + cell);
         _mm512_mask_storeu_ps((float *)(void *)(a->s + cell), lanes, _mm512_castsi512_ps(sum));
         _mm512_mask_storeu_ps(a->ds + cell, lanes, _mm512_mul_ps(d, _mm512_cvtepi32_ps(sum)));

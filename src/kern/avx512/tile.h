@@ -63,7 +63,7 @@ FR_INLINE int fr_lines_a_step(size_t bytes, int steps) {
 // ------------------------------------------------------------------ results
 // Lanes of panel p that are outputs of w.
 FR_INLINE __mmask16 fr_panel_lanes(const fr_matrix *w, int p) {
-    return fr_text_batch(w->m - p * FR_PANEL);
+    return fr_lane_mask(w->m - p * FR_PANEL);
 }
 
 // The results of n rows and panel p, from[n][16], to their places in y.

@@ -6,12 +6,12 @@
 void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float eps) {
     __m512 sum = _mm512_setzero_ps();
     for (int i = 0; i < n; i += 16) { // a lane past n adds 0*0: no bit changes
-        const __m512 v = _mm512_maskz_loadu_ps(fr_text_batch(n - i), x + i);
+        const __m512 v = _mm512_maskz_loadu_ps(fr_lane_mask(n - i), x + i);
         sum = _mm512_fmadd_ps(v, v, sum);
     }
     const __m512 factor = _mm512_set1_ps(1.0f / sqrtf(fr_join_lanes(sum) / (float)n + eps));
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         __m512 v = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), factor);
         if (w) v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(lanes, w + i));
         _mm512_mask_storeu_ps(y + i, lanes, v);
@@ -20,7 +20,7 @@ void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float ep
 
 void fr_add_avx512(float *y, const float *x, int n) {
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __m512 v =
             _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, y + i), _mm512_maskz_loadu_ps(lanes, x + i));
         _mm512_mask_storeu_ps(y + i, lanes, v);
@@ -30,7 +30,7 @@ void fr_add_avx512(float *y, const float *x, int n) {
 void fr_scale_avx512(float *y, float factor, int n) {
     const __m512 f = _mm512_set1_ps(factor);
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, y + i), f));
     }
 }
@@ -39,7 +39,7 @@ void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
     const __m512 one = _mm512_set1_ps(1.0f);
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
         const __m512 u = _mm512_maskz_loadu_ps(lanes, up + i);
         const __m512 minus = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
@@ -51,7 +51,7 @@ void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
 void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n) {
     const __m512 one = _mm512_set1_ps(1.0f), two = _mm512_set1_ps(2.0f);
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
         const __m512 u = _mm512_maskz_loadu_ps(lanes, up + i);
         const __m512 cube =
@@ -72,10 +72,10 @@ static void rope_neox(float *head, const float *cs, int n_rot) {
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     for (int i = 0; i < half; i += 16) {
-        const __mmask16 lanes = fr_text_batch(half - i);
-        const __m512 a = _mm512_maskz_loadu_ps(fr_text_batch(n_rot - 2 * i), cs + 2 * i);
+        const __mmask16 lanes = fr_lane_mask(half - i);
+        const __m512 a = _mm512_maskz_loadu_ps(fr_lane_mask(n_rot - 2 * i), cs + 2 * i);
         const int left = n_rot - 2 * i - 16;
-        const __m512 b = _mm512_maskz_loadu_ps(left > 0 ? fr_text_batch(left) : 0, cs + 2 * i + 16);
+        const __m512 b = _mm512_maskz_loadu_ps(left > 0 ? fr_lane_mask(left) : 0, cs + 2 * i + 16);
         const __m512 c = _mm512_permutex2var_ps(a, even, b), s = _mm512_permutex2var_ps(a, odd, b);
         const __m512 x = _mm512_maskz_loadu_ps(lanes, head + i);
         const __m512 y = _mm512_maskz_loadu_ps(lanes, head + half + i);
@@ -87,7 +87,7 @@ static void rope_neox(float *head, const float *cs, int n_rot) {
 // Pairs side by side: even lanes get x*c - y*s, odd lanes x*s + y*c.
 static void rope_pairs(float *head, const float *cs, int n_rot) {
     for (int i = 0; i < n_rot; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n_rot - i);
+        const __mmask16 lanes = fr_lane_mask(n_rot - i);
         const __m512 v = _mm512_maskz_loadu_ps(lanes, head + i);
         const __m512 w = _mm512_maskz_loadu_ps(lanes, cs + i);
         const __m512 x = _mm512_moveldup_ps(v), y = _mm512_movehdup_ps(v);
@@ -108,7 +108,7 @@ int fr_argmax_avx512(const float *x, int n) {
     __m512i where = _mm512_set1_epi32(INT32_MAX);
     __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (int i = 0; i < n; i += 16) {
-        const __mmask16 lanes = fr_text_batch(n - i);
+        const __mmask16 lanes = fr_lane_mask(n - i);
         const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
         const __mmask16 more = _mm512_cmp_ps_mask(v, best, _CMP_GT_OQ) & lanes;
         best = _mm512_mask_mov_ps(best, more, v);

@@ -134,26 +134,29 @@ static void read_family(config_reader *r, fr_config *c) {
 }
 
 // Refuses scalings that related families have and this engine lacks: a file that asks for one would
-// run and give nonsense.
+// run and give nonsense. Those of YaRN change its ramp and its magnitude (apply_yarn in rope.c).
 static void refuse_scalings(config_reader *r) {
     static const struct {
         const char *suffix;
-        float none;
+        float none, unset;
     } scalings[] = {
-        {"logit_scale", 1},
-        {"embedding_scale", 1},
-        {"residual_scale", 1},
-        {"attention.scale", 0},
-        {"attention.clamp_kqv", 0},
-        {"attention.max_alibi_bias", 0},
-        {"attn_logit_softcapping", 0},
-        {"final_logit_softcapping", 0},
+        {"logit_scale", 1, 1},
+        {"embedding_scale", 1, 1},
+        {"residual_scale", 1, 1},
+        {"attention.scale", 0, 0},
+        {"attention.clamp_kqv", 0, 0},
+        {"attention.max_alibi_bias", 0, 0},
+        {"attn_logit_softcapping", 0, 0},
+        {"final_logit_softcapping", 0, 0},
+        {"rope.scaling.yarn_ext_factor", 1, -1}, // llama.cpp saves -1 where a file said nothing
+        {"rope.scaling.yarn_attn_factor", 1, 1},
+        {"rope.scaling.yarn_log_multiplier", 0, 0},
     };
     for (size_t i = 0; i < sizeof scalings / sizeof *scalings && !r->status; i++) {
         float v = scalings[i].none;
         const char *key = key_of(r, scalings[i].suffix);
         r->status = fr_gguf_opt_f32(r->g, key, &v, r->err);
-        if (!r->status && v != scalings[i].none)
+        if (!r->status && v != scalings[i].none && v != scalings[i].unset)
             r->status = fr_fail(r->err, FR_EUNSUP, "%s: expected none, found %g: cannot be run",
                                 key, (double)v);
     }

@@ -282,23 +282,39 @@ static void numbers_that_disagree_are_refused(void **state) {
 // Scalings that other families of the same key names have: 0 or 1 say that there is none.
 static void scalings_that_the_pass_lacks_are_refused(void **state) {
     (void)state;
-    const char *const none_is_1[] = {"logit_scale", "embedding_scale", "residual_scale"},
-                      *const none_is_0[] = {"attn_logit_softcapping", "final_logit_softcapping",
-                                            "attention.clamp_kqv", "attention.max_alibi_bias",
-                                            "attention.scale"};
-    const float zero = 0, one = 1, thirty = 30;
+    static const struct {
+        const char *suffix;
+        float none;
+    } scalings[] = {{"logit_scale", 1},
+                    {"embedding_scale", 1},
+                    {"residual_scale", 1},
+                    {"attn_logit_softcapping", 0},
+                    {"final_logit_softcapping", 0},
+                    {"attention.clamp_kqv", 0},
+                    {"attention.max_alibi_bias", 0},
+                    {"attention.scale", 0},
+                    {"rope.scaling.yarn_ext_factor", 1},
+                    {"rope.scaling.yarn_attn_factor", 1},
+                    {"rope.scaling.yarn_log_multiplier", 0}};
+    const float thirty = 30;
     for (int a = 0; a < N_ARCHS; a++) {
         fixture x;
         open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
-        for (int i = 0; i < 8; i++) {
+        for (size_t i = 0; i < sizeof scalings / sizeof *scalings; i++) {
             char key[96];
             fr_error err;
-            snprintf(key, sizeof key, "%s.%s", ARCHS[a], i < 3 ? none_is_1[i] : none_is_0[i - 3]);
-            const float *none = i < 3 ? &one : &zero;
+            const float *none = &scalings[i].none;
+            snprintf(key, sizeof key, "%s.%s", ARCHS[a], scalings[i].suffix);
             refused(&x, &(change){.key = key, .set = set_f32, .user = &thirty}, key);
             assert_int_equal(
                 try_model(&x, &(change){.key = key, .set = set_f32, .user = none}, &err), FR_OK);
         }
+        char key[96]; // as llama.cpp saves a model that says nothing of it
+        fr_error err;
+        const float unset = -1;
+        snprintf(key, sizeof key, "%s.rope.scaling.yarn_ext_factor", ARCHS[a]);
+        assert_int_equal(try_model(&x, &(change){.key = key, .set = set_f32, .user = &unset}, &err),
+                         FR_OK);
         close_fixture(&x);
     }
 }

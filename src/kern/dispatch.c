@@ -122,8 +122,6 @@ fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err) {
         return fr_fail(err, FR_EUNSUP, "isa %s: this %s has no %s", isa,
                        built((fr_isa)i) ? "CPU" : "build", titles[i]);
     }
-    if (!strcmp(isa, "neon")) return fr_fail(err, FR_EUNSUP, "isa neon: this CPU has no NEON");
     return fr_fail(err, FR_EARG,
-                   "isa: expected auto, scalar, avx2, avx-vnni, avx512, amx or neon, found '%.40s'",
-                   isa);
+                   "isa: expected auto, scalar, avx2, avx-vnni, avx512 or amx, found '%.40s'", isa);
 }

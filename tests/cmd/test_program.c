@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cmd/plot/xml.h"
+#include "kern/kern.h"
 
 static char folder[64], model[96], model_arg[128], line[1024], path[128];
 static said s, t;
@@ -108,8 +109,10 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect("chat -m /nonexistent.gguf --drafter nope", 2, "drafter 'nope'");
     expect("bench -m /nonexistent.gguf --prompts x --drafters none,nope", 2, "drafter 'nope'");
     expect(with_model("run", "-p x --tree 0"), 2, "tree");
-    expect(with_model("run", "-p x --isa neon"), 2, "this CPU has no");
-    expect(with_model("run", "-p x --isa z80"), 2, "--isa z80: expected one of auto|scalar");
+    if (!fr_isa_available(FR_ISA_AMX))
+        expect(with_model("run", "-p x --isa amx"), 2, "isa amx: this ");
+    expect(with_model("run", "-p x --isa z80"), 2,
+           "--isa z80: expected one of auto|scalar|avx2|avx-vnni|avx512|amx");
     expect("run -m /nonexistent.gguf -p x --accept magic", 2, "--accept magic: expected exact");
     expect("chat -m /nonexistent.gguf --accept typical:2", 2, "typical:2: expected EPSILON");
     expect("bench -m /nonexistent.gguf --prompts x --accept exact:1", 2, "--accept exact:1");

@@ -21,7 +21,7 @@ COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
 @functools.lru_cache(maxsize=None)
 def instruction_sets(forerun, model):
     """Those that the program takes on this machine."""
-    known = ["auto", "scalar", "avx2", "avx-vnni", "avx512", "amx", "neon"]
+    known = ["auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"]
     def works(isa):
         return subprocess.run([forerun, "logits", "-m", model, "--ids", "1", "--isa", isa], capture_output=True).returncode == 0
     return [isa for isa in known if works(isa)]

@@ -44,10 +44,7 @@ static void pick_refuses_other_names(void **state) {
     assert_int_equal(fr_kern_pick(&kern, "sse9", &err), FR_EARG);
     assert_null(kern);
     assert_string_equal(err.text,
-                        "isa: expected auto, scalar, avx2, avx-vnni, avx512, amx or neon, "
-                        "found 'sse9'");
-    assert_int_equal(fr_kern_pick(&kern, "neon", &err), FR_EUNSUP);
-    assert_string_equal(err.text, "isa neon: this CPU has no NEON");
+                        "isa: expected auto, scalar, avx2, avx-vnni, avx512 or amx, found 'sse9'");
     assert_int_equal(fr_kern_pick(&kern, "", NULL), FR_EARG);
 }
 

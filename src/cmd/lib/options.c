@@ -8,7 +8,7 @@
 #define AT(member) offsetof(fr_cmd_args, member)
 #define END                                                                                        \
     { .name = NULL }
-static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx|neon";
+static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx";
 static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
 
 // clang-format off
@@ -62,8 +62,7 @@ const fr_option_group fr_cmd_output_options = {"Output", output};
 const fr_option_group fr_cmd_quiet_options = {"Output", quiet};
 
 const char *fr_cmd_isa(const fr_cmd_args *args) {
-    static const char *const names[] = {"auto",   "scalar", "avx2", "avx-vnni",
-                                        "avx512", "amx",    "neon"};
+    static const char *const names[] = {"auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"};
     return names[args->isa];
 }
 

@@ -18,9 +18,9 @@ typedef struct check {
 } check;
 
 typedef void check_fn(check *c);
-check_fn check_matmul, check_quantize;       // K-major products and their inputs
-check_fn check_vector __attribute__((weak)); // norm, rope, exp, ...
-check_fn check_attend __attribute__((weak)); // attention
+check_fn check_matmul, check_quantize; // K-major products and their inputs
+check_fn check_vector;                 // norm, rope, exp, ...
+check_fn check_attend;                 // attention
 void check_bench(const fr_kern *kern, int only_type, bool quick); // --bench
 
 void check_case(check *c, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));

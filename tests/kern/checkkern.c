@@ -84,10 +84,21 @@ static const struct {
               {"vector", check_vector},
               {"attend", check_attend}};
 
+enum { CHECKS = sizeof checks / sizeof *checks };
+
 static int usage(void) {
     fprintf(stderr, "usage: checkkern [--isa NAME] [--type NAME] [--check NAME] [--quick] [--seed "
-                    "N] [--bench]\n");
+                    "N] [--bench]\nchecks:");
+    for (int i = 0; i < CHECKS; i++)
+        fprintf(stderr, " %s", checks[i].name);
+    fprintf(stderr, "\n");
     return 2;
+}
+
+static bool is_check(const char *name) {
+    for (int i = 0; i < CHECKS; i++)
+        if (!strcmp(name, checks[i].name)) return true;
+    return false;
 }
 
 static int type_named(const char *name) {
@@ -110,7 +121,7 @@ int main(int argc, char **argv) {
             return usage();
         else if (!strcmp(argv[i], "--isa"))
             isa = argv[++i];
-        else if (!strcmp(argv[i], "--check"))
+        else if (!strcmp(argv[i], "--check") && is_check(value))
             only_check = argv[++i];
         else if (!strcmp(argv[i], "--seed"))
             c.random = strtoull(argv[++i], NULL, 10);
@@ -135,8 +146,8 @@ int main(int argc, char **argv) {
             check_bench(c.kern, c.only_type, c.quick);
             continue;
         }
-        for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-            if (!checks[i].run || (only_check && strcmp(only_check, checks[i].name))) continue;
+        for (int i = 0; i < CHECKS; i++) {
+            if (only_check && strcmp(only_check, checks[i].name)) continue;
             const int passed = c.passed, failed = c.failed;
             checks[i].run(&c);
             printf("%-7s %-9s %d passed, %d failed\n", name, checks[i].name, c.passed - passed,

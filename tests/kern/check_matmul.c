@@ -161,18 +161,28 @@ static void other_panels_untouched(check *c, const fixture *f) {
                f->k, p0, p1);
 }
 
-// Row counts: some, or every one up to 66 and those of passes of many users and of training texts.
-static void one_shape(check *c, fr_type type, int m, int k, int mode, bool every_count) {
+static void counts_equal(check *c, const fixture *f, const int *counts, int n_counts) {
+    for (int i = 0; i < n_counts; i++)
+        rows_equal(c, f, check_below(c, f->rows - counts[i] + 1), counts[i], check_below(c, 3));
+}
+
+// Row counts of a shape: some; or every one up to 66 and those of passes of many users and of
+// training texts; or those about the largest pass alone, whose sums AMX has room for on its stack.
+typedef enum row_counts { SOME, EVERY, LARGEST } row_counts;
+
+static void one_shape(check *c, fr_type type, int m, int k, int mode, row_counts which) {
     static const int some[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 31, 33, 64, 65, 130};
-    static const int large[] = {96, 128, 130, 256};
-    enum { SOME = sizeof some / sizeof *some, LARGE = sizeof large / sizeof *large, EVERY = 66 };
-    const int rows = every_count ? 256 : 130;
-    fixture f = make_fixture(c, type, m, k, rows, mode);
+    static const int large[] = {96, 128, 130, FR_MAX_ROWS};
+    static const int largest[] = {FR_MAX_ROWS - 1, FR_MAX_ROWS};
+    fixture f = make_fixture(c, type, m, k, which == SOME ? 130 : FR_MAX_ROWS, mode);
     if (c->kern == c->ref) definition_is_near_the_product(c, &f);
     other_panels_untouched(c, &f);
-    for (int i = 0; i < (every_count ? EVERY + LARGE : SOME); i++) {
-        const int n = !every_count ? some[i] : i < EVERY ? i + 1 : large[i - EVERY];
-        rows_equal(c, &f, check_below(c, rows - n + 1), n, check_below(c, 3));
+    if (which == SOME) counts_equal(c, &f, some, sizeof some / sizeof *some);
+    if (which == LARGEST) counts_equal(c, &f, largest, sizeof largest / sizeof *largest);
+    if (which == EVERY) {
+        for (int n = 1; n <= 66; n++)
+            counts_equal(c, &f, &n, 1);
+        counts_equal(c, &f, large, sizeof large / sizeof *large);
     }
     check_release();
 }
@@ -192,12 +202,14 @@ void check_matmul(check *c) {
             for (int blocks = 1; blocks <= (c->quick ? 3 : 9);
                  blocks += c->quick && block == 256 ? 2 : 1) {
                 const int m = heights[check_below(c, 7)];
-                one_shape(c, type, m, blocks * block, mode, !c->quick && mode == 0 && blocks <= 2);
+                one_shape(c, type, m, blocks * block, mode,
+                          !c->quick && mode == 0 && blocks <= 2 ? EVERY : SOME);
             }
+        if (c->quick) one_shape(c, type, 17, block == 1 ? 32 : 2 * block, 0, LARGEST);
         for (int i = 0; i < 4; i++)
             if (lengths[i] % block == 0 && !(c->quick && i))
-                one_shape(c, type, heights[i], lengths[i], 0, false);
+                one_shape(c, type, heights[i], lengths[i], 0, SOME);
         // 64 rows and more superblocks than AVX2 keeps the starts of.
-        if (type == FR_TYPE_Q6_K) one_shape(c, type, 33, 18 * 256, 1, false);
+        if (type == FR_TYPE_Q6_K) one_shape(c, type, 33, 18 * 256, 1, SOME);
     }
 }

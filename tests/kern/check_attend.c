@@ -2,6 +2,7 @@
 // and each row against plain decoding, where its ancestors were committed one after another.
 #include "check.h"
 #include "kern/half.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,50 @@ static void forms_of_v_agree(check *c, tree *t, int number) {
                t->head_dim, t->n_q);
 }
 
+static bool sees(const tree *t, int r, int slot) {
+    const int i = slot - t->committed;
+    return i < 0 ? slot >= t->view[r].first : t->view[r].scratch[i / 64] >> (i % 64) & 1;
+}
+
+// Slots whose K and V were not finite, as the pass stores them (layer.c): a NaN in K, zeros in V.
+// At most four, of those that row r does not see; how many.
+static int break_slots(check *c, tree *t, int r, int slot[4]) {
+    float *key = random_floats(c, t->head_dim, 1), *value = random_floats(c, t->head_dim, 1);
+    key[0] = NAN;
+    memset(value, 0, (size_t)t->head_dim * sizeof *value);
+    int n = 0;
+    for (int tries = 0; tries < 40 && n < 4; tries++) {
+        const int s = check_below(c, t->committed + t->scratch);
+        if (sees(t, r, s)) continue;
+        c->ref->store_k[t->k_form](t->k, s, t->head_dim, key);
+        c->ref->store_v[t->v_form](t->v, s, t->head_dim, value);
+        slot[n++] = s;
+    }
+    return n;
+}
+
+// Broken slots change nothing for the rows that do not see them (`before`: what these gave when
+// nothing was broken), and leave no number to those that do.
+static void broken_slots_spoil_whoever_sees_them(check *c, tree *t, const float *before,
+                                                 int number) {
+    int slot[4];
+    const int broken = break_slots(c, t, check_below(c, t->n_q), slot);
+    const size_t bytes = (size_t)t->head_dim * sizeof(float);
+    bool intact = true;
+    const float *found = broken ? attend(c->kern, t, &intact) : before;
+    for (int r = 0; r < t->n_q && broken; r++) {
+        bool spoilt = false, ok = intact;
+        for (int i = 0; i < broken; i++)
+            spoilt |= sees(t, r, slot[i]);
+        const float *o = found + r * (t->head_dim + GAP), *o0 = before + r * (t->head_dim + GAP);
+        if (!spoilt) ok &= !memcmp(o, o0, bytes);
+        for (int d = 0; d < t->head_dim && spoilt; d++)
+            ok &= isnan(o[d]);
+        check_case(c, ok, "attend tree %d row %d: %d broken slots, which it %s: forms %d %d",
+                   number, r, broken, spoilt ? "sees" : "does not see", t->k_form, t->v_form);
+    }
+}
+
 static void one_tree(check *c, tree *t, int number) {
     make_shape(c, t);
     make_parents(c, t);
@@ -231,6 +276,7 @@ static void one_tree(check *c, tree *t, int number) {
                    t->node[r]);
     }
     forms_of_v_agree(c, t, number);
+    broken_slots_spoil_whoever_sees_them(c, t, found, number);
     check_release();
 }
 

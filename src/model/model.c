@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// Binding runs twice over the same list of tensors: first to check shapes and add up memory, then
-// to fill it.
 typedef struct fr_binder {
     fr_model *m;
     fr_weights weights;
@@ -106,55 +104,64 @@ static void bind_matrix(fr_binder *b, fr_matrix *w, const char *name, int m, int
     bind_rows(b, w, name, 0, m, m, k);
 }
 
+enum { BLOCK_NAME = 64 };
+
+// "blk.I.SUFFIX", in `name`.
+static const char *block_name(char name[BLOCK_NAME], int i, const char *suffix) {
+    snprintf(name, BLOCK_NAME, "blk.%d.%s", i, suffix);
+    return name;
+}
+
 static void bind_attention(fr_binder *b, fr_layer *l, int i) {
     const fr_config *c = &b->m->config;
     int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
-    char name[64];
-#define NAME(suffix) (snprintf(name, sizeof name, "blk.%d." suffix, i), name)
-    if (fr_gguf_tensor_find(b->m->gguf, NAME("attn_qkv.weight"))) {
+    char name[BLOCK_NAME];
+    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight"))) {
         bind_rows(b, &l->q, name, 0, nq, nq + 2 * nkv, c->d);
         bind_rows(b, &l->k, name, nq, nkv, nq + 2 * nkv, c->d);
         bind_rows(b, &l->v, name, nq + nkv, nkv, nq + 2 * nkv, c->d);
-        const float *bias = bind_vector(b, NAME("attn_qkv.bias"), nq + 2 * nkv, false);
+        const float *bias =
+            bind_vector(b, block_name(name, i, "attn_qkv.bias"), nq + 2 * nkv, false);
         l->q_bias = bias;
         l->k_bias = bias ? bias + nq : NULL;
         l->v_bias = bias ? bias + nq + nkv : NULL;
     } else {
-        bind_matrix(b, &l->q, NAME("attn_q.weight"), nq, c->d);
-        bind_matrix(b, &l->k, NAME("attn_k.weight"), nkv, c->d);
-        bind_matrix(b, &l->v, NAME("attn_v.weight"), nkv, c->d);
+        bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
+        bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
+        bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
         bool biased = c->arch == FR_ARCH_QWEN2;
-        l->q_bias = bind_vector(b, NAME("attn_q.bias"), nq, biased);
-        l->k_bias = bind_vector(b, NAME("attn_k.bias"), nkv, biased);
-        l->v_bias = bind_vector(b, NAME("attn_v.bias"), nkv, biased);
+        l->q_bias = bind_vector(b, block_name(name, i, "attn_q.bias"), nq, biased);
+        l->k_bias = bind_vector(b, block_name(name, i, "attn_k.bias"), nkv, biased);
+        l->v_bias = bind_vector(b, block_name(name, i, "attn_v.bias"), nkv, biased);
     }
-    bind_matrix(b, &l->o, NAME("attn_output.weight"), c->d, nq);
-    l->o_bias = bind_vector(b, NAME("attn_output.bias"), c->d, false);
+    bind_matrix(b, &l->o, block_name(name, i, "attn_output.weight"), c->d, nq);
+    l->o_bias = bind_vector(b, block_name(name, i, "attn_output.bias"), c->d, false);
     bool qk_norm = c->arch == FR_ARCH_QWEN3 || c->arch == FR_ARCH_GEMMA3;
-    l->q_norm = bind_vector(b, NAME("attn_q_norm.weight"), c->head_dim, qk_norm);
-    l->k_norm = bind_vector(b, NAME("attn_k_norm.weight"), c->head_dim, qk_norm);
+    l->q_norm = bind_vector(b, block_name(name, i, "attn_q_norm.weight"), c->head_dim, qk_norm);
+    l->k_norm = bind_vector(b, block_name(name, i, "attn_k_norm.weight"), c->head_dim, qk_norm);
 }
 
 static void bind_layer(fr_binder *b, int i) {
     const fr_config *c = &b->m->config;
     fr_layer unused, *l = b->fill ? &b->m->layers[i] : &unused;
-    char name[64];
+    char name[BLOCK_NAME];
     *l = (fr_layer){.window = fr_config_window(c, i)};
-    l->attn_norm = bind_vector(b, NAME("attn_norm.weight"), c->d, true);
+    l->attn_norm = bind_vector(b, block_name(name, i, "attn_norm.weight"), c->d, true);
     bind_attention(b, l, i);
     bool post = c->arch == FR_ARCH_GEMMA3;
-    l->post_attn_norm = bind_vector(b, NAME("post_attention_norm.weight"), c->d, post);
-    l->ffn_norm = bind_vector(b, NAME("ffn_norm.weight"), c->d, true);
-    if (fr_gguf_tensor_find(b->m->gguf, NAME("ffn_gate.weight"))) {
-        bind_matrix(b, &l->gate, NAME("ffn_gate.weight"), c->d_ff, c->d);
-        bind_matrix(b, &l->up, NAME("ffn_up.weight"), c->d_ff, c->d);
+    l->post_attn_norm =
+        bind_vector(b, block_name(name, i, "post_attention_norm.weight"), c->d, post);
+    l->ffn_norm = bind_vector(b, block_name(name, i, "ffn_norm.weight"), c->d, true);
+    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"))) {
+        bind_matrix(b, &l->gate, block_name(name, i, "ffn_gate.weight"), c->d_ff, c->d);
+        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
     } else { // gate and up stacked in one tensor
-        bind_rows(b, &l->gate, NAME("ffn_up.weight"), 0, c->d_ff, 2 * c->d_ff, c->d);
-        bind_rows(b, &l->up, NAME("ffn_up.weight"), c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
+        bind_rows(b, &l->gate, block_name(name, i, "ffn_up.weight"), 0, c->d_ff, 2 * c->d_ff, c->d);
+        bind_rows(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d_ff, 2 * c->d_ff,
+                  c->d);
     }
-    bind_matrix(b, &l->down, NAME("ffn_down.weight"), c->d, c->d_ff);
-    l->post_ffn_norm = bind_vector(b, NAME("post_ffw_norm.weight"), c->d, post);
-#undef NAME
+    bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
+    l->post_ffn_norm = bind_vector(b, block_name(name, i, "post_ffw_norm.weight"), c->d, post);
 }
 
 // Llama 3 keeps one table of frequency factors; Phi-3 one for contexts up to the original one and

@@ -68,11 +68,4 @@ static inline float fr_bf16_to_f32(uint16_t b) {
     return fr_f32_from_bits((uint32_t)b << 16);
 }
 
-// Round to nearest even.
-static inline uint16_t fr_bf16_from_f32(float x) {
-    const uint32_t u = fr_f32_bits(x);
-    if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40u);
-    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
-}
-
 #endif

@@ -48,7 +48,7 @@ void fr_matrix_row(const fr_matrix *w, int row, float *dst);
 
 // One block of one lane of a panel, spelled out: what the reference kernels and fr_unpack_row read.
 typedef struct fr_lane_block {
-    int block, sub;   // values in the block (32 or 256) and in a sub-block (16 or 32)
+    int sub;          // values in a sub-block (16 or 32)
     float d, m;       // scale; minimum to add (Q4_1, Q5_1) or dmin (Q4_K, Q5_K, Q2_K), else 0
     int sc[16];       // scale of each sub-block; 1 for blocks of 32
     int mn[16];       // its min code (Q4_K, Q5_K, Q2_K), else 0

@@ -102,7 +102,6 @@ void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, f
     const uint8_t *src = panel + header + (size_t)b * fr_panel_block_bytes(type);
     const bool k256 = fr_qtype_of((uint32_t)type)->block == 256;
     memset(o, 0, sizeof *o);
-    o->block = k256 ? 256 : 32;
     o->sub = type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ? 16 : 32;
     if (!k256) o->sc[0] = 1;
     if (header) o->d = get_half(panel + 32 * (size_t)b, lane);

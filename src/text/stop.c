@@ -94,9 +94,12 @@ static const stop_string *held_string(const fr_stop *s) {
     return best;
 }
 
-size_t fr_stop_held(const fr_stop *s) {
+// Writes what is held back; how many bytes.
+static size_t write_held(const fr_stop *s, char *out) {
     const stop_string *held = held_string(s);
-    return held ? held->matched : 0;
+    if (!held) return 0;
+    memcpy(out, held->text, held->matched);
+    return held->matched;
 }
 
 size_t fr_stop_room(const fr_stop *s, size_t n) {
@@ -119,9 +122,7 @@ static const stop_string *step(fr_stop *s, char byte) {
 bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes) {
     *out_bytes = 0;
     if (s->found >= 0) return true;
-    const stop_string *held = held_string(s);
-    size_t w = held ? held->matched : 0;
-    if (held) memcpy(out, held->text, w);
+    size_t w = write_held(s, out);
     for (size_t i = 0; i < n; i++) {
         const stop_string *complete = step(s, text[i]);
         out[w++] = text[i];
@@ -132,7 +133,8 @@ bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out
             return true;
         }
     }
-    *out_bytes = w - fr_stop_held(s);
+    const stop_string *held = held_string(s);
+    *out_bytes = held ? w - held->matched : w;
     assert(fr_stop_is_sound(s));
     return false;
 }
@@ -152,9 +154,7 @@ int fr_stop_found(const fr_stop *s) {
 }
 
 size_t fr_stop_finish(fr_stop *s, char *out) {
-    const stop_string *held = held_string(s);
-    size_t w = held ? held->matched : 0;
-    if (held) memcpy(out, held->text, w);
+    const size_t w = write_held(s, out);
     for (size_t i = 0; i < s->n_strings; i++)
         s->strings[i].matched = 0;
     return w;

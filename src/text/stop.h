@@ -15,7 +15,6 @@ fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err)
 void fr_stop_close(fr_stop *s); // NULL is fine
 void fr_stop_reset(fr_stop *s); // back to the state after open
 
-size_t fr_stop_held(const fr_stop *s);           // bytes held back now
 size_t fr_stop_room(const fr_stop *s, size_t n); // bytes that `out` needs for a push of n
 
 // Takes n bytes of text and writes what is sure to `out` (*out_bytes). True: a stop string is

@@ -1,6 +1,7 @@
 // check_rows.c — random GGUF rows whose scales are sane and whose codes are random or extreme.
 #include "check.h"
 #include "kern/half.h"
+#include "support/bf16.h"
 #include <string.h>
 
 // Where a block keeps its f16 (-1: none) and its scale bytes.

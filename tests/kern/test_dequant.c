@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/bf16.h"
 #include "../support/quantize.h"
 #include "kern/dequant.h"
 #include "kern/half.h"

@@ -2,6 +2,7 @@
 #include "quantize.h"
 #include "kern/dequant.h"
 #include "kern/half.h"
+#include "support/bf16.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

@@ -443,6 +443,25 @@ static void spm_without_byte_tokens_gives_unknown(void **state) {
     fr_tokenizer_close(t);
 }
 
+// The same ids, of a text that says <unk> and of one with a character that has no token.
+static void spm_decode_keeps_the_space_behind_unknown(void **state) {
+    (void)state;
+    made_vocab v;
+    made_spm(&v, false);
+    int space = made_add(&v, "\u2581", FR_TOKEN_NORMAL, -3);
+    int a = made_add(&v, "a", FR_TOKEN_NORMAL, -2);
+    int space_a = made_add(&v, "\u2581a", FR_TOKEN_NORMAL, -1);
+    fr_tokenizer *t = open_made(&v);
+    CHECK(t, "<unk>a", FR_PARSE_SPECIAL, 0, space_a);
+    CHECK(t, "a\u00E9 a", 0, space_a, 0, space_a);
+    CHECK(t, "a\u00E9a", 0, space_a, 0, a);
+    DECODES(t, "<unk> a", 0, space_a);
+    DECODES(t, "a<unk> a", space_a, 0, space_a);
+    DECODES(t, "a<unk>a", space_a, 0, a);
+    DECODES(t, " a", space, space_a);
+    fr_tokenizer_close(t);
+}
+
 static void spm_takes_user_defined_tokens_first(void **state) {
     (void)state;
     made_vocab v = spm_vocab();
@@ -505,6 +524,7 @@ int main(void) {
         cmocka_unit_test(an_answer_is_what_its_tokens_show),
         cmocka_unit_test(spm_falls_back_to_bytes),
         cmocka_unit_test(spm_without_byte_tokens_gives_unknown),
+        cmocka_unit_test(spm_decode_keeps_the_space_behind_unknown),
         cmocka_unit_test(spm_takes_user_defined_tokens_first),
         cmocka_unit_test(spm_user_defined_tag_is_no_end),
         cmocka_unit_test(phi3_special_tokens_swallow_white_space),

@@ -247,6 +247,7 @@ static void place_row(fr_forward *f, int r) {
 }
 
 void fr_forward_run(fr_forward *f, const fr_pass *pass) {
+    assert(fr_forward_is_sound(f));
     assert(pass->n_rows > 0 && pass->n_rows <= f->limits.max_rows &&
            pass->n_taps <= f->limits.max_taps);
     assert(pass->n_seq > 0 && pass->n_seq <= f->limits.max_rows && pass->stop >= 0 &&
@@ -258,6 +259,8 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass) {
     assert(f->n_logits <= f->limits.max_logits);
     if (f->phase_seconds) f->marked = fr_seconds();
     fr_pool_run(f->m->pool, run_thread, f);
+    f->pass = NULL; // the caller's
+    assert(fr_forward_is_sound(f));
 }
 
 void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]) {

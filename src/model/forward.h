@@ -42,6 +42,7 @@ typedef struct fr_pass {
 fr_status fr_forward_open(fr_forward **out, const fr_model *m, const fr_forward_limits *limits,
                           fr_error *err);
 void fr_forward_close(fr_forward *f);
+bool fr_forward_is_sound(const fr_forward *f); // the invariant in workspace.h, for asserts
 size_t fr_forward_bytes(const fr_model *m, const fr_forward_limits *limits); // memory it reserves
 
 // Computes the pass. Every new row takes the next scratch slot of its sequence. The caller has

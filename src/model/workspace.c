@@ -1,5 +1,6 @@
 // workspace.c — the memory of a pass: added up, taken at once, given back at once.
 #include "model/workspace.h"
+#include <assert.h>
 
 static size_t largest_k(const fr_config *c) {
     size_t k = (size_t)c->n_head * c->head_dim;
@@ -84,8 +85,18 @@ fr_status fr_forward_open(fr_forward **out, const fr_model *m, const fr_forward_
         return st;
     }
     place(f);
+    assert(fr_forward_is_sound(f));
     *out = f;
     return FR_OK;
+}
+
+bool fr_forward_is_sound(const fr_forward *f) {
+    const fr_forward_limits *l = &f->limits;
+    return !f->pass && fr_arena_is_sound(&f->arena) && l->max_rows >= 1 &&
+           l->max_rows <= FR_MAX_ROWS && l->max_logits >= 1 && l->max_logits <= l->max_rows &&
+           l->max_taps >= 0 && l->n_ctx >= 1 && l->own_outputs >= 0 &&
+           f->n_outputs == f->head->m + l->own_outputs && f->n_logits >= 0 &&
+           f->n_logits <= l->max_logits && f->n_active >= 0 && f->n_active <= l->max_rows;
 }
 
 void fr_forward_close(fr_forward *f) {

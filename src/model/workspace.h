@@ -28,9 +28,9 @@ struct fr_forward {
     size_t work_floats;
 
     // the pass in flight
-    const fr_pass *pass;
-    int *slot, *pos; // by row: scratch slot and logical position
-    int *logit_row;  // by row: place in logits
+    const fr_pass *pass; // the caller's; NULL between passes
+    int *slot, *pos;     // by row: scratch slot and logical position
+    int *logit_row;      // by row: place in logits
     int n_logits;
 
     // the rows that the current layer computes, grouped by sequence
@@ -40,6 +40,9 @@ struct fr_forward {
     double marked;         // when the phase that runs began
     fr_view *view[2];      // by place in active: of layers without and with a window
 };
+
+// Invariant, between passes: no pass is in flight; the limits are within their bounds and the last
+// pass kept to them; outputs are those of the head and of a sequence's own.
 
 enum { VIEW_FULL, VIEW_WINDOW };
 

@@ -28,8 +28,10 @@ typedef struct fr_band {
     float *query;               // [row][width] room for the queries in another form
     float *y;                   // values as floats: [vector][slot][16]
     size_t y_vector;            // floats from one vector to the next
-    const char *next;           // what will be read next: asked for during the products, or
-    int next_step;              // reading and computing would take turns; bytes for one step
+    // What will be read next. Every step of the products asks memory for next_step bytes of it, or
+    // reading and computing would take turns.
+    const char *next;
+    int next_step;
 } fr_band;
 
 // Scores of a tile's rows and some blocks of keys from slot t on.

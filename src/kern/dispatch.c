@@ -1,4 +1,4 @@
-// The choice of kernels when the program starts: by name, or the best that this CPU has.
+// The choice of kernels when an engine opens: by name, or the best that this CPU has.
 #define _GNU_SOURCE
 #include "kern/kern.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 // kern.h — the table of kernels: everything that a pass computes, once per instruction set.
 //
-// ref/ is the definition (plain C, slow, final); avx2/, avxvnni/, avx512/ and amx/ give its bits,
-// chosen when the program starts (fr_kern_pick). docs/numerics.md states the order of every sum.
+// ref/ is the definition (plain C, slow, final); avx2/, avxvnni/, avx512/ and amx/ give its bits.
+// An engine chooses when it opens (fr_kern_pick). docs/numerics.md states the order of every sum.
 // Three rules hold for every entry:
 //   1. a row's result does not depend on how many rows share the call, nor on the thread that
 //   computes it;
@@ -70,17 +70,17 @@ typedef struct fr_act {
     int16_t *s32; // Q256: [k/256][n][8]   sums of 32 codes each
 } fr_act;
 size_t fr_act_bytes(fr_act_kind kind, int n, int k); // memory for the arrays; 0 for F32
-void fr_act_place(fr_act *a, fr_act_kind kind, int n, int k,
-                  void *memory); // lays the arrays out, 64-byte aligned
+// Lays the arrays out in fr_act_bytes of memory, each 64-byte aligned.
+void fr_act_place(fr_act *a, fr_act_kind kind, int n, int k, void *memory);
 
 // ---------------------------------------------------------------- attention
 // Slots 0..committed-1 hold the committed context (slot = position); scratch slot committed+i
 // belongs to a row of the tree in flight. Scratch slots are in topological order (a parent before
 // its children).
-typedef struct fr_view {                   // what one row sees
-    int first;                             // first committed slot inside the layer's window
-    uint64_t scratch[FR_MAX_SCRATCH / 64]; // bit i: scratch slot committed+i is visible (ancestors
-                                           // and the row itself)
+typedef struct fr_view { // what one row sees
+    int first;           // first committed slot inside the layer's window
+    // Bit i: scratch slot committed+i is visible, which are the row's ancestors and itself.
+    uint64_t scratch[FR_MAX_SCRATCH / 64];
 } fr_view;
 
 // How K or V of one KV head lies in memory: by blocks of 16 slots.
@@ -109,8 +109,13 @@ enum { FR_ATTEND_ROWS = 48 }; // query rows of one call, which walk over K and V
 size_t fr_attend_work_floats(int slots, int head_dim);
 
 // ---------------------------------------------------------------- the table
+// y[r][16*p0 ..) = x[r][:] · w for panels [p0, p1), all a->n rows, ldy floats from one row of y to
+// the next; outputs past w->m are not written. a is of the kind that w's type wants. y overlaps
+// nothing.
 typedef void fr_matmul_fn(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1);
 
+// One row's K, or V, of one KV head, x[head_dim], to `slot` of the head's plane, rounded or
+// quantised. x overlaps nothing.
 typedef void fr_kv_store_fn(void *plane, int slot, int head_dim, const float *x);
 
 typedef struct fr_kern {
@@ -120,29 +125,28 @@ typedef struct fr_kern {
     // Quantises k-blocks [b0, b1) of all a->n rows of x (row stride ldx) into a; kinds Q32 and
     // Q256.
     void (*quantize)(const fr_act *a, const float *x, int ldx, int b0, int b1);
-    // y[r][16*p0 ..) = x[r][:] · w for panels [p0, p1), all a->n rows; outputs past w->m are not
-    // written.
     fr_matmul_fn *matmul[FR_TYPE_LIMIT]; // by weight type; NULL where the type does not exist
 
-    void (*rmsnorm)(float *y, const float *x, const float *w, int n,
-                    float eps);                   // y may be x; w NULL: all ones
+    // y = x / sqrt(mean of x*x + eps) * w. y may be x; w NULL: all ones.
+    void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps);
     void (*add)(float *y, const float *x, int n); // y += x
     void (*scale)(float *y, float factor, int n); // y *= factor
-    void (*silu_mul)(float *y, const float *gate, const float *up,
-                     int n); // y = silu(gate)*up; y may be gate
-    void (*gelu_mul)(float *y, const float *gate, const float *up, int n); // tanh form of GELU
+    // y = silu(gate) * up, and with the tanh form of GELU. y may be gate.
+    void (*silu_mul)(float *y, const float *gate, const float *up, int n);
+    void (*gelu_mul)(float *y, const float *gate, const float *up, int n);
     // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
     // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);
-    // One row's K, or V, of one KV head to `slot`, rounded or quantised. By fr_kv_form.
-    fr_kv_store_fn *store_k[FR_KV_FORMS], *store_v[FR_KV_FORMS];
-    void (*attend)(const fr_attend *job); // any form of K with any of V
-    int (*argmax)(const float *x,
-                  int n); // lowest index of the largest value; NaN counts as smallest
+    fr_kv_store_fn *store_k[FR_KV_FORMS], *store_v[FR_KV_FORMS]; // by form
+    void (*attend)(const fr_attend *job);                        // any form of K with any of V
+    // Lowest index of the largest value; NaN counts as smallest.
+    int (*argmax)(const float *x, int n);
 
     // What draws from logits (decode/). Sums are of fixed-point weights (fr_fixed): exact.
     // most[c] = the largest of x[FR_RUN c ..), FR_RUN values or what is left; NaN left out, -inf
-    // where there is nothing else.
+    // where there is nothing else. Where the largest is 0 its sign is free, as the two zeros are
+    // equal: alone of all results it may differ between instruction sets. No token depends on it,
+    // since the sampler compares maxima and subtracts them from each other.
     void (*run_max)(float *most, const float *x, int n);
     // w[i] = exp((x[i] - best) * rate), 0 where x[i] is below `low` or NaN; gives their sum. best
     // is finite and at least every x[i]; rate is finite and above 0. w may be x.
@@ -157,9 +161,9 @@ typedef struct fr_kern {
 // The table for `isa`, or the best this CPU has for "auto"/NULL. FR_EARG: unknown name; FR_EUNSUP:
 // "this CPU has no AMX".
 fr_status fr_kern_pick(const fr_kern **out, const char *isa, fr_error *err);
-bool fr_isa_available(
-    fr_isa isa); // in this build and on this CPU (and granted by the kernel, for AMX)
-const char *fr_isa_name(fr_isa isa);
+// In this build and on this CPU. AMX: and the system lets this process use its tiles.
+bool fr_isa_available(fr_isa isa);
+const char *fr_isa_name(fr_isa isa);   // "scalar", "avx2", ...; never NULL
 const fr_kern *fr_kern_of(fr_isa isa); // NULL when it is not available
 
 extern const fr_kern fr_kern_scalar;

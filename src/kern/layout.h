@@ -52,12 +52,15 @@ FR_LAYOUT int fr_k_offset(const fr_type type) {
     return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // IQ4_XS: value + 128
 }
 
-// How a tile multiplies the sum of a sub-block by its scale. vpmulld is two operations on Intel, so
-// where the numbers are small enough one does it that is quicker, all of them exact:
+// How a tile multiplies the sum of a sub-block by its scale. All three ways are exact. The plain
+// one, vpmulld, is two operations on Intel, so the others serve where the numbers are small enough.
 typedef enum fr_k_scaling {
-    FR_K_INT16, // Q2_K Q3_K: a sum of 16 k fits 16 bits: pair products with (scale, 0)
-    FR_K_FLOAT, // Q4_K Q5_K: f32 holds the scaled sums of 64 k (Q4_K: of 128) exactly; adding two
-                // such parts rounds once, as converting their integer sum would
+    // Q2_K Q3_K: a sum of 16 k fits 16 bits. A product of pairs with (scale, 0).
+    FR_K_INT16,
+    // Q4_K Q5_K: f32 holds the scaled sums of 64 k (Q4_K: of 128) exactly. Adding two such parts
+    // rounds once, as converting their integer sum would.
+    FR_K_FLOAT,
+    // The others: vpmulld.
     FR_K_INT32,
 } fr_k_scaling;
 

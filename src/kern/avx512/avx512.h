@@ -3,9 +3,10 @@
 #define FR_KERN_AVX512_AVX512_H
 #include "kern/matmul.h"
 
-FR_MATMUL_DECLARE(avx512); // matmul.c, matmul_k.c
+FR_MATMUL_DECLARE(avx512); // matmul_b32.c, matmul_k.c, matmul_float.c
 void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1);
 
+// vector.c
 void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float eps);
 void fr_add_avx512(float *y, const float *x, int n);
 void fr_scale_avx512(float *y, float factor, int n);

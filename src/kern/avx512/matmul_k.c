@@ -27,8 +27,10 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    const uint8_t *ahead; // several panels: what to ask memory for meanwhile,
-    int lines;            // so many lines in each quarter. One panel: whether to, FR_AHEAD further
+    // What to ask memory for meanwhile. Of several panels `lines` lines from `ahead` on in each
+    // quarter of the superblock. Of one panel what lies FR_AHEAD further, if lines is not 0.
+    const uint8_t *ahead;
+    int lines;
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, const k_rows *r);

@@ -5,7 +5,7 @@
 #include "kern/kern.h"
 
 enum {
-    FR_TILE = 8,     // rows of a register tile: 8 accumulators + 8 sums + weights < 32 registers
+    FR_TILE = 8,     // rows of a tile of matmul_float.c: as many chains as hide the latency of fma
     FR_CHUNK = 64,   // rows that go through a panel together: their results stay in L1
     FR_AHEAD = 8192, // prefetch distance in bytes; must exceed a superblock of any type
 };

@@ -1,5 +1,5 @@
-// The definitions of what happens to one row by itself: norm, activation functions, rotation,
-// storing into the cache, the largest value.
+// The definitions of what happens to one row by itself: norm, activation functions, rotation, the
+// largest value.
 #include "kern/math.h"
 #include "kern/ref/ref.h"
 #include <math.h>

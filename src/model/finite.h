@@ -1,8 +1,9 @@
 // finite.h — whether the results of a pass are finite.
 //
 // A damaged file (a scale of infinity or NaN) or weights that overflow give infinities and NaNs,
-// from which a reader would still choose some token. The check is made where a row is read, not in
-// the pass, and takes a few microseconds a row.
+// from which a reader would still choose some token. Logits and final states are checked by whoever
+// reads them, which takes a few microseconds a row. The pass itself checks each row's K and V in
+// every layer (layer.c), for a broken one must not reach rows that do not see it.
 #ifndef FR_MODEL_FINITE_H
 #define FR_MODEL_FINITE_H
 #include "forerun.h"

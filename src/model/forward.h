@@ -55,14 +55,14 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass);
 void fr_forward_time_phases(fr_forward *f, double seconds[FR_PHASES]);
 
 // Results of the last pass, valid until the next. Row numbers are those of pass->rows.
-float *fr_forward_logits(fr_forward *f,
-                         int row); // [outputs of the heads]; the caller may change them
+float *fr_forward_logits(fr_forward *f, int row); // [outputs of the heads]; may be changed
 const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
 
-// Results from elsewhere in the place of a row's, of no row of the last pass or of one behind its
-// rows (row < max_rows): there until the next pass.
+// Puts a result from elsewhere where fr_forward_final or fr_forward_tap reads it, until the next
+// pass. `row` is below max_rows: a row of the last pass, whose own result is lost, or one that the
+// pass did not have.
 void fr_forward_put_final(fr_forward *f, int row, const float *final);           // [d]
 void fr_forward_put_tap(fr_forward *f, int tap, int row, const float *residual); // [d]
 

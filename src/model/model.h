@@ -34,21 +34,24 @@ typedef struct fr_model {
     const float *output_norm;
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
-    fr_rope rope_long;     // LongRoPE: of texts beyond the original context; freq NULL: none
-    uint8_t *scratch;      // in place: room for a panel for each thread of the pool, whose runs
-    size_t scratch_stride; // take turns; else NULL
-    fr_arena arena;        // all of the above
+    fr_rope rope_long; // LongRoPE: of texts beyond the original context; freq NULL: none
+    // FR_WEIGHTS_IN_PLACE: a panel for each thread of the pool, scratch_stride bytes apart. One
+    // serves all passes, as the pool runs one at a time. Else NULL.
+    uint8_t *scratch;
+    size_t scratch_stride;
+    fr_arena arena;                       // panels, vectors and scratch
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
-// progress may be NULL.
+// Both also as fr_config_read says. FR_ENOMEM. FR_EINTR: progress (may be NULL) asked to stop. After
+// an error *m is {0}.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err);
 // Layers of the given shape and the norm behind them, by the same names, and nothing else of the
 // file; the head is the caller's and outlives the model. Rows enter as vectors: there are no
-// embeddings. FR_EDATA as above; FR_ENOMEM.
+// embeddings. FR_EDATA as above; FR_ENOMEM. After an error *m is {0}.
 fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *config,
                               const fr_matrix *head, const fr_kern *kern, fr_pool *pool,
                               fr_error *err);

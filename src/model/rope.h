@@ -11,9 +11,9 @@ typedef struct fr_rope {
 } fr_rope;
 
 // `factors` (n_rot/2 floats or NULL): each frequency is divided by its factor (Llama 3's and
-// Phi-3's tables).
+// Phi-3's tables). FR_ENOMEM.
 fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err);
-void fr_rope_close(fr_rope *r);
+void fr_rope_close(fr_rope *r); // {0} is fine
 // cs: n_rot/2 pairs (cos, sin) of position pos.
 void fr_rope_fill(const fr_rope *r, const double *freq, int pos, float *cs);
 

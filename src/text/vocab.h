@@ -26,8 +26,8 @@ typedef struct fr_vocab {
     char *bytes;    // all tokens, each followed by NUL
     uint32_t *at;   // [n+1]: token i is bytes[at[i], at[i+1]-1)
     uint8_t *flags; // [n]: type and bits
-    uint32_t
-        *rank; // [n], SPM: smaller for a higher score; the order of floats as an unsigned number
+    // [n], SPM: smaller for a higher score. Scores as unsigned numbers of the opposite order.
+    uint32_t *rank;
     int32_t *slots; // open addressing over the tokens that merges may give; -1: empty
     size_t slot_mask;
     int32_t byte_id[256]; // token of one byte, or -1

@@ -215,8 +215,8 @@ static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int
     for (int item = 0; item < f->pass->n_seq * n_kv; item++) {
         int s = item / n_kv, n = (f->seq_begin[s + 1] - f->seq_begin[s]) * group;
         int row = r0 > first ? r0 - first : 0, end = r1 < first + n ? r1 - first : n;
-        for (int bands = (end - row + FR_ATTEND_ROWS - 1) / FR_ATTEND_ROWS; row < end; bands--) {
-            int rows = (end - row + bands - 1) / bands; // bands of nearly the same size
+        for (int blocks = (end - row + FR_ATTEND_ROWS - 1) / FR_ATTEND_ROWS; row < end; blocks--) {
+            int rows = (end - row + blocks - 1) / blocks; // query blocks of nearly the same size
             attend_rows(f, l, layer, s, item % n_kv, row, row + rows, t);
             row += rows;
         }

@@ -13,7 +13,7 @@ static void fill(float *p, int from, int to, float value) {
 }
 
 // -inf for every slot that the row does not see, up to the end of the last key block.
-static void hide(const fr_band *w, const fr_view *view, float *p) {
+static void hide(const fr_query_block *w, const fr_view *view, float *p) {
     const int committed = w->job->committed, begin = w->begin;
     const int padded = (w->end - begin + 15) & ~15;
     fill(p, 0, (view->first < committed ? view->first : committed) - begin, -__builtin_inff());
@@ -50,7 +50,7 @@ FR_INLINE __m256 weight_of(float *p, __m256 max) {
 
 // Scores to weights; returns 1 / denominator. A slot in line is its own position, so a whole block
 // of them adds lane by lane; the others follow one by one. What is hidden adds +0.
-static float weigh(const fr_band *w, const fr_view *view, float *p) {
+static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
     const int n = w->end - w->begin, in_line = w->in_line - w->begin;
     const __m256 max = _mm256_set1_ps(largest(p, (n + 15) & ~15));
     __m256 low = _mm256_setzero_ps(), high = low;
@@ -67,27 +67,27 @@ static float weigh(const fr_band *w, const fr_view *view, float *p) {
         weight_of(p + i, max);
     for (i = rest; i < in_line; i++)
         lane[i % 16] += p[i];
-    fr_band_rest(w, view, p, lane);
+    fr_query_rest(w, view, p, lane);
     return 1.0f / fr_join16(_mm256_loadu_ps(lane), _mm256_loadu_ps(lane + 8));
 }
 
 // ---------------------------------------------------------------- the whole
-static const fr_band_keys *const keys_of[FR_KV_FORMS] = {&fr_keys_f16_avx2, &fr_keys_q8_0_avx2};
-static const fr_band_values *const values_of[FR_KV_FORMS] = {&fr_values_f16_avx2,
-                                                             &fr_values_q8_0_avx2};
+static const fr_query_keys *const keys_of[FR_KV_FORMS] = {&fr_keys_f16_avx2, &fr_keys_q8_0_avx2};
+static const fr_query_values *const values_of[FR_KV_FORMS] = {&fr_values_f16_avx2,
+                                                              &fr_values_q8_0_avx2};
 
 void fr_attend_avx2(const fr_attend *job) {
-    const fr_band_keys *keys = keys_of[job->k_form];
-    const fr_band_values *values = values_of[job->v_form];
-    fr_band w = fr_band_open(job);
+    const fr_query_keys *keys = keys_of[job->k_form];
+    const fr_query_values *values = values_of[job->v_form];
+    fr_query_block w = fr_query_open(job);
     float inverse[FR_ATTEND_ROWS];
-    fr_band_scores(&w, keys, fr_band_slot(job->v, job->v_form, job->head_dim, w.begin));
+    fr_query_scores(&w, keys, fr_query_slot(job->v, job->v_form, job->head_dim, w.begin));
     for (int r = 0; r < job->n_q; r++) {
-        float *p = fr_band_weights(&w, r, w.begin);
+        float *p = fr_query_weights(&w, r, w.begin);
         hide(&w, job->view[r], p);
         inverse[r] = weigh(&w, job->view[r], p);
     }
-    fr_band_sums(&w, values);
+    fr_query_sums(&w, values);
     for (int r = 0; r < job->n_q; r++) {
         float *o = w.o + (size_t)r * w.width;
         fr_scale_avx2(o, inverse[r], job->head_dim);

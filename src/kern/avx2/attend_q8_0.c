@@ -10,12 +10,12 @@ typedef struct query { // of one row, in its place of w->query: 1.5 bytes a valu
     int8_t *code;
 } query;
 
-static query query_of(const fr_band *w, int row) {
+static query query_of(const fr_query_block *w, int row) {
     float *d = w->query + (size_t)row * w->width;
     return (query){d, (int8_t *)(d + 3 * (w->job->head_dim / 32))};
 }
 
-static void prepare(const fr_band *w) {
+static void prepare(const fr_query_block *w) {
     const int head_dim = w->job->head_dim, blocks = head_dim / 32;
     for (int r = 0; r < w->job->n_q; r++) {
         const query q = query_of(w, r);
@@ -32,16 +32,16 @@ static void prepare(const fr_band *w) {
 
 // Scores of the rows from r0 on and eight keys; k: their codes, d: their scales, next: what to ask
 // for meanwhile.
-FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, const uint16_t *d,
-                           const char *next, const int rows) {
-    query q[FR_BAND_TILE];
-    __m256 s[FR_BAND_TILE];
+FR_INLINE void score_eight(const fr_query_block *w, int r0, int t, const int8_t *k,
+                           const uint16_t *d, const char *next, const int rows) {
+    query q[FR_QUERY_TILE];
+    __m256 s[FR_QUERY_TILE];
     FR_UNROLL for (int r = 0; r < rows; r++) {
         q[r] = query_of(w, r0 + r);
         s[r] = _mm256_setzero_ps();
     }
     for (int b = 0; b < w->job->head_dim / 32; b++, d += FR_KEY_BLOCK) {
-        __m256i sum[FR_BAND_TILE];
+        __m256i sum[FR_QUERY_TILE];
         FR_UNROLL for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_si256();
         FR_UNROLL for (int g = 0; g < 8; g++, k += 4 * FR_KEY_BLOCK) {
             if (rows > 1) _mm_prefetch(next, _MM_HINT_T0);
@@ -62,12 +62,12 @@ FR_INLINE void score_eight(const fr_band *w, int r0, int t, const int8_t *k, con
     }
     const __m256 scale = _mm256_set1_ps(w->job->scale);
     FR_UNROLL for (int r = 0; r < rows; r++)
-        _mm256_storeu_ps(fr_band_weights(w, r0 + r, t), _mm256_mul_ps(s[r], scale));
+        _mm256_storeu_ps(fr_query_weights(w, r0 + r, t), _mm256_mul_ps(s[r], scale));
 }
 
-FR_INLINE void score(const int rows, const fr_band *w, int row, int t) {
+FR_INLINE void score(const int rows, const fr_query_block *w, int row, int t) {
     const int head_dim = w->job->head_dim;
-    const int8_t *k = (const int8_t *)fr_band_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
+    const int8_t *k = (const int8_t *)fr_query_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
     const uint16_t *d = (const uint16_t *)(const void *)(k + FR_KEY_BLOCK * head_dim);
     score_eight(w, row, t, k, d, w->next, rows);
     score_eight(w, row, t + 8, k + 32, d + 8, w->next + w->next_step * head_dim / 2, rows);
@@ -83,18 +83,18 @@ FR_INLINE void load_pair(__m256 *x, const int8_t *code, const uint16_t *scale) {
     }
 }
 
-static const int8_t *values_at(const fr_band *w, int t) {
-    return (const int8_t *)fr_band_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
+static const int8_t *values_at(const fr_query_block *w, int t) {
+    return (const int8_t *)fr_query_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
 // One tile makes floats of what it reads, several share them.
-FR_INLINE void value(const int rows, const int pairs, const fr_band *w, int row, int t, int n,
-                     int d) {
+FR_INLINE void value(const int rows, const int pairs, const fr_query_block *w, int row, int t,
+                     int n, int d) {
     const int head_dim = w->job->head_dim;
-    const float *p[FR_BAND_TILE];
+    const float *p[FR_QUERY_TILE];
     const char *next = w->next;
-    __m256 o[FR_BAND_TILE][8];
-    fr_band_begin(o, p, rows, pairs, w, row, t, d);
+    __m256 o[FR_QUERY_TILE][8];
+    fr_query_begin(o, p, rows, pairs, w, row, t, d);
     for (int i = 0; i < n;) {
         const int8_t *v = values_at(w, t + i), *code = v + d;
         const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KEY_BLOCK * head_dim);
@@ -114,10 +114,10 @@ FR_INLINE void value(const int rows, const int pairs, const fr_band *w, int row,
             next += w->next_step;
         }
     }
-    fr_band_end(o, rows, pairs, w, row, d);
+    fr_query_end(o, rows, pairs, w, row, d);
 }
 
-static void convert(const fr_band *w, int t, int n) {
+static void convert(const fr_query_block *w, int t, int n) {
     const int head_dim = w->job->head_dim;
     for (int i = t; i < t + n; i++) {
         const int8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
@@ -133,14 +133,14 @@ static void convert(const fr_band *w, int t, int n) {
     }
 }
 
-FR_INLINE void shared(const int rows, const int pairs, const fr_band *w, int row, int t, int n,
-                      int d) {
-    fr_band_sum(rows, pairs, FR_BAND_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
-                64, w->y_vector * sizeof(float), 0);
+FR_INLINE void shared(const int rows, const int pairs, const fr_query_block *w, int row, int t,
+                      int n, int d) {
+    fr_query_sum(rows, pairs, FR_QUERY_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
+                 64, w->y_vector * sizeof(float), 0);
 }
 
 #define SCORE(rows)                                                                                \
-    static void score##rows(const fr_band *w, int row, int t) {                                    \
+    static void score##rows(const fr_query_block *w, int row, int t) {                             \
         score(rows, w, row, t);                                                                    \
     }
 SCORE(1)
@@ -149,14 +149,14 @@ SCORE(3)
 SCORE(4)
 SCORE(5)
 SCORE(6)
-FR_BAND_SIZES(FR_BAND_VALUE, value)
-FR_BAND_SIZES(FR_BAND_VALUE, shared)
+FR_QUERY_SIZES(FR_QUERY_VALUE, value)
+FR_QUERY_SIZES(FR_QUERY_VALUE, shared)
 
-const fr_band_keys fr_keys_q8_0_avx2 = {
+const fr_query_keys fr_keys_q8_0_avx2 = {
     .form = FR_FORM_Q8_0,
     .prepare = prepare,
     .score = {{score1}, {score2}, {score3}, {score4}, {score5}, {score6}}};
-const fr_band_values fr_values_q8_0_avx2 = {.form = FR_FORM_Q8_0,
-                                            .value = FR_BAND_TABLE(value),
-                                            .convert = convert,
-                                            .shared = FR_BAND_TABLE(shared)};
+const fr_query_values fr_values_q8_0_avx2 = {.form = FR_FORM_Q8_0,
+                                             .value = FR_QUERY_TABLE(value),
+                                             .convert = convert,
+                                             .shared = FR_QUERY_TABLE(shared)};

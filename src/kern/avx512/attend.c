@@ -9,7 +9,7 @@
 
 // ------------------------------------------------------------------ masks and weights
 // -inf for every slot that the row does not see, up to the end of the last key block.
-static void hide(const fr_band *w, const fr_view *view, float *p) {
+static void hide(const fr_query_block *w, const fr_view *view, float *p) {
     const __m512 nothing = _mm512_set1_ps(-INFINITY);
     const int committed = w->job->committed;
     const int unseen = (view->first < committed ? view->first : committed) - w->begin;
@@ -49,7 +49,7 @@ FR_INLINE __m512 weight_of(float *p, __m512 top) {
 }
 
 // Scores to weights, exactly +0 where the row sees nothing; returns 1 / denominator.
-static float weigh(const fr_band *w, const fr_view *view, float *p) {
+static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
     const int n = w->end - w->begin, in_line = w->in_line - w->begin;
     const __m512 top = _mm512_set1_ps(largest(p, n));
     __m512 sum = _mm512_setzero_ps(); // lane = slot % 16 = position % 16
@@ -63,27 +63,28 @@ static float weigh(const fr_band *w, const fr_view *view, float *p) {
     if (w->in_line >= w->end) return 1.0f / fr_join_lanes(sum);
     _Alignas(64) float lanes[16];
     _mm512_store_ps(lanes, sum);
-    fr_band_rest(w, view, p, lanes);
+    fr_query_rest(w, view, p, lanes);
     return 1.0f / fr_join_lanes(_mm512_load_ps(lanes));
 }
 
 // ---------------------------------------------------------------- the whole
-static const fr_band_keys *const keys_of[FR_KV_FORMS] = {&fr_keys_f16_avx512, &fr_keys_q8_0_avx512};
-static const fr_band_values *const values_of[FR_KV_FORMS] = {&fr_values_f16_avx512,
-                                                             &fr_values_q8_0_avx512};
+static const fr_query_keys *const keys_of[FR_KV_FORMS] = {&fr_keys_f16_avx512,
+                                                          &fr_keys_q8_0_avx512};
+static const fr_query_values *const values_of[FR_KV_FORMS] = {&fr_values_f16_avx512,
+                                                              &fr_values_q8_0_avx512};
 
 void fr_attend_avx512(const fr_attend *job) {
-    const fr_band_keys *keys = keys_of[job->k_form];
-    const fr_band_values *values = values_of[job->v_form];
-    fr_band w = fr_band_open(job);
+    const fr_query_keys *keys = keys_of[job->k_form];
+    const fr_query_values *values = values_of[job->v_form];
+    fr_query_block w = fr_query_open(job);
     float inverse[FR_ATTEND_ROWS];
-    fr_band_scores(&w, keys, fr_band_slot(job->v, job->v_form, job->head_dim, w.begin));
+    fr_query_scores(&w, keys, fr_query_slot(job->v, job->v_form, job->head_dim, w.begin));
     for (int r = 0; r < job->n_q; r++) {
-        float *p = fr_band_weights(&w, r, w.begin);
+        float *p = fr_query_weights(&w, r, w.begin);
         hide(&w, job->view[r], p);
         inverse[r] = weigh(&w, job->view[r], p);
     }
-    fr_band_sums(&w, values);
+    fr_query_sums(&w, values);
     for (int r = 0; r < job->n_q; r++) {
         const float *o = w.o + (size_t)r * w.width;
         for (int d = 0; d < job->head_dim; d += 16)

@@ -9,14 +9,14 @@ typedef struct query { // of one row, in its place of w->query
     int8_t *code;
 } query;
 
-static query query_of(const fr_band *w, int row) {
+static query query_of(const fr_query_block *w, int row) {
     const int blocks = w->job->head_dim / 32;
     float *d = w->query + (size_t)row * w->width;
     int32_t *sum = (int32_t *)(void *)(d + 2 * blocks);
     return (query){d, sum, (int8_t *)(sum + blocks)};
 }
 
-static void prepare(const fr_band *w) {
+static void prepare(const fr_query_block *w) {
     const int head_dim = w->job->head_dim, blocks = head_dim / 32;
     for (int r = 0; r < w->job->n_q; r++) {
         const query q = query_of(w, r);
@@ -32,18 +32,18 @@ static void prepare(const fr_band *w) {
 }
 
 // The chains lie in memory: the integer sums of a group take the registers.
-FR_INLINE void score(const int rows, const int blocks, const fr_band *w, int row, int t) {
+FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, int row, int t) {
     const int head_dim = w->job->head_dim;
     const size_t block = fr_kv_block_bytes(FR_FORM_Q8_0, head_dim);
-    const uint8_t *k = (const uint8_t *)fr_band_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
+    const uint8_t *k = (const uint8_t *)fr_query_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
     const uint8_t *d = k + FR_KEY_BLOCK * head_dim;
-    float *s = fr_band_weights(w, row, t);
-    query q[FR_BAND_TILE];
+    float *s = fr_query_weights(w, row, t);
+    query q[FR_QUERY_TILE];
     FR_UNROLL
     for (int r = 0; r < rows; r++)
         q[r] = query_of(w, row + r);
     for (int part = 0; part < head_dim / 32; part++, d += 2 * FR_KEY_BLOCK) {
-        __m512i sum[FR_BAND_TILE][8];
+        __m512i sum[FR_QUERY_TILE][8];
         FR_UNROLL
         for (int r = 0; r < rows; r++) {
             FR_UNROLL
@@ -53,7 +53,7 @@ FR_INLINE void score(const int rows, const int blocks, const fr_band *w, int row
         for (int g = 8 * part; g < 8 * part + 8; g++, k += 4 * FR_KEY_BLOCK) {
             FR_UNROLL
             for (int j = 0; j < 4; j++)
-                fr_band_ask(rows, blocks, w, 4 * g + j);
+                fr_query_ask(rows, blocks, w, 4 * g + j);
             FR_UNROLL
             for (int b = 0; b < blocks; b++) {
                 const __m512i code = _mm512_loadu_si512((const void *)(k + (size_t)b * block));
@@ -105,23 +105,23 @@ FR_INLINE void load_value(__m512 *x, const int parts, const uint8_t *code, const
     }
 }
 
-static const uint8_t *values_at(const fr_band *w, int t) {
-    return (const uint8_t *)fr_band_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
+static const uint8_t *values_at(const fr_query_block *w, int t) {
+    return (const uint8_t *)fr_query_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
 // One tile makes floats of what it reads, several share them.
-FR_INLINE void value(const int rows, const int parts, const fr_band *w, int row, int t, int n,
-                     int d) {
+FR_INLINE void value(const int rows, const int parts, const fr_query_block *w, int row, int t,
+                     int n, int d) {
     const int head_dim = w->job->head_dim;
-    const float *p[FR_BAND_TILE];
-    __m512 o[FR_BAND_TILE][8];
-    fr_band_begin(o, p, rows, parts, w, row, t, d);
+    const float *p[FR_QUERY_TILE];
+    __m512 o[FR_QUERY_TILE][8];
+    fr_query_begin(o, p, rows, parts, w, row, t, d);
     for (int i = 0; i < n;) {
         const uint8_t *v = values_at(w, t + i), *code = v + d;
         const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + d / 32 * 2;
         for (const int end = n - i < FR_KEY_BLOCK ? n : i + FR_KEY_BLOCK; i < end; i++) {
             __m512 x[8];
-            fr_band_ask(rows, parts, w, i);
+            fr_query_ask(rows, parts, w, i);
             load_value(x, parts, code, scale);
             FR_UNROLL
             for (int r = 0; r < rows; r++) {
@@ -135,10 +135,10 @@ FR_INLINE void value(const int rows, const int parts, const fr_band *w, int row,
             scale += head_dim / 16;
         }
     }
-    fr_band_end(o, rows, parts, w, row, d);
+    fr_query_end(o, rows, parts, w, row, d);
 }
 
-static void convert(const fr_band *w, int t, int n) {
+static void convert(const fr_query_block *w, int t, int n) {
     const int head_dim = w->job->head_dim;
     for (int i = t; i < t + n; i++) {
         const uint8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
@@ -153,19 +153,19 @@ static void convert(const fr_band *w, int t, int n) {
     }
 }
 
-FR_INLINE void shared(const int rows, const int parts, const fr_band *w, int row, int t, int n,
-                      int d) {
-    fr_band_sum(rows, parts, FR_BAND_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
-                64, w->y_vector * sizeof(float));
+FR_INLINE void shared(const int rows, const int parts, const fr_query_block *w, int row, int t,
+                      int n, int d) {
+    fr_query_sum(rows, parts, FR_QUERY_F32, w, row, t, n, d, w->y + (size_t)(d / 16) * w->y_vector,
+                 64, w->y_vector * sizeof(float));
 }
 
-FR_BAND_SIZES(FR_BAND_SCORE, score)
-FR_BAND_SIZES(FR_BAND_VALUE, value)
-FR_BAND_SIZES(FR_BAND_VALUE, shared)
+FR_QUERY_SIZES(FR_QUERY_SCORE, score)
+FR_QUERY_SIZES(FR_QUERY_VALUE, value)
+FR_QUERY_SIZES(FR_QUERY_VALUE, shared)
 
-const fr_band_keys fr_keys_q8_0_avx512 = {
-    .form = FR_FORM_Q8_0, .prepare = prepare, .score = FR_BAND_TABLE(score)};
-const fr_band_values fr_values_q8_0_avx512 = {.form = FR_FORM_Q8_0,
-                                              .value = FR_BAND_TABLE(value),
-                                              .convert = convert,
-                                              .shared = FR_BAND_TABLE(shared)};
+const fr_query_keys fr_keys_q8_0_avx512 = {
+    .form = FR_FORM_Q8_0, .prepare = prepare, .score = FR_QUERY_TABLE(score)};
+const fr_query_values fr_values_q8_0_avx512 = {.form = FR_FORM_Q8_0,
+                                               .value = FR_QUERY_TABLE(value),
+                                               .convert = convert,
+                                               .shared = FR_QUERY_TABLE(shared)};

@@ -1,5 +1,5 @@
-// forward.c — one pass: rows enter, then each layer (layer.h) runs on the rows that have joined, then
-// logits and final states are delivered.
+// forward.c — one pass: rows enter, then each layer (layer.h) runs on the rows that have joined,
+// then logits and final states are delivered.
 #include "model/forward.h"
 #include "base/clock.h"
 #include "model/layer.h"
@@ -175,8 +175,8 @@ static bool joins_at(const fr_pass *p, int layer) {
     return false;
 }
 
-// The last layer where not all rows deliver something: the others, of a prompt, leave their keys and
-// values and are done.
+// The last layer where not all rows deliver something: the others, of a prompt, leave their keys
+// and values and are done.
 static void last_layer(fr_forward *f, int layer, int t, int nt) {
     const fr_pass *p = f->pass;
     const bool attends = !p->skip || !p->skip[2 * layer];

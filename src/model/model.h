@@ -45,8 +45,8 @@ typedef struct fr_model {
 
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
-// Both also as fr_config_read says. FR_ENOMEM. FR_EINTR: progress (may be NULL) asked to stop. After
-// an error *m is {0}.
+// Both also as fr_config_read says. FR_ENOMEM. FR_EINTR: progress (may be NULL) asked to stop.
+// After an error *m is {0}.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err);
 // Layers of the given shape and the norm behind them, by the same names, and nothing else of the

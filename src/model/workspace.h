@@ -1,5 +1,5 @@
-// workspace.h — what an fr_forward is made of: the buffers of one pass. Private to forward.c, layer.c
-// and workspace.c.
+// workspace.h — what an fr_forward is made of: the buffers of one pass. Private to forward.c,
+// layer.c and workspace.c.
 #ifndef FR_MODEL_WORKSPACE_H
 #define FR_MODEL_WORKSPACE_H
 #include "model/forward.h"

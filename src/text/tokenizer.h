@@ -63,8 +63,8 @@ fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *tex
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
 // of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.
 // Behind the unknown token a space stays: SentencePiece's "<unk>a", read with FR_PARSE_SPECIAL,
-// comes back as "<unk> a". The ids do not tell whether the text said <unk>, behind which encode puts
-// a space, or held a character without a token, behind which the space is the text's own.
+// comes back as "<unk> a". The ids do not tell whether the text said <unk>, behind which encode
+// puts a space, or held a character without a token, behind which the space is the text's own.
 // FR_EARG: an id outside the vocabulary.
 fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err);

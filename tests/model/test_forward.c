@@ -379,16 +379,16 @@ static void linear_rows_apply_their_map_and_are_unseen_by_others(void **state) {
     close_bench(&b);
 }
 
-// ---------------------------------------------------------------- forests of attached rows
+// ---------------------------------------------------------------- trees with attached rows
 enum { MAPS = 2, CANDIDATES = 12, CHAIN = 3, MEMBERS = 2 };
 
-typedef struct forest { // candidates, then chains of attached rows under some of them
+typedef struct row_tree { // candidates, then chains of attached rows under some of them
     fr_row rows[MAX_NODES];
     int n;
     float *vec[MAX_NODES]; // of rows that enter as vectors
     fr_matrix map[MAPS];
     uint8_t *panels[MAPS];
-} forest;
+} row_tree;
 
 static void random_map(fr_matrix *map, uint8_t **panels, int d) {
     float *w = malloc(sizeof *w * (size_t)d * (size_t)d);
@@ -399,7 +399,7 @@ static void random_map(fr_matrix *map, uint8_t **panels, int d) {
 }
 
 // A row of a chain: a vector that enters at some layer, or a map of the base's residual there.
-static fr_row attached_row(forest *f, int base, int parent, int join, bool linear, int d) {
+static fr_row attached_row(row_tree *tree, int base, int parent, int join, bool linear, int d) {
     fr_row row = {
         .pos = FR_POS_AUTO, .parent = parent, .join = (int16_t)join, .wants = FR_WANT_LOGITS};
     if (linear) {
@@ -409,56 +409,58 @@ static fr_row attached_row(forest *f, int base, int parent, int join, bool linea
         return row;
     }
     row.kind = FR_ROW_VECTOR;
-    row.vec = f->vec[f->n] = malloc(sizeof(float) * (size_t)d);
+    row.vec = tree->vec[tree->n] = malloc(sizeof(float) * (size_t)d);
     for (int i = 0; i < d; i++)
-        f->vec[f->n][i] = (float)(rand() % 2001 - 1000) / 1000;
+        tree->vec[tree->n][i] = (float)(rand() % 2001 - 1000) / 1000;
     return row;
 }
 
 // Chains of an ensemble, each seeing its own member alone, or of pseudo rows that enter mid-way.
-static void hang_chain(forest *f, int base, int d) {
+static void add_chain(row_tree *tree, int base, int d) {
     const bool linear = rand() % 2;
     const int members = linear ? 1 : 1 + rand() % MEMBERS, steps = 1 + rand() % CHAIN;
     const int join = linear ? 1 : rand() % 2;
     for (int member = 0; member < members; member++)
-        for (int i = 0, parent = base; i < steps && f->n < MAX_NODES; i++, parent = f->n++)
-            f->rows[f->n] = attached_row(f, base, parent, join + (i > 1 && linear), linear, d);
+        for (int i = 0, parent = base; i < steps && tree->n < MAX_NODES; i++, parent = tree->n++)
+            tree->rows[tree->n] =
+                attached_row(tree, base, parent, join + (i > 1 && linear), linear, d);
 }
 
-static void plant(forest *f, int d, int n_vocab) {
-    *f = (forest){0};
+static void make_tree(row_tree *tree, int d, int n_vocab) {
+    *tree = (row_tree){0};
     for (int i = 0; i < MAPS; i++)
-        random_map(&f->map[i], &f->panels[i], d);
-    for (; f->n < CANDIDATES; f->n++) {
-        const int back = 1 + rand() % 3, parent = f->n ? f->n - back < 0 ? 0 : f->n - back : -1;
-        f->rows[f->n] = fr_row_token(rand() % n_vocab, parent, FR_WANT_LOGITS);
+        random_map(&tree->map[i], &tree->panels[i], d);
+    for (; tree->n < CANDIDATES; tree->n++) {
+        const int back = 1 + rand() % 3,
+                  parent = tree->n ? tree->n - back < 0 ? 0 : tree->n - back : -1;
+        tree->rows[tree->n] = fr_row_token(rand() % n_vocab, parent, FR_WANT_LOGITS);
     }
     for (int node = 0; node < CANDIDATES; node++)
-        if (rand() % 2) hang_chain(f, node, d);
+        if (rand() % 2) add_chain(tree, node, d);
 }
 
-static void fell(forest *f) {
+static void free_tree(row_tree *tree) {
     for (int i = 0; i < MAX_NODES; i++)
-        free(f->vec[i]);
+        free(tree->vec[i]);
     for (int i = 0; i < MAPS; i++)
-        fr_free(f->panels[i]);
+        fr_free(tree->panels[i]);
 }
 
-static void run_forest(bench *b, const forest *f, const fr_row *rows, int n) {
+static void run_tree(bench *b, const row_tree *tree, const fr_row *rows, int n) {
     fr_forward_run(b->f, &(fr_pass){.rows = rows,
                                     .n_rows = n,
                                     .kv = (fr_kv *[]){&b->kv},
                                     .n_seq = 1,
-                                    .maps = f->map,
+                                    .maps = tree->map,
                                     .n_maps = MAPS});
 }
 
 // By definition: the candidates before the base are text, and the pass holds the base and the rows
 // between it and this one.
-static const float *by_definition(bench *b, const forest *f, int row) {
+static const float *by_definition(bench *b, const row_tree *tree, int row) {
     int path[MAX_NODES], length = 0, first = 0;
     fr_row rows[MAX_NODES];
-    for (int i = row; i >= 0; i = f->rows[i].parent)
+    for (int i = row; i >= 0; i = tree->rows[i].parent)
         path[length++] = i;
     for (int i = 0; i < length / 2; i++) {
         const int other = path[i];
@@ -467,43 +469,43 @@ static const float *by_definition(bench *b, const forest *f, int row) {
     }
     fr_kv_truncate(&b->kv, CTX);
     while (first + 1 < length && path[first + 1] < CANDIDATES)
-        append(b, &f->rows[path[first++]].id, 1);
+        append(b, &tree->rows[path[first++]].id, 1);
     for (int i = first; i < length; i++) {
-        rows[i - first] = f->rows[path[i]];
+        rows[i - first] = tree->rows[path[i]];
         rows[i - first].parent = i > first ? i - first - 1 : FR_PARENT_COMMITTED;
         rows[i - first].source = 0;
     }
-    run_forest(b, f, rows, length - first);
+    run_tree(b, tree, rows, length - first);
     return fr_forward_logits(b->f, length - first - 1);
 }
 
-static void a_forest_is_its_definition(const fr_tiny_options *m, const fr_kern *kern, int threads) {
+static void a_tree_is_its_definition(const fr_tiny_options *m, const fr_kern *kern, int threads) {
     bench b;
-    forest f;
+    row_tree tree;
     int32_t ids[CTX];
     float *seen[MAX_NODES];
     open_bench(&b, m, kern, threads);
     fr_test_ids(ids, CTX, b.o.model.config.n_vocab, 31);
-    plant(&f, b.o.model.config.d, b.o.model.config.n_vocab);
+    make_tree(&tree, b.o.model.config.d, b.o.model.config.n_vocab);
     append(&b, ids, CTX);
-    run_forest(&b, &f, f.rows, f.n);
-    for (int i = 0; i < f.n; i++)
+    run_tree(&b, &tree, tree.rows, tree.n);
+    for (int i = 0; i < tree.n; i++)
         seen[i] = copy_logits(&b, fr_forward_logits(b.f, i));
-    for (int i = 0; i < f.n; i++) {
-        assert_same_bits(&b, by_definition(&b, &f, i), seen[i], label(m, kern, threads), i);
+    for (int i = 0; i < tree.n; i++) {
+        assert_same_bits(&b, by_definition(&b, &tree, i), seen[i], label(m, kern, threads), i);
         free(seen[i]);
     }
-    fell(&f);
+    free_tree(&tree);
     close_bench(&b);
 }
 
-static void forests_of_attached_rows_are_their_definition(void **state) {
+static void trees_with_attached_rows_are_their_definition(void **state) {
     (void)state;
     srand(41);
     for (int m = 0; m < N_MODELS; m++)
         for (int isa = 0; isa < FR_ISA_COUNT; isa++)
             if (fr_kern_of(isa))
-                a_forest_is_its_definition(&MODELS[m], fr_kern_of(isa), 1 + (m + isa) % 3);
+                a_tree_is_its_definition(&MODELS[m], fr_kern_of(isa), 1 + (m + isa) % 3);
 }
 
 static void skipping_everything_leaves_the_embedding(void **state) {
@@ -847,7 +849,7 @@ int main(void) {
         cmocka_unit_test(sequences_of_one_pass_do_not_meet),
         cmocka_unit_test(vector_rows_are_tokens_by_other_means),
         cmocka_unit_test(linear_rows_apply_their_map_and_are_unseen_by_others),
-        cmocka_unit_test(forests_of_attached_rows_are_their_definition),
+        cmocka_unit_test(trees_with_attached_rows_are_their_definition),
         cmocka_unit_test(skipping_everything_leaves_the_embedding),
         cmocka_unit_test(rows_that_go_on_are_whole_rows),
         cmocka_unit_test(rows_that_deliver_nothing_change_nothing),

@@ -31,14 +31,14 @@ static inline uint32_t fr_load1(const uint8_t *p) {
 
 // The first four halves of a vector between its last four: done twice, even halves come before odd
 // ones. (As one permutation it would cost SSE2 many instructions.)
-static inline fr_u16x8 fr_riffle_halves(fr_u16x8 h) {
+static inline fr_u16x8 fr_interleave_halves(fr_u16x8 h) {
     const fr_u16x8 last = __builtin_shufflevector(h, h, 4, 5, 6, 7, 4, 5, 6, 7);
     return __builtin_shufflevector(h, last, 0, 8, 1, 9, 2, 10, 3, 11);
 }
 
 // The low halves of four dwords to `low`, their high halves to `high`.
 static inline void fr_store_halves4(uint8_t *low, uint8_t *high, fr_u32x4 v) {
-    const fr_u64x2 split = (fr_u64x2)fr_riffle_halves(fr_riffle_halves((fr_u16x8)v));
+    const fr_u64x2 split = (fr_u64x2)fr_interleave_halves(fr_interleave_halves((fr_u16x8)v));
     memcpy(low, &(uint64_t){split[0]}, 8);
     memcpy(high, &(uint64_t){split[1]}, 8);
 }
@@ -75,7 +75,7 @@ static inline void fr_transpose_bits8(fr_u32x4 v[8]) {
 }
 
 // Bits 2j, 2j+1 of each byte of vector g <-> bits 2g, 2g+1 of the same byte of vector j.
-static inline void fr_transpose_crumbs4(fr_u32x4 v[4]) {
+static inline void fr_transpose_bit_pairs4(fr_u32x4 v[4]) {
     fr_swap_bits(&v[0], &v[2], 4, FR_BYTES(0x0f));
     fr_swap_bits(&v[1], &v[3], 4, FR_BYTES(0x0f));
     fr_swap_bits(&v[0], &v[1], 2, FR_BYTES(0x33));

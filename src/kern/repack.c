@@ -127,13 +127,13 @@ static inline void put_bit_planes(uint8_t *dst, const uint8_t *const src[FR_PANE
 }
 
 // 256 codes of 2 bits from the 64 bytes at `offset`, which hold four codes 32 apart each.
-static inline void put_crumbs(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
+static inline void put_bit_pairs(uint8_t *dst, const uint8_t *const src[FR_PANEL], size_t offset) {
     for (int half = 0; half < 2; half++)
         for (int s = 0; s < 2; s++)
             for (int i = 0; i < FR_PANEL; i += 4) {
                 fr_u32x4 v[4];
                 load_rows4(v, src + i, offset + (size_t)(32 * half + 16 * s));
-                fr_transpose_crumbs4(v);
+                fr_transpose_bit_pairs4(v);
                 for (int field = 0; field < 4; field++)
                     fr_store4(dst + 64 * (8 * half + 2 * field + s) + 4 * i, v[field]);
             }
@@ -181,7 +181,7 @@ static void pack_q2_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
         memcpy(&scales[lane], src[lane], 16);
     put_half_pairs(dst, src, 80);
     put_scales(dst + 64, scales);
-    put_crumbs(dst + 320, src, 16);
+    put_bit_pairs(dst + 320, src, 16);
 }
 
 static void pack_q3_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
@@ -196,7 +196,7 @@ static void pack_q3_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
     }
     put_halves(head, src, 108);
     put_scales(dst, scales);
-    put_crumbs(dst + 256, src, 32);
+    put_bit_pairs(dst + 256, src, 32);
     put_bit_planes(dst + 256 + 16 * 64, src, 0);
 }
 

@@ -48,7 +48,7 @@ static void get_codes_k4(int8_t *code, const uint8_t *vec, int lane) {
     }
 }
 
-static int crumb(const uint8_t *vec, int lane, int i) { // i: 0..255
+static int bit_pair(const uint8_t *vec, int lane, int i) { // i: 0..255
     return vec[i / 16 * 64 + 4 * lane + i % 4] >> (i % 16 / 4 * 2) & 3;
 }
 
@@ -60,7 +60,7 @@ static void get_q2_k(fr_lane_block *o, const uint8_t *src, int lane) {
         o->mn[j] = src[64 + 16 * j + lane] >> 4;
     }
     for (int i = 0; i < 256; i++)
-        o->code[i] = (int8_t)crumb(src + 320, lane, i);
+        o->code[i] = (int8_t)bit_pair(src + 320, lane, i);
 }
 
 static void get_q3_k(fr_lane_block *o, const uint8_t *src, int lane) {
@@ -69,7 +69,7 @@ static void get_q3_k(fr_lane_block *o, const uint8_t *src, int lane) {
         o->sc[j] = (int8_t)src[16 * j + lane];
     for (int i = 0; i < 256; i++) {
         const int third = high[i / 32 * 64 + 4 * lane + i % 4] >> (i % 32 / 4) & 1;
-        o->code[i] = (int8_t)((crumb(low, lane, i) | third << 2) - 4);
+        o->code[i] = (int8_t)((bit_pair(low, lane, i) | third << 2) - 4);
     }
 }
 

@@ -141,7 +141,7 @@ static void add_rows(fr_forward *f, const float *bias, const float *post_norm, i
 // weight of 0, and 0 times NaN is NaN: a NaN in V would reach rows that do not see it. A NaN key
 // gives a NaN score to the rows that do see it. An infinity would be stored as the largest finite
 // value and not be noticed.
-static void tell_by_key(float *k, float *v, int n) {
+static void mark_broken_key(float *k, float *v, int n) {
     if (fr_are_finite(k, n) && fr_are_finite(v, n)) return;
     memset(v, 0, sizeof *v * (size_t)n);
     k[0] = NAN;
@@ -167,7 +167,7 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     if (l->v_bias) kern->add(v, l->v_bias + head * hd, hd);
     if (l->k_norm) kern->rmsnorm(k, k, l->k_norm, hd, c->eps);
     kern->rope(k, cs, c->n_rot, c->neox);
-    tell_by_key(k, v, hd);
+    mark_broken_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
     const int slot = kv->n_committed + f->slot[row];
     kern->store_k[kv->k_form](fr_kv_k(kv, layer, head), slot, hd, k);

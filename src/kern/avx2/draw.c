@@ -67,12 +67,12 @@ int fr_split_avx2(int32_t *at, const float *x, const float *w, int n, float low,
     int m = 0, i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m256 v = _mm256_loadu_ps(x + i), over = _mm256_cmp_ps(v, h, _CMP_GT_OQ);
-        const __m256 band = _mm256_andnot_ps(over, _mm256_cmp_ps(v, l, _CMP_GE_OQ));
+        const __m256 inside = _mm256_andnot_ps(over, _mm256_cmp_ps(v, l, _CMP_GE_OQ));
         if (w)
             sums = _mm256_add_epi64(sums, fixed8(_mm256_and_ps(_mm256_loadu_ps(w + i), over)));
         else
             count += (unsigned)__builtin_popcount((unsigned)_mm256_movemask_ps(over));
-        for (unsigned bits = (unsigned)_mm256_movemask_ps(band); bits; bits &= bits - 1)
+        for (unsigned bits = (unsigned)_mm256_movemask_ps(inside); bits; bits &= bits - 1)
             at[m++] = i + __builtin_ctz(bits);
     }
     for (; i < n; i++)

@@ -46,7 +46,7 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, const cursor *at, int o
     if (has_starts(t)) {
         FR_UNROLL
         for (int c = 0; c < columns; c++)
-            acc[c][0] = acc[c][1] = spread(at->starts + 16 * c + 4 * r);
+            acc[c][0] = acc[c][1] = broadcast(at->starts + 16 * c + 4 * r);
     }
     FR_UNROLL
     for (int i = 0; i < run; i++) {
@@ -107,7 +107,7 @@ FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, 
         __m256i ms = _mm256_setzero_si256();
         FR_UNROLL
         for (int i = 0; i < subs_of(t) / 4; i++) {
-            const __m256i product = _mm256_madd_epi16(pair[i], spread(sums + 2 * i));
+            const __m256i product = _mm256_madd_epi16(pair[i], broadcast(sums + 2 * i));
             ms = i ? _mm256_add_epi32(ms, product) : product;
         }
         u = _mm256_fmsub_ps(d, sum, _mm256_mul_ps(m, _mm256_cvtepi32_ps(ms)));
@@ -145,8 +145,8 @@ FR_INLINE void finish_32(int columns, const job *j) {
             const int g = i / 2, h = i % 2;
             const int16_t *sums = all_sums + 8 * c + 4 * g;
             const __m256i ms =
-                _mm256_add_epi32(_mm256_madd_epi16(pair[2 * g][h], spread(sums)),
-                                 _mm256_madd_epi16(pair[2 * g + 1][h], spread(sums + 2)));
+                _mm256_add_epi32(_mm256_madd_epi16(pair[2 * g][h], broadcast(sums)),
+                                 _mm256_madd_epi16(pair[2 * g + 1][h], broadcast(sums + 2)));
             const __m256 min = _mm256_mul_ps(m[h], _mm256_cvtepi32_ps(ms));
             const __m256 u = _mm256_fmsub_ps(s->d[h], _mm256_cvtepi32_ps(is[g][c][h]), min);
             y[h] = _mm256_fmadd_ps(u, _mm256_broadcast_ss(all_dx + 2 * c + g), y[h]);
@@ -266,8 +266,8 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         __m256i is[TILE][2];
         FR_UNROLL
         for (int i = 0; i < 2 * columns; i++)
-            is[i / 2][i % 2] =
-                kind == FLAT && is_wide(t) ? j->s->lack[group][i % 2] : _mm256_setzero_si256();
+            is[i / 2][i % 2] = kind == FLAT && is_wide(t) ? j->s->correction[group][i % 2]
+                                                          : _mm256_setzero_si256();
         int turns = 4 / step;
         FR_HIDE(turns);
         do
@@ -280,11 +280,12 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
 }
 
 // ---------------------------------------------------------------- codes into L1
-// Those of IQ4_XS, masked; what the products lack goes to s->lack.
+// Those of IQ4_XS, masked; the correction of their products goes to s->correction.
 static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const uint8_t *ahead) {
     const fr_type t = FR_TYPE_IQ4_XS;
     const int lines = (block_bytes_of(t) / 64 + 7) / 8;
-    s->lack[0][0] = s->lack[0][1] = s->lack[1][0] = s->lack[1][1] = _mm256_setzero_si256();
+    s->correction[0][0] = s->correction[0][1] = s->correction[1][0] = s->correction[1][1] =
+        _mm256_setzero_si256();
     for (int part = 0; part < 8; part++) {
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         prefetch_lines(ahead, lines);
@@ -295,8 +296,9 @@ static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const
                          &pairs[h]);
         }
         for (int h = 0; h < 2; h++) {
-            __m256i *lack = &s->lack[part / 4][h];
-            *lack = _mm256_add_epi32(*lack, _mm256_madd_epi16(pairs[h], s->sc[part][h]));
+            __m256i *correction = &s->correction[part / 4][h];
+            *correction =
+                _mm256_add_epi32(*correction, _mm256_madd_epi16(pairs[h], s->sc[part][h]));
         }
         ahead += 64 * lines;
         flat += flat_bytes_of(t);

@@ -11,12 +11,12 @@ typedef struct job {
     const uint8_t *head;  // f16 of the chunk's first block, when they stand in front of the panel
     const uint8_t *block; // the chunk's first packed block
     uint8_t *codes;       // its unpacked codes [block][8 groups][64 or, masked, 128 bytes]
-    const __m256i (*lack)[2]; // masked: [block][half], what their products lack
-    const int8_t *q;          // [block][stride][32], from the tile's first column
-    const float *dx, *ds;     // [block][stride]
-    const int32_t *s;         // [block][stride]
-    float *y;                 // [column][16]
-    bool ahead;               // prefetch
+    const __m256i (*correction)[2]; // masked: [block][half], of their products
+    const int8_t *q;                // [block][stride][32], from the tile's first column
+    const float *dx, *ds;           // [block][stride]
+    const int32_t *s;               // [block][stride]
+    float *y;                       // [column][16]
+    bool ahead;                     // prefetch
 } job;
 typedef void tile_fn(const job *j);
 
@@ -81,12 +81,12 @@ FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, u
     }
 }
 
-FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q, const __m256i lack[2],
-                          __m256i sum[TILE][2]) {
+FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q,
+                          const __m256i correction[2], __m256i sum[TILE][2]) {
     const __m256i ones = _mm256_set1_epi16(1), both[2] = {ones, ones};
     FR_UNROLL
     for (int c = 0; c < columns; c++)
-        sum[c][0] = lack[0], sum[c][1] = lack[1];
+        sum[c][0] = correction[0], sum[c][1] = correction[1];
     FR_UNROLL
     for (int g = 0; g < 8; g++)
         mul_masked(sum, columns, codes + 128 * g, both, q + 4 * g, 32);
@@ -112,7 +112,7 @@ FR_INLINE void sum_block(fr_type t, int kind, int columns, const uint8_t *codes,
 typedef struct cursor {
     uint8_t *keep;
     const uint8_t *head, *block, *codes;
-    const __m256i (*lack)[2];
+    const __m256i (*correction)[2];
     const int8_t *q;
     const float *dx, *ds;
     const int32_t *s;
@@ -129,7 +129,7 @@ FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
         const __m256 dx = _mm256_broadcast_ss(at->dx + c);
         __m256i offset = _mm256_setzero_si256();
         if (offset_shift(t) >= 0)
-            offset = _mm256_slli_epi32(spread(at->s + c), offset_shift(t) & 31);
+            offset = _mm256_slli_epi32(broadcast(at->s + c), offset_shift(t) & 31);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             const __m256i whole =
@@ -151,7 +151,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
                  .block = j->block,
                  .codes = kind == FLAT ? j->codes : j->block + codes_at(t),
                  .keep = j->codes,
-                 .lack = j->lack,
+                 .correction = j->correction,
                  .q = j->q,
                  .dx = j->dx,
                  .ds = j->ds,
@@ -160,7 +160,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         __m256i sum[TILE][2];
         if (kind != FLAT && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
         if (kind == FLAT && is_wide(t))
-            sum_masked(columns, at.codes, at.q, *at.lack, sum);
+            sum_masked(columns, at.codes, at.q, *at.correction, sum);
         else
             sum_block(t, kind, columns, at.codes, at.keep, at.q, sum);
         if (columns > 2) FR_HIDE(y); // stays in memory: gcc would keep a copy on the stack
@@ -169,7 +169,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         at.block += block_bytes_of(t);
         at.keep += 512;
         at.codes += kind == FLAT ? flat_bytes_of(t) : block_bytes_of(t);
-        at.lack++;
+        at.correction++;
         at.q += 32 * stride;
         at.dx += stride;
         at.ds += stride;
@@ -177,9 +177,9 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
     }
 }
 
-// Codes of 8 bits into L1, masked; what their products lack goes to `lack`.
-FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*lack)[2], const uint8_t *block,
-                              int blocks) {
+// Codes of 8 bits into L1, masked; the correction of their products goes to `correction`.
+FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*correction)[2],
+                              const uint8_t *block, int blocks) {
     for (int b = 0; b < blocks; b++, block += block_bytes_of(t), flat += flat_bytes_of(t)) {
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
@@ -190,7 +190,7 @@ FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*lack)[2], cons
                          &pairs[h]);
         }
         for (int h = 0; h < 2; h++)
-            lack[b][h] = _mm256_madd_epi16(pairs[h], _mm256_set1_epi16(1));
+            correction[b][h] = _mm256_madd_epi16(pairs[h], _mm256_set1_epi16(1));
     }
 }
 
@@ -205,7 +205,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 1024];
-    __m256i lack[CHUNK][2];
+    __m256i correction[CHUNK][2];
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         for (int i = 0; i < 16 * n; i += 8)
@@ -218,8 +218,8 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                      .head = panel + 32 * (size_t)b,
                      .block = block,
                      .codes = codes,
-                     .lack = lack};
-            if (flat && is_wide(t)) flatten_masked(t, codes, lack, block, j.blocks);
+                     .correction = correction};
+            if (flat && is_wide(t)) flatten_masked(t, codes, correction, block, j.blocks);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 j.q = a->q + 32 * (cell + (size_t)c);

@@ -98,7 +98,7 @@ FR_INLINE __m256i quantize_groups(const int count, int8_t *q, __m256 *d, const f
         const __m256 inv = _mm256_broadcast_ss(inverse + g);
         FR_UNROLL
         for (int i = 0; i < count; i += 32) {
-            const __m256i codes = codes_of(x[g] + i, inv, spread(usable + g));
+            const __m256i codes = codes_of(x[g] + i, inv, broadcast(usable + g));
             _mm256_storeu_si256((__m256i *)(q + i), codes);
             if (count == 32) v[g] = sums_of_four(codes);
         }

@@ -63,7 +63,7 @@ FR_INLINE __m256i load(const void *p) {
 }
 
 // A dword of memory in every lane: one load, no shuffle.
-FR_INLINE __m256i spread(const void *p) {
+FR_INLINE __m256i broadcast(const void *p) {
     return _mm256_castps_si256(_mm256_broadcast_ss((const float *)p));
 }
 
@@ -176,7 +176,7 @@ FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int column
     if (wide) u0 = _mm256_abs_epi8(w0), u1 = _mm256_abs_epi8(w1);
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        const __m256i b = spread(x + c * stride);
+        const __m256i b = broadcast(x + c * stride);
         const __m256i t0 = _mm256_maddubs_epi16(u0, wide ? _mm256_sign_epi8(b, w0) : b);
         const __m256i t1 = _mm256_maddubs_epi16(u1, wide ? _mm256_sign_epi8(b, w1) : b);
         acc[c][0] = first ? t0 : _mm256_add_epi16(acc[c][0], t0);
@@ -188,24 +188,24 @@ FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int column
 
 // ---------------------------------------------------------------- codes of 8 bits, unpacked
 // |w| and the mask w < 0, 64 bytes behind, of one half of a k-group. |w| * (x ^ mask) is w * x,
-// less |w| where w < 0: what is lacking is the same for every x, its int16 pairs are added to
-// *lack. Two such products are -32768 at least.
-FR_INLINE void store_masked(uint8_t *flat, __m256i w, __m256i *lack) {
+// less |w| where w < 0. That |w| is the correction, the same for every x; its int16 pairs are added
+// to *correction. Two such products are -32768 at least.
+FR_INLINE void store_masked(uint8_t *flat, __m256i w, __m256i *correction) {
     const __m256i u = _mm256_abs_epi8(w), mask = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
     _mm256_store_si256((__m256i *)flat, u);
     _mm256_store_si256((__m256i *)(flat + 64), mask);
     const __m256i below = _mm256_maddubs_epi16(_mm256_and_si256(u, mask), _mm256_set1_epi8(1));
-    *lack = _mm256_add_epi16(*lack, below);
+    *correction = _mm256_add_epi16(*correction, below);
 }
 
-// One k-group of such codes: sum[c][h] += codes * x * sc[h], less what is lacking.
+// One k-group of such codes: sum[c][h] += codes * x * sc[h], less the correction.
 FR_INLINE void mul_masked(__m256i sum[TILE][2], int columns, const uint8_t *flat,
                           const __m256i sc[2], const int8_t *x, int stride) {
     const __m256i u0 = load(flat), u1 = load(flat + 32), mask0 = load(flat + 64),
                   mask1 = load(flat + 96);
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        const __m256i b = spread(x + c * stride);
+        const __m256i b = broadcast(x + c * stride);
         const __m256i t0 = _mm256_maddubs_epi16(u0, _mm256_xor_si256(b, mask0));
         const __m256i t1 = _mm256_maddubs_epi16(u1, _mm256_xor_si256(b, mask1));
         sum[c][0] = _mm256_add_epi32(sum[c][0], _mm256_madd_epi16(t0, sc[0]));

@@ -72,7 +72,7 @@ FR_INLINE __m256i q6_codes(const uint8_t *part, int g) {
     return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
 }
 
-FR_INLINE __m256i crumbs(const uint8_t *part, int g) {
+FR_INLINE __m256i bit_pairs(const uint8_t *part, int g) {
     const __m256i v = load(part + 64 * (g / 4));
     return _mm256_and_si256(g % 4 ? _mm256_srli_epi16(v, 2 * (g % 4)) : v, _mm256_set1_epi8(3));
 }
@@ -82,9 +82,9 @@ FR_INLINE __m256i crumbs(const uint8_t *part, int g) {
 FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits, int odd, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
-        return crumbs(codes, g);
+        return bit_pairs(codes, g);
     case FR_TYPE_Q3_K:
-        return _mm256_or_si256(crumbs(codes, g), bit_to(load(bits), g, 2));
+        return _mm256_or_si256(bit_pairs(codes, g), bit_to(load(bits), g, 2));
     case FR_TYPE_Q4_K: {
         const __m256i v = load(codes + 64 * g);
         return odd ? high_nibble(v) : low_nibble(v);
@@ -109,7 +109,7 @@ typedef struct scales {
     __m256i sc[16][2];  // of sub-block j, twice in each dword: for vpmaddwd with int16 sums
     __m256i pair[8][2]; // min codes of sub-blocks 2i and 2i+1
     __m256 d[2], m[2];
-    __m256i lack[2][2]; // IQ4_XS unpacked: what the products of 128 k lack, scaled; see mul_masked
+    __m256i correction[2][2]; // IQ4_XS unpacked: of the products of 128 k, scaled; see store_masked
 } scales;
 
 FR_INLINE __m256i widen_scale(fr_type t, const uint8_t *p, bool min) { // 8 bytes to 8 dwords

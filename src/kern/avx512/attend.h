@@ -124,7 +124,8 @@ FR_INLINE void fr_query_sum(const int rows, const int parts, const fr_query_form
     F(name, 1, 4) F(name, 2, 4) F(name, 3, 4) F(name, 4, 4) F(name, 5, 4) F(name, 6, 4) \
     F(name, 1, 8) F(name, 2, 8) F(name, 3, 8)
 #define FR_QUERY_TABLE(f) { \
-    {f##_1_1, f##_1_2, f##_1_4, f##_1_8}, {f##_2_1, f##_2_2, f##_2_4, f##_2_8}, {f##_3_1, f##_3_2, f##_3_4, f##_3_8}, \
+    {f##_1_1, f##_1_2, f##_1_4, f##_1_8}, {f##_2_1, f##_2_2, f##_2_4, f##_2_8}, \
+    {f##_3_1, f##_3_2, f##_3_4, f##_3_8}, \
     {f##_4_1, f##_4_2, f##_4_4}, {f##_5_1, f##_5_2, f##_5_4}, {f##_6_1, f##_6_2, f##_6_4}}
 // clang-format on
 

@@ -53,53 +53,54 @@ uint64_t fr_weigh_avx512(float *w, const float *x, int n, float best, float rate
     return sum8(sums);
 }
 
-typedef struct band {
+typedef struct interval {
     __m512 low, high;
     __m512i index; // of the next 16
     int32_t *at;
     int m;
-} band;
+} interval;
 
-// Notes which of 16 lie in the band; gives those above it. Compressed in a register, as to memory
-// it is slow on Zen 4; stored whole (at has room for all) and without a jump.
-FR_INLINE __mmask16 sift(band *b, __m512 v, __mmask16 lanes) {
-    const __mmask16 over = _mm512_cmp_ps_mask(v, b->high, _CMP_GT_OQ) & lanes;
-    const __mmask16 from_low = _mm512_cmp_ps_mask(v, b->low, _CMP_GE_OQ) & lanes;
+// Collects the indices of those of 16 that lie in the interval; gives those above it. Compressed in
+// a register, as to memory it is slow on Zen 4; stored whole (at has room for all) and without a
+// jump.
+FR_INLINE __mmask16 collect(interval *r, __m512 v, __mmask16 lanes) {
+    const __mmask16 over = _mm512_cmp_ps_mask(v, r->high, _CMP_GT_OQ) & lanes;
+    const __mmask16 from_low = _mm512_cmp_ps_mask(v, r->low, _CMP_GE_OQ) & lanes;
     const __mmask16 in = (__mmask16)(from_low & ~over);
-    const __m512i found = _mm512_maskz_compress_epi32(in, b->index);
+    const __m512i found = _mm512_maskz_compress_epi32(in, r->index);
     if (lanes == 0xffff)
-        _mm512_storeu_si512(b->at + b->m, found);
+        _mm512_storeu_si512(r->at + r->m, found);
     else
-        _mm512_mask_storeu_ps(b->at + b->m, fr_lane_mask(__builtin_popcount(in)),
+        _mm512_mask_storeu_ps(r->at + r->m, fr_lane_mask(__builtin_popcount(in)),
                               _mm512_castsi512_ps(found));
-    b->m += __builtin_popcount(in);
-    b->index = _mm512_add_epi32(b->index, _mm512_set1_epi32(16));
+    r->m += __builtin_popcount(in);
+    r->index = _mm512_add_epi32(r->index, _mm512_set1_epi32(16));
     return over;
 }
 
 int fr_split_avx512(int32_t *at, const float *x, const float *w, int n, float low, float high,
                     uint64_t *above) {
-    band b = {_mm512_set1_ps(low), _mm512_set1_ps(high),
-              _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), at, 0};
+    interval r = {_mm512_set1_ps(low), _mm512_set1_ps(high),
+                  _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), at, 0};
     __m512i sums = _mm512_setzero_si512();
     uint64_t count = 0;
     int i = 0;
     if (w)
         for (; i + 16 <= n; i += 16) {
-            const __mmask16 over = sift(&b, _mm512_loadu_ps(x + i), 0xffff);
+            const __mmask16 over = collect(&r, _mm512_loadu_ps(x + i), 0xffff);
             sums = _mm512_add_epi64(sums, fixed16(_mm512_maskz_loadu_ps(over, w + i)));
         }
     else
         for (; i + 16 <= n; i += 16)
-            count += (unsigned)__builtin_popcount(sift(&b, _mm512_loadu_ps(x + i), 0xffff));
+            count += (unsigned)__builtin_popcount(collect(&r, _mm512_loadu_ps(x + i), 0xffff));
     if (i < n) {
         const __mmask16 lanes = fr_lane_mask(n - i);
-        const __mmask16 over = sift(&b, _mm512_maskz_loadu_ps(lanes, x + i), lanes);
+        const __mmask16 over = collect(&r, _mm512_maskz_loadu_ps(lanes, x + i), lanes);
         if (w)
             sums = _mm512_add_epi64(sums, fixed16(_mm512_maskz_loadu_ps(over, w + i)));
         else
             count += (unsigned)__builtin_popcount(over);
     }
     *above += sum8(sums) + (count << FR_FIXED_BITS);
-    return b.m;
+    return r.m;
 }

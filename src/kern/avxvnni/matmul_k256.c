@@ -29,7 +29,7 @@ FR_INLINE __m256i q6_codes(const uint8_t *abc, int g) {
     return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
 }
 
-FR_INLINE __m256i crumbs(__m256i v, int i) {
+FR_INLINE __m256i bit_pairs(__m256i v, int i) {
     return _mm256_and_si256(i ? _mm256_srli_epi16(v, 2 * i) : v, _mm256_set1_epi8(3));
 }
 
@@ -37,9 +37,9 @@ FR_INLINE __m256i crumbs(__m256i v, int i) {
 FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
-        return crumbs(load(lo + 64 * (g / 4)), g % 4);
+        return bit_pairs(load(lo + 64 * (g / 4)), g % 4);
     case FR_TYPE_Q3_K:
-        return _mm256_or_si256(crumbs(load(lo + 64 * (g / 4)), g % 4),
+        return _mm256_or_si256(bit_pairs(load(lo + 64 * (g / 4)), g % 4),
                                bit_to(load(hi + 64 * (g / 8)), g % 8, 2));
     case FR_TYPE_Q4_K: {
         const __m256i v = load(lo + 64 * (g % 8));
@@ -85,7 +85,7 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
     FR_UNROLL
     for (int c = 0; c < columns; c++)
         acc[c][0] = acc[c][1] =
-            fr_k_has_dmin(t) ? _mm256_setzero_si256() : spread(start + subs * c + i);
+            fr_k_has_dmin(t) ? _mm256_setzero_si256() : broadcast(start + subs * c + i);
     FR_UNROLL
     for (int g = i * groups; g < (i + 1) * groups; g++) {
         const __m256i w0 = flat ? load(lo + 64 * g) : codes_of(t, lo, hi, g);
@@ -119,7 +119,7 @@ FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, in
                 FR_UNROLL
                 for (int i = 0; i < pairs; i++)
                     ms = dot_pairs(ms, j->s->mins[pairs * group + i][h],
-                                   spread(j->sums + subs * c + 2 * (pairs * group + i)));
+                                   broadcast(j->sums + subs * c + 2 * (pairs * group + i)));
                 u = _mm256_fmsub_ps(j->s->d[h], sum,
                                     _mm256_mul_ps(j->s->m[h], _mm256_cvtepi32_ps(ms)));
             } else {

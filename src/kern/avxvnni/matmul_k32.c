@@ -62,7 +62,7 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
         FR_UNROLL
         for (int c = 0; c < columns; c++)
             acc[c][0] = acc[c][1] =
-                at.offset ? spread(j->start + b * j->start_stride + c) : _mm256_setzero_si256();
+                at.offset ? broadcast(j->start + b * j->start_stride + c) : _mm256_setzero_si256();
         FR_UNROLL
         for (int g = 0; g < 8; g++) {
             const uint8_t *codes = j->codes + 512 * b + 64 * g;

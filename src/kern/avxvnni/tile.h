@@ -34,7 +34,7 @@ FR_INLINE void dot_group(__m256i acc[WIDTH][2], int columns, __m256i w0, __m256i
                          const int8_t *x, int stride) {
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        const __m256i b = spread(x + c * stride);
+        const __m256i b = broadcast(x + c * stride);
         acc[c][0] = dot_bytes(acc[c][0], w0, b);
         acc[c][1] = dot_bytes(acc[c][1], w1, b);
         FR_PIN(acc[c][0]);

@@ -1,4 +1,5 @@
-// The definitions of what draws from logits: maxima, weights and their sums, a band of a row.
+// The definitions of what draws from logits: maxima, weights and their sums, an
+// interval of values.
 #include "kern/math.h"
 #include "kern/ref/ref.h"
 #include <math.h>

@@ -3,13 +3,12 @@
 #ifndef FR_KERN_LAYOUT_H
 #define FR_KERN_LAYOUT_H
 #include "kern/qtype.h"
+#include "kern/tile.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-#define FR_LAYOUT static inline __attribute__((always_inline))
-
 // Bytes of n_blocks f16 scales of 16 lanes in front of a panel's blocks.
-FR_LAYOUT size_t fr_scales_bytes(int n_blocks) {
+FR_INLINE size_t fr_scales_bytes(int n_blocks) {
     return ((size_t)n_blocks * 32 + 63) & ~(size_t)63;
 }
 
@@ -20,7 +19,7 @@ typedef struct fr_b32_layout {
     bool header, mins; // d in the panel's header; d and m in the block
 } fr_b32_layout;
 
-FR_LAYOUT fr_b32_layout fr_b32_layout_of(const fr_type type) {
+FR_INLINE fr_b32_layout fr_b32_layout_of(const fr_type type) {
     switch (type) {
     case FR_TYPE_Q4_0:
         return (fr_b32_layout){256, 0, 0, 8, true, false};
@@ -38,17 +37,17 @@ FR_LAYOUT fr_b32_layout fr_b32_layout_of(const fr_type type) {
 }
 
 // ---------------------------------------------------------------- superblocks
-FR_LAYOUT bool fr_k_has_dmin(const fr_type type) {
+FR_INLINE bool fr_k_has_dmin(const fr_type type) {
     return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_Q2_K;
 }
 
 // k in a sub-block.
-FR_LAYOUT int fr_k_sub(const fr_type type) {
+FR_INLINE int fr_k_sub(const fr_type type) {
     return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_IQ4_XS ? 32 : 16;
 }
 
 // What is subtracted from the u8 codes of the types without dmin.
-FR_LAYOUT int fr_k_offset(const fr_type type) {
+FR_INLINE int fr_k_offset(const fr_type type) {
     return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // IQ4_XS: value + 128
 }
 
@@ -64,7 +63,7 @@ typedef enum fr_k_scaling {
     FR_K_INT32,
 } fr_k_scaling;
 
-FR_LAYOUT fr_k_scaling fr_k_scaling_of(const fr_type type) {
+FR_INLINE fr_k_scaling fr_k_scaling_of(const fr_type type) {
     if (type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K) return FR_K_INT16;
     return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K ? FR_K_FLOAT : FR_K_INT32;
 }
@@ -75,7 +74,7 @@ typedef struct fr_k_layout {
     int bytes, lo, lo_step, hi, hi_step;
 } fr_k_layout;
 
-FR_LAYOUT fr_k_layout fr_k_layout_of(const fr_type type) {
+FR_INLINE fr_k_layout fr_k_layout_of(const fr_type type) {
     switch (type) {
     case FR_TYPE_Q2_K:
         return (fr_k_layout){1344, 320, 256, 0, 0};
@@ -93,7 +92,7 @@ FR_LAYOUT fr_k_layout fr_k_layout_of(const fr_type type) {
 }
 
 // Bytes of the header before the first superblock.
-FR_LAYOUT size_t fr_k_header(const fr_type type, int n_blocks) {
+FR_INLINE size_t fr_k_header(const fr_type type, int n_blocks) {
     return fr_k_has_dmin(type) ? 0 : fr_scales_bytes(n_blocks);
 }
 

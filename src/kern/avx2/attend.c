@@ -35,10 +35,7 @@ static float largest(const float *p, int n) {
         a = _mm256_max_ps(_mm256_loadu_ps(p + i), a);
         b = _mm256_max_ps(_mm256_loadu_ps(p + i + 8), b);
     }
-    a = _mm256_max_ps(a, b);
-    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
-    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+    return fr_largest_lane(_mm256_max_ps(a, b));
 }
 
 // A score to its weight.

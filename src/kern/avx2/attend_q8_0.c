@@ -53,7 +53,7 @@ FR_INLINE void score_eight(const fr_query_block *w, int r0, int t, const int8_t 
                     _mm256_broadcast_ss((const float *)(const void *)(q[r].code + 32 * b + 4 * g)));
                 const __m256i two = _mm256_maddubs_epi16(size, _mm256_sign_epi8(x, key));
                 sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(two, _mm256_set1_epi16(1)));
-                __asm__ volatile("" : "+x"(sum[r])); // else gcc multiplies ahead and spills
+                FR_PIN(sum[r]); // else gcc multiplies ahead and spills
             }
         }
         const __m256 dk = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)d));

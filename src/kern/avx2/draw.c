@@ -12,10 +12,7 @@ void fr_run_max_avx2(float *most, const float *x, int n) {
             a = _mm256_max_ps(_mm256_loadu_ps(x + i), a);
             b = _mm256_max_ps(_mm256_loadu_ps(x + i + 8), b);
         }
-        a = _mm256_max_ps(a, b);
-        __m128 q = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-        q = _mm_max_ps(q, _mm_movehl_ps(q, q));
-        *most++ = _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
+        *most++ = fr_largest_lane(_mm256_max_ps(a, b));
     }
     if (!n) return;
     *most = -INFINITY;

@@ -1,17 +1,10 @@
-// lanes.h — what the AVX2 kernels share: exp in eight lanes, the joining of 16 partial sums.
+// lanes.h — what the AVX2 kernels share: exp in eight lanes, the joining of 16 partial
+// sums, the largest lane.
 #ifndef FR_KERN_AVX2_LANES_H
 #define FR_KERN_AVX2_LANES_H
+#include "kern/tile.h"
 #include <immintrin.h>
 #include <stdint.h>
-
-#define FR_INLINE static inline __attribute__((always_inline))
-
-// In front of a loop with a constant count: its arrays of vectors must become registers.
-#ifdef __clang__
-#define FR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define FR_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 // fr_exp (kern/math.h) in every lane. min with x as the second operand keeps NaN.
 FR_INLINE __m256 fr_exp8(__m256 x) {
@@ -33,6 +26,13 @@ FR_INLINE __m256 fr_exp8(__m256 x) {
     const __m256i e = _mm256_add_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(127));
     const __m256 power = _mm256_castsi256_ps(_mm256_slli_epi32(e, 23));
     return _mm256_andnot_ps(below, _mm256_mul_ps(p, power));
+}
+
+// The largest lane, none of them NaN; of two zeros either.
+FR_INLINE float fr_largest_lane(__m256 a) {
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
 // The sum of 16 partial sums in the one order: halves onto each other, 8, 4, 2, 1.

@@ -233,8 +233,8 @@ FR_INLINE void take_turn(fr_type t, int kind, int columns, int step, cursor *at,
     at->sc += subs_of(t) / 8 * step;
 }
 
-// The loops must stay loops (FR_HIDE): a superblock written out is more code than the core keeps
-// decoded.
+// The loops must stay loops (FR_HIDE_VALUE): a superblock written out is more code than the core
+// keeps decoded.
 FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
     const int step = kind != FLAT && has_pairs(t) ? 2 : 1; // parts of one turn
     cursor at = {.codes = j->codes,
@@ -249,8 +249,8 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         const __m256i(*from)[2] = zeros;
         __m256i(*is)[2] = j->is[0];
         int turns = 8 / step;
-        FR_HIDE(turns);
-        FR_HIDE(from);
+        FR_HIDE_VALUE(turns);
+        FR_HIDE_VALUE(from);
         do {
             take_turn(t, kind, columns, step, &at, from, is);
             from = is;
@@ -269,12 +269,12 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
             is[i / 2][i % 2] = kind == FLAT && is_wide(t) ? j->s->correction[group][i % 2]
                                                           : _mm256_setzero_si256();
         int turns = 4 / step;
-        FR_HIDE(turns);
+        FR_HIDE_VALUE(turns);
         do
             take_turn(t, kind, columns, step, &at, is, is);
         while (--turns);
         at.starts += 4;
-        FR_HIDE(group);
+        FR_HIDE_VALUE(group);
         finish_group(t, columns, j, group, is);
     }
 }

@@ -163,7 +163,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
             sum_masked(columns, at.codes, at.q, *at.correction, sum);
         else
             sum_block(t, kind, columns, at.codes, at.keep, at.q, sum);
-        if (columns > 2) FR_HIDE(y); // stays in memory: gcc would keep a copy on the stack
+        if (columns > 2) FR_HIDE_VALUE(y); // stays in memory: gcc would keep a copy on the stack
         finish_block(t, columns, &at, y, sum);
         at.head += has_min(t) ? block_bytes_of(t) : 32;
         at.block += block_bytes_of(t);

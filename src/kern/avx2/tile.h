@@ -14,34 +14,8 @@
 #define FR_KERN_AVX2_TILE_H
 #include "kern/avx2/avx2.h"
 #include "kern/repack.h"
+#include "kern/tile.h"
 #include <immintrin.h>
-
-// Builds that look for errors keep the templates as functions: unrolled and instrumented they take
-// minutes to compile. gcc has no sign for -fsanitize=undefined alone.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-#define FR_INSTRUMENTED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FR_INSTRUMENTED
-#endif
-#endif
-#ifdef FR_INSTRUMENTED
-#define FR_INLINE static inline
-#define FR_UNROLL
-#elif defined(__clang__)
-#define FR_INLINE static inline __attribute__((always_inline))
-#define FR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define FR_INLINE static inline __attribute__((always_inline))
-#define FR_UNROLL _Pragma("GCC unroll 16")
-#endif
-// Keeps an accumulator in its register: gcc would hoist all multiplications first and spill.
-#define FR_PIN(v) __asm__ volatile("" : "+x"(v))
-
-// In front of a loop over `count`: it stays a loop. Written out, bodies of a whole superblock leave
-// the core's store of decoded operations and take up to half as long again, depending on where the
-// linker puts them.
-#define FR_HIDE(count) __asm__("" : "+r"(count))
 
 // Where a tile has its codes from.
 enum {
@@ -106,6 +80,20 @@ FR_INLINE void six_bits(const uint8_t *vec, int h, __m256i sc[2], __m256i mn[2])
     sc[1] = _mm256_or_si256(_mm256_and_si256(u2, low4), top0);
     mn[0] = _mm256_and_si256(u1, low6);
     mn[1] = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(u2, 4), low4), top1);
+}
+
+// Six bits of k-group g of 16 k: three vectors hold four codes of each byte.
+FR_INLINE __m256i q6_codes(const uint8_t *abc, int g) {
+    const __m256i low6 = _mm256_set1_epi8(63);
+    if (g < 3) return _mm256_and_si256(load(abc + 64 * g), low6);
+    __m256i t = _mm256_srli_epi16(_mm256_andnot_si256(low6, load(abc)), 2);
+    t = _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 64))), 2);
+    return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
+}
+
+// Bits 2i and 2i + 1 of every byte.
+FR_INLINE __m256i bit_pairs(__m256i v, int i) {
+    return _mm256_and_si256(i ? _mm256_srli_epi16(v, 2 * i) : v, _mm256_set1_epi8(3));
 }
 
 FR_INLINE void prefetch_lines(const uint8_t *p, int lines) {

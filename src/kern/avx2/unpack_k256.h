@@ -62,29 +62,15 @@ FR_INLINE int bits_at(fr_type t) { // where the bits above them begin: 64 bytes 
     return t == FR_TYPE_Q5_K ? 256 : 1280;
 }
 
-// Six bits of group g (0..7) of a part: three bytes hold four codes.
-FR_INLINE __m256i q6_codes(const uint8_t *part, int g) {
-    const __m256i low6 = _mm256_set1_epi8(63);
-    const uint8_t *abc = part + 192 * (g / 4);
-    if (g % 4 < 3) return _mm256_and_si256(load(abc + 64 * (g % 4)), low6);
-    __m256i t = _mm256_srli_epi16(_mm256_andnot_si256(low6, load(abc)), 2);
-    t = _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 64))), 2);
-    return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
-}
-
-FR_INLINE __m256i bit_pairs(const uint8_t *part, int g) {
-    const __m256i v = load(part + 64 * (g / 4));
-    return _mm256_and_si256(g % 4 ? _mm256_srli_epi16(v, 2 * (g % 4)) : v, _mm256_set1_epi8(3));
-}
-
 // Codes of k-group g of a part, or of the next one (odd, types with pairs only). `codes` and `bits`
 // point at the part and at the wanted half.
 FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits, int odd, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
-        return bit_pairs(codes, g);
+        return bit_pairs(load(codes + 64 * (g / 4)), g % 4);
     case FR_TYPE_Q3_K:
-        return _mm256_or_si256(bit_pairs(codes, g), bit_to(load(bits), g, 2));
+        return _mm256_or_si256(bit_pairs(load(codes + 64 * (g / 4)), g % 4),
+                               bit_to(load(bits), g, 2));
     case FR_TYPE_Q4_K: {
         const __m256i v = load(codes + 64 * g);
         return odd ? high_nibble(v) : low_nibble(v);
@@ -95,7 +81,7 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
                                bit_to(load(bits + 64 * odd), g, 4));
     }
     case FR_TYPE_Q6_K:
-        return q6_codes(codes, g);
+        return q6_codes(codes + 192 * (g / 4), g % 4);
     default: { // IQ4_XS
         const __m256i v = load(codes + 64 * (g % 4));
         return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));

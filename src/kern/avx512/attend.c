@@ -23,13 +23,6 @@ static void hide(const fr_query_block *w, const fr_view *view, float *p) {
     _mm512_storeu_ps(p + (w->end - w->begin), nothing);
 }
 
-FR_INLINE float largest_of(__m512 m) {
-    const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(m), _mm512_extractf32x8_ps(m, 1));
-    __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
-    return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
-}
-
 static float largest(const float *p, int n) {
     __m512 a = _mm512_set1_ps(-INFINITY), b = a;
     int i = 0;
@@ -38,7 +31,7 @@ static float largest(const float *p, int n) {
         b = _mm512_max_ps(_mm512_loadu_ps(p + i + 16), b);
     }
     if (i < n) a = _mm512_max_ps(_mm512_loadu_ps(p + i), a);
-    return largest_of(_mm512_max_ps(a, b));
+    return fr_largest_lane(_mm512_max_ps(a, b));
 }
 
 // A score to its weight.

@@ -14,10 +14,7 @@ void fr_run_max_avx512(float *most, const float *x, int n) {
             const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
             a = _mm512_max_ps(_mm512_mask_mov_ps(none, lanes, v), a);
         }
-        const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
-        __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-        q = _mm_max_ps(q, _mm_movehl_ps(q, q));
-        *most++ = _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
+        *most++ = fr_largest_lane(a);
     }
 }
 

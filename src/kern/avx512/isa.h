@@ -5,6 +5,7 @@
 // AVX2 can compare these very sources with ref/ (tests/kern/emulate).
 #ifndef FR_KERN_AVX512_ISA_H
 #define FR_KERN_AVX512_ISA_H
+#include "kern/tile.h"
 #ifdef FR_EMULATE
 #include "emulate.h"
 #else
@@ -12,29 +13,6 @@
 #endif
 #include <stdint.h>
 #include <string.h>
-
-#define FR_INLINE static inline __attribute__((always_inline))
-
-// A register tile is an array of constant size whose loops vanish: with one loop left, the compiler
-// keeps the whole array in memory.
-#if defined(FR_EMULATE)
-#define FR_UNROLL
-#elif defined(__clang__)
-#define FR_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define FR_UNROLL _Pragma("GCC unroll 16")
-#endif
-
-// FR_PIN: the vector is in a register here and nothing moves across; without it the compiler hoists
-// the unpacking of many groups and spills accumulators. FR_HIDE: an integer or pointer whose value
-// the compiler must not know, so that a loop stays a loop, or memory memory.
-#ifdef FR_EMULATE
-#define FR_PIN(vector)   ((void)0)
-#define FR_HIDE(integer) ((void)0)
-#else
-#define FR_PIN(vector)   __asm__ volatile("" : "+v"(vector))
-#define FR_HIDE(integer) __asm__ volatile("" : "+r"(integer))
-#endif
 
 // The dword at p (any alignment) in every lane.
 FR_INLINE __m512i fr_dword(const void *p) {

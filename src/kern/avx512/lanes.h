@@ -1,4 +1,4 @@
-// lanes.h — sums across the 16 lanes and exp, in the order of docs/numerics.md.
+// lanes.h — sums and maxima across the 16 lanes and exp, as docs/numerics.md has them.
 #ifndef FR_KERN_AVX512_LANES_H
 #define FR_KERN_AVX512_LANES_H
 #include "kern/avx512/isa.h"
@@ -9,6 +9,14 @@ FR_INLINE float fr_join_lanes(__m512 a) {
     __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+
+// The largest lane, none of them NaN; of two zeros either.
+FR_INLINE float fr_largest_lane(__m512 a) {
+    const __m256 h = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
 }
 
 // fr_exp in every lane.

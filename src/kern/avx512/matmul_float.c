@@ -52,7 +52,7 @@ FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a,
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         const __mmask16 lanes = fr_panel_lanes(w, p);
         for (int r = 0, width; r < a->n; r += width) {
-            width = fr_tile_width(r, a->n);
+            width = fr_tile_width(r, a->n, FR_TILE);
             tiles[width - 1](panel, a, r, ldy, y + (size_t)r * (size_t)ldy + (size_t)p * FR_PANEL,
                              lanes);
         }

@@ -10,12 +10,6 @@ enum {
     FR_AHEAD = 8192, // prefetch distance in bytes; must exceed a superblock of any type
 };
 
-// Width of the tile at row r of n: tiles as equal as can be, so that 9 rows cost 9/8 of 8.
-FR_INLINE int fr_tile_width(int r, int n) {
-    const int tiles = (n + FR_TILE - 1) / FR_TILE, base = n / tiles, wide = n % tiles;
-    return r < wide * (base + 1) ? base + 1 : base;
-}
-
 // Asks for `bytes` of the weight stream, FR_AHEAD after p, into L2. It runs past the end of a panel
 // into the next one on purpose; an address outside of all memory does no harm.
 FR_INLINE void fr_stream_ahead(const uint8_t *p, const int bytes) {

@@ -20,19 +20,6 @@ typedef struct job {
 typedef void tile_fn(const job *j);
 
 // ---------------------------------------------------------------- codes
-// Six bits of k-group g of a sub-block: three bytes hold four codes.
-FR_INLINE __m256i q6_codes(const uint8_t *abc, int g) {
-    const __m256i low6 = _mm256_set1_epi8(63);
-    if (g < 3) return _mm256_and_si256(load(abc + 64 * g), low6);
-    __m256i t = _mm256_srli_epi16(_mm256_andnot_si256(low6, load(abc)), 2);
-    t = _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 64))), 2);
-    return _mm256_srli_epi16(_mm256_or_si256(t, _mm256_andnot_si256(low6, load(abc + 128))), 2);
-}
-
-FR_INLINE __m256i bit_pairs(__m256i v, int i) {
-    return _mm256_and_si256(i ? _mm256_srli_epi16(v, 2 * i) : v, _mm256_set1_epi8(3));
-}
-
 // Codes of k-group g (0..15) of 64 k as u8; lo and hi already point at the wanted half.
 FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi, int g) {
     switch (t) {
@@ -92,7 +79,7 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
         const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, lo + 32, hi + 32, g);
         dot_group(acc, columns, w0, w1, q + 4 * g, 256);
     }
-    FR_OPAQUE(is);
+    FR_HIDE(is);
     FR_UNROLL
     for (int c = 0; c < 2 * columns; c++)
         _mm256_store_si256(is + c, add_scaled(t, acc[c / 2][c % 2], sc[i][c % 2], i == 0, is + c));
@@ -139,7 +126,7 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
     const __m256i(*sc)[2] = j->s->sc;
     const int32_t *start = j->start;
     int two = 2;
-    FR_OPAQUE(two);
+    FR_HIDE(two);
     for (int group = 0; group < two; group++) {
         for (int turn = 0; turn < two; turn++) { // 64 k
             if (!flat && ahead) {
@@ -213,7 +200,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
             if (!fr_k_has_dmin(t)) start_sums(t, start, sums + (size_t)subs * cell, subs * n);
             if (flat) flatten(t, codes, block);
             for (int c = 0, width; c < n; c += width) {
-                width = tile_width(c, n);
+                width = fr_tile_width(c, n, WIDTH);
                 const job j = {.codes = flat ? codes : block,
                                .s = &s,
                                .q = a->q + 256 * (cell + (size_t)c),

@@ -126,7 +126,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
             if (at.offset) start_sums(t, start, a->s + cell, a->n, n, j.blocks);
             if (flat) flatten(t, codes, j.block, j.blocks);
             for (int c = 0, width; c < n; c += width) {
-                width = tile_width(c, n);
+                width = fr_tile_width(c, n, WIDTH);
                 j.q = a->q + 32 * (cell + (size_t)c);
                 j.dx = a->d + cell + c;
                 j.ds = a->ds + cell + c;

@@ -16,10 +16,6 @@
 
 enum { WIDTH = 4 }; // columns of a tile
 
-// The compiler must not know this integer or pointer, nor move what follows across: a loop stays a
-// loop, memory memory (without `volatile` gcc spills).
-#define FR_OPAQUE(integer) __asm__ volatile("" : "+r"(integer))
-
 // Sums of four products u8 * s8, of two s16 * s16, added to the dwords of acc.
 FR_INLINE __m256i dot_bytes(__m256i acc, __m256i codes, __m256i x) {
     return _mm256_dpbusd_avx_epi32(acc, codes, x);
@@ -45,12 +41,6 @@ FR_INLINE void dot_group(__m256i acc[WIDTH][2], int columns, __m256i w0, __m256i
 // IQ4 values as u8, value + 128.
 FR_INLINE __m256i iq4_u8(__m256i nibbles) {
     return _mm256_xor_si256(iq4_values(nibbles), _mm256_set1_epi8((char)0x80));
-}
-
-// Columns of the tile at column c of n: tiles as equal as can be.
-FR_INLINE int tile_width(int c, int n) {
-    const int tiles = (n + WIDTH - 1) / WIDTH, base = n / tiles, wide = n % tiles;
-    return c < wide * (base + 1) ? base + 1 : base;
 }
 
 // One type's kernel from a file's own `tile`, `columns_of`, `job` and `tile_fn`: a function for

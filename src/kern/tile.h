@@ -1,0 +1,57 @@
+// tile.h — what kernels for every instruction set are written with: templates that vanish, and what
+// keeps the compiler from undoing a register tile.
+#ifndef FR_KERN_TILE_H
+#define FR_KERN_TILE_H
+
+// Builds that look for errors keep the templates as functions: unrolled and instrumented they take
+// minutes to compile. gcc has no sign for -fsanitize=undefined alone. AVX-512 has to be spared, as
+// its shifts take constants, which the arguments of a template are only when it has vanished.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define FR_INSTRUMENTED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FR_INSTRUMENTED
+#endif
+#endif
+#if defined(FR_INSTRUMENTED) && !defined(__AVX512F__)
+#define FR_INLINE static inline
+#else
+#define FR_INLINE static inline __attribute__((always_inline))
+#endif
+
+// In front of a loop with a constant count. A register tile is an array of constant size whose
+// loops vanish: with one loop left, the compiler keeps the whole array in memory.
+#if defined(FR_EMULATE) || (defined(FR_INSTRUMENTED) && !defined(__AVX512F__))
+#define FR_UNROLL
+#elif defined(__clang__)
+#define FR_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define FR_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// FR_PIN: the vector is in a register here and nothing moves across. Without it gcc hoists the
+// unpacking or the products of many groups and spills accumulators.
+// FR_HIDE: an integer or pointer whose value the compiler must not know, so that a loop stays a
+// loop, or memory memory; nothing moves across. Written out, bodies of a whole superblock leave the
+// core's store of decoded operations and take up to half as long again, depending on where the
+// linker puts them.
+// FR_HIDE_VALUE: the same, but other code may move across. AVX2's tiles were timed with this one,
+// and with the other gcc orders them otherwise; AVX-VNNI's spill with this one.
+#ifdef FR_EMULATE
+#define FR_PIN(vector)         ((void)0)
+#define FR_HIDE(integer)       ((void)0)
+#define FR_HIDE_VALUE(integer) ((void)0)
+#else
+#define FR_PIN(vector)         __asm__ volatile("" : "+v"(vector))
+#define FR_HIDE(integer)       __asm__ volatile("" : "+r"(integer))
+#define FR_HIDE_VALUE(integer) __asm__("" : "+r"(integer))
+#endif
+
+// Width of the tile at row r of n: tiles of at most `most` rows, as equal as can be, so that 9 rows
+// of tiles of 8 cost 9/8 of 8.
+FR_INLINE int fr_tile_width(int r, int n, const int most) {
+    const int tiles = (n + most - 1) / most, base = n / tiles, wide = n % tiles;
+    return r < wide * (base + 1) ? base + 1 : base;
+}
+
+#endif

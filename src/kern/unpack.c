@@ -1,4 +1,5 @@
-// unpack.c — one lane of a panel back to numbers (fr_panel_lane), a row back to floats.
+// unpack.c — one lane of a panel back to numbers (fr_panel_lane, a function for each type), a row
+// back to floats.
 //
 // What the panels mean, one code at a time: the reference kernels read weights through this.
 #include "kern/half.h"
@@ -26,6 +27,48 @@ static void get_fifth(int8_t *code, const uint8_t *vec, int lane) {
         code[i] = (int8_t)(code[i] | (vec[4 * lane + i % 4] >> (i / 4) & 1) << 4);
 }
 
+static void subtract(int8_t *code, int offset) { // of 32 codes
+    for (int i = 0; i < 32; i++)
+        code[i] = (int8_t)(code[i] - offset);
+}
+
+// ---------------------------------------------------------------- blocks of 32
+static void get_q4_0(fr_lane_block *o, const uint8_t *src, int lane) {
+    get_nibbles(o->code, src, lane);
+    subtract(o->code, 8);
+}
+
+static void get_q4_1(fr_lane_block *o, const uint8_t *src, int lane) {
+    o->d = get_half(src, lane);
+    o->m = get_half(src + 32, lane);
+    get_nibbles(o->code, src + 64, lane);
+}
+
+static void get_q5_0(fr_lane_block *o, const uint8_t *src, int lane) {
+    get_nibbles(o->code, src + 64, lane);
+    get_fifth(o->code, src, lane);
+    subtract(o->code, 16);
+}
+
+static void get_q5_1(fr_lane_block *o, const uint8_t *src, int lane) {
+    o->d = get_half(src, lane);
+    o->m = get_half(src + 32, lane);
+    get_nibbles(o->code, src + 128, lane);
+    get_fifth(o->code, src + 64, lane);
+}
+
+static void get_q8_0(fr_lane_block *o, const uint8_t *src, int lane) {
+    for (int i = 0; i < 32; i++)
+        o->code[i] = (int8_t)(src[i / 4 * 64 + 4 * lane + i % 4] ^ 0x80);
+}
+
+static void get_iq4_nl(fr_lane_block *o, const uint8_t *src, int lane) {
+    get_nibbles(o->code, src, lane);
+    for (int i = 0; i < 32; i++)
+        o->code[i] = fr_iq4_values[o->code[i]];
+}
+
+// ---------------------------------------------------------------- superblocks
 static void get_scales_k4(fr_lane_block *o, const uint8_t *vec, int lane) {
     uint8_t s[12];
     for (int i = 0; i < 12; i++)
@@ -46,6 +89,24 @@ static void get_codes_k4(int8_t *code, const uint8_t *vec, int lane) {
         c[0] = (int8_t)(byte & 15);
         c[32] = (int8_t)(byte >> 4);
     }
+}
+
+// Scales, minima and codes of Q4_K, and of Q5_K without the fifth bits.
+static void get_k4(fr_lane_block *o, const uint8_t *src, const uint8_t *codes, int lane) {
+    o->d = get_half(src, lane);
+    o->m = get_half(src + 32, lane);
+    get_scales_k4(o, src + 64, lane);
+    get_codes_k4(o->code, codes, lane);
+}
+
+static void get_q4_k(fr_lane_block *o, const uint8_t *src, int lane) {
+    get_k4(o, src, src + 256, lane);
+}
+
+static void get_q5_k(fr_lane_block *o, const uint8_t *src, int lane) {
+    get_k4(o, src, src + 256 + 512, lane);
+    for (int j = 0; j < 8; j++)
+        get_fifth(o->code + 32 * j, src + 256 + 64 * j, lane);
 }
 
 static int bit_pair(const uint8_t *vec, int lane, int i) { // i: 0..255
@@ -97,75 +158,23 @@ static void get_iq4_xs(fr_lane_block *o, const uint8_t *src, int lane) {
         o->code[i] = fr_iq4_values[o->code[i]];
 }
 
+// From a block of the type. d is there already where the panel's header has it.
+typedef void get_fn(fr_lane_block *o, const uint8_t *src, int lane);
+
 void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *o) {
+    static get_fn *const get[FR_TYPE_LIMIT] = {
+        [FR_TYPE_Q4_0] = get_q4_0, [FR_TYPE_Q4_1] = get_q4_1, [FR_TYPE_Q5_0] = get_q5_0,
+        [FR_TYPE_Q5_1] = get_q5_1, [FR_TYPE_Q8_0] = get_q8_0, [FR_TYPE_IQ4_NL] = get_iq4_nl,
+        [FR_TYPE_Q2_K] = get_q2_k, [FR_TYPE_Q3_K] = get_q3_k, [FR_TYPE_Q4_K] = get_q4_k,
+        [FR_TYPE_Q5_K] = get_q5_k, [FR_TYPE_Q6_K] = get_q6_k, [FR_TYPE_IQ4_XS] = get_iq4_xs,
+    };
     const size_t header = fr_panel_header_bytes(type, k);
-    const uint8_t *src = panel + header + (size_t)b * fr_panel_block_bytes(type);
-    const bool k256 = fr_qtype_of((uint32_t)type)->block == 256;
+    assert(get[type]); // a type with codes
     memset(o, 0, sizeof *o);
     o->sub = type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ? 16 : 32;
-    if (!k256) o->sc[0] = 1;
+    if (fr_qtype_of((uint32_t)type)->block == 32) o->sc[0] = 1;
     if (header) o->d = get_half(panel + 32 * (size_t)b, lane);
-    int offset = 0;
-    switch (type) {
-    case FR_TYPE_Q4_0:
-        get_nibbles(o->code, src, lane);
-        offset = 8;
-        break;
-    case FR_TYPE_IQ4_NL:
-        get_nibbles(o->code, src, lane);
-        for (int i = 0; i < 32; i++)
-            o->code[i] = fr_iq4_values[o->code[i]];
-        break;
-    case FR_TYPE_Q4_1:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_nibbles(o->code, src + 64, lane);
-        break;
-    case FR_TYPE_Q5_0:
-        get_nibbles(o->code, src + 64, lane);
-        get_fifth(o->code, src, lane);
-        offset = 16;
-        break;
-    case FR_TYPE_Q5_1:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_nibbles(o->code, src + 128, lane);
-        get_fifth(o->code, src + 64, lane);
-        break;
-    case FR_TYPE_Q8_0:
-        for (int i = 0; i < 32; i++)
-            o->code[i] = (int8_t)(src[i / 4 * 64 + 4 * lane + i % 4] ^ 0x80);
-        break;
-    case FR_TYPE_Q2_K:
-        get_q2_k(o, src, lane);
-        break;
-    case FR_TYPE_Q3_K:
-        get_q3_k(o, src, lane);
-        break;
-    case FR_TYPE_Q4_K:
-    case FR_TYPE_Q5_K:
-        o->d = get_half(src, lane);
-        o->m = get_half(src + 32, lane);
-        get_scales_k4(o, src + 64, lane);
-        get_codes_k4(o->code, src + (type == FR_TYPE_Q4_K ? 256 : 256 + 512), lane);
-        for (int j = 0; j < 8 && type == FR_TYPE_Q5_K; j++)
-            get_fifth(o->code + 32 * j, src + 256 + 64 * j, lane);
-        break;
-    case FR_TYPE_Q6_K:
-        get_q6_k(o, src, lane);
-        break;
-    case FR_TYPE_IQ4_XS:
-        get_iq4_xs(o, src, lane);
-        break;
-    case FR_TYPE_F32:
-    case FR_TYPE_F16:
-    case FR_TYPE_BF16:
-        assert(!"a type with codes");
-        break;
-    }
-    if (offset)
-        for (int i = 0; i < 32; i++)
-            o->code[i] = (int8_t)(o->code[i] - offset);
+    get[type](o, panel + header + (size_t)b * fr_panel_block_bytes(type), lane);
 }
 
 static void unpack_floats(const fr_matrix *w, const uint8_t *panel, int lane, float *dst) {

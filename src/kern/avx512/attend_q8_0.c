@@ -31,7 +31,26 @@ static void prepare(const fr_query_block *w) {
     }
 }
 
-// The chains lie in memory: the integer sums of a group take the registers.
+// One step of every chain: the integer sums of a group of 32 values times their scales. d: those of
+// the keys, the next block's `block` bytes behind. The chains lie in memory: the integer sums take
+// the registers.
+FR_INLINE void step_chains(const int rows, const int blocks, const fr_query_block *w, float *s,
+                           __m512i (*sum)[8], const query *q, int part, const uint8_t *d,
+                           size_t block) {
+    const __mmask16 later = (__mmask16)(part ? 0xffff : 0); // the chains begin at +0
+    FR_UNROLL
+    for (int b = 0; b < blocks; b++) {
+        const __m512 scale = fr_load_f16(d + (size_t)b * block);
+        FR_UNROLL
+        for (int r = 0; r < rows; r++) {
+            float *chain = s + (size_t)r * w->stride + 16 * b;
+            const __m512 factor = _mm512_mul_ps(_mm512_set1_ps(q[r].d[part]), scale);
+            _mm512_storeu_ps(chain, _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sum[r][b]),
+                                                    _mm512_maskz_loadu_ps(later, chain)));
+        }
+    }
+}
+
 FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, int row, int t) {
     const int head_dim = w->job->head_dim;
     const size_t block = fr_kv_block_bytes(FR_FORM_Q8_0, head_dim);
@@ -65,18 +84,7 @@ FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, 
                 }
             }
         }
-        const __mmask16 later = (__mmask16)(part ? 0xffff : 0); // the chains begin at +0
-        FR_UNROLL
-        for (int b = 0; b < blocks; b++) {
-            const __m512 scale = fr_load_f16(d + (size_t)b * block);
-            FR_UNROLL
-            for (int r = 0; r < rows; r++) {
-                float *chain = s + (size_t)r * w->stride + 16 * b;
-                const __m512 factor = _mm512_mul_ps(_mm512_set1_ps(q[r].d[part]), scale);
-                _mm512_storeu_ps(chain, _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(sum[r][b]),
-                                                        _mm512_maskz_loadu_ps(later, chain)));
-            }
-        }
+        step_chains(rows, blocks, w, s, sum, q, part, d, block);
     }
     const __m512 scale = _mm512_set1_ps(w->job->scale);
     FR_UNROLL

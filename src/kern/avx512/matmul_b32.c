@@ -30,6 +30,32 @@ FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, co
                        _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sums, shift)));
 }
 
+// The integer sums `acc` of a block of each panel go into the results. d_w: its scales; those of
+// the next panel are `stride` bytes behind, as the blocks are. d and ds: of the rows.
+FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, size_t stride,
+                          const uint8_t *d_w, const uint8_t *block, const float *d, const float *ds,
+                          const __m512i *acc, __m512 *sum) {
+    const bool mins = fr_b32_layout_of(type).mins;
+    __m512 dw[FR_MOST_PANELS], mw[FR_MOST_PANELS];
+    FR_UNROLL
+    for (int p = 0; p < panels; p++) {
+        const size_t far = (size_t)p * stride;
+        dw[p] = fr_load_f16(d_w + far);
+        if (mins) mw[p] = fr_load_f16(block + 32 + far);
+    }
+    FR_UNROLL
+    for (int c = 0; c < rows; c++) {
+        FR_UNROLL
+        for (int p = 0; p < panels; p++) {
+            __m512 *y = &sum[p * rows + c];
+            const __m512 dd = _mm512_mul_ps(dw[p], _mm512_set1_ps(d[c]));
+            *y = _mm512_fmadd_ps(dd, _mm512_cvtepi32_ps(acc[p * rows + c]), *y);
+            if (mins) *y = _mm512_fmadd_ps(mw[p], _mm512_set1_ps(ds[c]), *y);
+            FR_PIN(*y);
+        }
+    }
+}
+
 FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, const b32_job *job) {
     const fr_b32_layout at = fr_b32_layout_of(type);
     const int cells = panels * rows, n_blocks = job->a->k / 32, n = job->a->n, lines = job->lines;
@@ -72,24 +98,8 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
                     fr_add_products(&acc[p * rows + c], w[p], x);
             }
         }
-        __m512 dw[FR_MOST_PANELS], mw[FR_MOST_PANELS];
-        FR_UNROLL
-        for (int p = 0; p < panels; p++) {
-            const size_t far = (size_t)p * job->stride;
-            dw[p] = fr_load_f16((at.header ? scales : block) + far);
-            if (at.mins) mw[p] = fr_load_f16(block + 32 + far);
-        }
-        FR_UNROLL
-        for (int c = 0; c < rows; c++) {
-            FR_UNROLL
-            for (int p = 0; p < panels; p++) {
-                __m512 *y = &sum[p * rows + c];
-                const __m512 dd = _mm512_mul_ps(dw[p], _mm512_set1_ps(d[c]));
-                *y = _mm512_fmadd_ps(dd, _mm512_cvtepi32_ps(acc[p * rows + c]), *y);
-                if (at.mins) *y = _mm512_fmadd_ps(mw[p], _mm512_set1_ps(ds[c]), *y);
-                FR_PIN(*y);
-            }
-        }
+        b32_finish(type, panels, rows, job->stride, at.header ? scales : block, block, d, ds, acc,
+                   sum);
         block += at.bytes, scales += 32;
         q += 32 * n, d += n, ds += n, s += n;
     }

@@ -6,7 +6,7 @@
 
 Parts, each gone on with where it was stopped: `rates` times a few steps of every method, alone on the machine; `train` gives
 each method as many steps as its rate makes of --seconds on --threads threads, so that what else the machine does changes
-nothing, once for each of --seeds; `replay` has every pack draft alone over the prompts. With --steps N all have so many steps,
+nothing, once for each of --seeds, of some recipes for the first alone; `replay` has every pack draft alone over the prompts. With --steps N all have so many steps,
 an equal budget of tokens, and no rates are asked for. --out keeps, for each model, what was learned and, of every prompt,
 tokens and passes.
 """
@@ -69,8 +69,13 @@ def stem_of(args, method, seed):
     return os.path.join(folder, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
 
 
+def trainings(args):
+    """(seed, method), one seed after the other."""
+    return [(seed, method) for at, seed in enumerate(args.seeds) for method in LISTS[args.list] if at < method.seeds]
+
+
 def say_left(args):
-    stems = [stem_of(args, method, seed) for seed in args.seeds for method in LISTS[args.list]]
+    stems = [stem_of(args, method, seed) for seed, method in trainings(args)]
     left = sum(not os.path.exists(stem + ".json") for stem in stems)
     say("%s: %d of %d trainings are left, %s, then the replay of their packs" % (
         name_of(args.model[0]), left, len(stems), "%d steps each" % args.steps if args.steps else "%.0f minutes" % (left * args.seconds / 60)))
@@ -79,17 +84,16 @@ def say_left(args):
 def trained(args, found):
     """{method: [what each seed learned]}; trains what is not there."""
     learned = {}
-    for seed in args.seeds:
-        for method in LISTS[args.list]:
-            stem = stem_of(args, method, seed)
-            if not os.path.exists(stem + ".json"):
-                steps = args.steps or steps_of(args, found[method.name])
-                say("%s, seed %d: %d steps" % (method.name, seed, steps))
-                said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed))
-                write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
-                                       "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
-                                       "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]})
-            learned.setdefault(method.name, []).append(read(stem + ".json"))
+    for seed, method in trainings(args):
+        stem = stem_of(args, method, seed)
+        if not os.path.exists(stem + ".json"):
+            steps = args.steps or steps_of(args, found[method.name])
+            say("%s, seed %d: %d steps" % (method.name, seed, steps))
+            said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed))
+            write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
+                                   "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
+                                   "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]})
+        learned.setdefault(method.name, []).append(read(stem + ".json"))
     return learned
 
 

@@ -7,8 +7,9 @@ from calls import Failure
 from measure import read
 from tokens import interval, pooled
 
-# learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order.
-Method = namedtuple("Method", "name learner drafter settings options trial claims", defaults=((), (), (4, 24), ""))
+# learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order;
+# seeds: how many of the line's it gets.
+Method = namedtuple("Method", "name learner drafter settings options trial claims seeds", defaults=((), (), (4, 24), "", 3))
 
 METHODS = [
     Method("Medusa", "medusa", "medusa", (), ("--depth", "4"), (10, 60)),
@@ -27,18 +28,22 @@ METHODS = [
     Method("early exit, layer 20", "early-exit", "early-exit", ("exit=20",), (), (10, 60)),
 ]
 
+def recipe(name, settings=(), options=(), seeds=1, taps="2,15,27"):
+    return Method(name, "eagle", "eagle", ("taps=" + taps, *settings), options, seeds=seeds)
+
+
 # One change each against three layers' states.
 RECIPES = [
-    Method("the final state alone", "eagle", "eagle", ("taps=none",)),
-    Method("three layers' states", "eagle", "eagle", ("taps=2,15,27",)),
-    Method("... more steps later", "eagle", "eagle", ("taps=2,15,27", "steps-rise=1")),
-    Method("... three steps", "eagle", "eagle", ("taps=2,15,27",), ("--depth", "3")),
-    Method("... 4096 tokens to draft", "eagle", "eagle", ("taps=2,15,27",), ("--vocab", "4096")),
-    Method("... without distance of states", "eagle", "eagle", ("taps=2,15,27", "feature=0")),
-    Method("... feed-forward of 768", "eagle", "eagle", ("taps=2,15,27", "ffn=768")),
-    Method("... feed-forward of 3072", "eagle", "eagle", ("taps=2,15,27", "ffn=3072")),
-    Method("... the target's last layer", "eagle", "eagle", ("taps=2,15,27", "init=last-layer")),
-    Method("... mean of the last tenth, rate to zero", "eagle", "eagle", ("taps=2,15,27",), ("--average", "0.1", "--lr-end", "0")),
+    recipe("the final state alone", taps="none", seeds=3),
+    recipe("three layers' states", seeds=3),
+    recipe("... more steps later", ("steps-rise=1",), seeds=3),
+    recipe("... three steps", (), ("--depth", "3")),
+    recipe("... 4096 tokens to draft", (), ("--vocab", "4096")),
+    recipe("... without distance of states", ("feature=0",)),
+    recipe("... feed-forward of 768", ("ffn=768",)),
+    recipe("... feed-forward of 3072", ("ffn=3072",)),
+    recipe("... the target's last layer", ("init=last-layer",)),
+    recipe("... mean of the last tenth, rate to zero", (), ("--average", "0.1", "--lr-end", "0"), seeds=3),
 ]
 
 LISTS = {"methods": METHODS, "recipes": RECIPES}
@@ -58,7 +63,8 @@ def right_of(ones):
     """Right at distances 1 to 4, as far as there are heads, per cent: the mean of the seeds, and how far they lie apart at the first."""
     places = zip(*(one["right"][:4] for one in ones))
     mean, first = [sum(values) / len(values) for values in places], [one["right"][0] for one in ones]
-    return "%s (%.1f to %.1f)" % (", ".join("%.1f" % (100 * value) for value in mean), 100 * min(first), 100 * max(first))
+    apart = " (%.1f to %.1f)" % (100 * min(first), 100 * max(first)) if len(ones) > 1 else ""
+    return ", ".join("%.1f" % (100 * value) for value in mean) + apart
 
 
 def of_seeds(ones):
@@ -90,12 +96,13 @@ def rows(result):
 def describe(result):
     ones = next(iter(result["methods"].values()))
     data, sets = ones[0]["data"], ones[0]["sets"]
+    seeds = sorted({len(found) for found in result["methods"].values()})
     checked = sum(one["checked"] for found in result["methods"].values() for one in found)
     budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d threads" % (result["seconds"], result["threads"])
-    return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %d seeds; "
+    return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %s seeds; "
             "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
                 result["model"], result["machine"], result["date"], budget, data["texts"],
-                data["answer_tokens"] // 1000, data["held_out_texts"], len(ones), result["tokens"],
+                data["answer_tokens"] // 1000, data["held_out_texts"], " or ".join(map(str, seeds)), result["tokens"],
                 ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
 
 

@@ -37,7 +37,7 @@ def parts(args):
              ["--temps", "0", "--doc", os.path.join(ROOT, "packs", "README.md"), "--marks", "packs", "--systems", OF_PACKS]]
     equal = [os.path.join(scripts, "equal.py"), "--work", os.path.join(args.work, "equal"), "--data", states_of(args, MODELS[0])]
     equal += ["--threads", "1"]  # so many trainings beside each other as there are cores lose nothing
-    recipes = [*equal, "--list", "recipes"]
+    recipes = [*equal, "--list", "recipes"]  # three seeds of those that lead
     in_equal = [["--doc", os.path.join(papers, "equal-trainings.md")]]
     measured = os.path.join(args.work, "clock")  # of this machine alone
     sizes = os.path.join(scripts, "sizes.py")
@@ -57,8 +57,8 @@ def parts(args):
         Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
              [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
         Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], JUDGED, [*equal, "--seconds", "600"], in_equal),
-        Part("recipes", "recipes of eagle in equal time, three seeds", MODELS[:1], JUDGED, [*recipes, "--seconds", "300"], in_equal),
-        Part("recipes-tokens", "recipes of eagle with equal tokens, three seeds", MODELS[:1], JUDGED, [*recipes, "--steps", "150"], in_equal),
+        Part("recipes", "recipes of eagle in equal time", MODELS[:1], JUDGED, [*recipes, "--seconds", "600"], in_equal),
+        Part("recipes-tokens", "recipes of eagle with equal tokens", MODELS[:1], JUDGED, [*recipes, "--steps", "150", "--seeds", "0"], in_equal),
         ablations("ppd", "PPD's appendix B", "ppd.md"),
         ablations("chimera", "Chimera from its published form to ours", "chimera.md"),
         ablations("layers", "Hidden Transfer's figure 5", "hidden-transfer.md"),

@@ -1,6 +1,7 @@
 // path.h — the parts of a path.
 #ifndef FR_BASE_PATH_H
 #define FR_BASE_PATH_H
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,6 +10,15 @@
 static inline size_t fr_path_folder(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+// The folder itself, "." where the name stands alone. False: it does not fit.
+static inline bool fr_path_folder_of(char folder[PATH_MAX], const char *path) {
+    const size_t n = fr_path_folder(path);
+    if (n >= PATH_MAX) return false;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = 0;
+    return true;
 }
 
 // The name behind the folder; "" where the path ends in a slash.

@@ -13,16 +13,13 @@ fr_status fr_room_check(const char *path, uint64_t bytes, uint64_t largest, fr_e
     struct statvfs disk;
     struct rlimit file;
     char folder[PATH_MAX];
-    const size_t n = fr_path_folder(path);
     if (!getrlimit(RLIMIT_FSIZE, &file) && file.rlim_cur != RLIM_INFINITY &&
         file.rlim_cur < largest)
         return fr_fail(err, FR_EIO,
                        "%s: expected to write a file of %.1f MB, found a limit of %.1f MB "
                        "(ulimit -f)",
                        path, mb(largest), mb(file.rlim_cur));
-    if (n >= sizeof folder) return FR_OK;
-    snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
-    if (statvfs(folder, &disk) || !disk.f_blocks) return FR_OK;
+    if (!fr_path_folder_of(folder, path) || statvfs(folder, &disk) || !disk.f_blocks) return FR_OK;
     const uint64_t free_bytes = (uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize;
     if (free_bytes >= bytes) return FR_OK;
     return fr_fail(err, FR_EIO, "%s: expected about %.1f MB of free disk, found %.1f MB", path,

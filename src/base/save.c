@@ -48,9 +48,7 @@ static void remove_if_left(int folder, const char *file, long pid) {
 
 void fr_save_sweep(const char *path) {
     char folder[PATH_MAX];
-    const size_t n = fr_path_folder(path);
-    if (n >= sizeof folder) return;
-    snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
+    if (!fr_path_folder_of(folder, path)) return;
     DIR *dir = opendir(folder);
     for (struct dirent *d = dir ? readdir(dir) : NULL; d; d = readdir(dir)) {
         const long pid = part_owner(d->d_name, fr_path_name(path));
@@ -133,9 +131,7 @@ bool fr_write_all(int fd, const void *data, size_t bytes) {
 
 void fr_sync_folder(const char *path) {
     char dir[PATH_MAX];
-    const size_t n = fr_path_folder(path);
-    if (n >= sizeof dir) return;
-    snprintf(dir, sizeof dir, "%.*s", n ? (int)n : 1, n ? path : ".");
+    if (!fr_path_folder_of(dir, path)) return;
     const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
     (void)fsync(fd);

@@ -66,8 +66,8 @@ void fr_budget_join(fr_budget *p, double allowance, int context) {
 double fr_budget_token_cost(const fr_budget *p, int context) {
     const double rows = p->members + p->read.rows;
     const double plain = fr_budget_pass(p, 1, &p->read, context) / rows;
-    const double late = p->tokens > 0 ? p->seconds / p->tokens : plain;
-    return late < plain ? late : plain;
+    const double recent = p->tokens > 0 ? p->seconds / p->tokens : plain;
+    return recent < plain ? recent : plain;
 }
 
 double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra_rows *extra,
@@ -91,12 +91,13 @@ bool fr_budget_disagrees(const fr_budget *p) {
 
 // Seconds of a token in the best of these passes. What a good one leaves out, the next one brings at
 // about this cost.
-static double best_pace(const fr_budget *p, const float *score, int n, const double *seconds) {
+static double best_token_cost(const fr_budget *p, const float *score, int n,
+                              const double *seconds) {
     double tokens = p->members, best = (seconds[0] + p->draft) / tokens;
     for (int k = 1; k <= n; k++) {
         tokens += score[k - 1];
-        const double pace = (seconds[k] + p->draft) / tokens;
-        if (pace < best) best = pace;
+        const double cost = (seconds[k] + p->draft) / tokens;
+        if (cost < best) best = cost;
     }
     return best;
 }
@@ -108,15 +109,17 @@ int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int row
     assert(n <= FR_BUDGET_NODES);
     for (int k = 0; k <= n; k++)
         seconds[k] = fr_budget_pass(p, rows + k, extra, context);
-    const double late = fr_budget_token_cost(p, context), pace = best_pace(p, score, n, seconds),
-                 price = pace < late ? pace : late, trust = 2 * fr_budget_pass(p, 1, NULL, context);
+    const double present = fr_budget_token_cost(p, context),
+                 possible = best_token_cost(p, score, n, seconds),
+                 token_worth = possible < present ? possible : present,
+                 overdraft = 2 * fr_budget_pass(p, 1, NULL, context);
     for (int k = 1; k <= n; k++) {
         tokens += score[k - 1];
         const double takes = seconds[k] - seconds[0];
-        const double trusted = 2 * tokens >= k ? trust : 0;
-        const double brings = tokens * price - takes;
-        if (brings <= most || !fr_budget_affords(p, takes - trusted, context)) continue;
-        most = brings;
+        const double may_overdraw = 2 * tokens >= k ? overdraft : 0;
+        const double gain = tokens * token_worth - takes;
+        if (gain <= most || !fr_budget_affords(p, takes - may_overdraw, context)) continue;
+        most = gain;
         best = k;
     }
     return best;

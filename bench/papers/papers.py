@@ -6,12 +6,16 @@
     make papers ... STATUS=1                                              nothing is run
 
 A part whose models or prompts are not there is left out, with a sentence. Tokens a pass need no quiet machine; the clock does.
+WORK/took.json has the seconds that each part has taken.
 """
 import argparse
+import contextlib
 import glob
+import json
 import os
 import subprocess
 import sys
+import time
 from collections import namedtuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -113,6 +117,30 @@ def options_of(args, models):
     return there
 
 
+def took(args):
+    """{part: seconds} of all calls on this folder of work."""
+    path = os.path.join(args.work, "took.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+@contextlib.contextmanager
+def timed(args, part):
+    """Adds the time that passes inside to the part's, also where it is stopped."""
+    start = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds = took(args)
+        seconds[part.name] = round(seconds.get(part.name, 0) + time.monotonic() - start)
+        path = os.path.join(args.work, "took.json")
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(seconds, file)
+        os.replace(path + ".part", path)
+
+
 def run(args, part):
     """Runs what is left of a part, or says what that is. Its exit code."""
     models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
@@ -129,7 +157,11 @@ def run(args, part):
         line += ["-m", os.path.join(args.models, model + ".gguf")]
     for path in prompts:
         line += ["--prompts", path]
-    code = subprocess.run(line + ["--status"] * args.status, check=False).returncode
+    seconds = took(args).get(part.name, 0)
+    if seconds:
+        print("took %d:%02d h so far" % (seconds // 3600, seconds // 60 % 60), flush=True)
+    with contextlib.nullcontext() if args.status else timed(args, part):
+        code = subprocess.run(line + ["--status"] * args.status, check=False).returncode
     for doc in part.docs:
         if not code and not args.status:
             code = subprocess.run([sys.executable, *part.line, *doc], check=False).returncode

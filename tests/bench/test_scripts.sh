@@ -547,6 +547,21 @@ def every_part_can_be_called(folder):
         assert not [mark for mark in marks if text.count(mark) != 1], page
 
 
+def the_time_of_a_part_adds_up(folder):
+    args, part, clock = argparse.Namespace(work=folder), papers.Part("tokens", "", (), None, [], []), iter((0, 5, 10, 17.2))
+    real, papers.time.monotonic = papers.time.monotonic, lambda: next(clock)
+    try:
+        with papers.timed(args, part):
+            pass
+        with papers.timed(args, part):
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        pass
+    finally:
+        papers.time.monotonic = real
+    assert papers.took(args) == {"tokens": 12}
+
+
 def value_of(line, option, otherwise):
     return line[line.index(option) + 1] if option in line else otherwise
 
@@ -578,6 +593,7 @@ with tempfile.TemporaryDirectory() as folder:
     solved_sums_are_compared_question_by_question(folder)
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
+    the_time_of_a_part_adds_up(folder)
     every_part_can_be_called(folder)
     a_program_that_fails_is_told(folder)
 END

@@ -52,6 +52,17 @@ static fr_status refuse_format(const json_t *root, fr_error *err) {
                    "response_format.type: answers cannot be constrained here: expected text");
 }
 
+// Anthropic's: `output_format`, and what `output_config` has besides the effort.
+static fr_status refuse_output(const json_t *root, fr_error *err) {
+    const char *field = NULL;
+    if (!is_empty(fr_api_member(root, "output_format"))) field = "output_format";
+    if (!is_empty(fr_api_member(fr_api_member(root, "output_config"), "format")))
+        field = "output_config.format";
+    return field ? fr_fail(err, FR_EARG, "%s: answers cannot be constrained here: leave it out",
+                           field)
+                 : FR_OK;
+}
+
 static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     const json_t *best = fr_api_member(r->root, "best_of");
     double x;
@@ -80,5 +91,6 @@ fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
             "post_sampling_probs: expected no \"echo\" beside it: a prompt is not drawn");
     fr_status st = refuse_samplers(r->root, err);
     if (!st) st = refuse_format(r->root, err);
+    if (!st) st = refuse_output(r->root, err);
     return st ? st : refuse_completion(r, err);
 }

@@ -266,6 +266,18 @@ static void job_close(job *j) {
     free(j->list);
 }
 
+// Each address as a client writes it: IPv6 in brackets.
+static void say_addresses(const char *hosts, int port) {
+    const char *before = "listening on ";
+    for (const char *at = hosts; *at; before = ", ") {
+        const int n = (int)strcspn(at, ",");
+        const bool v6 = memchr(at, ':', (size_t)n) != NULL;
+        printf("%shttp://%s%.*s%s:%d", before, v6 ? "[" : "", n, at, v6 ? "]" : "", port);
+        at += n + (at[n] == ',');
+    }
+    puts("");
+}
+
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     job j = {.args = args};
     fr_error err = {0};
@@ -276,7 +288,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!st) st = open_server(&j, parsed, &err);
     if (!st) st = listen_on(&j, &err);
     if (!st) {
-        printf("listening on http://%s:%d\n", args->host, fr_http_port(j.http));
+        say_addresses(args->host, fr_http_port(j.http));
         fr_cmd_flush();
         notify("READY=1");
         wait_for_the_end();

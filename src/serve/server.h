@@ -59,6 +59,7 @@ fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr
     fr_handle_count;                                                        // [tokens.c]
 fr_http_handler fr_handle_page;                                             // [page/page.c]
 fr_http_handler fr_handle_infill;                                           // [infill.c]
+fr_http_handler fr_handle_absent;                                           // [absent.c]
 fr_http_handler fr_handle_metrics;                                          // [metrics.c]
 void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]
 

@@ -65,10 +65,13 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
     fr_error err = {0};
     fr_ids ids = {0};
     json_t *root = fr_reply_body(x), *id;
+    const json_t *tokens = json_object_get(root, "tokens");
     size_t i;
     fr_status st = FR_OK;
     if (!root) return;
-    json_array_foreach(json_object_get(root, "tokens"), i, id) {
+    if (tokens && !json_is_array(tokens))
+        st = fr_fail(&err, FR_EARG, "tokens: expected a list of token ids");
+    json_array_foreach(tokens, i, id) {
         const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
         if (!st && value >= 0 && value <= INT32_MAX)
             st = fr_ids_push(&ids, (int32_t)value, &err);

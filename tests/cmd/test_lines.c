@@ -240,6 +240,23 @@ static void a_full_disk_costs_no_history(void **state) {
 }
 
 // Ctrl-C stops an answer; who ends the program means all of it.
+// Nor a second later, when the signal comes again.
+static void an_interrupt_does_not_end_the_chat(void **state) {
+    (void)state;
+    open_chat();
+    type("hello\n", 6, PATIENCE);
+    wait_for("hello");
+    usleep(300000);
+    type("\003", 1, PATIENCE);
+    wait_for("; interrupted");
+    for (const double end = fr_seconds() + 1.5; fr_seconds() < end;)
+        hear();
+    t.n = 0;
+    type("/hellp\n", 7, PATIENCE);
+    wait_for("unknown");
+    close_chat();
+}
+
 static void a_sigterm_ends_the_chat(void **state) {
     (void)state;
     unlink(history);
@@ -264,6 +281,7 @@ int main(void) {
         cmocka_unit_test(a_history_that_is_none_is_no_error),
         cmocka_unit_test(lines_are_kept_as_they_come),
         cmocka_unit_test(a_full_disk_costs_no_history),
+        cmocka_unit_test(an_interrupt_does_not_end_the_chat),
         cmocka_unit_test(a_sigterm_ends_the_chat),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -778,6 +778,9 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/detokenize", "{\"tokens\":[\"a\"]}", 400, invalid, "tokens[0]");
     expect_error("/detokenize", "{\"tokens\":[1,4294967301]}", 400, invalid, "tokens[1]");
     expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
+    expect_error("/detokenize", "{\"tokens\":\"abc\"}", 400, invalid, "tokens: expected a list");
+    expect_error("/v1/embeddings", "{\"input\":\"a\"}", 501, "not_supported_error", "embeddings");
+    expect_error("/rerank", "{}", 501, "not_supported_error", "reranking");
     expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,
                  "not_supported_error", "middle");
     // Two are at work at a time, eight may wait.
@@ -822,6 +825,11 @@ static void wrong_fields_are_called_as_the_client_does(void **state) {
                  "stop_sequences[1]: expected");
     expect_error("/v1/messages", "{\"messages\":[],\"metadata\":{\"user_id\":5}}", 400, invalid,
                  "metadata.user_id: expected");
+    expect_error("/v1/messages",
+                 "{\"messages\":[],\"output_config\":{\"format\":{\"type\":\"json_schema\"}}}", 400,
+                 invalid, "output_config.format: answers cannot be constrained");
+    expect_error("/v1/messages", "{\"messages\":[],\"output_format\":{\"type\":\"json_schema\"}}",
+                 400, invalid, "output_format: answers cannot be constrained");
     char body[1400] = "{\"input\":\"";
     for (int i = 0; i < 300; i++)
         strcat(body, "a b ");

@@ -91,6 +91,7 @@ void fr_cmd_catch_interrupts(void) {
 }
 
 void fr_cmd_clear_interrupt(void) {
+    alarm(0); // what waits for input from here on is not woken by it
     second_ends = 0;
     interrupted = 0;
 }

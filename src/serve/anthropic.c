@@ -21,9 +21,10 @@ static json_t *usage_of(const fr_choice *c) {
 // `content` is stolen.
 static json_t *message(const fr_ask *ask, json_t *content, const char *reason, const char *stop,
                        json_t *usage) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", ask->id, "type", "message",
-                     "role", "assistant", "model", ask->server->name, "content", content,
-                     "stop_reason", reason, "stop_sequence", stop, "usage", usage);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o, s:I}", "id", ask->id, "type",
+                     "message", "role", "assistant", "model", ask->server->name, "content", content,
+                     "stop_reason", reason, "stop_sequence", stop, "usage", usage, "seed",
+                     (json_int_t)ask->request.sampling.seed);
 }
 
 // The arguments as the model wrote them, which may be anything.
@@ -58,9 +59,7 @@ static json_t *whole(const fr_ask *ask) {
                                                  fr_json_text(a->content.data, a->content.n)));
     for (int i = 0; i < a->n_calls; i++)
         json_array_append_new(content, call_of(ask, c, i, true));
-    json_t *all = message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
-    json_object_set_new(all, "seed", json_integer((json_int_t)ask->request.sampling.seed));
-    return all;
+    return message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
 }
 
 // ---------------------------------------------------------------- streamed

@@ -305,7 +305,7 @@ static double plain_seconds(const fr_stats *s) {
 
 static json_t *timings(const fr_job *job, int reused, int read, double prompt, double wrote) {
     const fr_stats *s = &job->stats;
-    const int steps = job->n_tokens > 1 ? job->n_tokens - 1 : 0; // the prompt gives the first token
+    const int later = job->n_tokens - job->n_first; // the first come with the prompt's last pass
     int64_t accepted = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
@@ -313,8 +313,8 @@ static json_t *timings(const fr_job *job, int reused, int read, double prompt, d
         json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n", reused,
                   "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms", per(prompt, read),
                   "prompt_per_second", per(1e3 * read, prompt), "predicted_n", job->n_tokens,
-                  "predicted_ms", wrote, "predicted_per_token_ms", per(wrote, steps),
-                  "predicted_per_second", per(1e3 * steps, wrote), "draft_n",
+                  "predicted_ms", wrote, "predicted_per_token_ms", per(wrote, later),
+                  "predicted_per_second", per(1e3 * later, wrote), "draft_n",
                   (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
                   "draft_n_accepted", (json_int_t)accepted, "passes", (json_int_t)s->passes);
     if (doc && plain_seconds(s) > 0)

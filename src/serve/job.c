@@ -79,7 +79,10 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text,
         job->tokens[i] = r->tokens[i];
         if (r->logprobs) job->logprobs[i] = *r->logprobs[i];
     }
-    if (!job->n_tokens && r->n_tokens) job->first_token = fr_seconds();
+    if (!job->n_tokens && r->n_tokens) {
+        job->first_token = fr_seconds();
+        job->n_first = r->n_tokens;
+    }
     job->n_tokens = r->n_tokens;
     if (job->n_tokens) job->state = FR_JOB_WRITES;
     return FR_OK;

@@ -48,6 +48,7 @@ typedef struct fr_job {
     fr_logprobs *prompt_logprobs; // [n_prompt] the same; the first is empty
     size_t tokens_cap, logprobs_cap;
     int n_tokens, n_read, n_reused; // generated; of the prompt, read or reused; reused
+    int n_first;                    // tokens that came at first_token, of one pass
     int stopped_by;                 // as in fr_result
     int context;                    // it runs in; -1: not yet
     fr_stats stats;                 // of one that has begun; whole once it has ended

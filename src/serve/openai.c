@@ -17,10 +17,14 @@ static json_t *chunk(const fr_ask *ask, const char *object, json_t *choice) {
     return doc;
 }
 
+static void add_seed(const fr_ask *ask, json_t *doc) {
+    json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
+}
+
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "usage", fr_ask_usage(ask));
     json_object_set_new(doc, "timings", fr_ask_timings(&ask->choice[0]));
-    json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
+    add_seed(ask, doc);
     return doc;
 }
 
@@ -134,6 +138,7 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (!p->last) return;
     add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
     add_timings(c, events);
+    add_seed(ask, last_of(events));
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
@@ -193,6 +198,7 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
                                fr_ask_logprobs(ask, c, p->from), "finish_reason",
                                p->last ? fr_ask_finish(c) : NULL);
     json_array_append_new(events, chunk(ask, "text_completion", choice));
+    if (p->last) add_seed(ask, last_of(events));
     fr_buffer_free(&text);
 }
 

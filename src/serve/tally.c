@@ -45,7 +45,8 @@ static void count_times(fr_tally *t, const fr_job *job, double now) {
     t->writing += now - first;
     if (job->first_token <= 0) return;
     add(&t->first_token, job->first_token - job->submitted);
-    if (job->n_tokens > 1) add(&t->between_tokens, (now - job->first_token) / (job->n_tokens - 1));
+    const int later = job->n_tokens - job->n_first;
+    if (later > 0) add(&t->between_tokens, (now - job->first_token) / later);
 }
 
 uint64_t fr_tally_accepted(const fr_tally *t) {

@@ -379,6 +379,7 @@ static void every_chunk_has_what_openais_have(void **state) {
         scored[i] += (int)json_array_size(json_object_get(logprobs, "content"));
         if (json_is_null(finish)) continue;
         assert_string_equal(json_string_value(finish), "length");
+        assert_int_equal(json_integer_value(json_object_get(event, "seed")), 3);
         assert_int_equal(json_object_size(json_object_get(choice, "delta")), 0);
         ends[i]++;
     }
@@ -388,6 +389,24 @@ static void every_chunk_has_what_openais_have(void **state) {
     assert_non_null(strstr(reply, "data: [DONE]"));
     assert_int_equal(ask("POST", "/v1/chat/completions", CHAT ",\"stream\":true}"), 200);
     assert_null(strstr(reply, "\"usage\"")); // as nobody asked
+}
+
+static void every_stream_tells_its_seed(void **state) {
+    (void)state;
+    static const char *const of[][2] = {
+        {"/v1/chat/completions", "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]"},
+        {"/v1/completions", "\"prompt\":\"a\""},
+        {"/completion", "\"prompt\":\"a\""},
+        {"/v1/responses", "\"input\":\"a\""},
+        {"/v1/messages", "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]"},
+    };
+    char body[256];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        snprintf(body, sizeof body, "{%s,\"max_tokens\":4,\"seed\":7531,\"stream\":true}",
+                 of[i][1]);
+        assert_int_equal(ask("POST", of[i][0], body), 200);
+        if (!strstr(reply, "\"seed\":7531")) fail_msg("%s: %s", of[i][0], reply);
+    }
 }
 
 // Offsets of tokens count from the text's beginning, also in later chunks.
@@ -1125,6 +1144,7 @@ int main(void) {
         cmocka_unit_test(a_conversation_of_nothing_is_answered),
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(every_chunk_has_what_openais_have),
+        cmocka_unit_test(every_stream_tells_its_seed),
         cmocka_unit_test(pieces_of_text_have_the_offsets_of_the_whole),
         cmocka_unit_test(an_error_ends_a_stream),
         cmocka_unit_test(what_never_began_is_no_answer),

@@ -56,6 +56,8 @@ static fr_status try_lock(fr_lock *l, const char *path, bool patient, bool *agai
     char text[TEXT_MOST];
     *again = false;
     l->fd = open(l->file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (l->fd < 0 && errno == ENOENT)
+        return fr_fail(err, FR_EIO, "%s: there is no such folder to write it in", path);
     if (l->fd < 0) return fr_fail(err, FR_EIO, "%s: %s", l->file, strerror(errno));
     const bool taken = flock(l->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
     const long owner = read_owner(l->fd);

@@ -21,6 +21,7 @@ typedef struct chat {
     fr_sampling sampling;
     fr_printer printer;
     bool answered; // there was one answer
+    bool left_out; // a message had no room in the context
 } chat;
 
 static fr_status chat_open(chat *c, fr_error *err) {
@@ -125,6 +126,7 @@ static fr_status converse(chat *c, fr_error *err) {
             // A conversation that has filled its context can go on after /reset.
             if (st && st != FR_ECONTEXT) return st;
             if (st) fprintf(stderr, "forerun: %s; /reset starts anew\n", err->text);
+            if (st) c->left_out = true;
             if (!fr_cmd_flush()) return FR_OK; // main says why
         }
     }
@@ -149,6 +151,8 @@ static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!st && !args->quiet && isatty(STDIN_FILENO)) greet(&c);
     if (!st) st = converse(&c, &err);
     code = st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
+    // A person saw the sentence; a script sees the code alone.
+    if (!code && c.left_out && !isatty(STDIN_FILENO)) code = FR_EXIT_FAILED;
     chat_close(&c);
     return code;
 }

@@ -148,6 +148,10 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
     s->n_ctx = context_of(args, s->engine);
+    if (args->slot_ctx > s->n_ctx)
+        fprintf(stderr,
+                "forerun: --slot-ctx %d: the model's context has %d tokens, which is taken\n",
+                args->slot_ctx, s->n_ctx);
     s->n_slots = args->parallel;
     s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
     const fr_scheduler_options o = {.drafters = j->drafters,

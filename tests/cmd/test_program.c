@@ -972,6 +972,17 @@ static void chat_keeps_the_conversation(void **state) {
     assert_memory_equal(s.out + s.n_out - t.n_out, t.out, t.n_out);
 }
 
+// A message without room is told, the next ones are answered, and the code says it to a script.
+static void chat_tells_what_it_left_out(void **state) {
+    (void)state;
+    static char input[20000];
+    memset(input, 'a', sizeof input - 20);
+    strcpy(input + sizeof input - 20, "\n/reset\nb\n");
+    assert_int_equal(run_input(&s, with_model("chat", "-n 2 --temp 0"), input), 1);
+    assert_non_null(strstr(s.err, "/reset starts anew"));
+    assert_true(s.n_out > 1);
+}
+
 // A damaged scale: all commands that read the model's numbers say so, and none goes on as if.
 static void a_broken_model_is_a_sentence_everywhere(void **state) {
     (void)state;
@@ -1041,6 +1052,7 @@ int main(void) {
         cmocka_unit_test(inspect_tells_what_a_pack_is),
         cmocka_unit_test(inspect_tells_what_a_profile_found),
         cmocka_unit_test(chat_keeps_the_conversation),
+        cmocka_unit_test(chat_tells_what_it_left_out),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -198,9 +198,11 @@ static void add_tokens(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     const int to = ask->choice[p->index].job.n_tokens;
+    // An end token has no text, but its id and its probability may be wanted.
+    const bool tells_tokens = ask->request.n_probs || ask->request.return_tokens;
     if (ask->request.n_probs && to > p->from + 1 && is_by_token(ask, p))
         add_tokens(ask, p, events);
-    else if (p->bytes || !p->last)
+    else if (p->bytes || !p->last || (tells_tokens && to > p->from))
         add_event(ask, p, p->from, to, fr_json_text(p->text, p->bytes), events);
     if (!p->last) return;
     json_t *doc = ended(ask, p->index, json_string(""), json_array());

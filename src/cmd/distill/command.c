@@ -41,7 +41,7 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     if (s->too_long)
         fprintf(stderr, "%d texts would be longer than the %d tokens of --ctx-size\n", s->too_long,
                 s->most);
-    if (s->pass_seconds > 0)
+    if (s->texts && s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
                 "times one text at a time\n",

@@ -1102,37 +1102,42 @@ static void streams_of_probabilities_go_by_token(void **state) {
     assert_int_equal(n, 24);
 }
 
-static int tokens_of(const char *documents) { // in all documents of it
+// Tokens in all documents; the last one's id.
+static int tokens_of(const char *documents, json_int_t *id) {
     int n = 0;
     for (const char *at = documents; at && (at = strchr(at, '{')); at = strchr(at, '\n')) {
         json_t *doc = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *tokens = json_object_get(doc, "tokens");
         const size_t scored = json_array_size(json_object_get(doc, "completion_probabilities"));
-        assert_int_equal(json_array_size(json_object_get(doc, "tokens")), scored);
+        assert_int_equal(json_array_size(tokens), scored);
+        if (scored) *id = json_integer_value(json_array_get(tokens, scored - 1));
         n += (int)scored;
         json_decref(doc);
     }
     return n;
 }
 
-// The end token too, which has no text.
-static void streams_have_all_tokens_of_the_whole(void **state) {
+// An answer that is its end token alone, which has no text.
+static void streams_have_the_end_token_of_the_whole(void **state) {
     (void)state;
     char body[256];
-    int ended = 0;
-    for (int seed = 0; seed < 200 && !ended; seed++) {
-        static const char form[] = "{\"prompt\":\"abc\",\"n_predict\":60,\"n_probs\":1,\"seed\":%d,"
-                                   "\"temperature\":2,\"return_tokens\":true,\"stream\":%s}";
-        snprintf(body, sizeof body, form, seed, "false");
+    json_int_t end = -1, id = -1;
+    const char *form = "{\"prompt\":\"abc\",\"n_predict\":60,\"n_probs\":1,\"seed\":%d,"
+                       "\"temperature\":2,\"return_tokens\":true}";
+    for (int seed = 0; seed < 200 && end < 0; seed++) {
+        snprintf(body, sizeof body, form, seed);
         assert_int_equal(ask("POST", "/completion", body), 200);
-        if (!strstr(reply, "\"stop_type\":\"eos\"")) continue;
-        const int whole = tokens_of(strstr(reply, "\r\n\r\n"));
-        ended++;
-        snprintf(body, sizeof body, form, seed, "true");
-        assert_int_equal(ask("POST", "/completion", body), 200);
-        assert_int_equal(tokens_of(strstr(reply, "data: ")), whole);
-        assert_true(whole > 0);
+        if (strstr(reply, "\"stop_type\":\"eos\"")) tokens_of(strstr(reply, "\r\n\r\n"), &end);
     }
-    assert_int_equal(ended, 1);
+    assert_true(end >= 0);
+    form = "{\"prompt\":\"abc\",\"logit_bias\":[[%d,100]],\"n_probs\":1,\"return_tokens\":true,"
+           "\"stream\":%s}";
+    for (int stream = 0; stream < 2; stream++) {
+        snprintf(body, sizeof body, form, (int)end, stream ? "true" : "false");
+        assert_int_equal(ask("POST", "/completion", body), 200);
+        assert_int_equal(tokens_of(strstr(reply, "\r\n\r\n"), &id), 1);
+        assert_int_equal(id, end);
+    }
 }
 
 // The first says what was known, the last that all is read.
@@ -1199,7 +1204,7 @@ int main(void) {
         cmocka_unit_test(who_hangs_up_is_forgotten),
         cmocka_unit_test(answers_have_what_llama_servers_have),
         cmocka_unit_test(streams_of_probabilities_go_by_token),
-        cmocka_unit_test(streams_have_all_tokens_of_the_whole),
+        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
         cmocka_unit_test(progress_of_a_prompt_is_told),
         cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
     return cmocka_run_group_tests_name("serve/server", tests, open_world, close_world);

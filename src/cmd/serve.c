@@ -144,6 +144,22 @@ static const char *name_of(job *j) {
     return j->name;
 }
 
+// The drafters that requests may name are opened when one does: that they can be is seen now.
+static fr_status try_drafters(const job *j, fr_error *err) {
+    const fr_server *s = &j->server;
+    fr_status st = FR_OK;
+    for (int i = 1; j->drafters[i] && !st; i++) {
+        fr_session *session;
+        const fr_session_options o = {.size = sizeof o,
+                                      .drafter = j->drafters[i],
+                                      .kv_type = fr_cmd_kv_type(j->args),
+                                      .n_ctx = s->n_ctx < 64 ? s->n_ctx : 64};
+        st = fr_session_open(&session, s->engine, &o, err);
+        if (!st) fr_session_close(session);
+    }
+    return st;
+}
+
 static fr_status open_scheduler(job *j, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
@@ -193,6 +209,7 @@ static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     s->json_log = args->log_format == 1;
     s->created = time(NULL);
     st = open_scheduler(j, err);
+    if (!st) st = try_drafters(j, err);
     atomic_store(&s->ready, !st);
     return st;
 }

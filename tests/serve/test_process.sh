@@ -74,6 +74,16 @@ def a_kill_loses_only_what_was_at_work():
     return right
 
 
+def drafters_that_are_not_there_end_it_at_its_start():
+    line = [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--drafter", "none", "--port", "0", "--drafters"]
+    for spec in ("medusa:no-such-pack.gguf", "prompt-lookup,rest:no-such-store.frd"):
+        said = subprocess.run([*line, spec], capture_output=True, text=True, timeout=60)
+        assert said.returncode == 1 and "no-such" in said.stderr and not said.stdout, said
+    server = Server("--drafters", "prompt-lookup")
+    assert server.ask(body=dict(ASK, drafter="prompt-lookup"))[0] == 200
+    server.end()
+
+
 def answers_at_work_end_whole(right):
     server = Server("--queue", "100")
     with concurrent.futures.ThreadPoolExecutor(40) as pool:
@@ -159,6 +169,7 @@ the_page_can_be_left_out()
 keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
+drafters_that_are_not_there_end_it_at_its_start()
 who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)
 END

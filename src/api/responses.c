@@ -73,12 +73,13 @@ static fr_status add_message(const reader *r, const json_t *item) {
 }
 
 static fr_status add_reasoning(const reader *r, const json_t *item) {
-    json_t *message = assistant(r);
-    fr_status st = message ? FR_OK : FR_ENOMEM;
+    const json_t *summary = fr_api_member(item, "summary");
     const bool whole = json_array_size(json_object_get(item, "content"));
-    if (!st && (whole || fr_api_member(item, "summary")))
-        st = add_texts(r, item, whole ? "content" : "summary", fr_api_add_thinking, message);
-    return st;
+    // Without text (it is encrypted) it would be a message that says nothing.
+    if (!whole && (!summary || (json_is_array(summary) && !json_array_size(summary)))) return FR_OK;
+    json_t *message = assistant(r);
+    if (!message) return FR_ENOMEM;
+    return add_texts(r, item, whole ? "content" : "summary", fr_api_add_thinking, message);
 }
 
 static fr_status add_call(const reader *r, const json_t *item) {
@@ -139,6 +140,21 @@ static fr_status read_reasoning(json_t *root, const json_t *body, fr_error *err)
     return fr_api_set(root, "reasoning_effort", json_incref((json_t *)effort), err);
 }
 
+static fr_status refuse_logprobs(const json_t *body, fr_error *err) {
+    size_t i;
+    const json_t *what, *top = fr_api_member(body, "top_logprobs");
+    json_array_foreach(json_object_get(body, "include"), i, what) {
+        if (fr_api_is(what, "message.output_text.logprobs"))
+            return fr_fail(err, FR_EARG,
+                           "include[%zu]: log probabilities are not told by this API: leave it out",
+                           i);
+    }
+    if (top && json_number_value(top) != 0)
+        return fr_fail(err, FR_EARG,
+                       "top_logprobs: log probabilities are not told by this API: leave it out");
+    return FR_OK;
+}
+
 // What needs an answer of before, which nothing here keeps, or a form that cannot be promised.
 static fr_status refuse(const json_t *body, fr_error *err) {
     static const char *const kept[] = {"previous_response_id", "conversation", "prompt"};
@@ -152,7 +168,7 @@ static fr_status refuse(const json_t *body, fr_error *err) {
     if (format && !fr_api_is(fr_api_member(format, "type"), "text"))
         return fr_fail(err, FR_EARG,
                        "text.format.type: answers cannot be constrained here: expected text");
-    return FR_OK;
+    return refuse_logprobs(body, err);
 }
 
 static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {

@@ -126,6 +126,11 @@ static void responses_are_chats(void **state) {
         {"{\"input\":[{\"role\":\"developer\",\"content\":[{\"type\":\"input_text\",\"text\":\"a\"}"
          "]}]}",
          "{\"messages\":[{\"role\":\"developer\",\"content\":[" PART("a") "]}]}"},
+        // Encrypted reasoning says nothing here.
+        {"{\"input\":[{\"role\":\"user\",\"content\":\"a\"},{\"type\":\"reasoning\",\"summary\":[],"
+         "\"encrypted_content\":\"x\"},{\"role\":\"user\",\"content\":\"b\"}]}",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[" PART(
+             "a") "]},{\"role\":\"user\",\"content\":[" PART("b") "]}]}"},
         // One answer in four items, then what the tool gave.
         {"{\"input\":[{\"type\":\"reasoning\",\"summary\":[],\"content\":[{\"type\":"
          "\"reasoning_text\",\"text\":\"hm\"}]},{\"type\":\"message\",\"role\":\"assistant\","
@@ -155,6 +160,10 @@ static void wrong_responses_are_said(void **state) {
          "input[0].content[0].type: "},
         {"{\"input\":[{\"type\":\"function_call\",\"call_id\":\"a\"}]}", "input[0].name: "},
         {"{\"input\":\"a\",\"previous_response_id\":\"resp_1\"}", "previous_response_id: "},
+        {"{\"input\":\"a\",\"include\":[\"reasoning.encrypted_content\","
+         "\"message.output_text.logprobs\"]}",
+         "include[1]: log probabilities"},
+        {"{\"input\":\"a\",\"top_logprobs\":2}", "top_logprobs: log probabilities"},
         {"{\"input\":\"a\",\"background\":true}", "background: "},
         {"{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}",
          "text.format.type: "},

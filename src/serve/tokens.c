@@ -73,10 +73,11 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
         st = fr_fail(&err, FR_EARG, "tokens: expected a list of token ids");
     json_array_foreach(tokens, i, id) {
         const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-        if (!st && value >= 0 && value <= INT32_MAX)
+        if (!st && value >= 0 && value < s->api.n_vocab)
             st = fr_ids_push(&ids, (int32_t)value, &err);
         else if (!st)
-            st = fr_fail(&err, FR_EARG, "tokens[%zu]: expected a token id", i);
+            st = fr_fail(&err, FR_EARG, "tokens[%zu]: expected a token id, 0 to %d", i,
+                         s->api.n_vocab - 1);
     }
     if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, &err);
     if (st) {

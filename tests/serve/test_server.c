@@ -797,6 +797,7 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/detokenize", "{\"tokens\":[\"a\"]}", 400, invalid, "tokens[0]");
     expect_error("/detokenize", "{\"tokens\":[1,4294967301]}", 400, invalid, "tokens[1]");
     expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
+    expect_error("/detokenize", "{\"tokens\":[1,999999]}", 400, invalid, "tokens[1]: expected");
     expect_error("/detokenize", "{\"tokens\":\"abc\"}", 400, invalid, "tokens: expected a list");
     expect_error("/v1/embeddings", "{\"input\":\"a\"}", 501, "not_supported_error", "embeddings");
     expect_error("/rerank", "{}", 501, "not_supported_error", "reranking");

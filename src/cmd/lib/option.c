@@ -2,6 +2,7 @@
 #include "cmd/lib/option.h"
 #include "base/distance.h"
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,21 @@ static bool near_enough(int d, const char *name) {
     return d <= 2 && (size_t)d < strlen(name);
 }
 
+// What other programs of the kind call an option that this command has under another name, or NULL.
+static const char *known_elsewhere(const fr_command *c, const char *name) {
+    static const char *const pairs[][2] = {
+        {"np", "parallel"},
+        {"temperature", "temp"},
+        {"max-tokens", "n-predict"},
+    };
+    int number;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (!strcmp(name, pairs[i][0]) &&
+            find_option(c, pairs[i][1], strlen(pairs[i][1]), 0, &number))
+            return pairs[i][1];
+    return NULL;
+}
+
 static fr_status fail_unknown(const fr_command *c, const char *arg, fr_error *err) {
     const char *best = NULL;
     int g = 0, i = 0, least = 3;
@@ -54,6 +70,7 @@ static fr_status fail_unknown(const fr_command *c, const char *arg, fr_error *er
         least = d;
         best = o->name;
     }
+    if (known_elsewhere(c, name)) best = known_elsewhere(c, name);
     if (best) return fr_fail(err, FR_EARG, "%.64s: unknown option; did you mean --%s?", arg, best);
     return fr_fail(err, FR_EARG, "%.64s: unknown option", arg);
 }
@@ -196,6 +213,12 @@ static bool takes(const fr_option *o, const char *v) {
     return (v[1] >= '0' && v[1] <= '9') || v[1] == '.';
 }
 
+// -np is no -n with the value "p": options of several letters are other programs'.
+static bool is_word_for_number(const fr_option *o, const char *arg) {
+    const bool counts = o->kind == FR_OPT_INT || o->kind == FR_OPT_U64 || o->kind == FR_OPT_FLOAT;
+    return counts && isalpha((unsigned char)arg[2]);
+}
+
 // One option at argv[*at]; *at moves to the last argument that it used.
 static fr_status parse_one(const fr_command *c, int argc, char **argv, int *at, void *values,
                            fr_parsed *out, fr_error *err) {
@@ -212,6 +235,7 @@ static fr_status parse_one(const fr_command *c, int argc, char **argv, int *at, 
         o = find_option(c, NULL, 0, arg[1], &number);
         attached = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
         snprintf(as.text, sizeof as.text, "-%c", arg[1]);
+        if (o && is_word_for_number(o, arg)) o = NULL;
     }
     if (!o) return fail_unknown(c, arg, err);
     assert(number < FR_OPT_MAX);

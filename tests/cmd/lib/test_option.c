@@ -148,6 +148,8 @@ static void wrong_lines_are_refused_with_a_sentence(void **state) {
         {"--nope", "--nope: unknown option"},
         {"--predct 3", "--predct: unknown option; did you mean --predict?"},
         {"-x", "-x: unknown option"},
+        {"-nx 3", "-nx: unknown option"},
+        {"--temperature 1", "--temperature: unknown option; did you mean --temp?"},
         {"-n many", "-n many: expected a whole number from -1 to 1000"},
         {"-n 3x", "-n 3x: expected a whole number from -1 to 1000"},
         {"-n 1001", "-n 1001: expected a whole number from -1 to 1000"},

@@ -58,19 +58,24 @@ static const char *known_elsewhere(const fr_command *c, const char *name) {
     return NULL;
 }
 
-static fr_status fail_unknown(const fr_command *c, const char *arg, fr_error *err) {
+static const char *nearest(const fr_command *c, const char *name) {
     const char *best = NULL;
     int g = 0, i = 0, least = 3;
-    char name[32];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(arg + 1 + (arg[1] == '-'), "="),
-             arg + 1 + (arg[1] == '-'));
     for (const fr_option *o; (o = next_option(c, &g, &i));) {
         const int d = fr_word_distance(name, o->name, LONGEST, false);
         if (d >= least || !near_enough(d, o->name)) continue;
         least = d;
         best = o->name;
     }
-    if (known_elsewhere(c, name)) best = known_elsewhere(c, name);
+    return best;
+}
+
+static fr_status fail_unknown(const fr_command *c, const char *arg, fr_error *err) {
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(arg + 1 + (arg[1] == '-'), "="),
+             arg + 1 + (arg[1] == '-'));
+    const char *best = known_elsewhere(c, name);
+    if (!best) best = nearest(c, name);
     if (best) return fr_fail(err, FR_EARG, "%.64s: unknown option; did you mean --%s?", arg, best);
     return fr_fail(err, FR_EARG, "%.64s: unknown option", arg);
 }

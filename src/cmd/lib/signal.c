@@ -41,18 +41,27 @@ static char *put_number(char *to, const char *prefix, long number) {
     return to;
 }
 
-// Files that are being written are open and called PATH.PID.part (base/save.h), so they are found
-// in the process's own list of open files.
+// Whether a path of n bytes ends in ".PID.part" or ".PID-NUMBER.part".
+static bool is_own_part(const char *path, size_t n) {
+    char pid[32];
+    const size_t bytes = (size_t)(put_number(pid, ".", (long)getpid()) - pid);
+    if (n < 5 || memcmp(path + n - 5, ".part", 5)) return false;
+    size_t end = n - 5, at = end;
+    while (at > 0 && path[at - 1] >= '0' && path[at - 1] <= '9')
+        at--;
+    if (at > 0 && at < end && path[at - 1] == '-') end = at - 1;
+    return end > bytes && !memcmp(path + end - bytes, pid, bytes);
+}
+
+// Files that are being written are open and called so (base/save.c), so they are found in the
+// process's own list of open files.
 static void drop_parts(void) {
     enum { DESCRIPTORS = 1024 };
-    char end[32], link[32], path[PATH_MAX];
-    char *tail = put_number(end, ".", (long)getpid());
-    memcpy(tail, ".part", 5);
-    const size_t n = (size_t)(tail - end) + 5;
+    char link[32], path[PATH_MAX];
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
         *put_number(link, "/proc/self/fd/", fd) = 0;
         const ssize_t bytes = readlink(link, path, sizeof path - 1);
-        if (bytes <= (ssize_t)n || memcmp(path + bytes - n, end, n)) continue;
+        if (bytes < 0 || !is_own_part(path, (size_t)bytes)) continue;
         path[bytes] = 0;
         (void)unlink(path);
     }

@@ -11,7 +11,6 @@ WORK/took.json has the seconds that each part has taken.
 import argparse
 import contextlib
 import glob
-import json
 import os
 import subprocess
 import sys
@@ -20,6 +19,10 @@ from collections import namedtuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPARISON = os.path.join(ROOT, "bench", "comparison")
+sys.path[1:1] = [os.path.join(ROOT, "bench"), COMPARISON]
+
+from measure import read, write
+
 MODELS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 JUDGED = "alpaca,gsm8k,mt_bench"
 OF_PACKS = "EAGLE and prompt lookup;hidden-state and prompt lookup;Chimera and prompt lookup;Medusa and prompt lookup;prompt lookup"
@@ -120,10 +123,7 @@ def options_of(args, models):
 def took(args):
     """{part: seconds} of all calls on this folder of work."""
     path = os.path.join(args.work, "took.json")
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    return read(path) if os.path.exists(path) else {}
 
 
 @contextlib.contextmanager
@@ -135,10 +135,7 @@ def timed(args, part):
     finally:
         seconds = took(args)
         seconds[part.name] = round(seconds.get(part.name, 0) + time.monotonic() - start)
-        path = os.path.join(args.work, "took.json")
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump(seconds, file)
-        os.replace(path + ".part", path)
+        write(os.path.join(args.work, "took.json"), seconds)
 
 
 def run(args, part):

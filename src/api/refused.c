@@ -52,17 +52,6 @@ static fr_status refuse_format(const json_t *root, fr_error *err) {
                    "response_format.type: answers cannot be constrained here: expected text");
 }
 
-// Anthropic's: `output_format`, and what `output_config` has besides the effort.
-static fr_status refuse_output(const json_t *root, fr_error *err) {
-    const char *field = NULL;
-    if (!is_empty(fr_api_member(root, "output_format"))) field = "output_format";
-    if (!is_empty(fr_api_member(fr_api_member(root, "output_config"), "format")))
-        field = "output_config.format";
-    return field ? fr_fail(err, FR_EARG, "%s: answers cannot be constrained here: leave it out",
-                           field)
-                 : FR_OK;
-}
-
 static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     const json_t *best = fr_api_member(r->root, "best_of");
     double x;
@@ -77,20 +66,34 @@ static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     return FR_OK;
 }
 
-fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
-    static const char *const constraints[] = {"grammar", "json_schema"};
-    for (size_t i = 0; i < 2; i++)
-        if (!is_empty(fr_api_member(r->root, constraints[i])))
+// llama.cpp's, and Anthropic's `output_format` and `output_config.format`.
+static fr_status refuse_constraints(const json_t *root, fr_error *err) {
+    const struct {
+        const char *name;
+        const json_t *value;
+    } constraints[] = {
+        {"grammar", fr_api_member(root, "grammar")},
+        {"json_schema", fr_api_member(root, "json_schema")},
+        {"output_format", fr_api_member(root, "output_format")},
+        {"output_config.format", fr_api_member(fr_api_member(root, "output_config"), "format")},
+    };
+    for (size_t i = 0; i < sizeof constraints / sizeof *constraints; i++)
+        if (!is_empty(constraints[i].value))
             return fr_fail(err, FR_EARG, "%s: answers cannot be constrained here: leave it out",
-                           constraints[i]);
+                           constraints[i].name);
+    return FR_OK;
+}
+
+fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
+    fr_status st = refuse_constraints(r->root, err);
+    if (st) return st;
     if (!is_empty(fr_api_member(r->root, "lora")))
         return fr_fail(err, FR_EARG, "lora: there are no adapters here: leave it out");
     if (r->post_sampling && r->echo && r->logprobs)
         return fr_fail(
             err, FR_EARG,
             "post_sampling_probs: expected no \"echo\" beside it: a prompt is not drawn");
-    fr_status st = refuse_samplers(r->root, err);
+    st = refuse_samplers(r->root, err);
     if (!st) st = refuse_format(r->root, err);
-    if (!st) st = refuse_output(r->root, err);
     return st ? st : refuse_completion(r, err);
 }

@@ -4,11 +4,11 @@
     bench/papers/equal.py -m smollm2-135m.gguf --data states --prompts 'prompts/*_dev.jsonl' --work DIR [--part rates]
     bench/papers/equal.py --doc docs/papers/equal-trainings.md          the tables again, from what is committed
 
-Parts, each gone on with where it was stopped: `rates` times a few steps of every method, alone on the machine; `train` gives
-each method as many steps as its rate makes of --seconds on --threads threads, so that what else the machine does changes
-nothing, once for each of --seeds, of some recipes for the first alone; `replay` has every pack draft alone over the prompts. With --steps N all have so many steps,
-an equal budget of tokens, and no rates are asked for. --out keeps, for each model, what was learned and, of every prompt,
-tokens and passes.
+First a few steps of every method are timed (--part rates: no more than that). Then each gets as many steps as its rate makes
+of --seconds on --threads threads, so that what else the machine does changes nothing, once for each of --seeds, of some recipes
+for the first alone, and its pack drafts alone over the prompts. With --steps N all have so many steps, an equal budget of
+tokens, and no rates are asked for. --out keeps, for each model, rates, what was learned and, of every prompt, tokens and
+passes, training by training: the same line goes on from there, on another machine too, with the steps of the first.
 """
 import argparse
 import os
@@ -20,11 +20,10 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import between_markers, name_of, say, sentences
 from equal_table import LISTS, table
-from measure import add_arguments, prompt_lines, read, write, write_prompts
-from program import machine_of, replay, train
+from measure import add_arguments, prompt_lines, resume, write, write_prompts
+from program import drop, machine_of, replay, train
 
 MARKS = ("<!-- %s at an equal budget: begin, written by bench/papers/equal.py -->", "<!-- %s at an equal budget: end -->")
-PARTS = ("rates", "train", "replay")
 
 
 # ---------------------------------------------------------------- trainings
@@ -37,21 +36,20 @@ def train_line(args, method, pack, steps, seed):
     return line + list(method.options)
 
 
-def rates(args, path):
-    """{method: [processor seconds before the first step, of a step]}, from few steps and from more."""
-    found = read(path) if os.path.exists(path) else {}
+def time_steps(args, found):
+    """found["rates"]: {method: [processor seconds before the first step, of a step]}, from few steps and from more."""
+    rates = found["rates"]
     for method in LISTS[args.list]:
-        if method.name in found:
+        if method.name in rates:
             continue
         few, more = method.trial
         pack, taken = os.path.join(args.work, "trial.gguf"), []
         for steps in (few, more):
             taken.append(train(train_line(args, method, pack, steps, 0))[1])
         step = (taken[1] - taken[0]) / (more - few)
-        found[method.name] = [taken[0] - few * step, step]
-        say("%s: %.1f s, then %.2f s a step" % (method.name, *found[method.name]))
-        write(path, found)
-    return found
+        rates[method.name] = [taken[0] - few * step, step]
+        say("%s: %.1f s, then %.2f s a step" % (method.name, *rates[method.name]))
+        write(result_path(args), found)
 
 
 def steps_of(args, rate):
@@ -64,9 +62,12 @@ def kind_of(args):
     return args.list + "-tokens" * bool(args.steps)
 
 
-def stem_of(args, method, seed):
-    folder = os.path.join(args.work, "steps-%d" % args.steps if args.steps else "seconds-%g" % args.seconds)
-    return os.path.join(folder, "%s-%d" % ("".join(c if c.isalnum() else "-" for c in method.name), seed))
+def result_path(args):
+    return os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), kind_of(args)))
+
+
+def pack_of(args, method, seed):
+    return os.path.join(args.work, "%s-%s-%d.gguf" % (kind_of(args), "".join(c if c.isalnum() else "-" for c in method.name), seed))
 
 
 def trainings(args):
@@ -74,63 +75,53 @@ def trainings(args):
     return [(seed, method) for at, seed in enumerate(args.seeds) for method in LISTS[args.list] if at < method.seeds]
 
 
-def say_left(args):
-    stems = [stem_of(args, method, seed) for seed, method in trainings(args)]
-    left = sum(not os.path.exists(stem + ".json") for stem in stems)
-    say("%s: %d of %d trainings are left, %s, then the replay of their packs" % (
-        name_of(args.model[0]), left, len(stems), "%d steps each" % args.steps if args.steps else "%.0f minutes" % (left * args.seconds / 60)))
+def is_there(found, method, seed):
+    return any(one["seed"] == seed for one in found["methods"].get(method.name, ()))
 
 
-def trained(args, found):
-    """{method: [what each seed learned]}; trains what is not there."""
-    learned = {}
-    for seed, method in trainings(args):
-        stem = stem_of(args, method, seed)
-        if not os.path.exists(stem + ".json"):
-            steps = args.steps or steps_of(args, found[method.name])
-            say("%s, seed %d: %d steps" % (method.name, seed, steps))
-            said, seconds = train(train_line(args, method, stem + ".gguf", steps, seed))
-            write(stem + ".json", {"pack": stem + ".gguf", "seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds,
-                                   "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
-                                   "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]})
-        learned.setdefault(method.name, []).append(read(stem + ".json"))
-    return learned
+def say_left(args, left):
+    say("%s: %d of %d trainings are left, %s, each with the replay of its pack" % (
+        name_of(args.model[0]), len(left), len(trainings(args)), "%d steps each" % args.steps if args.steps else "%.0f minutes" % (len(left) * args.seconds / 60)))
+
+
+def learned(args, method, seed, steps, pack):
+    """What a training says at its end."""
+    say("%s, seed %d: %d steps" % (method.name, seed, steps))
+    said, seconds = train(train_line(args, method, pack, steps, seed))
+    return {"seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds, "machine": machine_of(args), "date": time.strftime("%Y-%m-%d"),
+            "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
+            "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]}
 
 
 # ---------------------------------------------------------------- drafting
 
-def drafted(args, learned):
-    """Adds to each pack what it gave on the prompts: {task: [[tokens, passes]]}."""
+def drafted(args, spec):
+    """What a pack gives on the prompts, {task: [[tokens, passes]]}, and how many of them were decoded for real too."""
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
-    drafter = {method.name: method.drafter for method in LISTS[args.list]}
-    packs = {"%s:%s" % (drafter[name], one["pack"]): one for name, ones in learned.items() for one in ones}
-    found = replay(args, args.model[0], files, list(packs), os.path.join(args.work, "replay"), "--tree", "16")
-    for spec, one in packs.items():
-        sets = found[spec]["sets"]
-        one["sets"] = {task: [[line["tokens"], line["passes"]] for line in lines] for task, lines in sets.items()}
-        one["checked"] = sum(line["checked"] for lines in sets.values() for line in lines)
+    sets = replay(args, args.model[0], files, [spec], os.path.join(args.work, "replay"), "--tree", "16")[spec]["sets"]
+    return {"sets": {task: [[line["tokens"], line["passes"]] for line in lines] for task, lines in sets.items()},
+            "checked": sum(line["checked"] for lines in sets.values() for line in lines)}
 
 
 def measure(args):
-    say_left(args)
+    """Every training that is not there, and what its pack drafts: {method: [of a seed]}."""
+    found = resume(result_path(args), {"list": args.list, "model": name_of(args.model[0]), "seconds": 0 if args.steps else args.seconds, "steps": args.steps,
+                                       "threads": args.threads, "tokens": args.tokens}, {"rates": {}, "methods": {}})
+    left = [(seed, method) for seed, method in trainings(args) if not is_there(found, method, seed)]
+    say_left(args, left)
     if args.status:
         return
-    os.makedirs(os.path.dirname(stem_of(args, LISTS[args.list][0], 0)), exist_ok=True)
+    os.makedirs(args.work, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    found = {} if args.steps else rates(args, os.path.join(args.work, "rates-%s.json" % args.list))
-    if args.part == "rates":
-        return
-    learned = trained(args, found)
-    if args.part == "train":
-        return
-    drafted(args, learned)
-    for ones in learned.values():
-        for one in ones:
-            one["pack"] = os.path.basename(one["pack"])
-    write(os.path.join(args.out, "%s-%s.json" % (name_of(args.model[0]), kind_of(args))),
-          {"list": args.list, "model": name_of(args.model[0]), "date": time.strftime("%Y-%m-%d"), "machine": machine_of(args),
-           "seconds": 0 if args.steps else args.seconds, "steps": args.steps, "threads": args.threads, "tokens": args.tokens, "rates": found, "methods": learned})
+    if not args.steps:
+        time_steps(args, found)
+    for seed, method in left if not args.part else ():
+        pack = pack_of(args, method, seed)
+        one = learned(args, method, seed, args.steps or steps_of(args, found["rates"][method.name]), pack)
+        found["methods"].setdefault(method.name, []).append({**one, **drafted(args, "%s:%s" % (method.drafter, pack))})
+        write(result_path(args), found)
+        drop(pack)
 
 
 def parse():
@@ -138,12 +129,12 @@ def parse():
     add = parser.add_argument
     add_arguments(add)
     add("--data", help="folder of shards of the target's own answers, with the residuals that the methods read")
-    add("--work", help="folder of rates, packs and replays, which are gone on with")
+    add("--work", help="folder of packs while they are judged, and of replays")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "equal"), help="folder of what the tables are made from")
     add("--seconds", type=float, default=300, help="of a training, on all threads (default: %(default)s)")
     add("--steps", type=int, default=0, help="so many steps for each in place of --seconds")
     add("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[0, 1, 2])
-    add("--part", choices=PARTS, default=PARTS[-1], help="stop behind this part")
+    add("--part", choices=["rates"], help="no more than this part")
     add("--machine", default="", help="the processor, in words")
     add("-n", "--tokens", type=int, default=128)
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")

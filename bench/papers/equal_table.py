@@ -98,10 +98,11 @@ def describe(result):
     data, sets = ones[0]["data"], ones[0]["sets"]
     seeds = sorted({len(found) for found in result["methods"].values()})
     checked = sum(one["checked"] for found in result["methods"].values() for one in found)
+    dates, machines = (sorted({one[key] for found in result["methods"].values() for one in found}) for key in ("date", "machine"))
     budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d threads" % (result["seconds"], result["threads"])
     return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %s seeds; "
             "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
-                result["model"], result["machine"], result["date"], budget, data["texts"],
+                result["model"], " and ".join(machines), " to ".join(sorted({dates[0], dates[-1]})), budget, data["texts"],
                 data["answer_tokens"] // 1000, data["held_out_texts"], " or ".join(map(str, seeds)), result["tokens"],
                 ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
 

@@ -398,9 +398,10 @@ def methods_are_ordered_at_an_equal_budget(folder):
     os.makedirs(work)
     data = {"texts": 9, "answer_tokens": 5000, "held_out_texts": 4}
     methods = {name: [{"steps": 5, "tokens": 4096, "seconds": 600, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
+                       "machine": "a machine", "date": "2026-01-01",
                        "sets": {"gsm8k": [[8, passes]] * 3, "xsum": [[8, passes]] * 2}} for right in (30, 40)]
                for name, passes in (("Medusa", 4), ("EAGLE", 2))}
-    result = {"list": "methods", "model": "m", "date": "2026-01-01", "machine": "a machine", "seconds": 9, "steps": 0, "threads": 2, "tokens": 8, "methods": methods}
+    result = {"list": "methods", "model": "m", "seconds": 9, "steps": 0, "threads": 2, "tokens": 8, "methods": methods}
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
@@ -411,8 +412,8 @@ def methods_are_ordered_at_an_equal_budget(folder):
     assert not equal_table.stands_out(near, {"EAGLE": (4, 4, 4), "Medusa": (3, 3, 3)})  # nor where a seed of another is as good
     assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
     for methods in equal_table.LISTS.values():
-        stems = {equal.stem_of(argparse.Namespace(work=work, steps=0, seconds=9), method, 0) for method in methods}
-        assert len(stems) == len({method.name for method in methods}) == len(methods)
+        packs = {equal.pack_of(argparse.Namespace(list="methods", work=work, steps=0), method, 0) for method in methods}
+        assert len(packs) == len({method.name for method in methods}) == len(methods)
     assert "no results" in fails(equal_table.table, work, "recipes")
     recipe = {equal_table.RECIPES[0].name: result["methods"]["EAGLE"]}
     measure.write(os.path.join(work, "m-recipes.json"), dict(result, list="recipes", methods=recipe))
@@ -422,6 +423,44 @@ def methods_are_ordered_at_an_equal_budget(folder):
     assert lines == ["9 seconds of 2 threads each", "70 steps each"], lines
     args = argparse.Namespace(seconds=30, threads=2)
     assert equal.steps_of(args, [10, 0.5]) == 100 and equal.steps_of(args, [100, 0.5]) == 1
+
+
+def equal_trainings_are_gone_on_with(folder):
+    work = os.path.join(folder, "equal-work")
+    args = argparse.Namespace(bin="forerun-lab", model=["m.gguf"], data="states", work=work, out=os.path.join(folder, "equal-out"), list="recipes", seconds=100, steps=0,
+                              seeds=[0, 1], threads=1, tokens=8, machine="first", part=None, status=False)
+    lines, stopped_at = [], 15
+
+    def train(line):
+        if len(lines) == stopped_at:
+            raise KeyboardInterrupt
+        lines.append(line)
+        steps = int(line[line.index("--steps") + 1])
+        return {"steps": steps, "tokens": 10 * steps, "parameters": 1, "data": {}, "best": {"loss": 1, "accuracy_depth_rank": [[0.5, 0.6]]}}, 20 + 2 * steps
+
+    replaced = {name: getattr(equal, name) for name in ("train", "drafted")}
+    equal.train, equal.drafted = train, lambda args, spec: {"sets": {"gsm8k": [[8, 4]]}, "checked": 0}
+    try:
+        count = len(equal.LISTS["recipes"])
+        stopped_at = 2 * count + 3
+        try:
+            equal.measure(args)
+            raise AssertionError("it was not stopped")
+        except KeyboardInterrupt:
+            pass
+        found = measure.read(equal.result_path(args))
+        assert len(found["rates"]) == count and sum(map(len, found["methods"].values())) == 3
+        stopped_at, args.machine = None, "second"  # the rates, and so the steps, stay those of the first
+        del lines[:]
+        equal.measure(args)
+        ones = [one for ones in measure.read(equal.result_path(args))["methods"].values() for one in ones]
+        assert len(lines) == len(ones) - 3 == len(equal.trainings(args)) - 3
+        assert {one["steps"] for one in ones} == {40} and {one["machine"] for one in ones} == {"first", "second"}
+        args.seconds = 200
+        assert "measured with seconds 100" in fails(equal.measure, args)
+    finally:
+        for name, function in replaced.items():
+            setattr(equal, name, function)
 
 
 def settings_are_compared_on_the_same_prompts(folder):
@@ -587,6 +626,7 @@ with tempfile.TemporaryDirectory() as folder:
     replays_are_of_what_is_asked(folder)
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)
+    equal_trainings_are_gone_on_with(folder)
     settings_are_compared_on_the_same_prompts(folder)
     guesses_are_compared_at_the_same_places(folder)
     settings_are_told_with_errors_and_seeds(folder)

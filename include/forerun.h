@@ -349,7 +349,7 @@ typedef struct fr_result {
     size_t text_bytes;
     const fr_stats *stats;
     // [the prompt's n_prompt], where the request wants them, else NULL: of its tokens, each behind
-    // those before it; NULL for the first.
+    // those before it; NULL for the first, and for those that were not read when it was broken off.
     const fr_logprobs *const *prompt_logprobs;
     int stopped_by; // which of the request's stop strings ended it, from 0; -1: none
 } fr_result;

@@ -40,6 +40,7 @@ typedef enum fr_api_form { // of a call
 
 typedef struct fr_api_answer {
     bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
+    bool one_call;                  // those behind the first are left out
     // So far; each only grows.
     fr_buffer thinking, content;
     fr_api_call call[FR_API_CALLS];

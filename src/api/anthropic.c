@@ -135,7 +135,13 @@ static fr_status read_tool_choice(json_t *root, const json_t *body, fr_error *er
                        "tool_choice.type: a call cannot be forced here: expected auto or none");
     if (!fr_api_is(type, "auto") && !fr_api_is(type, "none"))
         return fr_api_wrong(err, type, "auto or none", "tool_choice.type");
-    return fr_api_set(root, "tool_choice", json_incref((json_t *)type), err);
+    const json_t *one = fr_api_member(given, "disable_parallel_tool_use");
+    if (one && !json_is_boolean(one))
+        return fr_api_wrong(err, one, "true or false", "tool_choice.disable_parallel_tool_use");
+    const fr_status st =
+        one ? fr_api_set(root, "parallel_tool_calls", json_boolean(json_is_false(one)), err)
+            : FR_OK;
+    return st ? st : fr_api_set(root, "tool_choice", json_incref((json_t *)type), err);
 }
 
 static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) {

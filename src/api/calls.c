@@ -12,13 +12,14 @@ static const char ARGS[] = "[ARGS]", CALL_ID[] = "[CALL_ID]";
 
 // Takes both; NULL is a failure.
 static bool keep(fr_api_answer *a, char *name, char *arguments) {
-    if (name && arguments && a->n_calls < FR_API_CALLS) {
+    const bool left_out = name && arguments && a->one_call && a->n_calls;
+    if (name && arguments && !left_out && a->n_calls < FR_API_CALLS) {
         a->call[a->n_calls++] = (fr_api_call){name, arguments};
         return true;
     }
     free(name);
     free(arguments);
-    return false;
+    return left_out;
 }
 
 static void give_back(fr_api_answer *a, int n_calls) {

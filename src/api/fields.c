@@ -47,6 +47,7 @@ static const field FIELDS[] = {
     {"timings_per_token",     BOOL,  BOTH, AT(timings_per_token),          0, 0},
     {"return_tokens",         BOOL,  BOTH, AT(return_tokens),              0, 0},
     {"return_drafted",        BOOL,  CHAT, AT(return_drafted),             0, 0},
+    {"parallel_tool_calls",   BOOL,  CHAT, AT(several_calls),              0, 0},
     {"return_progress",       BOOL,  BOTH, AT(return_progress),            0, 0},
     {"verbose",               BOOL,  BOTH, AT(verbose),                    0, 0},
     {"id_slot",               INT,   BOTH, AT(id_slot),                    -1, INT_MAX},

@@ -89,14 +89,32 @@ static json_t *map_of(const fr_api_scored *s, int i) {
     return map;
 }
 
-// Characters that a token begins: bytes that do not continue one.
+int fr_api_text_characters(const char *text, size_t bytes) {
+    int count = 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += ((uint8_t)text[i] & 0xc0) != 0x80;
+    return count;
+}
+
+// Characters that a token begins.
 static int characters_of(const fr_tokenizer *t, int32_t id) {
     size_t n;
-    int count = 0;
     const char *bytes = fr_token_shown(t, id, &n);
-    for (size_t i = 0; i < n; i++)
-        count += ((uint8_t)bytes[i] & 0xc0) != 0x80;
-    return count;
+    return fr_api_text_characters(bytes, n);
+}
+
+// ... and one of a prompt, which stands at text[*at] and is passed. What tokenizing adds does not
+// stand there: a token in front, and the space before the first word.
+static int echoed_characters(const fr_api_scored *s, int32_t id, size_t *at) {
+    size_t n;
+    const char *bytes = fr_token_bytes(s->tokenizer, id, &n), *text = s->echoed->data;
+    const size_t left = s->echoed->n - *at, from = *at;
+    if (!bytes || !n || !left) return 0;
+    if (n <= left && !memcmp(bytes, text + from, n))
+        *at += n;
+    else if (*bytes == ' ' && n - 1 <= left && !memcmp(bytes + 1, text + from, n - 1))
+        *at += n - 1;
+    return fr_api_text_characters(text + from, *at - from);
 }
 
 int fr_api_characters(const fr_tokenizer *t, const int32_t *token, int n) {
@@ -109,13 +127,15 @@ int fr_api_characters(const fr_tokenizer *t, const int32_t *token, int n) {
 json_t *fr_api_text_logprobs(const fr_api_scored *s) {
     json_t *tokens = json_array(), *own = json_array(), *top = json_array(), *at = json_array();
     int offset = s->offset, bad = 0;
+    size_t echoed = 0;
     for (int i = 0; i < s->n; i++) {
         const bool none = s->unscored && !i;
         bad |= json_array_append_new(tokens, text_of(s, s->token[i]));
         bad |= json_array_append_new(own, none ? json_null() : real(s->score[i].logprob));
         bad |= json_array_append_new(top, none ? json_null() : map_of(s, i));
         bad |= json_array_append_new(at, json_integer(offset));
-        offset += characters_of(s->tokenizer, s->token[i]);
+        offset += i < s->n_echoed ? echoed_characters(s, s->token[i], &echoed)
+                                  : characters_of(s->tokenizer, s->token[i]);
     }
     json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", own,
                             "top_logprobs", top, "text_offset", at);
@@ -135,6 +155,7 @@ static fr_api_scored joined(const fr_api_scored *prompt, const fr_api_scored *an
     all.token = ids;
     all.score = scores;
     all.n += answer->n;
+    all.n_echoed = prompt->n;
     all.unscored = true;
     return all;
 }

@@ -131,11 +131,12 @@ static fr_status render(const fr_api_model *m, const json_t *root, bool no_think
     fr_json_chat chat = {0};
     fr_error why = {0};
     fr_status st = fr_json_chat_from(&chat, root, &m->chat->takes, err);
+    const char *blamed = m->chat->program ? "tools" : "messages"; // for what there is none
     chat.request.no_thinking = no_thinking;
     chat.request.begun = (fr_chat_str){begun->data, begun->n};
     if (!st &&
         (st = fr_chat_encode(m->chat, m->tokenizer, &chat.request, true, false, text, ids, &why)))
-        fr_fail(err, st, "%s: %s", st == FR_EUNSUP ? "tools" : "messages", why.text);
+        fr_fail(err, st, "%s: %s", st == FR_EUNSUP ? blamed : "messages", why.text);
     fr_json_chat_close(&chat);
     return st;
 }

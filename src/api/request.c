@@ -40,10 +40,10 @@ fr_status fr_api_parse_value(fr_api_request *r, fr_api_kind kind, json_t *body,
                           .no_thinking = defaults->no_thinking,
                           .n = 1,
                           .cache_prompt = true,
+                          .several_calls = true,
                           .id_slot = -1};
     if (!json_is_object(r->root)) return fr_fail(err, FR_EARG, "the body: expected a JSON object");
-    fr_status st = fr_json_check_depth(r->root, err);
-    if (!st) st = find_kind(r, err);
+    fr_status st = find_kind(r, err);
     if (!st) st = fr_api_read_fields(r, err);
     if (!st) st = fr_api_read_settings(r, err);
     if (!st && !r->seed_given) r->sampling.seed = defaults->sampling.seed;

@@ -48,6 +48,7 @@ typedef struct fr_api_request {
     int n_probs;         // llama.cpp's; 0: not wanted
     bool post_sampling;  // all of them of what is drawn from, not the model's own
     bool tools;          // there are some, and calls in the answer are to be parsed
+    bool several_calls;  // ... as many as there are; else one
     bool keeps_thinking; // it stays in the content
     bool cache_prompt, timings_per_token, return_tokens, return_progress;
     bool return_drafted; // pieces of the answer with their places in drafts

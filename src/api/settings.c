@@ -66,6 +66,11 @@ static fr_status read_chat_logprobs(fr_api_request *r, fr_error *err) {
     const json_t *value = fr_api_member(r->root, "logprobs");
     if (value && !json_is_boolean(value))
         return fr_api_wrong(err, value, "true or false", "logprobs");
+    if (r->n_probs && !value) { // llama.cpp's name for it
+        r->logprobs = true;
+        r->top_logprobs = r->n_probs;
+        return FR_OK;
+    }
     r->logprobs = json_is_true(value);
     if (r->top_logprobs && !r->logprobs)
         return fr_fail(err, FR_EARG, "top_logprobs: expected \"logprobs\": true beside it");

@@ -81,17 +81,49 @@ static bool is_role(const json_t *message, const char *role) {
     return fr_api_is(fr_api_member(message, "role"), role);
 }
 
-static fr_status retell(json_t *list, json_t *message, size_t at, fr_error *err) {
-    const json_t *calls = fr_api_member(message, "tool_calls");
-    const bool gave = is_role(message, "tool");
+// What is told so far. Results that follow each other, and what the user says behind them, are one
+// message: many templates take no two of one role in a row.
+typedef struct told {
+    json_t *list;
+    fr_buffer results; // not in the list yet
+} told;
+
+static fr_status end_results(told *t, fr_error *err) {
+    if (!t->results.n) return FR_OK;
+    const fr_status st = add_message(t->list, "user", &t->results, err);
+    t->results.n = 0;
+    return st;
+}
+
+static fr_status add_result(told *t, const json_t *message, size_t at, fr_error *err) {
+    fr_status st = t->results.n ? add(&t->results, "\n", err) : FR_OK;
+    if (!st) st = add(&t->results, "<tool_response>\n", err);
+    if (!st) st = add_content(&t->results, message, at, err);
+    return st ? st : add(&t->results, "\n</tool_response>", err);
+}
+
+static fr_status add_caller(told *t, const json_t *message, size_t at, fr_error *err) {
     fr_buffer text = {0};
-    if (!gave && !json_array_size(calls)) return fr_api_append(list, json_incref(message), err);
-    fr_status st = gave ? add(&text, "<tool_response>\n", err) : FR_OK;
-    if (!st) st = add_content(&text, message, at, err);
-    if (!st) st = gave ? add(&text, "\n</tool_response>", err) : add_calls(&text, calls, err);
-    if (!st) st = add_message(list, gave ? "user" : "assistant", &text, err);
+    fr_status st = add_content(&text, message, at, err);
+    if (!st) st = add_calls(&text, fr_api_member(message, "tool_calls"), err);
+    if (!st) st = add_message(t->list, "assistant", &text, err);
     fr_buffer_free(&text);
     return st;
+}
+
+static fr_status retell(told *t, json_t *message, size_t at, fr_error *err) {
+    fr_status st = FR_OK;
+    if (is_role(message, "tool")) return add_result(t, message, at, err);
+    if (t->results.n && is_role(message, "user")) {
+        st = add(&t->results, "\n", err);
+        if (!st) st = add_content(&t->results, message, at, err);
+        return st ? st : end_results(t, err);
+    }
+    st = end_results(t, err);
+    if (st) return st;
+    return json_array_size(fr_api_member(message, "tool_calls"))
+               ? add_caller(t, message, at, err)
+               : fr_api_append(t->list, json_incref(message), err);
 }
 
 // The system's message, if there is one, with the tools behind it.
@@ -118,13 +150,15 @@ fr_status fr_api_tell_tools(json_t *root, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages"), *tools = fr_api_member(root, "tools");
     const bool offers = json_array_size(tools);
     if (!json_is_array(messages) || (!offers && !has_calls(messages))) return FR_OK;
-    json_t *list = json_array();
+    told t = {.list = json_array()};
     const json_t *first = json_array_get(messages, 0);
-    fr_status st = offers ? tell_tools(list, first, tools, err) : FR_OK;
+    fr_status st = offers ? tell_tools(t.list, first, tools, err) : FR_OK;
     for (size_t i = offers && is_role(first, "system"); i < json_array_size(messages) && !st; i++)
-        st = retell(list, json_array_get(messages, i), i, err);
-    if (!st) st = fr_api_set(root, "messages", json_incref(list), err);
-    json_decref(list);
+        st = retell(&t, json_array_get(messages, i), i, err);
+    if (!st) st = end_results(&t, err);
+    if (!st) st = fr_api_set(root, "messages", json_incref(t.list), err);
+    fr_buffer_free(&t.results);
+    json_decref(t.list);
     json_object_del(root, "tools");
     return st;
 }

@@ -153,7 +153,8 @@ static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result 
                                                    .token = q->prompt,
                                                    .score = j->read,
                                                    .n = q->n_prompt,
-                                                   .n_top = s.n_top},
+                                                   .n_top = s.n_top,
+                                                   .echoed = &j->echo},
                                   &s);
 }
 
@@ -191,7 +192,9 @@ static fr_logprobs *gather(const fr_logprobs *const *scores, int n) {
 static fr_status keep_scores(job *j, const fr_request *q, const fr_result *r, fr_error *err) {
     if (r->logprobs && !(j->answered = gather(r->logprobs, r->n_tokens)))
         return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the answer's");
-    if (r->prompt_logprobs && !(j->read = gather(r->prompt_logprobs, q->n_prompt)))
+    const int n = q->n_prompt;
+    const bool read = r->prompt_logprobs && (n == 1 || r->prompt_logprobs[n - 1]);
+    if (read && !(j->read = gather(r->prompt_logprobs, n)))
         return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the prompt's");
     return FR_OK;
 }

@@ -8,6 +8,7 @@
 #include "engine/text.h"
 #include "serve/server.h"
 #include "serve/slots.h"
+#include "text/stream.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ typedef struct job { // everything that is open
     fr_http *http;
     char *list; // --drafters, cut up
     const char *drafters[MOST_DRAFTERS + 2];
-    fr_buffer key_file;
+    fr_buffer key_file, key_line;
     const char *keys[MOST_KEYS + 2];
     int n_keys;
     char name[256];
@@ -69,18 +70,22 @@ static fr_status add_key(job *j, const char *key, fr_error *err) {
     return FR_OK;
 }
 
-// One a line of the file; several with commas on the command line.
-static fr_status take_keys(job *j, fr_error *err) {
-    const char *file = j->args->api_key_file;
-    fr_status st = file ? fr_cmd_read_file(&j->key_file, file, err) : FR_OK;
-    if (!st && j->args->api_key) {
-        st = fr_buffer_add(&j->key_file, "\n", 1, err);
-        if (!st) st = fr_buffer_add(&j->key_file, j->args->api_key, strlen(j->args->api_key), err);
-    }
+// Cuts the text, which the keys stay in.
+static fr_status split_keys(job *j, char *text, const char *between, fr_error *err) {
     char *rest = NULL;
-    for (char *at = j->key_file.data ? strtok_r(j->key_file.data, "\r\n,", &rest) : NULL; at && !st;
-         at = strtok_r(NULL, "\r\n,", &rest))
+    fr_status st = FR_OK;
+    for (char *at = strtok_r(text, between, &rest); at && !st; at = strtok_r(NULL, between, &rest))
         st = add_key(j, at, err);
+    return st;
+}
+
+// One a line of the file, commas and all; several with commas on the command line.
+static fr_status take_keys(job *j, fr_error *err) {
+    const char *file = j->args->api_key_file, *line = j->args->api_key;
+    fr_status st = file ? fr_cmd_read_file(&j->key_file, file, err) : FR_OK;
+    if (!st && j->key_file.data) st = split_keys(j, j->key_file.data, "\r\n", err);
+    if (!st && line) st = fr_buffer_add(&j->key_line, line, strlen(line) + 1, err);
+    if (!st && line) st = split_keys(j, j->key_line.data, ",", err);
     if (!st && file && !j->n_keys)
         st = fr_fail(err, FR_EARG, "%s: expected an API key a line, found none", file);
     if (!st && j->args->api_key && !j->n_keys)
@@ -122,6 +127,18 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
 
 // ---------------------------------------------------------------- open
 
+// Names go into JSON, so they are UTF-8 whatever the line holds.
+static void take_name(job *j, const char *from, size_t n) {
+    char clean[3 * sizeof j->name];
+    const size_t room = sizeof j->name - 1;
+    n = fr_utf8_repair(from, n < room ? n : room, clean);
+    if (n > room)
+        for (n = room; n && ((unsigned char)clean[n] & 0xc0) == 0x80;) // no part of a character
+            n--;
+    memcpy(j->name, clean, n);
+    j->name[n] = 0;
+}
+
 // Of several names the first in the order of their bytes, as llama-server has it.
 static const char *first_alias(job *j) {
     const char *best = j->args->alias;
@@ -130,7 +147,7 @@ static const char *first_alias(job *j) {
         if (strcmp(at, best) < 0) best = at;
         at += n;
     }
-    snprintf(j->name, sizeof j->name, "%.*s", (int)strcspn(best, ","), best);
+    take_name(j, best, strcspn(best, ","));
     return j->name;
 }
 
@@ -138,7 +155,8 @@ static const char *first_alias(job *j) {
 static const char *name_of(job *j) {
     const char *slash = strrchr(j->args->model, '/');
     if (j->args->alias) return first_alias(j);
-    snprintf(j->name, sizeof j->name, "%s", slash ? slash + 1 : j->args->model);
+    const char *file = slash ? slash + 1 : j->args->model;
+    take_name(j, file, strlen(file));
     char *end = strrchr(j->name, '.');
     if (end && end != j->name && !strcmp(end, ".gguf")) *end = 0;
     return j->name;
@@ -180,11 +198,18 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
 }
 
+// Whether any request may be drafted for.
+static bool drafts(const job *j) {
+    for (int i = 0; j->drafters[i]; i++)
+        if (strcmp(j->drafters[i], "none") != 0) return true;
+    return false;
+}
+
 static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
     fr_status st = fr_cmd_engine_open(&s->engine, args, err);
-    if (!st && strcmp(args->drafter, "none") != 0) st = fr_cmd_profile(s->engine, args, 0, err);
+    if (!st && drafts(j)) st = fr_cmd_profile(s->engine, args, 0, err);
     if (st) return st;
     fr_cmd_text_lend(&j->text, s->engine);
     if (args->chat_template || args->chat_template_file)
@@ -284,6 +309,7 @@ static void job_close(job *j) {
     fr_cmd_text_close(&j->text);
     fr_engine_close(j->server.engine);
     fr_buffer_free(&j->key_file);
+    fr_buffer_free(&j->key_line);
     free(j->list);
 }
 

@@ -166,6 +166,8 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
         s->result.logprobs = s->logprobs_at + request->n_prompt;
     }
     if (request->prompt_logprobs) {
+        for (int i = 1; i < request->n_prompt; i++)
+            s->logprobs_at[i] = NULL; // until they are read
         d->prompt_scores = s->logprobs;
         s->result.prompt_logprobs = s->logprobs_at;
         fr_decoder_forget(d); // what is known need not be read, but was not scored
@@ -241,9 +243,19 @@ static void tell_counts(fr_stats *to, const fr_stats *now) {
     memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
 }
 
+// Shows the scores of the prompt's tokens that have been read.
+static void show_scored(fr_generation *g) {
+    fr_session *s = g->s;
+    while (g->n_scored < g->request.n_prompt - 1 && g->n_scored < s->decoder.kv.n_committed) {
+        g->n_scored++;
+        s->logprobs_at[g->n_scored] = &s->logprobs[g->n_scored];
+    }
+}
+
 void fr_generation_settle(fr_generation *g) {
     fr_decoder *d = &g->s->decoder;
     const double took = fr_seconds() - g->started;
+    if (g->read && g->request.prompt_logprobs) show_scored(g);
     g->over = !d->go_on;
     if (g->over && !g->status) finish_text(g);
     if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out

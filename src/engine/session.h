@@ -23,6 +23,7 @@ typedef struct fr_generation {
     bool over;              // no step is left
     double started;         // the step at hand
     int before;             // tokens given before it
+    int n_scored;           // tokens of the prompt that have scores, where those are wanted
     bool read;              // it read a part of the text
     double seconds;         // of the steps so far, without those that read the prompt
     char *filtered, *clean; // room for one piece at either stage

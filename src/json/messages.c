@@ -311,10 +311,19 @@ static fr_status make_variables(const builder *b, const json_t *root) {
 
 // ---- all -----------------------------------------------------------------------------------
 
+// Of what a template finds; what else the object holds is nobody's here.
+static fr_status check_depths(const json_t *root, fr_error *err) {
+    static const char *const members[] = {"messages", "tools", "chat_template_kwargs"};
+    fr_status st = json_is_object(root) ? FR_OK : fr_json_check_depth(root, err);
+    for (size_t i = 0; i < sizeof members / sizeof *members && !st; i++)
+        st = fr_json_check_depth(json_object_get(root, members[i]), err);
+    return st;
+}
+
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             fr_error *err) {
     *out = (fr_json_chat){.request.add_generation_prompt = true};
-    fr_status st = fr_json_check_depth(root, err);
+    fr_status st = check_depths(root, err);
     if (!st) st = fr_jinja_values_open(&out->request.values, err);
     if (st) return st;
     const builder b = {out->request.values, takes, err};

@@ -1,6 +1,7 @@
 // anthropic.c — answers as Anthropic's messages, and the count of a prompt's tokens.
 #include "serve/blocks.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- what both forms say
@@ -83,14 +84,27 @@ static void add_delta(const fr_choice *c, const char *type, const char *member, 
                                     "index", c->n_block, "delta", "type", type, member, text));
 }
 
+// A call's arguments, which clients read as JSON: an object, as in the whole answer.
+static json_t *input_text(const fr_api_call *call) {
+    json_t *input = input_of(call);
+    char *compact = fr_json_compact(input);
+    json_t *text = json_string(compact ? compact : "{}");
+    free(compact);
+    json_decref(input);
+    return text;
+}
+
 static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events) {
     (void)ask;
-    if (c->block == FR_BLOCK_THINKING)
+    if (c->block == FR_BLOCK_THINKING) {
         add_delta(c, "thinking_delta", "thinking", text, events);
-    else if (c->block == FR_BLOCK_TEXT)
+    } else if (c->block == FR_BLOCK_TEXT) {
         add_delta(c, "text_delta", "text", text, events);
-    else
-        add_delta(c, "input_json_delta", "partial_json", text, events);
+    } else {
+        json_decref(text);
+        add_delta(c, "input_json_delta", "partial_json", input_text(&c->answer.call[c->call]),
+                  events);
+    }
 }
 
 static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {

@@ -74,6 +74,7 @@ static void open_answer(const fr_ask *ask, fr_choice *c) {
     if (r->kind == FR_API_CHAT)
         fr_api_answer_open(&c->answer, !r->keeps_thinking, r->thinks, r->tools,
                            fr_text_describe(ask->server->text)->chat_template);
+    c->answer.one_call = !r->several_calls;
 }
 
 static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
@@ -160,6 +161,7 @@ void fr_ask_close(fr_ask *ask) {
         fr_job_close(&ask->choice[i].job);
         fr_api_answer_close(&ask->choice[i].answer);
         json_decref(ask->choice[i].pieces);
+        json_decref(ask->choice[i].items);
     }
     fr_free(ask->choice);
     fr_api_close(&ask->request);
@@ -224,7 +226,8 @@ static fr_status why_none(const fr_ask *ask, const fr_job *job, fr_error *err) {
         *err = job->error;
         return err->code;
     }
-    if (job->started > 0) return FR_OK;
+    if (job->n_tokens > 0 || (job->end != FR_JOB_TIMED_OUT && job->end != FR_JOB_CANCELLED))
+        return FR_OK;
     if (job->end != FR_JOB_TIMED_OUT)
         return fr_fail(err, FR_EINTR, "the answer was not begun: this server is shutting down");
     return fr_fail(err, FR_EINTR, "no answer could be begun within %g seconds; try again",
@@ -343,25 +346,41 @@ void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
     json_object_set_new(doc, "timings", timings(&(fr_job){0}, job->n_reused, read, ms, 0));
 }
 
+void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text) {
+    const int index = (int)(c - ask->choice);
+    fr_error never;
+    fr_api_prompt_text(&ask->request, &ask->server->api, index / ask->request.n, text, &never);
+}
+
+// Of a prompt and the answer that is behind it.
+static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
+    fr_buffer text = {0};
+    fr_ask_add_prompt(ask, c, &text);
+    json_t *list = fr_api_echoed_logprobs(
+        &(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
+                         .token = c->request.prompt,
+                         .score = c->job.prompt_logprobs,
+                         .n = c->request.n_prompt,
+                         .n_top = ask->request.top_logprobs,
+                         .echoed = &text},
+        &(fr_api_scored){.token = c->job.tokens, .score = c->job.logprobs, .n = c->job.n_tokens});
+    fr_buffer_free(&text);
+    return list;
+}
+
 // Characters of the text in front of a token, as text completions count them.
 static int offset_of(const fr_ask *ask, const fr_choice *c, int token) {
-    const fr_tokenizer *t = ask->server->api.tokenizer;
-    const int prompt =
-        ask->request.echo ? fr_api_characters(t, c->request.prompt, c->request.n_prompt) : 0;
-    return prompt + fr_api_characters(t, c->job.tokens, token);
+    fr_buffer text = {0};
+    if (ask->request.echo) fr_ask_add_prompt(ask, c, &text);
+    const int prompt = fr_api_text_characters(text.data, text.n);
+    fr_buffer_free(&text);
+    return prompt + fr_api_characters(ask->server->api.tokenizer, c->job.tokens, token);
 }
 
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
     if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION && c->job.prompt_logprobs &&
         !from)
-        return fr_api_echoed_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
-                                                       .token = c->request.prompt,
-                                                       .score = c->job.prompt_logprobs,
-                                                       .n = c->request.n_prompt,
-                                                       .n_top = ask->request.top_logprobs},
-                                      &(fr_api_scored){.token = c->job.tokens,
-                                                       .score = c->job.logprobs,
-                                                       .n = c->job.n_tokens});
+        return echoed_logprobs(ask, c);
     fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
                        .token = c->job.tokens + from,
                        .score = c->job.logprobs + from,

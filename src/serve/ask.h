@@ -29,6 +29,7 @@ typedef struct fr_choice {
     fr_block_kind block;
     int n_block, call, n_events;
     size_t begin;
+    json_t *items; // ... what was closed, where the API tells it once more at the end
     bool submitted;
 } fr_choice;
 
@@ -74,6 +75,8 @@ int fr_ask_thought(const fr_ask *ask, const fr_choice *c); // tokens of thinking
 json_t *fr_ask_timings(const fr_choice *c);                // llama.cpp's
 // Adds llama.cpp's "prompt_progress" and "timings" to an event while a prompt is read.
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
+// Appends the text of a choice's prompt.
+void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text);
 // Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not
 // wanted.
 json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from);

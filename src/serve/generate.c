@@ -21,30 +21,31 @@ typedef struct events { // a stream
     bool failed;
 } events;
 
-static void add_text(fr_buffer *out, const char *text) {
+static bool add_text(fr_buffer *out, const char *text) {
     fr_error never;
-    fr_buffer_add(out, text, strlen(text), &never);
+    return !fr_buffer_add(out, text, strlen(text), &never);
 }
 
-static void add_event(const events *e, fr_buffer *out, json_t *document) {
+// All of an event, or none of it: then the stream has failed.
+static void add_event(events *e, fr_buffer *out, json_t *document) {
     const char *type = json_string_value(json_object_get(document, "type"));
+    const size_t before = out->n;
     char *text = fr_json_compact(document);
-    if (text && e->dialect->names_events) {
-        add_text(out, "event: ");
-        add_text(out, type ? type : "error");
-        add_text(out, "\n");
-    }
-    if (text) {
-        add_text(out, "data: ");
-        add_text(out, text);
-        add_text(out, "\n\n");
+    bool added = text != NULL;
+    if (added && e->dialect->names_events)
+        added =
+            add_text(out, "event: ") && add_text(out, type ? type : "error") && add_text(out, "\n");
+    added = added && add_text(out, "data: ") && add_text(out, text) && add_text(out, "\n\n");
+    if (!added) {
+        out->n = before;
+        e->failed = true;
     }
     free(text);
     json_decref(document);
 }
 
 // Takes the list.
-static void add_events(const events *e, fr_buffer *out, json_t *list) {
+static void add_events(events *e, fr_buffer *out, json_t *list) {
     json_t *event;
     size_t i;
     json_array_foreach(list, i, event) add_event(e, out, json_incref(event));

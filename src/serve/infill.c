@@ -23,27 +23,34 @@ static fr_status add_line(const fr_text *text, const char *line, json_t *ids, fr
     return st;
 }
 
-// Other files of the repository, each behind its name.
+// What stands in front of a file's text: its name, or where the model has no token for that,
+// llama-server's line between pieces.
+static fr_status add_heading(const fr_text *text, const json_t *file, json_t *ids, fr_error *err) {
+    const int32_t token = fr_text_describe(text)->fim_file;
+    const json_t *name = json_object_get(file, "filename");
+    if (token < 0) return add_line(text, "\n\n--- snippet ---\n\n", ids, err);
+    json_array_append_new(ids, json_integer(token));
+    const fr_status st =
+        fr_json_is_text(name) ? add_text(text, name, ids, err) : add_line(text, "tmp", ids, err);
+    return st ? st : add_line(text, "\n", ids, err);
+}
+
+// Other files of the repository.
 static fr_status add_files(const fr_text *text, const json_t *files, json_t *ids, fr_error *err) {
     const fr_text_info *t = fr_text_describe(text);
     const json_t *file;
     size_t i;
     fr_status st = FR_OK;
-    if (!json_array_size(files) || t->fim_file < 0) return FR_OK;
+    if (!json_array_size(files)) return FR_OK;
     if (t->fim_repository >= 0) {
         json_array_append_new(ids, json_integer(t->fim_repository));
         st = add_line(text, "myproject\n", ids, err);
     }
     json_array_foreach((json_t *)(uintptr_t)files, i, file) {
-        const json_t *name = json_object_get(file, "filename");
-        if (st) return st;
-        json_array_append_new(ids, json_integer(t->fim_file));
-        st = fr_json_is_text(name) ? add_text(text, name, ids, err)
-                                   : add_line(text, "tmp", ids, err);
-        if (!st) st = add_line(text, "\n", ids, err);
+        if (!st) st = add_heading(text, file, ids, err);
         if (!st) st = add_text(text, json_object_get(file, "text"), ids, err);
     }
-    if (!st) {
+    if (!st && t->fim_file >= 0) {
         json_array_append_new(ids, json_integer(t->fim_file));
         st = add_line(text, "filename\n", ids, err);
     }

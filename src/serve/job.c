@@ -55,6 +55,7 @@ static bool make_room(fr_job *job, const fr_result *r) {
 static fr_status keep_prompt(fr_job *job, const fr_result *r, fr_error *err) {
     const int n = job->request->n_prompt;
     if (!r->prompt_logprobs || job->prompt_logprobs) return FR_OK;
+    if (n > 1 && !r->prompt_logprobs[n - 1]) return FR_OK; // broken off before
     job->prompt_logprobs = fr_alloc_array((size_t)n, sizeof *job->prompt_logprobs);
     if (!job->prompt_logprobs)
         return fr_fail(err, FR_ENOMEM, "logprobs: no memory for the %d tokens of a prompt", n);
@@ -72,8 +73,8 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text,
                      const fr_buffer *pieces, fr_error *err) {
     if (!make_room(job, r))
         return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
-    fr_status st = add_behind(&job->pieces, pieces, err);
-    if (!st) st = add_behind(&job->text, text, err);
+    fr_status st = add_behind(&job->text, text, err); // which a piece never ends behind
+    if (!st) st = add_behind(&job->pieces, pieces, err);
     if (st) return st;
     for (int i = job->n_tokens; i < r->n_tokens; i++) {
         job->tokens[i] = r->tokens[i];

@@ -165,9 +165,7 @@ const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL, NULL
 
 // The prompt that an echo begins with.
 static void add_prompt(const fr_ask *ask, int index, fr_buffer *text) {
-    fr_error never;
-    if (ask->request.echo)
-        fr_api_prompt_text(&ask->request, &ask->server->api, index / ask->request.n, text, &never);
+    if (ask->request.echo) fr_ask_add_prompt(ask, &ask->choice[index], text);
 }
 
 static json_t *whole_text(const fr_ask *ask) {

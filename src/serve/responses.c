@@ -43,6 +43,16 @@ static json_t *call_item(const fr_ask *ask, const fr_choice *c, int n, int i, bo
                      filled ? call->arguments : "");
 }
 
+static bool is_complete(const fr_choice *c) {
+    return c->job.end == FR_JOB_STOP;
+}
+
+// Of a message: calls stand behind it, so that with one it is whole.
+static const char *status_of(const fr_choice *c) {
+    const bool cut = c->job.state == FR_JOB_ENDED && !is_complete(c);
+    return cut && !c->answer.n_calls ? "incomplete" : "completed";
+}
+
 static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
     const fr_api_answer *a = &c->answer;
     json_t *list = json_array();
@@ -55,7 +65,7 @@ static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
     if (a->content.n)
         json_array_append_new(
             list,
-            message_item(ask, n++, "completed",
+            message_item(ask, n++, status_of(c),
                          json_pack("[o]", text_part(fr_json_text(a->content.data, a->content.n)))));
     for (int i = 0; i < a->n_calls; i++)
         json_array_append_new(list, call_item(ask, c, n++, i, true));
@@ -63,10 +73,6 @@ static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
 }
 
 // ---------------------------------------------------------------- the response
-
-static bool is_complete(const fr_choice *c) {
-    return c->job.end == FR_JOB_STOP;
-}
 
 static json_t *usage_of(const fr_ask *ask, const fr_choice *c) {
     return json_pack("{s:i, s:{s:i}, s:i, s:{s:i}, s:i}", "input_tokens", c->request.n_prompt,
@@ -150,14 +156,15 @@ static json_t *block_item(const fr_ask *ask, const fr_choice *c, bool filled) {
     if (filled) json_array_append_new(content, block_part(c, fr_blocks_text(c)));
     return c->block == FR_BLOCK_THINKING
                ? thinking_item(ask, c->n_block, content)
-               : message_item(ask, c->n_block, filled ? "completed" : "in_progress", content);
+               : message_item(ask, c->n_block, filled ? status_of(c) : "in_progress", content);
 }
 
 static void send_item(const fr_ask *ask, fr_choice *c, const char *type, bool filled,
                       json_t *events) {
-    send(c,
-         json_pack("{s:s, s:i, s:o}", "type", type, "output_index", c->n_block, "item",
-                   block_item(ask, c, filled)),
+    json_t *item = block_item(ask, c, filled);
+    if (filled && !c->items) c->items = json_array();
+    if (filled) json_array_append(c->items, item);
+    send(c, json_pack("{s:s, s:i, s:o}", "type", type, "output_index", c->n_block, "item", item),
          events);
 }
 
@@ -213,7 +220,7 @@ static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
 // The event, borrowed.
 static json_t *send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
                              json_t *events) {
-    json_t *output = status ? json_array() : output_of(ask, c);
+    json_t *output = status || !c->items ? json_array() : json_incref(c->items);
     json_t *event =
         json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output));
     send(c, event, events);

@@ -48,6 +48,23 @@ static void mark_end(fr_tokenizer *t, int32_t id) {
     if (id >= 0) t->vocab.flags[id] |= FR_VOCAB_END;
 }
 
+static bool is_mark(const fr_vocab *v, int32_t id) {
+    const size_t n = fr_vocab_bytes(v, id);
+    const char *text = fr_vocab_text(v, id);
+    return n > 4 && !memcmp(text, "<|", 2) && !memcmp(text + n - 2, "|>", 2);
+}
+
+// A file that has the end of a turn as a token of the user's has the other marks of turns so too.
+// Such tokens are found in any text, and who writes one could end his turn and begin the system's.
+static void take_back_marks(fr_vocab *v) {
+    bool wrong = false;
+    for (int32_t id = 0; id < v->n; id++)
+        wrong |= (v->flags[id] & FR_VOCAB_END) && fr_vocab_type(v, id) == FR_TOKEN_USER;
+    for (int32_t id = 0; wrong && id < v->n; id++)
+        if (fr_vocab_type(v, id) == FR_TOKEN_USER && is_mark(v, id))
+            v->flags[id] = (uint8_t)((v->flags[id] & ~FR_VOCAB_TYPE) | FR_TOKEN_CONTROL);
+}
+
 static void mark_ends(fr_tokenizer *t) {
     mark_end(t, t->special.eos);
     mark_end(t, t->special.eot);
@@ -60,6 +77,7 @@ static void mark_ends(fr_tokenizer *t) {
         if (type == FR_TOKEN_CONTROL || (type == FR_TOKEN_USER && strncmp(name, "<|", 2) == 0))
             mark_end(t, id);
     }
+    take_back_marks(&t->vocab);
 }
 
 // *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.

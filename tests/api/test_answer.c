@@ -462,9 +462,33 @@ static void thinking_has_a_place_in_the_text(void **state) {
     }
 }
 
+// Where a client takes one call alone, those behind it are neither calls nor content.
+static void one_call_is_the_first(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"
+        "<tool_call>{\"name\":\"g\",\"arguments\":{}}</tool_call>",
+        "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}},{\"name\":\"g\",\"arguments\":{}}]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (int one = 0; one < 2; one++) {
+            fr_api_answer a;
+            fr_error err;
+            fr_api_answer_open(&a, true, false, true, HERMES);
+            a.one_call = one;
+            assert_int_equal(fr_api_answer_push(&a, texts[i], strlen(texts[i]), &err), FR_OK);
+            assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+            assert_int_equal(a.n_calls, one ? 1 : 2);
+            assert_string_equal(a.call[0].name, "f");
+            assert_int_equal(a.content.n, 0);
+            fr_api_answer_close(&a);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_cut_gives_the_same),
                                        cmocka_unit_test(content_is_not_held_back_for_nothing),
-                                       cmocka_unit_test(thinking_has_a_place_in_the_text)};
+                                       cmocka_unit_test(thinking_has_a_place_in_the_text),
+                                       cmocka_unit_test(one_call_is_the_first)};
     return cmocka_run_group_tests_name("api/answer", tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static void null_and_unknown_fields_change_nothing(void **state) {
     take(text_with("\"echo\":null,\"best_of\":null,\"suffix\":null"));
     fr_api_close(&r);
     take(chat_with("\"store\":true,\"metadata\":{\"a\":[1]},\"service_tier\":\"auto\",\"\":7,"
-                   "\"echo\":\"of the other API\",\"samplers\":[\"top_k\"]"));
+                   "\"echo\":\"of the other API\""));
     fr_api_close(&r);
 }
 
@@ -433,6 +433,16 @@ static const struct {
     {"\"top_n_sigma\":1", "top_n_sigma: this sampler is not there", 3},
     {"\"dynatemp_range\":1", "dynatemp_range: this sampler is not there", 3},
     {"\"mirostat\":\"on\"", "mirostat: expected a number", 3},
+    {"\"samplers\":[\"top_k\"]", "samplers: they are penalties, top_k", 3},
+    {"\"samplers\":[\"penalties\",\"top_k\",\"top_p\",\"temperature\",\"min_p\"]", "samplers: ", 3},
+    {"\"samplers\":\"tekpm\"", "samplers: ", 3},
+    {"\"samplers\":5", "samplers: expected a list, found 5", 3},
+    {"\"functions\":[{\"name\":\"f\"}]", "functions: expected tools", 3},
+    {"\"mcp_servers\":[{}]", "mcp_servers: none is asked", 3},
+    {"\"modalities\":[\"text\",\"audio\"]", "modalities[1]: expected text, found \"audio\"", 3},
+    {"\"modalities\":\"text\"", "modalities: expected a list", 3},
+    {"\"t_max_predict_ms\":5", "t_max_predict_ms: answers end by tokens", 3},
+    {"\"parallel_tool_calls\":1", "parallel_tool_calls: expected true or false", 2},
     {"\"lora\":[{\"id\":0,\"scale\":1}]", "lora: there are no adapters here", 3},
     {"\"post_sampling_probs\":1", "post_sampling_probs: expected true or false", 3},
     {"\"post_sampling_probs\":true,\"echo\":true,\"logprobs\":1",
@@ -449,7 +459,18 @@ static void wrong_fields_are_named_by_their_path(void **state) {
     take(chat_with("\"mirostat\":0,\"dry_multiplier\":0.0,\"xtc_probability\":0,\"typical_p\":1,"
                    "\"top_n_sigma\":-1,\"dynatemp_range\":0,\"lora\":[],\"grammar\":\"\","
                    "\"response_format\":{\"type\":\"text\"},\"tool_choice\":\"auto\","
-                   "\"post_sampling_probs\":false"));
+                   "\"post_sampling_probs\":false,\"samplers\":[\"penalties\",\"dry\",\"top_k\","
+                   "\"typ_p\",\"top_p\",\"min_p\",\"xtc\",\"temperature\"],\"functions\":[],"
+                   "\"modalities\":[\"text\"],\"t_max_predict_ms\":-1,\"mcp_servers\":[]"));
+    assert_true(r.several_calls);
+    fr_api_close(&r);
+    take(chat_with("\"samplers\":\"edskypmxt\",\"parallel_tool_calls\":false,\"n_probs\":3"));
+    assert_true(!r.several_calls && r.logprobs && r.top_logprobs == 3);
+    fr_api_close(&r);
+    char deep[1024] = "\"other\":"; // nobody reads it
+    memset(deep + strlen(deep), '[', 200);
+    memset(deep + strlen(deep), ']', 200);
+    take(chat_with(deep));
     fr_api_close(&r);
 }
 
@@ -597,6 +618,7 @@ static void messages_go_through_the_template(void **state) {
     static const char refuses[] = "{{ raise_exception('no such role') }}";
     if (!fr_chat_open(&own, refuses, sizeof refuses - 1, &err)) refuse(chat_with(""), "messages: ");
     fr_chat_close(&own);
+    refuse(chat_with(""), "messages: no chat template");
     model.chat = usual;
 }
 

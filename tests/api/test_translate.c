@@ -237,6 +237,23 @@ static void tools_are_told_as_text(void **state) {
             strstr(text, "\n{\"name\": \"f\", \"description\": \"d\", \"parameters\": "));
     }
     json_decref(root);
+    // Results in a row, and what the user says behind them, are one message.
+    static const char several[] =
+        "{\"messages\":[{\"role\":\"tool\",\"content\":\"1\"},{\"role\":\"tool\",\"content\":"
+        "\"2\"},{\"role\":\"user\",\"content\":\"and?\"},{\"role\":\"user\",\"content\":\"well?\"},"
+        "{\"role\":\"tool\",\"content\":\"3\"},{\"role\":\"assistant\",\"content\":\"so\"},"
+        "{\"role\":\"tool\",\"content\":\"4\"}]}";
+    static const char *const joined[] = {
+        "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>\nand?", "well?",
+        "<tool_response>\n3\n</tool_response>", "so", "<tool_response>\n4\n</tool_response>"};
+    root = json_loads(several, 0, NULL);
+    if (fr_api_tell_tools(root, &err)) fail_msg("%s", err.text);
+    assert_int_equal(json_array_size(json_object_get(root, "messages")), N(joined));
+    for (size_t i = 0; i < N(joined); i++)
+        assert_string_equal(json_string_value(json_object_get(
+                                json_array_get(json_object_get(root, "messages"), i), "content")),
+                            joined[i]);
+    json_decref(root);
     static const char *const wrong[][2] = {
         {"{\"role\":\"tool\",\"content\":[" PART("a") ",{\"type\":\"image\"}]}",
          "messages[1].content[1]: expected "},

@@ -173,9 +173,47 @@ static void others_of_the_group_change_nothing(void **state) {
     fr_group_close(group);
 }
 
+static int n_asked;
+static bool go_on_for_two_parts(void *user, const fr_piece *piece) {
+    (void)user, (void)piece;
+    return n_asked++ < 1;
+}
+
+// Broken off while the prompt is read: what was not read has no scores, not those of the text before.
+static void what_was_not_read_has_none(void **state) {
+    (void)state;
+    int32_t text[PROMPT + ANSWER];
+    static fr_logprobs scores[PROMPT + ANSWER];
+    fr_error err;
+    const fr_result *r;
+    write_text(text, scores);
+    fr_session *s = open_session(NULL, "none");
+    fr_request q = {.size = sizeof q,
+                    .prompt = text,
+                    .n_prompt = PROMPT + ANSWER,
+                    .n_predict = 3,
+                    .prompt_logprobs = true,
+                    .top_logprobs = TOP};
+    if (fr_session_generate(s, &q, &r, &err)) fail_msg("%s", err.text);
+    expect_scores(r, scores, PROMPT + ANSWER);
+    q.stream = go_on_for_two_parts;
+    n_asked = 0;
+    if (fr_session_generate(s, &q, &r, &err)) fail_msg("%s", err.text);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
+    int read = 0;
+    while (read + 1 < q.n_prompt && r->prompt_logprobs[read + 1])
+        read++;
+    assert_true(read > PROMPT && read < q.n_prompt - 1);
+    expect_scores(r, scores, read + 1);
+    for (int i = read + 1; i < q.n_prompt; i++)
+        assert_null(r->prompt_logprobs[i]);
+    fr_session_close(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(they_are_those_of_generated_tokens),
                                        cmocka_unit_test(logits_that_are_no_numbers_have_no_scores),
-                                       cmocka_unit_test(others_of_the_group_change_nothing)};
+                                       cmocka_unit_test(others_of_the_group_change_nothing),
+                                       cmocka_unit_test(what_was_not_read_has_none)};
     return cmocka_run_group_tests_name("engine/prompt_logprobs", tests, open_world, close_world);
 }

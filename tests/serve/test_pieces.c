@@ -69,6 +69,29 @@ static void expect(const said *s, const char *pieces) {
     free(found);
 }
 
+// A prompt that was not read whole is no answer, whatever ended it; one that ends as asked is.
+static void what_has_no_token_is_an_answer_only_at_its_end(void **state) {
+    (void)state;
+    static const struct {
+        fr_job_end end;
+        int n;
+        fr_status right;
+    } cases[] = {{FR_JOB_TIMED_OUT, 0, FR_EINTR}, {FR_JOB_CANCELLED, 0, FR_EINTR},
+                 {FR_JOB_LENGTH, 0, FR_OK},       {FR_JOB_STOP, 0, FR_OK},
+                 {FR_JOB_TIMED_OUT, 1, FR_OK},    {FR_JOB_CANCELLED, 1, FR_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said s;
+        fr_error err;
+        fr_server server = {.timeout = 2};
+        open_said(&s, true, false, false);
+        s.ask.server = &server;
+        if (cases[i].n) step(&s, &(token){"a", 0, 0}, 1);
+        fr_job_finish(&s.choice.job, cases[i].end, NULL, NULL);
+        assert_int_equal(fr_ask_parse(&s.ask, &s.choice, &err), cases[i].right);
+        close_said(&s);
+    }
+}
+
 static void tokens_are_pieces_with_their_places(void **state) {
     (void)state;
     said s;
@@ -176,6 +199,7 @@ static void cuts_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_no_token_is_an_answer_only_at_its_end),
         cmocka_unit_test(tokens_are_pieces_with_their_places),
         cmocka_unit_test(thinking_has_pieces_of_its_own),
         cmocka_unit_test(what_was_held_back_goes_with_the_next),

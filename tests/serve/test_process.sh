@@ -165,7 +165,33 @@ def keys_that_are_none_open_no_door():
         assert found.returncode and "--api-key: expected a key, found none" in found.stderr, found
 
 
+def a_key_of_a_file_is_a_line():
+    path = os.environ["model"] + ".keys"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("abc,d\nother\n")
+    server = Server("--api-key-file", path, "--api-key", "one,two")
+    for key, right in (("abc,d", 200), ("other", 200), ("one", 200), ("two", 200), ("abc", 401), ("d", 401), ("one,two", 401)):
+        c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+        c.request("GET", "/props", headers={"Authorization": "Bearer " + key, "Connection": "close"})
+        assert c.getresponse().status == right, key
+        c.close()
+    server.end()
+
+
+def a_name_that_is_no_text_can_be_told():
+    path = os.path.join(os.path.dirname(os.environ["model"]).encode(), b"caf\xe9.gguf")
+    os.symlink(os.environ["model"].encode(), path)
+    server = Server("-m", path)
+    status, said = server.ask("GET", "/v1/models")
+    assert status == 200 and json.loads(said)["data"][0]["id"] == "caf\ufffd", said
+    assert json.loads(server.ask("GET", "/props")[1])["model_path"].endswith("caf\ufffd.gguf")
+    assert server.text()
+    server.end()
+
+
 the_page_can_be_left_out()
+a_key_of_a_file_is_a_line()
+a_name_that_is_no_text_can_be_told()
 keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)

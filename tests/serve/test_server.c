@@ -219,8 +219,9 @@ static void answers_are_those_of_one_alone_whole_and_streamed(void **state) {
                 json_object_get(usage, "completion_tokens_details"), "reasoning_tokens")));
             json_decref(root);
             snprintf(body, sizeof body,
-                     "%s,\"stream\":true,\"stream_options\":{\"include_usage\":true}}",
-                     asked[i].body);
+                     "%s,\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+                     "\"drafter\":\"%s\"}",
+                     asked[i].body, drafters[d]);
             assert_int_equal(ask("POST", asked[i].target, body), 200);
             streamed_text(found, sizeof found, chat);
             assert_string_equal(found, right);
@@ -407,6 +408,32 @@ static void every_stream_tells_its_seed(void **state) {
         assert_int_equal(ask("POST", of[i][0], body), 200);
         if (!strstr(reply, "\"seed\":7531")) fail_msg("%s: %s", of[i][0], reply);
     }
+}
+
+// Where each token stands in the text that is given back: control tokens of the prompt are in it.
+static void offsets_are_places_in_the_text(void **state) {
+    (void)state;
+    json_t *root = answer("/v1/completions",
+                          "{\"prompt\":\"<s>a\xc3\xa9 </s>b\",\"max_tokens\":4,\"temperature\":0,"
+                          "\"ignore_eos\":true,\"echo\":true,\"logprobs\":1}");
+    const json_t *choice = json_array_get(json_object_get(root, "choices"), 0);
+    const json_t *tokens = json_object_get(json_object_get(choice, "logprobs"), "tokens");
+    const json_t *at = json_object_get(json_object_get(choice, "logprobs"), "text_offset");
+    const char *said = json_string_value(json_object_get(choice, "text"));
+    const size_t n = (size_t)json_integer_value(
+        json_object_get(json_object_get(root, "usage"), "prompt_tokens"));
+    assert_true(n >= 7 && json_array_size(at) == n + 4);
+    assert_int_equal(json_integer_value(json_array_get(at, n)), 11); // <s>aé </s>b is as long
+    for (size_t i = 0; i < n; i++) {
+        const char *token = json_string_value(json_array_get(tokens, i)), *place = said;
+        if (strchr(token, '\xef')) continue; // a part of a character
+        for (json_int_t k = json_integer_value(json_array_get(at, i)); k > 0 && *place; k--)
+            for (place++; ((unsigned char)*place & 0xc0) == 0x80;)
+                place++;
+        if (strncmp(place, token, strlen(token)))
+            fail_msg("token %zu, '%s', at '%s' of '%s'", i, token, place, said);
+    }
+    json_decref(root);
 }
 
 // Offsets of tokens count from the text's beginning, also in later chunks.
@@ -623,6 +650,19 @@ static void expect_input(const json_t *arguments, const char *right) {
     if (!strstr(whole, found)) fail_msg("expected %s, found %s", found, whole);
     free(json), free(said), free(whole);
     json_decref(document);
+    // As a stream it is the same text, in one piece.
+    json_t *events = json_array(), *event;
+    int n_pieces = 0;
+    size_t i;
+    fr_dialect_anthropic.part(&asked, &(fr_part){.first = true, .last = true}, events);
+    json_array_foreach(events, i, event) {
+        const json_t *piece = json_object_get(json_object_get(event, "delta"), "partial_json");
+        if (!piece) continue;
+        n_pieces++;
+        assert_string_equal(json_string_value(piece), right);
+    }
+    assert_int_equal(n_pieces, 1);
+    json_decref(events);
     json_decref(call);
     fr_api_answer_close(&c.answer);
 }
@@ -1184,6 +1224,7 @@ int main(void) {
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(every_chunk_has_what_openais_have),
         cmocka_unit_test(every_stream_tells_its_seed),
+        cmocka_unit_test(offsets_are_places_in_the_text),
         cmocka_unit_test(pieces_of_text_have_the_offsets_of_the_whole),
         cmocka_unit_test(an_error_ends_a_stream),
         cmocka_unit_test(what_never_began_is_no_answer),

@@ -67,6 +67,14 @@ value fr_jinja_attr(run *r, value v, const str *name) {
         return make_ref(J_METHOD, m);
     }
     if (v.kind == J_LOOP) return fr_jinja_loop_attr(v.as.ref, name);
+    if (v.kind == J_SEQ && as_seq(v)->group && as_seq(v)->n == 2) {
+        if (str_is(name, "grouper")) return as_seq(v)->item[0];
+        if (str_is(name, "list")) return as_seq(v)->item[1];
+    }
+    if (v.kind == J_CYCLER && str_is(name, "current")) {
+        const cycler *c = v.as.ref;
+        return c->item[c->at];
+    }
     if (v.kind == J_MACRO && str_is(name, "name"))
         return make_ref(J_STR, ((const macro *)v.as.ref)->node->name);
     if (v.kind == J_DICT) item = fr_jinja_dict_find_text(as_dict(v), name->data, name->n);

@@ -100,6 +100,7 @@ typedef struct seq {
     size_t at;        // SEQ_ONCE (an iterator): how many are gone
     int64_t range[3]; // SEQ_RANGE: start, stop, step
     seq_kind kind;
+    bool group; // SEQ_TUPLE of groupby: its items are called grouper and list too
 } seq;
 
 static inline seq *as_seq(value v) {

@@ -57,6 +57,9 @@ static void filters_of_lists(void **state) {
          "[[1, 2], [3, 4], [5]] [[1, 2, 3], [4, 5]] [[1, 2], [3, 0]]"},
         {"{{ [{'k':'b','v':1},{'k':'a','v':2},{'k':'b','v':3}]|groupby('k') }}",
          "[('a', [{'k': 'a', 'v': 2}]), ('b', [{'k': 'b', 'v': 1}, {'k': 'b', 'v': 3}])]"},
+        {"{% for g in [{'k':'b','v':1},{'k':'a'},{'k':'b','v':3}]|groupby('k') %}{{ g.grouper }}"
+         "{{ g.list|length }}{{ g['grouper'] }} {% endfor %}{{ (1, 2).grouper }}",
+         "a1a b2b "},
         {"{{ [1,2]|select|reverse }} {{ ('<'|e)|list }} {{ []|select|list }}",
          "[2, 1] ['&', 'l', 't', ';'] []"},
         {"{{ {'a':1}|items|list }} {{ [1,[2]]|length }} {{ {'a':1}|count }}", "[('a', 1)] 2 1"},
@@ -182,6 +185,9 @@ static void globals_are_there(void **state) {
         {"{% set c = cycler('a','b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{% set j = "
          "joiner(',') %}{{ j() }}1{{ j() }}2",
          "aba1,2"},
+        {"{% set c = cycler('a','b') %}{{ c.current }}{{ c.next() }}{{ c.current }}{{ c.current }}",
+         "aabb"},
+        {"{{ 'ABC'.casefold() }}", "abc"},
         {"{{ strftime_now('%d %b %Y %H:%M') }}", "01 Jan 1970 00:00"},
     };
     (void)state;

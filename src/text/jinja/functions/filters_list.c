@@ -217,6 +217,7 @@ FILTER(groupby) {
         if (!i || !fr_jinja_same(r, keys[i - 1], keys[i])) {
             seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
             group = fr_jinja_make_seq(r, SEQ_LIST);
+            if (pair) pair->group = true;
             fr_jinja_add(r, pair, as_seq(real[i])->item[0]);
             fr_jinja_add(r, pair, make_ref(J_SEQ, group));
             fr_jinja_add(r, out, make_ref(J_SEQ, pair));

@@ -27,6 +27,15 @@ FILTER(lower) {
     return fr_jinja_make_str(r, fr_jinja_cased(r, &s, CASE_LOWER));
 }
 
+// As lower, which it is for ASCII; elsewhere some letters become two.
+static value casefold(run *r, value self, const value *arg, const args *all) {
+    const str *s = as_str(self);
+    for (size_t i = 0; i < s->n; i++)
+        if ((unsigned char)s->data[i] >= 0x80)
+            return fr_jinja_fail(r, "casefold takes ASCII text alone");
+    return lower(r, self, arg, all);
+}
+
 static void put_capitalized(writer *t, const str *s, char_case first) {
     const size_t n = fr_jinja_offset(s, 1);
     const str head = str_part(s, 0, n);
@@ -308,7 +317,7 @@ const function fr_jinja_text_filters[] = {
 const function fr_jinja_str_methods[] = {
     {"upper", upper, ""},
     {"lower", lower, ""},
-    {"casefold", lower, ""},
+    {"casefold", casefold, ""},
     {"capitalize", capitalize, ""},
     {"replace", replace, "old,new,count?"},
     {"splitlines", splitlines, "keepends?"},

@@ -26,7 +26,7 @@ SYSTEMS = [
     System("EAGLE", "eagle", (), "2.29 (3.61): Spec-Bench"),
     System("EAGLE-1, static tree", "eagle", ("tree=static",), "2.29 (3.61): Spec-Bench"),
     System("hidden-state", "hidden-state", (), "up to 3.3: Make Every Draft Count, abstract"),
-    System("PPD", "ppd", (), "2.12 to 2.49 (2.54): PPD §5.1, table 1, 7B"),
+    System("PPD", "ppd", (), "2.12 to 2.49, all models, greedy: PPD §5.1; (2.54), 7B, not greedy: table 1"),
     System("Hidden Transfer", "hidden-transfer", (), "1.79 XSum, 2.22 GSM8K: Hidden Transfer table 1, 7B"),
     System("Chimera", "chimera", (), "2.73 (3.30): Chimera §4.3.1, MT-bench, 7B"),
     System("EAGLE and prompt lookup", "eagle+prompt-lookup"),

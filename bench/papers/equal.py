@@ -121,7 +121,7 @@ def measure(args):
         one = learned(args, method, seed, args.steps or steps_of(args, found["rates"][method.name]), pack)
         found["methods"].setdefault(method.name, []).append({**one, **drafted(args, "%s:%s" % (method.drafter, pack))})
         write(result_path(args), found)
-        drop(pack)
+        drop(pack, pack + ".out", pack + ".err")
 
 
 def parse():

@@ -194,6 +194,34 @@ static void what_cannot_be_measured_is_refused(void **state) {
     assert_int_equal(lines_of("results"), PROMPTS);
 }
 
+static void inputs_are_never_outputs(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"--answers", "-o"};
+    const size_t n = read_file("asked.jsonl");
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "replay -m %s/tiny.gguf --prompts %s/asked.jsonl --drafters lookahead %s "
+                 "%s/asked.jsonl",
+                 folder, folder, outputs[i], folder);
+        if (run_line(&s, line) != 2 || !strstr(s.err, "would write over --prompts"))
+            fail_msg("%s: exit %d, %s", line, s.code, s.err);
+    }
+    assert_int_equal(read_file("asked.jsonl"), n);
+}
+
+// What has no whole line of their kind is somebody else's, and is left as it is.
+static void a_file_without_lines_is_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"answers", "results"};
+    for (int i = 0; i < 2; i++) {
+        start_anew();
+        strcpy(file, "a note without an end of line");
+        write_file(names[i], strlen(file));
+        refuse(1, "--drafters lookahead", "expected whole lines of JSON, found 29 bytes");
+        assert_int_equal(read_file(names[i]), 29);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_equal_and_written_once),
@@ -202,6 +230,8 @@ int main(void) {
         cmocka_unit_test(a_wrong_answer_is_named),
         cmocka_unit_test(answers_that_cannot_be_read_are_refused),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
+        cmocka_unit_test(inputs_are_never_outputs),
+        cmocka_unit_test(a_file_without_lines_is_refused),
     };
     return cmocka_run_group_tests_name("lab/replay", tests, set_up, drop_folder);
 }

@@ -37,6 +37,9 @@ fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *told, void
     fr_status st = fr_lock_take(&l->lock, path, err);
     if (!st && !access(path, F_OK)) st = fr_cmd_read_file(&all, path, err);
     if (!st) st = read_all(l, &all, &end, told, user, err);
+    if (!st && all.n && !end)
+        st = fr_fail(err, FR_EDATA, "%s: expected whole lines of JSON, found %zu bytes and no line",
+                     path, all.n);
     fr_buffer_free(&all);
     if (!st && (!(l->out = fopen(path, "ab")) || ftruncate(fileno(l->out), (off_t)end)))
         st = fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));

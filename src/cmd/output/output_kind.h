@@ -14,6 +14,7 @@ typedef enum fr_output_kind {
     FR_OUTPUT_PAGE,    // index.html of bench
     FR_OUTPUT_NUMBERS, // bench.json
     FR_OUTPUT_MANUAL,
+    FR_OUTPUT_REPLAY, // of the lab's replay, which looks at the lines when it reads them
 } fr_output_kind;
 
 // FR_OK: it is one, or it is empty, or nothing is there, or it is neither file nor folder. FR_EIO:

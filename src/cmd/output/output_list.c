@@ -86,6 +86,8 @@ fr_status fr_list_outputs(fr_named_files *to, const char *command, const fr_cmd_
                  : a->init                       ? FR_OUTPUT_PACK // made of another one
                                                  : FR_OUTPUT_ANSWERS,
                  err);
+    if (!st && a->results) st = add(to, "-o", a->results, "", FR_OUTPUT_REPLAY, err);
+    if (!st && a->answers) st = add(to, "--answers", a->answers, "", FR_OUTPUT_REPLAY, err);
     if (!st && a->capture) st = add(to, "--capture", a->capture, "", FR_OUTPUT_SHARDS, err);
     if (!st && a->plot) st = add(to, "--plot", a->plot, "", FR_OUTPUT_PICTURE, err);
     if (!st && a->report) st = list_report(to, a->report, err);

@@ -1,8 +1,10 @@
 // requantize.c — the command requantize: a pack with its matrices in another type, all else as it is.
 #include "base/alloc.h"
+#include "cmd/output/outputs.h"
 #include "draft/pack/pack.h"
 #include "kern/dequant.h"
 #include "lab/cmd/lab.h"
+#include "model/finite.h"
 #include "train/learner/pack_write.h"
 #include <string.h>
 
@@ -58,12 +60,42 @@ static fr_status write_pack(const fr_gguf *pack, const fr_cmd_args *args, fr_err
     return st;
 }
 
+static fr_status check_values(const fr_gguf_tensor *t, fr_error *err) {
+    const int64_t cols = t->ne[0], rows = t->ne[1] * t->ne[2] * t->ne[3];
+    const uint8_t *data = t->data;
+    float *x = fr_alloc_array((size_t)cols, sizeof *x);
+    if (!x) return fr_fail(err, FR_ENOMEM, "no memory for a row of %s", t->name);
+    fr_status st = FR_OK;
+    for (int64_t i = 0; i < rows && !st; i++) {
+        fr_dequant_row(t->type, data + i * fr_qtype_row_bytes(t->type, cols), x, cols);
+        if (!fr_are_finite(x, (int)cols))
+            st = fr_fail(err, FR_EDATA, "%s: expected finite values, found others in row %lld",
+                         t->name, (long long)i);
+    }
+    fr_free(x);
+    return st;
+}
+
+// A pack that is damaged would be given a checksum that says it is not.
+static fr_status check_pack(const fr_gguf *g, fr_error *err) {
+    fr_pack p;
+    if (!fr_pack_is(g)) return fr_fail(err, FR_EDATA, "expected a pack");
+    fr_status st = fr_pack_take(&p, g, err);
+    if (st) return st;
+    st = fr_pack_check_sum(&p, err);
+    for (size_t i = 0; i < fr_gguf_n_tensors(g) && !st; i++)
+        st = check_values(fr_gguf_tensor_at(g, i), err);
+    fr_pack_close(&p);
+    return st;
+}
+
 static fr_status requantize(const fr_cmd_args *args, fr_error *err) {
     fr_gguf *pack;
+    fr_error why = {0};
     fr_status st = fr_gguf_open(&pack, args->init, err);
     if (st) return st;
-    if (!fr_pack_is(pack))
-        st = fr_fail(err, FR_EDATA, "%s: expected a pack", args->init);
+    if ((st = check_pack(pack, &why)))
+        fr_fail(err, st, "%s: %s", args->init, why.text);
     else
         st = write_pack(pack, args, err);
     fr_gguf_close(pack);
@@ -75,7 +107,11 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     (void)parsed;
     if (!args->init) return fr_cmd_usage("requantize", "--init: a PACK is needed");
     if (!args->output) return fr_cmd_usage("requantize", "-o: a PACK to write is needed");
-    return requantize(args, &err) ? fr_cmd_fail(&err) : FR_EXIT_DONE;
+    fr_output_locks locks = {0};
+    fr_status st = fr_outputs_lock(&locks, "requantize", args, &err);
+    if (!st) st = requantize(args, &err);
+    fr_outputs_unlock(&locks);
+    return st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
 }
 
 // clang-format off

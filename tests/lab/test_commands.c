@@ -1,6 +1,9 @@
 // test_commands.c — the commands of forerun-lab.
+#include "base/lock.h"
 #include "cmd/program.h"
 #include "lab/tiny_folder.h"
+#include "support/open_model.h"
+#include "support/tiny_pack.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,6 +173,54 @@ static void what_is_no_pack_is_refused(void **state) {
     expect(1, "expected a pack");
 }
 
+// Makes a pack in the folder; its path is a template.
+static void make_pack(char *path, bool broken) {
+    const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2};
+    fr_opened target;
+    fr_opened_open(&target, &tiny, &fr_kern_scalar, 1);
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_EAGLE, .broken = broken},
+                       &target.model);
+    fr_opened_close(&target);
+}
+
+static void flip_last_byte(const char *path) {
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, -1, SEEK_END), 0);
+    const int c = getc(f);
+    assert_int_equal(fseek(f, -1, SEEK_END), 0);
+    putc(c ^ 1, f);
+    fclose(f);
+}
+
+// Else the new checksum would say that all is well.
+static void damaged_packs_are_refused(void **state) {
+    (void)state;
+    static const char *const sentence[] = {"damaged: expected", "expected finite values, found"};
+    for (int broken = 0; broken < 2; broken++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/pack-XXXXXX", folder);
+        make_pack(path, broken);
+        if (!broken) flip_last_byte(path);
+        snprintf(line, sizeof line, "requantize --init %s -o %s/new.gguf", path, folder);
+        expect(1, sentence[broken]);
+        assert_int_not_equal(access(in_folder("new.gguf"), F_OK), 0);
+    }
+}
+
+static void an_output_has_one_writer(void **state) {
+    (void)state;
+    char path[96];
+    fr_lock lock;
+    snprintf(path, sizeof path, "%s/pack-XXXXXX", folder);
+    make_pack(path, false);
+    snprintf(line, sizeof line, "requantize --init %s -o %s/new.gguf", path, folder);
+    assert_int_equal(fr_lock_take(&lock, in_folder("new.gguf"), NULL), FR_OK);
+    expect(1, "is writing it");
+    fr_lock_drop(&lock);
+    expect(0, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_commands_help),
@@ -178,6 +229,8 @@ int main(void) {
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
         cmocka_unit_test(a_pack_is_made_smaller),
         cmocka_unit_test(what_is_no_pack_is_refused),
+        cmocka_unit_test(damaged_packs_are_refused),
+        cmocka_unit_test(an_output_has_one_writer),
     };
     return cmocka_run_group_tests(tests, set_up, drop_folder);
 }

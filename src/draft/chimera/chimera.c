@@ -110,6 +110,8 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     fr_trained_begin(&m->base);
     fr_text_head_begin(&m->block.head);
     m->n_seen = 0;
+    m->encoder_seconds = 0;
+    m->green.memory.counts = (fr_ngram_memory_counts){0};
     return mature(m);
 }
 

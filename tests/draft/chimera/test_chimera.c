@@ -208,6 +208,36 @@ static void a_store_serves_the_next_run(void **state) {
     close_pair(&p);
 }
 
+static void counts_begin_anew_with_a_request(void **state) {
+    (void)state;
+    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    int32_t prompt[PROMPT];
+    char spec[64];
+    pair p;
+    fr_decoder d;
+    fr_error err;
+    open_pair(&p, &tiny);
+    snprintf(spec, sizeof spec, "chimera:%s", p.path);
+    fr_drafter *drafter = open_drafter(&p, spec, false, (const char *[]){"depth=3", NULL});
+    fr_test_ids(prompt, PROMPT, 256, 31);
+    open_decoder(&d, &p, drafter, false);
+    for (int i = 0; i < 2; i++) {
+        fr_draft_counts begun = {0}, ended = {0};
+        assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &(fr_sampling){0}, NULL, NULL, &err),
+                         FR_OK);
+        drafter->ops->report(drafter, &begun); // nothing was drafted yet
+        for (int k = 0; k < begun.n; k++)
+            assert_true(begun.count[k].sum == 0);
+        decode(&d, prompt, PROMPT, &(fr_sampling){0}, TOKENS);
+        drafter->ops->report(drafter, &ended);
+        assert_true(share_of(&ended, "seconds_ngrams") > 0);
+        assert_true(share_of(&ended, "ngrams_computed") > 0 || i);
+    }
+    fr_decoder_close(&d);
+    fr_drafter_close(drafter);
+    close_pair(&p);
+}
+
 static void a_store_without_a_table_is_refused(void **state) {
     (void)state;
     const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA};
@@ -270,6 +300,7 @@ int main(void) {
         cmocka_unit_test(states_are_those_of_the_formula),
         cmocka_unit_test(what_is_remembered_is_what_is_computed),
         cmocka_unit_test(a_store_serves_the_next_run),
+        cmocka_unit_test(counts_begin_anew_with_a_request),
         cmocka_unit_test(two_packs_on_one_store_are_refused_when_opened),
         cmocka_unit_test(a_store_without_a_table_is_refused),
     };

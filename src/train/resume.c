@@ -55,6 +55,11 @@ bool fr_train_wants_fit(const fr_train *t) {
     return t->learner->fit_rows && !t->state.step && !t->state.fitted;
 }
 
+// Lines at the end that checkpoints had not once.
+static bool may_be_missing(const char *line) {
+    return !strncmp(line, "folders=", 8) || !strncmp(line, "draft-vocab=", 12);
+}
+
 // Names the first line in which the two texts differ.
 static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
     const char *mine = t->config.identity, *found = c->identity;
@@ -63,7 +68,8 @@ static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_
         const size_t n = strcspn(mine, "\n");
         const char *stop = found < end ? memchr(found, '\n', (size_t)(end - found)) : NULL;
         const size_t m = (size_t)((stop ? stop : end) - found);
-        if (n != m || memcmp(mine, found, n))
+        const bool old = found >= end && may_be_missing(mine);
+        if (!old && (n != m || memcmp(mine, found, n)))
             return fr_fail(err, FR_EDATA, "%s: of another training: expected %.*s, found %.*s",
                            t->config.checkpoint, (int)(n < 160 ? n : 160), mine,
                            (int)(m < 160 ? m : 160), found);

@@ -3,6 +3,8 @@
 #include "base/path.h"
 #include "base/save.h"
 #include "cmd/train/train.h"
+#include "gguf/hash.h"
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -165,8 +167,9 @@ static void close_learner(fr_training *t) {
 // Errors in the settings or in --init are found before answers are written, which may take an hour:
 // a learner of one row and with any vocabulary is opened.
 static fr_status try_settings(fr_training *t, fr_error *err) {
+    const int all = t->target.config.n_vocab, wanted = t->args->vocab;
     fr_shard_format format = {.d = t->target.config.d, .top = FR_SHARD_TOP};
-    fr_draft_vocab any = {.n = t->init.gguf ? t->init.n_draft : t->args->vocab};
+    fr_draft_vocab any = {.n = t->init.gguf ? t->init.n_draft : wanted < all ? wanted : all};
     fr_status st = fr_training_taps(t, format.taps, &format.n_taps, err);
     if (st) return st;
     any.ids = fr_alloc_zero((size_t)any.n * sizeof *any.ids);
@@ -188,62 +191,94 @@ static fr_status open_learner(fr_training *t, fr_error *err) {
 }
 
 // ---------------------------------------------------------------- the loop
-static const double LR_END = 0.1; // where nobody says another
+// Where nobody says another.
+static const double LR_END = 0.1;
+enum { JUDGEMENTS = 20 };
 
-// What a checkpoint must agree with.
+// Adds to a text in `room` bytes, as far as there is room.
+__attribute__((format(printf, 3, 4))) static void add(char *to, size_t room, const char *format,
+                                                      ...) {
+    const size_t n = strlen(to);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(to + n, room - n, format, args);
+    va_end(args);
+}
+
+// Of the samples in their order, and of the folder that each comes from.
+static unsigned long long hash_folders(const fr_dataset *d) {
+    fr_hash h;
+    fr_hash_open(&h, 0);
+    for (int i = 0; i < d->n_held + d->n_train; i++) {
+        fr_hash_add(&h, &d->place[i].key, sizeof d->place[i].key);
+        fr_hash_add(&h, &d->place[i].folder, sizeof d->place[i].folder);
+    }
+    return fr_hash_value(&h);
+}
+
+static unsigned long long hash_vocab(const fr_draft_vocab *v) {
+    fr_hash h;
+    fr_hash_open(&h, 0);
+    fr_hash_add(&h, v->ids, sizeof *v->ids * (size_t)v->n);
+    return fr_hash_value(&h);
+}
+
+// What a checkpoint must agree with. Last come the lines that older ones have not (resume.c).
 static void name_training(fr_training *t) {
     const fr_cmd_args *a = t->args;
     char *to = t->identity;
     const size_t room = sizeof t->identity;
-    size_t n = (size_t)snprintf(
-        to, room,
+    add(to, room,
         "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
         "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
         t->method->name, t->fingerprint, (unsigned long long)t->data.hash, t->batch_rows,
         a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
         (unsigned long long)a->seed, a->init ? a->init : "");
-    if (a->lr_end != LR_END && n < room)
-        n += (size_t)snprintf(to + n, room - n, "lr-end=%.9g\n", a->lr_end);
-    if (a->shares && n < room) n += (size_t)snprintf(to + n, room - n, "shares=%s\n", a->shares);
-    if (a->average > 0 && n < room)
-        n += (size_t)snprintf(to + n, room - n, "average=%.9g\n", a->average);
-    for (int i = 0; i < t->settings.n && n < room; i++)
-        n += (size_t)snprintf(to + n, room - n, "set=%s\n", t->settings.item[i]);
+    if (a->lr_end != LR_END) add(to, room, "lr-end=%.9g\n", a->lr_end);
+    if (a->shares) add(to, room, "shares=%s\n", a->shares);
+    if (a->average > 0) add(to, room, "average=%.9g\n", a->average);
+    for (int i = 0; i < t->settings.n; i++)
+        add(to, room, "set=%s\n", t->settings.item[i]);
+    if (a->shares) add(to, room, "folders=%016llx\n", hash_folders(&t->data));
+    add(to, room, "draft-vocab=%016llx\n", hash_vocab(&t->vocab));
 }
 
 // Options of learning are left out where nothing is learned.
+static void name_learning(fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    char *to = t->command;
+    const size_t room = sizeof t->command;
+    if (a->lr_end != LR_END) add(to, room, " --lr-end %g", a->lr_end);
+    if (a->judgements != JUDGEMENTS) add(to, room, " --judgements %d", a->judgements);
+    if (a->shares) add(to, room, " --shares %s", a->shares);
+    if (a->average > 0) add(to, room, " --average %g", a->average);
+}
+
 void fr_training_name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
+    char *to = t->command, data[1024] = "";
     const size_t room = sizeof t->command;
-    char data[1024] = "";
     for (int i = 0; i < t->sources.n; i++) // names alone: a pack goes to other machines
-        snprintf(data + strlen(data), sizeof data - strlen(data), "%s%s", i ? "," : "",
-                 t->sources.name[i]);
-    size_t n = (size_t)snprintf(t->command, room,
-                                "%s train %s -m %s --data %s -o %s --vocab %d --seed %llu",
-                                fr_cmd_program.name, t->method->name, fr_path_name(a->model), data,
-                                fr_path_name(a->output), t->vocab.n, (unsigned long long)a->seed);
-    if (n < room && t->learner)
-        n += (size_t)snprintf(t->command + n, room - n,
-                              " --batch-rows %d --accumulate %d --lr %g --depth %d", t->batch_rows,
-                              a->accumulate, t->rate, t->learner->depth);
-    if (n < room && a->steps)
-        n += (size_t)snprintf(t->command + n, room - n, " --steps %llu",
-                              (unsigned long long)a->steps);
-    if (n < room && !a->steps)
-        n += (size_t)snprintf(t->command + n, room - n, " --time %s", a->time);
-    if (n < room && t->learner && a->lr_end != LR_END)
-        n += (size_t)snprintf(t->command + n, room - n, " --lr-end %g", a->lr_end);
-    if (n < room && a->held_out)
-        n += (size_t)snprintf(t->command + n, room - n, " --held-out %d", a->held_out);
-    if (n < room && t->learner && a->shares)
-        n += (size_t)snprintf(t->command + n, room - n, " --shares %s", a->shares);
-    if (n < room && t->learner && a->average > 0)
-        n += (size_t)snprintf(t->command + n, room - n, " --average %g", a->average);
-    for (int i = 0; i < t->settings.n && n < room; i++)
-        n += (size_t)snprintf(t->command + n, room - n, " --set %s", t->settings.item[i]);
-    if (n < room && a->init)
-        snprintf(t->command + n, room - n, " --init %s", fr_path_name(a->init));
+        add(data, sizeof data, "%s%s", i ? "," : "", t->sources.name[i]);
+    *to = 0;
+    add(to, room, "%s train %s -m %s --data %s -o %s --vocab %d --seed %llu", fr_cmd_program.name,
+        t->method->name, fr_path_name(a->model), data, fr_path_name(a->output), t->vocab.n,
+        (unsigned long long)a->seed);
+    if (t->learner)
+        add(to, room, " --batch-rows %d --accumulate %d --lr %g --depth %d", t->batch_rows,
+            a->accumulate, t->rate, t->learner->depth);
+    if (a->steps)
+        add(to, room, " --steps %llu", (unsigned long long)a->steps);
+    else
+        add(to, room, " --time %s", a->time);
+    if (a->given) add(to, room, " --given");
+    if (a->enough) add(to, room, " --tokens %llu", (unsigned long long)a->enough);
+    if (a->limit_rows) add(to, room, " --limit-rows %llu", (unsigned long long)a->limit_rows);
+    if (a->held_out) add(to, room, " --held-out %d", a->held_out);
+    if (t->learner) name_learning(t);
+    for (int i = 0; i < t->settings.n; i++)
+        add(to, room, " --set %s", t->settings.item[i]);
+    if (a->init) add(to, room, " --init %s", fr_path_name(a->init));
 }
 
 static bool watch(void *user, const fr_train *train) {

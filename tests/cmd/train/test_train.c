@@ -42,6 +42,8 @@ static int set_up(void **state) {
     fr_gguf_close(g);
     snprintf(path, sizeof path, "%s/data", folder);
     if (make_shards(path, &f, 1, 200, &err)) return 1;
+    snprintf(path, sizeof path, "%s/more", folder);
+    if (make_shards(path, &f, 1000, 60, &err)) return 1;
     snprintf(path, sizeof path, "%s/few", folder);
     if (make_shards(path, &f, 1, 4, &err)) return 1;
     f.d = 32;
@@ -293,6 +295,56 @@ static void an_interrupt_leaves_pack_and_checkpoint(void **state) {
     json_decref(o);
 }
 
+// As programs wrote it that did not know these lines yet.
+static void cut_identity(const char *name, const char *from) {
+    fr_checkpoint c;
+    fr_map map;
+    fr_error err;
+    if (fr_checkpoint_read(&c, &map, path_of(name), &err)) fail_msg("%s", err.text);
+    const char *at = memmem(c.identity, c.identity_bytes, from, strlen(from));
+    assert_non_null(at);
+    c.identity_bytes = (size_t)(at - c.identity);
+    if (fr_checkpoint_write(&c, path_of(name), &err)) fail_msg("%s", err.text);
+    fr_map_close(&map);
+}
+
+static const char *train_by_shares(const char *first, const char *then, const char *rest) {
+    snprintf(line, sizeof line,
+             "train medusa -m %s --data %s/%s,%s/%s --shares 50,50 -o %s/shares.gguf -t 1 "
+             "--vocab 320 --batch-rows 128 --steps 4 -q %s",
+             model, folder, first, folder, then, folder, rest);
+    return line;
+}
+
+// The same folders in another order are another way to go.
+static void folders_in_another_order_are_another_training(void **state) {
+    (void)state;
+    if (run_line(s, train_by_shares("data", "more", ""))) fail_msg("%s", s->err);
+    assert_int_equal(run_line(s, train_by_shares("more", "data", "--resume")), 1);
+    assert_non_null(strstr(s->err, "of another training: expected folders="));
+    if (run_line(s, train_by_shares("data", "more", "--resume"))) fail_msg("%s", s->err);
+    cut_identity("shares.gguf.ckpt", "folders=");
+    if (run_line(s, train_by_shares("data", "more", "--resume"))) fail_msg("%s", s->err);
+}
+
+// A pack of the same name and size that drafts other tokens.
+static void another_vocabulary_is_another_training(void **state) {
+    static const char *const data[] = {"data", "more"};
+    char rest[256];
+    (void)state;
+    snprintf(rest, sizeof rest, "--steps 2 -q --init %s/words.gguf", folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "train medusa -m %s --data %s/%s -o %s/words.gguf -t 1 --vocab 300 --steps 1 -q",
+                 model, folder, data[i], folder);
+        if (run_line(s, line)) fail_msg("%s", s->err);
+        assert_int_equal(run_line(s, train("worded.gguf", rest)), i);
+        remove(path_of("words.gguf.ckpt"));
+        strcat(rest, i ? "" : " --resume");
+    }
+    assert_non_null(strstr(s->err, "of another training: expected draft-vocab="));
+}
+
 // The tiny model's pack takes less than this, its checkpoint more.
 enum { LIMIT = 100000 };
 
@@ -325,6 +377,19 @@ static void room_is_asked_for_before_the_work(void **state) {
     assert_non_null(strstr(s->err, "roomless.gguf: expected to write a file of"));
     assert_int_equal(lines_in(s->err), 1);
     assert_int_not_equal(stat(path_of("roomless.gguf.ckpt"), &st), 0);
+}
+
+// A draft vocabulary has no more tokens than the model, whatever is asked for.
+static void room_is_asked_for_as_much_as_is_needed(void **state) {
+    struct rlimit before, less;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    less = before;
+    less.rlim_cur = 100 * LIMIT;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+    run_line(s, train("wordy.gguf", "--steps 1 -q --vocab 16777216"));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    if (s->code) fail_msg("%s", s->err);
 }
 
 static void a_checkpoint_that_does_not_fit_takes_nothing_with_it(void **state) {
@@ -533,6 +598,25 @@ static bool command_has(const char *pack, const char *text) {
     return strstr(s->out, text) != NULL;
 }
 
+static void a_pack_tells_the_whole_line(void **state) {
+    (void)state;
+    FILE *f = fopen(path_of("told.jsonl"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}, "
+                "{\"role\": \"assistant\", \"content\": \"It is %d, and that is all.\"}]}\n",
+                i, i, i);
+    fclose(f);
+    snprintf(line, sizeof line,
+             "train medusa -m %s --data %s/told.jsonl --given --tokens 5000 --limit-rows 700 "
+             "--judgements 3 --steps 2 -o %s/told.gguf -t 1 --vocab 320 --batch-rows 256 -q",
+             model, folder, folder);
+    if (run_line(s, line)) fail_msg("%s", s->err);
+    assert_true(command_has("told.gguf", " --given --tokens 5000 --limit-rows 700 "));
+    assert_true(command_has("told.gguf", " --judgements 3"));
+}
+
 // Prompts give an eagle three layers to learn from, --init those of the pack; folders of shards and
 // a line that says otherwise do not.
 static void an_eagle_learns_from_three_layers(void **state) {
@@ -567,8 +651,11 @@ int main(void) {
         cmocka_unit_test(a_training_learns),
         cmocka_unit_test(what_it_takes_is_said_and_kept),
         cmocka_unit_test(kills_change_nothing),
+        cmocka_unit_test(folders_in_another_order_are_another_training),
+        cmocka_unit_test(another_vocabulary_is_another_training),
         cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
         cmocka_unit_test(room_is_asked_for_before_the_work),
+        cmocka_unit_test(room_is_asked_for_as_much_as_is_needed),
         cmocka_unit_test(a_checkpoint_that_does_not_fit_takes_nothing_with_it),
         cmocka_unit_test(interrupted_answers_are_gone_on_with),
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
@@ -576,6 +663,7 @@ int main(void) {
         cmocka_unit_test(what_a_pack_does_not_give_is_fitted),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft),
+        cmocka_unit_test(a_pack_tells_the_whole_line),
         cmocka_unit_test(an_eagle_learns_from_three_layers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,7 +12,10 @@ static const fr_drafter_option NO_OPTIONS[] = {{0}};
 
 static fr_status open_none(fr_drafter **out, const char *file, const fr_drafter_config *config,
                            fr_error *err) {
-    (void)file, (void)config, (void)err;
+    (void)file;
+    *out = NULL;
+    if (config->options && *config->options)
+        return fr_drafter_read(NULL, "none", NO_OPTIONS, *config->options, err); // refuses it
     *out = fr_drafter_none();
     return FR_OK;
 }

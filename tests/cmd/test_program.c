@@ -109,6 +109,8 @@ static void wrong_command_lines_exit_2_with_one_line(void **state) {
     expect("chat -m /nonexistent.gguf --drafter nope", 2, "drafter 'nope'");
     expect("bench -m /nonexistent.gguf --prompts x --drafters none,nope", 2, "drafter 'nope'");
     expect(with_model("run", "-p x --tree 0"), 2, "tree");
+    expect(with_model("run", "-p x --drafter none --draft-opt nonsense=1"), 2,
+           "draft option 'nonsense=1': none has no options");
     if (!fr_isa_available(FR_ISA_AMX))
         expect(with_model("run", "-p x --isa amx"), 2, "isa amx: this ");
     expect(with_model("run", "-p x --isa z80"), 2,
@@ -449,6 +451,13 @@ static double number_of(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     if (!json_is_number(value)) fail_msg("%s is no number", key);
     return json_number_value(value);
+}
+
+// Plain decoding, beside which they are measured, has no settings.
+static void settings_are_those_of_the_drafters(void **state) {
+    (void)state;
+    if (bench(&s, "--drafters prompt-lookup,none -n 8 --draft-opt matches=2 -q"))
+        fail_msg("%s", s.err);
 }
 
 static void bench_compares_with_plain_decoding(void **state) {
@@ -1036,6 +1045,7 @@ int main(void) {
         cmocka_unit_test(a_broken_model_is_a_sentence_everywhere),
         cmocka_unit_test(an_interrupt_keeps_the_text_so_far),
         cmocka_unit_test(color_is_for_terminals_or_on_demand),
+        cmocka_unit_test(settings_are_those_of_the_drafters),
         cmocka_unit_test(bench_compares_with_plain_decoding),
         cmocka_unit_test(tune_keeps_a_profile_that_auto_reads),
         cmocka_unit_test(only_the_first_run_tells_what_it_measures),

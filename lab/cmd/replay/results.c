@@ -31,13 +31,14 @@ static void add_packs(json_t *to, const fr_drafter *d) {
 static fr_status find_packs(const lab_replay *r, const char *spec, json_t *packs, fr_error *err) {
     char used[64];
     fr_drafter *d;
-    const fr_drafter_config config = {.model = &r->engine->model,
-                                      .tokenizer = r->engine->tokenizer,
-                                      .n_ctx = 64,
-                                      .shared = &r->engine->shared,
-                                      .no_adapt = true,
-                                      .options =
-                                          r->args->draft_opts.n ? r->args->draft_opts.item : NULL};
+    const bool plain = !strcmp(spec, "none");
+    const fr_drafter_config config = {
+        .model = &r->engine->model,
+        .tokenizer = r->engine->tokenizer,
+        .n_ctx = 64,
+        .shared = &r->engine->shared,
+        .no_adapt = true,
+        .options = r->args->draft_opts.n && !plain ? r->args->draft_opts.item : NULL};
     const fr_status st = fr_drafter_open(&d, used, spec, &config, err);
     if (st) return st;
     add_packs(packs, d);

@@ -107,6 +107,9 @@ static int run_distill(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!args->prompts) return fr_cmd_usage("distill", "--prompts: a FILE is needed");
     if (!args->output && !args->capture)
         return fr_cmd_usage("distill", "-o: a FILE for the answers is needed, or --capture");
+    if (args->taps && !args->capture)
+        return fr_cmd_usage("distill", "--taps %s: expected --capture, which keeps those layers",
+                            args->taps);
     if (plan.most <= plan.n_predict)
         return fr_cmd_usage("distill",
                             "--ctx-size %d: expected more than the %d tokens of an answer",

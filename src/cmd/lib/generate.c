@@ -82,6 +82,13 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     return st;
 }
 
+// Settings belong to the drafters that were asked for: what a command compares them with takes none.
+static const char *const *settings_for(const fr_cmd_args *args, const char *spec) {
+    const bool plain = spec && !strcmp(spec, "none");
+    const bool beside = plain && (!args->drafter || strcmp(args->drafter, "none") != 0);
+    return args->draft_opts.n && !beside ? args->draft_opts.item : NULL;
+}
+
 fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_args *args,
                               const char *spec, int64_t n_tokens, size_t n_prompt, fr_error *err) {
     const int most = fr_engine_describe(engine)->n_ctx_train;
@@ -104,8 +111,7 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
                                         .tree = args->tree,
                                         .accept = args->accept,
                                         .no_adapt = args->no_adapt,
-                                        .draft_opts =
-                                            args->draft_opts.n ? args->draft_opts.item : NULL};
+                                        .draft_opts = settings_for(args, spec)};
     return fr_session_open(out, engine, &options, err);
 }
 

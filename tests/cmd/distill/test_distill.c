@@ -254,6 +254,8 @@ static void bad_requests_say_why(void **state) {
         {"capture -m %s --data none.jsonl -o states -c 513",
          "ctx-size: expected 1 to 512, the model's context, found 513", 2},
         {"distill -m %s --prompts none.jsonl -o none.out -n 512", "n-predict", 2},
+        {"distill -m %s --prompts none.jsonl -o none.out --taps 1",
+         "--taps 1: expected --capture, which keeps those layers", 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -2,6 +2,7 @@
 // does not depend on how it was drafted.
 #define _GNU_SOURCE
 #include "cmd/program.h"
+#include "support/near.h"
 #include "support/tiny_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -682,7 +683,7 @@ static void accuracy_is_counted_by_distance(void **state) {
         for (size_t i = 0; i < 3; i++) { // all of it, as there is one
             const double share = i ? json_number_value(json_array_get(top, i == 1 ? 0 : 9)) : 1;
             const double count = json_number_value(json_array_get(prompt, i));
-            assert_float_equal(count, share * (double)(places - (json_int_t)k), 1e-6);
+            assert_near(count, share * (double)(places - (json_int_t)k), 1e-6);
         }
         // Of one prompt nothing can be drawn again.
         assert_true(json_is_null(json_array_get(json_object_get(row, "interval_1"), 0)));

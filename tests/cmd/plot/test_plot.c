@@ -24,7 +24,7 @@ static void expect_ticks(fr_plot_steps steps, double lo, double hi, int n, const
     double ticks[FR_PLOT_TICKS];
     assert_int_equal(fr_plot_ticks(steps, lo, hi, ticks), n);
     for (int i = 0; i < n; i++)
-        if (fabs(ticks[i] / expected[i] - 1) > 1e-12)
+        if (!(fabs(ticks[i] - expected[i]) <= 1e-12 * fabs(expected[i])))
             fail_msg("tick %d of %g to %g: %g", i, lo, hi, ticks[i]);
 }
 #define EXPECT_TICKS(steps, lo, hi, ...)                                                           \

@@ -1,6 +1,7 @@
 // `forerun train` as a program: errors, a training that learns, one that is killed again and again.
 #define _GNU_SOURCE
 #include "cmd/program.h"
+#include "support/near.h"
 #include "support/tiny_model.h"
 #include "train/checkpoint.h"
 #include "train/made_data.h"
@@ -150,7 +151,7 @@ static void a_training_learns(void **state) {
     assert_int_equal(json_array_size(errors), json_array_size(json_object_get(last, "accuracy")));
     assert_true(json_number_value(json_array_get(errors, 0)) > 0);
     assert_true(real_at(o, "peak_rss_bytes") < (double)room);
-    assert_float_equal(real_at(o, "coverage"), 1, 1e-9);
+    assert_near(real_at(o, "coverage"), 1, 1e-9);
     json_decref(o);
     // The pack is one that drafts, and the bytes stay those of plain decoding.
     snprintf(line, sizeof line,
@@ -454,7 +455,7 @@ static void a_pack_is_what_another_training_begins_with(void **state) {
     if (run_line(s, train("second.gguf", strcpy(rest, line)))) fail_msg("%s", s->err);
     o = json_loads(s->out, 0, NULL);
     assert_int_equal(real_at(o, "draft_vocab"), 270);
-    assert_float_equal(real_at(json_object_get(o, "best"), "loss"), best, 1e-6);
+    assert_near(real_at(json_object_get(o, "best"), "loss"), best, 1e-6);
     json_decref(o);
 }
 
@@ -520,7 +521,7 @@ static void what_a_pack_does_not_give_is_fitted(void **state) {
         snprintf(name, sizeof name, "fitted%zu.gguf", i);
         const double found = first_loss(cases[i].method, name, rest);
         snprintf(name, sizeof name, "alone%zu.gguf", i);
-        assert_float_equal(found, first_loss(cases[i].method, name, cases[i].both), 1e-4);
+        assert_near(found, first_loss(cases[i].method, name, cases[i].both), 1e-4);
     }
 }
 
@@ -544,8 +545,8 @@ static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
         remove(path_of("block.gguf"));
         remove(path_of("block.gguf.ckpt"));
     }
-    assert_float_equal(vocab[0], vocab[1], 0);
-    assert_float_equal(loss[0], loss[1], 1e-6);
+    assert_near(vocab[0], vocab[1], 0);
+    assert_near(loss[0], loss[1], 1e-6);
 }
 
 static void write_prompts(const char *name) {

@@ -1,6 +1,7 @@
 // Whether another draft pass pays: by hand-worked numbers, and what a request can lose.
 #include "draft/kit/draft_benefit.h"
 #include "support/damage.h"
+#include "support/near.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,14 +26,14 @@ static void a_pass_takes_its_share_of_the_targets(void **state) {
     fr_budget budget;
     fr_draft_benefit w;
     open_both(&budget, &w);
-    assert_float_equal(fr_draft_benefit_pass(&w, &budget, 1, 0), 0.4 * 0.060, 1e-9);
-    assert_float_equal(fr_draft_benefit_pass(&w, &budget, 2, 0), 0.4 * 0.062, 1e-9);
-    assert_float_equal(fr_draft_benefit_pass(&w, &budget, 65, 0), 0.4 * (0.186 + 0.060), 1e-9);
+    assert_near(fr_draft_benefit_pass(&w, &budget, 1, 0), 0.4 * 0.060, 1e-9);
+    assert_near(fr_draft_benefit_pass(&w, &budget, 2, 0), 0.4 * 0.062, 1e-9);
+    assert_near(fr_draft_benefit_pass(&w, &budget, 65, 0), 0.4 * (0.186 + 0.060), 1e-9);
     for (int i = 0; i < 60; i++)
         fr_draft_benefit_learn(&w, &budget, 1, 0, 0.012);
-    assert_float_equal(fr_draft_benefit_pass(&w, &budget, 1, 0), 0.012, 1e-4);
+    assert_near(fr_draft_benefit_pass(&w, &budget, 1, 0), 0.012, 1e-4);
     // Row counts never seen go by the nearest smaller one.
-    assert_float_equal(fr_draft_benefit_pass(&w, &budget, 2, 0), 0.2 * 0.062, 1e-3);
+    assert_near(fr_draft_benefit_pass(&w, &budget, 2, 0), 0.2 * 0.062, 1e-3);
 }
 
 // One node of score s: s * confidence tokens at 60 ms against 24 ms and a row of 2 ms.
@@ -77,7 +78,7 @@ static void guesses_count_by_what_they_are_worth_together(void **state) {
     assert_false(fr_draft_benefit_start(&w, &budget, 1, 0, 100, 0));
     for (int step = 0; step < 200; step++)
         fr_draft_benefit_proposed(&w, 0.9f);
-    assert_float_equal(w.yield, 0.9f, 1e-3);
+    assert_near(w.yield, 0.9f, 1e-3);
     assert_true(fr_draft_benefit_start(&w, &budget, 1, 0, 100, 0));
     assert_false(fr_draft_benefit_start(&w, &budget, 1, 0.5f, 100, 0));
     fr_draft_benefit_begin(&w);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
 #include "kern/repack.h"
+#include "support/near.h"
 #include "support/open_model.h"
 #include "train/attached/trunk.h"
 #include <math.h>
@@ -272,8 +273,8 @@ static void taps_are_what_maps_read(void **state) {
         fr_forward_run(e.f, &e.pass);
         for (int i = 0; i < STEPS; i++)
             for (int j = 0; j < d; j++)
-                assert_float_equal(w.trunk.final[(size_t)(i * CHAINS + c) * (size_t)d + (size_t)j],
-                                   fr_forward_final(e.f, i + 1)[j], 1e-2);
+                assert_near(w.trunk.final[(size_t)(i * CHAINS + c) * (size_t)d + (size_t)j],
+                            fr_forward_final(e.f, i + 1)[j], 1e-2);
     }
     close_engine(&e);
     fr_free(panels), fr_free(map);
@@ -414,9 +415,8 @@ static void exits_are_averaged(void **state) {
             sum += pow(((double)x[k] + (double)w.trunk.out[k]) / 2, 2);
         for (int k = 0; k < d; k++) {
             const double mean = ((double)x[r * d + k] + (double)w.trunk.out[r * d + k]) / 2;
-            assert_float_equal(w.trunk.final[r * d + k],
-                               mean / sqrt(sum / d + (double)w.m->config.eps) * (double)gain[k],
-                               1e-4);
+            assert_near(w.trunk.final[r * d + k],
+                        mean / sqrt(sum / d + (double)w.m->config.eps) * (double)gain[k], 1e-4);
         }
     }
     close_world(&w);

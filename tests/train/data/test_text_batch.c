@@ -29,7 +29,7 @@ typedef struct world {
     fr_tokenizer *tokenizer;
     fr_shard_format keep;
     text texts[TEXTS];
-    int next, done;
+    int next, done, laws; // laws: rows whose distribution is kept
     int32_t more[CTX];
 } world;
 
@@ -115,6 +115,7 @@ static void check_sample(world *w, const fr_sample *s, int n_prompt, text *t) {
             fr_kv_commit(at, (int[]){0}, 1);
         }
         check_row(w, s, i, f);
+        w->laws += (s->flags[i] & FR_ROW_LAW) != 0;
         if (i + 1 < n_prompt) continue;
         assert_true(s->flags[i] & FR_ROW_ANSWER);
         assert_int_equal(s->ids[i + 1],
@@ -178,6 +179,7 @@ static void run_world(const fr_tiny_options *options) {
         const fr_text_batch_user user = {.user = w, .next = next, .done = done};
         assert_int_equal(fr_text_batch_run(l, &user, NULL), FR_OK);
         assert_int_equal(w->done, turns);
+        assert_true(w->laws > 0);
         assert_true(fr_text_batch_report(l).written > 0);
         assert_true(fr_text_batch_pass_seconds(l, n_members) > 0);
         fr_text_batch_close(l);

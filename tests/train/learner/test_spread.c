@@ -1,5 +1,6 @@
 // The standard error of a share of right guesses: beside the plain formula, and beside what shares
 // of many draws of texts really do.
+#include "support/near.h"
 #include "train/learner/spread.h"
 #include <math.h>
 #include <setjmp.h>
@@ -55,13 +56,13 @@ static void batches_that_agree_have_none(void **state) {
     before = t;
     t.tried[0] = 30, t.right[0][0] = 15;
     fr_spread_add(&s, &before, &t);
-    assert_float_equal(fr_spread_error(&s, &t, 0), 0, 1e-9);
+    assert_near(fr_spread_error(&s, &t, 0), 0, 1e-9);
     assert_true(isnan(fr_spread_error(&s, &t, 3))); // nothing was tried there
     before = t;
     t.tried[0] = 40; // ten more, all wrong: p = 3/8, residuals 5/4, 5/2, -15/4
     fr_spread_add(&s, &before, &t);
     const double sum = 1.25 * 1.25 + 2.5 * 2.5 + 3.75 * 3.75;
-    assert_float_equal(fr_spread_error(&s, &t, 0), sqrt(1.5 * sum) / 40, 1e-12);
+    assert_near(fr_spread_error(&s, &t, 0), sqrt(1.5 * sum) / 40, 1e-12);
 }
 
 int main(void) {

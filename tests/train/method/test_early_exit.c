@@ -1,5 +1,7 @@
 // The learner of early exits: slopes against finite differences, what an untrained exit says, what
 // is counted at each depth, settings.
+#include "support/near.h"
+#include "train/direction.h"
 #include "train/made_job.h"
 #include <math.h>
 #include <stdint.h>
@@ -34,41 +36,16 @@ static fr_learner *learner_of(const job *j) {
     return l;
 }
 
-static double loss_of(fr_learner *l, const job *j) {
-    fr_tally t = {0};
-    l->ops->judge(l, &j->batch, &t);
-    return t.loss;
-}
+typedef struct judging {
+    fr_learner *learner;
+    const job *job;
+} judging;
 
-// The slope along a direction of one parameter by the gradient and by differences.
-static void check_direction(fr_learner *l, const job *j, int param, unsigned seed) {
-    const fr_params *p = &l->params;
-    const size_t n = (size_t)p->item[param].rows * (size_t)p->item[param].cols;
-    float *w = fr_param_w(p, param), *grad = fr_param_grad(p, param);
-    float *before = malloc(n * sizeof *before);
-    int8_t *step = malloc(n);
-    double by_gradient = 0, size = 0, loss[2];
-    const double h = seed ? 2e-3 : 2e-4; // seed 0: the gradient's own signs, all of it
-    memcpy(before, w, n * sizeof *w);
-    srand(seed);
-    for (size_t i = 0; i < n; i++) {
-        step[i] = (int8_t)(seed ? rand() % 3 - 1 : grad[i] > 0 ? 1 : -1);
-        by_gradient += step[i] * (double)grad[i];
-        size += fabs((double)grad[i]);
-    }
-    assert_true(size > 0);
-    for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < n; i++)
-            w[i] = before[i] + (float)(side ? h : -h) * (float)step[i];
-        loss[side] = loss_of(l, j);
-    }
-    memcpy(w, before, n * sizeof *w);
-    const double by_difference = (loss[1] - loss[0]) / (2 * h);
-    if (fabs(by_difference - by_gradient) > 2e-3 * size)
-        fail_msg("%s, seed %u: slope %g by differences, %g by the gradient", p->item[param].name,
-                 seed, by_difference, by_gradient);
-    free(before);
-    free(step);
+static double loss_of(void *of) {
+    const judging *x = of;
+    fr_tally t = {0};
+    x->learner->ops->judge(x->learner, &x->job->batch, &t);
+    return t.loss;
 }
 
 static void slopes_are_those_of_the_loss(void **state) {
@@ -80,10 +57,11 @@ static void slopes_are_those_of_the_loss(void **state) {
     for (int i = 0; i < l->params.n; i++)
         fr_param_random(&l->params, i, 0.1f, 3);
     l->ops->learn(l, &j->batch, 0, &t);
-    assert_float_equal(t.loss, loss_of(l, j), 1e-3);
+    judging x = {l, j};
+    assert_near(t.loss, loss_of(&x), 1e-3);
     for (int i = 0; i < l->params.n; i++)
         for (unsigned seed = 0; seed <= 3; seed++)
-            check_direction(l, j, i, seed);
+            check_direction(&l->params, i, seed, seed ? 2e-3 : 2e-4, 2e-3, loss_of, &x);
     l->ops->close(l);
     close_job(j);
 }
@@ -145,11 +123,11 @@ static void an_untrained_exit_is_the_head_on_the_middle_state(void **state) {
     }
     l->ops->judge(l, &j->batch, &t);
     assert_true(rows > 20);
-    assert_float_equal(t.weight, rows, 0);
-    assert_float_equal(t.loss, nats, 1e-3 * rows);
+    assert_near(t.weight, rows, 0);
+    assert_near(t.loss, nats, 1e-3 * rows);
     for (int k = 0; k < DEPTH; k++) {
-        assert_float_equal(t.reached[k], reached[k], 0);
-        assert_float_equal(t.followed[k], followed[k], 0);
+        assert_near(t.reached[k], reached[k], 0);
+        assert_near(t.followed[k], followed[k], 0);
     }
     l->ops->close(l);
     close_job(j);

@@ -1,4 +1,6 @@
 // Medusa's heads: slopes against finite differences, the first step of an untrained head, the pack.
+#include "support/near.h"
+#include "train/direction.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/tally.h"
 #include "train/made_job.h"
@@ -26,42 +28,11 @@ static job *open_job(int variant) {
     return j;
 }
 
-static double loss_of(job *j) {
+static double loss_of(void *of) {
+    job *j = of;
     fr_tally t = {0};
     j->learner->ops->judge(j->learner, &j->batch, &t);
     return t.loss;
-}
-
-// A direction over one parameter, the gradient's own signs (seed 0) or random ones; the slope along
-// it twice: by the gradient and by differences.
-static void check_direction(job *j, int param, unsigned seed) {
-    fr_params *p = &j->learner->params;
-    const size_t n = (size_t)p->item[param].rows * (size_t)p->item[param].cols;
-    float *w = fr_param_w(p, param), *grad = fr_param_grad(p, param);
-    float *before = malloc(n * sizeof *before), *step = malloc(n * sizeof *step);
-    double by_gradient = 0, size = 0;
-    const double h = seed ? 2e-3 : 2e-4;
-    memcpy(before, w, n * sizeof *w);
-    srand(seed);
-    for (size_t i = 0; i < n; i++) {
-        step[i] = seed ? (float)(rand() % 3 - 1) : grad[i] > 0 ? 1.0f : -1.0f;
-        by_gradient += (double)step[i] * (double)grad[i];
-        size += fabs((double)grad[i]);
-    }
-    assert_true(size > 0);
-    double loss[2];
-    for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < n; i++)
-            w[i] = before[i] + (float)(side ? h : -h) * step[i];
-        loss[side] = loss_of(j);
-    }
-    memcpy(w, before, n * sizeof *w);
-    const double by_difference = (loss[1] - loss[0]) / (2 * h);
-    if (fabs(by_difference - by_gradient) > 2e-3 * size)
-        fail_msg("%s, seed %u: slope %g by differences, %g by the gradient", p->item[param].name,
-                 seed, by_difference, by_gradient);
-    free(before);
-    free(step);
 }
 
 static void slopes_are_those_of_the_loss(void **state) {
@@ -73,10 +44,10 @@ static void slopes_are_those_of_the_loss(void **state) {
             fr_param_random(p, i, 0.1f, 3);
         fr_tally t = {0};
         j->learner->ops->learn(j->learner, &j->batch, 0, &t);
-        assert_float_equal(t.loss, loss_of(j), 1e-3);
+        assert_near(t.loss, loss_of(j), 1e-3);
         for (int i = 0; i < p->n; i++)
             for (unsigned seed = 0; seed <= 3; seed++)
-                check_direction(j, i, seed);
+                check_direction(p, i, seed, seed ? 2e-3 : 2e-4, 2e-3, loss_of, j);
         close_job(j);
     }
 }
@@ -114,7 +85,7 @@ static void an_untrained_head_says_what_the_state_says(void **state) {
     }
     j->learner->ops->judge(j->learner, &j->batch, &t);
     assert_true(rows > 20);
-    assert_float_equal(t.part[0], nats, 1e-3 * rows);
+    assert_near(t.part[0], nats, 1e-3 * rows);
     close_job(j);
 }
 
@@ -147,7 +118,7 @@ static void a_pack_gives_the_parameters_back(void **state) {
             if (fr_pack_read_params(p, g, &err)) fail_msg("%s", err.text);
             // Q8_0: half a step of 1/127 of the largest in 32, which normal numbers keep below 0.6.
             for (size_t i = 0; i < p->n_floats; i++)
-                assert_float_equal(p->w[i], wrote[i], k ? 0.6 / 254 + 1e-3 * 0.6 : 0);
+                assert_near(p->w[i], wrote[i], k ? 0.6 / 254 + 1e-3 * 0.6 : 0);
             fr_gguf_close(g);
             free(wrote);
             remove(path);

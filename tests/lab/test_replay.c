@@ -194,6 +194,61 @@ static void what_cannot_be_measured_is_refused(void **state) {
     assert_int_equal(lines_of("results"), PROMPTS);
 }
 
+// Whether a line finds results of `options` there; they are measured anew else.
+static bool are_there(const char *options) {
+    unlink(in_folder("answers")); // of another template
+    assert_int_equal(replay(options), 0);
+    return number("seconds", "tokens_replayed") == 0;
+}
+
+static void put(const char *name, const char *text) {
+    strcpy(file, text);
+    write_file(name, strlen(text));
+}
+
+static void make_store(const char *text) {
+    put("texts.txt", text);
+    snprintf(line, sizeof line, "datastore -m %s/tiny.gguf --data %s/texts.txt -o %s/store -q",
+             folder, folder, folder);
+    if (run_line(&s, line)) fail_msg("%s: %s", line, s.err);
+}
+
+// A file may change under its name, to as many bytes.
+static void results_are_of_what_the_files_hold(void **state) {
+    (void)state;
+    char tree[160], spec[160];
+    snprintf(tree, sizeof tree, "--check 0 --drafters prompt-lookup --tree %s/shape", folder);
+    snprintf(spec, sizeof spec, "--check 0 --drafters rest:%s/store", folder);
+    start_anew();
+    put("shape", "0\n0.0\n");
+    assert_false(are_there(tree));
+    assert_true(are_there(tree));
+    put("shape", "0\n0.1\n");
+    assert_false(are_there(tree));
+    make_store("0 and 1 and 2 and 3 and 4 and 5 and");
+    assert_false(are_there(spec));
+    assert_true(are_there(spec));
+    make_store("0 dna 1 dna 2 dna 3 dna 4 dna 5 dna");
+    assert_false(are_there(spec));
+}
+
+static void results_are_of_a_template_and_a_context(void **state) {
+    (void)state;
+    static const char *const more[] = {"", "-c 400", "--chat-template zephyr",
+                                       "--chat-template-file %s/template"};
+    char options[160];
+    start_anew();
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        put("template", "{{ messages[0].content }}");
+        strcpy(options, "--check 0 --drafters lookahead ");
+        snprintf(options + strlen(options), 100, more[i], folder);
+        assert_false(are_there(options));
+        assert_true(are_there(options));
+    }
+    put("template", "{{ messages[0].content }}!");
+    assert_false(are_there(options));
+}
+
 static void inputs_are_never_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"--answers", "-o"};
@@ -230,6 +285,8 @@ int main(void) {
         cmocka_unit_test(a_wrong_answer_is_named),
         cmocka_unit_test(answers_that_cannot_be_read_are_refused),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
+        cmocka_unit_test(results_are_of_what_the_files_hold),
+        cmocka_unit_test(results_are_of_a_template_and_a_context),
         cmocka_unit_test(inputs_are_never_outputs),
         cmocka_unit_test(a_file_without_lines_is_refused),
     };

@@ -50,7 +50,7 @@ typedef struct lab_score { // of a conversation by a drafter; all its turns
 
 typedef struct lab_drafter {
     const char *spec;
-    json_t *setup;    // what its results depend on, as make_setup lists it
+    json_t *setup;    // what its results depend on, as setup.c lists it
     lab_score *score; // [n] of the conversations
     int surely;       // the conversation that is checked whatever the share
 } lab_drafter;
@@ -86,6 +86,11 @@ json_t *lab_replay_settings(const lab_replay *r);
 // Takes the answers of the file, if it is one of this model and these settings, and has plain
 // decoding give those that are missing, which are added to it. FR_EDATA, FR_EIO, FR_EINTR, ...
 fr_status lab_replay_answer(lab_replay *r, fr_error *err);
+
+// ---------------------------------------------------------------- setup.c
+// What results of a drafter depend on, which stands in *setup for the caller to drop, also after an
+// error. FR_EIO, FR_ENOMEM, and what opening the drafter says.
+fr_status lab_replay_setup(const lab_replay *r, const char *spec, json_t **setup, fr_error *err);
 
 // ---------------------------------------------------------------- results.c
 // Takes the results of the file that are wanted here, goes over all others and adds them to it.

@@ -4,13 +4,10 @@
 #include "base/clock.h"
 #include "cmd/lib/text.h"
 #include "decode/draw/sampler.h"
-#include "draft/registry.h"
-#include "draft/spec.h"
 #include "gguf/hash.h"
 #include "lab/cmd/replay/lines.h"
 #include "lab/cmd/replay/play.h"
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 typedef struct running {
@@ -19,57 +16,6 @@ typedef struct running {
     lab_drafter *drafter; // at work
     lab_score real;       // of the conversation that is checked
 } running;
-
-// ---------------------------------------------------------------- what a result depends on
-
-static void add_packs(json_t *to, const fr_drafter *d) {
-    for (int i = 0; i < d->n_parts; i++)
-        add_packs(to, d->parts[i]);
-    if (*d->file) json_array_append_new(to, json_string(d->file));
-}
-
-static fr_status find_packs(const lab_replay *r, const char *spec, json_t *packs, fr_error *err) {
-    char used[64];
-    fr_drafter *d;
-    const bool plain = !strcmp(spec, "none");
-    const fr_drafter_config config = {
-        .model = &r->engine->model,
-        .tokenizer = r->engine->tokenizer,
-        .n_ctx = 64,
-        .shared = &r->engine->shared,
-        .no_adapt = true,
-        .options = r->args->draft_opts.n && !plain ? r->args->draft_opts.item : NULL};
-    const fr_status st = fr_drafter_open(&d, used, spec, &config, err);
-    if (st) return st;
-    add_packs(packs, d);
-    fr_drafter_close(d);
-    return FR_OK;
-}
-
-// Bytes of the files that a SPEC names: datastores and draft models change under their names.
-static fr_status find_files(const char *text, json_t *files, fr_error *err) {
-    fr_spec spec;
-    const fr_status st = fr_spec_parse(&spec, text, err);
-    if (st) return st;
-    for (int i = 0; i < spec.n; i++) {
-        struct stat info;
-        if (*spec.part[i].file && !stat(spec.part[i].file, &info))
-            json_array_append_new(files, json_integer((json_int_t)info.st_size));
-    }
-    return FR_OK;
-}
-
-static fr_status make_setup(lab_replay *r, lab_drafter *d, fr_error *err) {
-    json_t *packs = json_array(), *options = json_array(), *files = json_array();
-    for (int i = 0; i < r->args->draft_opts.n; i++)
-        json_array_append_new(options, json_string(r->args->draft_opts.item[i]));
-    fr_status st = packs ? find_packs(r, d->spec, packs, err) : FR_OK;
-    if (!st && files) st = find_files(d->spec, files, err);
-    d->setup = json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:i}", "settings", lab_replay_settings(r),
-                         "drafter", d->spec, "draft_opts", options, "packs", packs, "files", files,
-                         "tree", r->args->tree, "drafting", LAB_DRAFTING);
-    return st || d->setup ? st : fr_fail(err, FR_ENOMEM, "replay: no memory");
-}
 
 // ---------------------------------------------------------------- the file
 
@@ -315,7 +261,7 @@ fr_status lab_replay_run(lab_replay *r, fr_error *err) {
         if (!(d->score = fr_alloc_array((size_t)r->n, sizeof *d->score)))
             st = fr_fail(err, FR_ENOMEM, "replay: no memory for %d prompts", r->n);
         d->surely = least_drawn(r, d);
-        if (!st) st = make_setup(r, d, err);
+        if (!st) st = lab_replay_setup(r, d->spec, &d->setup, err);
     }
     if (!st) st = lab_lines_open(&run.lines, r->args->results, take_line, &run, err);
     if (!st) st = replay_all(&run, err);

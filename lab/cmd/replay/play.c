@@ -161,6 +161,14 @@ static fr_status begin_conversation(play *p, speaker *s, int conversation, fr_er
     return st ? st : begin_turn(p, s, err);
 }
 
+// Behind an answer that is another one than the known one comes another conversation.
+static bool has_next(const play *p, const speaker *s, const fr_result *result) {
+    if (s->turn + 1 >= p->r->item[s->conversation].prompt->n_turns) return false;
+    return !p->known ||
+           (result->n_tokens == s->known.n &&
+            !memcmp(result->tokens, s->known.ids, sizeof *s->known.ids * (size_t)s->known.n));
+}
+
 // Ends the turn, and begins the next one or leaves the conversation.
 static fr_status end_turn(play *p, speaker *s, fr_error *err) {
     const fr_result *result = fr_session_result(s->session);
@@ -170,7 +178,8 @@ static fr_status end_turn(play *p, speaker *s, fr_error *err) {
     const lab_played played = {s->conversation, s->turn, s->prompt, result, s->copied};
     if (!st) st = p->told(p->user, &played, err);
     if (st) return st;
-    if (++s->turn < p->r->item[s->conversation].prompt->n_turns) {
+    if (has_next(p, s, result)) {
+        s->turn++;
         st = fr_talk_add(&s->talk, "assistant", result->text, result->text_bytes, err);
         return st ? st : begin_turn(p, s, err);
     }

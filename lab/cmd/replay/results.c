@@ -198,7 +198,7 @@ static fr_status replayed_turn(void *user, const lab_played *played, fr_error *e
     lab_score *s = &run->drafter->score[conversation];
     set_date(s);
     take_turn(run, s, "replay", played);
-    if (played->turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
+    if (!s->broken && played->turn + 1 < r->item[conversation].prompt->n_turns) return FR_OK;
     r->seconds.replayed += (double)s->tokens;
     const fr_status st = is_drawn(run, conversation) ? check(run, conversation, err) : FR_OK;
     if (st) return st;

@@ -35,14 +35,13 @@ static fr_status find_packs(const lab_replay *r, const char *spec, json_t *packs
     char used[64];
     fr_drafter *d;
     const bool plain = !strcmp(spec, "none");
-    const fr_drafter_config config = {.model = &r->engine->model,
-                                      .tokenizer = r->engine->tokenizer,
-                                      .n_ctx = 64,
-                                      .shared = &r->engine->shared,
-                                      .no_adapt = true,
-                                      .options = r->args->draft_opts.n && !plain
-                                                     ? r->args->draft_opts.item
-                                                     : NULL};
+    const fr_drafter_config config = {
+        .model = &r->engine->model,
+        .tokenizer = r->engine->tokenizer,
+        .n_ctx = 64,
+        .shared = &r->engine->shared,
+        .no_adapt = true,
+        .options = r->args->draft_opts.n && !plain ? r->args->draft_opts.item : NULL};
     const fr_status st = fr_drafter_open(&d, used, spec, &config, err);
     if (st) return st;
     add_packs(packs, d);
@@ -68,8 +67,8 @@ static fr_status add_file(json_t *files, const char *path, fr_error *err) {
         st = print_bytes(print, path, err);
     if (model) fr_gguf_close(g);
     if (!st)
-        json_array_append_new(files, pack ? json_integer((json_int_t)info.st_size)
-                                          : json_string(print));
+        json_array_append_new(files,
+                              pack ? json_integer((json_int_t)info.st_size) : json_string(print));
     return st;
 }
 
@@ -95,8 +94,7 @@ static fr_status add_options(json_t *setup, const fr_cmd_args *a, fr_error *err)
         json_object_set_new(setup, "shape", json_string(print));
     if (!st && a->chat_template_file && !(st = print_bytes(print, a->chat_template_file, err)))
         json_object_set_new(setup, "template_file", json_string(print));
-    if (a->chat_template)
-        json_object_set_new(setup, "template", json_string(a->chat_template));
+    if (a->chat_template) json_object_set_new(setup, "template", json_string(a->chat_template));
     if (a->ctx) json_object_set_new(setup, "ctx", json_integer(a->ctx));
     return st;
 }

@@ -142,10 +142,9 @@ static fr_status search_and_keep(search *s, fr_error *err) {
     fr_status st = find(s, &found, err);
     fr_progress_clear(&t->bar);
     if (st) return st;
-    const bool interrupted = fr_cmd_interrupted();
-    st = keep(s, &found, err);
-    if (interrupted) return fr_fail(err, FR_EINTR, "interrupted");
-    return st;
+    const bool interrupted = fr_cmd_interrupted(), has = found.best_value.speed > 0;
+    if (has || !interrupted) st = keep(s, &found, err);
+    return interrupted && !st ? fr_fail(err, FR_EINTR, "interrupted") : st;
 }
 
 static fr_status open_benches(search *s, fr_error *err) {
@@ -229,8 +228,24 @@ static int tell(const search *s, const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
-static int train_layer_skip(const fr_cmd_args *args) {
+// What a training has and a search has not.
+static const char *const of_learning[] = {"lr",         "lr-end",  "depth",
+                                          "accumulate", "average", "shares",
+                                          "judgements", "type",    "checkpoint-every"};
+
+static int check_options(const fr_parsed *parsed) {
+    for (size_t i = 0; i < sizeof of_learning / sizeof *of_learning; i++)
+        if (fr_option_given(&lab_cmd_train.table, parsed, of_learning[i]))
+            return fr_cmd_usage("train",
+                                "--%s: layer-skip is searched for, and this is an option of "
+                                "drafters that are learned",
+                                of_learning[i]);
+    return FR_EXIT_DONE;
+}
+
+static int train_layer_skip(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_training_check_line(args);
+    if (!code) code = check_options(parsed);
     if (code) return code;
     fr_error err = {0};
     search *s = calloc(1, sizeof *s);
@@ -249,7 +264,7 @@ static int train_layer_skip(const fr_cmd_args *args) {
 
 static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (strcmp(parsed->args[0], METHOD.name) != 0) return fr_cmd_train.run(args, parsed);
-    return train_layer_skip(args);
+    return train_layer_skip(args, parsed);
 }
 
 static bool word(int index, fr_word *word) {

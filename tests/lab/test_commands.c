@@ -128,6 +128,19 @@ static void a_search_makes_a_pack_that_drafts(void **state) {
     assert_non_null(strstr(s.out, plain));
 }
 
+static void a_search_refuses_what_only_learning_has(void **state) {
+    (void)state;
+    static const char *const options[] = {
+        "--lr 0.1",     "--lr-end 0.1",   "--depth 2",  "--accumulate 2",      "--average 0.1",
+        "--shares 100", "--judgements 3", "--type f32", "--checkpoint-every 9"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(line, sizeof line,
+                 "train layer-skip -m %s/tiny.gguf --data %s/asked.jsonl -o %s/p --steps 1 %s",
+                 folder, folder, folder, options[i]);
+        expect(2, "is an option of drafters that are learned");
+    }
+}
+
 static int tensors_of(const char *type) {
     char name[16];
     int n = 0;
@@ -227,6 +240,7 @@ int main(void) {
         cmocka_unit_test(similarity_is_of_drafters_that_attach_rows),
         cmocka_unit_test(hits_are_counted_by_kind),
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
+        cmocka_unit_test(a_search_refuses_what_only_learning_has),
         cmocka_unit_test(a_pack_is_made_smaller),
         cmocka_unit_test(what_is_no_pack_is_refused),
         cmocka_unit_test(damaged_packs_are_refused),

@@ -148,13 +148,13 @@ static float fitted_size(const fr_chimera_learner *m) {
 }
 
 // The block norms what the encoder gives, so what stands beside it grows as much; the further ahead
-// a head guesses, the less it takes of the base.
+// a head guesses, the less it takes of the base. Heads of a pack stay as they are.
 static void fit_heads(fr_chimera_learner *m) {
     const size_t d = (size_t)m->chain.shape.d, t = d * (size_t)m->options.ngram;
     const float *gain = fr_param_w(m->chain.params, m->chain.at.out_norm);
     float by = 1 / fitted_size(m);
     for (int k = 0; k < m->options.depth; k++, by /= 2)
-        for (size_t i = 0; i < d; i++)
+        for (size_t i = 0; i < d && !m->learner.params.item[m->head[k].state].given; i++)
             for (size_t j = 0; j < d; j++)
                 fr_param_w(&m->learner.params, m->head[k].state)[i * d + j] =
                     by * gain[i] * m->fit.w[i * (size_t)m->fit.k + t + j];
@@ -172,6 +172,12 @@ void fr_chimera_fit_end(fr_chimera_learner *m) {
 
 size_t fr_chimera_fit_bytes(const fr_chimera_learner *m) {
     return m->learner.fit_rows ? fr_linear_fit_bytes(fit_inputs(m), m->chain.shape.d) : 0;
+}
+
+uint64_t fr_chimera_fit_rest(const fr_learner *l) {
+    const fr_chimera_learner *m = (const fr_chimera_learner *)(const void *)l;
+    const int map = fr_train_encoder_linear(&m->ngram);
+    return map >= 0 && !l->params.item[map].given ? l->fit_rows : 0;
 }
 
 // Enough for each of the map's inputs, within minutes.

@@ -182,6 +182,7 @@ static const fr_learner_ops ops = {
     .judge = judge,
     .fit_add = fit_add,
     .fit_end = fit_end,
+    .fit_rest = fr_chimera_fit_rest,
     .write = write_pack,
     .workspace = workspace,
     .close = close_chimera,

@@ -58,6 +58,8 @@ void fr_chimera_read_ngrams(fr_chimera_learner *m, const fr_batch *batch);
 
 // First values from data, as in learner.h: how many rows, of batches, then the end.
 uint64_t fr_chimera_fit_rows(const fr_chimera_learner *m);
+// The same where a pack was read: 0 where it gave the encoder's map.
+uint64_t fr_chimera_fit_rest(const fr_learner *l);
 size_t fr_chimera_fit_bytes(const fr_chimera_learner *m);
 fr_status fr_chimera_fit_add(fr_chimera_learner *m, const fr_batch *batch, fr_error *err);
 void fr_chimera_fit_end(fr_chimera_learner *m);

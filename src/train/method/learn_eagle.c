@@ -118,16 +118,21 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
-// A block from a pack needs no first values. The map of its taps does, where the pack has none and
-// the final state is not the last of them, which would be handed on as it is.
-static bool has_block(const fr_learner *l) {
-    const chain_learner *m = (const chain_learner *)(const void *)l;
-    return l->params.item[m->chain.at.fc_state].given;
+// A pack without the map of states, as of chimera, gives the block alone.
+static bool has_map(const chain_learner *m) {
+    return m->learner.params.item[m->chain.at.fc_state].given;
 }
 
+static bool takes_last_layer(const chain_learner *m) {
+    return m->options.init == FR_UNROLLED_LAST_LAYER && !fr_unrolled_has_block(&m->chain);
+}
+
+// The map of states is fitted where the pack has none; that of the taps too, where the final state
+// is not the last of them, which would be handed on as it is.
 static uint64_t fit_rest(const fr_learner *l) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
     const fr_unrolled_options *o = &m->options;
+    if (!has_map(m)) return l->fit_rows;
     if (!o->n_taps || o->taps[o->n_taps - 1] == l->target->config.n_layer) return 0;
     return l->params.item[m->chain.at.fc_taps].given ? 0 : l->fit_rows;
 }
@@ -135,11 +140,10 @@ static uint64_t fit_rest(const fr_learner *l) {
 static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     chain_learner *m = self(l);
     fr_unrolled_batch_set(&m->batch, batch, 1, 0);
-    if (has_block(l)) return fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
+    if (has_map(m)) return fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
     fr_status st = fr_unrolled_fit_add(&m->fit, &m->chain, err);
     if (!st && m->chain.shape.taps) st = fr_unrolled_taps_fit_add(&m->taps_fit, &m->chain, err);
-    if (!st && m->options.init == FR_UNROLLED_LAST_LAYER)
-        st = fr_last_layer_see(&m->last, &m->chain, l->target, err);
+    if (!st && takes_last_layer(m)) st = fr_last_layer_see(&m->last, &m->chain, l->target, err);
     m->seen = *batch;
     return st;
 }
@@ -166,10 +170,9 @@ static void take_last_layer(chain_learner *m) {
 
 static void fit_end(fr_learner *l) {
     chain_learner *m = self(l);
-    if (!has_block(l)) fr_unrolled_fit_end(&m->fit, &m->chain, l->watch);
+    if (!has_map(m)) fr_unrolled_fit_end(&m->fit, &m->chain, l->watch);
     if (m->chain.shape.taps) fr_unrolled_taps_fit_end(&m->taps_fit, &m->chain, l->watch);
-    if (has_block(l)) return;
-    if (m->options.init == FR_UNROLLED_LAST_LAYER && fr_go_on(l->watch)) take_last_layer(m);
+    if (!has_map(m) && takes_last_layer(m) && fr_go_on(l->watch)) take_last_layer(m);
 }
 
 static void write_taps(const chain_learner *m, fr_gguf_writer *w) {

@@ -51,7 +51,10 @@ fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const 
 // as wide. FR_EARG: the layer turns only a part of its heads.
 fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *target, int layer, fr_error *err);
 
-// What the sub-layers add to a row becomes little, so that what enters it is what comes out.
+// Whether the sub-layers are those of the pack that training begins with.
+bool fr_unrolled_has_block(const fr_unrolled *c);
+// What the sub-layers add to a row becomes little, so that what enters it is what comes out. Those
+// of a pack stay as they are.
 void fr_unrolled_quieten(fr_unrolled *c);
 // What they add, multiplied by `by`.
 void fr_unrolled_scale(fr_unrolled *c, float by);

@@ -277,8 +277,12 @@ void fr_unrolled_scale(fr_unrolled *c, float by) {
     scale(c->params, c->at.down, by);
 }
 
+bool fr_unrolled_has_block(const fr_unrolled *c) {
+    return c->params->item[c->at.o].given;
+}
+
 void fr_unrolled_quieten(fr_unrolled *c) {
-    fr_unrolled_scale(c, 0.1f);
+    if (!fr_unrolled_has_block(c)) fr_unrolled_scale(c, 0.1f);
 }
 
 void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w) {

@@ -507,16 +507,20 @@ static double first_loss(const char *method, const char *pack, const char *rest)
 // last of the layers, is handed on as it is.
 static void what_a_pack_does_not_give_is_fitted(void **state) {
     const struct {
-        const char *method, *first, *then, *both;
-    } cases[] = {
-        {"hidden-transfer", "--set layers=1", "--set layers=1/1", "--set layers=1/1"},
-        {"eagle", "--set ffn=32", "--set ffn=32 --set taps=1", "--set ffn=32 --set taps=1"},
-        {"eagle", "--set ffn=32", "--set ffn=32 --set taps=1,2", "--set ffn=32"}};
+        const char *from, *method, *first, *then, *both;
+    } cases[] = {{"hidden-transfer", "hidden-transfer", "--set layers=1", "--set layers=1/1",
+                  "--set layers=1/1"},
+                 {"eagle", "eagle", "--set ffn=32", "--set ffn=32 --set taps=1",
+                  "--set ffn=32 --set taps=1"},
+                 {"eagle", "eagle", "--set ffn=32", "--set ffn=32 --set taps=1,2", "--set ffn=32"},
+                 {"eagle", "chimera", "--set ffn=32", "--set ffn=32", "--set ffn=32"},
+                 {"chimera", "eagle", "--set ffn=32", "--set ffn=32", "--set ffn=32"},
+                 {"chimera", "hidden-state", "--set ffn=32", "--set ffn=32", "--set ffn=32"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char name[32], rest[256];
         snprintf(name, sizeof name, "given%zu.gguf", i);
-        first_loss(cases[i].method, name, cases[i].first);
+        first_loss(cases[i].from, name, cases[i].first);
         snprintf(rest, sizeof rest, "%s --init %s/%s", cases[i].then, folder, name);
         snprintf(name, sizeof name, "fitted%zu.gguf", i);
         const double found = first_loss(cases[i].method, name, rest);

@@ -252,15 +252,16 @@ static plan make_plan(fr_train *t) {
     return p;
 }
 
-// Every process sees all of it, so that all begin with the same values.
+// Every process sees all of it, so that all begin with the same values; each text once at most.
 static fr_status fit(fr_train *t, fr_error *err) {
     fr_learner *l = t->learner;
     fr_train_phase *phase = &t->phase;
+    fr_batches *batches = fr_train_batches(t);
     const uint64_t all = t->data->rows < l->fit_rows ? t->data->rows : l->fit_rows;
     fr_status st = FR_OK;
     *phase = (fr_train_phase){"fitting first values", "tokens", 0, all};
-    while (!st && phase->done < l->fit_rows && !fr_train_batches(t)->epoch && ask(t)) {
-        fr_batches_next(fr_train_batches(t), t->batch);
+    while (!st && phase->done < l->fit_rows && batches->at < batches->n && ask(t)) {
+        fr_batches_next(batches, t->batch);
         st = l->ops->fit_add(l, t->batch, err);
         phase->done += (uint64_t)t->batch->rows;
     }
@@ -268,7 +269,7 @@ static fr_status fit(fr_train *t, fr_error *err) {
     *phase = (fr_train_phase){0};
     if (st) return st;
     if (!all_go_on(t)) return leave(err);
-    fr_batches_seek(fr_train_batches(t), 0, 0);
+    fr_batches_seek(batches, 0, 0);
     t->state.fitted = true;
     return FR_OK;
 }

@@ -79,9 +79,10 @@ typedef struct caller {  // what the loop asks and tells
     bool parts;          // one folder after the other
     bool
         hopeless; // at a rate at which little is learned, and ended by one judgement without a gain
-    double settled; // of the learner
-    double *sum;    // of the parameters after the steps that are averaged; or NULL
-    uint64_t seen;  // steps
+    double settled;  // of the learner
+    double *sum;     // of the parameters after the steps that are averaged; or NULL
+    uint64_t seen;   // steps
+    uint64_t fitted; // tokens that first values were fitted to
 } caller;
 
 // After steps 10 to 12 of 12.
@@ -98,6 +99,7 @@ static void look_at_step(caller *c, const fr_train *t) {
 static bool watch(void *user, const fr_train *t) {
     caller *c = user;
     look_at_step(c, t);
+    if (t->phase.what && strstr(t->phase.what, "fitting")) c->fitted = t->phase.done;
     if (!c->patience || c->asked++ < c->patience) return true;
     c->phases += t->phase.what != NULL;
     return false;
@@ -280,6 +282,16 @@ static void nothing_ends_before_the_last_change(void **state) {
     }
 }
 
+// Fewer than the fit asks for: each counts once.
+static void first_values_are_fitted_to_every_text_once(void **state) {
+    fr_error err;
+    (void)state;
+    caller c = {0};
+    unlink(w.checkpoint);
+    if (train("eagle", &c, false, NULL, &err)) fail_msg("%s", err.text);
+    assert_int_equal(c.fitted, w.data.rows);
+}
+
 // Before the first step, where trainings are longest without one.
 static void an_interrupt_is_heard_before_the_first_step(void **state) {
     fr_train_state s;
@@ -328,6 +340,7 @@ int main(void) {
         cmocka_unit_test(the_mean_is_that_of_the_last_steps),
         cmocka_unit_test(a_state_that_cannot_be_is_refused),
         cmocka_unit_test(nothing_ends_before_the_last_change),
+        cmocka_unit_test(first_values_are_fitted_to_every_text_once),
         cmocka_unit_test(an_interrupt_is_heard_before_the_first_step),
         cmocka_unit_test(what_is_no_number_is_never_kept),
         cmocka_unit_test(the_best_comes_before_the_checkpoint)};

@@ -51,8 +51,8 @@ FR_CLONES static void norm_row_backward(float *dx, bool add, const float *dy, co
     }
 }
 
-FR_CLONES static void swiglu_row(float *restrict h, const float *restrict gate,
-                                 const float *restrict up, int d) {
+FR_CLONES static void swiglu_row(float *h, const float *gate, const float *up, int d) {
+#pragma omp simd
     for (int i = 0; i < d; i++)
         h[i] = gate[i] * sigmoid(gate[i]) * up[i];
 }

@@ -25,7 +25,7 @@ void fr_frozen_norm_backward(float *dx, bool add, const float *dy, const float *
 void fr_bias_forward(float *y, const float *bias, int n, int d); // y += bias
 void fr_bias_backward(float *dbias, const float *dy, int n, int d);
 
-// SwiGLU: h = silu(gate) * up. Backward: dgate may be gate and dup may be up.
+// SwiGLU: h = silu(gate) * up; h may be gate. Backward: dgate may be gate and dup may be up.
 void fr_swiglu_forward(float *h, const float *gate, const float *up, int n, int d);
 void fr_swiglu_backward(float *dgate, float *dup, const float *dh, const float *gate,
                         const float *up, int n, int d);

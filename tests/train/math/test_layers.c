@@ -197,6 +197,9 @@ static void swiglu_gate(void **state) {
     fr_swiglu_forward(y, p.in[0], p.in[1], N, D);
     check_values(&p, swiglu, y);
     memcpy(gate, p.in[0], sizeof gate);
+    fr_swiglu_forward(gate, gate, p.in[1], N, D); // in place
+    assert_memory_equal(gate, y, sizeof y);
+    memcpy(gate, p.in[0], sizeof gate);
     memcpy(up, p.in[1], sizeof up);
     fr_swiglu_backward(gate, up, p.dy, gate, up, N, D); // in place
     check_gradient(&p, swiglu, 0, ALL, gate, 0);

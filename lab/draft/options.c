@@ -14,10 +14,11 @@ fr_status lab_read_options(void *self, const char *name, const fr_drafter_option
     for (int i = 0; all && all[i] && !st; i++)
         if (is_of(own, all[i]))
             st = fr_drafter_read(self, name, own, all[i], err);
-        else if (n < LAB_OPTIONS - 2) // one more may be added
+        else if (n < LAB_OPTIONS - 1 - LAB_OPTIONS_ADDED)
             rest[n++] = all[i];
         else
-            st = fr_fail(err, FR_EARG, "draft options: expected at most %d", LAB_OPTIONS - 2);
+            st = fr_fail(err, FR_EARG, "draft options: expected at most %d",
+                         LAB_OPTIONS - 1 - LAB_OPTIONS_ADDED);
     rest[n] = NULL;
     return st;
 }

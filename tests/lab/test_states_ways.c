@@ -210,11 +210,32 @@ static void fed_chains_are_those_of_the_block(void **state) {
     }
 }
 
+// A way adds two options to those that are given.
+static void options_leave_room_for_two_more(void **state) {
+    (void)state;
+    pair p;
+    char spec[60];
+    const char *options[63];
+    open_pair(&p, &PACKS[0]);
+    snprintf(spec, sizeof spec, "hidden-state-union:%s", p.path);
+    for (int n = 61; n <= 62; n++) {
+        fr_drafter *d;
+        fr_error err;
+        for (int i = 0; i < n; i++)
+            options[i] = "depth=3";
+        options[n] = NULL;
+        assert_int_equal(try_drafter(&d, &p, spec, true, options, &err), n == 61 ? FR_OK : FR_EARG);
+        if (n == 61) fr_drafter_close(d);
+    }
+    close_pair(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(the_other_rules_hold_too),
         cmocka_unit_test(fed_chains_are_those_of_the_block),
+        cmocka_unit_test(options_leave_room_for_two_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,11 +314,18 @@ static fr_status take_accuracy(fr_pack *p, fr_error *err) {
         return fr_fail(err, FR_EDATA,
                        "forerun.accuracy.depth_rank: expected %d values for %d depths, found %llu",
                        p->depth * RANKS, p->depth, (unsigned long long)a->count);
+    double sum = 0; // of a depth: one guess at most is right
     for (int i = 0; i < p->depth * RANKS; i++) {
         const double rate = fr_gguf_item_f64(a, (uint64_t)i);
+        sum = i % RANKS ? sum + rate : rate;
         if (!(rate >= 0 && rate <= 1))
             return fr_fail(err, FR_EDATA,
                            "forerun.accuracy.depth_rank: expected 0 to 1, found %g at %d", rate, i);
+        if (sum > 1 + 1e-3) // rounding aside
+            return fr_fail(err, FR_EDATA,
+                           "forerun.accuracy.depth_rank: expected rates of depth %d that are 1 "
+                           "together at most, found %g",
+                           i / RANKS + 1, sum);
         p->accuracy.tried[i / RANKS] = TRIES;
         p->accuracy.right[i / RANKS][i % RANKS] = (uint64_t)(rate * TRIES);
     }

@@ -349,13 +349,16 @@ static void a_draft_vocabulary_of_strange_or_double_ids_is_refused(void **state)
 
 static void accuracies_that_are_none_are_refused(void **state) {
     (void)state;
-    static const float low[30] = {[29] = -0.1f}, many[31] = {0};
+    static const float low[30] = {[29] = -0.1f}, many[31] = {0}, sum[30] = {[10] = 0.6f, 0.41f};
     fr_gguf_writer *w = begin(&(fr_tiny_pack){.leave_out = "forerun.accuracy.depth_rank"});
     fr_gguf_writer_f32_array(w, "forerun.accuracy.depth_rank", low, 30);
     expect_refused(w, FR_EDATA, "at 29");
     w = begin(&(fr_tiny_pack){.leave_out = "forerun.accuracy.depth_rank"});
     fr_gguf_writer_f32_array(w, "forerun.accuracy.depth_rank", many, 31);
     expect_refused(w, FR_EDATA, "expected 30 values for 3 depths, found 31");
+    w = begin(&(fr_tiny_pack){.leave_out = "forerun.accuracy.depth_rank"});
+    fr_gguf_writer_f32_array(w, "forerun.accuracy.depth_rank", sum, 30);
+    expect_refused(w, FR_EDATA, "rates of depth 2 that are 1 together at most, found 1.01");
 }
 
 static void unknown_kinds_and_variants_are_refused(void **state) {

@@ -108,11 +108,10 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
                      "kv_bytes_at_ctx_train_by_type", by_type);
 }
 
-static void print_memory(const fr_gguf *g) {
+static void print_memory(const fr_gguf *g, fr_error *err) {
     fr_config c;
-    fr_error err;
-    if (fr_config_read(&c, g, &err)) {
-        printf("memory: not a model that this engine runs: %s\n", err.text);
+    if (fr_config_read(&c, g, err)) {
+        printf("memory: not a model that this engine runs: %s\n", err->text);
         return;
     }
     const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
@@ -132,7 +131,7 @@ typedef struct file_kind {
     bool (*is)(const fr_gguf *g);
     const char *name, *at_fault;                      // keys of the JSON document
     json_t *(*json)(const fr_gguf *g, fr_error *err); // NULL, with the reason, where it is at fault
-    void (*print)(const fr_gguf *g);
+    void (*print)(const fr_gguf *g, fr_error *err);   // the same
 } file_kind;
 static const file_kind KINDS[] = {
     {fr_pack_is, "pack", "not_usable", fr_inspect_pack_json, fr_inspect_pack_print},
@@ -147,13 +146,12 @@ static const file_kind *kind_of(const fr_gguf *g) {
     return k;
 }
 
-static json_t *inspect_json(const fr_gguf *g) {
+static json_t *inspect_json(const fr_gguf *g, fr_error *err) {
     char fingerprint[FR_GGUF_FINGERPRINT];
-    fr_error err = {0};
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
     const file_kind *kind = kind_of(g);
-    json_t *about = kind->json(g, &err);
+    json_t *about = kind->json(g, err);
     json_t *root =
         json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
                   fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
@@ -161,8 +159,8 @@ static json_t *inspect_json(const fr_gguf *g) {
                   (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
                   (json_int_t)sum.parameters, kind->name, about ? about : json_null(), "metadata",
                   metadata_json(g), "tensors", tensors_json(g));
-    if (root && err.code)
-        json_object_set_new(root, kind->at_fault, fr_cmd_json_text(err.text, strlen(err.text)));
+    if (root && err->code)
+        json_object_set_new(root, kind->at_fault, fr_cmd_json_text(err->text, strlen(err->text)));
     return root;
 }
 
@@ -208,7 +206,7 @@ static void print_metadata(const fr_gguf *g) {
     }
 }
 
-static void inspect_print(const fr_gguf *g) {
+static void inspect_print(const fr_gguf *g, fr_error *err) {
     char fingerprint[FR_GGUF_FINGERPRINT];
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
@@ -217,7 +215,7 @@ static void inspect_print(const fr_gguf *g) {
     if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
     printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
            (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
-    kind_of(g)->print(g);
+    kind_of(g)->print(g, err);
     for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
         if (sum.by_type[i].n)
             printf("  %-7s %4zu tensors %12.1f MB\n", fr_qtype_name(i), sum.by_type[i].n,
@@ -237,12 +235,21 @@ static void inspect_print(const fr_gguf *g) {
     }
 }
 
+// A damaged pack or profile is shown, and then refused. One of another version is whole.
+static int refuse_damaged(const fr_gguf *g, const fr_error *why, int code) {
+    fr_error err;
+    if (!kind_of(g)->is || why->code != FR_EDATA) return code;
+    fflush(stdout);
+    fr_fail(&err, FR_EDATA, "%s: %s", fr_gguf_path(g), why->text);
+    return fr_cmd_fail(&err);
+}
+
 static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
     const char *path = parsed->n_args ? parsed->args[0] : args->model;
     if (!path) return fr_cmd_usage("inspect", "a FILE is needed");
     if (parsed->n_args && args->model) return fr_cmd_usage("inspect", "FILE and -m: give one");
     fr_gguf *g;
-    fr_error err = {0};
+    fr_error err = {0}, why = {0};
     char found[PATH_MAX];
     if (fr_model_path(found, path, &err)) return fr_cmd_fail(&err);
     path = found;
@@ -250,9 +257,10 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (fr_gguf_open(&g, path, &err)) return fr_cmd_fail(&err);
     int code = FR_EXIT_DONE;
     if (args->json)
-        code = fr_cmd_print_json(inspect_json(g));
+        code = fr_cmd_print_json(inspect_json(g, &why));
     else
-        inspect_print(g);
+        inspect_print(g, &why);
+    code = refuse_damaged(g, &why, code);
     fr_gguf_close(g);
     return code;
 }

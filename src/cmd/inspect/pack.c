@@ -210,11 +210,10 @@ static void print_training(const fr_gguf *g) {
     putchar('\n');
 }
 
-void fr_inspect_pack_print(const fr_gguf *g) {
+void fr_inspect_pack_print(const fr_gguf *g, fr_error *err) {
     fr_pack p;
-    fr_error err = {0};
-    if (take(&p, g, &err)) {
-        printf("pack: not one that can be used: %s\n", err.text);
+    if (take(&p, g, err)) {
+        printf("pack: not one that can be used: %s\n", err->text);
         return;
     }
     print_kind(&p);

@@ -7,6 +7,6 @@
 
 // NULL where this is a pack that is at fault, with the reason in *err.
 json_t *fr_inspect_pack_json(const fr_gguf *g, fr_error *err);
-void fr_inspect_pack_print(const fr_gguf *g);
+void fr_inspect_pack_print(const fr_gguf *g, fr_error *err); // prints the reason too
 
 #endif

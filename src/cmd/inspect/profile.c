@@ -28,12 +28,11 @@ static void print_clean(const char *text) {
     fr_cmd_print_clean(stdout, text, strlen(text));
 }
 
-void fr_inspect_profile_print(const fr_gguf *g) {
+void fr_inspect_profile_print(const fr_gguf *g, fr_error *err) {
     fr_profile p;
-    fr_error err;
-    if (fr_profile_load(&p, g, &err)) {
+    if (fr_profile_load(&p, g, err)) {
         fputs("profile: not one that can be used: ", stdout);
-        print_clean(err.text);
+        print_clean(err->text);
         putchar('\n');
         return;
     }

@@ -8,6 +8,6 @@
 
 // NULL where this is a profile that is at fault, with the reason in *err.
 json_t *fr_inspect_profile_json(const fr_gguf *g, fr_error *err);
-void fr_inspect_profile_print(const fr_gguf *g);
+void fr_inspect_profile_print(const fr_gguf *g, fr_error *err); // prints the reason too
 
 #endif

@@ -288,13 +288,23 @@ struct fr_shard_writer {
     uint32_t n_samples; // in it
 };
 
+// The number in a name that a writer gave, shard-000012.frs; -1: another one.
+static int number_of(const char *name) {
+    const size_t digits = strspn(name + 6, "0123456789");
+    if (digits < 6 || digits > 9 || strcmp(name + 6 + digits, ".frs") != 0) return -1;
+    return atoi(name + 6);
+}
+
 static fr_status check_present(fr_shard_writer *w, const names *list, fr_error *err) {
     char path[PATH_ROOM + 512];
     fr_shard_format f;
     fr_map m;
     if (!list->n) return FR_OK;
     const char *last = list->item[list->n - 1];
-    w->next = atoi(last + 6) + 1;
+    for (size_t i = 0; i < list->n; i++) {
+        const int number = number_of(list->item[i]);
+        if (number >= w->next) w->next = number + 1;
+    }
     snprintf(path, sizeof path, "%s/%s", w->dir, last);
     fr_status st = fr_map_open(&m, path, err);
     if (st) return st;

@@ -170,6 +170,31 @@ static void empty_folders_are_empty(void **state) {
     fr_shards_close(s);
 }
 
+// Files of other names, and more than six digits, whose names come before those of six.
+static void a_new_file_takes_no_others_place(void **state) {
+    static const char *const names[] = {"shard-old.frs", "shard-1000000.frs"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char from[128], to[128];
+        fr_shard_writer *w = writer();
+        add(w, 4 * i, 4 * i + 2);
+        assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
+        add(w, 4 * i + 2, 4 * i + 4);
+        assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
+        fr_shard_writer_close(w);
+        snprintf(from, sizeof from, "%s/shard-%06d.frs", dir, 2 * i);
+        snprintf(to, sizeof to, "%s/%s", dir, names[i]);
+        assert_int_equal(rename(from, to), 0);
+    }
+    fr_shard_writer *w = writer();
+    add(w, 8, 10);
+    assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
+    fr_shard_writer_close(w);
+    fr_shards *s = reader();
+    assert_int_equal(fr_shards_count(s), 10);
+    fr_shards_close(s);
+}
+
 // The byte at `at` with the bits of `mask` turned.
 static void turn(const char *path, long at, int mask) {
     FILE *f = fopen(path, "r+b");
@@ -246,6 +271,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(samples_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_estimate_is_the_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(empty_folders_are_empty, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_file_takes_no_others_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_distribution_without_room_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_targets_and_formats_are_refused, set_up, tear_down)};

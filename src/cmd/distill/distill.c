@@ -325,14 +325,47 @@ static void tell_plan(const distill *d, const fr_shard_format *f) {
     fputc('\n', stderr);
 }
 
-// About what will be captured: an answer is half as long as it may be, and a question half as long
-// as its answer.
+typedef struct expected {   // tokens that will be captured
+    uint64_t rows, answers; // answers: those of answers, among them
+} expected;
+
+// An answer is half as long as it may be, and a question half as long as its answer.
+static expected expect_own(const distill *d) {
+    const fr_distill_plan *p = d->plan;
+    const uint64_t answers = (uint64_t)d->jobs.n * (uint64_t)(p->n_predict * p->turns) / 2;
+    return (expected){answers + answers / 2, answers};
+}
+
+// A token of the text that stands there has about four bytes.
+static expected expect_given(const distill *d) {
+    expected e = {0};
+    for (int i = 0; i < d->jobs.n; i++) {
+        const json_t *messages =
+            json_object_get(fr_distill_line(&d->jobs, &d->jobs.job[i]), "messages");
+        int turns = 0;
+        for (size_t k = 0; k < json_array_size(messages); k++) {
+            const json_t *m = json_array_get(messages, k);
+            const uint64_t n = json_string_length(json_object_get(m, "content")) / 4 + 1;
+            const char *role = json_string_value(json_object_get(m, "role"));
+            turns += role && !strcmp(role, "user");
+            if (turns > d->plan->turns) break;
+            e.rows += n;
+            if (role && !strcmp(role, "assistant")) e.answers += n;
+        }
+    }
+    return e;
+}
+
+// About what will be captured, as far as --tokens wants it.
 static fr_status check_room(const distill *d, const fr_shard_format *f, fr_error *err) {
     const fr_distill_plan *p = d->plan;
     const uint64_t before = answered_before(d), limit = p->tokens > before ? p->tokens - before : 0;
-    uint64_t answers = (uint64_t)d->jobs.n * (uint64_t)(p->n_predict * p->turns) / 2;
-    if (p->tokens && limit < answers) answers = limit;
-    const uint64_t bytes = fr_shard_bytes(f, answers + answers / 2, answers);
+    expected e = p->answers == FR_ANSWERS_OWN ? expect_own(d) : expect_given(d);
+    if (p->tokens && limit < e.answers) {
+        e.rows = (uint64_t)((double)e.rows * (double)limit / (double)e.answers);
+        e.answers = limit;
+    }
+    const uint64_t bytes = fr_shard_bytes(f, e.rows, e.answers);
     const uint64_t file = bytes < FR_SHARD_BYTES ? bytes : FR_SHARD_BYTES;
     return fr_room_check(p->capture, bytes + p->besides, file, err);
 }

@@ -380,6 +380,42 @@ static void room_is_asked_for_before_the_work(void **state) {
     assert_int_not_equal(stat(path_of("roomless.gguf.ckpt"), &st), 0);
 }
 
+static void write_answered(const char *name, int n, const char *answer) {
+    FILE *f = fopen(path_of(name), "w");
+    assert_non_null(f);
+    for (int i = 0; i < n; i++)
+        fprintf(f,
+                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}, "
+                "{\"role\": \"assistant\", \"content\": \"%s\"}]}\n",
+                i, i, answer);
+    fclose(f);
+}
+
+// Answers that are given take as much as answers that are written; --tokens wants a part of them.
+static void room_is_asked_for_given_answers(void **state) {
+    static const char *const tokens[] = {"", "--tokens 100"};
+    struct rlimit before, less;
+    char answer[401];
+    (void)state;
+    memset(answer, 'a', 400);
+    answer[400] = 0;
+    write_answered("long.jsonl", 200, answer);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    less = before;
+    less.rlim_cur = 50 * LIMIT;
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "train medusa -m %s --data %s/long.jsonl --given --steps 1 -o %s/long.gguf -t 1 "
+                 "--vocab 320 --batch-rows 512 -q %s",
+                 model, folder, folder, tokens[i]);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+        run_line(s, line);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        const bool asked = strstr(s->err, "long.gguf.data: expected to write a file of") != NULL;
+        if (asked != !i) fail_msg("%s: %s", line, s->err);
+    }
+}
+
 // A draft vocabulary has no more tokens than the model, whatever is asked for.
 static void room_is_asked_for_as_much_as_is_needed(void **state) {
     struct rlimit before, less;
@@ -606,14 +642,7 @@ static bool command_has(const char *pack, const char *text) {
 
 static void a_pack_tells_the_whole_line(void **state) {
     (void)state;
-    FILE *f = fopen(path_of("told.jsonl"), "w");
-    assert_non_null(f);
-    for (int i = 0; i < 12; i++)
-        fprintf(f,
-                "{\"id\": \"p-%d\", \"messages\": [{\"role\": \"user\", \"content\": \"%d?\"}, "
-                "{\"role\": \"assistant\", \"content\": \"It is %d, and that is all.\"}]}\n",
-                i, i, i);
-    fclose(f);
+    write_answered("told.jsonl", 12, "It is so, and that is all.");
     snprintf(line, sizeof line,
              "train medusa -m %s --data %s/told.jsonl --given --tokens 5000 --limit-rows 700 "
              "--judgements 3 --steps 2 -o %s/told.gguf -t 1 --vocab 320 --batch-rows 256 -q",
@@ -662,6 +691,7 @@ int main(void) {
         cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
         cmocka_unit_test(room_is_asked_for_before_the_work),
         cmocka_unit_test(room_is_asked_for_as_much_as_is_needed),
+        cmocka_unit_test(room_is_asked_for_given_answers),
         cmocka_unit_test(a_checkpoint_that_does_not_fit_takes_nothing_with_it),
         cmocka_unit_test(interrupted_answers_are_gone_on_with),
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),

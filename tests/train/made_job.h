@@ -60,6 +60,28 @@ static inline void add_sample(job *j, int n, int dist_first) {
     j->batch.rows += n;
 }
 
+// Every second row is no answer's: no chain of guesses goes on over it.
+static inline void leave_gaps(job *j) {
+    for (int s = 0; s < j->batch.n; s++)
+        for (int i = 0; i < j->batch.sample[s].n; i += 2)
+            j->sample[s].flags[i] = 0;
+}
+
+// Sums over parameters of many seeds: guesses at the first distance that were right, and chains
+// that came to the third one.
+static inline void follow_chains(job *j, double *first, double *third) {
+    fr_params *p = &j->learner->params;
+    *first = *third = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        fr_tally t = {0};
+        for (int i = 0; i < p->n; i++)
+            fr_param_random(p, i, 0.5f, seed);
+        j->learner->ops->judge(j->learner, &j->batch, &t);
+        *first += t.followed[0];
+        *third += t.reached[2];
+    }
+}
+
 static inline void close_job(job *j) {
     if (j->learner) j->learner->ops->close(j->learner);
     fr_gemm_close(j->gemm);

@@ -132,7 +132,10 @@ static void count_piece(const fr_attached_learner *a, fr_tally *tally) {
         bool alive = true;
         for (int i = 0; i < a->guesses; i++) {
             const int r = i * a->n + b;
-            if (a->want[r].sample) fr_tally_count(tally, i, a->want[r].weight, &a->got[r], &alive);
+            if (a->want[r].sample)
+                fr_tally_count(tally, i, a->want[r].weight, &a->got[r], &alive);
+            else
+                alive = false;
         }
     }
 }

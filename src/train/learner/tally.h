@@ -4,7 +4,7 @@
 #include "train/learner/loss.h"
 
 // Counts a row's guess at depth k (from 0). *alive: its best guesses at all depths before were
-// right; updated.
+// right; updated. A depth at which nothing counts ends it: whoever calls clears *alive there.
 void fr_tally_count(fr_tally *t, int k, float weight, const fr_loss_got *got, bool *alive);
 
 double fr_tally_loss(const fr_tally *t); // mean by weight, nats; 0 of nothing

@@ -140,6 +140,8 @@ static void run_head(medusa *m, int k, int n, bool learns, fr_tally *tally) {
     for (int i = 0; i < n; i++)
         if (m->want[i].sample)
             fr_tally_count(tally, k, m->want[i].weight, &m->got[i], &m->alive[i]);
+        else
+            m->alive[i] = false;
     if (learns) backward(m, k, n);
 }
 

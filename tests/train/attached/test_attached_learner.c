@@ -37,6 +37,17 @@ static void slopes_are_those_of_the_loss(void **state) {
     }
 }
 
+static void a_chain_ends_where_nothing_counts(void **state) {
+    (void)state;
+    double first, third;
+    job *j = open_job("ppd", NULL);
+    leave_gaps(j);
+    follow_chains(j, &first, &third);
+    assert_true(first > 0);
+    assert_true(third == 0);
+    close_job(j);
+}
+
 static void pieces_add_up(void **state) {
     (void)state;
     job *j = open_job("ppd", (const char *const[]){"ensemble=2", NULL});
@@ -278,6 +289,7 @@ static void wrong_settings_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slopes_are_those_of_the_loss),
+        cmocka_unit_test(a_chain_ends_where_nothing_counts),
         cmocka_unit_test(pieces_add_up),
         cmocka_unit_test(one_text_can_be_learned),
         cmocka_unit_test(judging_is_the_same_every_time),

@@ -89,6 +89,17 @@ static void an_untrained_head_says_what_the_state_says(void **state) {
     close_job(j);
 }
 
+static void a_chain_ends_where_nothing_counts(void **state) {
+    (void)state;
+    double first, third;
+    job *j = open_job(0);
+    leave_gaps(j);
+    follow_chains(j, &first, &third);
+    assert_true(first > 0);
+    assert_true(third == 0);
+    close_job(j);
+}
+
 static void a_pack_gives_the_parameters_back(void **state) {
     (void)state;
     static const fr_type types[] = {FR_TYPE_F32, FR_TYPE_Q8_0};
@@ -185,6 +196,7 @@ static void wrong_settings_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(slopes_are_those_of_the_loss),
                                        cmocka_unit_test(an_untrained_head_says_what_the_state_says),
+                                       cmocka_unit_test(a_chain_ends_where_nothing_counts),
                                        cmocka_unit_test(a_pack_gives_the_parameters_back),
                                        cmocka_unit_test(parameters_that_are_no_numbers_are_refused),
                                        cmocka_unit_test(wrong_settings_are_named)};

@@ -58,8 +58,9 @@ typedef struct fr_chimera {
     bool is_put;        // they are in it
     double seconds;     // of the passes at hand and what belongs to them
     double encoder_seconds;
-    int cache;         // states of n-grams in memory
-    const char *store; // folder of those that fall out; NULL: none
+    int cache;                    // states of n-grams in memory
+    const char *store;            // folder of those that fall out; NULL: none
+    fr_ngram_store_counts before; // of the store when the text began
 } fr_chimera;
 
 // ---------------------------------------------------------------- mature states
@@ -112,6 +113,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     m->n_seen = 0;
     m->encoder_seconds = 0;
     m->green.memory.counts = (fr_ngram_memory_counts){0};
+    if (m->green.memory.store) m->before = fr_ngram_store_count(m->green.memory.store);
     return mature(m);
 }
 
@@ -324,6 +326,20 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     if (v->tree) fr_trained_saw(&m->base, c, v);
 }
 
+// What the store could not keep or read, and whether it was begun anew because its file was damaged
+// or of another kind.
+static void report_store(const fr_chimera *m, fr_draft_counts *to) {
+    if (!m->green.memory.store) return;
+    const fr_ngram_store_counts n = fr_ngram_store_count(m->green.memory.store);
+    const char *name = m->base.base.ops->name;
+    const fr_draft_count count[] = {
+        {name, "store_dropped", false, (double)(n.dropped - m->before.dropped), 0},
+        {name, "store_damaged", false, (double)(n.damaged - m->before.damaged), 0},
+        {name, "store_rebuilt", true, n.rebuilt, 1}}; // a mean: the same for every text
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        fr_counts_add(to, &count[i]);
+}
+
 static void report(const fr_drafter *base, fr_draft_counts *to) {
     const fr_chimera *m = (const fr_chimera *)base;
     const fr_ngram_memory_counts *n = &m->green.memory.counts;
@@ -339,6 +355,7 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
                       &(fr_draft_count){base->ops->name, share[i].name, true, share[i].sum, asked});
     fr_counts_add(
         to, &(fr_draft_count){base->ops->name, "seconds_ngrams", false, m->encoder_seconds, 0});
+    report_store(m, to);
 }
 
 static void close_chimera(fr_drafter *base) {

@@ -208,6 +208,32 @@ static void a_store_serves_the_next_run(void **state) {
     close_pair(&p);
 }
 
+static void a_store_that_is_begun_anew_says_so(void **state) {
+    (void)state;
+    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    char folder[] = "grams-XXXXXX", spec[64], store[64], file[64];
+    pair p;
+    fr_stats stats;
+    fr_draft_counts counts;
+    open_pair(&p, &tiny);
+    assert_non_null(mkdtemp(folder));
+    snprintf(spec, sizeof spec, "chimera:%s", p.path);
+    snprintf(store, sizeof store, "store=%s", folder);
+    snprintf(file, sizeof file, "%s/ngrams.db", folder);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        run(&p, spec, (const char *[]){"depth=3", "cache=5", store, NULL}, &stats, &counts);
+        assert_true(share_of(&counts, "store_rebuilt") == damaged);
+        assert_true(share_of(&counts, "store_dropped") >= 0);
+        assert_true(share_of(&counts, "store_damaged") == 0);
+        FILE *f = fopen(file, "w");
+        assert_non_null(f);
+        fputs("no store at all", f);
+        fclose(f);
+    }
+    remove_folder(folder);
+    close_pair(&p);
+}
+
 static void counts_begin_anew_with_a_request(void **state) {
     (void)state;
     const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
@@ -300,6 +326,7 @@ int main(void) {
         cmocka_unit_test(states_are_those_of_the_formula),
         cmocka_unit_test(what_is_remembered_is_what_is_computed),
         cmocka_unit_test(a_store_serves_the_next_run),
+        cmocka_unit_test(a_store_that_is_begun_anew_says_so),
         cmocka_unit_test(counts_begin_anew_with_a_request),
         cmocka_unit_test(two_packs_on_one_store_are_refused_when_opened),
         cmocka_unit_test(a_store_without_a_table_is_refused),

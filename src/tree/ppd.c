@@ -31,10 +31,6 @@ int fr_ppd_assign(const fr_shape *s, const double accepted[], int m, int budget,
     return left;
 }
 
-static int clamp(int v, int low, int high) {
-    return v < low ? low : v > high ? high : v;
-}
-
 // P(i|k) of all states, then how often each comes, then R.
 static void solve(fr_ppd *p) {
     const int m = p->limits.prompts;
@@ -73,7 +69,7 @@ static void build(fr_ppd *p, const fr_widest *w, const fr_ppd_limits *l, const i
     p->limits = *l;
     for (int k = 0; k <= m; k++) {
         fr_ppd_state *state = &p->state[k];
-        const int n = k ? 1 + clamp(candidates[k], 0, room) : 1;
+        const int n = k ? 1 + fr_tree_clamp(candidates[k], 0, room) : 1;
         state->shape.n = n < w->shape[k].n ? n : w->shape[k].n;
         memcpy(state->shape.node, w->shape[k].node,
                (size_t)state->shape.n * sizeof *state->shape.node);

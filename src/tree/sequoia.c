@@ -3,10 +3,6 @@
 #include "tree/sequoia.h"
 #include <assert.h>
 
-static int clamp(int v, int low, int high) {
-    return v < low ? low : v > high ? high : v;
-}
-
 double fr_sequoia_tokens(const fr_sequoia *q, int n, int depth) {
     return q->tokens[n][depth][q->children[n][depth]];
 }
@@ -26,9 +22,10 @@ static void solve_one(fr_sequoia *q, int n, int l, int b) {
 }
 
 void fr_sequoia_solve(fr_sequoia *q, const double *p, const fr_shape_limits *limits) {
-    q->limits = (fr_shape_limits){.nodes = clamp(limits->nodes, 1, FR_SEQUOIA_NODES),
-                                  .depth = clamp(limits->depth, 0, FR_SEQUOIA_DEPTH),
-                                  .children = clamp(limits->children, 0, FR_SEQUOIA_CHILDREN)};
+    q->limits =
+        (fr_shape_limits){.nodes = fr_tree_clamp(limits->nodes, 1, FR_SEQUOIA_NODES),
+                          .depth = fr_tree_clamp(limits->depth, 0, FR_SEQUOIA_DEPTH),
+                          .children = fr_tree_clamp(limits->children, 0, FR_SEQUOIA_CHILDREN)};
     for (int b = 0; b < q->limits.children; b++)
         q->p[b] = p[b];
     for (int n = 1; n <= q->limits.nodes; n++)

@@ -4,14 +4,10 @@
 #include <assert.h>
 #include <stddef.h>
 
-static int clamp(int v, int low, int high) {
-    return v < low ? low : v > high ? high : v;
-}
-
 void fr_tree_begin(fr_tree *t, int32_t root, int max_nodes, int max_depth) {
     t->n = 1;
-    t->max_nodes = clamp(max_nodes, 1, FR_TREE_MAX);
-    t->max_depth = clamp(max_depth, 0, FR_TREE_MAX_DEPTH);
+    t->max_nodes = fr_tree_clamp(max_nodes, 1, FR_TREE_MAX);
+    t->max_depth = fr_tree_clamp(max_depth, 0, FR_TREE_MAX_DEPTH);
     t->node[0] = (fr_node){.id = root, .parent = -1, .first_child = -1, .next = -1, .score = 1};
     t->dist[0] = NULL;
 }

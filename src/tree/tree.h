@@ -44,6 +44,10 @@ typedef struct fr_tree {
     const fr_dist *dist[FR_TREE_MAX]; // of a node's children; NULL: they were chosen, not drawn
 } fr_tree;
 
+static inline int fr_tree_clamp(int v, int low, int high) {
+    return v < low ? low : v > high ? high : v;
+}
+
 // A tree of the root alone, which may grow to max_nodes nodes of depth max_depth (both clamped).
 void fr_tree_begin(fr_tree *t, int32_t root, int max_nodes, int max_depth);
 // The child of `parent` that holds id, or -1.

@@ -2,6 +2,7 @@
 // tokens are those of plain decoding; a chain that is fed is that of the block, called row by row.
 #include "draft/drafting.h"
 #include "draft/hidden_state/hidden_state.h"
+#include "support/draft_at_once.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
 #include "tree/dice.h"
@@ -169,7 +170,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     int slot = -1;
     int32_t before = root;
     const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
-    fr_states_draft(f->states, root, length);
+    draft_at_once(f->states, root, length);
     const fr_cached_chain *c = fr_chain_cache_newest(&f->states->kept);
     assert_int_equal(c->length, length);
     assert_true(fr_draft_block_read(&f->block, wants));
@@ -179,7 +180,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
                                                .token = f->weights->pack.pure ? FR_DRAFT_BLOCK_NULL
                                                                               : before,
                                                .parent = slot};
-            fr_draft_block_guess_pass(&f->block, &from, 1, wants, &slot);
+            guess_at_once(&f->block, &from, 1, wants, &slot);
         }
         memcpy(state, fr_draft_block_state(&f->block, 0), sizeof state);
         assert_memory_equal(c->states + k * D, state, sizeof state);

@@ -7,6 +7,7 @@
 #include "draft/kit/draft_block.h"
 #include "kern/half.h"
 #include "kern/repack.h"
+#include "support/draft_at_once.h"
 #include "support/open_model.h"
 #include "support/weights.h"
 #include "train/data/draft_vocab.h"
@@ -181,7 +182,7 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
             if (k > 1) {
                 const fr_draft_block_guess guess = {
                     state, feeds ? w->ids[i + k] : FR_DRAFT_BLOCK_NULL, slot};
-                fr_draft_block_guess_pass(&c, &guess, 1, FR_WANT_FINAL, &slot);
+                guess_at_once(&c, &guess, 1, FR_WANT_FINAL, &slot);
             }
             memcpy(state, fr_draft_block_state(&c, 0), sizeof state);
             if (i > 0 && w->flags[i + k]) part[k - 1] += loss_of(w, state, i + k);

@@ -132,14 +132,6 @@ bool fr_states_go_on(fr_states *s) {
     return more;
 }
 
-void fr_states_draft(fr_states *s, int32_t root, int length) {
-    fr_states_start(s, root, length);
-    do {
-        fr_draft_pass *pass = fr_states_pass(s);
-        pass->run(pass);
-    } while (fr_states_go_on(s));
-}
-
 void fr_states_fuse(fr_states *s, int j, float lambda, float *to) {
     const fr_cached_chain *newest = fr_chain_cache_newest(&s->kept),
                           *before = fr_chain_cache_before(&s->kept);

@@ -50,8 +50,6 @@ void fr_states_start(fr_states *s, int32_t root, int length);
 fr_draft_pass *fr_states_pass(fr_states *s); // what it waits for
 // Goes on after that pass. False: the chain is whole, and s->taken are its seconds.
 bool fr_states_go_on(fr_states *s);
-// All of that at once, in passes of its own.
-void fr_states_draft(fr_states *s, int32_t root, int length);
 
 // to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
 // plus lambda times those that the chain before it has for this level: a product of experts.

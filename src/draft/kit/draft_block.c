@@ -183,15 +183,6 @@ int fr_draft_block_slot(const fr_draft_block *c, int row) {
     return fr_decoder_block_slot(&c->block, row);
 }
 
-void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *guess, int n,
-                               uint8_t wants, int *slot) {
-    assert(!c->block.batch->n_rows);
-    fr_draft_block_put_guesses(c, guess, n, wants);
-    fr_draft_batch_run(c->block.batch);
-    for (int i = 0; i < n; i++)
-        slot[i] = fr_draft_block_slot(c, i);
-}
-
 fr_draft_pass *fr_draft_block_pass(const fr_draft_block *c) {
     return &c->block.batch->pass;
 }

@@ -58,7 +58,8 @@ void fr_draft_block_keep(fr_draft_block *c,
 fr_needs fr_draft_block_needs(const fr_draft_block *c);
 // The next pair of the text: the target's final hidden state of a token, or its n_taps residuals
 // side by side [c->in], which is copied, and the token after it. Pairs wait until
-// fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already, those are read.
+// fr_draft_block_read; when FR_DRAFT_BLOCK_ROWS wait already, those are read. Tests add pairs so,
+// drafters those of a pass (fr_draft_block_add_path).
 void fr_draft_block_add(fr_draft_block *c, const float *state, int32_t token);
 // The KV is sound; so many pairs wait as there is room for, each with a token of the text.
 bool fr_draft_block_is_sound(const fr_draft_block *c);
@@ -90,9 +91,6 @@ bool fr_draft_block_put_guesses(fr_draft_block *c, const fr_draft_block_guess *g
                                 uint8_t wants);
 int fr_draft_block_slot(const fr_draft_block *c,
                         int row); // after it: where guess `row` came to lie
-// The same at once, in a pass of its own, and all their slots.
-void fr_draft_block_guess_pass(fr_draft_block *c, const fr_draft_block_guess *guess, int n,
-                               uint8_t wants, int *slot);
 
 // Results of the last pass, valid until the next.
 const float *fr_draft_block_state(const fr_draft_block *c, int row); // G, [d]

@@ -85,14 +85,6 @@ bool fr_second_took_text(fr_second *s, const int32_t *ids, int n) {
     return s->kv.n_committed == n;
 }
 
-void fr_second_read(fr_second *s, const int32_t *ids, int n) {
-    do {
-        assert(!s->batch->n_rows);
-        fr_second_put_text(s, ids, n);
-        fr_draft_batch_run(s->batch);
-    } while (!fr_second_took_text(s, ids, n));
-}
-
 float *fr_second_last_logits(fr_second *s) {
     return fr_second_logits(s, s->n_rows - 1);
 }

@@ -47,8 +47,6 @@ bool fr_second_put_text(fr_second *s, const int32_t *ids, int n);
 // then those after its last token.
 bool fr_second_took_text(fr_second *s, const int32_t *ids, int n);
 float *fr_second_last_logits(fr_second *s);
-// All of it at once, in passes of its own.
-void fr_second_read(fr_second *s, const int32_t *ids, int n);
 
 // Guesses are to be in the next pass: ids[i] behind scratch slot parent[i] (-1: the end of what was
 // read), n up to FR_SECOND_LOGITS. False: there is no room in it. After it fr_second_slot(s, i) is

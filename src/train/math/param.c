@@ -36,12 +36,6 @@ void fr_params_free(fr_params *p) {
     *p = (fr_params){0};
 }
 
-int fr_params_find(const fr_params *p, const char *name) {
-    for (int i = 0; i < p->n; i++)
-        if (!strcmp(p->item[i].name, name)) return i;
-    return -1;
-}
-
 static bool is_finite(const fr_params *p, int i) {
     const fr_param *item = &p->item[i];
     for (int r = 0; r < item->rows; r++)

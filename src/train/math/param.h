@@ -28,7 +28,6 @@ typedef struct fr_params {
 int fr_params_add(fr_params *p, const char *name, int rows, int cols);
 fr_status fr_params_alloc(fr_params *p, fr_error *err); // FR_ENOMEM
 void fr_params_free(fr_params *p);
-int fr_params_find(const fr_params *p, const char *name); // -1: none
 // FR_EDATA names the first one with a value that is not finite.
 fr_status fr_params_check(const fr_params *p, fr_error *err);
 static inline float *fr_param_w(const fr_params *p, int i) {

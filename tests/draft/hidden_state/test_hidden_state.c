@@ -4,6 +4,7 @@
 #include "draft/drafting.h"
 #include "draft/hidden_state/hidden_state.h"
 #include "draft/kit/trained.h"
+#include "support/draft_at_once.h"
 #include "support/tiny_pack.h"
 #include <math.h>
 #include <stdio.h>
@@ -189,7 +190,7 @@ static void expect_fresh_reading(const pair *p, fr_drafter *d, const int32_t *id
     }
     assert_int_equal(fr_draft_block_pairs(&s->chain), n - 1);
     fr_draft_block_read(&chain, FR_WANT_FINAL);
-    fr_states_draft(s, ids[n - 1], 1);
+    draft_at_once(s, ids[n - 1], 1);
     assert_memory_equal(fr_chain_cache_newest(&s->kept)->states, fr_draft_block_state(&chain, 0),
                         sizeof(float) * (size_t)s->pack->d);
     fr_kv_close(&kv);

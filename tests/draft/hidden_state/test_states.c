@@ -1,6 +1,7 @@
 // Chains of states against the block itself, called row by row: one product for all logits changes
 // no bit. What is fused is what speaks of the same place.
 #include "draft/hidden_state/states.h"
+#include "support/draft_at_once.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
@@ -62,7 +63,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     float state[D], gate[FR_PACK_RANK];
     int slot = -1;
     const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
-    fr_states_draft(&f->states, root, length);
+    draft_at_once(&f->states, root, length);
     const fr_cached_chain *c = fr_chain_cache_newest(&f->states.kept);
     assert_int_equal(c->length, length);
     assert_true(fr_draft_block_read(&f->block, wants));
@@ -70,7 +71,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
         if (k) {
             const fr_draft_block_guess from = {
                 .state = state, .token = FR_DRAFT_BLOCK_NULL, .parent = slot};
-            fr_draft_block_guess_pass(&f->block, &from, 1, wants, &slot);
+            guess_at_once(&f->block, &from, 1, wants, &slot);
         }
         memcpy(state, fr_draft_block_state(&f->block, 0), sizeof state);
         assert_memory_equal(c->states + k * D, state, sizeof state);

@@ -1,6 +1,7 @@
 // Blocks of several texts that share a batch, and so passes, against the same blocks by themselves:
 // no bit differs, whatever else is in a pass, with and without a head of each text's own.
 #include "draft/kit/draft_block.h"
+#include "support/draft_at_once.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
@@ -118,7 +119,7 @@ static void guess(fixture *f, int n_vocab) {
                                           behind < 0 ? -1 : t->slot[behind]};
         }
         assert_true(fr_draft_block_put_guesses(&t->shared, g, t->n, WANTS));
-        fr_draft_block_guess_pass(&t->own, g, t->n, WANTS, slot);
+        guess_at_once(&t->own, g, t->n, WANTS, slot);
         memcpy(t->slot + t->n_before, slot, sizeof *slot * (size_t)t->n);
     }
     b->pass.run(&b->pass);

@@ -4,6 +4,7 @@
 #include "draft/naive.h"
 #include "kern/repack.h"
 #include "support/damage.h"
+#include "support/draft_at_once.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
@@ -242,7 +243,7 @@ static void guesses_see_the_text_and_their_own_path(void **state) {
                 sees[p][N + k] = at;
                 naive_row(&o, b, path_G[p], token, at, sees[p], N + k + 1, N + k, path_G[p]);
             }
-            fr_draft_block_guess_pass(&o.chain, guess, 2, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
+            guess_at_once(&o.chain, guess, 2, FR_WANT_FINAL | FR_WANT_LOGITS, slot);
             for (int p = 0; p < 2; p++) {
                 memcpy(G_of[p], fr_draft_block_state(&o.chain, p), sizeof(float) * (size_t)d);
                 assert_true(naive_distance(G_of[p], path_G[p], d) < 4e-3); // of states so far off
@@ -290,7 +291,7 @@ static void a_text_gives_the_same_bits_however_it_came(void **state) {
         fr_draft_block_read(&o.chain, FR_WANT_FINAL);
         if (r == N - 1) break;
         const fr_draft_block_guess guess = {s, 7, -1};
-        fr_draft_block_guess_pass(&o.chain, &guess, 1, FR_WANT_FINAL, &slot);
+        guess_at_once(&o.chain, &guess, 1, FR_WANT_FINAL, &slot);
         fr_draft_block_drop(&o.chain);
     }
     assert_memory_equal(once, fr_draft_block_state(&o.chain, 0), sizeof *once * (size_t)d);

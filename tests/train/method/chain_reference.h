@@ -5,6 +5,7 @@
 #include "decode/draw/sampler.h"
 #include "kern/half.h"
 #include "train/learner/learner.h"
+#include "train/param_named.h"
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct reference {
 } reference;
 
 static inline const double *ref_w(const reference *r, const char *name) {
-    const int i = fr_params_find(r->params, name);
+    const int i = param_named(r->params, name);
     return i < 0 ? NULL : r->w + r->params->item[i].at;
 }
 

@@ -4,6 +4,7 @@
 #define FR_TESTS_TRAIN_CHIMERA_OBJECTIVE_H
 #include "chain_world.h"
 #include "train/block/ngram_encoder.h"
+#include "train/param_named.h"
 #include <stdio.h>
 
 typedef struct chimera_reference {
@@ -140,7 +141,7 @@ static inline void check_form(world *w, fr_learner *l, chimera_form form) {
         has_layer |= first;
         memmove(name, first ? name + 6 : "", first ? strlen(name + 6) + 1 : 1);
     }
-    const fr_param *w1 = &l->params.item[fr_params_find(&l->params, "ngram.hidden.weight")];
+    const fr_param *w1 = &l->params.item[param_named(&l->params, "ngram.hidden.weight")];
     const reference layer = {.params = &of_layer,
                              .w = values,
                              .target = &w->opened.model,
@@ -159,7 +160,7 @@ static inline void check_form(world *w, fr_learner *l, chimera_form form) {
                   .n_head = t->n_head,
                   .n_kv = t->n_kv,
                   .hd = t->head_dim,
-                  .ff = l->params.item[fr_params_find(&l->params, "blk.0.ffn_gate.weight")].rows,
+                  .ff = l->params.item[param_named(&l->params, "blk.0.ffn_gate.weight")].rows,
                   .depth = l->depth,
                   .base = 10000,
                   .feature = form.feature,

@@ -1,6 +1,7 @@
 // Chimera's learner: its gradient against differences of the objective spelled out in double, with
 // every form of its encoder and heads; the n-grams at a text's beginning; learning by heart.
 #include "chimera_objective.h"
+#include "train/param_named.h"
 
 static fr_learner *open_learner(world *w, int depth, const char *const *options) {
     const fr_learner_config config = config_of(w, depth, options);
@@ -47,8 +48,8 @@ static void the_fit_is_of_least_squares(void **state) {
     assert_true(l->fit_rows > 0);
     assert_int_equal(l->ops->fit_add(l, &w->batch, &err), FR_OK);
     l->ops->fit_end(l);
-    const float *map = fr_param_w(&l->params, fr_params_find(&l->params, "ngram.skip.weight"));
-    const float *gain = fr_param_w(&l->params, fr_params_find(&l->params, "output_norm.weight"));
+    const float *map = fr_param_w(&l->params, param_named(&l->params, "ngram.skip.weight"));
+    const float *gain = fr_param_w(&l->params, param_named(&l->params, "output_norm.weight"));
     double along = 0, squares = 0;
     for (int n = 0; n < w->batch.n; n++)
         for (int i = 1; i + 1 < w->batch.sample[n].n; i++) {
@@ -93,7 +94,7 @@ static void the_fit_makes_use_of_the_bases(void **state) {
         assert_int_equal(l->ops->fit_add(l, &w->batch, &err), FR_OK);
     }
     l->ops->fit_end(l);
-    const float *map = fr_param_w(&l->params, fr_params_find(&l->params, "chimera.1.state.weight"));
+    const float *map = fr_param_w(&l->params, param_named(&l->params, "chimera.1.state.weight"));
     double along = 0, squares[2] = {0};
     for (int i = D; i + D < w->batch.sample[0].n * D; i += D)
         for (int r = 0; r < D; r++) {

@@ -3,6 +3,7 @@
 #include "chain_world.h"
 #include "train/data/draft_vocab.h"
 #include "train/learner/pack_write.h"
+#include "train/param_named.h"
 
 static fr_learner *open_learner(world *w, bool eagle, int depth, const char *const *options) {
     const fr_learner_config config = config_of(w, depth, options);
@@ -17,9 +18,9 @@ static fr_learner *open_learner(world *w, bool eagle, int depth, const char *con
 static reference reference_of(const world *w, const fr_learner *l, const double *values, bool eagle,
                               uint64_t noise) {
     const fr_config *t = &w->opened.model.config;
-    const int gate = fr_params_find(&l->params, "blk.0.ffn_gate.weight");
-    const int rank = fr_params_find(&l->params, "inject.token.weight");
-    const int taps = fr_params_find(&l->params, "fc_taps.weight");
+    const int gate = param_named(&l->params, "blk.0.ffn_gate.weight");
+    const int rank = param_named(&l->params, "inject.token.weight");
+    const int taps = param_named(&l->params, "fc_taps.weight");
     const int n_taps = taps < 0 ? 0 : l->params.item[taps].cols / D;
     return (reference){.params = &l->params,
                        .w = values,
@@ -37,8 +38,8 @@ static reference reference_of(const world *w, const fr_learner *l, const double 
                        .eagle = eagle,
                        .n_taps = n_taps,
                        .tap = {n_taps == 1, 1, -1},
-                       .pure = fr_params_find(&l->params, "fc_token.weight") < 0,
-                       .gate = fr_params_find(&l->params, "inject.gate.weight") >= 0,
+                       .pure = param_named(&l->params, "fc_token.weight") < 0,
+                       .gate = param_named(&l->params, "inject.gate.weight") >= 0,
                        .noise = noise};
 }
 
@@ -237,17 +238,15 @@ static void a_start_from_the_target_keeps_its_scores(void **state) {
             fr_matrix_row(&last->k, head * 8 + i, k + i * D);
         }
         const int at = head * 8 * D, base = (int)m->config.rope_base;
-        const float *own_q =
-            fr_param_w(&l->params, fr_params_find(&l->params, "blk.0.attn_q.weight"));
-        const float *own_k =
-            fr_param_w(&l->params, fr_params_find(&l->params, "blk.0.attn_k.weight"));
+        const float *own_q = fr_param_w(&l->params, param_named(&l->params, "blk.0.attn_q.weight"));
+        const float *own_k = fr_param_w(&l->params, param_named(&l->params, "blk.0.attn_k.weight"));
         const double want = turned_score(q, k, a, b, 9, 4, false, base);
         const double got = turned_score(own_q + at, own_k + at, a, b, 9, 4, true, base);
         assert_true(fabs(got - want) <= 1e-9 * (1 + fabs(want)));
     }
     float row[32]; // the widths agree, so the feed-forward part is the target's too
     fr_matrix_row(&last->down, 5, row);
-    const int down = fr_params_find(&l->params, "blk.0.ffn_down.weight");
+    const int down = param_named(&l->params, "blk.0.ffn_down.weight");
     assert_memory_equal(fr_param_w(&l->params, down) + 5 * 32, row, sizeof row);
     l->ops->close(l);
 }
@@ -258,8 +257,8 @@ static void a_start_from_the_last_layer_is_scaled_to_the_text(void **state) {
     const fr_model *m = &w->opened.model;
     fr_learner *l =
         open_learner(w, true, 2, (const char *const[]){"init=last-layer", "ffn=32", NULL});
-    const int o = fr_params_find(&l->params, "blk.0.attn_output.weight");
-    const int down = fr_params_find(&l->params, "blk.0.ffn_down.weight");
+    const int o = param_named(&l->params, "blk.0.attn_output.weight");
+    const int down = param_named(&l->params, "blk.0.ffn_down.weight");
     float row[32], want[32];
     assert_true(l->fit_rows > 0 && l->ops->workspace(l) > 0);
     assert_int_equal(l->ops->fit_add(l, &w->batch, NULL), FR_OK);

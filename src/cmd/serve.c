@@ -37,6 +37,11 @@ static int check(const fr_cmd_args *args) {
     int code = fr_cmd_check("serve", args);
     if (!code) code = fr_cmd_check_drafting("serve", args);
     if (code) return code;
+    if (strcmp(args->accept, "exact") != 0)
+        return fr_cmd_usage("serve",
+                            "--accept %s: a request's answer is the same whoever else is "
+                            "served, which 'exact' alone gives",
+                            args->accept);
     if (args->slots && args->no_slots)
         return fr_cmd_usage("serve", "--slots, --no-slots: give one of them");
     if (args->ctx && args->slot_ctx)
@@ -190,6 +195,9 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
     const fr_scheduler_options o = {.drafters = j->drafters,
                                     .kv_type = fr_cmd_kv_type(args),
+                                    .tree = args->tree,
+                                    .no_adapt = args->no_adapt,
+                                    .draft_opts = args->draft_opts.n ? args->draft_opts.item : NULL,
                                     .n_ctx = s->n_ctx,
                                     .prompt_share = (float)args->prompt_share,
                                     .n_slots = args->parallel,

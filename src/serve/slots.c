@@ -13,6 +13,9 @@ static fr_status open_slot(fr_slots *s, fr_slot *slot, int drafter, fr_error *er
                                   .n_ctx = s->options.n_ctx,
                                   .kv_type = s->options.kv_type,
                                   .drafter = s->options.drafters[drafter],
+                                  .tree = s->options.tree,
+                                  .no_adapt = s->options.no_adapt,
+                                  .draft_opts = drafter ? NULL : s->options.draft_opts,
                                   .group = s->group};
     *slot = (fr_slot){.drafter = drafter};
     return fr_session_open(&slot->session, s->engine, &o, err);

@@ -25,10 +25,12 @@ typedef struct fr_slot { // one context
 } fr_slot;
 
 typedef struct fr_slots_options {
-    const char *const *drafters; // NULL-terminated SPECs
-    const char *kv_type;         // as in fr_session_options
-    int n_ctx;                   // tokens of each
-    float prompt_share;          // as in fr_group_options
+    const char *const *drafters;   // NULL-terminated SPECs
+    const char *kv_type, *tree;    // as in fr_session_options
+    bool no_adapt;                 // ...
+    const char *const *draft_opts; // ... of the first drafter; the others have none
+    int n_ctx;                     // tokens of each
+    float prompt_share;            // as in fr_group_options
     int ready, most; // contexts: opened at once, as opening one makes others wait; in all
 } fr_slots_options;
 

@@ -189,7 +189,26 @@ def a_name_that_is_no_text_can_be_told():
     server.end()
 
 
+def options_of_drafting_are_kept():
+    line = [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--port", "0", "--drafter", "prompt-lookup"]
+    for more, code, says in ((["--draft-opt", "nonsense=1"], 2, "nonsense"), (["--tree", "nonsense"], 2, "nonsense"),
+                             (["--accept", "typical"], 2, "--accept typical: ")):
+        found = subprocess.run(line + more, capture_output=True, text=True, timeout=60)
+        assert found.returncode == code and says in found.stderr, (more, found)
+    plain, server = Server(), Server("--drafter", "prompt-lookup", "--tree", "12", "--no-adapt", "--metrics")
+    assert server.text() == plain.text()
+    rows = {}
+    for line in server.ask("GET", "/metrics")[1].decode().split("\n"):
+        found = re.match(r'forerun:rows_per_pass_(sum|count)(?:\{.*\})? ([0-9.e+]+)$', line)
+        if found:
+            rows[found.group(1)] = float(found.group(2))
+    assert rows["sum"] > 3 * rows["count"], rows
+    plain.end()
+    server.end()
+
+
 the_page_can_be_left_out()
+options_of_drafting_are_kept()
 a_key_of_a_file_is_a_line()
 a_name_that_is_no_text_can_be_told()
 keys_that_are_none_open_no_door()

@@ -9,7 +9,16 @@ export function listChats() {
   showChats((id) => { openChat(id); showSide(false); }, deleteChat);
 }
 
+let withdraw = () => {};
+
+// Tells of a change to the shown conversation. It can be undone until the next change, an answer or
+// another conversation.
+export function offerUndo(text, undo) {
+  withdraw = toast(text, undo);
+}
+
 function show(chat) {
+  withdraw();
   state.chat = chat;
   forgetViews();
   showChat();
@@ -31,6 +40,7 @@ export function openChat(id) {
 }
 
 export function keep(c) {
+  withdraw();
   const first = c.messages.find((m) => m.role === "user");
   if (!c.title && first) c.title = first.content.trim().split("\n")[0].slice(0, 80);
   c.changed = Date.now();

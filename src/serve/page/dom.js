@@ -14,16 +14,17 @@ export const stamp = (id) => $(id).content.firstElementChild.cloneNode(true);
 // To screen readers.
 export function say(text) { $("status").textContent = text; }
 
-let timer;
-// To all, for some seconds; `undo` is called where it is wanted back.
+let timer, shown = 0;
+// To all, for some seconds; `undo` is called where it is wanted back. What is returned hides it early.
 export function toast(text, undo) {
-  const [span, button] = $("toast").children;
+  const [span, button] = $("toast").children, mine = ++shown;
   span.textContent = text;
   button.hidden = !undo;
   button.onclick = () => { $("toast").hidden = true; undo(); };
   $("toast").hidden = false;
   clearTimeout(timer);
   timer = setTimeout(() => { $("toast").hidden = true; }, undo ? 8000 : 5000);
+  return () => { if (mine === shown) $("toast").hidden = true; };
 }
 
 export async function copy(text, button) {

@@ -1,8 +1,8 @@
 // talk.js — a conversation becomes a request, the events of its answer a message: asking, stopping,
 // asking again, editing.
-import { $, copy, fit, say, stamp, toast } from "./dom.js";
+import { $, copy, fit, say, stamp } from "./dom.js";
 import { NUMBERS, state } from "./state.js";
-import { keep, openChat } from "./chats.js";
+import { keep, offerUndo } from "./chats.js";
 import { followEnd, showChat, showSoon, stayAtEnd, viewOf } from "./view.js";
 import { askKey } from "./key.js";
 import * as store from "./store.js";
@@ -130,10 +130,11 @@ function remove(m) {
   const c = state.chat, i = c.messages.indexOf(m), old = c.messages.splice(i);
   keep(c);
   showChat();
-  toast(old.length === 1 ? "Message deleted." : old.length + " messages deleted.", () => {
-    c.messages.splice(i, Infinity, ...old);
+  offerUndo(old.length === 1 ? "Message deleted." : old.length + " messages deleted.", () => {
+    if (state.chat !== c || state.writing || c.messages.length !== i) return;
+    c.messages.push(...old);
     keep(c);
-    if (state.chat.id === c.id) openChat(c.id);
+    showChat();
   });
 }
 

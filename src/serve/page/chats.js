@@ -1,7 +1,7 @@
 // chats.js — conversations begin, are opened, kept, deleted, written to a file and read from one.
 import { $, make, toast, count } from "./dom.js";
 import { state } from "./state.js";
-import { forgetViews, showChat, showChats, followEnd } from "./view.js";
+import { forgetViews, showChat, showChats, followEnd, stayAtEnd } from "./view.js";
 import { showSide } from "./side.js";
 import * as store from "./store.js";
 
@@ -33,19 +33,72 @@ export function newChat() {
 }
 
 export function openChat(id) {
-  const w = state.writing, found = w && w.chat.id === id ? w.chat : store.get(id);
+  const w = state.writing, found = w && w.chat.id === id ? w.chat : read(id);
   if (!found) return;
   show(found);
   followEnd();
 }
 
+// ---- other tabs, which keep conversations in the same place
+
+const known = new WeakMap(); // conversation -> how many messages of it the store had when last read or written
+
+function read(id) {
+  const c = store.get(id);
+  if (c) known.set(c, c.messages.length);
+  return c;
+}
+
+// Shows a conversation as it is stored now.
+function reload(id) {
+  const c = state.chat.id === id && read(id);
+  if (!c) {
+    listChats();
+    return;
+  }
+  show(c);
+  stayAtEnd();
+}
+
+export function changedElsewhere(key) {
+  const { chat, writing } = state;
+  if (key === store.keyOf(chat.id) && !(writing && writing.chat === chat) && !$("messages").querySelector(".edit")) reload(chat.id);
+  else listChats();
+}
+
+// The same message, or an answer of which the store has the beginning.
+const goesWith = (m, stored) => m.role === stored.role &&
+  (m.content === stored.content || (m.role === "assistant" && m.content.startsWith(stored.content)));
+
+// Takes over what another tab has stored since `c` was read. False: it does not fit what was done here.
+function merge(c) {
+  const stored = store.get(c.id);
+  if (!stored || stored.changed <= c.changed) return true;
+  const theirs = stored.messages, mine = c.messages;
+  let n = 0;
+  while (n < theirs.length && n < mine.length && goesWith(mine[n], theirs[n])) n++;
+  if (n < (known.get(c) || 0)) return false;
+  mine.splice(n, 0, ...theirs.slice(n));
+  c.changed = stored.changed;
+  if (state.chat === c) showChat();
+  return true;
+}
+
+// False: another tab has changed it otherwise, and what that has is shown instead.
 export function keep(c) {
   withdraw();
+  if (!merge(c)) {
+    toast("This conversation was changed in another tab. What is kept is shown.");
+    reload(c.id);
+    return false;
+  }
   const first = c.messages.find((m) => m.role === "user");
   if (!c.title && first) c.title = first.content.trim().split("\n")[0].slice(0, 80);
-  c.changed = Date.now();
+  c.changed = Math.max(Date.now(), c.changed + 1);
+  known.set(c, c.messages.length);
   store.put({ ...c, messages: c.messages.map(({ progress, ...m }) => m) });
   listChats();
+  return true;
 }
 
 function deleteChat(id) {

@@ -1,7 +1,7 @@
 // main.js — the page begins: the prompt, the keys, and what is pressed beside them.
 import { $, fit, make, toast } from "./dom.js";
 import { state } from "./state.js";
-import { exportAll, importFile, listChats, newChat } from "./chats.js";
+import { changedElsewhere, exportAll, importFile, newChat } from "./chats.js";
 import { showLive } from "./live.js";
 import { load } from "./server.js";
 import { showSide } from "./side.js";
@@ -82,7 +82,7 @@ $("drafted").onchange = (e) => {
 
 // ---- begin
 
-addEventListener("storage", (e) => { if (e.key && store.isChat(e.key)) listChats(); }); // another tab
+addEventListener("storage", (e) => { if (e.key && store.isChat(e.key)) changedElsewhere(e.key); }); // another tab
 addEventListener("pagehide", keepWriting);
 $("drafted").checked = !!state.settings.drafted;
 newChat();

@@ -61,6 +61,7 @@ export function all() {
 }
 
 export const isChat = (key) => key.startsWith(CHAT);
+export const keyOf = (id) => CHAT + id;
 export const get = (id) => chat(read(CHAT + id));
 export const put = (c) => write(CHAT + c.id, c);
 export const drop = (id) => localStorage.removeItem(CHAT + id);

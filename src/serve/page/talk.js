@@ -79,12 +79,16 @@ function takeFault(m, e) {
 // Has the last message of the conversation, an answer, written; what it has is gone on with.
 export async function answer() {
   const c = state.chat, m = c.messages[c.messages.length - 1], goesOn = !!m.content;
-  const asked = bodyOf(c, goesOn ? c.messages : c.messages.slice(0, -1));
   state.writing = { chat: c, message: m, abort: new AbortController() };
   delete m.error;
   delete m.finish;
   if (goesOn && !m.tokens) m.tokens = [m.content.length, -1, 0]; // of these nothing is known
-  keep(c);
+  if (!keep(c)) {
+    state.writing = null;
+    showChat();
+    return;
+  }
+  const asked = bodyOf(c, c.messages.slice(0, c.messages.indexOf(m) + (goesOn ? 1 : 0)));
   showChat();
   followEnd();
   say("The answer is being written");
@@ -128,7 +132,7 @@ function retry(m) {
 
 function remove(m) {
   const c = state.chat, i = c.messages.indexOf(m), old = c.messages.splice(i);
-  keep(c);
+  if (!keep(c)) return;
   showChat();
   offerUndo(old.length === 1 ? "Message deleted." : old.length + " messages deleted.", () => {
     if (state.chat !== c || state.writing || c.messages.length !== i) return;
@@ -146,8 +150,8 @@ function change(m, text) {
     return;
   }
   m.edited = true;
-  showChat();
   keep(state.chat);
+  showChat();
 }
 
 export function edit(m) {

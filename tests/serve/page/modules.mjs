@@ -34,6 +34,55 @@ const tests = {
     assert.deepEqual(tab.texts, ["one", "two", "2"]);
     assert.deepEqual(tab.stored(id), ["one", "two", "2"]);
   },
+
+  async another_tab_goes_on_with_the_shown_conversation() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    const { id } = tab.state.chat;
+    const hear = await tab.elsewhere(id, (c) => c.messages.push({ role: "user", content: "two" }, { role: "assistant", content: "2" }));
+    await hear();
+    assert.deepEqual(tab.texts, ["one", "1", "two", "2"]);
+    await tab.asked("three", "3");
+    assert.deepEqual(tab.stored(id), ["one", "1", "two", "2", "three", "3"]);
+  },
+
+  async what_another_tab_added_meanwhile_stays() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    const { id } = tab.state.chat, more = (c) => c.messages.push({ role: "user", content: "two" }, { role: "assistant", content: "2" });
+    await tab.elsewhere(id, more); // of which this tab hears too late
+    await tab.ask("three");
+    assert.deepEqual(tab.last.asked.messages.map((m) => m.content), ["one", "1", "two", "2", "three"]);
+    await tab.last.text("3");
+    const hear = await tab.elsewhere(id, (c) => c.messages.push({ role: "user", content: "four" }, { role: "assistant", content: "4" }));
+    await hear(); // while an answer is written
+    await tab.last.end();
+    assert.deepEqual(tab.texts, ["one", "1", "two", "2", "three", "3", "four", "4"]);
+    assert.deepEqual(tab.stored(id), tab.texts);
+    assert.equal(document.querySelectorAll("#messages li").length, 8);
+    await tab.asked("five", "5");
+    assert.deepEqual(tab.stored(id).slice(-4), ["four", "4", "five", "5"]);
+  },
+
+  async changes_of_two_tabs_that_do_not_fit_are_told() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    const { id } = tab.state.chat;
+    await tab.elsewhere(id, (c) => { c.messages = [{ role: "user", content: "other" }, { role: "assistant", content: "o" }]; });
+    await tab.act(1, "retry");
+    assert.match(tab.toast(), /another tab/);
+    assert.equal(tab.answers.length, 1);
+    assert.equal(tab.state.writing, null);
+    assert.deepEqual(tab.texts, ["other", "o"]);
+    assert.deepEqual(tab.stored(id), ["other", "o"]);
+    await tab.elsewhere(id, (c) => c.messages.push({ role: "user", content: "two" }));
+    await tab.act(0, "delete");
+    assert.ok(!tab.canUndo());
+    assert.deepEqual(tab.stored(id), ["other", "o", "two"]);
+    assert.deepEqual(tab.texts, tab.stored(id));
+    await tab.act(0, "delete"); // what is shown now, it does delete
+    assert.deepEqual(tab.stored(id), []);
+  },
 };
 
 const only = process.argv[4];

@@ -84,6 +84,8 @@ function merge(c) {
   return true;
 }
 
+const put = (c) => store.put({ ...c, messages: c.messages.map(({ progress, ...m }) => m) });
+
 // False: another tab has changed it otherwise, and what that has is shown instead.
 export function keep(c) {
   withdraw();
@@ -96,27 +98,34 @@ export function keep(c) {
   if (!c.title && first) c.title = first.content.trim().split("\n")[0].slice(0, 80);
   c.changed = Math.max(Date.now(), c.changed + 1);
   known.set(c, c.messages.length);
-  store.put({ ...c, messages: c.messages.map(({ progress, ...m }) => m) });
+  put(c);
   listChats();
   return true;
 }
 
+// Ends the answer at work in the conversation `id`, or in any where there is none. Its conversation,
+// of which the store has not all; null: none is at work there.
+function endAnswer(id) {
+  const w = state.writing;
+  if (!w || (id && w.chat.id !== id)) return null;
+  w.abort.abort();
+  return w.chat;
+}
+
 function deleteChat(id) {
-  const old = store.get(id), w = state.writing;
-  if (w && w.chat.id === id) w.abort.abort();
+  const old = endAnswer(id) || store.get(id);
   store.drop(id);
   if (state.chat.id === id) { state.chat = null; newChat(); }
   listChats();
-  if (old) toast("Conversation deleted.", () => { store.put(old); openChat(id); });
+  if (old) toast("Conversation deleted.", () => { put(old); openChat(id); });
 }
 
 export function forgetAll() {
-  const old = store.all();
-  if (state.writing) state.writing.abort.abort();
+  const busy = endAnswer(), old = store.all().map((c) => (busy && busy.id === c.id ? busy : c));
   for (const c of old) store.drop(c.id);
   state.chat = null;
   newChat();
-  toast("All conversations deleted.", () => { old.forEach(store.put); listChats(); });
+  toast("All conversations deleted.", () => { old.forEach(put); listChats(); });
 }
 
 // ---- files

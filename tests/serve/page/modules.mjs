@@ -83,6 +83,39 @@ const tests = {
     await tab.act(0, "delete"); // what is shown now, it does delete
     assert.deepEqual(tab.stored(id), []);
   },
+
+  async a_conversation_deleted_while_it_is_answered_comes_back_with_the_text_so_far() {
+    const tab = await openTab();
+    await tab.ask("one");
+    await tab.last.text("so far");
+    const { id } = tab.state.chat;
+    tab.$("#chats .delete").click();
+    await settle();
+    assert.equal(tab.store.get(id), null);
+    assert.deepEqual(tab.texts, []);
+    await tab.undo();
+    assert.deepEqual(tab.stored(id), ["one", "so far"]);
+    assert.deepEqual(tab.texts, ["one", "so far"]);
+    assert.equal(tab.store.get(id).messages[1].finish, "stopped");
+  },
+
+  async all_deleted_while_one_is_answered_come_back_with_the_text_so_far() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    const first = tab.state.chat.id;
+    tab.chats.newChat();
+    await tab.ask("two");
+    await tab.last.text("so far");
+    const { id } = tab.state.chat;
+    tab.$("#forget").click();
+    await settle();
+    assert.deepEqual(tab.store.all(), []);
+    await tab.undo();
+    assert.deepEqual(tab.stored(id), ["two", "so far"]);
+    assert.deepEqual(tab.stored(first), ["one", "1"]);
+    tab.chats.openChat(id);
+    assert.deepEqual(tab.texts, ["two", "so far"]);
+  },
 };
 
 const only = process.argv[4];

@@ -147,12 +147,14 @@ export async function importFile(file) {
     toast("That file holds no conversations of forerun.");
     return;
   }
-  const known = new Set(store.all().map((c) => c.id));
-  for (const c of chats) {
-    if (known.has(c.id)) c.id = store.newId();
-    known.add(c.id);
-    store.put(c);
-  }
-  toast(count(chats.length, "conversation") + " imported.");
-  if (chats.length) openChat(chats[0].id);
+  const ids = new Set(store.all().map((c) => c.id));
+  const kept = chats.filter((c) => {
+    if (ids.has(c.id)) c.id = store.newId();
+    ids.add(c.id);
+    return store.put(c);
+  });
+  const lost = chats.length - kept.length;
+  if (kept.length) openChat(kept[0].id);
+  toast(count(kept.length, "conversation") + " imported." +
+    (lost ? " " + count(lost, "conversation") + " found no room in this browser." : ""));
 }

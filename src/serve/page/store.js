@@ -8,13 +8,16 @@ import { toast } from "./dom.js";
 const CHAT = "forerun.chat.", SETTINGS = "forerun.settings";
 let full = false;
 
+// Whether there was room.
 function write(key, value) {
   try {
     localStorage.setItem(key, JSON.stringify(value));
     full = false;
+    return true;
   } catch {
     if (!full) toast("This browser has no room for more: the conversation is not kept. Export it, delete old ones.");
     full = true;
+    return false;
   }
 }
 

@@ -116,6 +116,23 @@ const tests = {
     tab.chats.openChat(id);
     assert.deepEqual(tab.texts, ["two", "so far"]);
   },
+
+  async an_import_says_what_found_no_room() {
+    const tab = await openTab();
+    const chat = (id, n) => ({ id, title: id, changed: 1, messages: [{ role: "user", content: "x".repeat(n) }] });
+    const file = (...chats) => ({ text: async () => JSON.stringify({ chats }) });
+    localStorage.room = 2000;
+    await tab.chats.importFile(file(chat("big", 5000), chat("small", 100), chat("large", 3000)));
+    assert.match(tab.toast(), /^1 conversation imported/);
+    assert.match(tab.toast(), /2 conversations found no room/);
+    assert.deepEqual(tab.store.all().map((c) => c.id), ["small"]);
+    assert.equal(tab.state.chat.id, "small");
+    await tab.chats.importFile(file(chat("big", 5000)));
+    assert.match(tab.toast(), /^0 conversations imported/);
+    localStorage.room = Infinity;
+    await tab.chats.importFile(file(chat("big", 5000)));
+    assert.equal(tab.toast(), "1 conversation imported.");
+  },
 };
 
 const only = process.argv[4];

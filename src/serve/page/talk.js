@@ -24,7 +24,8 @@ function bodyOf(c, messages) {
   for (const name of NUMBERS) if (settings[name] !== undefined && settings[name] !== "") body[name] = Number(settings[name]);
   if (settings.drafter && props && props.drafters.includes(settings.drafter)) body.drafter = settings.drafter;
   try { Object.assign(body, JSON.parse(settings.more || "{}")); } catch { /* the settings say so */ }
-  body.stream = true; // it is read as one
+  Object.assign(body, { stream: true, n: 1 }); // so it is read
+  delete body.n_cmpl; // llama.cpp's name of n
   if (c.system.trim()) body.messages.push({ role: "system", content: c.system });
   body.messages.push(...messages.map(messageFor));
   return body;
@@ -56,7 +57,7 @@ function takePiece(m, piece) {
 
 // What an event adds to the answer.
 function take(m, event) {
-  const choice = event.choices && event.choices[0], p = event.prompt_progress;
+  const choice = (event.choices || []).find((x) => !x.index), p = event.prompt_progress;
   if (p && p.total - p.cache > 256) m.progress = "Reading " + Math.round((100 * p.processed) / p.total) + " %";
   if (event.timings && !p) m.timings = event.timings;
   if (Number.isFinite(event.seed)) m.seed = event.seed;

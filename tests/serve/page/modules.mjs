@@ -133,6 +133,19 @@ const tests = {
     await tab.chats.importFile(file(chat("big", 5000)));
     assert.equal(tab.toast(), "1 conversation imported.");
   },
+
+  async one_choice_is_asked_for_and_taken() {
+    const tab = await openTab();
+    tab.state.settings.more = '{"n": 2, "n_cmpl": 3, "frequency_penalty": 0.5}';
+    await tab.ask("one");
+    const { n, n_cmpl, frequency_penalty, stream } = tab.last.asked;
+    assert.deepEqual([n, n_cmpl, frequency_penalty, stream], [1, undefined, 0.5, true]);
+    await tab.last.text("a");
+    await tab.last.text("x", 1);
+    await tab.last.text("b");
+    await tab.last.end();
+    assert.equal(tab.texts[1], "ab");
+  },
 };
 
 const only = process.argv[4];

@@ -60,11 +60,12 @@ export function colours(tokens, sources) {
 
 // ---- the legend
 
-// Tokens of an answer by who gave them: [[name, tokens]...], the model's own as "".
-export function sharesOf(m) {
+// Tokens of an answer by who gave them: [[name, tokens]...], the model's own as "". `since`: those
+// of its last request alone (store.js).
+export function sharesOf(m, since = [0, 0]) {
   const all = new Map([["", 0]]);
-  for (const list of [m.thoughtTokens || [], m.tokens || []])
-    for (let i = 0; i < list.length; i += 3) {
+  for (const [list, from] of [[m.thoughtTokens || [], since[0]], [m.tokens || [], since[1]]])
+    for (let i = from; i < list.length; i += 3) {
       if (list[i + 1] < 0) continue;
       const name = list[i + 1] ? (m.sources || [])[list[i + 2]] || "drafted" : "";
       all.set(name, (all.get(name) || 0) + 1);

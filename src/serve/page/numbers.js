@@ -1,5 +1,5 @@
 // numbers.js — what is told of an answer, also while it is written: speed beside plain decoding's,
-// rows and tokens a pass, who drafted how much.
+// rows and tokens a pass, who drafted how much. Of one that was gone on with: of what was added last.
 import { make } from "./dom.js";
 import { sharesOf } from "./colours.js";
 
@@ -22,7 +22,7 @@ function drafting(m) {
   if (!(t.draft_n > 0 && t.passes > 0)) return parts;
   parts.push([(t.predicted_n / t.passes).toFixed(2) + " tokens a pass", t.predicted_n + " tokens in " + t.passes + " passes of the model"]);
   parts.push([(1 + t.draft_n / t.passes).toFixed(1) + " rows a pass", "the last token and " + t.draft_n + " drafted ones in " + t.passes + " passes"]);
-  const shares = [...sharesOf(m)].filter(([name]) => name).map(([name, n]) => name + " " + n);
+  const shares = [...sharesOf(m, m.since)].filter(([name]) => name).map(([name, n]) => name + " " + n);
   parts.push([Math.round((100 * t.draft_n_accepted) / t.predicted_n) + " % drafted",
               t.draft_n_accepted + " of " + t.draft_n + " drafted tokens were accepted" + (shares.length ? ": " + shares.join(", ") : "")]);
   return parts;
@@ -34,7 +34,7 @@ function statsOf(m) {
   const parts = [...speeds(t), ...drafting(m)];
   parts.push(["first token " + (t.prompt_ms >= 1000 ? (t.prompt_ms / 1000).toFixed(2) + " s" : Math.round(t.prompt_ms) + " ms"),
               t.prompt_n + " tokens of the prompt read, " + (t.cache_n || 0) + " known before"]);
-  parts.push([t.predicted_n === 1 ? "1 token" : t.predicted_n + " tokens", "length of the answer"]);
+  parts.push([t.predicted_n === 1 ? "1 token" : t.predicted_n + " tokens", m.since ? "length of what was added" : "length of the answer"]);
   if (Number.isFinite(m.seed)) parts.push(["seed " + m.seed, "the same request with this seed gives the same bytes"]);
   return parts;
 }

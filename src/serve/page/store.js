@@ -3,6 +3,8 @@
 // A conversation is {id, title, system, changed, messages}; a message {role, content} and, of an
 // answer, what is known of it: `tokens` and `thoughtTokens` are its text token by token, as [length,
 // place in a draft, whose]...: place 0 is the model's own token, below 0 unknown; whose: in `sources`.
+// `since`, where it was gone on with: how long `thoughtTokens` and `tokens` were then; `timings` are of
+// what came behind.
 import { toast } from "./dom.js";
 
 const CHAT = "forerun.chat.", SETTINGS = "forerun.settings";
@@ -32,6 +34,8 @@ function call(c) {
   return { id: text(c && c.id), name: text(c && c.name), arguments: text(c && c.arguments) };
 }
 
+const isSince = (x) => Array.isArray(x) && x.length === 2 && x.every((n) => Number.isInteger(n) && n >= 0 && n % 3 === 0);
+
 // Whatever a file or the storage holds as a message of ours; null: it is none.
 function message(m) {
   if (!m || !["user", "assistant"].includes(m.role) || typeof m.content !== "string") return null;
@@ -39,6 +43,7 @@ function message(m) {
   for (const name of ["thinking", "finish", "error"]) if (text(m[name])) out[name] = m[name];
   for (const name of ["tokens", "thoughtTokens"])
     if (Array.isArray(m[name]) && m[name].length % 3 === 0 && m[name].every(Number.isFinite)) out[name] = m[name];
+  if (isSince(m.since)) out.since = m.since;
   if (Array.isArray(m.sources)) out.sources = m.sources.map((s) => text(s).slice(0, 80));
   if (Array.isArray(m.calls)) out.calls = m.calls.map(call);
   if (m.timings && typeof m.timings === "object")

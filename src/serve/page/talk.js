@@ -77,13 +77,20 @@ function takeFault(m, e) {
   say(m.error || "Stopped");
 }
 
+// What is measured from here on is of what is added.
+function goOn(m) {
+  if (!m.tokens) m.tokens = [m.content.length, -1, 0]; // of these nothing is known
+  m.since = [(m.thoughtTokens || []).length, m.tokens.length];
+  delete m.timings;
+}
+
 // Has the last message of the conversation, an answer, written; what it has is gone on with.
 export async function answer() {
   const c = state.chat, m = c.messages[c.messages.length - 1], goesOn = !!m.content;
   state.writing = { chat: c, message: m, abort: new AbortController() };
   delete m.error;
   delete m.finish;
-  if (goesOn && !m.tokens) m.tokens = [m.content.length, -1, 0]; // of these nothing is known
+  if (goesOn) goOn(m);
   if (!keep(c)) {
     state.writing = null;
     showChat();
@@ -145,7 +152,7 @@ function remove(m) {
 
 function change(m, text) {
   m.content = text;
-  for (const name of ["tokens", "timings", "seed", "error", "finish"]) delete m[name];
+  for (const name of ["tokens", "since", "timings", "seed", "error", "finish"]) delete m[name];
   if (m.role === "user") {
     retry(m);
     return;

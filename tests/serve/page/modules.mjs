@@ -146,6 +146,31 @@ const tests = {
     await tab.last.end();
     assert.equal(tab.texts[1], "ab");
   },
+
+  async numbers_of_an_answer_that_goes_on_are_of_one_span() {
+    const tab = await openTab(), piece = (content, drafted) => ({ content, drafted, drafter: drafted ? "eagle" : undefined });
+    const event = (timings, ...pieces) => ({ timings, choices: [{ index: 0, delta: { content: pieces.map((p) => p.content).join("") }, pieces }] });
+    const timings = (n, accepted) => ({ predicted_n: n, predicted_per_second: 10, passes: 2, draft_n: 4, draft_n_accepted: accepted,
+                                        prompt_n: 1, prompt_ms: 5 });
+    const told = () => tab.$("#messages .assistant .stats").children.map((s) => s.textContent + ": " + s.title);
+    await tab.ask("one");
+    await tab.last.event(event(timings(4, 3), piece("a", 0), piece("b", 1), piece("c", 2), piece("d", 3)));
+    tab.talk.stop();
+    await settle();
+    assert.ok(told().some((s) => s.includes("accepted: eagle 3")), told());
+    assert.ok(told().includes("4 tokens: length of the answer"), told());
+    await tab.act(1, "continue");
+    await settle();
+    assert.deepEqual(told(), []); // nothing is known of it yet
+    await tab.last.event(event(timings(2, 1), piece("e", 0), piece("f", 1)));
+    await tab.last.end();
+    assert.equal(tab.texts[1], "abcdef");
+    const shown = told();
+    assert.ok(shown.some((s) => s.startsWith("50 % drafted: 1 of 4") && s.endsWith("accepted: eagle 1")), shown);
+    assert.ok(shown.includes("2 tokens: length of what was added"), shown);
+    tab.chats.openChat(tab.state.chat.id); // as it is stored
+    assert.deepEqual(told(), shown);
+  },
 };
 
 const only = process.argv[4];

@@ -49,6 +49,7 @@ function message(m) {
   if (m.timings && typeof m.timings === "object")
     out.timings = Object.fromEntries(Object.entries(m.timings).filter(([, v]) => Number.isFinite(v)));
   if (Number.isFinite(m.seed)) out.seed = m.seed;
+  if (m.edited === true) out.edited = true;
   return out;
 }
 

@@ -171,6 +171,20 @@ const tests = {
     tab.chats.openChat(tab.state.chat.id); // as it is stored
     assert.deepEqual(told(), shown);
   },
+
+  async an_edited_answer_can_be_gone_on_with_after_a_reload() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    await tab.act(1, "edit");
+    tab.$(".edit textarea").value = "Hello, dear";
+    tab.$(".edit .save").click();
+    const { id } = tab.state.chat, goesOn = () => !tab.$("#messages .assistant [data-act=continue]").hidden;
+    assert.ok(goesOn());
+    const again = await openTab({ ["forerun.chat." + id]: tab.store.get(id) });
+    again.chats.openChat(id);
+    assert.deepEqual(again.texts, ["one", "Hello, dear"]);
+    assert.ok(!again.$("#messages .assistant [data-act=continue]").hidden);
+  },
 };
 
 const only = process.argv[4];

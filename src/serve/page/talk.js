@@ -163,7 +163,13 @@ function change(m, text) {
 }
 
 export function edit(m) {
-  const li = viewOf(m), box = stamp("t-edit"), area = box.querySelector("textarea"), save = box.querySelector(".save");
+  const li = viewOf(m), there = li.querySelector(".edit textarea");
+  if (there) there.focus();
+  else openEdit(m, li);
+}
+
+function openEdit(m, li) {
+  const box = stamp("t-edit"), area = box.querySelector("textarea"), save = box.querySelector(".save");
   const done = () => { box.remove(); li.classList.remove("edits"); showChat(); };
   const leave = () => { done(); $("prompt").focus(); };
   area.value = m.content;

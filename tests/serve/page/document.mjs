@@ -73,7 +73,12 @@ class Element {
   checkValidity() { return true; }
   showModal() { this.open = true; }
   close() { this.open = false; }
-  *below() { for (const c of this.children) { yield c; yield* c.below(); } }
+  *below() { // what a template holds is no part of the page
+    for (const c of this.children) {
+      yield c;
+      if (c.tagName !== "TEMPLATE") yield* c.below();
+    }
+  }
   matches(selector) { return selector.split(/, */).some((one) => matches(this, one.trim().split(/ +/))); }
   closest(selector) {
     for (let e = this; e; e = e.parent) if (e.matches(selector)) return e;

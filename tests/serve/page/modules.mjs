@@ -185,6 +185,22 @@ const tests = {
     assert.deepEqual(again.texts, ["one", "Hello, dear"]);
     assert.ok(!again.$("#messages .assistant [data-act=continue]").hidden);
   },
+
+  async a_message_has_one_box_to_edit_it() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    await tab.act(0, "edit");
+    const area = tab.$(".edit textarea");
+    area.value = "changed";
+    tab.$("#prompt").focus();
+    await tab.act(0, "edit");
+    assert.equal(document.querySelectorAll(".edit").length, 1);
+    assert.equal(document.activeElement, area);
+    assert.equal(area.value, "changed");
+    tab.$(".edit .cancel").click();
+    await tab.act(0, "edit");
+    assert.equal(tab.$(".edit textarea").value, "one");
+  },
 };
 
 const only = process.argv[4];

@@ -1,7 +1,7 @@
 // settings.js — the dialog of settings. A field that is empty is the server's; a number has a slider
 // beside it, which shows the server's where nothing is set.
 import { $, make } from "./dom.js";
-import { NUMBERS, state } from "./state.js";
+import { NUMBERS, fieldsOf, state } from "./state.js";
 import { forgetAll, keep } from "./chats.js";
 import { shortSpec, showLegend } from "./colours.js";
 import * as store from "./store.js";
@@ -26,14 +26,9 @@ function showSlider(name) {
 }
 
 function checkMore() {
-  let bad = false;
-  try {
-    const x = JSON.parse($("more").value.trim() || "{}");
-    bad = !x || typeof x !== "object" || Array.isArray(x);
-  } catch { bad = true; }
+  const bad = !fieldsOf($("more").value);
   $("more-says").textContent = bad ? "That is no JSON object, so it is not sent." : "JSON; any field that the server takes, also “tools”.";
   $("more-says").className = bad ? "bad" : "";
-  return !bad;
 }
 
 function show() {
@@ -66,7 +61,10 @@ function take(e) {
   if (slides) document.querySelector('[data-set="' + slides + '"]').value = e.target.value;
   if (name && e.target.checkValidity()) settings[name] = e.target.value;
   if (name) showSlider(name);
-  if (e.target === $("more") && checkMore()) settings.more = $("more").value.trim();
+  if (e.target === $("more")) {
+    settings.more = $("more").value.trim();
+    checkMore();
+  }
   if (e.target === $("system")) {
     settings.system = chat.system = $("system").value;
     if (chat.messages.length) keep(chat);

@@ -1,7 +1,7 @@
 // talk.js — a conversation becomes a request, the events of its answer a message: asking, stopping,
 // asking again, editing.
 import { $, copy, fit, say, stamp } from "./dom.js";
-import { NUMBERS, state } from "./state.js";
+import { NUMBERS, fieldsOf, state } from "./state.js";
 import { keep, offerUndo } from "./chats.js";
 import { followEnd, showChat, showSoon, stayAtEnd, viewOf } from "./view.js";
 import { askKey } from "./key.js";
@@ -23,7 +23,7 @@ function bodyOf(c, messages) {
                  timings_per_token: true };
   for (const name of NUMBERS) if (settings[name] !== undefined && settings[name] !== "") body[name] = Number(settings[name]);
   if (settings.drafter && props && props.drafters.includes(settings.drafter)) body.drafter = settings.drafter;
-  try { Object.assign(body, JSON.parse(settings.more || "{}")); } catch { /* the settings say so */ }
+  Object.assign(body, fieldsOf(settings.more || "")); // null adds none; the settings say so
   Object.assign(body, { stream: true, n: 1 }); // so it is read
   delete body.n_cmpl; // llama.cpp's name of n
   if (c.system.trim()) body.messages.push({ role: "system", content: c.system });

@@ -201,6 +201,25 @@ const tests = {
     await tab.act(0, "edit");
     assert.equal(tab.$(".edit textarea").value, "one");
   },
+
+  async fields_that_are_no_json_object_are_not_sent() {
+    const tab = await openTab();
+    for (const bad of ['{"top_a": 1', "[7]", "5", "null"]) {
+      tab.set("#more", '{"frequency_penalty": 0.5}');
+      assert.equal(tab.$("#more-says").className, "");
+      tab.set("#more", bad);
+      assert.equal(tab.$("#more-says").className, "bad");
+      tab.chats.newChat();
+      await tab.asked("one", "1");
+      assert.ok(!("frequency_penalty" in tab.last.asked) && !("0" in tab.last.asked), JSON.stringify(tab.last.asked));
+      tab.$("#open-settings").click(); // and what was written can be mended
+      assert.equal(tab.$("#more").value, bad);
+      assert.equal(tab.$("#more-says").className, "bad");
+    }
+    tab.set("#more", '{"frequency_penalty": 0.25}');
+    await tab.asked("two", "2");
+    assert.equal(tab.last.asked.frequency_penalty, 0.25);
+  },
 };
 
 const only = process.argv[4];

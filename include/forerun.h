@@ -77,9 +77,10 @@ void fr_engine_close(fr_engine *engine);
 
 // Takes the engine's profile: what passes cost on this machine and how good its drafters were found
 // to be. It is read from the folder `dir`, or measured now, which takes seconds, and kept there
-// (dir NULL: kept nowhere). Before sessions are opened; without it trees are sized by a guess that
-// is corrected as passes are seen. *note tells what was wrong with an old profile, or why the new
-// one could not be kept (else its code is FR_OK). FR_ENOMEM, FR_EARG, FR_EINTR.
+// (dir NULL: kept nowhere). Passes of other threads' sessions wait while it is measured. Before
+// groups, and sessions that draft, are opened; without it trees are sized by a guess that is
+// corrected as passes are seen. *note tells what was wrong with an old profile, or why the new one
+// could not be kept (else its code is FR_OK). FR_ENOMEM, FR_EARG, FR_EINTR.
 fr_status fr_engine_profile(fr_engine *engine, const char *dir, fr_progress_fn *progress,
                             void *user, fr_error *note, fr_error *err);
 

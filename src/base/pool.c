@@ -50,7 +50,7 @@ struct fr_pool {
     _Alignas(64) atomic_int arrived;  // threads that wait in the barrier
     _Alignas(64) atomic_uint barrier; // counts barriers; a change lets them go
     _Alignas(64) atomic_int sleepers; // workers that sleep, or are about to, until `run` changes
-    pthread_mutex_t sleep_lock, run_lock; // run_lock: runs of several callers take turns
+    pthread_mutex_t sleep_lock, run_lock; // run_lock: runs of several callers take turns; recursive
     pthread_cond_t wake;
     fr_pool_fn *fn;
     void *arg;
@@ -237,6 +237,14 @@ void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     pthread_mutex_unlock(&pool->run_lock);
 }
 
+void fr_pool_hold(fr_pool *pool) {
+    pthread_mutex_lock(&pool->run_lock);
+}
+
+void fr_pool_release(fr_pool *pool) {
+    pthread_mutex_unlock(&pool->run_lock);
+}
+
 // Signals are left to the program's own threads.
 static int start_worker(worker *w, const pthread_attr_t *attr) {
     sigset_t all, before;
@@ -269,6 +277,14 @@ static fr_status start_workers(fr_pool *pool, const fr_cpus *cpus, fr_error *err
                    pool->n_started + 2, pool->n_threads, error);
 }
 
+static void init_run_lock(fr_pool *pool) { // a thread that holds the pool runs it too
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&pool->run_lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
     *out = NULL;
     if (n_threads < 1 || n_threads > FR_MAX_THREADS)
@@ -279,7 +295,7 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err) {
     if (!pool) return fr_fail(err, FR_ENOMEM, "threads: cannot get %zu bytes of memory", bytes);
     pool->n_threads = pool->n_active = n_threads;
     pthread_mutex_init(&pool->sleep_lock, NULL);
-    pthread_mutex_init(&pool->run_lock, NULL);
+    init_run_lock(pool);
     pthread_cond_init(&pool->wake, NULL);
     if (n_threads > 1) {
         fr_cpus cpus;

@@ -21,6 +21,9 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err); // 1..FR_MA
 void fr_pool_close(fr_pool *pool);
 int fr_pool_threads(const fr_pool *pool);
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
+// Between the two the runs of other callers wait, and this thread's begin at once: for measurements.
+void fr_pool_hold(fr_pool *pool);
+void fr_pool_release(fr_pool *pool);
 // Lets runs use fewer threads, from 1 up, while other programs keep the cores busy: two threads of
 // which one waits for its core half the time are slower than one. Off when a pool opens. Whether it
 // was on.

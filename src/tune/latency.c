@@ -191,12 +191,14 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
     }
     for (int i = 0; i < MOST_ROWS * c->d; i++)
         b.hidden[i] = (float)(i % 13) - 6;
+    fr_pool_hold(m->pool); // no pass of another thread's is waited for in a time
     const bool adapts = fr_pool_adapt(m->pool, false);
     if (fill(&b, &b.near, near) && fill(&b, &b.far, far))
         st = measure(&b, cost, rounds, err);
     else
         st = interrupted(err);
     fr_pool_adapt(m->pool, adapts);
+    fr_pool_release(m->pool);
 done:
     fr_free(b.logits);
     fr_free(b.hidden);

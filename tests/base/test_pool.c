@@ -192,6 +192,45 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
+typedef struct waiting {
+    fr_pool *pool;
+    atomic_bool began;
+    atomic_int runs;
+} waiting;
+
+static void count_run(void *arg, int thread, int n) {
+    (void)n;
+    if (!thread) atomic_fetch_add(&((waiting *)arg)->runs, 1);
+}
+
+static void *run_once(void *arg) {
+    waiting *w = arg;
+    atomic_store(&w->began, true);
+    fr_pool_run(w->pool, count_run, w);
+    return NULL;
+}
+
+static void a_held_pool_runs_for_its_holder_alone(void **state) {
+    (void)state;
+    waiting w = {.runs = 0}, own = {.runs = 0};
+    pthread_t thread;
+    assert_int_equal(fr_pool_open(&w.pool, 2, NULL), FR_OK);
+    fr_pool_hold(w.pool);
+    assert_int_equal(pthread_create(&thread, NULL, run_once, &w), 0);
+    while (!atomic_load(&w.began))
+        sched_yield();
+    for (int i = 1; i <= 20; i++) {
+        fr_pool_run(w.pool, count_run, &own);
+        assert_int_equal(own.runs, i);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_int_equal(w.runs, 0);
+    }
+    fr_pool_release(w.pool);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.runs, 1);
+    fr_pool_close(w.pool);
+}
+
 static void pool_runs_of_several_callers_take_turns(void **state) {
     (void)state;
     int sum = 0;
@@ -272,6 +311,7 @@ int main(void) {
         cmocka_unit_test(a_slow_thread_is_helped),
         cmocka_unit_test(a_pool_goes_on_without_a_late_thread),
         cmocka_unit_test(pool_runs_of_several_callers_take_turns),
+        cmocka_unit_test(a_held_pool_runs_for_its_holder_alone),
         cmocka_unit_test(pool_threads_keep_subnormals),
         cmocka_unit_test(pool_refuses_bad_counts),
         cmocka_unit_test(pool_default_is_sane),

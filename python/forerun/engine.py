@@ -91,7 +91,8 @@ class Engine(Closing):
         kv_type: how its sessions keep keys and values: "f16", "q8_0" (half the memory), "f16+q8_0".
         chat_template: Jinja, in the place of the model's; short ones are in `chat_templates`.
         profile: what passes cost on this machine, which is how trees are sized. It is read or, once
-            for each model and machine, measured (seconds) before the first session that drafts. True: kept
+            for each model and machine, measured (seconds) before the first session that drafts or the
+            first group; generations of other threads wait for that. True: kept
             where the command line keeps it; a path: kept in that folder; False: not taken, so that
             trees are sized by a guess that is corrected as passes are seen.
         progress: told of loading (bytes) and measuring (passes).

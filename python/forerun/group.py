@@ -55,8 +55,7 @@ class Group(ClosingInTurn):
         self._sessions: set[Session] = set()
         self.n_ctx = context_of(engine, n_ctx)
         """The largest context of any session, in tokens."""
-        if engine.drafter != "none":
-            engine._take_profile_once()
+        engine._take_profile_once()  # its budget begins with it, and a session in it may draft
         options = c_struct("fr_group_options", n_ctx=self.n_ctx, prompt_share=prompt_share)
         out = ffi.new("fr_group **")
         pointer = engine._resource.hold()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import os
 import signal
+import tempfile
 import unittest
 
 from forerun import ArgumentError, Engine, Interrupted, Piece, Session
@@ -39,6 +41,23 @@ class Callbacks(unittest.TestCase):
             self.assertIsNone(mine.take_profile(None, lambda what, *rest: told.append(what)))
             self.assertGreater(len(told), 0)
             with mine.session(n_ctx=64) as session:
+                self.assertGreater(session.generate(PROMPTS[3], max_tokens=16).stats.predicted, 0)
+
+    def test_a_group_takes_the_profile_whoever_drafts(self) -> None:
+        told: list[str] = []
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Engine(
+                MODEL, drafter="none", profile=folder, progress=lambda what, *rest: told.append(what)
+            ) as mine,
+        ):
+            told.clear()
+            with mine.session(n_ctx=64):
+                self.assertEqual(told, [])  # alone it has no use for one
+            with mine.group(n_ctx=64) as group:
+                self.assertIn("measuring passes", told)
+                self.assertEqual(len(os.listdir(folder)), 1)
+                session = group.session(drafter="prompt-lookup")
                 self.assertGreater(session.generate(PROMPTS[3], max_tokens=16).stats.predicted, 0)
 
     def test_what_on_piece_raises_comes_out(self) -> None:

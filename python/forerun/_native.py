@@ -86,6 +86,13 @@ def c_strings(texts: Sequence[str]) -> tuple[Any, list[Any]]:
     return ffi.new("char *[]", [*kept, ffi.NULL]), kept
 
 
+def c_id(what: str, token: int) -> int:
+    """A token id that fits into C's type; whether there is such a token is not asked."""
+    if not -(2**31) <= token < 2**31:
+        raise errors.ArgumentError(f"{what}: expected a token id of 32 bits, found {token}")
+    return token
+
+
 def c_ids(what: str, ids: Sequence[int]) -> Any:
     """An array of token ids."""
     try:

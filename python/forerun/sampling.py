@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._native import c_struct, ffi
+from ._native import c_id, c_struct, ffi
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,10 @@ class Sampling:
     def _in_c(self) -> tuple[Any, list[Any], int]:
         """The fr_sampling, the memory behind it, and the seed."""
         seed = random.SystemRandom().getrandbits(32) if self.seed is None else self.seed
-        entries = [{"token": token, "bias": bias} for token, bias in self.logit_bias.items()]
+        entries = [
+            {"token": c_id("logit_bias", token), "bias": bias}
+            for token, bias in self.logit_bias.items()
+        ]
         bias = ffi.new("fr_logit_bias[]", entries)
         # A 0 of fr_sampling is the default and not what 0 says here.
         sampling = c_struct(

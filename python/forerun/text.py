@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._lifetime import Closing, Resource
-from ._native import c_bytes, c_ids, c_path, call, ffi, lib, sized_text, text_of
+from ._native import c_bytes, c_id, c_ids, c_path, call, ffi, lib, sized_text, text_of
 from .errors import ArgumentError
 
 Message = Mapping[str, Any]
@@ -186,9 +186,13 @@ class Text(Closing):
 
     def token(self, token: int) -> bytes | None:
         """The bytes of one token; None where there is no such token."""
+        try:
+            in_c = c_id("token", token)
+        except ArgumentError:
+            return None
         with self._owner.held():
             n = ffi.new("size_t *")
-            data = lib.fr_text_token(self._pointer, token, n)
+            data = lib.fr_text_token(self._pointer, in_c, n)
             return bytes(ffi.buffer(data, n[0])) if data else None
 
     def find(self, text: str | bytes) -> int | None:
@@ -199,14 +203,14 @@ class Text(Closing):
         return None if token < 0 else token
 
     def is_control(self, token: int) -> bool:
-        """Whether it is no part of what a model says."""
+        """Whether it is no part of what a model says. ArgumentError: it has more than 32 bits."""
         with self._owner.held():
-            return bool(lib.fr_text_is_control(self._pointer, token))
+            return bool(lib.fr_text_is_control(self._pointer, c_id("token", token)))
 
     def is_end(self, token: int) -> bool:
-        """Whether who generates it has finished."""
+        """Whether who generates it has finished. ArgumentError: it has more than 32 bits."""
         with self._owner.held():
-            return bool(lib.fr_text_is_end(self._pointer, token))
+            return bool(lib.fr_text_is_end(self._pointer, c_id("token", token)))
 
     def render(
         self,

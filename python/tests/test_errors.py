@@ -91,6 +91,7 @@ class WithModel(unittest.TestCase):
                 Sampling(seed=2**64),
                 Sampling(repeat_penalty=1000),
                 Sampling(logit_bias={10**6: 1}),
+                Sampling(logit_bias={2**40: 1}),
                 Sampling(logit_bias={1: 1000}),
             ):
                 with self.assertRaises(ArgumentError, msg=sampling):

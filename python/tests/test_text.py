@@ -116,6 +116,13 @@ class TextSide(unittest.TestCase):
             text.detokenize([-5])
         with self.assertRaisesRegex(ArgumentError, "32 bits"):
             text.detokenize([2**40])
+        for token in (10**6, 2**40, -(2**40)):
+            self.assertIsNone(text.token(token))
+        for ask in (text.is_control, text.is_end):
+            self.assertFalse(ask(10**6))
+            for token in (2**31, -(2**40)):
+                with self.assertRaisesRegex(ArgumentError, "32 bits"):
+                    ask(token)
 
     def test_a_model_is_found_by_name_and_by_folder(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -56,10 +56,12 @@ def template(name):
     """A name is a template's, else it is one itself."""
     if re.fullmatch(r"[\w.-]+", name):
         return ["--chat-template", name]
-    path = os.path.join(tempfile.gettempdir(), "judge-%d.jinja" % os.getpid())
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(name)
-    return ["--chat-template-file", path]
+    # A file without a name, which ends with the program.
+    with tempfile.TemporaryFile() as out:
+        out.write(name.encode())
+        kept = os.dup(out.fileno())
+    os.set_inheritable(kept, True)
+    return ["--chat-template-file", "/dev/fd/%d" % kept]
 
 
 def ours(flags):

@@ -95,6 +95,31 @@ class Threads(unittest.TestCase):
             session.cancel()  # nothing is at work: nothing happens
             self.assertEqual(session.generate(PROMPTS[0], max_tokens=3).finish, "length")
 
+    def test_nobody_generates_while_passes_are_measured(self) -> None:
+        came: list[Piece] = []
+        seen: list[int] = []  # what had come at each measured pass
+        ready, more = threading.Event(), threading.Event()
+
+        def heard(piece: Piece) -> None:
+            came.append(piece)
+            ready.set()
+            if seen and len(came) > seen[-1] + 1:
+                more.set()
+
+        with Engine(MODEL, drafter="none") as mine, mine.session(n_ctx=8192) as session:
+            with ThreadPoolExecutor(1) as pool:
+                answer = pool.submit(
+                    session.generate, PROMPTS[0], max_tokens=None, ignore_eos=True, on_piece=heard
+                )
+                ready.wait()
+                mine.take_profile(None, lambda *all: seen.append(len(came)))
+                more.clear()
+                self.assertTrue(more.wait(60))  # it goes on
+                session.cancel()
+                self.assertEqual(answer.result().finish, "interrupted")
+        self.assertGreater(len(seen), 20)
+        self.assertLessEqual(seen[-1] - seen[0], 1)  # a pass may have ended just before
+
     def test_a_stream_is_dropped_while_another_thread_has_the_turn(self) -> None:
         """Who drops it holds a lock that the other thread waits for, as the collector might."""
         with engine().group(n_ctx=512) as group:

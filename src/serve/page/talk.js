@@ -115,8 +115,10 @@ export async function answer() {
 
 export function send(text) {
   if (state.writing || !text.trim()) return;
-  state.chat.messages.push({ role: "user", content: text }, { role: "assistant", content: "" });
+  const c = state.chat;
+  c.messages.push({ role: "user", content: text }, { role: "assistant", content: "" });
   answer();
+  if (state.chat !== c) $("prompt").value = text; // another tab had changed it: what is shown is to be seen first
 }
 
 export function stop() {

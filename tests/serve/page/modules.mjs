@@ -220,6 +220,23 @@ const tests = {
     await tab.asked("two", "2");
     assert.equal(tab.last.asked.frequency_penalty, 0.25);
   },
+
+  async a_question_that_does_not_fit_is_given_back() {
+    const tab = await openTab();
+    await tab.asked("one", "1");
+    await tab.elsewhere(tab.state.chat.id, (c) => c.messages.splice(0));
+    tab.$("#prompt").value = "two";
+    tab.$("#send").click();
+    await settle();
+    assert.match(tab.toast(), /another tab/);
+    assert.deepEqual(tab.texts, []);
+    assert.equal(tab.answers.length, 1);
+    assert.equal(tab.$("#prompt").value, "two");
+    tab.$("#send").click();
+    await settle();
+    assert.deepEqual(tab.texts, ["two", ""]);
+    assert.equal(tab.$("#prompt").value, "");
+  },
 };
 
 const only = process.argv[4];

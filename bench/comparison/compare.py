@@ -16,10 +16,11 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(1, os.path.join(ROOT, "bench"))
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "peers")]
 
 import tables
-from calls import between_markers, name_of, say, sentences
+from calls import Failure, between_markers, name_of, say, sentences
+from machine import cpu_name
 from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, trainings, write, write_prompts
 from systems import SYSTEMS
 
@@ -31,7 +32,7 @@ def units_of(args, machine, prompts):
         os.makedirs(folder, exist_ok=True)
         about = os.path.join(folder, "model.json")
         known = read(about) if os.path.exists(about) else {"systems": {}}
-        new = [s for s in SYSTEMS if s.name not in known["systems"]]
+        new = [s for s in SYSTEMS if "spec" not in known["systems"].get(s.name, ())]  # what could not run is tried again
         if new and not args.status:
             known["systems"].update(probe(machine, model, new, fill_of(args, model)))
             known["trainings"] = trainings(machine, model, args.packs)
@@ -45,12 +46,25 @@ def units_of(args, machine, prompts):
                            [probed[s.name]["spec"] for s in systems], options, float(temperature))
 
 
+def is_done(args, unit, tasks):
+    """Whether its result is there. One that was measured in another way is not gone on from."""
+    if not os.path.exists(unit[0]):
+        return False
+    found, task = read(unit[0]), unit[2]
+    for key, value in (("tokens", args.tokens), ("limit", min(args.limit, len(tasks[task])))):
+        if found.get(key) != value:
+            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (unit[0], key, found.get(key), value))
+    if found["machine"]["threads"] != args.threads or found["machine"]["cpu"] != cpu_name():
+        raise Failure("%s: measured on %s, %d threads: give another --out" % (unit[0], found["machine"]["cpu"], found["machine"]["threads"]))
+    return True
+
+
 def measure(args):
     machine = Machine(args.bin, args.threads, args.seed)
     tasks = prompt_lines(args.prompts)
     prompts = {task: write_prompts(os.path.join(args.out, "prompts"), task, lines[:args.limit]) for task, lines in tasks.items()}
     units = list(units_of(args, machine, prompts))
-    left = [unit for unit in units if not os.path.exists(unit[0])]
+    left = [unit for unit in units if not is_done(args, unit, tasks)]
     took = [seconds for unit in units if os.path.exists(unit[0]) and (seconds := read(unit[0]).get("seconds"))]
     about = ", about %.0f min" % (sum(took) / len(took) * len(left) / 60) if took else ""
     say("%d of %d units are left%s" % (len(left), len(units), about))

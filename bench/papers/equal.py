@@ -107,7 +107,7 @@ def drafted(args, spec):
 def measure(args):
     """Every training that is not there, and what its pack drafts: {method: [of a seed]}."""
     found = resume(result_path(args), {"list": args.list, "model": name_of(args.model[0]), "seconds": 0 if args.steps else args.seconds, "steps": args.steps,
-                                       "threads": args.threads, "tokens": args.tokens}, {"rates": {}, "methods": {}})
+                                       "threads": args.threads, "tokens": args.tokens, "limit": args.limit}, {"rates": {}, "methods": {}})
     left = [(seed, method) for seed, method in trainings(args) if not is_there(found, method, seed)]
     say_left(args, left)
     if args.status:

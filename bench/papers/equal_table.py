@@ -51,6 +51,9 @@ LISTS = {"methods": METHODS, "recipes": RECIPES}
 
 def prompts_of(ones):
     """Every prompt's tokens and passes, of all seeds together."""
+    shapes = {tuple((task, len(one["sets"][task])) for task in sorted(one["sets"])) for one in ones}
+    if len(shapes) > 1:
+        raise Failure("seeds on different prompts: %s" % " and ".join(map(str, sorted(shapes))))
     sets = [[line for task in sorted(one["sets"]) for line in one["sets"][task]] for one in ones]
     return [[sum(line[0] for line in lines), sum(line[1] for line in lines)] for lines in zip(*sets)]
 

@@ -44,12 +44,14 @@ def measure(args, model):
     """One model's sizes that are not there."""
     args.model = model
     path = os.path.join(args.out, name_of(args.model) + ".json")
-    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens},
+    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens, "limit": args.limit},
                    {"machine": machine_of(args), "date": time.strftime("%Y-%m-%d"), "sizes": []})
     left = [rows for rows in args.rows if all(size["rows"] != rows for size in found["sizes"])]
     say("%s: %d of %d sizes are left" % (found["model"], len(left), len(args.rows)))
     if args.status:
         return
+    if left and found["machine"] != machine_of(args):
+        raise Failure("%s: the clock of %s, here it is %s: give another --out" % (path, found["machine"], machine_of(args)))
     os.makedirs(args.out, exist_ok=True)
     for rows in left:
         found["sizes"] = sorted([*found["sizes"], at_size(args, rows)], key=lambda size: size["rows"])

@@ -40,7 +40,7 @@ def need(*programs):
 
 def fetch(folder):
     """The folder of llama.cpp's sources under `folder`, downloaded and unpacked where they are missing."""
-    pattern = os.path.join(folder, "*", "vendor", "llama.cpp")
+    pattern = os.path.join(folder, "*%s" % VERSION, "vendor", "llama.cpp")
     if not glob.glob(pattern):
         say("fetching the sources of %s %s" % (PACKAGE, VERSION))
         os.makedirs(folder, exist_ok=True)
@@ -49,7 +49,7 @@ def fetch(folder):
                  "--dest", folder, "%s==%s" % (PACKAGE, VERSION)])
         except Failure as failure:
             raise Failure("the sources of llama.cpp could not be fetched (is there a network?): %s" % failure) from failure
-        with tarfile.open(glob.glob(os.path.join(folder, "*.tar.gz"))[0]) as tar:
+        with tarfile.open(glob.glob(os.path.join(folder, "*%s.tar.gz" % VERSION))[0]) as tar:
             tar.extractall(folder)
     found = glob.glob(pattern)
     if not found:
@@ -89,7 +89,7 @@ def compile_peer(name, source, out, jobs, targets, settings):
 
 def build(folder, jobs):
     """Folder of llama.cpp's programs and `passes`."""
-    source, out = fetch(folder), os.path.join(folder, "build")
+    source, out = fetch(folder), os.path.join(folder, "build-%s" % VERSION)
     programs = compile_peer("llama.cpp", source, out, jobs, TARGETS, ["LLAMA_BUILD_EXAMPLES=ON", "LLAMA_BUILD_TOOLS=ON", "LLAMA_BUILD_SERVER=ON",
                                                                            "CMAKE_CXX_FLAGS=-include " + os.path.join(HERE, "tiles.h")]
                             + ["%s=OFF" % name for name in LEFT_OUT])
@@ -99,9 +99,9 @@ def build(folder, jobs):
 
 def built(folder):
     """The same of a folder that llama.cpp was built into before, without building there again."""
-    out = os.path.join(folder, "build")
+    out = os.path.join(folder, "build-%s" % VERSION)
     if not os.path.exists(os.path.join(out, "bin", "llama-bench")):
-        raise Failure("%s: no build/bin/llama-bench in it" % folder)
+        raise Failure("%s: no build-%s/bin/llama-bench in it" % (folder, VERSION))
     compile_passes(fetch(folder), out)
     return os.path.join(out, "bin")
 

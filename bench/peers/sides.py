@@ -102,8 +102,13 @@ class Forerun:
         found = json.loads(run(self.command("bench", "--prompts", path, "--drafters", ",".join(("none",) + tuple(self.drafters)),
                                             "-n", str(self.inputs.predict))))
         self.used_isa = found["machine"]["isa"]
-        return {r["drafter"]: (r["tokens"], r["tokens"] / r["tok_s"], r["tokens_per_pass"] - 1, r["rows_per_pass"] - 1, r["identical"])
-                for r in found["runs"]}
+        return {r["drafter"]: (r["tokens"], r["tokens"] / r["tok_s"], *accepted_of(r), r["identical"]) for r in found["runs"]}
+
+
+def accepted_of(run):
+    """Tokens that were accepted and that were drafted, of a run that has both a pass."""
+    passes = run["tokens"] / run["tokens_per_pass"]
+    return (run["tokens_per_pass"] - 1) * passes, (run["rows_per_pass"] - 1) * passes
 
 
 class Llama:

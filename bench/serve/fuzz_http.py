@@ -204,8 +204,8 @@ class Fuzz:
             self.last.append(one)
         for _ in range(3):
             stops = self.clock.stops
-            peer = Peer(self.server.port, one, self.clock)
             try:
+                peer = Peer(self.server.port, one, self.clock)  # which reads answers already
                 statuses = judge(peer)
                 break
             except fuzz_answers.Wrong as why:
@@ -230,6 +230,8 @@ class Fuzz:
                 if self.server.child.poll() is None:
                     self.fails("%s: cannot connect: %s" % (one.kind, why), [one])
                 self.over = self.over or self.server.child.poll() is not None
+            except Exception as why:  # of this program itself: whatever it is, it is no success
+                self.fails("%s: %r" % (one.kind, why), [one])
 
     def endless(self, number):
         """The same inputs for the same --seed and number."""
@@ -366,11 +368,15 @@ def main():
     port = free_port()
     with tempfile.TemporaryFile() as log:
         server = servers.Server([o.program, "serve", "-m", o.model, "--port", str(port), *FLAGS], port, log)
-        server.ready(600)
-        fuzz = Fuzz(server, o)
-        signal.signal(signal.SIGTERM, lambda *_: setattr(fuzz, "over", True))
-        early = fuzz.run()
-        late, code = judge_end(fuzz, early)
+        try:
+            server.ready(600)
+            fuzz = Fuzz(server, o)
+            signal.signal(signal.SIGTERM, lambda *_: setattr(fuzz, "over", True))
+            early = fuzz.run()
+            late, code = judge_end(fuzz, early)
+        finally:
+            if server.child.poll() is None:
+                server.child.kill()
         log.seek(0)
         said = log.read().decode("utf-8", "replace")
     result = {

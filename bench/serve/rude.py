@@ -51,7 +51,7 @@ def user(port, number, seconds, out):
             if kept:
                 c.close()
                 c = None
-        except (OSError, http.client.HTTPException) as why:
+        except (OSError, http.client.HTTPException, ValueError, KeyError) as why:
             if not kept:  # a connection at rest may be closed at any time: then one asks again
                 failed.append(repr(why))
             c.close()
@@ -112,8 +112,13 @@ def slowloris(port, until, counts):
                     s.close()
                     s = None
             if s is None and (s := dial(port, counts)):
-                s.send(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ")
-                s.setblocking(False)
+                try:
+                    s.send(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ")
+                    s.setblocking(False)
+                except OSError:
+                    counts["sent away"] = counts.get("sent away", 0) + 1
+                    s.close()
+                    s = None
             there[i] = s
         time.sleep(0.5)
     close_all(there)
@@ -149,7 +154,12 @@ def ask_for_a_stream(port, counts, room=0, tokens=600):
     if s:
         body = json.dumps({"prompt": "Tell me a story.", "max_tokens": tokens, "stream": True, "ignore_eos": True, "temperature": 0,
                            "cache_prompt": False, "logprobs": 5}).encode()
-        s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        try:
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        except OSError:
+            counts["sent away"] = counts.get("sent away", 0) + 1
+            s.close()
+            return None
     return s
 
 
@@ -175,7 +185,8 @@ def listening(port, until, counts):
     there = []
     while time.time() < until:
         there.append(ask_for_a_stream(port, counts))
-        threading.Thread(target=read, args=(there[-1],), daemon=True).start()
+        if there[-1]:
+            threading.Thread(target=read, args=(there[-1],), daemon=True).start()
         time.sleep(0.02)
         if len(there) % 4 == 0:
             time.sleep(2)
@@ -188,7 +199,10 @@ def half_closed(port, until, counts):
     while time.time() < until:
         s = ask_for_a_stream(port, counts, tokens=2)
         if s:
-            s.shutdown(socket.SHUT_WR)
+            try:
+                s.shutdown(socket.SHUT_WR)
+            except OSError:
+                counts["sent away"] = counts.get("sent away", 0) + 1
             there.append(s)
         if len(there) > 300:
             there.pop(0).close()
@@ -283,6 +297,7 @@ def measure(server, kind, seconds):
     counts = out.get() if kind else {}
     if other:
         other.join()
+        serving.check(f"{kind.__name__}: the peers were there to the end", other.exitcode == 0, other.exitcode)
     slow = [round(t, 2) for t in took if t > 1]
     print(f"{kind.__name__ if kind else 'quiet':<12} {len(took):4} answers, median {1e3 * quantile(took, 0.5):6.1f} ms, p99 "
           f"{1e3 * quantile(took, 0.99):6.1f} ms, most {1e3 * took[-1] if took else 0:6.1f} ms; {len(failed)} failed; {threads} threads, "

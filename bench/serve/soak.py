@@ -9,7 +9,18 @@ nothing. Every whole answer is compared with that of a second server which draft
 broken ones with its beginning. At the end the first server must be idle, no larger than after the first
 third, and end in peace.  Exit 1 where anything differs.
 """
-import argparse, http.client, json, random, re, signal, socket, subprocess, sys, threading, time
+import argparse
+import contextlib
+import http.client
+import json
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
 
 WORDS = ("the light of a lamp on the sea and the name of every ship that passed in the night "
          "def add ( a , b ) : return a + b # sum list of 7 numbers").split()
@@ -67,29 +78,35 @@ def whole(port, path, b, timeout=600):
 
 
 def streamed(port, path, b, rng, patience):
-    """The texts of a stream; cut where the user has lost patience."""
+    """(status, texts, whether they are whole): cut where the user has lost patience, and nowhere else."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     c.request("POST", path, json.dumps(b), {"Content-Type": "application/json"})
     r = c.getresponse()
     if r.status != 200:
         c.close()
         return r.status, None, True
-    texts, events, done = {}, 0, False
+    texts, events, done, left = {}, 0, False, False
     for line in r:
         if not line.startswith(b"data: "):
             continue
         if line.strip() == b"data: [DONE]":
             done = True
             break
-        for x in json.loads(line[6:]).get("choices", []):
+        event = json.loads(line[6:])
+        if "error" in event:
+            raise ValueError("an error in a stream: %s" % event["error"])
+        for x in event.get("choices", []):
             piece = x.get("delta", {}).get("content") if "delta" in x else x.get("text")
             texts[x["index"]] = texts.get(x["index"], "") + (piece or "")
         events += 1
         if patience and events >= patience:
+            left = True
             break
         if rng.random() < 0.02:
             time.sleep(0.2)
     c.close()
+    if not done and not left:
+        raise ValueError("a stream ended before its [DONE]")
     return 200, texts, done
 
 
@@ -166,6 +183,53 @@ def get(port, path):
     return text
 
 
+def compare(soak, port, most):
+    """How many of the answers there are compared with those of one at a time, and how many differ."""
+    differs = 0
+    chosen = random.Random(1).sample(soak.answers, min(most, len(soak.answers)))
+    for path, b, texts, done in chosen:
+        status, right = whole(port, path, b)
+        if status != 200:
+            sys.exit(f"soak: one at a time {json.dumps(b)[:200]} got status {status}")
+        for index, text in texts.items():
+            same = text == right[index] if done else right[index].startswith(text.rstrip("\ufffd"))
+            if not same:
+                differs += 1
+                print(f"differs: {json.dumps(b)}\n  {text!r}\n  {right[index]!r}")
+    return len(chosen), differs
+
+
+@contextlib.contextmanager
+def serving(*line):
+    """(process, port) of a server, which ends here in any case."""
+    server, port = start(*line)
+    try:
+        yield server, port
+    finally:
+        if server.poll() is None:
+            server.kill()
+            server.wait(60)
+
+
+def load(soak, server, users):
+    """All users, until their time is over and no slot is at work. MB after a third and at the end."""
+    threads = [threading.Thread(target=soak.user, args=(i,)) for i in range(users)]
+    seconds = soak.end - time.time()
+    for t in threads:
+        t.start()
+    time.sleep(seconds / 3)
+    early = rss(server.pid)
+    for t in threads:
+        t.join()
+    for _ in range(200):
+        if all(not s["is_processing"] for s in json.loads(get(soak.port, "/slots"))):
+            break
+        time.sleep(0.1)
+    else:
+        soak.counts["failed"].append("a slot is at work though nobody asks")
+    return early, rss(server.pid)
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--program", default="build/forerun")
@@ -175,46 +239,23 @@ def main():
     a.add_argument("--check", type=int, default=400, help="answers that are compared, at most")
     a.add_argument("--drafter", default="auto")
     o = a.parse_args()
-    server, port = start(o.program, o.model, "--parallel", "8", "--queue", "40", "--slot-ctx", "1024",
-                         "--cache-ram", "256", "--metrics", "--drafter", o.drafter, "--connections", "200")
-    soak = Soak(port, o.seconds)
-    threads = [threading.Thread(target=soak.user, args=(i,)) for i in range(o.users)]
-    for t in threads:
-        t.start()
-    time.sleep(o.seconds / 3)
-    early = rss(server.pid)
-    for t in threads:
-        t.join()
-    for _ in range(200):
-        if all(not s["is_processing"] for s in json.loads(get(port, "/slots"))):
-            break
-        time.sleep(0.1)
-    else:
-        soak.counts["failed"].append("a slot is at work though nobody asks")
-    late = rss(server.pid)
-    count = {k: v for k, v in soak.counts.items() if k != "failed"}
-    print(f"{o.users} users, {o.seconds:g} s: {count}, {len(soak.counts['failed'])} failed; "
-          f"RSS {early:.0f} MB after a third, {late:.0f} MB at the end")
-    for line in get(port, "/metrics").splitlines():
-        if not line.startswith("#"):
-            print("  " + line)
-    server.send_signal(signal.SIGTERM)
-    code = server.wait(60)
-    oracle, port = start(o.program, o.model, "--parallel", "1", "--slot-ctx", "1024", "--drafter", "none")
-    differs = 0
-    chosen = random.Random(1).sample(soak.answers, min(o.check, len(soak.answers)))
-    for path, b, texts, done in chosen:
-        _, right = whole(port, path, b)
-        for index, text in texts.items():
-            same = text == right[index] if done else right[index].startswith(text.rstrip("\ufffd"))
-            if not same:
-                differs += 1
-                print(f"differs: {json.dumps(b)}\n  {text!r}\n  {right[index]!r}")
-    oracle.terminate()
-    oracle.wait(60)
+    with serving(o.program, o.model, "--parallel", "8", "--queue", "40", "--slot-ctx", "1024", "--cache-ram", "256", "--metrics",
+                 "--drafter", o.drafter, "--connections", "200") as (server, port):
+        soak = Soak(port, o.seconds)
+        early, late = load(soak, server, o.users)
+        count = {k: v for k, v in soak.counts.items() if k != "failed"}
+        print(f"{o.users} users, {o.seconds:g} s: {count}, {len(soak.counts['failed'])} failed; "
+              f"RSS {early:.0f} MB after a third, {late:.0f} MB at the end")
+        for line in get(port, "/metrics").splitlines():
+            if not line.startswith("#"):
+                print("  " + line)
+        server.send_signal(signal.SIGTERM)
+        code = server.wait(60)
+    with serving(o.program, o.model, "--parallel", "1", "--slot-ctx", "1024", "--drafter", "none") as (_, port):
+        compared, differs = compare(soak, port, o.check)
     for why in soak.counts["failed"][:10]:
         print("failed:", why)
-    print(f"{len(chosen)} answers compared with those of one at a time without drafting: {differs} differ; exit {code}")
+    print(f"{compared} answers compared with those of one at a time without drafting: {differs} differ; exit {code}")
     grew = late > early * 1.1 + 30
     sys.exit(1 if differs or code or soak.counts["failed"] or grew else 0)
 

@@ -131,12 +131,20 @@ def median(cells, field):
     return statistics.median(values) if values else None
 
 
+def tables(cells):
+    """A table for each machine, number of threads and length of answers: what is of different ones is not compared."""
+    parts = {}
+    for cell in filter(quiet, cells):
+        parts.setdefault((cell["cpu"], cell["threads"], cell["tokens_each"]), []).append(cell)
+    return "\n\n".join("%s, %d threads, at most %d tokens an answer:\n\n%s" % (*key, table(part)) for key, part in parts.items())
+
+
 def table(cells):
     """Medians over the rounds of each kind of cell; the ratio is that of forerun's rate, of the same rounds."""
     lines = ["| model | users | temp. | server | rounds | tok/s | forerun's over it | first token ms (p99) | gap ms p50 | p99 | own ms a token |",
              "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     groups = {}
-    for cell in filter(quiet, cells):
+    for cell in cells:
         groups.setdefault(tuple(cell[k] for k in KEY[:4]), {})[cell["round"]] = cell
     for key in sorted(groups, key=lambda k: (k[0], k[2], k[1], list(groups).index(k))):
         mine = groups[key]
@@ -183,7 +191,7 @@ def main():
     cells = json_lines(args.add)
     if args.model:
         measure_all(args, cells)
-    print(table(cells))
+    print(tables(cells))
     return 0
 
 

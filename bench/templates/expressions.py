@@ -1,5 +1,6 @@
 """Expressions at random over all filters, tests, methods and operators: see judge.py --expressions."""
 import random
+import re
 
 VARIABLES = {"m": {"content": "Hello <|x|> wörld"}, "l": ["q", "a", 3], "d": {"k": {"z": "y"}, "A": 2}, "s": "some text"}
 ATOMS = ["1", "0", "-3", "2.5", "'abc'", "''", "'a,b c'", "'Straße ΟΣ'", "' x\\n y '", "[1,2,3]", "['b','A','c']", "(1,'a')", "{'a':1,'b':[2]}", "none", "true", "false",
@@ -41,4 +42,4 @@ def excused(theirs, ours):
     """What may differ: an iterator that nobody asks for items fails in Jinja2 when it is asked, here when it is made, and
     has an address there; slices of constants are made by the compiler there; integers have 64 bits here."""
     asked = theirs[0] == "text" and any(why in ours[1] for why in ("be iterated over", "no mapping", "beyond 64 bits", "be sliced"))
-    return asked or "object" in theirs[1].lower()
+    return asked or (theirs[0] == "text" and re.search("<.* at 0x[0-9a-f]+>", theirs[1]) is not None)

@@ -411,6 +411,8 @@ def methods_are_ordered_at_an_equal_budget(folder):
     near = dict(result, methods={"EAGLE": methods["EAGLE"], "Medusa": [methods["EAGLE"][0], methods["Medusa"][0]]})
     assert not equal_table.stands_out(near, {"EAGLE": (4, 4, 4), "Medusa": (3, 3, 3)})  # nor where a seed of another is as good
     assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
+    uneven = [dict(methods["EAGLE"][0], sets={"gsm8k": [[8, 2]], "xsum": [[8, 2]] * 2}), methods["EAGLE"][1]]
+    assert "seeds on different prompts" in fails(equal_table.prompts_of, uneven)
     for methods in equal_table.LISTS.values():
         packs = {equal.pack_of(argparse.Namespace(list="methods", work=work, steps=0), method, 0) for method in methods}
         assert len(packs) == len({method.name for method in methods}) == len(methods)
@@ -428,7 +430,7 @@ def methods_are_ordered_at_an_equal_budget(folder):
 def equal_trainings_are_gone_on_with(folder):
     work = os.path.join(folder, "equal-work")
     args = argparse.Namespace(bin="forerun-lab", model=["m.gguf"], data="states", work=work, out=os.path.join(folder, "equal-out"), list="recipes", seconds=100, steps=0,
-                              seeds=[0, 1], threads=1, tokens=8, machine="first", part=None, status=False)
+                              seeds=[0, 1], threads=1, tokens=8, limit=1, machine="first", part=None, status=False)
     lines, stopped_at = [], 15
 
     def train(line):

@@ -10,30 +10,20 @@ broken ones with its beginning. At the end the first server must be idle, no lar
 third, and end in peace.  Exit 1 where anything differs.
 """
 import argparse
-import contextlib
 import http.client
 import json
+import os
 import random
-import re
-import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients"))
+import server as serving
+
 WORDS = ("the light of a lamp on the sea and the name of every ship that passed in the night "
          "def add ( a , b ) : return a + b # sum list of 7 numbers").split()
-
-
-def start(program, model, *flags):
-    p = subprocess.Popen([program, "serve", "-m", model, "--port", "0", "--quiet", *flags],
-                         stdout=subprocess.PIPE, text=True)
-    line = p.stdout.readline()
-    found = re.search(r":(\d+)$", line.strip())
-    if not found:
-        sys.exit(f"soak: expected 'listening on ...', found {line!r}")
-    return p, int(found.group(1))
 
 
 def body(rng):
@@ -170,19 +160,6 @@ class Soak:
                 self.answers.append((path, b, texts, done))
 
 
-def rss(pid):
-    with open(f"/proc/{pid}/status") as f:
-        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) / 1024
-
-
-def get(port, path):
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    c.request("GET", path)
-    text = c.getresponse().read().decode()
-    c.close()
-    return text
-
-
 def compare(soak, port, most):
     """How many of the answers there are compared with those of one at a time, and how many differ."""
     differs = 0
@@ -199,18 +176,6 @@ def compare(soak, port, most):
     return len(chosen), differs
 
 
-@contextlib.contextmanager
-def serving(*line):
-    """(process, port) of a server, which ends here in any case."""
-    server, port = start(*line)
-    try:
-        yield server, port
-    finally:
-        if server.poll() is None:
-            server.kill()
-            server.wait(60)
-
-
 def load(soak, server, users):
     """All users, until their time is over and no slot is at work. MB after a third and at the end."""
     threads = [threading.Thread(target=soak.user, args=(i,)) for i in range(users)]
@@ -218,16 +183,16 @@ def load(soak, server, users):
     for t in threads:
         t.start()
     time.sleep(seconds / 3)
-    early = rss(server.pid)
+    early = server.status("VmRSS") / 1024
     for t in threads:
         t.join()
     for _ in range(200):
-        if all(not s["is_processing"] for s in json.loads(get(soak.port, "/slots"))):
+        if all(not s["is_processing"] for s in json.loads(server.ask("GET", "/slots", timeout=30)[1])):
             break
         time.sleep(0.1)
     else:
         soak.counts["failed"].append("a slot is at work though nobody asks")
-    return early, rss(server.pid)
+    return early, server.status("VmRSS") / 1024
 
 
 def main():
@@ -239,25 +204,23 @@ def main():
     a.add_argument("--check", type=int, default=400, help="answers that are compared, at most")
     a.add_argument("--drafter", default="auto")
     o = a.parse_args()
-    with serving(o.program, o.model, "--parallel", "8", "--queue", "40", "--slot-ctx", "1024", "--cache-ram", "256", "--metrics",
-                 "--drafter", o.drafter, "--connections", "200") as (server, port):
-        soak = Soak(port, o.seconds)
+    with serving.Server(o.program, o.model, "--quiet", "--parallel", "8", "--queue", "40", "--slot-ctx", "1024", "--cache-ram", "256",
+                        "--metrics", "--drafter", o.drafter, "--connections", "200") as server:
+        soak = Soak(server.port, o.seconds)
         early, late = load(soak, server, o.users)
         count = {k: v for k, v in soak.counts.items() if k != "failed"}
         print(f"{o.users} users, {o.seconds:g} s: {count}, {len(soak.counts['failed'])} failed; "
               f"RSS {early:.0f} MB after a third, {late:.0f} MB at the end")
-        for line in get(port, "/metrics").splitlines():
+        for line in server.ask("GET", "/metrics", timeout=30)[1].decode().splitlines():
             if not line.startswith("#"):
                 print("  " + line)
-        server.send_signal(signal.SIGTERM)
-        code = server.wait(60)
-    with serving(o.program, o.model, "--parallel", "1", "--slot-ctx", "1024", "--drafter", "none") as (_, port):
-        compared, differs = compare(soak, port, o.check)
+    with serving.Server(o.program, o.model, "--quiet", "--parallel", "1", "--slot-ctx", "1024", "--drafter", "none") as oracle:
+        compared, differs = compare(soak, oracle.port, o.check)
     for why in soak.counts["failed"][:10]:
         print("failed:", why)
-    print(f"{compared} answers compared with those of one at a time without drafting: {differs} differ; exit {code}")
+    print(f"{compared} answers compared with those of one at a time without drafting: {differs} differ; exit {server.process.returncode}")
     grew = late > early * 1.1 + 30
-    sys.exit(1 if differs or code or soak.counts["failed"] or grew else 0)
+    sys.exit(1 if differs or serving.BAD or soak.counts["failed"] or grew else 0)
 
 
 if __name__ == "__main__":

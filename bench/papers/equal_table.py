@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from calls import Failure
 from measure import read
-from tokens import interval, pooled
+from tokens import interval, pooled, ratio
 
 # learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order;
 # seeds: how many of the line's it gets.
@@ -47,6 +47,7 @@ RECIPES = [
 ]
 
 LISTS = {"methods": METHODS, "recipes": RECIPES}
+BASES = {"methods": "Medusa", "recipes": "three layers' states"}  # what the others are compared with
 
 
 def prompts_of(ones):
@@ -60,6 +61,16 @@ def prompts_of(ones):
 
 def seeds_of(ones):
     return ", ".join("%.2f" % value for value in of_seeds(ones))
+
+
+def over_base(result, name):
+    """Tokens a pass over the base's, of the seeds that both have, on the same samples of the prompts: tells apart what intervals cannot."""
+    base = BASES[result["list"]]
+    mine, bases = ({one["seed"]: one for one in result["methods"].get(which, ())} for which in (name, base))
+    both = sorted(mine.keys() & bases.keys())
+    if name == base or not both:
+        return ""
+    return "%.3f (%.3f to %.3f)" % ratio(*(prompts_of([ones[seed] for seed in both]) for ones in (mine, bases)))
 
 
 def right_of(ones):
@@ -92,7 +103,7 @@ def rows(result):
         value, low, high = found[name]
         cell = "%.2f (%.2f to %.2f)" % (value, low, high)
         taken = sum(one["seconds"] for one in ones) / len(ones)
-        cells = [name, "%d" % ones[0]["steps"], "%.0f" % taken, "%.0f" % (ones[0]["tokens"] / 1000), right_of(ones), "**%s**" % cell if name == best else cell, seeds_of(ones)]
+        cells = [name, "%d" % ones[0]["steps"], "%.0f" % taken, "%.0f" % (ones[0]["tokens"] / 1000), right_of(ones), "**%s**" % cell if name == best else cell, over_base(result, name), seeds_of(ones)]
         yield "| %s |" % " | ".join(cells + [claims.get(name, "")] * any(claims.values()))
 
 
@@ -102,11 +113,11 @@ def describe(result):
     seeds = sorted({len(found) for found in result["methods"].values()})
     checked = sum(one["checked"] for found in result["methods"].values() for one in found)
     dates, machines = (sorted({one[key] for found in result["methods"].values() for one in found}) for key in ("date", "machine"))
-    budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d threads" % (result["seconds"], result["threads"])
-    return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %s seeds; "
+    budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d thread%s" % (result["seconds"], result["threads"], "s" * (result["threads"] > 1))
+    return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %s seed%s; "
             "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
                 result["model"], " and ".join(machines), " to ".join(sorted({dates[0], dates[-1]})), budget, data["texts"],
-                data["answer_tokens"] // 1000, data["held_out_texts"], " or ".join(map(str, seeds)), result["tokens"],
+                data["answer_tokens"] // 1000, data["held_out_texts"], " or ".join(map(str, seeds)), "s" * (seeds[-1] > 1), result["tokens"],
                 ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
 
 
@@ -115,7 +126,7 @@ def table(folder, which):
     text = []
     for path in (path for kind in ("", "-tokens") for path in sorted(glob.glob(os.path.join(folder, "*-%s%s.json" % (which, kind))))):
         result = read(path)
-        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", "right at 1, 2, 3, 4, % (seeds at 1)", "tokens a pass", "seeds"]
+        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", "right at 1, 2, 3, 4, % (seeds at 1)", "tokens a pass", "over " + BASES[which], "seeds"]
         head += ["its paper's order"] * (which == "methods")
         text += [describe(result), "", "| %s |" % " | ".join(head), "| --- " * len(head) + "|", *rows(result), ""]
     if not text:

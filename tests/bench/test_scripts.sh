@@ -397,7 +397,7 @@ def methods_are_ordered_at_an_equal_budget(folder):
     work = os.path.join(folder, "equal")
     os.makedirs(work)
     data = {"texts": 9, "answer_tokens": 5000, "held_out_texts": 4}
-    methods = {name: [{"steps": 5, "tokens": 4096, "seconds": 600, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
+    methods = {name: [{"seed": right, "steps": 5, "tokens": 4096, "seconds": 600, "right": [right / 100, 0.2, 0.1, 0.05], "data": data, "checked": 1,
                        "machine": "a machine", "date": "2026-01-01",
                        "sets": {"gsm8k": [[8, passes]] * 3, "xsum": [[8, passes]] * 2}} for right in (30, 40)]
                for name, passes in (("Medusa", 4), ("EAGLE", 2))}
@@ -405,12 +405,15 @@ def methods_are_ordered_at_an_equal_budget(folder):
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
-    assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
+    assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 2.000 (2.000 to 2.000) | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
     one = dict(result, methods={name: ones[:1] for name, ones in methods.items()})
     assert not equal_table.stands_out(one, {"EAGLE": (4, 4, 4), "Medusa": (2, 2, 2)})  # one seed shows no order
     near = dict(result, methods={"EAGLE": methods["EAGLE"], "Medusa": [methods["EAGLE"][0], methods["Medusa"][0]]})
     assert not equal_table.stands_out(near, {"EAGLE": (4, 4, 4), "Medusa": (3, 3, 3)})  # nor where a seed of another is as good
-    assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) | 2.00, 2.00 |")
+    assert text[5].startswith("| Medusa | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | 2.00 (2.00 to 2.00) |  | 2.00, 2.00 |")
+    fewer = dict(result, methods={"EAGLE": methods["EAGLE"][1:], "Medusa": [dict(methods["EAGLE"][0]), methods["Medusa"][1]]})
+    assert equal_table.over_base(fewer, "EAGLE") == "2.000 (2.000 to 2.000)"  # of the seed that both have
+    assert not equal_table.over_base(dict(result, methods={"EAGLE": methods["EAGLE"]}), "EAGLE")
     uneven = [dict(methods["EAGLE"][0], sets={"gsm8k": [[8, 2]], "xsum": [[8, 2]] * 2}), methods["EAGLE"][1]]
     assert "seeds on different prompts" in fails(equal_table.prompts_of, uneven)
     for methods in equal_table.LISTS.values():

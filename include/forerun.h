@@ -1,20 +1,21 @@
 // forerun.h — the only public header.
 //
 // An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
-// *session* holds one conversation's context (KV cache, drafter, sampler) on an engine; one thread
-// at a time may use a session, and one open or close sessions of an engine. Handles are opaque; every `open` has a
-// `close` that accepts NULL. Functions that can fail return fr_status and fill *err (which may be
-// NULL) with one sentence. The library never prints and never exits.
+// *session* holds one conversation's context (KV cache, drafter, sampler) on an engine. Only one
+// thread at a time may use a session, and only one at a time may open or close sessions of an
+// engine. Handles are opaque; every `open` has a `close` that accepts NULL. Functions that can fail
+// return fr_status and fill *err (which may be NULL) with one sentence. The library never prints
+// and never exits.
 //
-// Programs go on working with a newer library of the same soname, as structs only grow at their
-// end:
-// - What the caller fills begins with its `size`. Set that to sizeof, everything else to 0, and then
-//   what is wanted otherwise: fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = n};
-//   A member that an older caller does not have is its default. A member that an older library does
-//   not know is FR_EARG, unless it is 0.
-// - What the library fills it also owns, and hands out as a pointer to const.
-// - Elements of arrays (fr_logit_bias, fr_logprob, fr_chat_message, fr_draft_count), fr_error and
-//   the numbers that enums give stay as they are.
+// A program keeps working with a newer library of the same soname, because structs only grow at
+// their end:
+// - A struct that the caller fills begins with `size`. Set it to sizeof, set the members that you
+//   need and leave all others 0: fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = n};
+//   Members that an older caller does not have take their defaults. A member that an older library
+//   does not know gives FR_EARG unless it is 0.
+// - A struct that the library fills belongs to the library, which returns it as pointer to const.
+// - fr_error, the values of enums and the structs that are elements of arrays (fr_logit_bias,
+//   fr_logprob, fr_chat_message, fr_draft_count) never change.
 #ifndef FORERUN_H
 #define FORERUN_H
 #include <stdbool.h>
@@ -49,8 +50,8 @@ typedef struct fr_text fr_text;
 typedef struct fr_session fr_session;
 typedef struct fr_group fr_group;
 
-// Called during long work: done of total, bytes while loading, passes while measuring. A false
-// return stops it with FR_EINTR.
+// Called during long work with the progress so far: `done` of `total`, in bytes while loading, in
+// passes while measuring. Return false to stop the work; it then ends with FR_EINTR.
 typedef bool fr_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 
 typedef struct fr_engine_options {
@@ -70,17 +71,21 @@ typedef struct fr_engine_options {
 // it is faulty; FR_EARG: no room; FR_ENOMEM.
 fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err);
 
-// options NULL: the defaults, which are 0.
+// Opens the model in a GGUF file. options NULL: the defaults, which are 0. FR_EARG: an unknown isa,
+// or `threads` out of range; FR_EIO, FR_EDATA: the file cannot be read or is damaged; FR_EUNSUP: an
+// architecture, tokenizer or tensor type that is not supported, or an isa that this CPU lacks;
+// FR_ENOMEM; FR_EINTR: `progress` returned false.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
 void fr_engine_close(fr_engine *engine);
 
-// Takes the engine's profile: what passes cost on this machine and how good its drafters were found
-// to be. It is read from the folder `dir`, or measured now, which takes seconds, and kept there
-// (dir NULL: kept nowhere). Passes of other threads' sessions wait while it is measured. Before
-// groups, and sessions that draft, are opened; without it trees are sized by a guess that is
-// corrected as passes are seen. *note tells what was wrong with an old profile, or why the new one
-// could not be kept (else its code is FR_OK). FR_ENOMEM, FR_EARG, FR_EINTR.
+// Loads the engine's profile: the measured cost of passes on this machine, and how good the tuned
+// drafters are. It is read from the folder `dir`. If that has none that fits, the passes are timed
+// now, which takes seconds, and the profile is written to `dir` (NULL: not written). Passes of
+// other threads' sessions wait meanwhile. Call this before opening groups and sessions that draft;
+// without a profile the sizes of trees follow from a guessed cost, which is corrected as passes are
+// seen. *note (not NULL) tells what was wrong with an old profile, or why the new one could not be
+// written; else its code is FR_OK. FR_ENOMEM; FR_EARG: `dir` is too long; FR_EINTR.
 fr_status fr_engine_profile(fr_engine *engine, const char *dir, fr_progress_fn *progress,
                             void *user, fr_error *note, fr_error *err);
 
@@ -100,14 +105,15 @@ const fr_engine_info *fr_engine_describe(const fr_engine *engine);
 
 // ---- text and tokens
 
-// The text side of a model: its tokenizer and its chat template, read-only once open: any number of
-// threads may use one at the same time. An engine has one, which lives as long as the engine; one
-// of a model's file alone is open at once, as the weights are not read. FR_EIO, FR_EDATA,
-// FR_EUNSUP, FR_ENOMEM.
+// The tokenizer and the chat template of a model. Read-only once open: any number of threads may
+// use one fr_text at the same time. fr_engine_text returns the engine's, which lives as long as the
+// engine. fr_text_open needs a model file and no engine; it is fast, because the weights are not
+// read. FR_EIO, FR_EDATA, FR_EUNSUP, FR_ENOMEM.
 const fr_text *fr_engine_text(const fr_engine *engine);
 fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err);
-// The same with another chat template in the place of the model's: Jinja, `bytes` long. `of` must
-// outlive it. FR_EUNSUP: it is empty; FR_EDATA: what is wrong with it, and in which line.
+// The same tokenizer with another chat template: Jinja source of `bytes` bytes. `of` must outlive
+// *out. FR_EUNSUP: the template is empty; FR_EDATA: it is faulty, and the sentence says how and in
+// which line; FR_ENOMEM.
 fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_template,
                             size_t bytes, fr_error *err);
 void fr_text_close(fr_text *text); // NULL is fine
@@ -120,10 +126,10 @@ typedef struct fr_text_info { // lives as long as the text; ids are -1 where the
     int n_vocab;              // ids that stand for text are 0..n_vocab - 1
     int32_t bos, eos, eot, unknown, pad;
     bool adds_bos, adds_eos; // a text begins with bos, ends with eos
-    const int32_t *ends;     // [n_ends] whoever generates one has finished, ascending
+    const int32_t *ends;     // [n_ends] tokens that end a generation, ascending
     int n_ends;
-    // To fill in the middle: prefix PREFIX suffix SUFFIX middle. The name of a repository, and of
-    // each file in it, stands behind the last two.
+    // Fill-in-the-middle: a prompt is fim_prefix PREFIX fim_suffix SUFFIX fim_middle. A
+    // repository's name follows fim_repository, the name of each of its files follows fim_file.
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file;
     const char *chat_template; // Jinja; NULL: there is none
     size_t chat_template_bytes;
@@ -143,31 +149,32 @@ typedef struct fr_encoded {
 void fr_encoded_free(fr_encoded *encoded); // NULL is fine
 
 enum {
-    FR_TEXT_BOS = 1,     // the token that the model wants in front of a text is put there
-    FR_TEXT_CONTROL = 2, // control tokens that are written in the text ("<|im_end|>") become such;
-                         // else they are text, which is what text from outside should be
+    FR_TEXT_BOS = 1,     // put the beginning-of-text token in front, if the model wants one
+    FR_TEXT_CONTROL = 2, // parse control tokens that are written in the text ("<|im_end|>");
+                         // without it they are plain text, as untrusted text should be
 };
 // The ids of a text. Bytes that are not UTF-8 are no error (byte-level tokenizers read U+FFFD).
 // FR_EARG: an unknown flag, more than 1 GiB; FR_ENOMEM.
 fr_status fr_text_tokenize(const fr_text *text, const char *bytes, size_t n_bytes, unsigned flags,
                            fr_encoded **out, fr_error *err);
-// The text of n ids, control tokens as they are written: the inverse of the former, so a space that
-// it put in front is taken away. It need not be UTF-8. FR_EARG: an id that is none; FR_ENOMEM.
+// The text of n ids, control tokens spelled out. The inverse of fr_text_tokenize: a space that it
+// added in front is removed. The text need not be UTF-8. FR_EARG: an id outside the vocabulary;
+// FR_ENOMEM.
 fr_status fr_text_detokenize(const fr_text *text, const int32_t *ids, int n, fr_encoded **out,
                              fr_error *err);
-// The bytes of one token, as long as `text` lives; NULL where there is no such token. *n_bytes (or
-// NULL) is their number, a NUL behind them.
+// The bytes of one token, NUL-terminated, valid as long as `text` lives; NULL: no such token.
+// *n_bytes (n_bytes may be NULL) becomes their number, without the NUL.
 const char *fr_text_token(const fr_text *text, int32_t id, size_t *n_bytes);
 // The special token that is written so, or -1.
 int32_t fr_text_find(const fr_text *text, const char *bytes, size_t n_bytes);
 bool fr_text_is_control(const fr_text *text, int32_t id); // it is not a part of what a model says
 bool fr_text_is_end(const fr_text *text, int32_t id);
 
-// A conversation as the model was trained on it: put through the chat template, with the
-// assistant's turn opened. Control tokens are the template's alone (FR_TEXT_CONTROL: those in
-// messages count too, which lets whoever writes them speak in any role). FR_TEXT_BOS adds the token
-// only where the template did not write it. FR_EUNSUP: there is no template, or it takes no tools;
-// FR_EARG: what it refuses, or is wrong with the messages; FR_ENOMEM.
+// Renders a conversation with the chat template, up to the beginning of the assistant's turn, and
+// tokenizes it. Control tokens are parsed only where the template wrote them; with FR_TEXT_CONTROL
+// also in messages, which lets whoever writes a message speak in any role. FR_TEXT_BOS adds the
+// token only if the template did not write it. FR_EUNSUP: there is no template, or it takes no
+// tools; FR_EARG: the template refuses the messages, or they are malformed; FR_ENOMEM.
 typedef struct fr_chat_message {
     const char *role, *content; // roles: "system", "user", "assistant", or what a template knows
 } fr_chat_message;
@@ -186,9 +193,10 @@ typedef struct fr_logit_bias {
     float bias; // -100 to 100, added to its logit; -infinity: it never comes
 } fr_logit_bias;
 
-// A 0 is the default, which is to leave a rule out. What a 0 could mean besides is said otherwise:
-// the best token alone by top_k 1, a penalty that looks back on nothing by repeat_penalty 1.
-typedef struct fr_sampling { // but for its size 0: greedy
+// 0 means the default, which for every rule is off. Where another program would give 0 a meaning of
+// its own, say it differently: top_k 1 keeps the best token alone (top_p 0 elsewhere),
+// repeat_penalty 1 penalises nothing (repeat_last_n 0 elsewhere).
+typedef struct fr_sampling { // all 0 but `size`: greedy
     size_t size;
     float temperature;       // 0: greedy; at most 100
     int top_k;               // 0: off; 1: the best token
@@ -208,9 +216,9 @@ typedef struct fr_session_options { // but for its size 0: the defaults
     int n_ctx;           // 0: the model's own
     const char *kv_type; // of the KV cache: NULL or "f16", "q8_0" (half the memory),
                          // "f16+q8_0" (keys in f16, values in q8_0)
-    const char *drafter; // SPEC of docs (NULL: "auto")
-    const char *tree;    // NULL or "auto", a number of nodes, or the path of a shape
-    const char *accept;  // when a candidate counts: NULL or "exact" (the bytes of plain decoding),
+    const char *drafter; // SPEC, see docs/drafters.md; NULL: "auto"
+    const char *tree;    // NULL or "auto", a number of nodes besides the root, or a shape's file
+    const char *accept;  // acceptance rule: NULL or "exact" (the bytes of plain decoding),
                          // "rejection" (its distribution), "typical" or "typical:EPSILON,DELTA"
                          // (neither)
     bool no_adapt;
@@ -222,14 +230,15 @@ typedef struct fr_session_options { // but for its size 0: the defaults
 typedef struct fr_group_options { // but for its size 0: the defaults
     size_t size;
     int n_ctx; // the largest context of any session; 0: the model's own
-    // 0: FR_PROMPT_SHARE. Where some sessions read prompts while others write, a pass takes about
-    // so many times what one that writes alone takes.
+    // While some sessions decode and others read prompts, a pass gets rows of prompts until it is
+    // predicted to take this many times as long as a plain one (a row of each session that
+    // decodes). 0: FR_PROMPT_SHARE.
     float prompt_share;
 } fr_group_options;
 
-// A group of sessions shares each pass: what many ask at once takes little longer than what one
-// asks, and every session's bytes are those that it would give alone. At most 64 sessions. options
-// NULL: the defaults. FR_EARG, FR_ENOMEM.
+// Sessions of a group share each pass: a pass for many sessions takes little longer than one for a
+// single session, and every session gives the same bytes as it would alone. At most 64 sessions.
+// options NULL: the defaults. FR_EARG, FR_ENOMEM.
 fr_status fr_group_open(fr_group **out, fr_engine *engine, const fr_group_options *options,
                         fr_error *err);
 void fr_group_close(fr_group *group); // after its sessions; NULL is fine
@@ -238,15 +247,18 @@ void fr_group_close(fr_group *group); // after its sessions; NULL is fine
 // two steps, by one thread at a time and not within `stream`. False: no session has anything left
 // to do.
 bool fr_group_step(fr_group *group);
-// What the last step's pass was; lives as long as the group.
+// The pass of the last step; lives as long as the group.
 typedef struct fr_group_pass {
-    int sessions, rows; // that shared it; of all of them
-    double seconds;     // without drafting and drawing
-    double predicted;   // the same by what passes have cost so far; 0: not known yet
+    int sessions, rows; // sessions that shared it; rows of all of them
+    double seconds;     // of the pass alone, without drafting and sampling
+    double predicted;   // the same as predicted from passes before it; 0: not known yet
 } fr_group_pass;
 const fr_group_pass *fr_group_last(const fr_group *group);
 
-// options NULL: the defaults.
+// options NULL: the defaults. FR_EARG: an option is wrong, or the group is another engine's or of a
+// smaller context; FR_EIO, FR_EDATA: a drafter's or a tree's file cannot be read or is damaged;
+// FR_EUNSUP: such a file is of another model, the group is full, or the model's heads do not fit
+// kv_type; FR_ENOMEM.
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,
                           fr_error *err);
 void fr_session_close(fr_session *session);
@@ -262,9 +274,9 @@ typedef struct fr_piece {
     int32_t token;
     int depth, drafter;
 } fr_piece;
-// false: stop behind this piece, which is part of the text like those before it; what a stop string
-// or half a character held back is still handed out. While the
-// prompt is read, and after a token without text, it is asked with an empty piece, token -1,
+// Return false to stop after this piece. The piece stays part of the text, and text that was held
+// back (as the beginning of a stop string or of a character) is still delivered. While the prompt
+// is read, and after a token without text, the callback gets an empty piece with token -1, to say
 // whether to go on.
 typedef bool fr_stream_fn(void *user, const fr_piece *piece);
 
@@ -278,8 +290,8 @@ typedef struct fr_request { // one generation
     bool ignore_eos;
     bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
     bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
-    bool drawn_logprobs;  // fr_result.logprobs are of what is drawn from: after all of `sampling`
-    int top_logprobs; // ... and in both so many of the likeliest tokens, at most FR_TOP_LOGPROBS
+    bool drawn_logprobs;  // fr_result.logprobs are those after `sampling`, not the model's own
+    int top_logprobs;     // likeliest tokens to list with each; at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads
@@ -287,14 +299,14 @@ typedef struct fr_request { // one generation
     const int32_t *prediction;
     fr_stream_fn *stream;
     void *user;
-    // [n_shown] Control tokens that are part of the text as they are written, as others are not;
-    // stays in place until the end.
+    // [n_shown] Control tokens that are written into the text; all others are left out of it. Must
+    // stay valid until the end.
     const int32_t *shown;
     size_t n_shown;
 } fr_request;
 
-// What a drafter counts of itself in a generation, beyond what is counted of all of them: a sum, or
-// a mean of sum / of. Names live as long as the program.
+// A statistic that one drafter reports of a generation, besides those that fr_stats has for all: a
+// sum, or (`mean`) the quotient sum / of. Names live as long as the program.
 enum { FR_DRAFT_COUNTS = 32 };
 typedef struct fr_draft_count {
     const char *drafter, *name;
@@ -318,17 +330,18 @@ typedef struct fr_stats {
     double seconds_prompt, seconds_decode, seconds_draft, seconds_verify;
     double predicted, predicted_plain; // seconds that the profile says these passes take, and plain
                                        // decoding of the same tokens; 0 without one
-    int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH]; // by depth 1.. at index 0..
+    // Passes with a candidate at depth k, and those that accepted one there, at index k - 1.
+    int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH];
     // Passes of n rows at index n, those of more than FR_COUNTED_ROWS at 0; and the seconds that
     // these passes alone took, without drafting and verifying.
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
     double seconds_by_rows[FR_COUNTED_ROWS + 1];
-    double expected; // tokens by the drafter's own estimate: 1 and its scores, of all passes
+    double expected; // tokens by the drafter's scores: the sum over passes of 1 + all scores
     fr_draft_counts draft;
 } fr_stats;
 
-// Natural logarithms of the model's own probabilities, before penalties, bias and sampling; or, as
-// the request wants it, of those that remain after them, where only what can be drawn is listed.
+// Natural logarithms of the model's own probabilities, before bias, penalties and sampling; with
+// fr_request.drawn_logprobs, of those after them, where only tokens that can be drawn are listed.
 enum { FR_TOP_LOGPROBS = 20 };
 typedef struct fr_logprob {
     int32_t token;
@@ -349,49 +362,53 @@ typedef struct fr_result {
     const char *text;                   // valid UTF-8: a cut or invalid character is U+FFFD
     size_t text_bytes;
     const fr_stats *stats;
-    // [the prompt's n_prompt], where the request wants them, else NULL: of its tokens, each behind
-    // those before it; NULL for the first, and for those that were not read when it was broken off.
+    // [n_prompt of the request] if it wants them, else NULL: of each token of the prompt, given the
+    // tokens before it. NULL for the first, and for those not yet read when a generation was
+    // stopped.
     const fr_logprobs *const *prompt_logprobs;
     int stopped_by; // which of the request's stop strings ended it, from 0; -1: none
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 
-// The context kept from the last call is reused as far as it agrees with `prompt`. *out (or NULL)
-// is fr_session_result in any case. FR_EARG, FR_ECONTEXT, FR_ENOMEM; FR_EDATA where the model's
-// logits are not finite, for its file is damaged or its weights overflow: the result then holds,
-// and the stream has had, what came before.
+// One whole generation. The context of the last call is reused as far as `prompt` begins with it.
+// *out (out may be NULL) becomes fr_session_result, after errors too. FR_EARG, FR_ECONTEXT,
+// FR_ENOMEM; FR_EDATA: the model's logits are not finite, because its file is damaged or its
+// weights overflow. What was generated before that is in the result and was streamed.
 fr_status fr_session_generate(fr_session *session, const fr_request *request, const fr_result **out,
                               fr_error *err);
 
-// The same in parts, so that generations of several sessions of an engine can take turns: begin
-// reads the prompt (in a group the steps do, along with what the others do), step runs one pass of
-// the session or of its group (false: nothing is left to do), end completes the result, of which
-// n_tokens counts along before, and of its stats `used`, the passes, rows, accepted, predicted,
-// seconds_by_rows. A session has one generation at a time (FR_EARG). What the request
-// points at must stay in place until end, which may call `stream` a last time; the request itself
-// and its sampling are copied. Times are those of the parts, without what happens between them.
-// Every begin that gives FR_OK needs its end, also when the steps are broken off. Other errors are
-// those of fr_session_generate.
+// The same in parts, so that generations of several sessions of an engine can take turns:
+// - begin checks the request and reads the prompt (in a group the steps read it, in shared passes).
+// - step runs one pass of the session, or of its group. False: this generation has no step left.
+// - end completes the result. Before that, these are current: `tokens` and `n_tokens`, and of the
+//   stats `used`, `passes`, `rows`, `plain_passes`, `accepted`, `predicted`, `predicted_plain` and
+//   `seconds_by_rows`.
+// A session has one generation at a time (FR_EARG). What the request points at must stay valid
+// until end, which may call `stream` a last time; the request itself and its sampling are copied.
+// Times are those of the parts, without what happens between them. Every begin that returns FR_OK
+// needs an end, even if not all steps were run. Other errors are those of fr_session_generate.
 fr_status fr_session_begin(fr_session *session, const fr_request *request, fr_error *err);
 bool fr_session_step(fr_session *session);
 bool fr_session_runs(const fr_session *session); // whether its generation has steps left
 fr_status fr_session_end(fr_session *session, fr_error *err);
 
-// Ends the generation at work between two passes, also while the prompt is read or a group steps:
-// what was generated is a part of the whole answer, and FR_FINISH_INTERRUPTED its end. From any
-// thread at any time until the session is closed, and from a signal handler. Where none is at work
-// nothing happens: the next begin forgets it.
+// Stops the current generation before its next pass, also while the prompt is read or its group
+// steps. The result is then the beginning of the full answer, with FR_FINISH_INTERRUPTED. May be
+// called from any thread and from a signal handler, as long as the session is open. Without a
+// generation it has no effect: the next begin clears it.
 void fr_session_cancel(fr_session *session);
 
-// Makes the context of `session` that of `from`, as far as it has room: what several sessions of an
-// engine begin with is then read once. Drafters that have to see a prompt's hidden states read it
-// all the same. `from` may be between two steps of a generation, `session` has none. FR_EARG: it
-// has, or the two differ in engine or kv_type.
+// Replaces the context of `session` by a copy of that of `from`, as far as it has room, so that a
+// prefix that several sessions share is evaluated once. A drafter that needs a prompt's hidden
+// states takes them over from a drafter of the same methods and packs; any other has the prefix
+// evaluated again. `from` may have a generation between two steps; `session` must have none.
+// FR_EARG: it has one, or the two differ in engine or kv_type.
 fr_status fr_session_adopt(fr_session *session, const fr_session *from, fr_error *err);
-// The ids that it has read, in order: a prompt that begins with them need not be read again so far.
-// Until the next call on the session, and between two steps of a generation too.
+// The *n ids that are in the context, in order: the prefix that a prompt has in common with them is
+// not evaluated again. Valid until the next call on the session. May be called between two steps.
 const int32_t *fr_session_context(const fr_session *session, int *n);
-// Reads the next prompt from its beginning. FR_EARG: a generation is at work.
+// Empties the context: the next prompt is evaluated from its beginning. FR_EARG: a generation has
+// begun and not ended.
 fr_status fr_session_forget(fr_session *session, fr_error *err);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-// similarity.h — how like the true states the rows become that are attached to a pass.
+// similarity.h — how similar the hidden states of attached rows are to the true ones, by layer.
 //
-// In a text of the target's own, the state of attached row i under row q behind layer l is compared
-// with that of row q + i, the token that it stands for: their cosine, averaged over many q.
-// [Hidden Transfer §4.4, figure 4]  For comparison also the cosine of row q itself: that of an
-// attached row which changed nothing.
+// In a text that the target wrote, the state after layer l of attached row i under row q is
+// compared with the state of row q + i, whose token it stands for: the cosine, averaged over many
+// q. [Hidden Transfer §4.4, figure 4]  As a baseline also the cosine of row q's own state with that
+// of row q + i: what an attached row would get that left its state unchanged.
 #ifndef LAB_DRAFT_SIMILARITY_H
 #define LAB_DRAFT_SIMILARITY_H
 #include "draft/attached/attached.h"

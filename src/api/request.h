@@ -24,7 +24,7 @@ typedef struct fr_api_sampling {
     uint64_t seed;     // of choice 0 of every prompt
 } fr_api_sampling;
 
-// What a body that does not say it gets.
+// Defaults for fields that a body leaves out.
 typedef struct fr_api_defaults {
     fr_api_sampling sampling;
     int n_predict; // -1: until the end token or the context's end

@@ -1,4 +1,4 @@
-// distance.h — how far a word is from one that could be meant.
+// distance.h — edit distance between words, to suggest the one that may be meant.
 #ifndef FR_BASE_DISTANCE_H
 #define FR_BASE_DISTANCE_H
 #include <ctype.h>
@@ -12,8 +12,8 @@ static inline int fr_word_fold(char c, bool any_case) {
     return any_case ? tolower((uint8_t)c) : (uint8_t)c;
 }
 
-// Levenshtein's distance; `most` (up to FR_WORD_MOST) where one of them is longer than that, for it
-// is no typing error then. any_case: capitals are small letters.
+// The Levenshtein distance of a and b; `most` (up to FR_WORD_MOST) if one of them is longer than
+// `most` bytes, as it is no typing error then. any_case: upper and lower case are the same.
 static inline int fr_word_distance(const char *a, const char *b, int most, bool any_case) {
     const size_t na = strlen(a), nb = strlen(b);
     if (na > (size_t)most || nb > (size_t)most) return most;

@@ -1,10 +1,10 @@
-// mean.h — means of late: what was seen long ago counts less.
+// mean.h — exponential moving averages: older observations count less.
 //
-// Two forms. A *followed* value is one number that moves a share of the way to what is seen; it
-// begins at what is expected (with share s, a thing seen n times ago weighs s (1 - s)^n). A *mean
-// with a weight* also says how much it rests on: all that was seen counts alike until the weight
-// has grown to its memory, and from then on older things fade. Shares and memories stand where they
-// are used. The order of the operations is fixed: same values, same bits.
+// Two forms. A *followed* value is an exponential moving average with smoothing factor `share`: an
+// observation n steps old weighs share (1 - share)^n. It starts at an expected value. A *mean with
+// a weight* also knows how much it rests on: all observations count alike until their weight
+// reaches the memory; from then on older ones fade. Shares and memories are set where they are
+// used. The order of the operations is fixed: same values, same bits.
 #ifndef FR_BASE_MEAN_H
 #define FR_BASE_MEAN_H
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// random.h — a number that nobody knows, for seeds and names that are not given.
+// random.h — an unpredictable number, for seeds and names that are not given.
 #ifndef FR_BASE_RANDOM_H
 #define FR_BASE_RANDOM_H
 #include "base/clock.h"

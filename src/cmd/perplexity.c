@@ -87,7 +87,7 @@ static const fr_option_group group = {"What is measured", options};
 
 const fr_cmd fr_cmd_perplexity = {
     {.name = "perplexity",
-     .summary = "measure how well a model foresees a text",
+     .summary = "measure how well a model predicts a text",
      .about =
          "Cuts the text into chunks of tokens, reads each from an empty context and scores "
          "the second half of each. A rest shorter than a chunk is dropped. The nll is the mean "

@@ -185,8 +185,8 @@ static const fr_option options[] = {
     {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
     {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
     {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
-    {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "the body of a request as servers take it: OpenAI's chat or text completion, llama.cpp's /completion; its fields and a server's defaults are what counts; '-' is standard input", 0, 0, NULL},
-    {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which of the request's answers: number I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
+    {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "the body of a request to a server: OpenAI's chat or text completion, or llama.cpp's /completion; fields that it leaves out have a server's defaults; '-' is standard input", 0, 0, NULL},
+    {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which of the request's answers to give: with n answers per prompt, answer I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
     FR_CMD_TEMPLATE,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
@@ -206,9 +206,9 @@ const fr_cmd fr_cmd_run = {
          "tree, the threads and the instruction set, the output is the same bytes as with "
          "'--drafter none' and the same seed, unless --accept asks for less.\n\nCtrl-C ends "
          "the answer where it is; what came so far and the statistics are printed.\n\nWith "
-         "--request the answer is the one that a server gives to that body. Options of sampling "
-         "and -n then stand for what the body does not say; those that say otherwise than it "
-         "are an error.",
+         "--request the answer is the one that a server gives to that body. Sampling options and "
+         "-n then apply to fields that the body leaves out; one that contradicts the body is an "
+         "error.",
      .example = "forerun run -m models/smollm2-135m.gguf -p 'Why is the sky blue?' -n 64",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_sampling_options,
                 &fr_cmd_output_options}},

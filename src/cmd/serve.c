@@ -362,32 +362,32 @@ static const fr_option options[] = {
     {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
-    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all requests at a time together", 64, 1 << 24, NULL},
-    {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each", 64, 1 << 24, NULL},
-    {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept beside those at work", 0, 1 << 24, NULL},
-    {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "what requests may ask for besides --drafter, by the field of that name", 0, 0, NULL},
+    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part", 64, 1 << 24, NULL},
+    {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request, whatever --ctx-size says", 64, 1 << 24, NULL},
+    {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept for later requests, besides those in use", 0, 1 << 24, NULL},
+    {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters that a request may choose besides --drafter, in its field 'drafter'", 0, 0, NULL},
     {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "tokens of an answer where the request does not say", -1, 1 << 30, NULL},
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
-    {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that answers at work get at the end", 0, 1e9, NULL},
-    {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds before that in which requests are still taken while /ready says 503", 0, 1e9, NULL},
-    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", TEXT(FR_PROMPT_SHARE), NULL, "where prompts are read beside answers, a pass takes about so many plain ones: less is smoother, more reads sooner", 1, 1000, NULL},
-    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several with commas the first by its letters", 0, 0, NULL},
+    {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that unfinished answers get at shutdown", 0, 1e9, NULL},
+    {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds at shutdown, before --drain begins, in which requests are still taken while /ready answers 503", 0, 1e9, NULL},
+    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", TEXT(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
+    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several, with commas, the alphabetically first", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
-    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking where a request does not say: 'off' tells the template and closes what it begins", 0, 0, "auto|on|off"},
-    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "chat answers tell in __verbose how they were made, the prompt too", 0, 0, NULL},
+    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking, where a request does not set it: 'off' tells the template so, and closes thinking that the template begins", 0, 0, "auto|on|off"},
+    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers: the prompt and how the answer was made", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option door[] = {
-    {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "ask for this key, or one of several with commas; others see it in the process list", 0, 0, NULL},
+    {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "require this API key, or one of several with commas; other users see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
-    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "pages of these origins may ask from a browser; '*' is all, 'localhost' this machine's from any port", 0, 0, NULL},
-    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that one that says nothing makes room", 1, 65000, NULL},
-    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many", 0, 65000, NULL},
-    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds until a connection's request must have begun, and for the rest of it; a second more for 10 KB of body", 0.1, 1e6, NULL},
-    {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "count at /metrics, for Prometheus", 0, 0, NULL},
-    {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "tell at /slots what is at work (the default)", 0, 0, NULL},
-    {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "do not", 0, 0, NULL},
+    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
+    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that, one that the server waits for is closed", 1, 65000, NULL},
+    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many as --connections", 0, 65000, NULL},
+    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again for the rest of it, with a second more for each 10 KB of body", 0.1, 1e6, NULL},
+    {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "serve metrics for Prometheus at /metrics", 0, 0, NULL},
+    {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "show at /slots what each context does (the default)", 0, 0, NULL},
+    {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "no /slots and no /activity", 0, 0, NULL},
     {"no-ui",        0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "no page at /", 0, 0, NULL},
     {"no-webui",     0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "the same", 0, 0, NULL},
     {"log-format",   0,   FR_OPT_ENUM,   AT(log_format),   NULL, "text", NULL, "form of the line for each request on stderr", 0, 0, "text|json"},
@@ -395,21 +395,22 @@ static const fr_option door[] = {
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Server", options};
-static const fr_option_group door_group = {"Door", door};
+static const fr_option_group door_group = {"Access", door};
 
 const fr_cmd fr_cmd_serve = {
     {.name = "serve",
      .summary = "answer requests over HTTP, as OpenAI's API and llama.cpp's server do",
      .about =
-         "Answers many requests in shared passes of one model. A request's bytes do not depend on "
-         "who else is served: 'forerun run --request BODY.json' with the seed that an answer tells "
-         "gives the same. In a browser its address shows a page to talk to the model.\n\nPaths: /, "
+         "Answers many requests in shared passes of one model. The bytes of an answer do not "
+         "depend on other requests: 'forerun run --request BODY.json' with the seed that the "
+         "answer names gives the same. In a browser its address shows a page to talk to the "
+         "model.\n\nPaths: /, "
          "/v1/chat/completions, /v1/completions, /v1/messages, "
          "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
          "/tokenizer_info, /v1/models, /health, /ready, /props, "
-         "/slots, /activity, /metrics. Settings of sampling are what requests get that do not say "
-         "them.\n\n"
-         "SIGTERM and Ctrl-C end it: no more requests are taken, those at work are answered.",
+         "/slots, /activity, /metrics. Sampling options are the defaults for what a request leaves "
+         "out.\n\n"
+         "SIGTERM and Ctrl-C end it: new requests are refused, those in progress are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,
                 &fr_cmd_serve_sampling_options, &door_group}},

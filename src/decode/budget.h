@@ -52,7 +52,8 @@ double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, 
 double fr_budget_predict(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
 // Seconds that one more token is worth behind `context` slots.
 double fr_budget_token_cost(const fr_budget *p, int context);
-// What the last `own` of the `rows` rows of such a pass take, in tokens at the present token cost.
+// What the last `own` of the `rows` rows add to the cost of such a pass, in units of the present
+// token cost.
 double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra_rows *extra,
                            int context);
 // Whether the account allows `seconds` to be lost on a trial behind `context` slots.
@@ -70,7 +71,8 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
 // how many of them, 0 to n.
 int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
                           const fr_extra_rows *extra, int context);
-// n rows of a text that is read, behind `own_context` slots, in passes behind `context`.
+// As extra rows: n rows of a prompt that has `own_context` committed slots, in a pass whose other
+// texts have `context` on average.
 fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int context);
 // How many rows of such a text, at most `most`, may come along with `rows` rows and the `extra`
 // ones before the pass takes `times` that of a plain one.

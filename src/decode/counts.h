@@ -1,5 +1,5 @@
-// counts.h — what drafters count of themselves, by name: sums and means that add up over answers. And
-// a sum over what passes took.
+// counts.h — statistics that drafters report by name: sums and means, which add up over answers.
+// And the total time of passes.
 #ifndef FR_DECODE_COUNTS_H
 #define FR_DECODE_COUNTS_H
 #include "forerun.h"

@@ -41,8 +41,8 @@ typedef struct fr_decoder {
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    int overtaken;        // rows of others that were read while this text was
-    int n_shown;          // rows that the drafter saw, or need not see
+    int overtaken;        // other members' prompt rows read while it waited to read its own
+    int n_shown;          // first rows that the drafter has seen, or need not see
     fr_acceptance accept; // without a drafter the rule makes no difference
     fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none
     fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
@@ -61,9 +61,9 @@ typedef struct fr_decoder {
     int n_rows, first_row; // its rows, and the place of the first one in the pass
     uint8_t tap[8];        // places of its drafter's taps among those of the pass
     fr_verdict verdict;
-    bool broken;          // it found no numbers (fr_decoder_fault): row verdict.broken,
-    int broken_at;        // ... which was to predict the token behind so many
-    double seconds_draft; // its drafter took
+    bool broken;          // row verdict.broken had logits that are not finite (fr_decoder_fault);
+    int broken_at;        // ... tokens before the one that this row was to predict
+    double seconds_draft; // of its drafter
 } fr_decoder;
 
 // A decoder by itself.
@@ -78,9 +78,9 @@ bool fr_decoder_is_sound(const fr_decoder *d);
 // Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one.
 // What is not kept is read by the steps that follow.
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
-// Whether tokens before the root are still to be read: of the prompt; or, where a text of a model
-// with LongRoPE has outgrown the original context, all of it once more (docs/numerics.md): asking
-// then drops what was committed.
+// Whether tokens before the root are still to be evaluated: those of the prompt or, once a text of
+// a model with LongRoPE outgrows the original context, all of them again (docs/numerics.md). In
+// that case this call also drops what was committed.
 bool fr_decoder_reads(fr_decoder *d);
 
 // Begins and evaluates all but the last token, of a decoder by itself. `keep_going` (or NULL) is

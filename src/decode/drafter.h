@@ -41,9 +41,9 @@ typedef struct fr_context {
     const fr_model *model;
     fr_forward *forward;  // for passes of its own on the target (skip set, stop layer); scratch is
                           // dropped after
-    int first_row;        // where its rows begin in the step's pass; 0 in passes of its own
-    const int16_t *place; // of each row behind it (known_answer.h); NULL: the same
-    const uint8_t *tap;   // by needs.taps: the place among the taps of that pass; NULL: the same
+    int first_row;        // index in the step's pass of its row 0; 0 in passes of its own
+    const int16_t *place; // [rows] offset of row i from first_row (known_answer.h); NULL: i
+    const uint8_t *tap;   // [n_taps] index of needs.taps[t] among the pass' taps; NULL: t
     fr_kv *kv;
     const int32_t *ids;
     int n_ids;
@@ -93,11 +93,11 @@ typedef struct fr_proposal {
     fr_draft_pass *waits; // the proposal goes on (`go_on`) after this pass; NULL: it is complete
 } fr_proposal;
 
-// Who is told of the distributions that guesses are taken from. `next` gets what the drafter says of
-// the token `distance` (1 or more) places behind the root: its n likeliest tokens, descending, as far
-// as it looks, and how probable it holds them. It returns the token that drafting goes on behind, -1
-// where it ends. A drafter that is watched guesses along this one path, as far as it drafts, and
-// what it proposes is not meant to be used.
+// A callback for the distributions that guesses are taken from. `next` gets the drafter's
+// distribution of the token `distance` (1 or more) places after the root: the n likeliest tokens
+// that it considers, by descending probability. It returns the token from which drafting continues,
+// or -1 to end it. A drafter that is watched drafts along this one path only, and its proposal is
+// not meant to be used.
 typedef struct fr_dist_watch {
     int32_t (*next)(void *user, int distance, const fr_chance *likely, int n); // NULL: nobody
     void *user;
@@ -106,12 +106,12 @@ typedef struct fr_dist_watch {
 // Every verb is there; fr_no_... are those that do nothing.
 typedef struct fr_drafter_ops {
     const char *name;
-    // Begins a context whose first `agree` tokens (the root too where it is the same) are those of
-    // the text before, or of the text of `from`. `from` is NULL, or a drafter of the same SPEC on
-    // the same model whose text is taken over. All else is forgotten. Where needs.prompt_rows is
-    // set, returns how many rows of these tokens (0..agree) `observe` need not be shown again; it
-    // may be shown some all the same, and the last of them may never have been shown. Called before
-    // the prompt is evaluated.
+    // Begins a text, before its prompt is evaluated. Its first `agree` tokens (with the root if
+    // that is the same) are those of the drafter's previous text or, if `from` is not NULL, of the
+    // text of `from`: a drafter of the same SPEC on the same model, whose text is taken over.
+    // Everything else is forgotten. If needs.prompt_rows is set, returns how many rows of these
+    // tokens (0..agree) `observe` need not see again. It may still see some of them again, and the
+    // last of them may never have been shown.
     int (*begin)(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
     // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
     // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):

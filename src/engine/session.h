@@ -1,4 +1,4 @@
-// session.h — what a session is made of. Private to the engine.
+// session.h — what a session is made of. Private to the engine, its tests and the lab.
 #ifndef FR_ENGINE_SESSION_H
 #define FR_ENGINE_SESSION_H
 #include "decode/group.h"
@@ -63,7 +63,8 @@ bool fr_generation_prepare(fr_generation *g);
 void fr_generation_settle(fr_generation *g); // after the pass
 void fr_generation_close(fr_generation *g);
 
-// FR_EARG: the context is larger than the group's.
+// FR_EARG: the context is larger than the group's, or the group is another engine's; FR_EUNSUP: the
+// group is full.
 fr_status fr_group_add(fr_group *group, fr_session *s, int n_ctx, fr_error *err);
 void fr_group_remove(fr_group *group, fr_session *s);
 

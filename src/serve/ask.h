@@ -16,20 +16,21 @@ typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    // Of a chat: its text taken apart, as far as it was; and how much of that was sent.
+    // Of a chat: its parsed text, and how much of that was sent: bytes of the job's text parsed,
+    // bytes of thinking and of content sent, calls sent.
     fr_api_answer answer;
     size_t parsed, thought, said;
     int called;
-    // Of a chat that wants them: what it gained piece by piece, as the API has it, of which the
-    // stream takes what it sends; how many of the job's are in it.
+    // Of a chat that wants them: the pieces in the API's form, from which the stream removes what
+    // it sends; n_pieces: how many of the job's pieces were added.
     json_t *pieces;
     size_t n_pieces;
-    // Of a stream in blocks (blocks.h): which is open, as what number, from where in the answer's
-    // text; of a call, its own.
+    // Of a stream in blocks (blocks.h): the kind of the open block, its number, and where it begins
+    // in the answer's text; for a call, the call's number.
     fr_block_kind block;
     int n_block, call, n_events;
     size_t begin;
-    json_t *items; // ... what was closed, where the API tells it once more at the end
+    json_t *items; // ... the closed blocks, for APIs that repeat them at the end
     bool submitted;
 } fr_choice;
 

@@ -1,9 +1,9 @@
 // connections.h — which connections there are, and who waits for whom on each of them.
 //
-// A peer that waits for the server is left alone. A peer that the server waits for has a time
-// until which its request must be there, and where room is short the one waited for longest makes
-// room. So silent, slow and dead connections, however many, keep nobody out. Nothing of HTTP here:
-// sockets and phases.
+// A peer that waits for the server has no time limit. A peer that the server waits for must have
+// sent its request by a deadline; when there are too many connections, the one that the server has
+// waited for longest is closed. So silent, slow and dead connections, however many, cannot keep
+// others out. Knows sockets and phases, not HTTP.
 #ifndef FR_SERVE_CONNECTIONS_H
 #define FR_SERVE_CONNECTIONS_H
 #include "base/status.h"

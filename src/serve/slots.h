@@ -1,13 +1,13 @@
-// slots.h — the contexts that a server keeps: sessions of one group, some at work, the others kept
-// with what they have read, for a request that begins alike.
+// slots.h — the contexts of a server: sessions of one group. Some run a request, the others keep
+// what they have read for a later request with the same prefix.
 //
-// A request gets the idle context that agrees longest with its prompt where that is its own
-// conversation: what it would lose there is the last answer at most. What agrees otherwise (another
-// conversation that begins alike, a context at work or of another drafter) is taken over into
-// another context (fr_session_adopt) and stays. Some contexts are open
-// from the beginning, others are opened as they are needed, up to a number; then the one that was
-// not used for longest gives way. What requests that reuse nothing have left gives way before one
-// more is opened. Not thread-safe: the scheduler's thread alone.
+// A request gets the idle context with the longest common prefix if that is its own conversation,
+// so that at most the last answer is overwritten. If the longest common prefix is elsewhere (in
+// another conversation, in a busy context, in one of another drafter), it is copied into another
+// context (fr_session_adopt), and the original stays. Some contexts are opened at the start, others
+// when they are needed, up to options.most; after that the least recently used idle one is
+// replaced. Contexts left by requests that reuse nothing are replaced before a further one is
+// opened. Not thread-safe: for the scheduler's thread only.
 #ifndef FR_SERVE_SLOTS_H
 #define FR_SERVE_SLOTS_H
 #include "forerun.h"

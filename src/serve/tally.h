@@ -17,7 +17,7 @@ typedef struct fr_tally {
     uint64_t ended[FR_JOB_FAILED + 1]; // jobs, by how
     uint64_t prompt_tokens, reused_tokens, tokens;
     uint64_t most_tokens;            // of a prompt and its answer
-    double reading, writing;         // seconds of jobs: from their begin to the first token; behind
+    double reading, writing;         // seconds of jobs: until the first token; from then to the end
     uint64_t passes, sessions;       // of all passes together
     double busy, passed, predicted;  // seconds of steps; of their passes alone; as was predicted
     uint64_t drafts, drafted;        // passes of one text that drafted; their drafted tokens

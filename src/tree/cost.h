@@ -4,9 +4,10 @@
 // decode/choose.h.
 //
 // A row costs trunk time (all layers) and, where it wants logits, head time; the two grow apart,
-// and at these sizes the head is worth 5 to 9 layers. Between the row counts that were measured the
-// cost is interpolated. Beyond them it goes on with the last slope or, from 32 rows on, as it went one
-// tile of rows before: kernels that work in tiles make a stair of it.
+// and at these sizes the head costs as much as 5 to 9 layers. Between the measured row counts the
+// cost is interpolated. Beyond the last one, `last`, it is extrapolated with the last slope; if
+// last is 32 or more, each further FR_COST_TILE rows add what the FR_COST_TILE rows before `last`
+// added, because kernels that work in tiles make the curve a staircase.
 #ifndef FR_TREE_COST_H
 #define FR_TREE_COST_H
 #include <stdbool.h>
@@ -19,7 +20,7 @@ typedef struct fr_cost {
     double trunk[FR_COST_POINTS]; // seconds without head, of an empty context
     double head[FR_COST_POINTS];  // seconds of that many rows of logits
     double key, key_row; // attention: seconds for each committed slot, and for each slot and row
-    double held; // what passes took on average over a typical one, from 1: other programs' work
+    double held; // mean time of a pass over the typical one, 1 or more: other programs' work
 } fr_cost;
 
 // Seconds of a pass of `rows` rows, `logits` of which want logits, behind `context` slots. 0 where
@@ -30,12 +31,11 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 // logits. And how many of the candidates only go on where an earlier pass left them.
 typedef struct fr_extra_rows {
     int rows;
-    double trunk; // rows of the whole trunk that would compute as many layers: at most `rows`
-    int logits;   // rows that want them
-    int resumed;
-    double below; // the share of the layers that the resumed rows have behind them
-    double
-        attention; // seconds that theirs takes over that of as many rows behind the pass' context
+    double trunk;     // the same in rows through all layers (two through half of them: 1); <= rows
+    int logits;       // rows that want them
+    int resumed;      // candidates that go on from an earlier pass
+    double below;     // the share of the layers that these need not compute again
+    double attention; // seconds of attention beyond that of as many rows behind the pass' context
 } fr_extra_rows;
 
 // Adds rows of which none are resumed candidates.

@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct fr_hits {
-    fr_mean kind[FR_HIT_KINDS]; // how often right, of what the probabilities of all tries add up to
+    fr_mean kind[FR_HIT_KINDS]; // sum: tries that were right; weight: the sum of their `prob`
     float memory;               // tries that count at most; 0: no bound
     bool corrects;              // tries have probabilities, so more may be right than these say
 } fr_hits;

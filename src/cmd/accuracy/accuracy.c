@@ -84,7 +84,7 @@ static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC,SPEC...", "auto", NULL, "whose guesses", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC,SPEC...", "auto", NULL, "the drafters whose guesses are measured", 0, 0, NULL},
     {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
     {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "50", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
@@ -101,14 +101,14 @@ const fr_cmd fr_cmd_accuracy = {
     {.name = "accuracy",
      .summary = "measure how often a drafter's guesses are right",
      .about =
-         "Generates greedily and asks the drafter at every place of every answer: for each "
-         "distance from the last sure token, how often the true token is among the first 1 to "
-         "10 guesses at it. A drafter that has a distribution at a distance is ranked by that, "
-         "of its likeliest 10; what copies n-grams has none, and its candidates are ranked by "
-         "its own estimate. So are SPECs of several parts. Drafters "
-         "that could go on without end go 6 tokens deep, draft models 4, or --draft-opt depth=N. "
-         "Where nothing is guessed it is not right. Intervals hold 95 of 100 draws of as many "
-         "prompts.",
+         "Generates greedily and asks the drafter at every position of every answer: for each "
+         "distance from the last accepted token, how often the true token is among the drafter's "
+         "first 1 to 10 guesses. Guesses of a drafter that has distributions are its 10 likeliest "
+         "tokens; drafters that copy n-grams, and SPECs of several parts, have none, and their "
+         "candidates are ranked by their scores. Drafters "
+         "without a limit of their own draft 6 tokens deep, draft models 4, or --draft-opt "
+         "depth=N. A position without a guess counts as wrong. Intervals cover 95 % of bootstrap "
+         "samples of the prompts.",
      .example = "forerun accuracy -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
                 "prompts.jsonl --limit 8",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

@@ -183,11 +183,11 @@ static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option shape[] = {
-    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: sized by what passes cost, N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
+    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: auto sizes it by the cost of passes, N is a number of nodes besides the root, FILE holds a shape (one path of ranks per line, such as 0.0.1)", 0, 0, NULL},
     {"tree-sizes", 0, FR_OPT_STRING, AT(tree_sizes), "N,N...", NULL, NULL, "run every drafter with trees of N nodes too: tokens a pass and speed by size", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
-    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "when a candidate counts: 'exact' gives the bytes of plain decoding, 'rejection' its law, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
+    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
     {.name = NULL}};
 static const fr_option output[] = {
     {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures into this folder: DIR/index.html", 0, 0, NULL},
@@ -201,21 +201,21 @@ const fr_cmd fr_cmd_bench = {
     {.name = "bench",
      .summary = "compare drafters on the same prompts",
      .about =
-         "Runs every drafter on the same prompts and compares tokens and text with plain "
-         "decoding's. They take turns by passes, whoever has the fewest tokens first, so that the "
-         "machine's noise hits all alike; "
-         "exit code 1 where they differ though they must not (NO; no: --accept promised no "
-         "equality). Rates count decoding alone. The "
-         "speedup is that of all tokens together; min and max are over single answers, each "
-         "paired with plain decoding's of the same moment. The median is that of the answers, "
-         "its interval by the sign test. Ctrl-C ends it, and what was measured until then is "
-         "shown.\n\n"
-         "Every conversation has new sessions, and a prompt that stands in the files twice is run "
-         "once. The acceptance is the share of candidates, given that their parent was accepted, "
-         "that explains the tokens a pass; break-even is the share at which the same passes in "
-         "the same time would be as fast as plain decoding.\n\n"
-         "The page needs no network: speed by prompts, times and rows of the passes, acceptance by "
-         "depth, tokens a pass by size of the tree, and all numbers; bench.json lies beside it.",
+         "Runs every drafter on the same prompts and compares its tokens and text with those of "
+         "plain decoding. Drafters take turns pass by pass, the one with the fewest tokens first, "
+         "so that noise of the machine affects all of them alike. The exit code is 1 if an output "
+         "differs that must be the same (shown as NO; no: --accept does not promise the same "
+         "bytes). Rates count decoding alone. The speedup is that of all tokens together; min and "
+         "max are over single answers, each paired with plain decoding's of the same moment. The "
+         "median is over answers, with an interval by the sign test. Ctrl-C ends it, and what was "
+         "measured until then is shown.\n\n"
+         "Every conversation has new sessions, and a prompt that occurs twice in the files is run "
+         "once. The acceptance is the probability of accepting a candidate whose parent was "
+         "accepted that explains the tokens per pass; break-even is the acceptance at which the "
+         "same passes in the same time would be as fast as plain decoding.\n\n"
+         "The page needs no network. It shows speed by prompts, times and rows of the passes, "
+         "acceptance by depth, tokens per pass by size of the tree, and all numbers; bench.json "
+         "lies beside it.",
      .example = "forerun bench -m models/smollm2-135m.gguf --prompts prompts.jsonl --drafters "
                 "prompt-lookup --limit 8 --report report",
      .groups = {&group, &fr_cmd_model_options, &shape_group, &fr_cmd_sampling_options,

@@ -257,18 +257,18 @@ const fr_cmd fr_cmd_curve = {
     {.name = "curve",
      .summary = "measure how a pass grows with its rows",
      .about =
-         "Measures the forward latency curve L(n): a whole pass with logits on all n rows, row "
-         "counts and contexts taking turns, the least and the median of each.\n\nBetween any two "
-         "passes the machine's own limits are probed: bytes of the weights read a second by all "
-         "threads, and 8-bit integer products a second of the instruction set in use. The part "
-         "of the limit is the median over the passes of max(bytes / read, n * products / peak) / "
-         "seconds, each with the mean limit of the probes before and after it; passes whose two "
-         "probes "
-         "differ by more than 10 % do not count as long as three others remain. The rates shown "
-         "are the medians of all probes (read_gb_s, int8_gmac_s in the JSON document) and the "
-         "best (..._best).\n\nIn the JSON document ms is the least, and what stands outside of "
-         "contexts is of the first context; passes were measured, passes_counted of them made "
-         "the fraction.",
+         "Measures the forward latency curve L(n): the time of a pass with logits on all n rows. "
+         "Row counts and contexts take turns; shown are the minimum and the median of each.\n\n"
+         "Between any two passes the limits of the machine are probed: how many bytes of the "
+         "weights all threads read per second, and how many 8-bit integer products the instruction "
+         "set in use does per second. The fraction of the limit is the median over passes of "
+         "max(bytes / read, n * products / peak) / seconds, where read and peak are the means of "
+         "the probes before and after the pass. Passes whose two probes differ by more than 10 % "
+         "do not count, as long as three others remain. The rates shown are the medians of all "
+         "probes (read_gb_s, int8_gmac_s in the JSON document) and the best ones (..._best).\n\n"
+         "In the JSON document, ms is the minimum, values outside of 'contexts' are those of the "
+         "first context, 'passes' counts the passes measured, and 'passes_counted' those that the "
+         "fraction is of.",
      .example = "forerun curve -m models/smollm2-135m.gguf --context 512,2000 --plot curve.svg",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_curve};

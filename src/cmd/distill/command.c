@@ -138,7 +138,7 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 #define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "texts at once", 1, FR_TEXT_BATCH_MAX, NULL}
 #define LIMIT  {"limit",  0, FR_OPT_INT, AT(limit), "K", NULL, NULL, "take the first K conversations of each file; 0 is all", 0, 1 << 30, NULL}
-#define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "of the user's turns of a conversation take so many", 1, 64, NULL}
+#define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "take the first N of the user's turns of each conversation", 1, 64, NULL}
 #define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there; 0 is never", 0, 0, NULL}
 #define TAPS   {"taps",   0, FR_OPT_STRING, AT(taps), "L,L...", NULL, NULL, "capture the residual after these layers too", 0, 0, NULL}
 static const fr_option distill_options[] = {
@@ -170,12 +170,12 @@ const fr_cmd fr_cmd_distill = {
      .summary = "have a model answer many prompts at once, as training text of its own",
      .about =
          "Answers the user's turns of many conversations in shared passes, which on one "
-         "machine gives several times the tokens of answering them one after the other. "
-         "Answers are the bytes that 'run' gives, greedy ones and drawn ones, whose seed follows "
-         "from the conversation's id.\n\n"
-         "Answers stream to a file, and with --capture what the model computed for them goes "
-         "to a folder of shards that 'train' reads. Both can be gone on with after an "
-         "interruption: the same line again does the rest.",
+         "machine gives several times as many tokens per second as one conversation at a time. "
+         "Answers have the bytes that 'run' gives: some are greedy, the others drawn with a seed "
+         "that follows from the conversation's id.\n\n"
+         "Answers stream to a file. With --capture, what the model computed for them goes "
+         "to a folder of shards that 'train' reads. After an interruption, the same command line "
+         "continues both.",
      .example = "forerun distill -m models/smollm2-135m.gguf --prompts prompts.jsonl -o "
                 "answers.jsonl --capture states",
      .groups = {&distill_group, &fr_cmd_engine_options, &fr_cmd_output_options}},
@@ -186,8 +186,8 @@ const fr_cmd fr_cmd_capture = {
      .summary = "keep what a model computes on given conversations, for 'train'",
      .about = "Reads conversations whose answers are given, and keeps for every token the final "
               "hidden state, residuals of chosen layers, and for those of answers the likeliest 64 "
-              "tokens with their probabilities. For answers of other writers; of the model's own, "
-              "'distill --capture' does it while they are written.",
+              "tokens with their probabilities. For answers that the model did not write itself; "
+              "for its own, 'distill --capture' does the same while they are generated.",
      .example = "forerun capture -m models/smollm2-135m.gguf --data answers.jsonl -o states",
      .groups = {&capture_group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_capture};

@@ -269,10 +269,10 @@ const fr_cmd fr_cmd_inspect = {
     {.name = "inspect",
      .summary = "show what a model, a pack, a profile or a datastore holds",
      .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
-              "session on it needs; of a pack, whose drafter it is, how right it was on held-out "
-              "text and how it was trained; of a profile, what `tune` found; of a datastore, what "
-              "it is of. Of a GGUF file it reads the "
-              "header and a little of every tensor.\n\nIn the JSON "
+              "session on it needs; for a pack also its method, its target, its accuracy on "
+              "held-out text and how it was trained; for a profile what 'tune' found; for a "
+              "datastore its vocabulary and sizes. Of a GGUF file only the "
+              "header and a little of every tensor are read.\n\nIn the JSON "
               "document a list of more than 64 items is given as its length and its beginning.",
      .args = "FILE",
      .max_args = 1,

@@ -3,7 +3,7 @@
 #define FR_CMD_LIB_BOOTSTRAP_H
 #include "base/status.h"
 
-typedef struct fr_share { // of one prompt: how much (tokens) for how many (passes)
+typedef struct fr_share { // of one prompt: numerator (tokens) and denominator (passes)
     double much, many;
 } fr_share;
 

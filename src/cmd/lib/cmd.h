@@ -86,7 +86,7 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
 #define FR_CMD_FORCE                                                                               \
     {                                                                                              \
         .name = "force", .kind = FR_OPT_FLAG, .offset = offsetof(fr_cmd_args, force),              \
-        .help = "write over what is there though it is of another kind; never over what the same " \
+        .help = "overwrite an existing file of another kind; never a file that the same command "  \
                 "line reads"                                                                       \
     }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...

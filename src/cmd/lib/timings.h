@@ -47,9 +47,9 @@ void fr_rates_summarize(const fr_rates *rates, int n, double *room, fr_rates *me
 // that of the mean of both. `bytes` and `macs` are those of one pass of the cell; cell->n > 0.
 fr_summary fr_cell_summarize(const fr_cell *cell, double bytes, double macs);
 
-// Which cell is to be measured next; -1: none. Every cell gets FR_SAMPLES_LEAST passes; until time
-// is up, n times the root of a pass's seconds is kept even, which serves all medians alike for the
-// time spent.
+// The cell to measure next; -1: none. Every cell gets at least FR_SAMPLES_LEAST passes. Until the
+// time is up the next one is that with the smallest n * sqrt(seconds of its last pass), so that all
+// medians become equally precise for the time spent; a cell gets FR_SAMPLES_MOST passes at most.
 int fr_cells_next(const fr_cell *cells, int n_cells, bool time_is_up);
 
 #endif

@@ -1,9 +1,9 @@
 // plot.h — a picture of numbers, as text in SVG, readable on light and on dark paper: curves, bars
 // side by side, intervals, marks.
 //
-// With both axes logarithmic it is the field's picture of a limit: what memory bounds is level,
-// what arithmetic bounds rises with the rows, and the distance to the limit is the part of it,
-// wherever one looks.
+// With both axes logarithmic it can show a roofline: the bound by memory is level, the bound by
+// arithmetic rises with the rows, and the vertical distance to the limit shows everywhere which
+// fraction of it is reached.
 #ifndef FR_CMD_PLOT_PLOT_H
 #define FR_CMD_PLOT_PLOT_H
 #include "base/buffer.h"

@@ -79,27 +79,27 @@ static const fr_option options[] = {
     {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
     {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
     FR_CMD_FORCE,
-    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "all of it in so long: 90s, 60m, 2h; answers take four tenths of it", 0, 0, NULL},
-    {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "or so many steps", 0, 0, NULL},
+    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "time for everything: 90s, 60m, 2h; generating answers takes four tenths of it", 0, 0, NULL},
+    {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "number of training steps, in place of --time", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
     {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, of whatever drafter, and with those of its parameters that have the same names", 0, 0, NULL},
-    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "of the pack's matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
+    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "type of the pack's matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
     {.name = NULL}};
 static const fr_option learning[] = {
     {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},
     {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
     {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows are attached to the target", "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
-    {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches of a step", 1, 1 << 16, NULL},
+    {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches per step (gradient accumulation)", 1, 1 << 16, NULL},
     {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls along a cosine", 0, 10, NULL},
-    {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", "0.1", NULL, "share of it that is left at the end", 0, 1, NULL},
-    {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the way; the mean is judged and kept", 0, 0.5, NULL},
+    {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", "0.1", NULL, "share of --lr that is left at the end", 0, 1, NULL},
+    {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the training; the mean is judged and kept", 0, 0.5, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
     {"held-out",   0,   FR_OPT_INT,   AT(held_out),   "N", NULL, "2 %, 4 to 64", "texts that are held out and judged", 4, 1 << 20, NULL},
-    {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", "20", NULL, "how often they are, besides the beginning", 1, 1 << 20, NULL},
-    {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for so many per cent of the way (files become the last one); without it from all at once", 0, 0, NULL},
+    {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", "20", NULL, "how often the held-out texts are judged, besides once at the start", 1, 1 << 20, NULL},
+    {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for this percentage of the training (files become the last folder); without it from all at once", 0, 0, NULL},
     {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
-    {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of what begins at random", 0, 0, NULL},
+    {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of random initial values", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 const fr_option_group fr_training_model = {"Model", model_options};
@@ -112,11 +112,11 @@ const fr_cmd fr_cmd_train = {
      .about =
          "Trains the parameters of a drafter on what its target computed for texts (shards), while "
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
-         "this one target. A wrong --set says which settings a drafter has.\n\n"
-         "A few texts are held out and judged on the way; the pack holds the parameters that were "
-         "best on them. It is there from the first checkpoint on and gets better. Ctrl-C writes "
-         "checkpoint and pack; the same line with --resume goes on, with --steps to the same bits "
-         "as if nothing had happened, even after a kill or a power cut.",
+         "this one target. An unknown --set lists the settings that the drafter has.\n\n"
+         "A few texts are held out and judged during training; the pack holds the parameters that "
+         "were best on them. It exists from the first checkpoint on and is updated. Ctrl-C writes "
+         "checkpoint and pack; the same line with --resume continues. With --steps the result has "
+         "the same bits as an uninterrupted training, even after a kill or a power cut.",
      .args = "DRAFTER",
      .min_args = 1,
      .max_args = 1,

@@ -206,15 +206,14 @@ const fr_cmd fr_cmd_tune = {
     {.name = "tune",
      .summary = "measure this machine and the drafters for a model; 'auto' uses the best",
      .about =
-         "Measures what passes of 1 to 32 rows cost, trunk and head apart, then lets every drafter "
-         "answer the prompts. The profile is kept "
+         "Measures what passes of 1 to 64 rows cost, trunk and head apart, then runs every drafter "
+         "on the prompts. The profile is kept "
          "by model, processor, instruction set and threads, below $XDG_CACHE_HOME/forerun; from "
          "then on '--drafter auto' uses the drafter that is predicted to be fastest, and its trees "
          "are sized by what was measured. Draft models are tried, but kept only when tuned by "
-         "name: "
-         "they read the prompt first, which a short answer may not bring back.\n\nPredicted is "
-         "what the cost of passes and the time of "
-         "drafting make of the acceptance that was seen; measured is the clock over the same "
+         "name: they must read the prompt first, and a short answer may not gain back that "
+         "time.\n\nThe predicted speed is computed from the cost of passes, the time of drafting "
+         "and the acceptance that was seen; the measured one is by the clock, over the same "
          "answers. Ctrl-C ends it, and what was measured until then is shown and kept.",
      .example = "forerun tune -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

@@ -80,13 +80,13 @@ double fr_uniform(uint64_t seed, uint64_t position);
 // Fisher and Yates, drawn from the same generator: `stream` names the shuffle, none of a text.
 void fr_shuffle(int *items, int n, uint64_t stream);
 
-// Noise of other streams, which share nothing with the target's own draws nor with one another: a
-// rule is exact only if its tests know nothing of how the candidates were drawn.
+// Random numbers of other streams, independent of the target's own draws and of one another: a rule
+// is exact only if its tests are independent of how the candidates were drawn.
 enum {
     FR_NOISE_ACCEPT = 1, // tests of a rule (accept_rules.h); position: the token's
-    FR_NOISE_DRAFT = 2,  // the last: a drafter's draws, its part of the SPEC added; position: n_ids
-                         // of the step, k: number of the draw within the step, so that no number is
-                         // used twice
+    FR_NOISE_DRAFT = 2,  // draws of a drafter: the stream is FR_NOISE_DRAFT + its part of the SPEC,
+                         // the position n_ids of the step, and k counts the draws within the step,
+                         // so that no number is used twice
 };
 double fr_uniform_at(uint64_t seed, int stream, uint64_t position, uint64_t k);
 

@@ -1,4 +1,4 @@
-// attached.h — what the drafters have in common whose guesses run in the target's own pass.
+// attached.h — the common part of the drafters whose guesses run in the target's own pass.
 //
 // Chosen nodes of the tree carry chains of rows (attached_benefit.h) that go through the target's
 // layers with the candidates and are never committed. After the pass the chain of the last accepted

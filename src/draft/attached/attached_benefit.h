@@ -19,9 +19,9 @@ enum { FR_ATTACHED_STEPS = 7 };
 
 typedef struct fr_attached_benefit {
     int steps;    // longest chain, 1..FR_ATTACHED_STEPS
-    int ensemble; // rows that an attached row is
+    int ensemble; // rows of the pass per attached row (PPD's ensemble)
     double share
-        [FR_ATTACHED_STEPS]; // of the layers that attached row i + 1 runs through: it joins late
+        [FR_ATTACHED_STEPS]; // share of the layers that attached row i + 1 computes: it joins late
     double worth[FR_ATTACHED_STEPS + 1]; // tokens; [0] is 0
     bool expected;                       // worth was set from accuracies
     fr_trial trial;                      // of attaching rows where none pay

@@ -380,18 +380,18 @@ static const fr_drafter_ops OPS = {.name = "chimera",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_chimera, tree, TREE_NAMES,
-                   "dynamic; chain: what is guessed behind the best path counts for all of "
-                   "a\nlevel; or static: that with one tree of 25 nodes"),
+                   "dynamic (default); chain: the guesses after the best path serve all nodes of "
+                   "a\nlevel; or static: the same with one tree of 25 nodes"),
     FR_OPTION_INT("context", "N", fr_chimera, room, 0, MOST_ROOM,
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "tokens drafted ahead, 1 to 16; default: as many as pay"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+                  "nodes expanded per level, 1 to 16 (default 8)"),
     FR_OPTION_INT("cache", "N", fr_chimera, cache, 0, MOST_CACHED,
                   "states of n-grams kept in memory, 0 to 1048576 (default 4096)"),
     FR_OPTION_TEXT("store", "FOLDER", fr_chimera, store,
-                   "where those that fall out are kept (up to 1 GB), for later runs too"),
+                   "where states evicted from the cache are kept (up to 1 GB), for later runs too"),
     {0}};
 
 // ---------------------------------------------------------------- open

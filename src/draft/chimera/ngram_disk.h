@@ -1,16 +1,16 @@
 // ngram_disk.h — n-gram vectors in an SQLite file, as one handle has it open.
 //
-// A row is a key, its floats and XXH64 over identity, key and floats; the table's own text says what
-// the vectors are of, so a file whose schema is another one is foreign. Whoever opens a file that
-// nobody has open reads all of it first: what is damaged or foreign is put aside (ngrams.db.aside,
-// in place of what was put there before) and begun anew, never repaired, as every vector can be
-// computed again. SQLite keeps threads, processes and killed ones apart; the one lock of our own
-// (flock, on the folder) says who may put a file aside: all that have it open share it, and only
-// who gets it alone may.
+// A row is a key, its floats and the XXH64 of identity, key and floats. The table's CREATE
+// statement names the kind of the vectors, so a file with another schema belongs to another pack or
+// model. The first to open a file reads and checks all of it. A damaged or foreign file is never
+// repaired, as every vector can be computed again: it is renamed to ngrams.db.aside (an older one
+// is replaced) and a new file is begun. SQLite keeps threads and processes apart, killed ones too.
+// The one lock of our own is an flock on the folder: every handle that has the file open holds it
+// shared, and only a handle that gets it exclusively may rename the file.
 //
-// Reader and writer are connections of their own: a reader sees what was committed last and never
-// waits for a writer. Nothing of the file is mapped: an error of the disk would be a signal there, and
-// lookups take no less (docs/speed-log.md).
+// Reader and writer have a connection each: a reader sees what was committed last and never waits
+// for a writer. The file is not memory-mapped: a disk error would raise a signal, and lookups would
+// not be faster (docs/speed-log.md).
 #ifndef FR_DRAFT_CHIMERA_NGRAM_DISK_H
 #define FR_DRAFT_CHIMERA_NGRAM_DISK_H
 #include "base/status.h"

@@ -1,5 +1,5 @@
 // EAGLE: one trained block drafts on the target's hidden states; a row reads the state of a token
-// and the token after it, so that the guess is about one thing.  [EAGLE, Li et al. 2024, §4.1]
+// and the token after it, so that it knows which token was drawn.  [EAGLE, Li et al. 2024, §3.1]
 //
 // A step: read the pairs of newly accepted tokens with their true states. Then pass the frontier's
 // nodes through the block level by level, each with the state that its parent's row gave. The nodes
@@ -191,13 +191,13 @@ static const fr_drafter_ops OPS = {.name = "eagle",
 static const char *const TREES[] = {"dynamic", "static", NULL};
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_eagle, is_fixed, TREES,
-                   "dynamic, or static: always the one its pack's accuracies make best"),
+                   "dynamic (default), or static: one tree, the best by the pack's accuracies"),
     FR_OPTION_INT("context", "N", fr_eagle, room, 0, MOST_ROOM,
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+                  "nodes expanded per level, 1 to 16 (default 8)"),
     {0}};
 
 // ---------------------------------------------------------------- open

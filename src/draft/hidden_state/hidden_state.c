@@ -309,17 +309,17 @@ static const fr_drafter_ops OPS = {.name = "hidden-state",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("mode", "NAME", fr_hidden_state, mode, MODES,
-                   "what becomes of a chain that is left over: fresh, reuse, fused or auto"),
+                   "use of the last step's leftover states: fresh, reuse, fused or auto (default)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "states of a chain, 1 to 16; default: as many as pay, 6 with --no-adapt"),
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes of a level that are gone on behind, 1 to 16 (default 8)"),
+                  "nodes expanded per level, 1 to 16 (default 8)"),
     FR_OPTION_REAL("lambda", "X", fr_hidden_state, lambda, 0, 4,
-                   "weight of what is left over in fused, 0 to 4 (default 0.3)"),
+                   "weight of the leftover logits in mode fused, 0 to 4 (default 0.3)"),
     FR_OPTION_INT("candidates", "N", fr_hidden_state, candidates, 1, FR_SHORTLIST_MOST,
-                  "tokens of each level that are looked at, 1 to 256 (default 64)"),
+                  "likeliest tokens of each level that may enter the tree, 1 to 256 (default 64)"),
     FR_OPTION_INT("inject", "N", fr_hidden_state, inject, 0, 1,
-                  "0: without what a token says of the next one (default 1)"),
+                  "0: without the token bias, 1: with it (default 1)"),
     {0}};
 
 fr_states *fr_hidden_state_states(fr_drafter *d) {
@@ -385,7 +385,7 @@ static fr_status open_hidden_state(fr_drafter **out, const char *file,
 const fr_drafter_method fr_hidden_state_method = {
     .name = "hidden-state",
     .what = "a trained chain of hidden states, into which tokens are put late",
-    .file = "a pack; without one it is looked for, by the model's fingerprint",
+    .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
     .found = true,
     .cost = 3,

@@ -1,7 +1,7 @@
-// candidates.h — guesses that wait for a place in the tree, the best estimated first.
+// candidates.h — a queue of guesses that may enter the tree, taken out by highest score.
 //
-// For drafters whose guesses cost nothing: the likeliest node anywhere enters next, and only then
-// its children are looked for. So the tree is the best of its size.
+// For drafters whose guesses cost no pass: the guess of highest score enters the tree next, and
+// only then are its children looked for. So the tree is the best one of its size.
 #ifndef FR_DRAFT_KIT_CANDIDATES_H
 #define FR_DRAFT_KIT_CANDIDATES_H
 #include "tree/tree.h"

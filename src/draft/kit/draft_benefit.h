@@ -6,10 +6,11 @@
 // then as measured. How right its best guess will be is expected from the last ones, before the
 // pass is made.
 //
-// Reading what it has not read of the text yet is an investment for the rest of the answer. It is
-// made when a part of it has been missed in gains, so short answers, and texts that a cheaper
-// drafter knows, never come to it. The account of the request must afford a pass, so a draft model
-// that is confident and wrong stops drafting soon.
+// Before it drafts, the draft model must evaluate the text that it has not read yet, which costs
+// time now and pays off over the rest of the answer. This is done once the gains missed by not
+// drafting reach a fixed part of that cost. So it never happens in short answers, nor in texts that
+// a cheaper drafter predicts. The request's account must afford a pass, so a draft model that is
+// confident and wrong soon stops drafting.
 #ifndef FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #define FR_DRAFT_KIT_DRAFT_BENEFIT_H
 #include "decode/budget.h"

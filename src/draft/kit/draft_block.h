@@ -9,12 +9,12 @@
 // r behind some layers, and only later rows read a G as it is:
 //     s = W_taps [nrm(r_1) * g_1; nrm(r_2) * g_2; ...]                  [EAGLE-3, Li et al. 2025, §3]
 // The pair (f_i, x_{i+1}) of the target's hidden state of token i and the token after it lies at
-// position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §4.1, with norms at the input as in
+// position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §3.1, with norms at the input as in
 // DeepSeek-V3's MTP, §2.2]
 //
-// What was read, pairs of a sure text with true states, is committed in the block's KV; guesses lie
-// in scratch slots behind it until `drop`. Opening may fail, nothing else does, and
-// nothing else allocates. The weights must outlive it.
+// Pairs of accepted tokens with true states are committed in the block's KV once they were read;
+// guesses lie in scratch slots behind them until `drop`. Opening may fail; nothing else fails or
+// allocates. The weights must outlive it.
 #ifndef FR_DRAFT_KIT_DRAFT_BLOCK_H
 #define FR_DRAFT_KIT_DRAFT_BLOCK_H
 #include "decode/drafter.h"

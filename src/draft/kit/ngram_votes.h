@@ -1,9 +1,9 @@
 // ngram_votes.h — several continuations of the text, counted in one tree.
 //
-// A continuation says a token for every depth. Those that agree from the root on share nodes. The
-// kind of a guess (tree/hits.h) is how they agree at a node, and what else the caller knows of
-// those that do. A node's score is its parent's times its kind's hit rate, and the tree grows by
-// the best estimated next node. Nothing here can fail.
+// Each continuation has one token per depth. Continuations that agree from the root on share nodes.
+// The kind of a guess (tree/hits.h) depends on how many of them agree at the node, and on what the
+// caller knows of those that do. A node's score is its parent's times its kind's hit rate, and the
+// tree grows by the node of highest score. Nothing here can fail.
 #ifndef FR_DRAFT_KIT_NGRAM_VOTES_H
 #define FR_DRAFT_KIT_NGRAM_VOTES_H
 #include "draft/kit/candidates.h"
@@ -22,9 +22,10 @@ typedef enum fr_vote {
 
 typedef struct fr_ngram_votes {
     int n; // 0..FR_NGRAM_VOTES, the best first
-    // What a continuation says `depth` tokens on (0: after the root), once all before was right;
-    // -1: no more.
+    // The token id of continuation `voice` (0..n-1) at `depth` (0: right after the root), given
+    // that its tokens before were right; -1: it has no more.
     int32_t (*word)(const void *user, int voice, int depth);
+    // The hit kind of a guess that the continuations `voices` share (bit i: continuation i).
     int (*kind)(const void *user, uint64_t voices, int depth, fr_vote vote);
     const void *user;
     float least; // score of a node that is worth a place

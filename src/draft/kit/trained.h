@@ -57,8 +57,8 @@ bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tr
 // guesses, but for later ones whose score is too low.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n);
-// Where somebody watches (fr_drafter_is_watched), those two tell him instead and offer the one token that he
-// wants: this does it, and returns the new node, or -1.
+// What those two do if the drafter is watched (fr_drafter_is_watched): passes the distribution to
+// the watch and offers only the token that it returns. Returns the new node, or -1.
 int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n);
 // Offers the guess of one rank, whatever its score: the new node, or -1.
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank);

@@ -57,7 +57,7 @@ typedef struct fr_pack {
     int depth; // medusa: heads; ppd: prompts; hidden-transfer: steps; else the depth trained for
 
     fr_medusa_variant variant; // medusa; chimera: the first two
-    int tap;                   // FR_MEDUSA_EXIT: layers behind the residual that is read
+    int tap;                   // FR_MEDUSA_EXIT: the heads read the residual after so many layers
 
     int n_head, n_kv, head_dim, d_ff; // of the block
     float rope_base;

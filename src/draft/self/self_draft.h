@@ -1,5 +1,5 @@
-// self_draft.h — what the drafters have in common that draft with the target's own layers, in
-// passes of fewer of them: a token at a time, in scratch slots behind the committed context.
+// self_draft.h — the common part of the drafters that draft with some of the target's own layers
+// (self-speculation): a token at a time, in scratch slots behind the committed context.
 //
 // Guesses grow as those of other trained drafters do (trained.h), in a chain unless the user sets a
 // width. Rows of the frontier's nodes run through the layers that a method takes, and what comes

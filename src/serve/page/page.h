@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct fr_page_file {
-    const char *name; // "page.css"
+    const char *name; // "page.html", "base.css", ...
     const char *tag;  // changes with its bytes; as ETag has it, in quotes
     const unsigned char *data;
     size_t bytes;

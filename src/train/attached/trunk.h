@@ -48,7 +48,7 @@ typedef struct fr_trunk_weights { // of a layer, in floats
 
 typedef struct fr_trunk_tape { // of a layer; [rows that it computes][...]
     float *x;                  // [d] its input
-    float *q, *k, *v;          // turned, as attention reads them
+    float *q, *k, *v;          // q and k rotated (RoPE), as attention reads them
     float *q_plain, *k_plain;  // before their norms; NULL where there are none
     float *o, *lse;            // of attention
     float *y;                  // [d] input of the feed-forward part
@@ -74,7 +74,7 @@ typedef struct fr_trunk {
     float *final;           // [steps * chains][d] after the final norm
     float *dx;              // [steps * chains][d] see fr_trunk_backward
     int *place;             // [steps * chains] positions
-    float *turns[2];        // [positions][n_rot] cosines and sines: there and back
+    float *turns[2];        // [positions][n_rot] cosines, sines of the rotation and of its inverse
     fr_trunk_tape *tape;    // [n_layer - entry[0]]
     float *out;             // [steps * chains][d] residual behind the last layer
     float *mean;            // [steps * chains][d] of the exits' residuals; then its gradient

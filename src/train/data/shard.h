@@ -65,8 +65,8 @@ fr_status fr_shard_writer_add(fr_shard_writer *w, const fr_sample *sample, fr_er
 // Writes what was added since the last shard. FR_EIO: nothing is left half-written.
 fr_status fr_shard_writer_flush(fr_shard_writer *w, fr_error *err);
 void fr_shard_writer_close(fr_shard_writer *w); // drops what was not flushed; NULL is fine
-// Bytes on disk of `rows` rows, `distributions` of them with a distribution: the estimate before a
-// capture starts.
+// Bytes on disk of `rows` rows, `dists` of them with a distribution: the estimate before a capture
+// starts.
 uint64_t fr_shard_bytes(const fr_shard_format *f, uint64_t rows, uint64_t dists);
 
 #endif

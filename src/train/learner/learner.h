@@ -63,8 +63,8 @@ struct fr_learner { // embedded first in a method's own struct
     const fr_draft_vocab *vocab; // borrowed
     fr_gemm *gemm;               // borrowed
     const fr_watch *watch;       // borrowed, set by the loop; NULL: all is wanted
-    double done;                 // share of the training's way, set by the loop before every step
-    double settled;              // ... from which on it learns the same to the end
+    double done;                 // share of the training done, set by the loop before every step
+    double settled;              // ... after which the objective no longer changes (early stopping)
     int depth;                   // tokens that it learns to draft
     bool halves;                 // matrices of its pack are F16 where others are Q8_0
     double rate;                 // highest learning rate where nobody says another

@@ -46,8 +46,9 @@ enum { FR_LOSS_CHUNK = 256 };
 // top: tokens of a distribution in the samples. FR_ENOMEM.
 fr_status fr_loss_open(fr_loss *l, const fr_draft_vocab *vocab, fr_gemm *gemm, int top,
                        fr_error *err);
-// From now on, where there are several terms and gradients are wanted, `weight` times the loss of
-// what the first term says alone is added to that of all: one product serves both. FR_ENOMEM.
+// From now on, when there are several terms and gradients are wanted, adds an auxiliary loss:
+// `weight` times the cross entropy of the first term's logits alone. They are computed anyway, so
+// it takes no further product. FR_ENOMEM.
 fr_status fr_loss_first(fr_loss *l, float weight, fr_error *err);
 void fr_loss_close(fr_loss *l); // {0} is fine
 size_t fr_loss_bytes(const fr_loss *l);

@@ -9,10 +9,10 @@
 
 typedef enum fr_unrolled_kind { FR_UNROLLED_EAGLE, FR_UNROLLED_HIDDEN_STATE } fr_unrolled_kind;
 typedef enum fr_unrolled_init {
-    FR_UNROLLED_FIT,        // its input layer is the linear map of least squares to the next state
-    FR_UNROLLED_RANDOM,     // it hands its state on
-    FR_UNROLLED_TARGET,     // the latter, with the target's last layer
-    FR_UNROLLED_LAST_LAYER, // fitted, and that layer's neurons that are most active on the text
+    FR_UNROLLED_FIT,        // input layer: the least-squares map to the next state
+    FR_UNROLLED_RANDOM,     // input layer: the identity on the state; sublayers small and random
+    FR_UNROLLED_TARGET,     // as RANDOM, with the weights of the target's last layer
+    FR_UNROLLED_LAST_LAYER, // as FIT, with that layer's neurons that are most active on the text
 } fr_unrolled_init;
 
 typedef struct fr_unrolled_options {
@@ -65,17 +65,18 @@ void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
 // {0} at first; its bytes: what fr_unrolled_fit_bytes says.
 size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);
 fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err); // FR_ENOMEM
-// Its parts, for a learner with inputs of its own: x [fit->k] of a row of the chain; all rows of
-// the batch with what they are to give, the next state over the gain of the last norm; columns
-// first.. of the map into parameter i [d][columns].
+// The parts of that fit, for a learner with inputs of its own. fr_fit_inputs writes the input x
+// [fit->k] of a row of the chain. fr_unrolled_fit_rows adds all rows of the batch; the target y [d]
+// of a row is the next state divided by the gain of the last norm. fr_fit_take_columns copies
+// columns first, first + 1, ... of the map into parameter i [d][columns].
 typedef void fr_fit_inputs(const void *user, const fr_unrolled *c, int row, float *x);
 void fr_unrolled_fit_rows(fr_linear_fit *fit, const fr_unrolled *c, fr_fit_inputs *inputs_of,
                           const void *user);
 void fr_fit_take_columns(const fr_linear_fit *fit, const fr_params *p, int i, int first);
 void fr_unrolled_fit_end(fr_linear_fit *fit, fr_unrolled *c, const fr_watch *watch);
 
-// Of a chain with taps: the map that makes of them, whose gains are 1 till then, the final state of
-// their row, best; the gains become such that every channel is of size 1.
+// For a chain with taps: fits W_t by least squares, so that the taps of a row (gains 1 until then)
+// give the row's final state; then sets the gains so that every channel has mean square 1.
 size_t fr_unrolled_taps_fit_bytes(const fr_unrolled_shape *s);
 fr_status fr_unrolled_taps_fit_add(fr_linear_fit *fit, const fr_unrolled *c,
                                    fr_error *err); // FR_ENOMEM

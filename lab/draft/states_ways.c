@@ -17,8 +17,7 @@ enum { CANDIDATES = 64 }; // tokens of a level that are looked at
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "states of a chain, 1 to 16; default: as many as pay, 6 with --no-adapt"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes expanded per level, 1 to 16 (default 8)"),
+    FR_TRAINED_WIDTH("8"),
     {0}};
 
 // Opens hidden-state with one or two options more.

@@ -378,7 +378,7 @@ static const fr_option options[] = {
     {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers: the prompt and how the answer was made", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
-static const fr_option door[] = {
+static const fr_option access_options[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "require this API key, or one of several with commas; other users see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
@@ -395,7 +395,7 @@ static const fr_option door[] = {
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Server", options};
-static const fr_option_group door_group = {"Access", door};
+static const fr_option_group access_group = {"Access", access_options};
 
 const fr_cmd fr_cmd_serve = {
     {.name = "serve",
@@ -413,5 +413,5 @@ const fr_cmd fr_cmd_serve = {
          "SIGTERM and Ctrl-C end it: new requests are refused, those in progress are answered.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,
-                &fr_cmd_serve_sampling_options, &door_group}},
+                &fr_cmd_serve_sampling_options, &access_group}},
     run_serve};

@@ -183,11 +183,11 @@ static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option shape[] = {
-    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: auto sizes it by the cost of passes, N is a number of nodes besides the root, FILE holds a shape (one path of ranks per line, such as 0.0.1)", 0, 0, NULL},
+    FR_CMD_TREE,
     {"tree-sizes", 0, FR_OPT_STRING, AT(tree_sizes), "N,N...", NULL, NULL, "run every drafter with trees of N nodes too: tokens a pass and speed by size", 0, 0, NULL},
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
-    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
+    FR_CMD_ACCEPT,
     {.name = NULL}};
 static const fr_option output[] = {
     {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures into this folder: DIR/index.html", 0, 0, NULL},

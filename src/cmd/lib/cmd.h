@@ -89,6 +89,21 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
         .help = "overwrite an existing file of another kind; never a file that the same command "  \
                 "line reads"                                                                       \
     }
+#define FR_CMD_TREE                                                                                \
+    {                                                                                              \
+        .name = "tree", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, tree),              \
+        .arg = "auto|N|FILE", .unset = "auto",                                                     \
+        .help = "candidate tree: auto sizes it by the cost of passes, N is a number of nodes "     \
+                "besides the root, FILE holds a shape (one path of ranks per line, such as "       \
+                "0.0.1)"                                                                           \
+    }
+#define FR_CMD_ACCEPT                                                                              \
+    {                                                                                              \
+        .name = "accept", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, accept),          \
+        .arg = "RULE", .unset = "exact",                                                           \
+        .help = "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its "     \
+                "distribution, 'typical[:EPSILON,DELTA]' neither"                                  \
+    }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
 const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it

@@ -25,10 +25,10 @@ static const fr_option file[] = {
     END};
 static const fr_option draft[] = {
     {"drafter",   0, FR_OPT_SPEC,   AT(drafter),  "SPEC", "auto", NULL, "the drafter: NAME, NAME:FILE, several joined with '+', or auto alone", 0, 0, NULL},
-    {"tree",      0, FR_OPT_STRING, AT(tree),     "auto|N|FILE", "auto", NULL, "candidate tree: auto sizes it by the cost of passes, N is a number of nodes besides the root, FILE holds a shape (one path of ranks per line, such as 0.0.1)", 0, 0, NULL},
+    FR_CMD_TREE,
     {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding (for comparisons)", 0, 0, NULL},
     {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times ('forerun run --help-drafters' lists them)", 0, 0, NULL},
-    {"accept",    0, FR_OPT_STRING, AT(accept),   "RULE", "exact", NULL, "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither", 0, 0, NULL},
+    FR_CMD_ACCEPT,
     END};
 #define SAMPLING(temperature) \
     {"temp",           0,   FR_OPT_FLOAT, AT(temp),           "T", temperature, NULL, "temperature; 0 is greedy", 0, FR_TEMPERATURE_MAX, NULL}, \

@@ -196,8 +196,7 @@ static const fr_drafter_option OPTIONS[] = {
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes expanded per level, 1 to 16 (default 8)"),
+    FR_TRAINED_WIDTH("8"),
     {0}};
 
 // ---------------------------------------------------------------- open

@@ -19,6 +19,11 @@ enum {
     FR_TRAINED_NODES = 33, // most that are proposed, root included
 };
 
+// The option of a trained drafter's beam, in a list of fr_options; `usual` is its default in digits.
+#define FR_TRAINED_WIDTH(usual)                                                                    \
+    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,                               \
+                  "nodes expanded per level, 1 to 16 (default " usual ")")
+
 typedef struct fr_trained { // embedded first in a method's own struct
     fr_drafter base;
     fr_pack_weights *weights; // the half that belongs to the model

@@ -100,8 +100,7 @@ static const fr_drafter_ops OPS = {.name = "medusa",
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
                   "tokens drafted ahead, 1 to 16; default: as many as there are heads"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes expanded per level, 1 to 16 (default 8)"),
+    FR_TRAINED_WIDTH("8"),
     {0}};
 
 static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafter_config *config,

@@ -18,8 +18,7 @@ const fr_drafter_option fr_self_options[] = {
     FR_OPTION_INT(
         "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
         "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8; 6 with --no-adapt"),
-    FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,
-                  "nodes expanded per level, 1 to 16 (default 1)"),
+    FR_TRAINED_WIDTH("1"),
     {0}};
 
 static fr_status open_buffers(fr_self_draft *s, const fr_model *target, fr_error *err) {

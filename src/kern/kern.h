@@ -28,7 +28,7 @@ enum {
     FR_GROUP_K = 128,     // activations of K-quants: one scale for so many values
     FR_MAX_ROWS = 256,    // rows of one pass
     FR_MAX_SCRATCH = 256, // scratch slots behind the committed ones of one sequence
-    FR_KEY_BLOCK = 16,    // slots per block of the K cache and of the V cache
+    FR_KV_BLOCK = 16,     // slots per block of the K cache and of the V cache
     FR_RUN = 64,          // logits a maximum (run_max)
 };
 
@@ -90,7 +90,7 @@ typedef struct fr_view { // what one row sees
 //         V codes [16 slots][head_dim], then scales [16 slots][head_dim / 32].
 typedef enum fr_kv_form { FR_FORM_F16, FR_FORM_Q8_0, FR_KV_FORMS } fr_kv_form;
 static inline size_t fr_kv_block_bytes(fr_kv_form form, int head_dim) { // of K, or of V
-    return (size_t)head_dim * (form == FR_FORM_F16 ? 2 * FR_KEY_BLOCK : FR_KEY_BLOCK + 1);
+    return (size_t)head_dim * (form == FR_FORM_F16 ? 2 * FR_KV_BLOCK : FR_KV_BLOCK + 1);
 }
 
 typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows and grouped heads)

@@ -66,7 +66,7 @@ static inline fr_query_block fr_query_open(const fr_attend *job) {
         for (int i = 0; i < FR_MAX_SCRATCH / 64; i++)
             seen[i] |= job->view[r]->scratch[i];
     }
-    w.begin = w.begin / FR_KEY_BLOCK * FR_KEY_BLOCK;
+    w.begin = w.begin / FR_KV_BLOCK * FR_KV_BLOCK;
     w.end = job->committed;
     for (int i = 0; i < FR_MAX_SCRATCH / 64; i++)
         if (seen[i]) w.end = job->committed + 64 * i + 64 - __builtin_clzll(seen[i]);
@@ -87,7 +87,7 @@ static inline fr_query_block fr_query_open(const fr_attend *job) {
 }
 
 static inline const char *fr_query_slot(const void *plane, fr_kv_form form, int head_dim, int t) {
-    return (const char *)plane + (size_t)(t / FR_KEY_BLOCK) * fr_kv_block_bytes(form, head_dim);
+    return (const char *)plane + (size_t)(t / FR_KV_BLOCK) * fr_kv_block_bytes(form, head_dim);
 }
 
 // Plans the prefetch of `bytes` from p on by `calls` tiles of `steps` steps each.
@@ -103,11 +103,11 @@ static inline void fr_query_scores(fr_query_block *w, const fr_query_keys *keys,
     const fr_attend *job = w->job;
     fr_query_score_fn *const *largest = keys->score[w->row[1] - 1];
     if (keys->prepare) keys->prepare(w);
-    for (int t = w->begin, size; t < w->end; t += FR_KEY_BLOCK << size) {
+    for (int t = w->begin, size; t < w->end; t += FR_KV_BLOCK << size) {
         size = 3; // whole blocks, none of them wholly behind the end
-        while (!largest[size] || (size && t + (FR_KEY_BLOCK << size) - FR_KEY_BLOCK >= w->end))
+        while (!largest[size] || (size && t + (FR_KV_BLOCK << size) - FR_KV_BLOCK >= w->end))
             size--;
-        const int after = t + (FR_KEY_BLOCK << size);
+        const int after = t + (FR_KV_BLOCK << size);
         const char *k = fr_query_slot(job->k, keys->form, job->head_dim, after);
         fr_query_plan(w, after < w->end ? k : then,
                       fr_kv_block_bytes(keys->form, job->head_dim) << size, w->n_tiles,
@@ -143,7 +143,7 @@ static inline void fr_query_sums(fr_query_block *w, const fr_query_values *value
         most--;
     const int parts = ((int)w->width + (16 << most) - 1) / (16 << most);
     const size_t bytes =
-        fr_kv_block_bytes(values->form, job->head_dim) * (FR_QUERY_VALUES / FR_KEY_BLOCK);
+        fr_kv_block_bytes(values->form, job->head_dim) * (FR_QUERY_VALUES / FR_KV_BLOCK);
     memset(w->o, 0, (size_t)job->n_q * w->width * sizeof *w->o);
     for (int t = w->begin, n; t < w->end; t += n) {
         n = w->end - t < FR_QUERY_VALUES ? w->end - t : FR_QUERY_VALUES;

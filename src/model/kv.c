@@ -7,7 +7,7 @@
 #include <string.h>
 
 static int capacity_of(int n_ctx) {
-    return (n_ctx + FR_MAX_SCRATCH + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK * FR_KEY_BLOCK;
+    return (n_ctx + FR_MAX_SCRATCH + FR_KV_BLOCK - 1) / FR_KV_BLOCK * FR_KV_BLOCK;
 }
 
 static const struct {
@@ -40,7 +40,7 @@ bool fr_kv_holds(fr_kv_type type, int head_dim) {
 }
 
 static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_form form) {
-    return (size_t)(capacity_of(n_ctx) / FR_KEY_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
+    return (size_t)(capacity_of(n_ctx) / FR_KV_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
 }
 
 size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
@@ -107,7 +107,7 @@ int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join) {
 static inline void copy_lane(uint8_t *to, size_t j, const uint8_t *from, size_t i, size_t bytes,
                              size_t unit) {
     for (size_t at = 0; at < bytes; at += unit)
-        memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit, unit);
+        memcpy(to + at * FR_KV_BLOCK + j * unit, from + at * FR_KV_BLOCK + i * unit, unit);
 }
 
 // Bytes of a slot that lie together: of f16 values, of codes, of scales.
@@ -118,10 +118,10 @@ typedef struct units {
 // Moves one slot of a head's keys or values, within a plane or to another one's.
 static inline void move_lane(uint8_t *to_plane, const uint8_t *from_plane, fr_kv_form form,
                              size_t head_dim, units unit, int from, int to) {
-    const size_t block = fr_kv_block_bytes(form, (int)head_dim), codes = FR_KEY_BLOCK * head_dim;
-    const size_t i = (size_t)from % FR_KEY_BLOCK, j = (size_t)to % FR_KEY_BLOCK;
-    const uint8_t *a = from_plane + (size_t)(from / FR_KEY_BLOCK) * block;
-    uint8_t *b = to_plane + (size_t)(to / FR_KEY_BLOCK) * block;
+    const size_t block = fr_kv_block_bytes(form, (int)head_dim), codes = FR_KV_BLOCK * head_dim;
+    const size_t i = (size_t)from % FR_KV_BLOCK, j = (size_t)to % FR_KV_BLOCK;
+    const uint8_t *a = from_plane + (size_t)(from / FR_KV_BLOCK) * block;
+    uint8_t *b = to_plane + (size_t)(to / FR_KV_BLOCK) * block;
     if (form == FR_FORM_F16) {
         copy_lane(b, j, a, i, 2 * head_dim, unit.f16);
         return;
@@ -185,7 +185,7 @@ void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n) {
     assert(n >= 0 && n <= kv->n_ctx && n <= from->n_committed && kv->type == from->type);
     assert(kv->n_layer == from->n_layer && kv->n_kv == from->n_kv);
     assert(kv->head_dim == from->head_dim);
-    const size_t blocks = ((size_t)n + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK;
+    const size_t blocks = ((size_t)n + FR_KV_BLOCK - 1) / FR_KV_BLOCK;
     const size_t k_bytes = blocks * fr_kv_block_bytes(kv->k_form, kv->head_dim);
     const size_t v_bytes = blocks * fr_kv_block_bytes(kv->v_form, kv->head_dim);
     for (size_t head = 0; head < (size_t)kv->n_layer * (size_t)kv->n_kv; head++) {
@@ -230,15 +230,15 @@ bool fr_kv_is_sound(const fr_kv *kv) {
 
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v) {
     assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= capacity_of(kv->n_ctx));
-    const size_t hd = (size_t)kv->head_dim, block = FR_KEY_BLOCK * hd; // halves of one head
+    const size_t hd = (size_t)kv->head_dim, block = FR_KV_BLOCK * hd; // halves of one head
     for (int i = 0; i < n; i++)
         for (int head = 0; head < kv->n_kv; head++) {
-            const size_t slot = (size_t)(first + i), lane = slot % FR_KEY_BLOCK;
-            const size_t at = slot / FR_KEY_BLOCK * block;
+            const size_t slot = (size_t)(first + i), lane = slot % FR_KV_BLOCK;
+            const size_t at = slot / FR_KV_BLOCK * block;
             const uint16_t *from_k = (const uint16_t *)fr_kv_k(kv, layer, head) + at + lane;
             const uint16_t *from_v = (const uint16_t *)fr_kv_v(kv, layer, head) + at + lane * hd;
             for (size_t j = 0; j < hd; j++, k++, v++) {
-                *k = fr_f16_to_f32(from_k[j * FR_KEY_BLOCK]);
+                *k = fr_f16_to_f32(from_k[j * FR_KV_BLOCK]);
                 *v = fr_f16_to_f32(from_v[j]);
             }
         }

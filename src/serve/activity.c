@@ -37,7 +37,7 @@ void fr_handle_slots(fr_exchange *x, void *server) {
 // ---------------------------------------------------------------- /activity
 
 // Of all passes since the start, and of the last one; of both the tokens that they gave.
-static json_t *passes_json(const fr_tally *t) {
+static json_t *passes_json(const fr_counters *t) {
     return json_pack("{s:I, s:f, s:f, s:f, s:{s:i, s:i, s:i, s:f, s:f}}", "passes",
                      (json_int_t)t->passes, "rows", t->rows.sum, "tokens", t->pass_tokens.sum,
                      "seconds", t->passed, "last", "texts", t->last.sessions, "rows", t->last.rows,
@@ -62,6 +62,6 @@ void fr_handle_activity(fr_exchange *x, void *server) {
     json_t *memory = memory_json(s, (int)json_array_size(slots));
     fr_reply_json(x, 200,
                   json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "running", state.runs, "waiting",
-                            state.waits, "most", s->n_slots, "passes", passes_json(&state.tally),
+                            state.waits, "most", s->n_slots, "passes", passes_json(&state.counters),
                             "memory", memory, "slots", slots));
 }

@@ -17,7 +17,7 @@ static double per(double a, double b) {
 }
 
 void fr_add_llama_metrics(const fr_scheduler_state *l, fr_buffer *out) {
-    const fr_tally *t = &l->tally;
+    const fr_counters *t = &l->counters;
     const double read = (double)t->prompt_tokens, wrote = (double)t->tokens;
     const double passes = (double)t->passes;
     add(out, "prompt_tokens_total", "counter", "Tokens of prompts that were read", read);
@@ -33,7 +33,7 @@ void fr_add_llama_metrics(const fr_scheduler_state *l, fr_buffer *out) {
     add(out, "spec_decode_num_draft_tokens_total", "counter", "Tokens that were drafted",
         (double)t->drafted);
     add(out, "spec_decode_num_accepted_tokens_total", "counter", "Of these, right",
-        (double)fr_tally_accepted(t));
+        (double)fr_counters_accepted(t));
     add(out, "spec_decode_num_drafts_total", "counter", "Passes of requests with a draft",
         (double)t->drafts);
     add(out, "prompt_tokens_seconds", "gauge", "Tokens of prompts a second", per(read, t->reading));

@@ -42,7 +42,7 @@ static void histogram(fr_buffer *out, const char *name, const char *help, const 
 
 static void requests(fr_buffer *out, const fr_scheduler_state *l) {
     static const char *const ends[] = {"stop", "length", "abort", "timeout", "error"};
-    const fr_tally *t = &l->tally;
+    const fr_counters *t = &l->counters;
     add(out, "num_requests_running", "gauge", "Requests that are being answered", l->runs);
     add(out, "num_requests_waiting", "gauge", "Requests in the queue", l->waits);
     head(out, "request_success_total", "counter", "Answers that have ended, by how");
@@ -60,7 +60,7 @@ static void requests(fr_buffer *out, const fr_scheduler_state *l) {
 }
 
 static void tokens(fr_buffer *out, const fr_scheduler_state *l) {
-    const fr_tally *t = &l->tally;
+    const fr_counters *t = &l->counters;
     counter(out, "prompt_tokens_total", "Tokens of prompts that were read", t->prompt_tokens);
     counter(out, "generation_tokens_total", "Tokens that were written", t->tokens);
     counter(out, "prefix_cache_queries_total", "Tokens of prompts",
@@ -70,7 +70,7 @@ static void tokens(fr_buffer *out, const fr_scheduler_state *l) {
         l->kv_use);
 }
 
-static void passes(fr_buffer *out, const fr_tally *t) {
+static void passes(fr_buffer *out, const fr_counters *t) {
     counter(out, "passes_total", "Passes of the model", t->passes);
     add(out, "pass_seconds_total", "counter", "Time of all passes", t->passed);
     add(out, "pass_predicted_seconds_total", "counter",
@@ -83,14 +83,14 @@ static void passes(fr_buffer *out, const fr_tally *t) {
               &t->pass_tokens);
 }
 
-static void drafts(fr_buffer *out, const fr_tally *t) {
+static void drafts(fr_buffer *out, const fr_counters *t) {
     int deepest = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         if (t->accepted[i]) deepest = i + 1;
     counter(out, "spec_decode_num_drafts_total", "Drafts", t->drafts);
     counter(out, "spec_decode_num_draft_tokens_total", "Drafted tokens", t->drafted);
     counter(out, "spec_decode_num_accepted_tokens_total", "Of these, accepted",
-            fr_tally_accepted(t));
+            fr_counters_accepted(t));
     head(out, "spec_decode_num_accepted_tokens_per_pos_total", "counter",
          "Accepted tokens by their place in the draft");
     for (int i = 0; i < deepest; i++)
@@ -110,8 +110,8 @@ void fr_handle_metrics(fr_exchange *x, void *server) {
     char started[24];
     requests(&out, &l);
     tokens(&out, &l);
-    passes(&out, &l.tally);
-    drafts(&out, &l.tally);
+    passes(&out, &l.counters);
+    drafts(&out, &l.counters);
     fr_add_llama_metrics(&l, &out);
     snprintf(started, sizeof started, "%lld", (long long)s->created);
     fr_exchange_set(x, "Process-Start-Time-Unix", started);

@@ -34,7 +34,7 @@ struct fr_scheduler {
     fr_job *first, **last;   // the queue
     int n_waits, n_runs;
     bool draining, cancels, ends;
-    fr_tally tally;
+    fr_counters counters;
     fr_context_state context[FR_SLOTS_MOST]; // [n_contexts] as they were told
     int n_contexts;
     uint64_t n_jobs; // that have begun
@@ -94,7 +94,7 @@ static bool is_late(const fr_job *job, double now) {
 
 // With the lock held.
 static void count_end(fr_scheduler *s, const fr_job *job, fr_job_end end, const fr_stats *stats) {
-    fr_tally_end(&s->tally, job, end, stats, fr_seconds());
+    fr_counters_end(&s->counters, job, end, stats, fr_seconds());
     pthread_cond_broadcast(&s->finished);
 }
 
@@ -293,7 +293,8 @@ static void step(fr_scheduler *s) {
     for (int i = 0; i < s->options.n_slots; i++)
         if (s->run[i].job) tell(s, &s->run[i]);
     pthread_mutex_lock(&s->lock);
-    fr_tally_pass(&s->tally, fr_group_last(s->slots.group), s->step_tokens, fr_seconds() - start);
+    fr_counters_pass(&s->counters, fr_group_last(s->slots.group), s->step_tokens,
+                     fr_seconds() - start);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -324,7 +325,7 @@ fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
     if (!s) return fr_fail(err, FR_ENOMEM, "scheduler: cannot get %zu bytes", sizeof *s);
     s->options = *options;
     s->last = &s->first;
-    fr_tally_open(&s->tally);
+    fr_counters_open(&s->counters);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     fr_wait_open(&s->finished);
@@ -399,7 +400,7 @@ static double kv_use(const fr_scheduler *s) {
 fr_scheduler_state fr_scheduler_look(fr_scheduler *s) {
     pthread_mutex_lock(&s->lock);
     const fr_scheduler_state state = {
-        .waits = s->n_waits, .runs = s->n_runs, .kv_use = kv_use(s), .tally = s->tally};
+        .waits = s->n_waits, .runs = s->n_runs, .kv_use = kv_use(s), .counters = s->counters};
     pthread_mutex_unlock(&s->lock);
     return state;
 }

@@ -7,8 +7,8 @@
 // from any thread.
 #ifndef FR_SERVE_SCHEDULER_H
 #define FR_SERVE_SCHEDULER_H
+#include "serve/counters.h"
 #include "serve/slots.h"
-#include "serve/tally.h"
 
 typedef struct fr_scheduler fr_scheduler;
 
@@ -26,8 +26,8 @@ typedef struct fr_scheduler_options {
 
 typedef struct fr_scheduler_state { // at one moment
     int waits, runs;
-    double kv_use;  // tokens in contexts at work, of all that they have room for; 0 to 1
-    fr_tally tally; // since it was opened
+    double kv_use;        // tokens in contexts at work, of all that they have room for; 0 to 1
+    fr_counters counters; // since it was opened
 } fr_scheduler_state;
 
 typedef struct fr_context_state { // of a context

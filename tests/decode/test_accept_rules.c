@@ -372,10 +372,10 @@ static void two_tokens_keep_their_joint_law(void **state) {
     fr_rejection_close(&r);
 }
 
-// ---------------------------------------------------------------- laws as models give them
+// ---------------------------------------------------------------- distributions as models give them
 
 // A large vocabulary of which both distributions list a few, in orders of their own.
-static void sparse_laws_meet_by_token(void **state) {
+static void sparse_distributions_meet_by_token(void **state) {
     (void)state;
     enum { LARGE = 150000, N = 200000, P = 5, Q = 4 };
     const fr_chance p[P] = {{149999, 0.4f}, {7, 0.3f}, {70000, 0.15f}, {0, 0.1f}, {31, 0.05f}};
@@ -519,7 +519,7 @@ int main(void) {
         cmocka_unit_test(no_children_keep_the_law),
         cmocka_unit_test(wrong_candidates_fail_the_chi_square),
         cmocka_unit_test(two_tokens_keep_their_joint_law),
-        cmocka_unit_test(sparse_laws_meet_by_token),
+        cmocka_unit_test(sparse_distributions_meet_by_token),
         cmocka_unit_test(a_child_outside_its_law_counts_as_chosen),
         cmocka_unit_test(a_token_depends_on_seed_position_and_candidates_alone),
         cmocka_unit_test(streams_know_nothing_of_each_other),

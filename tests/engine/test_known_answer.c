@@ -214,10 +214,10 @@ static void name_spec(const world *w, int i, char spec[96]) {
         snprintf(spec, 96, "%s", others[i - N_PACKS - 1]);
 }
 
-// Under FR_QUICK every spec is tried on one model under one law, the next one on the next.
+// Under FR_QUICK every spec is tried on one model under one sampling, the next one on the next.
 static void passes_are_those_of_whole_trees(void **state) {
     (void)state;
-    enum { MODELS = 2, LAWS = sizeof SAMPLINGS / sizeof *SAMPLINGS, SPECS = N_PACKS + 4 };
+    enum { MODELS = 2, N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS, SPECS = N_PACKS + 4 };
     static const fr_tiny_options models[MODELS] = {
         {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32},
         {.arch = "gemma3", .type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32, .window = 24},
@@ -229,10 +229,10 @@ static void passes_are_those_of_whole_trees(void **state) {
         int64_t accepted = 0;
         memset(&w, 0, sizeof w);
         open_world(&w, &models[m]);
-        for (int law = 0; law < LAWS; law++) {
-            w.sampling = &SAMPLINGS[law];
+        for (int s = 0; s < N_SAMPLINGS; s++) {
+            w.sampling = &SAMPLINGS[s];
             for (int i = 0; i < SPECS; i++) {
-                if (quick && i % (MODELS * LAWS) != m * LAWS + law) continue;
+                if (quick && i % (MODELS * N_SAMPLINGS) != m * N_SAMPLINGS + s) continue;
                 name_spec(&w, i, spec);
                 accepted += expect_same(&w, spec);
             }

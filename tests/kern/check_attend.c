@@ -25,8 +25,7 @@ typedef struct tree {
 
 static size_t plane_bytes(const tree *t, fr_kv_form form) {
     const int slots = t->committed + t->scratch;
-    return (size_t)((slots + FR_KEY_BLOCK - 1) / FR_KEY_BLOCK) *
-           fr_kv_block_bytes(form, t->head_dim);
+    return (size_t)((slots + FR_KV_BLOCK - 1) / FR_KV_BLOCK) * fr_kv_block_bytes(form, t->head_dim);
 }
 
 static void make_shape(check *c, tree *t) {
@@ -128,12 +127,11 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
 // next slot. `to` and `from` are parts of blocks.
 static void move_lane(uint8_t *to, int j, const uint8_t *from, int i, int bytes, int unit) {
     for (int at = 0; at < bytes; at += unit)
-        memcpy(to + at * FR_KEY_BLOCK + j * unit, from + at * FR_KEY_BLOCK + i * unit,
-               (size_t)unit);
+        memcpy(to + at * FR_KV_BLOCK + j * unit, from + at * FR_KV_BLOCK + i * unit, (size_t)unit);
 }
 
 static void move_slot(const tree *plain, int to, const tree *t, int from) {
-    const int b = FR_KEY_BLOCK, d = t->head_dim, i = from % b, j = to % b;
+    const int b = FR_KV_BLOCK, d = t->head_dim, i = from % b, j = to % b;
     const size_t k_block = fr_kv_block_bytes(t->k_form, d),
                  v_block = fr_kv_block_bytes(t->v_form, d);
     uint8_t *k = plain->k + (size_t)(to / b) * k_block, *v = plain->v + (size_t)(to / b) * v_block;

@@ -104,7 +104,7 @@ static void fill_kv(check *c, float *x, int n) {
 }
 
 static void kv_store(check *c, fr_kv_form form, int head_dim) {
-    const int blocks = 1 + check_below(c, 3), slots = FR_KEY_BLOCK * blocks;
+    const int blocks = 1 + check_below(c, 3), slots = FR_KV_BLOCK * blocks;
     const size_t n = (size_t)blocks * fr_kv_block_bytes(form, head_dim);
     uint8_t *k0 = check_buffer(n), *k1 = check_buffer(n);
     uint8_t *v0 = check_buffer(n), *v1 = check_buffer(n);

@@ -5,7 +5,7 @@
 
 enum { CTX = 128, PROMPT = 21, PREDICT = 60 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4, .repeat_penalty = 1.1f},
@@ -33,16 +33,16 @@ static void any_setting_gives_the_tokens_of_plain_decoding(void **state) {
                         .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a ? 20 : 0},
                     1 + a, CTX);
         a_prompt(prompt, &p, 5);
-        for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+        for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[dist], PREDICT, NULL);
+                                             &SAMPLINGS[dist], PREDICT, NULL);
             for (int s = 0; s < N_SETTINGS; s++)
                 for (int spec = 0; spec < 3; spec++)
                     for (int adapt = 0; adapt < 2; adapt++) {
                         if (spec == 2 && s == 2) continue; // too wide a window for lookahead
                         fr_drafter *d = open_drafter(&p, specs[spec], !adapt, SETTINGS[s]);
                         const output got = decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT,
-                                                       &LAWS[dist], PREDICT, NULL);
+                                                       &SAMPLINGS[dist], PREDICT, NULL);
                         expect_same(&plain, &got);
                         fr_drafter_close(d);
                     }
@@ -59,13 +59,13 @@ static void the_other_rules_decode_too(void **state) {
     open_target(&p, &(fr_tiny_options){.arch = "qwen2", .n_layer = 2}, 1, CTX);
     a_prompt(prompt, &p, 8);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], PREDICT, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], PREDICT, NULL);
     for (int s = 0; s < N_SETTINGS; s++)
         for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++)
-            for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+            for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
                 fr_drafter *d = open_drafter(&p, "jacobi", true, SETTINGS[s]);
-                const output got =
-                    decode_once(&p, d, rule, false, prompt, PROMPT, &LAWS[dist], PREDICT, NULL);
+                const output got = decode_once(&p, d, rule, false, prompt, PROMPT, &SAMPLINGS[dist],
+                                               PREDICT, NULL);
                 if (dist == 0) expect_same(&plain, &got); // greedy, all rules are the same
                 fr_drafter_close(d);
             }
@@ -125,7 +125,7 @@ static void every_chain_is_what_was_said_of_the_one_before(void **state) {
     open_decoder(&decoder, &p, d, false);
     decoder.watch = watch;
     decoder.watch_user = &seen;
-    const output o = decode(&decoder, text, PROMPT, &LAWS[0], PREDICT);
+    const output o = decode(&decoder, text, PROMPT, &SAMPLINGS[0], PREDICT);
     memcpy(text + PROMPT, o.token, sizeof *text * PREDICT);
     for (int step = 1; step < seen.n && seen.tree[step].max_depth >= WIDTH; step++) {
         const fr_tree *before = &seen.tree[step - 1], *now = &seen.tree[step];

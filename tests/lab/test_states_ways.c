@@ -11,12 +11,12 @@
 
 enum { CTX = 160, PROMPT = 21, D = 64, DRAFT = 48, LENGTH = 6, TEXT = 70 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4},
 };
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static void open_pair(pair *p, const fr_tiny_pack *pack) {
     open_target(p, &(fr_tiny_options){.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 2}, 1, CTX);
@@ -62,15 +62,15 @@ static void every_way_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &PACKS[k]);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int dist = 0; dist < N_LAWS; dist++) {
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
             const int n = 45;
-            const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], n, NULL);
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &SAMPLINGS[dist], n, NULL);
             for (int w = 0; w < N_WAYS; w++) {
                 fr_stats stats;
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[dist], n, &stats);
+                                               &SAMPLINGS[dist], n, &stats);
                 expect_same(&got, &plain);
                 if (WAYS[w].no_adapt && !PACKS[k].broken)
                     assert_true(stats.rows > 3 * stats.passes);
@@ -90,14 +90,14 @@ static void the_other_rules_hold_too(void **state) {
     open_pair(&p, &PACKS[0]);
     fr_test_ids(prompt, PROMPT, 256, 32);
     for (int r = 0; r < 2; r++)
-        for (int dist = 0; dist < N_LAWS; dist++)
+        for (int dist = 0; dist < N_SAMPLINGS; dist++)
             for (int w = 0; w < N_WAYS; w++) {
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, rules[r], WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[dist], 45, NULL);
+                                               &SAMPLINGS[dist], 45, NULL);
                 if (dist == 0 && rules[r] == FR_RULE_REJECTION) {
                     const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                     &LAWS[dist], 45, NULL);
+                                                     &SAMPLINGS[dist], 45, NULL);
                     expect_same(&got, &plain);
                 }
                 fr_drafter_close(d);

@@ -198,16 +198,16 @@ static void answers_are_those_of_one_alone(void **state) {
         }
         uint64_t jobs = 0;
         for (int i = 0; i <= FR_JOB_FAILED; i++)
-            jobs += look.tally.ended[i];
+            jobs += look.counters.ended[i];
         assert_int_equal(jobs, answered);
-        assert_int_equal(look.tally.ended[FR_JOB_CANCELLED], broken_off);
-        assert_int_equal(look.tally.rows.n, look.tally.passes);
-        assert_true(look.tally.rows.sum >= look.tally.pass_tokens.sum);
+        assert_int_equal(look.counters.ended[FR_JOB_CANCELLED], broken_off);
+        assert_int_equal(look.counters.rows.n, look.counters.passes);
+        assert_true(look.counters.rows.sum >= look.counters.pass_tokens.sum);
         assert_int_equal(answered + refused, CLIENTS * REQUESTS);
         assert_true(sizes[size].queue > 2 ? !refused : true);
         print_message("%d slots: %d answered, %d refused, %d broken off, %llu passes\n",
                       sizes[size].slots, answered, refused, broken_off,
-                      (unsigned long long)look.tally.passes);
+                      (unsigned long long)look.counters.passes);
         fr_scheduler_close(w.scheduler);
         w.scheduler = NULL;
     }
@@ -269,7 +269,7 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     assert_int_equal(a[3].job.stats.prompt_reused, 59);
     assert_int_equal(a[4].job.stats.prompt_reused, 0); // asked to forget
     const fr_scheduler_state look = fr_scheduler_look(w.scheduler);
-    assert_int_equal(look.tally.reused_tokens, 2 * 59);
+    assert_int_equal(look.counters.reused_tokens, 2 * 59);
     for (int i = 0; i < 5; i++)
         fr_job_close(&a[i].job);
     close_world(&w);

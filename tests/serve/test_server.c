@@ -1067,7 +1067,7 @@ static void what_is_no_http_ends_alone(void **state) {
 }
 
 static uint64_t n_cancelled(void) {
-    return fr_scheduler_look(server.scheduler).tally.ended[FR_JOB_CANCELLED];
+    return fr_scheduler_look(server.scheduler).counters.ended[FR_JOB_CANCELLED];
 }
 
 // Who hangs up is not answered on: the place is free again.

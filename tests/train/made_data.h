@@ -32,7 +32,7 @@ static inline void make_sample(made_sample *m, const fr_shard_format *f, uint64_
     for (int i = 0; i < n; i++) {
         const bool odd = rand_r(&seed) % 8 == 0;
         m->ids[i + 1] = odd ? rand_r(&seed) % MADE_WORDS : (5 * m->ids[i] + 3) % MADE_WORDS;
-        m->flags[i] = i >= dist_first ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        m->flags[i] = i >= dist_first ? FR_ROW_ANSWER | FR_ROW_DISTRIBUTION : 0;
         for (int k = 0; k < f->d; k++) {
             m->final[i * f->d + k] = fr_f16_from_f32(made_state(m->ids[i + 1], k, 0));
             for (int t = 0; t < f->n_taps; t++)

@@ -63,7 +63,7 @@ static void make_batch(world *w) {
     for (int i = 0; i < 2 * ROWS * D; i++)
         w->tap[i] = fr_f16_from_f32((float)(9 * any(&at) - 3));
     for (int i = 0; i < ROWS; i++) {
-        w->flags[i] = i > 4 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        w->flags[i] = i > 4 ? FR_ROW_ANSWER | FR_ROW_DISTRIBUTION : 0;
         for (int j = 0; j < TOP; j++) {
             w->dist_id[i * TOP + j] = w->vocab.ids[(i * 7 + j * 13) % V];
             w->dist_lp[i * TOP + j] = fr_f16_from_f32((float)log(0.4 / (j + 1)));

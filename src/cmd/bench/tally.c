@@ -168,8 +168,8 @@ static fr_status find_tokens_per_pass(fr_bench_counts *t, fr_error *err) {
     for (size_t i = 0; i < t->n_pairs; i++) {
         const fr_pair *pair = &t->pairs[i];
         if (!i || pair->prompt != pair[-1].prompt) shares[n++] = (fr_share){0};
-        shares[n - 1].much += (double)pair->tokens;
-        shares[n - 1].many += (double)pair->passes;
+        shares[n - 1].numerator += (double)pair->tokens;
+        shares[n - 1].denominator += (double)pair->passes;
     }
     const fr_status st = fr_bootstrap_ratio(&t->tokens_per_pass, shares, n, err);
     fr_free(shares);

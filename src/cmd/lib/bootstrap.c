@@ -13,15 +13,15 @@ static uint64_t draw(uint64_t *state) {
 }
 
 static double ratio_of_a_draw(const fr_share *shares, int n, uint64_t *state) {
-    double much = 0, many = 0;
-    while (!(many > 0)) { // a draw of nothing but empty shares says nothing
+    double numerator = 0, denominator = 0;
+    while (!(denominator > 0)) { // a draw of nothing but empty shares says nothing
         for (int i = 0; i < n; i++) {
             const fr_share *s = &shares[draw(state) % (uint64_t)n];
-            much += s->much;
-            many += s->many;
+            numerator += s->numerator;
+            denominator += s->denominator;
         }
     }
-    return much / many;
+    return numerator / denominator;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -32,7 +32,7 @@ static int by_size(const void *a, const void *b) {
 fr_status fr_bootstrap_ratio(fr_interval *to, const fr_share *shares, int n, fr_error *err) {
     bool some = false;
     for (int i = 0; i < n; i++)
-        some |= shares[i].many > 0;
+        some |= shares[i].denominator > 0;
     *to = (fr_interval){NAN, NAN};
     if (n < 2 || !some) return FR_OK;
     double *ratios = fr_alloc_array(FR_BOOTSTRAPS, sizeof *ratios);

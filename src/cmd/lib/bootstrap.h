@@ -4,7 +4,7 @@
 #include "base/status.h"
 
 typedef struct fr_share { // of one prompt: numerator (tokens) and denominator (passes)
-    double much, many;
+    double numerator, denominator;
 } fr_share;
 
 typedef struct fr_interval {
@@ -13,10 +13,10 @@ typedef struct fr_interval {
 
 enum { FR_BOOTSTRAPS = 2000 };
 
-// The percentile bootstrap of sum(much) / sum(many) [Efron 1979]: n shares are drawn with
-// replacement FR_BOOTSTRAPS times, and 95 % of the ratios lie within the interval. The draws are the
-// same in every run. NAN, NAN where fewer than two shares, or none with `many` above zero, are
-// there. FR_ENOMEM.
+// The percentile bootstrap of sum(numerators) / sum(denominators) [Efron 1979]: n shares are drawn
+// with replacement FR_BOOTSTRAPS times, and 95 % of the ratios lie within the interval. The draws
+// are the same in every run. NAN, NAN where fewer than two shares, or none with a denominator above
+// zero, are there. FR_ENOMEM.
 fr_status fr_bootstrap_ratio(fr_interval *to, const fr_share *shares, int n, fr_error *err);
 
 #endif

@@ -32,7 +32,7 @@ enum {
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
     TOLD = 10,      // likeliest tokens that a watch is told of
-    LAWS = 48,      // nodes whose children may be drawn in one step
+    MAX_DRAWN = 48, // nodes whose children may be drawn in one step
     BEAM_DRAWS = 2, // children of a node that are drawn in a beam
     CREDIT = 2,     // plain passes that a request may lose by drafting: some misses in a row
 };
@@ -40,7 +40,7 @@ static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a pla
 
 typedef struct fr_draft_model {
     fr_drafter base;
-    fr_second second;
+    fr_second_model second;
     fr_guesser guesser;
     fr_draft_benefit worth;
     shape shape;
@@ -55,12 +55,13 @@ typedef struct fr_draft_model {
     int16_t planned[FR_TREE_MAX]; // SEQUOIA: its node of the shape; -1: none
     int n_root;                   // tokens before and with the root
     uint64_t n_noise;             // random numbers used
-    fr_drawn drawn[LAWS];         // distributions of the nodes whose children were drawn
+    fr_drawn drawn[MAX_DRAWN];    // distributions of the nodes whose children were drawn
     int n_drawn;
-    int node[FR_SECOND_LOGITS], n; // that the pass at hand guesses behind; n 0: it reads the text
-    int n_read;                    // rows of the text that this step has read
-    bool is_put;                   // they are in the pass
-    double seconds;                // of the passes at hand and what belongs to them
+    int node[FR_SECOND_MODEL_LOGITS],
+        n;          // that the pass at hand guesses behind; n 0: it reads the text
+    int n_read;     // rows of the text that this step has read
+    bool is_put;    // they are in the pass
+    double seconds; // of the passes at hand and what belongs to them
 } fr_draft_model;
 
 static void forget_step(fr_draft_model *d) {
@@ -71,7 +72,7 @@ static void forget_step(fr_draft_model *d) {
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     (void)from;
     fr_draft_model *d = (fr_draft_model *)base;
-    fr_second_keep(&d->second, c->ids, c->n_ids);
+    fr_second_model_keep(&d->second, c->ids, c->n_ids);
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
     fr_draft_benefit_begin(&d->worth);
     forget_step(d);
@@ -126,7 +127,7 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
     const fr_chance *dist;
     int32_t ids[FR_DRAWN_MOST];
     d->best[node] = -1;
-    if (!wanted || d->n_drawn == LAWS || d->tree.n + wanted > d->tree.max_nodes ||
+    if (!wanted || d->n_drawn == MAX_DRAWN || d->tree.n + wanted > d->tree.max_nodes ||
         d->tree.node[node].depth >= d->tree.max_depth)
         return;
     const int n_ids = write_path(d, node);
@@ -228,10 +229,10 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
 
 // How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
-    float score[FR_SECOND_LOGITS];
+    float score[FR_SECOND_MODEL_LOGITS];
     const bool chain = fr_drafter_is_watched(&d->base) || d->shape == CHAIN || d->shape == AUTO ||
                        (d->shape == BEAM && d->depth);
-    const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_LOGITS, node, score);
+    const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_MODEL_LOGITS, node, score);
     if (is_planned(d)) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
     const int rows = fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1);
@@ -239,20 +240,20 @@ static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int
 }
 
 static bool put_guesses(fr_draft_model *d) {
-    int32_t ids[FR_SECOND_LOGITS];
-    int parent[FR_SECOND_LOGITS];
+    int32_t ids[FR_SECOND_MODEL_LOGITS];
+    int parent[FR_SECOND_MODEL_LOGITS];
     for (int i = 0; i < d->n; i++) {
         const fr_node *at = &d->tree.node[d->node[i]];
         ids[i] = at->id;
         parent[i] = at->parent ? d->slot[at->parent] : -1;
     }
-    return fr_second_put_guesses(&d->second, ids, parent, d->n);
+    return fr_second_model_put_guesses(&d->second, ids, parent, d->n);
 }
 
 static void take_guesses(fr_draft_model *d) {
     for (int i = 0; i < d->n; i++) {
-        d->slot[d->node[i]] = (int16_t)fr_second_slot(&d->second, i);
-        add_guesses(d, d->node[i], fr_second_logits(&d->second, i));
+        d->slot[d->node[i]] = (int16_t)fr_second_model_slot(&d->second, i);
+        add_guesses(d, d->node[i], fr_second_model_logits(&d->second, i));
     }
 }
 
@@ -260,7 +261,7 @@ static void take_guesses(fr_draft_model *d) {
 
 static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     const int behind = c->n_ids - d->second.kv.n_committed;
-    if (!fr_second_can_read(&d->second, c->ids, c->n_ids)) return false;
+    if (!fr_second_model_can_read(&d->second, c->ids, c->n_ids)) return false;
     if (d->guesser.draws && fr_tree_is_drawn(tree))
         return false; // by another draft model of the SPEC
     if (d->depth) return true;
@@ -285,9 +286,9 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
 
 // Takes what was read of the text, and guesses behind its end. False: there is more of it.
 static bool take_text(fr_draft_model *d, const fr_context *c) {
-    const bool whole = fr_second_took_text(&d->second, c->ids, c->n_ids);
+    const bool whole = fr_second_model_took_text(&d->second, c->ids, c->n_ids);
     d->n_read += d->second.n_rows;
-    if (whole) add_guesses(d, 0, fr_second_last_logits(&d->second));
+    if (whole) add_guesses(d, 0, fr_second_model_last_logits(&d->second));
     return whole;
 }
 
@@ -312,14 +313,14 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
 }
 
 static void wait_for_pass(fr_draft_model *d, const fr_context *c, fr_proposal *p) {
-    d->is_put = d->n ? put_guesses(d) : fr_second_put_text(&d->second, c->ids, c->n_ids);
+    d->is_put = d->n ? put_guesses(d) : fr_second_model_put_text(&d->second, c->ids, c->n_ids);
     p->waits = &d->second.batch->pass;
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_draft_model *d = (fr_draft_model *)base;
-    fr_second_stretch(&d->second, c->n_ids);
+    fr_second_model_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
     d->n_root = c->n_ids;
@@ -349,7 +350,7 @@ static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
         take_guesses(d);
     else
         whole = take_text(d, c);
-    d->seconds += fr_second_seconds(&d->second) + fr_seconds() - start;
+    d->seconds += fr_second_model_seconds(&d->second) + fr_seconds() - start;
     if (!whole) {
         wait_for_pass(d, c, p);
         return;
@@ -378,7 +379,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
             break;
         path[n++] = d->slot[node];
     }
-    fr_second_commit(&d->second, c->ids + d->n_root, path, n);
+    fr_second_model_commit(&d->second, c->ids + d->n_root, path, n);
     forget_step(d);
 }
 
@@ -386,7 +387,7 @@ static void close_draft_model(fr_drafter *base) {
     fr_draft_model *d = (fr_draft_model *)base;
     fr_free(d->positional);
     fr_guesser_close(&d->guesser);
-    fr_second_close(&d->second);
+    fr_second_model_close(&d->second);
     fr_free(d);
 }
 
@@ -406,7 +407,7 @@ static const fr_drafter_option OPTIONS[] = {
                   "tokens drafted ahead, 1 to 16; default: as many as pay"),
     {0}};
 
-const fr_second *fr_draft_model_second(const fr_drafter *d) {
+const fr_second_model *fr_draft_model_second(const fr_drafter *d) {
     return &((const fr_draft_model *)d)->second;
 }
 
@@ -433,7 +434,7 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
         else
             fr_positional_open(d->positional);
     }
-    if (!st) st = fr_second_open(&d->second, file, config, &why);
+    if (!st) st = fr_second_model_open(&d->second, file, config, &why);
     if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.small.n_common, &why);
     if (st) {
         close_draft_model(&d->base);

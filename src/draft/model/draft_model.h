@@ -4,6 +4,6 @@
 #include "draft/model/second_model.h"
 
 struct fr_drafter;
-const fr_second *fr_draft_model_second(const struct fr_drafter *d);
+const fr_second_model *fr_draft_model_second(const struct fr_drafter *d);
 
 #endif

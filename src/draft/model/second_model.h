@@ -10,53 +10,55 @@
 #include "draft/model/small_model.h"
 
 enum {
-    FR_SECOND_CHUNK = 64,  // rows of text read in one pass
-    FR_SECOND_LOGITS = 16, // rows of guesses in one pass
+    FR_SECOND_MODEL_CHUNK = 64,  // rows of text read in one pass
+    FR_SECOND_MODEL_LOGITS = 16, // rows of guesses in one pass
 };
 
-typedef struct fr_second {
+typedef struct fr_second_model {
     fr_small_model small;
     fr_draft_batch *batch; // of its passes
     int first, n_rows;     // its rows in the last one
     fr_kv kv;
     int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
-} fr_second;
+} fr_second_model;
 
 // Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for.
 // Errors: those of fr_gguf_open and fr_model_open; FR_EUNSUP for another vocabulary than the
 // target's.
-fr_status fr_second_open(fr_second *s, const char *path, const fr_drafter_config *config,
-                         fr_error *err);
-void fr_second_close(fr_second *s); // a zeroed one is fine
+fr_status fr_second_model_open(fr_second_model *s, const char *path,
+                               const fr_drafter_config *config, fr_error *err);
+void fr_second_model_close(fr_second_model *s); // a zeroed one is fine
 
 // The KV is sound and within the model's reach, and holds tokens that the model knows.
-bool fr_second_is_sound(const fr_second *s);
+bool fr_second_model_is_sound(const fr_second_model *s);
 
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
 // that there is a row to take logits from.
-void fr_second_keep(fr_second *s, const int32_t *ids, int n);
+void fr_second_model_keep(fr_second_model *s, const int32_t *ids, int n);
 // Prepares for a text of n tokens without reading: a model with LongRoPE forgets all that it read
 // if such a text needs the other table.
-void fr_second_stretch(fr_second *s, int n);
+void fr_second_model_stretch(fr_second_model *s, int n);
 // Whether ids[0..n), whose beginning it has read, is a text that it can read.
-bool fr_second_can_read(const fr_second *s, const int32_t *ids, int n);
+bool fr_second_model_can_read(const fr_second_model *s, const int32_t *ids, int n);
 // The next chunk of what is new in ids[0..n), at least the last token, is to be read in the batch's
 // next pass. False: there is no room in it.
-bool fr_second_put_text(fr_second *s, const int32_t *ids, int n);
-// After that pass: commits the chunk. Whether all of the text is read; fr_second_last_logits are
-// then those after its last token.
-bool fr_second_took_text(fr_second *s, const int32_t *ids, int n);
-float *fr_second_last_logits(fr_second *s);
+bool fr_second_model_put_text(fr_second_model *s, const int32_t *ids, int n);
+// After that pass: commits the chunk. Whether all of the text is read; fr_second_model_last_logits
+// are then those after its last token.
+bool fr_second_model_took_text(fr_second_model *s, const int32_t *ids, int n);
+float *fr_second_model_last_logits(fr_second_model *s);
 
 // Guesses are to be in the next pass: ids[i] behind scratch slot parent[i] (-1: the end of what was
-// read), n up to FR_SECOND_LOGITS. False: there is no room in it. After it fr_second_slot(s, i) is
-// where row i came to lie, and fr_second_logits(s, i) are its logits.
-bool fr_second_put_guesses(fr_second *s, const int32_t *ids, const int *parent, int n);
-int fr_second_slot(const fr_second *s, int row);
-float *fr_second_logits(fr_second *s, int row);
-double fr_second_seconds(const fr_second *s); // the share of its rows in the last pass' time
+// read), n up to FR_SECOND_MODEL_LOGITS. False: there is no room in it. After it
+// fr_second_model_slot(s, i) is where row i came to lie, and fr_second_model_logits(s, i) are its
+// logits.
+bool fr_second_model_put_guesses(fr_second_model *s, const int32_t *ids, const int *parent, int n);
+int fr_second_model_slot(const fr_second_model *s, int row);
+float *fr_second_model_logits(fr_second_model *s, int row);
+double
+fr_second_model_seconds(const fr_second_model *s); // the share of its rows in the last pass' time
 // n guesses in scratch slots path[], each the parent of the next one, turned out right; all others
 // are dropped.
-void fr_second_commit(fr_second *s, const int32_t *ids, const int *path, int n);
+void fr_second_model_commit(fr_second_model *s, const int32_t *ids, const int *path, int n);
 
 #endif

@@ -40,10 +40,10 @@ FR_INLINE void score_eight(const fr_query_block *w, int r0, int t, const int8_t 
         q[r] = query_of(w, r0 + r);
         s[r] = _mm256_setzero_ps();
     }
-    for (int b = 0; b < w->job->head_dim / 32; b++, d += FR_KEY_BLOCK) {
+    for (int b = 0; b < w->job->head_dim / 32; b++, d += FR_KV_BLOCK) {
         __m256i sum[FR_QUERY_TILE];
         FR_UNROLL for (int r = 0; r < rows; r++) sum[r] = _mm256_setzero_si256();
-        FR_UNROLL for (int g = 0; g < 8; g++, k += 4 * FR_KEY_BLOCK) {
+        FR_UNROLL for (int g = 0; g < 8; g++, k += 4 * FR_KV_BLOCK) {
             if (rows > 1) _mm_prefetch(next, _MM_HINT_T0);
             next += 2 * w->next_step;
             const __m256i key = _mm256_loadu_si256((const __m256i *)(const void *)k);
@@ -68,7 +68,7 @@ FR_INLINE void score_eight(const fr_query_block *w, int r0, int t, const int8_t 
 FR_INLINE void score(const int rows, const fr_query_block *w, int row, int t) {
     const int head_dim = w->job->head_dim;
     const int8_t *k = (const int8_t *)fr_query_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
-    const uint16_t *d = (const uint16_t *)(const void *)(k + FR_KEY_BLOCK * head_dim);
+    const uint16_t *d = (const uint16_t *)(const void *)(k + FR_KV_BLOCK * head_dim);
     score_eight(w, row, t, k, d, w->next, rows);
     score_eight(w, row, t + 8, k + 32, d + 8, w->next + w->next_step * head_dim / 2, rows);
 }
@@ -97,8 +97,8 @@ FR_INLINE void value(const int rows, const int pairs, const fr_query_block *w, i
     fr_query_begin(o, p, rows, pairs, w, row, t, d);
     for (int i = 0; i < n;) {
         const int8_t *v = values_at(w, t + i), *code = v + d;
-        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KEY_BLOCK * head_dim);
-        for (const int end = n - i < FR_KEY_BLOCK ? n : i + FR_KEY_BLOCK; i < end; i++) {
+        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KV_BLOCK * head_dim);
+        for (const int end = n - i < FR_KV_BLOCK ? n : i + FR_KV_BLOCK; i < end; i++) {
             _mm_prefetch(next, _MM_HINT_T0);
             FR_UNROLL for (int j = 0; j < pairs; j++) {
                 __m256 x[2];
@@ -120,9 +120,9 @@ FR_INLINE void value(const int rows, const int pairs, const fr_query_block *w, i
 static void convert(const fr_query_block *w, int t, int n) {
     const int head_dim = w->job->head_dim;
     for (int i = t; i < t + n; i++) {
-        const int8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
-        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KEY_BLOCK * head_dim) +
-                                i % FR_KEY_BLOCK * (head_dim / 32);
+        const int8_t *v = values_at(w, i), *code = v + i % FR_KV_BLOCK * head_dim;
+        const uint16_t *scale = (const uint16_t *)(const void *)(v + FR_KV_BLOCK * head_dim) +
+                                i % FR_KV_BLOCK * (head_dim / 32);
         float *y = w->y + 16 * (i - t);
         for (int d = 0; d < head_dim; d += 16, y += w->y_vector) {
             __m256 x[2];

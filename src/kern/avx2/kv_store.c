@@ -15,16 +15,16 @@ static __m128i half8(const float *x) {
 }
 
 void fr_store_k_f16_avx2(void *plane, int slot, int head_dim, const float *x) {
-    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)head_dim;
-    uint16_t *column = (uint16_t *)plane + block + slot % FR_KEY_BLOCK;
+    const size_t block = (size_t)(slot / FR_KV_BLOCK) * FR_KV_BLOCK * (size_t)head_dim;
+    uint16_t *column = (uint16_t *)plane + block + slot % FR_KV_BLOCK;
     int d = 0;
     for (; d + 8 <= head_dim; d += 8) {
         _Alignas(16) uint16_t h[8];
         _mm_store_si128((__m128i *)h, half8(x + d));
-        FR_UNROLL for (int i = 0; i < 8; i++) column[(d + i) * FR_KEY_BLOCK] = h[i];
+        FR_UNROLL for (int i = 0; i < 8; i++) column[(d + i) * FR_KV_BLOCK] = h[i];
     }
     for (; d < head_dim; d++)
-        column[d * FR_KEY_BLOCK] = fr_f16_from_f32_sat(x[d]);
+        column[d * FR_KV_BLOCK] = fr_f16_from_f32_sat(x[d]);
 }
 
 void fr_store_v_f16_avx2(void *plane, int slot, int head_dim, const float *x) {

@@ -14,7 +14,7 @@ FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, 
             s[r][b] = _mm512_setzero_ps();
     }
     fr_query_products(s, rows, blocks, FR_QUERY_F16, w, q, head_dim, (const char *)k,
-                      2 * FR_KEY_BLOCK, (size_t)(2 * FR_KEY_BLOCK * head_dim), 0);
+                      2 * FR_KV_BLOCK, (size_t)(2 * FR_KV_BLOCK * head_dim), 0);
     const __m512 scale = _mm512_set1_ps(w->job->scale);
     FR_UNROLL
     for (int r = 0; r < rows; r++) {

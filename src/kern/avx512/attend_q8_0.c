@@ -55,13 +55,13 @@ FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, 
     const int head_dim = w->job->head_dim;
     const size_t block = fr_kv_block_bytes(FR_FORM_Q8_0, head_dim);
     const uint8_t *k = (const uint8_t *)fr_query_slot(w->job->k, FR_FORM_Q8_0, head_dim, t);
-    const uint8_t *d = k + FR_KEY_BLOCK * head_dim;
+    const uint8_t *d = k + FR_KV_BLOCK * head_dim;
     float *s = fr_query_weights(w, row, t);
     query q[FR_QUERY_TILE];
     FR_UNROLL
     for (int r = 0; r < rows; r++)
         q[r] = query_of(w, row + r);
-    for (int part = 0; part < head_dim / 32; part++, d += 2 * FR_KEY_BLOCK) {
+    for (int part = 0; part < head_dim / 32; part++, d += 2 * FR_KV_BLOCK) {
         __m512i sum[FR_QUERY_TILE][8];
         FR_UNROLL
         for (int r = 0; r < rows; r++) {
@@ -69,7 +69,7 @@ FR_INLINE void score(const int rows, const int blocks, const fr_query_block *w, 
             for (int b = 0; b < blocks; b++)
                 sum[r][b] = _mm512_set1_epi32(-128 * q[r].sum[part]);
         }
-        for (int g = 8 * part; g < 8 * part + 8; g++, k += 4 * FR_KEY_BLOCK) {
+        for (int g = 8 * part; g < 8 * part + 8; g++, k += 4 * FR_KV_BLOCK) {
             FR_UNROLL
             for (int j = 0; j < 4; j++)
                 fr_query_ask(rows, blocks, w, 4 * g + j);
@@ -126,8 +126,8 @@ FR_INLINE void value(const int rows, const int parts, const fr_query_block *w, i
     fr_query_begin(o, p, rows, parts, w, row, t, d);
     for (int i = 0; i < n;) {
         const uint8_t *v = values_at(w, t + i), *code = v + d;
-        const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + d / 32 * 2;
-        for (const int end = n - i < FR_KEY_BLOCK ? n : i + FR_KEY_BLOCK; i < end; i++) {
+        const uint8_t *scale = v + FR_KV_BLOCK * head_dim + d / 32 * 2;
+        for (const int end = n - i < FR_KV_BLOCK ? n : i + FR_KV_BLOCK; i < end; i++) {
             __m512 x[8];
             fr_query_ask(rows, parts, w, i);
             load_value(x, parts, code, scale);
@@ -149,8 +149,8 @@ FR_INLINE void value(const int rows, const int parts, const fr_query_block *w, i
 static void convert(const fr_query_block *w, int t, int n) {
     const int head_dim = w->job->head_dim;
     for (int i = t; i < t + n; i++) {
-        const uint8_t *v = values_at(w, i), *code = v + i % FR_KEY_BLOCK * head_dim;
-        const uint8_t *scale = v + FR_KEY_BLOCK * head_dim + i % FR_KEY_BLOCK * (head_dim / 16);
+        const uint8_t *v = values_at(w, i), *code = v + i % FR_KV_BLOCK * head_dim;
+        const uint8_t *scale = v + FR_KV_BLOCK * head_dim + i % FR_KV_BLOCK * (head_dim / 16);
         float *y = w->y + 16 * (i - t);
         for (int d = 0; d < head_dim; d += 32, y += 2 * w->y_vector) {
             __m512 x[2];

@@ -15,14 +15,14 @@ FR_INLINE __m256i to_f16(__m512 x) {
 }
 
 void fr_store_k_f16_avx512(void *plane, int slot, int head_dim, const float *x) {
-    const size_t block = (size_t)(slot / FR_KEY_BLOCK) * (size_t)head_dim * FR_KEY_BLOCK;
-    uint16_t *column = (uint16_t *)plane + block + slot % FR_KEY_BLOCK;
+    const size_t block = (size_t)(slot / FR_KV_BLOCK) * (size_t)head_dim * FR_KV_BLOCK;
+    uint16_t *column = (uint16_t *)plane + block + slot % FR_KV_BLOCK;
     for (int i = 0; i < head_dim; i += 16) {
         uint16_t h[16];
         _mm256_storeu_si256((void *)h,
                             to_f16(_mm512_maskz_loadu_ps(fr_lane_mask(head_dim - i), x + i)));
         for (int j = 0; j < 16 && i + j < head_dim; j++)
-            column[(i + j) * FR_KEY_BLOCK] = h[j];
+            column[(i + j) * FR_KV_BLOCK] = h[j];
     }
 }
 

@@ -11,10 +11,10 @@ static bool visible(const fr_attend *job, const fr_view *view, int slot) {
 // ---------------------------------------------------------------- f16
 static float score_f16(const fr_attend *job, const fr_act *q, int slot) {
     const uint16_t *k = job->k;
-    k += (size_t)(slot / FR_KEY_BLOCK) * FR_KEY_BLOCK * (size_t)job->head_dim;
+    k += (size_t)(slot / FR_KV_BLOCK) * FR_KV_BLOCK * (size_t)job->head_dim;
     float s = 0;
     for (int d = 0; d < job->head_dim; d++)
-        s = __builtin_fmaf(q->x[d], fr_f16_to_f32(k[d * FR_KEY_BLOCK + slot % FR_KEY_BLOCK]), s);
+        s = __builtin_fmaf(q->x[d], fr_f16_to_f32(k[d * FR_KV_BLOCK + slot % FR_KV_BLOCK]), s);
     return s;
 }
 
@@ -26,31 +26,31 @@ static float value_f16(const fr_attend *job, int slot, int d) {
 // ---------------------------------------------------------------- q8_0
 static const int8_t *block_q8_0(const fr_attend *job, const void *plane, int slot) {
     return (const int8_t *)plane +
-           (size_t)(slot / FR_KEY_BLOCK) * fr_kv_block_bytes(FR_FORM_Q8_0, job->head_dim);
+           (size_t)(slot / FR_KV_BLOCK) * fr_kv_block_bytes(FR_FORM_Q8_0, job->head_dim);
 }
 
 static float scale_q8_0(const fr_attend *job, const int8_t *block, int i) {
     uint16_t h;
-    memcpy(&h, block + FR_KEY_BLOCK * job->head_dim + 2 * i, sizeof h);
+    memcpy(&h, block + FR_KV_BLOCK * job->head_dim + 2 * i, sizeof h);
     return fr_f16_to_f32(h);
 }
 
 static float score_q8_0(const fr_attend *job, const fr_act *q, int slot) {
     const int8_t *k = block_q8_0(job, job->k, slot);
-    const int lane = slot % FR_KEY_BLOCK;
+    const int lane = slot % FR_KV_BLOCK;
     float s = 0;
     for (int b = 0; b < job->head_dim / 32; b++) {
         int sum = 0;
         for (int d = 32 * b; d < 32 * b + 32; d++)
-            sum += q->q[d] * k[d / 4 * 4 * FR_KEY_BLOCK + 4 * lane + d % 4];
-        s = __builtin_fmaf(q->d[b] * scale_q8_0(job, k, FR_KEY_BLOCK * b + lane), (float)sum, s);
+            sum += q->q[d] * k[d / 4 * 4 * FR_KV_BLOCK + 4 * lane + d % 4];
+        s = __builtin_fmaf(q->d[b] * scale_q8_0(job, k, FR_KV_BLOCK * b + lane), (float)sum, s);
     }
     return s;
 }
 
 static float value_q8_0(const fr_attend *job, int slot, int d) {
     const int8_t *v = block_q8_0(job, job->v, slot);
-    const int lane = slot % FR_KEY_BLOCK;
+    const int lane = slot % FR_KV_BLOCK;
     return scale_q8_0(job, v, lane * (job->head_dim / 32) + d / 32) *
            (float)v[lane * job->head_dim + d];
 }

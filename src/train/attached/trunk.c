@@ -69,17 +69,18 @@ static void norm_back(const fr_trunk *t, float *dx, const float *dy, const float
     fr_frozen_norm_backward(dx, true, dy, x, gain, t->m->config.eps, n, t->m->config.d);
 }
 
-static void turn(const fr_trunk *t, float *x, int n, int heads, fr_turn how) {
+static void rotate(const fr_trunk *t, float *x, int n, int heads, fr_rope_direction how) {
     const fr_config *c = &t->m->config;
-    const float *turns = t->turns[how == FR_TURN_BACK];
+    const float *rope_table = t->rope_table[how == FR_ROPE_BACKWARD];
 #pragma omp parallel for schedule(static)
     for (int r = 0; r < n; r++)
         for (int h = 0; h < heads; h++)
             t->m->kern->rope(x + ((size_t)r * (size_t)heads + (size_t)h) * (size_t)c->head_dim,
-                             turns + (size_t)t->place[r] * (size_t)c->n_rot, c->n_rot, c->neox);
+                             rope_table + (size_t)t->place[r] * (size_t)c->n_rot, c->n_rot,
+                             c->neox);
 }
 
-// Bias, norm and turn of queries or keys in place.
+// Bias, norm and rotation of queries or keys in place.
 static void finish_heads(const fr_trunk *t, float *x, float *plain, const float *bias,
                          const float *gain, int n, int heads) {
     const fr_config *c = &t->m->config;
@@ -89,13 +90,13 @@ static void finish_heads(const fr_trunk *t, float *x, float *plain, const float 
         memcpy(plain, x, (size_t)n * (size_t)width * sizeof *x);
         fr_frozen_norm_forward(x, plain, gain, c->eps, n * heads, c->head_dim);
     }
-    turn(t, x, n, heads, FR_TURN_FORWARD);
+    rotate(t, x, n, heads, FR_ROPE_FORWARD);
 }
 
 static void finish_heads_back(const fr_trunk *t, float *dx, const float *plain, const float *gain,
                               int n, int heads) {
     const fr_config *c = &t->m->config;
-    turn(t, dx, n, heads, FR_TURN_BACK);
+    rotate(t, dx, n, heads, FR_ROPE_BACKWARD);
     if (gain) fr_frozen_norm_backward(dx, false, dx, plain, gain, c->eps, n * heads, c->head_dim);
 }
 

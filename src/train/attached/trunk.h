@@ -74,7 +74,7 @@ typedef struct fr_trunk {
     float *final;           // [steps * chains][d] after the final norm
     float *dx;              // [steps * chains][d] see fr_trunk_backward
     int *place;             // [steps * chains] positions
-    float *turns[2];        // [positions][n_rot] cosines, sines of the rotation and of its inverse
+    float *rope_table[2];   // [positions][n_rot] cosines, sines of the rotation and of its inverse
     fr_trunk_tape *tape;    // [n_layer - entry[0]]
     float *out;             // [steps * chains][d] residual behind the last layer
     float *mean;            // [steps * chains][d] of the exits' residuals; then its gradient

@@ -84,7 +84,7 @@ static size_t deal_all(fr_trunk *t) {
     const size_t d = (size_t)c->d, ff = (size_t)c->d_ff;
     const size_t q = (size_t)c->n_head * (size_t)c->head_dim;
     const size_t kv = (size_t)c->n_kv * (size_t)c->head_dim;
-    const size_t turns = (size_t)positions_of(t) * (size_t)c->n_rot;
+    const size_t floats = (size_t)positions_of(t) * (size_t)c->n_rot;
     size_t used = 0;
     for (int l = t->shape.entry[0]; l < c->n_layer; l++)
         deal_tape(t, &used, l);
@@ -103,18 +103,18 @@ static size_t deal_all(fr_trunk *t) {
     deal(t, &used, &t->dv, n * kv);
     for (int l = 0; l < layers_kept(t); l++)
         deal_weights(t, &used, &t->weights[l]);
-    deal(t, &used, &t->turns[0], turns);
-    deal(t, &used, &t->turns[1], turns);
+    deal(t, &used, &t->rope_table[0], floats);
+    deal(t, &used, &t->rope_table[1], floats);
     return used;
 }
 
 // The angles of the context's keys.
-static void fill_turns(fr_trunk *t) {
+static void fill_rope_table(fr_trunk *t) {
     const fr_model *m = t->m;
     const fr_rope *rope = t->context->kv.stretched ? &m->rope_long : &m->rope;
     for (int p = 0; p < positions_of(t); p++) {
-        float *there = t->turns[0] + (size_t)p * (size_t)rope->n_rot;
-        float *back = t->turns[1] + (size_t)p * (size_t)rope->n_rot;
+        float *there = t->rope_table[0] + (size_t)p * (size_t)rope->n_rot;
+        float *back = t->rope_table[1] + (size_t)p * (size_t)rope->n_rot;
         fr_rope_fill(rope, rope->freq, p, there);
         for (int i = 0; i < rope->n_rot; i++)
             back[i] = i % 2 ? -there[i] : there[i];
@@ -163,7 +163,7 @@ fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk
         fr_trunk_close(t);
         return st;
     }
-    fill_turns(t);
+    fill_rope_table(t);
     return FR_OK;
 }
 

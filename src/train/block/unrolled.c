@@ -33,9 +33,9 @@ static void norm_back(const fr_unrolled *c, float *dx, bool add, const float *dy
     fr_norm_backward(dx, add, grad(c, gain), dy, x, weight(c, gain), n, c->shape.d);
 }
 
-static void turn(const fr_unrolled *c, float *x, const int *position, int n, int heads,
-                 fr_turn how) {
-    fr_turn_rows(x, position, c->turns, n, heads, c->shape.head_dim, how);
+static void rotate(const fr_unrolled *c, float *x, const int *position, int n, int heads,
+                   fr_rope_direction how) {
+    fr_rope_rows(x, position, c->rope_table, n, heads, c->shape.head_dim, how);
 }
 
 // Positions of the bases at step k: a step further with every step.
@@ -128,7 +128,7 @@ void fr_unrolled_context(fr_unrolled *c) {
     norm(c, c->a0, context_inputs(c), c->at.attn_norm, n);
     product(c, c->k0, c->a0, c->at.k, n, false);
     product(c, c->v0, c->a0, c->at.v, n, false);
-    turn(c, c->k0, c->position, n, s->n_kv, FR_TURN_FORWARD);
+    rotate(c, c->k0, c->position, n, s->n_kv, FR_ROPE_FORWARD);
 }
 
 static void map_step(fr_unrolled *c, int k) {
@@ -163,7 +163,7 @@ static void step_input(fr_unrolled *c, int k) {
     norm(c, c->s, step->x, c->at.attn_norm, n);
     product(c, c->k[k], c->s, c->at.k, n, false);
     product(c, c->v[k], c->s, c->at.v, n, false);
-    turn(c, c->k[k], positions(c, k), n, s->n_kv, FR_TURN_FORWARD);
+    rotate(c, c->k[k], positions(c, k), n, s->n_kv, FR_ROPE_FORWARD);
 }
 
 void fr_unrolled_step_forward(fr_unrolled *c, int k) {
@@ -173,7 +173,7 @@ void fr_unrolled_step_forward(fr_unrolled *c, int k) {
     const size_t bytes = (size_t)n * (size_t)s->d * sizeof(float);
     step_input(c, k);
     product(c, step->q, c->s, c->at.q, n, false);
-    turn(c, step->q, positions(c, k), n, s->n_head, FR_TURN_FORWARD);
+    rotate(c, step->q, positions(c, k), n, s->n_head, FR_ROPE_FORWARD);
     const fr_attention_step attention = attention_step(c, k);
     fr_attention_forward(&c->attention, &attention);
     memcpy(step->y, step->x, bytes);
@@ -224,11 +224,11 @@ static void attention_back(fr_unrolled *c, int k) {
     product_back(c, c->d_o, false, c->dx, step->o, c->at.o, n);
     const fr_attention_step attention = attention_step(c, k);
     fr_attention_backward(&c->attention, &attention, c->d_o, c->dq, c->dk0, c->dv0, c->dk, c->dv);
-    turn(c, c->dq, positions(c, k), n, s->n_head, FR_TURN_BACK);
+    rotate(c, c->dq, positions(c, k), n, s->n_head, FR_ROPE_BACKWARD);
     norm(c, c->s, step->x, c->at.attn_norm, n);
     product_back(c, c->t, false, c->dq, c->s, c->at.q, n);
     if (k == 1) return;
-    turn(c, c->dk[k], positions(c, k), n, s->n_kv, FR_TURN_BACK);
+    rotate(c, c->dk[k], positions(c, k), n, s->n_kv, FR_ROPE_BACKWARD);
     product_back(c, c->t, true, c->dk[k], c->s, c->at.k, n);
     product_back(c, c->t, true, c->dv[k], c->s, c->at.v, n);
 }
@@ -305,7 +305,7 @@ void fr_unrolled_context_back(fr_unrolled *c) {
     const fr_unrolled_shape *s = &c->shape;
     const int n = c->rows;
     float *da = c->s, *dx = c->a0; // a0 is read last by the products of keys and values
-    turn(c, c->dk0, c->position, n, s->n_kv, FR_TURN_BACK);
+    rotate(c, c->dk0, c->position, n, s->n_kv, FR_ROPE_BACKWARD);
     product_back(c, da, false, c->dk0, c->a0, c->at.k, n);
     product_back(c, da, true, c->dv0, c->a0, c->at.v, n);
     if (!s->given || s->first) fr_rows_scatter(da, c->t, c->bases.row, c->bases.n, s->d);

@@ -60,7 +60,7 @@ typedef struct fr_unrolled {
     fr_params *params; // borrowed
     fr_gemm *gemm;     // borrowed
     fr_attention attention;
-    float *turns; // cosines and sines of positions
+    float *rope_table; // cosines and sines of positions
 
     // The caller fills these for a batch.
     fr_bases bases;

@@ -11,7 +11,7 @@ enum { COUNTS_NOT = -2 };
 
 // ---------------------------------------------------------------- a batch
 static bool counts(const fr_sample *s, int row) {
-    const int both = FR_ROW_ANSWER | FR_ROW_LAW;
+    const int both = FR_ROW_ANSWER | FR_ROW_DISTRIBUTION;
     return row < s->n && (s->flags[row] & both) == both;
 }
 

@@ -81,7 +81,7 @@ static size_t deal_all(fr_unrolled *c) {
     deal(c, &used, &c->dx, n * d);
     deal(c, &used, &c->dq, n * q);
     deal(c, &used, &c->d_o, n * q);
-    deal(c, &used, &c->turns, (n + FR_UNROLLED_STEPS) * (size_t)s->head_dim);
+    deal(c, &used, &c->rope_table, (n + FR_UNROLLED_STEPS) * (size_t)s->head_dim);
     return used;
 }
 
@@ -115,7 +115,7 @@ fr_status fr_unrolled_open(fr_unrolled *c, fr_gemm *gemm, fr_error *err) {
     deal_all(c);
     deal_numbers(c);
     c->bytes = floats * sizeof(float) + numbers * sizeof(int) + fr_attention_bytes(&c->attention);
-    fr_turns_fill(c->turns, s->max_rows + FR_UNROLLED_STEPS, s->head_dim, s->rope_base);
+    fr_rope_table_fill(c->rope_table, s->max_rows + FR_UNROLLED_STEPS, s->head_dim, s->rope_base);
     return FR_OK;
 }
 

@@ -136,7 +136,7 @@ static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr
             return fr_fail(err, FR_EDATA, "%s: sample %u has tokens outside the vocabulary", path,
                            i);
         for (int r = 0; r < sample.n; r++) {
-            if (sample.flags[r] & FR_ROW_LAW && r < sample.dist_first)
+            if (sample.flags[r] & FR_ROW_DISTRIBUTION && r < sample.dist_first)
                 return fr_fail(err, FR_EDATA,
                                "%s: sample %u has no room for the distribution of row %d", path, i,
                                r);
@@ -166,7 +166,8 @@ static fr_status add_file(fr_shards *s, const char *path, const char *target, fr
         return fr_fail(err, FR_EDATA, "%s: states of another model: expected %s, found %s", path,
                        target, f.target);
     if (s->n_maps > 1 && !same_format(&f, &s->format))
-        return fr_fail(err, FR_EDATA, "%s: another target, layers or law than the shards before it",
+        return fr_fail(err, FR_EDATA,
+                       "%s: another target, layers or distribution than the shards before it",
                        path);
     s->format = f;
     return add_samples(s, m, path, err);
@@ -311,8 +312,9 @@ static fr_status check_present(fr_shard_writer *w, const names *list, fr_error *
     st = read_header(&f, &m, path, err);
     fr_map_close(&m);
     if (!st && !same_format(&f, &w->format))
-        st = fr_fail(err, FR_EDATA, "%s: of another target, layers or law than what is to be added",
-                     path);
+        st =
+            fr_fail(err, FR_EDATA,
+                    "%s: of another target, layers or distribution than what is to be added", path);
     return st;
 }
 

@@ -20,9 +20,9 @@ typedef struct fr_shard_format {
     int top;                         // tokens of a distribution, 1..FR_SHARD_TOP
 } fr_shard_format;
 
-enum {                 // flags of a row
-    FR_ROW_ANSWER = 1, // the token after it is the target's own: it counts in a loss
-    FR_ROW_LAW = 2,    // it has a distribution
+enum {                       // flags of a row
+    FR_ROW_ANSWER = 1,       // the token after it is the target's own: it counts in a loss
+    FR_ROW_DISTRIBUTION = 2, // it has a distribution
 };
 
 // n rows, and the n + 1 tokens that they read and predict: row i read ids[i], its distribution is

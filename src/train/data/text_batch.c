@@ -174,7 +174,7 @@ static bool counts(const fr_batch_text *t, int row) { // the token after the row
 static int rows_kept(const member *at, const fr_batch_text *t) {
     int same = 0; // the last token's row gives the first new token, or is not needed
     while (same < at->n_kept && same < t->n - 1 && at->ids[same] == t->ids[same] &&
-           (!counts(t, same) || at->flags[same] & FR_ROW_LAW))
+           (!counts(t, same) || at->flags[same] & FR_ROW_DISTRIBUTION))
         same++;
     return same;
 }
@@ -201,7 +201,7 @@ static void take_text(const fr_text_batch *l, member *at, const fr_batch_text *t
     // Rows that stay keep what they are: in a conversation's next turn the answers before it.
     for (int i = 0; i < t->n; i++) {
         if (i >= same) at->flags[i] = 0;
-        if (counts(t, i)) at->flags[i] = FR_ROW_ANSWER | FR_ROW_LAW;
+        if (counts(t, i)) at->flags[i] = FR_ROW_ANSWER | FR_ROW_DISTRIBUTION;
     }
     at->key = t->key;
     at->sampling = t->sampling;
@@ -224,7 +224,7 @@ static bool is_at_end(const fr_text_batch *l, const member *at) {
 static fr_sample sample_of(fr_text_batch *l, const member *at) {
     const int n = at->n_ids - 1, d = l->keep.d;
     fr_sample s = {.key = at->key, .n = n, .ids = at->ids, .flags = at->flags, .final = at->final};
-    while (s.dist_first < n && !(at->flags[s.dist_first] & FR_ROW_LAW))
+    while (s.dist_first < n && !(at->flags[s.dist_first] & FR_ROW_DISTRIBUTION))
         s.dist_first++;
     s.dist_id = at->dist_id + (size_t)s.dist_first * (size_t)l->keep.top;
     s.dist_lp = at->dist_lp + (size_t)s.dist_first * (size_t)l->keep.top;
@@ -272,8 +272,9 @@ static void add_rows(fr_text_batch *l, int i, int most) {
     for (int k = 0; k < n; k++) {
         const int row = at->kv.n_committed + k;
         uint8_t wants = FR_WANT_FINAL | (l->keep.n_taps ? FR_WANT_TAPS : 0);
-        if (writes(at) && row == at->n_ids - 1) at->flags[row] = FR_ROW_ANSWER | FR_ROW_LAW;
-        if (row >= at->n_kept && at->flags[row] & FR_ROW_LAW) wants |= FR_WANT_LOGITS;
+        if (writes(at) && row == at->n_ids - 1)
+            at->flags[row] = FR_ROW_ANSWER | FR_ROW_DISTRIBUTION;
+        if (row >= at->n_kept && at->flags[row] & FR_ROW_DISTRIBUTION) wants |= FR_WANT_LOGITS;
         const int32_t parent = k ? l->n_rows - 1 : FR_PARENT_COMMITTED;
         l->rows[l->n_rows] = fr_row_token(at->ids[row], parent, wants);
         l->rows[l->n_rows].seq = i;

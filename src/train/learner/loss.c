@@ -58,7 +58,7 @@ static void take_dist(teacher *t, const fr_draft_vocab *v, const fr_sample *s, i
 
 static void take_teacher(teacher *t, const fr_draft_vocab *v, const fr_sample *s, int row, int top,
                          bool hard) {
-    if (s->flags[row] & FR_ROW_LAW && !hard) {
+    if (s->flags[row] & FR_ROW_DISTRIBUTION && !hard) {
         take_dist(t, v, s, row, top);
         return;
     }

@@ -209,27 +209,27 @@ void fr_gated_backward(float *dx, float *du, const float *dy, const float *x, co
 }
 
 // ---------------------------------------------------------------- rotary embedding
-void fr_turns_fill(float *turns, int positions, int head_dim, float base) {
+void fr_rope_table_fill(float *rope_table, int positions, int head_dim, float base) {
     const int half = head_dim / 2;
     for (int p = 0; p < positions; p++)
         for (int i = 0; i < half; i++) {
             const double angle = p * pow(base, -2.0 * i / head_dim);
-            turns[((size_t)p * (size_t)half + (size_t)i) * 2] = (float)cos(angle);
-            turns[((size_t)p * (size_t)half + (size_t)i) * 2 + 1] = (float)sin(angle);
+            rope_table[((size_t)p * (size_t)half + (size_t)i) * 2] = (float)cos(angle);
+            rope_table[((size_t)p * (size_t)half + (size_t)i) * 2 + 1] = (float)sin(angle);
         }
 }
 
-void fr_turn_rows(float *x, const int *position, const float *turns, int n, int heads, int head_dim,
-                  fr_turn turn) {
+void fr_rope_rows(float *x, const int *position, const float *rope_table, int n, int heads,
+                  int head_dim, fr_rope_direction direction) {
     const int half = head_dim / 2;
 #pragma omp parallel for schedule(static)
     for (int r = 0; r < n; r++) {
-        const float *cs = turns + (size_t)position[r] * (size_t)half * 2;
+        const float *cs = rope_table + (size_t)position[r] * (size_t)half * 2;
         for (int h = 0; h < heads; h++) {
             float *a = ROW(x, r, heads * head_dim) + h * head_dim, *b = a + half;
             for (int i = 0; i < half; i++) {
                 const float c = cs[2 * i],
-                            s = turn == FR_TURN_BACK ? -cs[2 * i + 1] : cs[2 * i + 1];
+                            s = direction == FR_ROPE_BACKWARD ? -cs[2 * i + 1] : cs[2 * i + 1];
                 const float u = a[i], v = b[i];
                 a[i] = u * c - v * s;
                 b[i] = v * c + u * s;

@@ -40,12 +40,13 @@ void fr_gated_forward(float *y, const float *x, const float *u, int n, int d);
 void fr_gated_backward(float *dx, float *du, const float *dy, const float *x, const float *u, int n,
                        int d);
 
-// Rotary embedding in halves: (x_i, x_{i + hd/2}) turned by position * base^(-2i/hd). `turns` holds
-// (cos, sin) of every position and pair. Backward is the turn back.
-typedef enum fr_turn { FR_TURN_FORWARD, FR_TURN_BACK } fr_turn;
-void fr_turns_fill(float *turns, int positions, int head_dim, float base); // [positions][hd/2][2]
-void fr_turn_rows(float *x, const int *position, const float *turns, int n, int heads, int head_dim,
-                  fr_turn turn);
+// Rotary embedding in halves: (x_i, x_{i + hd/2}) rotated by position * base^(-2i/hd). `rope_table`
+// holds (cos, sin) of every position and pair. Backward is the inverse rotation.
+typedef enum fr_rope_direction { FR_ROPE_FORWARD, FR_ROPE_BACKWARD } fr_rope_direction;
+void fr_rope_table_fill(float *rope_table, int positions, int head_dim,
+                        float base); // rope_table [positions][hd/2][2]
+void fr_rope_rows(float *x, const int *position, const float *rope_table, int n, int heads,
+                  int head_dim, fr_rope_direction direction);
 
 // to[i] = from[at[i]]; and to[at[i]] += from[i] (at without repetition; negative: left out).
 void fr_rows_gather(float *to, const float *from, const int *at, int n, int d);

@@ -3,13 +3,13 @@
 #include <string.h>
 
 static const fr_learner_method METHODS[] = {
-    {"medusa", fr_learn_medusa_open, false, 1024},
-    {"eagle", fr_learn_eagle_open, false, 1024},
-    {"hidden-state", fr_learn_hidden_state_open, false, 1024},
-    {"chimera", fr_learn_chimera_open, false, 1024},
-    {"ppd", fr_learn_ppd_open, true, 512},
-    {"hidden-transfer", fr_learn_transfer_open, true, 512},
-    {"early-exit", fr_learn_early_exit_open, false, 1024},
+    {"medusa", fr_learn_medusa_open, false, 1024, NULL},
+    {"eagle", fr_learn_eagle_open, false, 1024, NULL},
+    {"hidden-state", fr_learn_hidden_state_open, false, 1024, NULL},
+    {"chimera", fr_learn_chimera_open, false, 1024, NULL},
+    {"ppd", fr_learn_ppd_open, true, 512, NULL},
+    {"hidden-transfer", fr_learn_transfer_open, true, 512, NULL},
+    {"early-exit", fr_learn_early_exit_open, false, 1024, NULL},
 };
 enum { N_METHODS = sizeof METHODS / sizeof *METHODS };
 

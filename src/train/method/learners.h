@@ -6,8 +6,9 @@
 typedef struct fr_learner_method {
     const char *name;
     fr_learner_open_fn *open;
-    bool passes;    // runs the target's passes: wants its weights packed and all threads
-    int batch_rows; // of a batch where nobody says: dear steps want to be many
+    bool passes;      // runs the target's passes: wants its weights packed and all threads
+    int batch_rows;   // of a batch where nobody says: dear steps want to be many
+    const char *what; // one line for a list; NULL: that of the drafter of this name
 } fr_learner_method;
 
 // Methods of the program's own, behind those of the trainer, up to a name of NULL. The trainer's

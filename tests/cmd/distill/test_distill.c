@@ -224,7 +224,7 @@ static void given_answers_are_read(void **state) {
         fr_shards_sample(s, i, &sample);
         int n = 0;
         for (int r = 0; r < sample.n; r++)
-            n += sample.flags[r] == (FR_ROW_ANSWER | FR_ROW_LAW);
+            n += sample.flags[r] == (FR_ROW_ANSWER | FR_ROW_DISTRIBUTION);
         assert_true(n > 0 && n < sample.n);
     }
     fr_shards_close(s);

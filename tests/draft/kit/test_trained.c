@@ -145,7 +145,7 @@ static void a_static_tree_gives_them_too_and_is_the_shape(void **state) {
 }
 
 // One distribution a level: the shape's 25 nodes, or what pays of the best guesses' distributions.
-static void laws_by_level_give_them_too(void **state) {
+static void distributions_by_level_give_them_too(void **state) {
     (void)state;
     static const char *const trees[] = {"tree=static", "tree=chain"};
     pair p;
@@ -552,7 +552,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_pack_gives_the_tokens_of_plain_decoding),
         cmocka_unit_test(a_static_tree_gives_them_too_and_is_the_shape),
-        cmocka_unit_test(laws_by_level_give_them_too),
+        cmocka_unit_test(distributions_by_level_give_them_too),
         cmocka_unit_test(a_broken_pack_gives_them_too),
         cmocka_unit_test(under_other_rules_every_pack_drafts_as_well),
         cmocka_unit_test(heads_say_what_their_formulas_say),

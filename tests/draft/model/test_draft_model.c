@@ -357,37 +357,37 @@ static void expect_same_kv(const fr_kv *a, const fr_kv *b, int n) {
     const size_t hd = (size_t)a->head_dim, block = fr_kv_block_bytes(a->k_form, a->head_dim);
     for (int head = 0; head < a->n_layer * a->n_kv; head++)
         for (int s = 0; s < n; s++) {
-            const size_t at = (size_t)(s / FR_KEY_BLOCK) * block, lane = (size_t)s % FR_KEY_BLOCK;
+            const size_t at = (size_t)(s / FR_KV_BLOCK) * block, lane = (size_t)s % FR_KV_BLOCK;
             const uint8_t *ka = a->k + (size_t)head * a->k_plane + at;
             const uint8_t *kb = b->k + (size_t)head * b->k_plane + at;
             const uint8_t *va = a->v + (size_t)head * a->v_plane + at;
             const uint8_t *vb = b->v + (size_t)head * b->v_plane + at;
             for (size_t i = 0; i < hd; i++) // K by value, V by slot (kern.h)
-                assert_memory_equal(ka + 2 * (i * FR_KEY_BLOCK + lane),
-                                    kb + 2 * (i * FR_KEY_BLOCK + lane), 2);
+                assert_memory_equal(ka + 2 * (i * FR_KV_BLOCK + lane),
+                                    kb + 2 * (i * FR_KV_BLOCK + lane), 2);
             assert_memory_equal(va + 2 * hd * lane, vb + 2 * hd * lane, 2 * hd);
         }
 }
 
-static void read_text(fr_second *s, const int32_t *ids, int n) {
+static void read_text(fr_second_model *s, const int32_t *ids, int n) {
     do {
-        fr_second_put_text(s, ids, n);
+        fr_second_model_put_text(s, ids, n);
         fr_draft_batch_run(s->batch);
-    } while (!fr_second_took_text(s, ids, n));
+    } while (!fr_second_model_took_text(s, ids, n));
 }
 
 static void expect_fresh_kv(const pair *p, const fr_drafter *d) {
-    const fr_second *s = fr_draft_model_second(d);
-    fr_second fresh;
+    const fr_second_model *s = fr_draft_model_second(d);
+    fr_second_model fresh;
     fr_error err;
     const fr_drafter_config config = {
         .model = &p->target.model, .tokenizer = p->tokenizer, .n_ctx = CTX};
-    if (fr_second_open(&fresh, p->path, &config, &err)) fail_msg("%s", err.text);
+    if (fr_second_model_open(&fresh, p->path, &config, &err)) fail_msg("%s", err.text);
     const int n = s->kv.n_committed;
     assert_int_equal(s->kv.n_scratch, 0);
     read_text(&fresh, s->ids, n);
     expect_same_kv(&s->kv, &fresh.kv, n);
-    fr_second_close(&fresh);
+    fr_second_model_close(&fresh);
 }
 
 static void its_kv_after_every_step_is_that_of_a_fresh_reading(void **state) {
@@ -407,7 +407,7 @@ static void its_kv_after_every_step_is_that_of_a_fresh_reading(void **state) {
             assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err),
                              FR_OK);
             output out = {.n = 0};
-            const fr_second *s = fr_draft_model_second(d);
+            const fr_second_model *s = fr_draft_model_second(d);
             while (out.n < 24) {
                 fr_decoder_step(&dec, CTX - dec.n_ids, emit, &out);
                 // It never holds the new root, and lags behind by that and one more at most.
@@ -700,20 +700,20 @@ static void files_and_options_at_fault_are_named(void **state) {
 static void the_check_of_a_second_model_finds_damage(void **state) {
     (void)state;
     pair p;
-    fr_second s;
+    fr_second_model s;
     fr_error err;
     int32_t text[PROMPT];
     open_pair(&p, &TARGET, &OTHER);
     const fr_drafter_config config = {
         .model = &p.target.model, .tokenizer = p.tokenizer, .n_ctx = CTX};
-    if (fr_second_open(&s, p.path, &config, &err)) fail_msg("%s", err.text);
+    if (fr_second_model_open(&s, p.path, &config, &err)) fail_msg("%s", err.text);
     fr_test_ids(text, PROMPT, s.small.n_common, 5);
     read_text(&s, text, PROMPT);
-    assert_noticed(s.ids[3], s.small.n_common, fr_second_is_sound(&s));
-    assert_noticed(s.ids[PROMPT - 1], -1, fr_second_is_sound(&s));
-    assert_noticed(s.kv.n_committed, -1, fr_second_is_sound(&s));
-    assert_noticed(s.small.n_ctx, PROMPT - 1, fr_second_is_sound(&s));
-    fr_second_close(&s);
+    assert_noticed(s.ids[3], s.small.n_common, fr_second_model_is_sound(&s));
+    assert_noticed(s.ids[PROMPT - 1], -1, fr_second_model_is_sound(&s));
+    assert_noticed(s.kv.n_committed, -1, fr_second_model_is_sound(&s));
+    assert_noticed(s.small.n_ctx, PROMPT - 1, fr_second_model_is_sound(&s));
+    fr_second_model_close(&s);
     close_pair(&p);
 }
 

@@ -33,7 +33,7 @@ static void make(made *m, uint64_t key, unsigned seed) {
     for (int i = 0; i <= n; i++)
         m->ids[i] = rand() % VOCAB;
     for (int i = 0; i < n; i++)
-        m->flags[i] = i >= first ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        m->flags[i] = i >= first ? FR_ROW_ANSWER | FR_ROW_DISTRIBUTION : 0;
     for (int i = 0; i < n * D; i++)
         m->final[i] = (uint16_t)rand();
     for (int i = 0; i < 2 * n * D; i++)
@@ -243,7 +243,7 @@ static void a_distribution_without_room_is_refused(void **state) {
     do
         make(&m, 5, seed++);
     while (!m.s.dist_first);
-    m.flags[m.s.dist_first - 1] = FR_ROW_ANSWER | FR_ROW_LAW;
+    m.flags[m.s.dist_first - 1] = FR_ROW_ANSWER | FR_ROW_DISTRIBUTION;
     assert_int_equal(fr_shard_writer_add(w, &m.s, NULL), FR_OK);
     assert_int_equal(fr_shard_writer_flush(w, NULL), FR_OK);
     fr_shard_writer_close(w);

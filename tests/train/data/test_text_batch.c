@@ -29,7 +29,7 @@ typedef struct world {
     fr_tokenizer *tokenizer;
     fr_shard_format keep;
     text texts[TEXTS];
-    int next, done, laws; // laws: rows whose distribution is kept
+    int next, done, distributions; // distributions: rows whose distribution is kept
     int32_t more[CTX];
 } world;
 
@@ -84,7 +84,7 @@ static void check_row(const world *w, const fr_sample *s, int i, fr_forward *f) 
                              fr_f16_from_f32_sat(fr_forward_tap(f, (int)t, 0)[k]));
     }
     fr_top_logprobs(fr_forward_logits(f, 0), c->n_vocab, TOP, id, lp);
-    if (s->flags[i] & FR_ROW_LAW) {
+    if (s->flags[i] & FR_ROW_DISTRIBUTION) {
         const size_t at = (size_t)(i - s->dist_first) * TOP;
         assert_memory_equal(s->dist_id + at, id, sizeof id);
         assert_memory_equal(s->dist_lp + at, lp, sizeof lp);
@@ -115,7 +115,7 @@ static void check_sample(world *w, const fr_sample *s, int n_prompt, text *t) {
             fr_kv_commit(at, (int[]){0}, 1);
         }
         check_row(w, s, i, f);
-        w->laws += (s->flags[i] & FR_ROW_LAW) != 0;
+        w->distributions += (s->flags[i] & FR_ROW_DISTRIBUTION) != 0;
         if (i + 1 < n_prompt) continue;
         assert_true(s->flags[i] & FR_ROW_ANSWER);
         assert_int_equal(s->ids[i + 1],
@@ -179,7 +179,7 @@ static void run_world(const fr_tiny_options *options) {
         const fr_text_batch_user user = {.user = w, .next = next, .done = done};
         assert_int_equal(fr_text_batch_run(l, &user, NULL), FR_OK);
         assert_int_equal(w->done, turns);
-        assert_true(w->laws > 0);
+        assert_true(w->distributions > 0);
         assert_true(fr_text_batch_report(l).written > 0);
         assert_true(fr_text_batch_pass_seconds(l, n_members) > 0);
         fr_text_batch_close(l);

@@ -72,7 +72,7 @@ static bool dist_of(const job *j, int i, double p[DRAFT]) {
     for (int v = 0; v < DRAFT; v++)
         p[v] = 0;
     if (!r->sample) return false;
-    if (!(r->sample->flags[r->row] & FR_ROW_LAW)) {
+    if (!(r->sample->flags[r->row] & FR_ROW_DISTRIBUTION)) {
         const int v = j->index[r->sample->ids[r->row + 1]];
         if (v >= 0) p[v] = 1;
         return v >= 0;

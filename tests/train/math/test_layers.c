@@ -246,14 +246,14 @@ static void gates_saturate(void **state) {
 
 // ---------------------------------------------------------------- rotary embedding
 enum { HEADS = 3, HEAD = 10 };
-static void turn_is_a_turn_by_the_position(void **state) {
+static void rope_rotates_by_the_position(void **state) {
     (void)state;
-    float turns[20 * HEAD], x[HEADS * HEAD], was[HEADS * HEAD];
+    float rope_table[20 * HEAD], x[HEADS * HEAD], was[HEADS * HEAD];
     const int position = 13;
-    fr_turns_fill(turns, 20, HEAD, 500);
+    fr_rope_table_fill(rope_table, 20, HEAD, 500);
     for (int i = 0; i < HEADS * HEAD; i++)
         was[i] = x[i] = (float)(2 * fr_uniform(seed, (uint64_t)i) - 1);
-    fr_turn_rows(x, &position, turns, 1, HEADS, HEAD, FR_TURN_FORWARD);
+    fr_rope_rows(x, &position, rope_table, 1, HEADS, HEAD, FR_ROPE_FORWARD);
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < HEAD / 2; i++) {
             const double a = position * pow(500, -2.0 * i / HEAD);
@@ -262,7 +262,8 @@ static void turn_is_a_turn_by_the_position(void **state) {
             assert_true(fabs((double)x[h * HEAD + i + HEAD / 2] - (v * cos(a) + u * sin(a))) <
                         1e-6);
         }
-    fr_turn_rows(x, &position, turns, 1, HEADS, HEAD, FR_TURN_BACK); // its transpose is its inverse
+    fr_rope_rows(x, &position, rope_table, 1, HEADS, HEAD,
+                 FR_ROPE_BACKWARD); // its transpose is its inverse
     for (int i = 0; i < HEADS * HEAD; i++)
         assert_true(fabsf(x[i] - was[i]) < 1e-6f);
 }
@@ -333,7 +334,7 @@ int main(void) {
         cmocka_unit_test(residual_block),
         cmocka_unit_test(sigmoid_gate),
         cmocka_unit_test(gates_saturate),
-        cmocka_unit_test(turn_is_a_turn_by_the_position),
+        cmocka_unit_test(rope_rotates_by_the_position),
         cmocka_unit_test(rows_go_out_and_come_back),
         cmocka_unit_test(smooth_l1_and_its_gradient),
         cmocka_unit_test(spread_of_channels),

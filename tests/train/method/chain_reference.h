@@ -216,7 +216,7 @@ static inline double ref_terms(const reference *r, const fr_sample *s, int i, in
 }
 
 static inline bool ref_counts(const fr_sample *s, int row) {
-    return row < s->n && (s->flags[row] & FR_ROW_ANSWER) && (s->flags[row] & FR_ROW_LAW);
+    return row < s->n && (s->flags[row] & FR_ROW_ANSWER) && (s->flags[row] & FR_ROW_DISTRIBUTION);
 }
 
 static inline double ref_base(const reference *r, const fr_sample *s, int i, bool real,

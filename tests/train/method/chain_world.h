@@ -50,7 +50,7 @@ static inline void make_sample(world *w, int n, uint64_t *at) {
     for (int i = 0; i < rows; i++) {
         double left = 0.98;
         // A question, an answer with a gap, and what has no distribution.
-        w->flags[n][i] = i >= 3 && i != 6 ? FR_ROW_ANSWER | FR_ROW_LAW : 0;
+        w->flags[n][i] = i >= 3 && i != 6 ? FR_ROW_ANSWER | FR_ROW_DISTRIBUTION : 0;
         if (n == 1 && i == 5) w->flags[n][i] = FR_ROW_ANSWER;
         for (int j = 0; j < TOP; j++) {
             const double p = left * (0.3 + 0.4 * random_number(at));

@@ -1,19 +1,19 @@
-// tally.h — what a server counts of its answers and passes, for /metrics. Not thread-safe: the
+// counters.h — what a server counts of its answers and passes, for /metrics. Not thread-safe: the
 // scheduler's lock guards it.
-#ifndef FR_SERVE_TALLY_H
-#define FR_SERVE_TALLY_H
+#ifndef FR_SERVE_COUNTERS_H
+#define FR_SERVE_COUNTERS_H
 #include "serve/job.h"
 
-enum { FR_TALLY_BOUNDS = 16 };
+enum { FR_COUNTERS_BOUNDS = 16 };
 
 typedef struct fr_histogram {
     const double *bound; // ascending, up to a 0: a value counts at the first that is not below it
-    uint64_t count[FR_TALLY_BOUNDS + 1]; // [the bounds and one for what is above]
+    uint64_t count[FR_COUNTERS_BOUNDS + 1]; // [the bounds and one for what is above]
     uint64_t n;
     double sum;
 } fr_histogram;
 
-typedef struct fr_tally {
+typedef struct fr_counters {
     uint64_t ended[FR_JOB_FAILED + 1]; // jobs, by how
     uint64_t prompt_tokens, reused_tokens, tokens;
     uint64_t most_tokens;            // of a prompt and its answer
@@ -27,14 +27,14 @@ typedef struct fr_tally {
     fr_histogram rows, pass_tokens;                               // of a pass of all
     fr_group_pass last; // the last pass of all, and the tokens that it gave
     int last_tokens;
-} fr_tally;
+} fr_counters;
 
-void fr_tally_open(fr_tally *t);
+void fr_counters_open(fr_counters *t);
 // A job has ended; of one that had begun, with its stats.
-void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
-                  double now);
+void fr_counters_end(fr_counters *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
+                     double now);
 // A step of all texts at work gave so many tokens.
-void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double seconds);
-uint64_t fr_tally_accepted(const fr_tally *t); // at all places together
+void fr_counters_pass(fr_counters *t, const fr_group_pass *pass, int tokens, double seconds);
+uint64_t fr_counters_accepted(const fr_counters *t); // at all places together
 
 #endif

@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/counters.h"
 #include <string.h>
 
 // ---------------------------------------------------------------- histograms
@@ -20,8 +20,8 @@ static void add(fr_histogram *h, double value) {
     h->sum += value;
 }
 
-void fr_tally_open(fr_tally *t) {
-    *t = (fr_tally){0};
+void fr_counters_open(fr_counters *t) {
+    *t = (fr_counters){0};
     t->first_token.bound = t->end_to_end.bound = t->queued.bound = SECONDS;
     t->between_tokens.bound = GAPS;
     t->prompt.bound = t->answer.bound = TOKENS;
@@ -30,14 +30,14 @@ void fr_tally_open(fr_tally *t) {
 
 // ---------------------------------------------------------------- what is counted
 
-static void count_drafts(fr_tally *t, const fr_stats *s) {
+static void count_drafts(fr_counters *t, const fr_stats *s) {
     t->drafts += (uint64_t)(s->passes - s->plain_passes);
     t->drafted += (uint64_t)(s->rows > s->passes ? s->rows - s->passes : 0);
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         t->accepted[i] += (uint64_t)s->accepted[i];
 }
 
-static void count_times(fr_tally *t, const fr_job *job, double now) {
+static void count_times(fr_counters *t, const fr_job *job, double now) {
     add(&t->queued, job->started - job->submitted);
     add(&t->end_to_end, now - job->submitted);
     const double first = job->first_token > 0 ? job->first_token : now;
@@ -49,15 +49,15 @@ static void count_times(fr_tally *t, const fr_job *job, double now) {
     if (later > 0) add(&t->between_tokens, (now - job->first_token) / later);
 }
 
-uint64_t fr_tally_accepted(const fr_tally *t) {
+uint64_t fr_counters_accepted(const fr_counters *t) {
     uint64_t n = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         n += t->accepted[i];
     return n;
 }
 
-void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
-                  double now) {
+void fr_counters_end(fr_counters *t, const fr_job *job, fr_job_end end, const fr_stats *stats,
+                     double now) {
     t->ended[end]++;
     if (!stats) return;
     t->prompt_tokens += (uint64_t)(stats->prompt_tokens - stats->prompt_reused);
@@ -71,7 +71,7 @@ void fr_tally_end(fr_tally *t, const fr_job *job, fr_job_end end, const fr_stats
     count_times(t, job, now);
 }
 
-void fr_tally_pass(fr_tally *t, const fr_group_pass *pass, int tokens, double seconds) {
+void fr_counters_pass(fr_counters *t, const fr_group_pass *pass, int tokens, double seconds) {
     t->busy += seconds;
     if (!pass->rows) return;
     t->passes++;

@@ -11,8 +11,7 @@ const fr_drafter_method *const fr_drafter_more_methods[] = {
 
 const fr_learner_method fr_learner_more_methods[] = {
     {"chimera-layer", lab_learn_chimera_layer_open, false, 1024,
-     "Chimera with a layer of the model in the place of the states of n-grams (section 4.4.1, "
-     "table 7)"},
+     "Chimera with the model's first layer in the place of n-grams (section 4.4.1, table 7)"},
     {"chimera-published", lab_learn_chimera_published_open, false, 1024,
      "Chimera as its paper has it: residual encoder, heads of its own, hard labels"},
     {"ppd-ablation", lab_learn_ppd_ablation_open, true, 512,

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks that links of the pages to files of this tree lead somewhere, and to a heading that is there.
-#     tools/check-links.sh [ROOT]     exit 1 and one line for each link that does not
+# Checks that links of the pages to files of this tree lead somewhere, and to a heading that is there; and that
+# functions and tests, as `fr_engine_open`, that pages of the papers and of folders of code name are there.
+#     tools/check-links.sh [ROOT]     exit 1 and one line for each that is not
 # What stands in code is no link; links to the web are not looked at. Works without git and Python.
 root=${1:-$(dirname "$0")/..}
 cd "$root" || exit 1
@@ -45,6 +46,21 @@ anchors() {
 }' "$1"
 }
 
+# "NAME PAGE:LINE" of every name with an underscore that stands in code by itself.
+names() {
+    LC_ALL=C awk '
+{
+    text = $0
+    while (match(text, /`[a-z0-9]+_[a-z0-9_]+`/)) {
+        print substr(text, RSTART + 1, RLENGTH - 2) " " FILENAME ":" FNR
+        text = substr(text, RSTART + RLENGTH)
+    }
+}' "$@"
+}
+
+# Every name in the code.
+words() { find src include lab tests bench -name '*.[ch]' -exec cat {} + -o -name '*.py' -exec cat {} + | LC_ALL=C grep -oE '[A-Za-z0-9_]+_[A-Za-z0-9_]+'; }
+
 # shellcheck disable=SC2046
 links $(pages) | while read -r where target; do
     page=${where%:*}
@@ -62,5 +78,11 @@ links $(pages) | while read -r where target; do
         esac
     fi
 done >"$bad"
+if [ -d src ]; then
+    # shellcheck disable=SC2046
+    words | LC_ALL=C awk 'NR == FNR { is[$1]; next } !($1 in is) { print $2 ": `" $1 "`: there is no such name" }' - /dev/fd/3 3<<EOF >>"$bad"
+$(names $(pages | grep -E '^\./(docs/papers|src|lab)/'))
+EOF
+fi
 cat "$bad"
 [ ! -s "$bad" ]

@@ -274,7 +274,7 @@ static void chosen_children_beside_drawn_ones_keep_the_law(void **state) {
 static void no_children_keep_the_law(void **state) {
     (void)state;
     double accepted;
-    expect_dist(&CASES[0], "a law without draws", WITHOUT, 0, &accepted);
+    expect_dist(&CASES[0], "a distribution without draws", WITHOUT, 0, &accepted);
     assert_true(accepted == 0);
 }
 

@@ -106,7 +106,7 @@ static output decode(fr_model *m, fr_drafter *drafter, const fr_sampling *sampli
     return o;
 }
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4},
@@ -126,8 +126,8 @@ static void any_drafter_gives_the_tokens_of_plain_decoding(void **state) {
                 .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a == 2 ? 20 : 0},
             fr_kern_of(FR_ISA_SCALAR), 1 + a % 2);
         fr_test_ids(text, PROMPT, o.model.config.n_vocab, 31);
-        for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
-            output plain = decode(&o.model, NULL, &LAWS[dist], text, 1000, 0);
+        for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
+            output plain = decode(&o.model, NULL, &SAMPLINGS[dist], text, 1000, 0);
             assert_int_equal(plain.n, CTX - PROMPT); // to the context's end
             memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
             for (style s = NOTHING; s <= MIXED; s++) {
@@ -136,7 +136,7 @@ static void any_drafter_gives_the_tokens_of_plain_decoding(void **state) {
                     .style = s,
                     .truth = text,
                     .n_truth = CTX};
-                output got = decode(&o.model, &d.base, &LAWS[dist], text, 1000, 0);
+                output got = decode(&o.model, &d.base, &SAMPLINGS[dist], text, 1000, 0);
                 assert_int_equal(got.n, plain.n);
                 assert_memory_equal(got.token, plain.token, sizeof *got.token * (size_t)got.n);
                 assert_int_equal(d.observed_path, plain.n);
@@ -156,7 +156,7 @@ static void limits_cut_inside_an_accepted_path(void **state) {
     fr_opened_open(&o, &(fr_tiny_options){.arch = "llama", .type = FR_TYPE_Q8_0},
                    fr_kern_of(FR_ISA_SCALAR), 1);
     fr_test_ids(text, PROMPT, o.model.config.n_vocab, 37);
-    output plain = decode(&o.model, NULL, &LAWS[1], text, 1000, 0);
+    output plain = decode(&o.model, NULL, &SAMPLINGS[1], text, 1000, 0);
     memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
     for (int n = 1; n < 30; n++)
         for (int by_emit = 0; by_emit < 2; by_emit++) {
@@ -165,7 +165,7 @@ static void limits_cut_inside_an_accepted_path(void **state) {
                               .truth = text,
                               .n_truth = CTX};
             output got =
-                decode(&o.model, &d.base, &LAWS[1], text, by_emit ? 1000 : n, by_emit ? n : 0);
+                decode(&o.model, &d.base, &SAMPLINGS[1], text, by_emit ? 1000 : n, by_emit ? n : 0);
             assert_int_equal(got.n, n);
             assert_memory_equal(got.token, plain.token, sizeof *got.token * (size_t)n);
         }
@@ -182,15 +182,17 @@ static void prefix_reuse_keeps_the_bits(void **state) {
     fr_opened_open(&o, &(fr_tiny_options){.arch = "qwen3", .type = FR_TYPE_Q5_0},
                    fr_kern_of(FR_ISA_SCALAR), 2);
     fr_test_ids(text, CTX, o.model.config.n_vocab, 41);
-    output fresh = decode(&o.model, NULL, &LAWS[2], text, 20, 0);
+    output fresh = decode(&o.model, NULL, &SAMPLINGS[2], text, 20, 0);
     assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     const int before[] = {PROMPT, PROMPT + 20, 5, 1, PROMPT - 1}; // contexts that share a beginning
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         output out = {0};
-        assert_int_equal(fr_decoder_prompt(&d, text, before[i], &LAWS[0], NULL, NULL, &err), FR_OK);
+        assert_int_equal(fr_decoder_prompt(&d, text, before[i], &SAMPLINGS[0], NULL, NULL, &err),
+                         FR_OK);
         fr_decoder_step(&d, 1, emit, &out);
         out = (output){0};
-        assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[2], NULL, NULL, &err), FR_OK);
+        assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[2], NULL, NULL, &err),
+                         FR_OK);
         assert_int_equal(d.stats.prompt_reused, before[i] < PROMPT - 1 ? before[i] : PROMPT - 1);
         while (out.n < 20)
             fr_decoder_step(&d, 20 - out.n, emit, &out);
@@ -210,7 +212,7 @@ static fr_stats stats_of(fr_model *m, const int32_t *text, style how, int nodes)
                       .n_truth = CTX};
     assert_int_equal(fr_decoder_open(&d, m, CTX, FR_KV_F16, &t.base.needs, &err), FR_OK);
     d.drafter = &t.base;
-    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     while (d.n_ids < CTX)
         fr_decoder_step(&d, CTX - d.n_ids, emit, &out);
     const fr_stats stats = d.stats;
@@ -225,7 +227,7 @@ static void passes_are_counted_by_their_rows(void **state) {
     fr_opened_open(&o, &(fr_tiny_options){.arch = "llama", .type = FR_TYPE_Q8_0},
                    fr_kern_of(FR_ISA_SCALAR), 1);
     fr_test_ids(text, PROMPT, o.model.config.n_vocab, 43);
-    output plain = decode(&o.model, NULL, &LAWS[0], text, 1000, 0);
+    output plain = decode(&o.model, NULL, &SAMPLINGS[0], text, 1000, 0);
     memcpy(text + PROMPT, plain.token, sizeof *text * (size_t)plain.n);
     // Five nodes, all right, and three attached rows: 55 tokens take 11 passes. Every guess says
     // of itself that it holds with 0.9.
@@ -293,9 +295,9 @@ static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
     fr_opened_open(&o, &(fr_tiny_options){.untied = true}, fr_kern_of(FR_ISA_SCALAR), 1);
     const int d_model = o.model.config.d;
     float *embed = (float *)(uintptr_t)fr_gguf_tensor_find(o.gguf, "token_embd.weight")->data;
-    for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+    for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
         fr_test_ids(text, PROMPT, o.model.config.n_vocab, 47);
-        output whole = decode(&o.model, NULL, &LAWS[dist], text, 1000, 0);
+        output whole = decode(&o.model, NULL, &SAMPLINGS[dist], text, 1000, 0);
         memcpy(text + PROMPT, whole.token, sizeof *text * (size_t)whole.n);
         int at = 0; // the first place of a token of the text
         while (text[at] != text[PROMPT + 9])
@@ -310,17 +312,18 @@ static void a_broken_model_ends_the_text_with_a_sentence(void **state) {
             test_drafter d = truthful((style)s, text);
             fr_error fault;
             output got = decode_to_fault(&o.model, s < 0 ? NULL : &d.base, FR_RULE_EXACT,
-                                         &LAWS[dist], text, n, &fault);
+                                         &SAMPLINGS[dist], text, n, &fault);
             if (!strstr(fault.text, sentence)) fail_msg("%s: %s", sentence, fault.text);
             assert_int_equal(got.n, at + 1 - n);
             assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);
         }
         // What other rules draw at a temperature may not come to that token; greedily it does.
         for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++) {
-            if (LAWS[dist].temperature > 0) continue;
+            if (SAMPLINGS[dist].temperature > 0) continue;
             test_drafter d = truthful(TRUTH, text);
             fr_error fault;
-            output got = decode_to_fault(&o.model, &d.base, rule, &LAWS[dist], text, n, &fault);
+            output got =
+                decode_to_fault(&o.model, &d.base, rule, &SAMPLINGS[dist], text, n, &fault);
             assert_int_equal(fault.code, FR_EDATA);
             assert_true(got.n <= at + 1 - n); // typical drops the tokens of the pass
             assert_memory_equal(got.token, text + n, sizeof *text * (size_t)got.n);
@@ -341,7 +344,7 @@ static void the_check_of_a_decoder_finds_damage(void **state) {
     fr_test_ids(text, PROMPT, n_vocab, 3);
     assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     assert_true(fr_decoder_is_sound(&d));
-    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     assert_noticed(d.n_ids, -1, fr_decoder_is_sound(&d));
     assert_noticed(d.n_ids, CTX + 1, fr_decoder_is_sound(&d));
     assert_noticed(d.n_ids, PROMPT - 2, fr_decoder_is_sound(&d)); // more is committed

@@ -14,7 +14,7 @@
 
 enum { CTX = 48, PROMPT = 5, TOP = 4, N_Q = 6, DRAWN = 3 };
 
-// ---------------------------------------------------------------- the law, by hand
+// ---------------------------------------------------------------- the distribution, by hand
 
 typedef struct hand_dist { // of one token: the TOP best, and their chances
     int32_t id[TOP];

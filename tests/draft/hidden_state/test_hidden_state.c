@@ -21,13 +21,13 @@
 
 enum { CTX = 160, PROMPT = 21 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4},
     {.temperature = 0, .repeat_penalty = 1.3f},
 };
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 2};
 
@@ -90,14 +90,14 @@ static void every_mode_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &PACKS[k]);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int dist = 0; dist < N_LAWS; dist++) {
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
             const int n = 45;
-            const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], n, NULL);
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &SAMPLINGS[dist], n, NULL);
             for (int w = 0; w < N_WAYS; w++) {
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[dist], n, NULL);
+                                               &SAMPLINGS[dist], n, NULL);
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
@@ -119,10 +119,10 @@ static void the_other_rules_hold_too(void **state) {
             for (int w = 0; w < N_WAYS; w++) {
                 fr_drafter *d = open_way(&p, &WAYS[w]);
                 const output got = decode_once(&p, d, rules[r], WAYS[w].adapt, prompt, PROMPT,
-                                               &LAWS[dist], 45, NULL);
+                                               &SAMPLINGS[dist], 45, NULL);
                 if (dist == 0 && rules[r] == FR_RULE_REJECTION) {
                     const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                     &LAWS[dist], 45, NULL);
+                                                     &SAMPLINGS[dist], 45, NULL);
                     expect_same(&got, &plain);
                 }
                 fr_drafter_close(d);
@@ -148,9 +148,9 @@ static void a_session_may_start_go_on_and_be_cut(void **state) {
                 const int n = turn[t].kept + turn[t].new_tokens;
                 memcpy(text, d.ids, sizeof *text * (size_t)turn[t].kept);
                 fr_test_ids(text + turn[t].kept, turn[t].new_tokens, 256, (unsigned)(50 + t));
-                const output got = decode(&d, text, n, &LAWS[dist], 30);
+                const output got = decode(&d, text, n, &SAMPLINGS[dist], 30);
                 open_decoder(&fresh, &p, NULL, false);
-                const output plain = decode(&fresh, text, n, &LAWS[dist], 30);
+                const output plain = decode(&fresh, text, n, &SAMPLINGS[dist], 30);
                 fr_decoder_close(&fresh);
                 expect_same(&got, &plain);
             }
@@ -220,7 +220,7 @@ static void what_is_kept_of_a_text_is_not_read_again(void **state) {
             fr_test_ids(text + turn[t].kept, turn[t].new_tokens, 200, (unsigned)(70 + t));
             for (int i = turn[t].kept; i < n; i++)
                 text[i] += text[i] == d.ids[i]; // another one than before
-            decode(&d, text, n, &LAWS[0], 30);
+            decode(&d, text, n, &SAMPLINGS[0], 30);
             const int kept = turn[t].kept < n - 1 ? turn[t].kept : n - 1;
             assert_int_equal(d.stats.prompt_reused, kept > 0 ? kept - 1 : 0);
             expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
@@ -246,20 +246,20 @@ static void what_was_read_of_an_adopted_context_is_not_read_again(void **state) 
         open_decoder(&d, &p, of[0], false);
         open_decoder(&other, &p, of[1], false);
         fr_test_ids(text, 30, 200, 90);
-        decode(&d, text, 30, &LAWS[0], 10);
+        decode(&d, text, 30, &SAMPLINGS[0], 10);
         fr_test_ids(text, 40, 200, 92);
-        decode(&other, text, 40, &LAWS[0], 20);
+        decode(&other, text, 40, &SAMPLINGS[0], 20);
         fr_decoder_adopt(&d, &other);
         const int n = other.n_ids;
         memcpy(text, other.ids, sizeof *text * (size_t)n);
         fr_test_ids(text + n, 5, 200, 93);
         fr_decoder_close(&other);
         fr_drafter_close(of[1]);
-        const output got = decode(&d, text, n + 5, &LAWS[0], 30);
+        const output got = decode(&d, text, n + 5, &SAMPLINGS[0], 30);
         assert_int_equal(d.stats.prompt_reused, n - 1);
         expect_fresh_reading(&p, w ? of[0]->parts[1] : of[0], d.ids, d.n_ids);
         open_decoder(&fresh, &p, NULL, false);
-        const output plain = decode(&fresh, text, n + 5, &LAWS[0], 30);
+        const output plain = decode(&fresh, text, n + 5, &SAMPLINGS[0], 30);
         fr_decoder_close(&fresh);
         expect_same(&got, &plain);
         fr_decoder_close(&d);
@@ -282,24 +282,24 @@ static void what_is_new_of_an_adopted_context_is_read(void **state) {
         int32_t text[CTX];
         open_decoder(&d, &p, drafter, false);
         fr_test_ids(text, 30, 200, 90);
-        decode(&d, text, 30, &LAWS[0], 40);
+        decode(&d, text, 30, &SAMPLINGS[0], 40);
         for (size_t t = 0; t < sizeof common / sizeof *common; t++) {
             const int n = common[t] + 20;
             memcpy(text, d.ids, sizeof *text * (size_t)common[t]);
             fr_test_ids(text + common[t], 20, 200, (unsigned)(91 + t));
             text[common[t]] += text[common[t]] == d.ids[common[t]];
             open_decoder(&other, &p, NULL, false);
-            decode(&other, text, n, &LAWS[0], 10);
+            decode(&other, text, n, &SAMPLINGS[0], 10);
             fr_decoder_adopt(&d, &other);
             memcpy(text, other.ids, sizeof *text * (size_t)other.n_ids);
             const int whole = other.n_ids;
             fr_decoder_close(&other);
-            const output got = decode(&d, text, whole, &LAWS[0], 30);
+            const output got = decode(&d, text, whole, &SAMPLINGS[0], 30);
             assert_int_equal(d.stats.prompt_reused, common[t] > 0 ? common[t] - 1 : 0);
             expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
                                  d.n_ids);
             open_decoder(&fresh, &p, NULL, false);
-            const output plain = decode(&fresh, text, whole, &LAWS[0], 30);
+            const output plain = decode(&fresh, text, whole, &SAMPLINGS[0], 30);
             fr_decoder_close(&fresh);
             expect_same(&got, &plain);
         }
@@ -325,7 +325,8 @@ static void the_block_has_read_the_text_and_no_guess(void **state) {
             fr_drafter *drafter = open_way(&p, &ways[w]);
             open_decoder(&d, &p, drafter, false);
             fr_test_ids(prompt, n, 256, (unsigned)(90 + n));
-            assert_int_equal(fr_decoder_prompt(&d, prompt, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+            assert_int_equal(fr_decoder_prompt(&d, prompt, n, &SAMPLINGS[0], NULL, NULL, &err),
+                             FR_OK);
             while (o.n < 60)
                 fr_decoder_step(&d, 60 - o.n, emit, &o);
             expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
@@ -352,14 +353,14 @@ static void a_wrong_chain_serves_three_steps(void **state) {
     for (unsigned seed = 33, there = 1; there; seed++) {
         fr_test_ids(prompt, PROMPT, 256, seed);
         const output plain =
-            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[3], N, NULL);
+            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[3], N, NULL);
         there = 0;
         for (int i = 0; i < N; i++)
             there |= plain.token[i] == ONLY;
     }
     fr_drafter *d = open_drafter(&p, p.spec, true, options);
     fr_stats stats;
-    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[3], N, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[3], N, &stats);
     assert_int_equal(stats.passes, N);                          // nothing was right
     assert_true(count_of(d, "steps_fresh") == (N - 1 + 2) / 3); // the last step drafts nothing
     assert_true(count_of(d, "steps_reuse") == N - 1 - (N - 1 + 2) / 3);
@@ -387,7 +388,8 @@ static void accepted_tokens_use_up_a_chain(void **state) {
     fr_drafter *d = open_drafter(&p, spec, true, options);
     fr_decoder dec;
     open_decoder(&dec, &p, d, false);
-    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &SAMPLINGS[0], NULL, NULL, &err),
+                     FR_OK);
     output o = {.n = 0};
     int place = 0, anchor = -LENGTH, age = 0, fresh = 0, reuses = 0, reused = 0, several = 0;
     bool again[LENGTH] = {false}; // states of the chain that served again
@@ -430,7 +432,7 @@ static void counts_begin_anew_with_a_request(void **state) {
     open_decoder(&dec, &p, d, false);
     double steps[2];
     for (int i = 0; i < 2; i++) {
-        decode(&dec, prompt, PROMPT, &LAWS[0], 40);
+        decode(&dec, prompt, PROMPT, &SAMPLINGS[0], 40);
         steps[i] = count_of(d, "steps_fresh") + count_of(d, "steps_fused");
         assert_true(steps[i] <= (double)dec.stats.passes && steps[i] > 0);
         assert_true(count_of(d, "seconds_prompt") > 0 && count_of(d, "seconds_chain") > 0);

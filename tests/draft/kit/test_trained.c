@@ -19,12 +19,12 @@
 
 enum { CTX = 160, PROMPT = 71, SHORT = 20, TOKENS = 60 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
 };
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static void open_pair(pair *p, const fr_tiny_pack *pack, int threads) {
     const fr_tiny_options target = {.arch = "qwen2", .type = FR_TYPE_Q8_0, .n_layer = 2};
@@ -77,13 +77,13 @@ static bool rides(fr_pack_kind kind) {
     return kind == FR_PACK_PPD || kind == FR_PACK_HIDDEN_TRANSFER;
 }
 
-// Under FR_QUICK pack i is tried under one law, the next one under the next.
+// Under FR_QUICK pack i is tried under one sampling, the next one under the next.
 static int first_law(int i) {
-    return getenv("FR_QUICK") ? i % N_LAWS : 0;
+    return getenv("FR_QUICK") ? i % N_SAMPLINGS : 0;
 }
 
 static int law_step(void) {
-    return getenv("FR_QUICK") ? N_LAWS : 1;
+    return getenv("FR_QUICK") ? N_SAMPLINGS : 1;
 }
 
 static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
@@ -101,10 +101,10 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &PACKS[i], 1 + i % 2);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int dist = first_law(i); dist < N_LAWS; dist += law_step())
+        for (int dist = first_law(i); dist < N_SAMPLINGS; dist += law_step())
             for (int n_prompt = 1; n_prompt <= PROMPT; n_prompt += PROMPT - 1) {
                 const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt,
-                                                  &LAWS[dist], NULL);
+                                                  &SAMPLINGS[dist], NULL);
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                     char spec[80];
                     fr_stats stats;
@@ -112,7 +112,7 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
                              HOW[h].tail);
                     fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                     const output got = decode_twice(&p, d, HOW[h].adapt, FR_RULE_EXACT, prompt,
-                                                    n_prompt, &LAWS[dist], &stats);
+                                                    n_prompt, &SAMPLINGS[dist], &stats);
                     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                     // What rides in the pass itself has to pay for every row.
                     if (HOW[h].no_adapt || (!HOW[h].adapt && !rides(PACKS[i].kind)))
@@ -135,8 +135,9 @@ static void a_static_tree_gives_them_too_and_is_the_shape(void **state) {
     snprintf(spec, sizeof spec, "eagle:%s", p.path);
     fr_drafter *d = open_drafter(&p, spec, false, (const char *[]){"tree=static", "depth=3", NULL});
     const output plain =
-        decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], NULL);
-    const output got = decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[0], &stats);
+        decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &SAMPLINGS[0], NULL);
+    const output got =
+        decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &SAMPLINGS[0], &stats);
     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
     // Where the end is not near, every pass has the 26 rows of the shape.
     assert_true(stats.passes_by_rows[26] >= stats.passes - 6);
@@ -155,15 +156,15 @@ static void distributions_by_level_give_them_too(void **state) {
     open_pair(&p, &pack, 1);
     fr_test_ids(prompt, PROMPT, 256, 31);
     snprintf(spec, sizeof spec, "chimera:%s", p.path);
-    for (int dist = 0; dist < N_LAWS; dist++) {
+    for (int dist = 0; dist < N_SAMPLINGS; dist++) {
         const output plain =
-            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
+            decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &SAMPLINGS[dist], NULL);
         for (int t = 0; t < 2; t++) {
             fr_stats stats;
             fr_drafter *d =
                 open_drafter(&p, spec, false, (const char *[]){trees[t], "depth=4", NULL});
             const output got =
-                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], &stats);
+                decode_twice(&p, d, false, FR_RULE_EXACT, prompt, PROMPT, &SAMPLINGS[dist], &stats);
             assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
             // Where the end is not near, every pass has the 26 rows of the shape.
             if (t == 0) assert_true(stats.passes_by_rows[26] >= stats.passes - 6);
@@ -189,13 +190,13 @@ static void a_broken_pack_gives_them_too(void **state) {
         open_pair(&p, &pack, 1);
         fr_test_ids(prompt, PROMPT, 256, 31);
         snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(pack.kind), p.path);
-        for (int dist = first_law(i); dist < N_LAWS; dist += law_step()) {
-            const output plain =
-                decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
+        for (int dist = first_law(i); dist < N_SAMPLINGS; dist += law_step()) {
+            const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT,
+                                              &SAMPLINGS[dist], NULL);
             for (int way = 0; way < 2; way++) {
                 fr_drafter *d = open_drafter(&p, spec, way > 0, NULL);
-                const output got =
-                    decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT, &LAWS[dist], NULL);
+                const output got = decode_twice(&p, d, !way, FR_RULE_EXACT, prompt, PROMPT,
+                                                &SAMPLINGS[dist], NULL);
                 assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                 fr_drafter_close(d);
             }
@@ -217,7 +218,7 @@ static void under_other_rules_every_pack_drafts_as_well(void **state) {
         for (int typical = 0; typical < 2; typical++) {
             fr_stats stats;
             decode_twice(&p, d, false, typical ? FR_RULE_TYPICAL : FR_RULE_REJECTION, prompt,
-                         PROMPT, &LAWS[1], &stats);
+                         PROMPT, &SAMPLINGS[1], &stats);
             assert_true(stats.rows > stats.passes);
         }
         fr_drafter_close(d);
@@ -350,7 +351,7 @@ static void the_first_guess_is_the_likeliest_of_the_first_head(void **state) {
     d.drafter = drafter;
     d.watch = look;
     d.watch_user = &s;
-    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     while (o.n < TOKENS) {
         const int32_t expected = o.n ? s.first[0] : -1;
         fr_decoder_step(&d, TOKENS - o.n, emit, &o);
@@ -382,7 +383,7 @@ static void watched(fr_decoder *d, const pair *p, fr_drafter *drafter, seen *s) 
 static int answer(fr_decoder *d, const int32_t *prompt, int n) {
     fr_error err;
     output o = {.n = 0};
-    assert_int_equal(fr_decoder_prompt(d, prompt, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(d, prompt, n, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     while (o.n < TOKENS && fr_decoder_step(d, TOKENS - o.n, emit, &o)) {
     }
     return d->stats.prompt_reused;

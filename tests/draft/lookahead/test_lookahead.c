@@ -7,7 +7,7 @@
 
 enum { CTX = 128, PROMPT = 21, PREDICT = 60 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4, .repeat_penalty = 1.1f},
@@ -42,16 +42,16 @@ static void any_setting_gives_the_tokens_of_plain_decoding(void **state) {
                         .arch = arch[a], .type = FR_TYPE_Q4_1, .n_layer = 2, .window = a ? 20 : 0},
                     1 + a, CTX);
         a_prompt(prompt, &p, 5);
-        for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+        for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[dist], PREDICT, NULL);
+                                             &SAMPLINGS[dist], PREDICT, NULL);
             for (int s = 0; s < N_SETTINGS; s++)
                 for (int spec = 0; spec < 2; spec++)
                     for (int adapt = 0; adapt < 2; adapt++) {
                         fr_stats stats;
                         fr_drafter *d = open_drafter(&p, specs[spec], !adapt, SETTINGS[s]);
                         const output got = decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT,
-                                                       &LAWS[dist], PREDICT, &stats);
+                                                       &SAMPLINGS[dist], PREDICT, &stats);
                         expect_same(&plain, &got);
                         deep += stats.accepted[1] > 0;
                         fr_drafter_close(d);
@@ -70,13 +70,13 @@ static void the_other_rules_decode_too(void **state) {
     open_target(&p, &(fr_tiny_options){.arch = "qwen2", .n_layer = 2}, 1, CTX);
     a_prompt(prompt, &p, 8);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], PREDICT, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], PREDICT, NULL);
     for (int s = 0; s < N_SETTINGS; s++)
         for (fr_rule rule = FR_RULE_REJECTION; rule <= FR_RULE_TYPICAL; rule++)
-            for (size_t dist = 0; dist < sizeof LAWS / sizeof *LAWS; dist++) {
+            for (size_t dist = 0; dist < sizeof SAMPLINGS / sizeof *SAMPLINGS; dist++) {
                 fr_drafter *d = open_drafter(&p, "lookahead", true, SETTINGS[s]);
-                const output got =
-                    decode_once(&p, d, rule, false, prompt, PROMPT, &LAWS[dist], PREDICT, NULL);
+                const output got = decode_once(&p, d, rule, false, prompt, PROMPT, &SAMPLINGS[dist],
+                                               PREDICT, NULL);
                 if (dist == 0) expect_same(&plain, &got); // greedy, all rules are the same
                 fr_drafter_close(d);
             }
@@ -221,7 +221,7 @@ static void every_steps_candidates_are_the_methods(void **state) {
         open_decoder(&decoder, &p, d, false);
         decoder.watch = watch;
         decoder.watch_user = &seen;
-        const output o = decode(&decoder, text, PROMPT, &LAWS[0], PREDICT);
+        const output o = decode(&decoder, text, PROMPT, &SAMPLINGS[0], PREDICT);
         fr_decoder_close(&decoder);
         memcpy(text + PROMPT, o.token, sizeof *text * PREDICT);
 

@@ -20,14 +20,14 @@
 
 enum { CTX = 96, PROMPT = 21 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1.2f, .seed = 4},
     {.temperature = 0, .repeat_penalty = 1.3f},
     {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
 };
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static void write_model(char path[32], const fr_tiny_options *o) {
     fr_error err;
@@ -98,16 +98,16 @@ static void any_draft_model_gives_the_tokens_of_plain_decoding(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, &TARGET, same ? &TARGET : &OTHER);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int dist = 0; dist < N_LAWS; dist++) {
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
             const int n = 45;
-            const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], n, NULL);
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &SAMPLINGS[dist], n, NULL);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[120];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[dist], n, NULL);
+                                               &SAMPLINGS[dist], n, NULL);
                 expect_same(&got, &plain);
                 fr_drafter_close(d);
             }
@@ -139,14 +139,14 @@ static void a_driven_draft_model_gives_them_too(void **state) {
             write_driver_pack(&p, HOW[h].driver, pack);
             snprintf(spec, sizeof spec, "%s@%s%s%s", p.spec, HOW[h].driver, pack, HOW[h].tail);
             fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
-            for (int dist = 0; dist < N_LAWS; dist++) {
+            for (int dist = 0; dist < N_SAMPLINGS; dist++) {
                 fr_stats stats;
                 const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                 &LAWS[dist], 45, NULL);
+                                                 &SAMPLINGS[dist], 45, NULL);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[dist], 45, &stats);
+                                               &SAMPLINGS[dist], 45, &stats);
                 expect_same(&got, &plain);
-                if (same && HOW[h].no_adapt && !LAWS[dist].repeat_penalty)
+                if (same && HOW[h].no_adapt && !SAMPLINGS[dist].repeat_penalty)
                     assert_true(stats.accepted[0] >= 8);
             }
             fr_drafter_close(d);
@@ -168,20 +168,20 @@ static void a_broken_draft_model_only_drafts_less(void **state) {
     open_pair(&p, &whole, &whole);
     fr_test_ids(prompt, PROMPT, 256, 35);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], 40, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], 40, NULL);
     const size_t at = (size_t)p.target.model.config.d * (size_t)plain.token[3] + 1;
     if (fr_tiny_write_broken(&whole, p.path, "token_embd.weight", at, NAN, &err))
         fail_msg("%s", err.text);
     for (size_t t = 0; t < sizeof tails / sizeof *tails; t++)
-        for (int dist = 0; dist < N_LAWS; dist++)
+        for (int dist = 0; dist < N_SAMPLINGS; dist++)
             for (int adapt = 0; adapt < 2; adapt++) {
                 char spec[120];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, tails[t]);
                 fr_drafter *d = open_drafter(&p, spec, !adapt, deep);
                 const output same = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                                &LAWS[dist], 40, NULL);
-                const output got =
-                    decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT, &LAWS[dist], 40, NULL);
+                                                &SAMPLINGS[dist], 40, NULL);
+                const output got = decode_once(&p, d, FR_RULE_EXACT, adapt, prompt, PROMPT,
+                                               &SAMPLINGS[dist], 40, NULL);
                 expect_same(&got, &same);
                 fr_drafter_close(d);
             }
@@ -196,10 +196,10 @@ static void a_draft_equal_to_the_target_is_always_right(void **state) {
     int32_t prompt[PROMPT];
     open_pair(&p, &TARGET, &TARGET);
     fr_test_ids(prompt, PROMPT, 256, 33);
-    for (int dist = 0; dist < N_LAWS; dist++) {
+    for (int dist = 0; dist < N_SAMPLINGS; dist++) {
         fr_stats stats;
         fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-        decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, &stats);
+        decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[dist], 60, &stats);
         assert_int_equal(stats.passes, 12);
         for (int k = 0; k < 4; k++)
             assert_int_equal(stats.accepted[k], 12);
@@ -216,7 +216,7 @@ static void second_guesses_ride_as_leaves(void **state) {
     fr_test_ids(prompt, PROMPT, 256, 35);
     fr_drafter *d = open_drafter(&p, p.spec, false, (const char *[]){"depth=5", NULL});
     fr_stats stats;
-    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], 60, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], 60, &stats);
     assert_int_equal(stats.passes, 10);
     assert_true(stats.rows > 60); // more than the chain alone
     fr_drafter_close(d);
@@ -232,7 +232,7 @@ static void a_draft_that_is_wrong_falls_silent(void **state) {
     fr_test_ids(prompt, PROMPT, 256, 37);
     fr_stats stats;
     fr_drafter *d = open_drafter(&p, p.spec, false, NULL);
-    decode_once(&p, d, FR_RULE_EXACT, true, prompt, PROMPT, &LAWS[2], CTX - PROMPT, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, true, prompt, PROMPT, &SAMPLINGS[2], CTX - PROMPT, &stats);
     assert_true(stats.offered[0] < stats.passes / 2);
     fr_drafter_close(d);
     close_pair(&p);
@@ -252,7 +252,7 @@ static hand_dist dist_after(fr_decoder *d, const int32_t *ids, int n, const fr_s
     output o = {.n = 0};
     hand_dist dist;
     double total = 0;
-    assert_int_equal(fr_decoder_prompt(d, ids, n, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(d, ids, n, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     fr_decoder_step(d, 1, emit, &o);
     float *z = fr_decoder_logits(d, 0);
     for (int k = 0; k < TOP; k++) {
@@ -404,8 +404,8 @@ static void its_kv_after_every_step_is_that_of_a_fresh_reading(void **state) {
             fr_test_ids(prompt, PROMPT, 256, 39);
             fr_drafter *d = open_drafter(&p, p.spec, o >= 2, options[o]);
             open_decoder(&dec, &p, d, false);
-            assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err),
-                             FR_OK);
+            assert_int_equal(
+                fr_decoder_prompt(&dec, prompt, PROMPT, &SAMPLINGS[1], NULL, NULL, &err), FR_OK);
             output out = {.n = 0};
             const fr_second_model *s = fr_draft_model_second(d);
             while (out.n < 24) {
@@ -435,17 +435,18 @@ static void a_kept_prefix_is_not_read_again_and_keeps_the_bits(void **state) {
         fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
         open_decoder(&dec, &p, d, false);
         fr_test_ids(prompt, PROMPT, 256, 41);
-        decode(&dec, prompt, PROMPT, &LAWS[2], 20);
+        decode(&dec, prompt, PROMPT, &SAMPLINGS[2], 20);
         memcpy(prompt, dec.ids, sizeof prompt);
         for (int k = same[i]; k < N; k++)
             prompt[k] = (prompt[k] + 1) % 256;
-        assert_int_equal(fr_decoder_prompt(&dec, prompt, N, &LAWS[1], NULL, NULL, &err), FR_OK);
+        assert_int_equal(fr_decoder_prompt(&dec, prompt, N, &SAMPLINGS[1], NULL, NULL, &err),
+                         FR_OK);
         const int kept = fr_draft_model_second(d)->kv.n_committed;
         assert_int_equal(kept, same[i] < N - 1 ? same[i] : N - 1);
-        const output got = decode(&dec, prompt, N, &LAWS[1], 20);
+        const output got = decode(&dec, prompt, N, &SAMPLINGS[1], 20);
         expect_fresh_kv(&p, d);
         open_decoder(&fresh, &p, NULL, false);
-        const output plain = decode(&fresh, prompt, N, &LAWS[1], 20);
+        const output plain = decode(&fresh, prompt, N, &SAMPLINGS[1], 20);
         expect_same(&got, &plain);
         assert_int_equal(dec.stats.passes, 4); // and it is still always right
         fr_decoder_close(&fresh);
@@ -464,11 +465,12 @@ static void it_catches_up_after_plain_steps(void **state) {
     open_pair(&p, &TARGET, &TARGET);
     fr_test_ids(prompt, PROMPT, 256, 43);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], 60, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[1], 60, NULL);
     fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
     open_decoder(&dec, &p, d, false);
     fr_error err;
-    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &LAWS[1], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &SAMPLINGS[1], NULL, NULL, &err),
+                     FR_OK);
     output out = {.n = 0};
     for (int step = 0; out.n < 60; step++) {
         const bool draft = step % 7 == 6; // a step of one token has no room for a guess
@@ -498,12 +500,12 @@ static void padding_rows_do_not_matter(void **state) {
         int32_t prompt[PROMPT];
         open_pair(&p, pairs[i][0], pairs[i][1]);
         fr_test_ids(prompt, PROMPT, 256, 45);
-        for (int dist = 0; dist < N_LAWS; dist++) {
-            const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, NULL);
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &SAMPLINGS[dist], 60, NULL);
             fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-            const output got =
-                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], 60, NULL);
+            const output got = decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT,
+                                           &SAMPLINGS[dist], 60, NULL);
             expect_same(&got, &plain);
             fr_drafter_close(d);
         }
@@ -526,13 +528,13 @@ static void a_token_unknown_to_the_draft_silences_it(void **state) {
     assert_int_equal(known, fr_tokenizer_size(p.tokenizer));
     open_decoder(&dec, &p, d, false);
     prompt[9] = known;
-    const output got = decode(&dec, prompt, PROMPT, &LAWS[1], 30);
+    const output got = decode(&dec, prompt, PROMPT, &SAMPLINGS[1], 30);
     assert_int_equal(dec.stats.rows, 30);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], 30, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[1], 30, NULL);
     expect_same(&got, &plain);
     prompt[9] = 9; // a text without it
-    decode(&dec, prompt, PROMPT, &LAWS[0], 30);
+    decode(&dec, prompt, PROMPT, &SAMPLINGS[0], 30);
     assert_true(dec.stats.rows > dec.stats.passes);
     fr_decoder_close(&dec);
     fr_drafter_close(d);

@@ -10,11 +10,12 @@
 #include <cmocka.h>
 
 enum { V = 6, TRIALS = 200000 };
-static const fr_chance LAW[V] = {{11, 0.4f}, {3, 0.25f}, {7, 0.2f}, {2, 0.1f}, {5, 0.05f}, {9, 0}};
+static const fr_chance CHANCES[V] = {{11, 0.4f}, {3, 0.25f}, {7, 0.2f},
+                                     {2, 0.1f},  {5, 0.05f}, {9, 0}};
 
 static int place_of(int32_t id) {
     for (int i = 0; i < V; i++)
-        if (LAW[i].id == id) return i;
+        if (CHANCES[i].id == id) return i;
     return -1;
 }
 
@@ -26,11 +27,11 @@ static void pairs_follow_the_law_without_replacement(void **state) {
     int df;
     for (int i = 0; i < V; i++)
         for (int j = 0; j < V; j++)
-            p[i * V + j] = i == j ? 0 : (double)LAW[i].p * LAW[j].p / (1 - LAW[i].p);
+            p[i * V + j] = i == j ? 0 : (double)CHANCES[i].p * CHANCES[j].p / (1 - CHANCES[i].p);
     for (int trial = 0; trial < TRIALS; trial++) {
         int32_t ids[FR_DRAWN_MOST];
         uint64_t k = 0;
-        assert_int_equal(fr_drawn_take(&d, LAW, V, 2, 77, FR_NOISE_DRAFT, trial, &k, ids), 2);
+        assert_int_equal(fr_drawn_take(&d, CHANCES, V, 2, 77, FR_NOISE_DRAFT, trial, &k, ids), 2);
         assert_int_equal(k, V);
         count[place_of(ids[0]) * V + place_of(ids[1])]++;
     }
@@ -46,8 +47,8 @@ static void one_draw_is_the_first_of_two(void **state) {
     for (int trial = 0; trial < 1000; trial++) {
         int32_t one[FR_DRAWN_MOST], two[FR_DRAWN_MOST];
         uint64_t k = 5, l = 5;
-        fr_drawn_take(&d, LAW, V, 1, 78, FR_NOISE_DRAFT, trial, &k, one);
-        fr_drawn_take(&d, LAW, V, 2, 78, FR_NOISE_DRAFT, trial, &l, two);
+        fr_drawn_take(&d, CHANCES, V, 1, 78, FR_NOISE_DRAFT, trial, &k, one);
+        fr_drawn_take(&d, CHANCES, V, 2, 78, FR_NOISE_DRAFT, trial, &l, two);
         assert_int_equal(one[0], two[0]);
     }
 }
@@ -58,7 +59,7 @@ static void what_cannot_be_drawn_is_not(void **state) {
     static fr_chance many[FR_DRAWN_TOKENS + 500];
     int32_t ids[FR_DRAWN_MOST];
     uint64_t k = 0;
-    assert_int_equal(fr_drawn_take(&d, LAW + 4, 2, 4, 79, FR_NOISE_DRAFT, 1, &k, ids), 1);
+    assert_int_equal(fr_drawn_take(&d, CHANCES + 4, 2, 4, 79, FR_NOISE_DRAFT, 1, &k, ids), 1);
     assert_int_equal(ids[0], 5);
     assert_int_equal(d.dist.n_draws, 1);
     for (int i = 0; i < FR_DRAWN_TOKENS + 500; i++)

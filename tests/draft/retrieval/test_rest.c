@@ -5,11 +5,11 @@
 
 enum { CTX = 200, PROMPT = 12, TOKENS = 60, IDS = 256 };
 static const fr_tiny_options TARGET = {.type = FR_TYPE_Q8_0, .n_ctx = CTX, .seed = 5};
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 1, .top_k = 40, .top_p = 0.95f, .seed = 7},
     {.temperature = 1.3f, .min_p = 0.05f, .repeat_penalty = 1.2f, .repeat_last_n = 32, .seed = 9}};
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static void close_pair(pair *p) {
     close_target(p);
@@ -162,14 +162,14 @@ static void ids_that_the_model_has_not_are_ends(void **state) {
 
 // A store that knows much of what the target says, and much that it does not.
 static void open_own(pair *p, const int32_t *prompt) {
-    int32_t ids[N_LAWS * (PROMPT + TOKENS) + 3000];
-    size_t length[N_LAWS + 100];
+    int32_t ids[N_SAMPLINGS * (PROMPT + TOKENS) + 3000];
+    size_t length[N_SAMPLINGS + 100];
     texts t = {ids, length, 0};
     int n = 0;
     open_target(p, &TARGET, 1, CTX);
-    for (int dist = 0; dist < N_LAWS; dist++) {
-        const output o =
-            decode_once(p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, NULL);
+    for (int dist = 0; dist < N_SAMPLINGS; dist++) {
+        const output o = decode_once(p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                     &SAMPLINGS[dist], TOKENS, NULL);
         memcpy(ids + n, prompt, sizeof *ids * PROMPT);
         memcpy(ids + n + PROMPT, o.token, sizeof *ids * TOKENS);
         for (int i = 10; i < PROMPT + TOKENS; i += 17)
@@ -204,16 +204,16 @@ static void any_store_gives_the_tokens_of_plain_decoding(void **state) {
         texts random = texts_random(40, 100, IDS);
         fr_test_ids(prompt, PROMPT, IDS, 31);
         own ? open_own(&p, prompt) : open_pair(&p, &random);
-        for (int dist = 0; dist < N_LAWS; dist++) {
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
             fr_stats plain_stats, stats;
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[dist], TOKENS, &plain_stats);
+                                             &SAMPLINGS[dist], TOKENS, &plain_stats);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[80];
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[dist], TOKENS, &stats);
+                                               &SAMPLINGS[dist], TOKENS, &stats);
                 expect_same(&got, &plain);
                 if (own && !HOW[h].adapt) assert_true(2 * stats.passes < plain_stats.passes);
                 fr_drafter_close(d);
@@ -235,13 +235,13 @@ static void it_joins_a_drafter_with_a_pack(void **state) {
     open_own(&p, prompt);
     fr_tiny_pack_write(pack, &tiny, &p.target.model);
     snprintf(spec, sizeof spec, "eagle:%s+%s", pack, p.spec);
-    for (int dist = 0; dist < N_LAWS; dist++) {
+    for (int dist = 0; dist < N_SAMPLINGS; dist++) {
         fr_stats stats;
-        const output plain =
-            decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, NULL);
+        const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                         &SAMPLINGS[dist], TOKENS, NULL);
         fr_drafter *d = open_drafter(&p, spec, true, NULL);
-        const output got =
-            decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[dist], TOKENS, &stats);
+        const output got = decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT,
+                                       &SAMPLINGS[dist], TOKENS, &stats);
         expect_same(&got, &plain);
         assert_true(stats.passes < TOKENS);
         fr_drafter_close(d);
@@ -259,20 +259,21 @@ static void under_other_rules_it_drafts_as_well(void **state) {
     fr_test_ids(prompt, PROMPT, IDS, 31);
     open_own(&p, prompt);
     fr_drafter *d = open_drafter(&p, p.spec, true, NULL);
-    for (int dist = 0; dist < N_LAWS; dist++) {
+    for (int dist = 0; dist < N_SAMPLINGS; dist++) {
         fr_stats stats;
-        const output a = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[dist],
-                                     TOKENS, &stats);
-        const output b = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT, &LAWS[dist],
-                                     TOKENS, &stats);
+        const output a = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT,
+                                     &SAMPLINGS[dist], TOKENS, &stats);
+        const output b = decode_once(&p, d, FR_RULE_REJECTION, false, prompt, PROMPT,
+                                     &SAMPLINGS[dist], TOKENS, &stats);
         if (dist == 0) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[dist], TOKENS, NULL);
+                                             &SAMPLINGS[dist], TOKENS, NULL);
             expect_same(&a, &plain);
         }
         assert_int_equal(a.n, b.n);
         assert_true(stats.exact_law);
-        decode_once(&p, d, FR_RULE_TYPICAL, false, prompt, PROMPT, &LAWS[dist], TOKENS, &stats);
+        decode_once(&p, d, FR_RULE_TYPICAL, false, prompt, PROMPT, &SAMPLINGS[dist], TOKENS,
+                    &stats);
         assert_true(stats.passes < TOKENS);
         assert_false(stats.lossless);
     }

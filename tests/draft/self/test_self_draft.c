@@ -12,12 +12,12 @@
 
 enum { CTX = 160, PROMPT = 71, TOKENS = 40 };
 
-static const fr_sampling LAWS[] = {
+static const fr_sampling SAMPLINGS[] = {
     {.temperature = 0},
     {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 3},
     {.temperature = 1, .repeat_penalty = 1.2f, .repeat_last_n = 5, .seed = 5},
 };
-enum { N_LAWS = sizeof LAWS / sizeof *LAWS };
+enum { N_SAMPLINGS = sizeof SAMPLINGS / sizeof *SAMPLINGS };
 
 static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_pack *pack,
                       int threads) {
@@ -61,16 +61,16 @@ static void any_of_them_gives_the_tokens_of_plain_decoding(void **state) {
         open_pair(&p, &TARGET, &PACKS[i % N_PACKS], 1);
         if (i == N_PACKS) strcpy(p.spec, "layer-skip");
         fr_test_ids(prompt, PROMPT, 256, 31);
-        for (int dist = 0; dist < N_LAWS; dist++) {
+        for (int dist = 0; dist < N_SAMPLINGS; dist++) {
             const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
-                                             &LAWS[dist], TOKENS, NULL);
+                                             &SAMPLINGS[dist], TOKENS, NULL);
             for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                 char spec[120];
                 fr_stats stats;
                 snprintf(spec, sizeof spec, "%s%s", p.spec, HOW[h].tail);
                 fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                 const output got = decode_once(&p, d, FR_RULE_EXACT, HOW[h].adapt, prompt, PROMPT,
-                                               &LAWS[dist], TOKENS, &stats);
+                                               &SAMPLINGS[dist], TOKENS, &stats);
                 expect_same(&got, &plain);
                 if (HOW[h].no_adapt)
                     assert_true(stats.rows >
@@ -98,7 +98,7 @@ static void a_draft_without_what_adds_nothing_is_always_right(void **state) {
     open_pair(&p, &target, &pack, 1);
     fr_test_ids(prompt, PROMPT, 256, 33);
     fr_drafter *d = open_drafter(&p, p.spec, true, (const char *[]){"depth=4", NULL});
-    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], TOKENS, &stats);
+    decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], TOKENS, &stats);
     for (int k = 0; k < 4; k++)
         assert_int_equal(stats.accepted[k], TOKENS / 5);
     assert_int_equal(stats.passes, TOKENS / 5);
@@ -140,7 +140,7 @@ static void joined_parts_leave_room_for_the_largest_tree(void **state) {
     }
     fr_test_ids(prompt, PROMPT, 256, 35);
     const output plain =
-        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[0], TOKENS, NULL);
+        decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &SAMPLINGS[0], TOKENS, NULL);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         char spec[200];
         fr_decoder decoder;
@@ -151,7 +151,7 @@ static void joined_parts_leave_room_for_the_largest_tree(void **state) {
         decoder.size.nodes = FR_TREE_MAX;
         decoder.watch = note_scratch;
         decoder.watch_user = &s;
-        const output got = decode(&decoder, prompt, PROMPT, &LAWS[0], TOKENS);
+        const output got = decode(&decoder, prompt, PROMPT, &SAMPLINGS[0], TOKENS);
         expect_same(&got, &plain);
         assert_true(s.most > 0 && s.most <= FR_SELF_ROWS);
         assert_true(decoder.stats.rows > 100 * decoder.stats.passes / 2); // trees are large
@@ -234,7 +234,7 @@ static void the_first_guess_is_what_the_exit_says(void **state) {
         open_decoder(&d, &p, drafter, false);
         d.watch = look;
         d.watch_user = &first;
-        assert_int_equal(fr_decoder_prompt(&d, prompt, 30, &LAWS[0], NULL, NULL, &err), FR_OK);
+        assert_int_equal(fr_decoder_prompt(&d, prompt, 30, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
         fr_decoder_step(&d, 9, emit, &o);
         assert_true(first >= 0);
         assert_true(behind_best(&p, &pack, prompt, 30, first) < 0.05); // 8-bit head and rows
@@ -259,7 +259,7 @@ static void what_was_drafted_behind_goes_on(void **state) {
     fr_drafter *drafter = open_drafter(&p, p.spec, true, NULL);
     assert_int_equal(drafter->needs.resumes, 2);
     open_decoder(&d, &p, drafter, false);
-    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &LAWS[0], NULL, NULL, &err), FR_OK);
+    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
     fr_decoder_step(&d, 20, emit, &o);
     // The root and five guesses were drafted behind; the sixth begins at the bottom.
     assert_int_equal(d.tree.n, 7);
@@ -289,10 +289,10 @@ static void an_exit_is_not_joined_to_what_reads_below_it(void **state) {
         if (d) {
             int32_t prompt[PROMPT];
             fr_test_ids(prompt, PROMPT, 256, 35);
-            const output plain =
-                decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], TOKENS, NULL);
-            const output got =
-                decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT, &LAWS[1], TOKENS, NULL);
+            const output plain = decode_once(&p, NULL, FR_RULE_EXACT, false, prompt, PROMPT,
+                                             &SAMPLINGS[1], TOKENS, NULL);
+            const output got = decode_once(&p, d, FR_RULE_EXACT, false, prompt, PROMPT,
+                                           &SAMPLINGS[1], TOKENS, NULL);
             expect_same(&got, &plain);
             fr_drafter_close(d);
         }

@@ -28,15 +28,15 @@ METHODS = [
     Method("early exit, layer 20", "early-exit", "early-exit", ("exit=20",), (), (10, 60)),
 ]
 
-def recipe(name, settings=(), options=(), seeds=1, taps="2,15,27"):
-    return Method(name, "eagle", "eagle", ("taps=" + taps, *settings), options, seeds=seeds)
+def recipe(name, settings=(), options=(), seeds=1, taps="2,15,27", rise=0):
+    return Method(name, "eagle", "eagle", ("taps=" + taps, "steps-rise=%d" % rise, *settings), options, seeds=seeds)
 
 
 # One change each against three layers' states.
 RECIPES = [
     recipe("the final state alone", taps="none", seeds=3),
     recipe("three layers' states", seeds=3),
-    recipe("... more steps later", ("steps-rise=1",), seeds=3),
+    recipe("... more steps later", rise=1, seeds=3),
     recipe("... three steps", (), ("--depth", "3")),
     recipe("... 4096 tokens to draft", (), ("--vocab", "4096")),
     recipe("... without distance of states", ("feature=0",)),

@@ -11,10 +11,16 @@ static int default_taps(int n_layer, int *taps) {
     return 3;
 }
 
-static bool names_taps(const fr_strings *settings) {
+static bool names(const fr_strings *settings, const char *key) {
+    const size_t n = strlen(key);
     for (int i = 0; i < settings->n; i++)
-        if (!strncmp(settings->item[i], "taps=", 5)) return true;
+        if (!strncmp(settings->item[i], key, n)) return true;
     return false;
+}
+
+static void append(fr_strings *settings, const char *setting) {
+    settings->item[settings->n++] = setting;
+    settings->item[settings->n] = NULL;
 }
 
 static bool files_alone(const char *data) {
@@ -25,28 +31,42 @@ static bool files_alone(const char *data) {
     return true;
 }
 
+static bool begins_with(const fr_training *t, fr_pack_kind kind) {
+    return t->init.gguf && t->init.kind == kind;
+}
+
 // An eagle that goes on from another keeps its layers.
 static int wanted_taps(const fr_training *t, int *taps) {
     const fr_pack *init = &t->init;
-    if (init->gguf && init->kind == FR_PACK_EAGLE) {
+    if (begins_with(t, FR_PACK_EAGLE)) {
         memcpy(taps, init->taps, (size_t)init->n_taps * sizeof *taps);
         return init->n_taps;
     }
     return files_alone(t->args->data) ? default_taps(t->target.config.n_layer, taps) : 0;
 }
 
-void fr_training_fill_settings(fr_training *t) {
-    fr_strings *s = &t->settings;
+static void fill_taps(fr_training *t) {
     int taps[FR_PACK_TAPS];
-    *s = t->args->settings;
-    if (strcmp(t->method->name, "eagle") != 0 || names_taps(s) || s->n == FR_OPT_LIST_MAX) return;
     const int n = wanted_taps(t, taps);
     if (!n) return;
     size_t at = (size_t)snprintf(t->taps, sizeof t->taps, "taps=%d", taps[0]);
     for (int i = 1; i < n; i++)
         at += (size_t)snprintf(t->taps + at, sizeof t->taps - at, ",%d", taps[i]);
-    s->item[s->n++] = t->taps;
-    s->item[s->n] = NULL;
+    append(&t->settings, t->taps);
+}
+
+// A chain that has learned all its steps would forget the later ones if few were trained again.
+static bool begins_with_chain(const fr_training *t) {
+    return begins_with(t, FR_PACK_EAGLE) || begins_with(t, FR_PACK_HIDDEN_STATE);
+}
+
+void fr_training_fill_settings(fr_training *t) {
+    fr_strings *s = &t->settings;
+    *s = t->args->settings;
+    if (strcmp(t->method->name, "eagle") != 0) return;
+    if (!names(s, "taps=") && s->n < FR_OPT_LIST_MAX) fill_taps(t);
+    if (!names(s, "steps-rise=") && !begins_with_chain(t) && s->n < FR_OPT_LIST_MAX)
+        append(s, "steps-rise=1");
 }
 
 // tap=LAYER, taps=LAYER,... or exit=LAYER.

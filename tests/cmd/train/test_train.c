@@ -653,8 +653,8 @@ static void a_pack_tells_the_whole_line(void **state) {
 }
 
 // Prompts give an eagle three layers to learn from, --init those of the pack; folders of shards and
-// a line that says otherwise do not.
-static void an_eagle_learns_from_three_layers(void **state) {
+// a line that says otherwise do not. Its steps rise, but not those of a chain that has learned.
+static void an_eagle_is_trained_by_the_recipe(void **state) {
     static const char *const REST = "-t 1 --vocab 320 --batch-rows 256 --depth 2 --steps 2";
     (void)state;
     fr_error err;
@@ -664,12 +664,13 @@ static void an_eagle_learns_from_three_layers(void **state) {
     write_prompts("few.jsonl");
     const struct {
         const char *pack, *data, *more;
-        bool three;
-    } cases[] = {{"three.gguf", "few.jsonl", "", true},
-                 {"folder.gguf", "three.gguf.data", "", false},
-                 {"again.gguf", "three.gguf.data", "--init %s/three.gguf", true},
-                 {"none.gguf", "few.jsonl", "--set taps=none", false},
-                 {"state.gguf", "three.gguf.data", "--init %s/none.gguf", false}};
+        bool three, rise;
+    } cases[] = {{"three.gguf", "few.jsonl", "", true, true},
+                 {"folder.gguf", "three.gguf.data", "", false, true},
+                 {"again.gguf", "three.gguf.data", "--init %s/three.gguf", true, false},
+                 {"none.gguf", "few.jsonl", "--set taps=none", false, true},
+                 {"level.gguf", "three.gguf.data", "--set steps-rise=0", false, false},
+                 {"state.gguf", "three.gguf.data", "--init %s/none.gguf", false, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char more[256];
         snprintf(more, sizeof more, cases[i].more, folder);
@@ -677,6 +678,7 @@ static void an_eagle_learns_from_three_layers(void **state) {
                  deep, folder, cases[i].data, folder, cases[i].pack, REST, more);
         if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
         assert_int_equal(command_has(cases[i].pack, "taps=2,4,6"), cases[i].three);
+        assert_int_equal(command_has(cases[i].pack, "steps-rise=1"), cases[i].rise);
     }
 }
 
@@ -700,6 +702,6 @@ int main(void) {
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft),
         cmocka_unit_test(a_pack_tells_the_whole_line),
-        cmocka_unit_test(an_eagle_learns_from_three_layers)};
+        cmocka_unit_test(an_eagle_is_trained_by_the_recipe)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -20,7 +20,7 @@ SYSTEMS = [
     System("early exit", "early-exit"),
     System("two-model", "draft-model:{draft}", (), "1.49 (2.28): Spec-Bench"),
     System("two-model, Sequoia's tree", "draft-model:{draft}", ("tree=sequoia",)),
-    System("PPD inside the draft model", "draft-model:{draft}@ppd", (), "1.22 times two-model: PPD §5.3"),
+    System("PPD inside the draft model", "draft-model:{draft}@ppd", (), "up to 1.22 times two-model: PPD §5.3"),
     System("Medusa-1", "medusa", (),
            "1.78 (2.32): Spec-Bench; 1.39 XSum, 1.73 GSM8K: Hidden Transfer table 1, 7B; (2.51): PPD table 1"),
     System("EAGLE", "eagle", (), "2.29 (3.61): Spec-Bench"),

@@ -299,7 +299,7 @@ def details(every):
         if absent(results):
             text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
     text += ["### Beside the papers", "",
-             "Theirs are of 7B and 13B models on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
+             "Theirs are of models of 1.4B to 13B on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
     text += ["Pairs of systems whose order is the same on both of Spec-Bench's machines, an A100 and a 3090, 7B. An order is one here where "
              "it stands on eight or more of nine sets, which a coin gives in less than 1 of 20 cases:", ""]
     text += ["- " + order_line(results) for results in every] + [""]

@@ -42,6 +42,9 @@ GROUPS = {
         Setting("without distillation (`distil=0`)", "ppd", ("distil=0",)),
         Setting("two, a member sees all before it (`mask=decoder`)", "ppd-ablation", ("ensemble=2", "mask=decoder")),
         Setting("two, a member sees all of its prompt too (`mask=encoder`)", "ppd-ablation", ("ensemble=2", "mask=encoder")),
+        Setting("prompt tokens that see none of the others (`mask=alone`)", "ppd-ablation", ("mask=alone",)),
+        Setting("learned at the end of texts alone (`end=1`)", "ppd-ablation", ("end=1",)),
+        Setting("four prompt tokens (`--depth 4`)", "ppd", (), ("--depth", "4")),
         Setting("two, with learned weights (`weights=1`)", "ppd-ablation", ("ensemble=2", "weights=1")),
         Setting("a trained prefix in every layer (`prefix=1`)", "ppd-ablation", ("prefix=1",)),
         Setting("the mean of the last two layers (`exits=2`)", "ppd-ablation", ("exits=2",)),
@@ -55,6 +58,7 @@ GROUPS = {
         Setting("... and the target's states for what stands before", "chimera-published", ("variant=shared", "context=states")),
         Setting("... and its distributions for labels", "chimera-published", ("variant=shared", "context=states", "labels=soft")),
         Setting("... and the wide encoder: ours", "chimera"),
+        Setting("ours without the distance of states (`feature=0`)", "chimera", ("feature=0",)),
     ], (0, 1)),
     # Hidden Transfer, figures 5, 6 and 7.
     "layers": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [

@@ -74,6 +74,8 @@ def parts(args):
         Part("by-distance", "Hidden Transfer's figure 3, PPD's figure 6a: right by distance", MODELS[:1], "alpaca,gsm8k,summarization",
              [os.path.join(scripts, "distances.py"), "--work", os.path.join(args.work, "distances")], [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
         variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
+        variants("beside-medusa", "PPD's section 5.1: PPD and Medusa, trees of the same sizes", JUDGED, "ppd.md"),
+        variants("chain", "Hidden Transfer's abstract: a chain and a tree", JUDGED, "hidden-transfer.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,
              [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], [["--doc", os.path.join(papers, "ppd.md")]]),

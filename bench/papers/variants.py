@@ -40,9 +40,25 @@ def planned(method, title):
     return found
 
 
+CHAIN = os.path.join(ROOT, "bench", "comparison", "trees", "chain.txt")
+
+
+def beside_medusa():
+    """PPD, section 5.1: both with trees of the same sizes, Medusa's of the candidates alone."""
+    for rows in (8, 16, 32, 64):
+        medusa = "Medusa, %d candidates" % rows
+        yield Variant(medusa, "medusa", tree=str(rows))
+        yield Variant("PPD, %d candidates" % rows, "ppd", (), medusa, str(rows))
+
+
 FRESH = "always a new chain (`mode=fresh`)"
 GROUPS = {
     "trees": Group("static", [*planned("ppd", "PPD"), *planned("hidden-transfer", "Hidden Transfer")]),
+    "beside-medusa": Group("Medusa", list(beside_medusa())),
+    # Hidden Transfer, abstract: a tree in place of a chain.
+    "chain": Group("a chain", [variant for method, title in (("hidden-transfer", "Hidden Transfer"), ("medusa", "Medusa"), ("eagle", "EAGLE"))
+                               for variant in (Variant("%s, a chain of three" % title, method, tree=CHAIN),
+                                               Variant("%s, 16 candidates" % title, method, to="%s, a chain of three" % title))]),
     # Make Every Draft Count, figures 2 and 4.
     "reuse": Group("a new chain", [
         Variant(FRESH, "hidden-state", ("mode=fresh",)),

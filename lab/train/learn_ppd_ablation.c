@@ -1,7 +1,9 @@
 // learn_ppd_ablation.c — what PPD compares its prompt tokens with [arXiv 2405.18628, appendix B]:
 // masks under which members see each other, a prefix in every layer's keys and values, learned
-// weights of the members, a head of the prompts' own, the mean of the last layers. It is learned and
-// judged, not drafted with: the pack is called ppd-ablation, which no drafter takes.
+// weights of the members, a head of the prompts' own, the mean of the last layers; and prompt tokens
+// that see none of the others [section 3.1], or that stand at the end of a text alone [section 3.3].
+// It is learned and judged, not drafted with: the pack is called ppd-ablation, which no drafter
+// takes.
 #include "base/alloc.h"
 #include "lab/train/learners.h"
 #include "train/learner/setting.h"
@@ -14,15 +16,16 @@ typedef enum ppd_mask { // what member j of prompt i sees of its base's vectors
     MASK_ENSEMBLE,      // member j of the prompts up to i
     MASK_DECODER,       // all before it
     MASK_ENCODER,       // all of the prompts up to i
+    MASK_ALONE,         // itself
 } ppd_mask;
-static const char *const masks[] = {"mask=ensemble", "mask=decoder", "mask=encoder"};
+static const char *const masks[] = {"mask=ensemble", "mask=decoder", "mask=encoder", "mask=alone"};
 
 typedef struct ablation {
     fr_ppd_learner ppd; // first
     int prefix_rows;    // parameter, [layers * 2 * depth * members][n_kv head_dim]; -1: none
     ppd_mask mask;
     int exits;
-    bool has_prefix, has_weights, has_head;
+    bool has_prefix, has_weights, has_head, at_end;
     void (*enter)(fr_attached_learner *a); // PPD's
 } ablation;
 
@@ -54,7 +57,8 @@ static bool read_option(fr_ppd_learner *p, const char *option) {
     return fr_setting_int(option, "exits", 1, n_layer, &b->exits) || read_mask(b, option) ||
            fr_setting_switch(option, "prefix", &b->has_prefix) ||
            fr_setting_switch(option, "weights", &b->has_weights) ||
-           fr_setting_switch(option, "head", &b->has_head);
+           fr_setting_switch(option, "head", &b->has_head) ||
+           fr_setting_switch(option, "end", &b->at_end);
 }
 
 // Which of the other vectors vector `step` sees.
@@ -64,6 +68,7 @@ static void reshape(const fr_ppd_learner *p, fr_trunk_shape *shape) {
     for (int s = 0; s < shape->steps; s++) {
         if (b->mask == MASK_ENCODER) shape->sees[s] = (1u << (s / members + 1) * members) - 1;
         if (b->mask == MASK_DECODER) shape->sees[s] = (2u << s) - 1;
+        if (b->mask == MASK_ALONE) shape->sees[s] = 1u << s;
     }
     shape->exits = b->exits;
     shape->prefix = b->has_prefix;
@@ -111,8 +116,8 @@ fr_status lab_learn_ppd_ablation_open(fr_learner **out, const fr_learner_config 
                                       fr_error *err) {
     static const fr_ppd_more more = {
         .read_option = read_option,
-        .options = ", mask=ensemble, decoder or encoder, prefix=0 or 1, weights=0 or 1, head=0 or "
-                   "1, exits=1 to as many as the model has layers",
+        .options = ", mask=ensemble, decoder, encoder or alone, prefix=0 or 1, weights=0 or 1, "
+                   "head=0 or 1, end=0 or 1, exits=1 to as many as the model has layers",
         .reshape = reshape,
         .add_params = add_params,
         .start = start};
@@ -124,6 +129,7 @@ fr_status lab_learn_ppd_ablation_open(fr_learner **out, const fr_learner_config 
     if (st) return st; // b is freed
     b->enter = b->ppd.attached.enter;
     b->ppd.attached.enter = enter;
+    b->ppd.attached.last = b->at_end ? b->ppd.attached.points : 0;
     *out = &b->ppd.attached.learner;
     return FR_OK;
 }

@@ -7,6 +7,7 @@
 
 static const char *const variants[][4] = {{"ensemble=2", "mask=decoder", "weights=1"},
                                           {"ensemble=2", "mask=encoder", "exits=2"},
+                                          {"mask=alone"},
                                           {"prefix=1", "head=1", "distil=0"}};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -27,7 +28,7 @@ static void slopes_are_those_of_the_loss(void **state) {
 // A text of three tokens in turn: what comes is a function of the distance and the last token.
 static void one_text_can_be_learned(void **state) {
     (void)state;
-    static const double rates[VARIANTS] = {0.05, 0.1, 0.05};
+    static const double rates[VARIANTS] = {0.05, 0.1, 0.05, 0.05};
     for (int v = 0; v < VARIANTS; v++) {
         job *j = open_job("ppd-ablation", variants[v]);
         fr_params *p = &j->learner->params;
@@ -46,6 +47,23 @@ static void one_text_can_be_learned(void **state) {
             fail_msg("%s: loss %g, then %g", j->learner->name, first.loss, last.loss);
         close_job(j);
     }
+}
+
+// Learning, the bases are the last rows of every text; judging, they lie everywhere.
+static void at_the_end_the_last_rows_are_bases(void **state) {
+    (void)state;
+    job *j = open_job("ppd-ablation", (const char *const[]){"end=1", "points=3", NULL});
+    const fr_attached_learner *a = (const fr_attached_learner *)(const void *)j->learner;
+    learned(j, 1);
+    assert_true(a->n_bases > 0);
+    for (int b = 0; b < a->n_bases; b++)
+        assert_true(a->row[b] >= j->batch.sample[a->sample[b]].n - 3);
+    judged(j);
+    int before = 0;
+    for (int b = 0; b < a->n_bases; b++)
+        before += a->row[b] < j->batch.sample[a->sample[b]].n - 3;
+    assert_true(before > 0);
+    close_job(j);
 }
 
 // What no drafter computes has a name that none takes; all of it comes back.
@@ -79,7 +97,7 @@ static void wrong_settings_are_named(void **state) {
         const char *const options[] = {wrong[i], NULL};
         assert_int_equal(open_learner(j, "ppd-ablation", options, &l, &err), FR_EARG);
         assert_null(l);
-        assert_non_null(strstr(err.text, "mask=ensemble, decoder or encoder"));
+        assert_non_null(strstr(err.text, "mask=ensemble, decoder, encoder or alone"));
     }
     close_job(j);
 }
@@ -88,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slopes_are_those_of_the_loss),
         cmocka_unit_test(one_text_can_be_learned),
+        cmocka_unit_test(at_the_end_the_last_rows_are_bases),
         cmocka_unit_test(comparisons_are_packs_of_another_name),
         cmocka_unit_test(wrong_settings_are_named),
     };

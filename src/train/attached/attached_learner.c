@@ -19,16 +19,21 @@ static bool may_be_base(const fr_sample *s, int row) {
     return row >= 1 && row + 1 < s->n && s->flags[row + 1] & FR_ROW_ANSWER;
 }
 
+static int first_row(const fr_attached_learner *a, const fr_sample *s, bool learns) {
+    return learns && a->last && s->n > a->last ? s->n - a->last : 0;
+}
+
 // `points` of the rows that may be bases: drawn without repetition, every choice equally likely
 // [Knuth, TAOCP 2, 3.4.2, algorithm S]; without noise evenly spaced.
 static void choose_bases(fr_attached_learner *a, int sample, const uint64_t *noise) {
     const fr_sample *s = &a->batch->sample[sample];
+    const int first = first_row(a, s, noise != NULL);
     int64_t count = 0, seen = 0, taken = 0;
-    for (int row = 0; row < s->n; row++)
+    for (int row = first; row < s->n; row++)
         count += may_be_base(s, row);
     const int most = noise ? a->points : least(a->points, FR_ATTACHED_LEARNER_JUDGED);
     const int64_t points = count < most ? count : most;
-    for (int row = 0; row < s->n && taken < points; row++) {
+    for (int row = first; row < s->n && taken < points; row++) {
         if (!may_be_base(s, row)) continue;
         const uint64_t place = (uint64_t)sample << 32 | (uint64_t)row;
         const bool takes =

@@ -28,6 +28,7 @@ struct fr_attached_learner { // embedded first in a learner's own struct
     void (*enter)(fr_attached_learner *a); // sets trunk.in of the chains that hang there
     void (*leave)(fr_attached_learner *a); // adds what trunk.dx says to the parameters' gradients
     int points;           // most bases of a sample; judging, at most FR_ATTACHED_LEARNER_JUDGED
+    int last;             // learning, bases lie among so many last rows of a sample; 0: anywhere
     int guesses, members; // of a base; rows of a guess
     int weights;          // parameter [guesses * members], of the sum; -1: the mean
     int head;             // parameter [V'][d], a head of its own [B.4]; -1: the target's

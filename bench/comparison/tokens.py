@@ -17,20 +17,20 @@ import argparse
 import glob
 import math
 import os
-import random
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, name_of, say, sentences
+from intervals import interval
 from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
+from ratios import ratio_table
 from replays import replay
 from systems import SYSTEMS
 
 MARKS = ("<!-- %s: begin, written by bench/comparison/tokens.py -->", "<!-- %s: end -->")
 CLOCKED = ("none", "auto", "tree=sequoia")  # what they do is one token a pass, or follows the clock
-SAMPLES = 2000
 
 
 # ---------------------------------------------------------------- measuring
@@ -154,10 +154,6 @@ def measure(args):
 
 # ---------------------------------------------------------------- tables
 
-def pooled(lines):
-    return sum(line[0] for line in lines) / sum(line[1] for line in lines)
-
-
 def behind_heads(lines):
     """Tokens and passes behind the heads that repeat the prompt."""
     return [[tokens - copied, passes - copied_passes] for tokens, passes, copied, copied_passes in lines if passes > copied_passes]
@@ -166,25 +162,6 @@ def behind_heads(lines):
 def is_copied(sets):
     """Whether a seventh or more of what a set's systems gave repeats the prompt."""
     return any(sum(line[2] for line in lines) >= sum(line[0] for line in lines) / 7 for lines in sets)
-
-
-def bootstrap(n, value, seed=0):
-    """(value of all n places, low, high): between the last two lie 95 of 100 samples, n places drawn again."""
-    draw, places = random.Random(seed), range(n)
-    samples = sorted(value(draw.choices(places, k=n)) for _ in range(SAMPLES))
-    return value(places), samples[SAMPLES // 40], samples[-1 - SAMPLES // 40]
-
-
-def interval(lines, seed=0):
-    """(pooled, low, high): tokens a pass and where 95 of 100 samples of the prompts lie. One prompt says nothing of others."""
-    if len(lines) < 2:
-        return pooled(lines), 0, math.inf
-    return bootstrap(len(lines), lambda some: pooled([lines[i] for i in some]), seed)
-
-
-def ratio(lines, others):
-    """(pooled ratio, low, high): both on the same samples of the prompts."""
-    return bootstrap(len(lines), lambda some: pooled([lines[i] for i in some]) / pooled([others[i] for i in some]))
 
 
 def apart(column):
@@ -251,7 +228,8 @@ def results(args):
 
 
 def tables(args):
-    text = [line for result in results(args) for line in (describe(result), "", *table(result), "")]
+    """A table for each result, and where no systems are named what is ahead of what behind it."""
+    text = [line for result in results(args) for line in (describe(result), "", *table(result), "", *(() if args.systems else ratio_table(result)))]
     if not text:
         raise Failure("%s: no results" % args.out)
     return "\n".join(text).rstrip()

@@ -19,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
 from program import ask
-from tokens import bootstrap
+from intervals import bootstrap
 
 MARKS = ("<!-- by distance: begin, written by bench/papers/distances.py -->", "<!-- by distance: end -->")
 METHODS = {"medusa": "Medusa", "ppd": "PPD", "hidden-transfer": "Hidden Transfer", "early-exit": "early exit"}

@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from calls import Failure
 from measure import read
-from tokens import interval, pooled, ratio
+from intervals import interval, pooled, ratio
 
 # learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order;
 # seeds: how many of the line's it gets.

@@ -25,7 +25,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, resume, write
 from program import ask
-from tokens import bootstrap, interval, ratio
+from intervals import bootstrap, interval, ratio
 
 MARKS = ("<!-- quality: begin, written by bench/papers/quality.py -->", "<!-- quality: end -->")
 RULES = "exact", "typical"

@@ -19,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
 from program import replay
-from tokens import interval, ratio
+from intervals import interval, ratio
 
 MARKS = ("<!-- variants, %s: begin, written by bench/papers/variants.py -->", "<!-- variants, %s: end -->")
 

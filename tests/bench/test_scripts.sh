@@ -390,6 +390,8 @@ def tokens_a_pass_are_pooled(folder):
     args = argparse.Namespace(out=args.out, temps="0", systems="EAGLE")
     assert [list(found["systems"]) for found in tokens.results(args)] == [["EAGLE"]] and "| Medusa-1" not in tokens.tables(args)
     assert "no results" in fails(tokens.tables, argparse.Namespace(out=args.out, temps="1", systems=None))
+    # Medusa lacks one set: the ratio is of the other alone, and of prompts that are all alike.
+    assert "| EAGLE | Medusa-1 | 2.000 (2.000 to 2.000) | 1 | 1 | 0 |" in tokens.tables(argparse.Namespace(**dict(vars(args), systems=None)))
     assert "8 tokens at most, 16 of humaneval, trees of 16 candidates, 2026-01-02 to 2026-01-04: " in tokens.describe(result)
 
 

@@ -5,6 +5,11 @@ import random
 SAMPLES = 2000
 
 
+def lines_of(sets, tasks=None):
+    """The lines of {task: lines}, task by task in the order of their names; of these tasks alone where some are given."""
+    return [line for task in sorted(sets if tasks is None else tasks) for line in sets[task]]
+
+
 def pooled(lines):
     return sum(line[0] for line in lines) / sum(line[1] for line in lines)
 

@@ -1,5 +1,5 @@
 """Which system is ahead of which: ratios of tokens a pass, both on the same samples of the prompts."""
-from intervals import ratio
+from intervals import lines_of, ratio
 
 # Pairs that papers compare, the one that is said to be ahead first.
 PAIRS = [
@@ -9,10 +9,6 @@ PAIRS = [
     ("Hidden Transfer", "self-speculative (layers by rule)"), ("Lookahead, 5/7/7", "Jacobi"), ("EAGLE and prompt lookup", "prompt lookup"),
     ("PPD and prompt lookup", "prompt lookup"), ("hidden-state and prompt lookup", "EAGLE and prompt lookup"),
 ]
-
-
-def lines_of(system, tasks):
-    return [line for task in tasks for line in system["sets"][task]]
 
 
 def sets_apart(one, other, tasks):
@@ -28,8 +24,8 @@ def ratio_table(result):
         if not all(name in systems for name in names):
             continue
         one, other = (systems[name] for name in names)
-        tasks = sorted(task for task in one["sets"].keys() & other["sets"].keys() if len(one["sets"][task]) == len(other["sets"][task]))
+        tasks = [task for task in one["sets"].keys() & other["sets"].keys() if len(one["sets"][task]) == len(other["sets"][task])]
         if tasks:
             rows.append("| %s | %s | %.3f (%.3f to %.3f) | %d | %d | %d |" % (
-                *names, *ratio(lines_of(one, tasks), lines_of(other, tasks)), len(tasks), *sets_apart(one, other, tasks)))
+                *names, *ratio(*(lines_of(system["sets"], tasks) for system in (one, other))), len(tasks), *sets_apart(one, other, tasks)))
     return ["| | over | tokens a pass, ratio | sets | ahead in | behind in |", "| --- | --- | --- | --- | --- | --- |", *rows, ""] if rows else []

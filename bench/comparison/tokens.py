@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, name_of, say, sentences
-from intervals import interval
+from intervals import interval, lines_of
 from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
 from ratios import ratio_table
 from replays import replay
@@ -180,7 +180,7 @@ def columns_of(result):
         columns[task] = {name: interval(lines) for name, lines in there.items()}
         if is_copied(there.values()):
             columns[task + ", not copied"] = {name: interval(behind) for name, lines in there.items() if (behind := behind_heads(lines))}
-    whole = {name: sum((system["sets"][task] for task in tasks), []) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
+    whole = {name: lines_of(system["sets"]) for name, system in systems.items() if len(system["sets"]) == len(tasks)}
     columns["all"] = {name: interval(lines) for name, lines in whole.items()}
     return columns
 
@@ -228,8 +228,8 @@ def results(args):
 
 
 def tables(args):
-    """A table for each result, and where no systems are named what is ahead of what behind it."""
-    text = [line for result in results(args) for line in (describe(result), "", *table(result), "", *(() if args.systems else ratio_table(result)))]
+    """A table for each result, and behind it what is ahead of what."""
+    text = [line for result in results(args) for line in (describe(result), "", *table(result), "", *ratio_table(result))]
     if not text:
         raise Failure("%s: no results" % args.out)
     return "\n".join(text).rstrip()

@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from calls import Failure
 from measure import read
-from intervals import interval, pooled, ratio
+from intervals import interval, lines_of, pooled, ratio
 
 # learner: what `train` calls it; drafter: what drafts with the pack; trial: steps that are timed; claims: its paper's order;
 # seeds: how many of the line's it gets.
@@ -55,7 +55,7 @@ def prompts_of(ones):
     shapes = {tuple((task, len(one["sets"][task])) for task in sorted(one["sets"])) for one in ones}
     if len(shapes) > 1:
         raise Failure("seeds on different prompts: %s" % " and ".join(map(str, sorted(shapes))))
-    sets = [[line for task in sorted(one["sets"]) for line in one["sets"][task]] for one in ones]
+    sets = [lines_of(one["sets"]) for one in ones]
     return [[sum(line[0] for line in lines), sum(line[1] for line in lines)] for lines in zip(*sets)]
 
 
@@ -82,7 +82,7 @@ def right_of(ones):
 
 
 def of_seeds(ones):
-    return [pooled([line for lines in one["sets"].values() for line in lines]) for one in ones]
+    return [pooled(lines_of(one["sets"])) for one in ones]
 
 
 def stands_out(result, found):

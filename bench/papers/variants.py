@@ -19,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
 from program import replay
-from intervals import interval, ratio
+from intervals import interval, lines_of, ratio
 
 MARKS = ("<!-- variants, %s: begin, written by bench/papers/variants.py -->", "<!-- variants, %s: end -->")
 
@@ -51,14 +51,19 @@ def beside_medusa():
         yield Variant("PPD, %d candidates" % rows, "ppd", (), medusa, str(rows))
 
 
+def beside_chains():
+    for method, title in (("hidden-transfer", "Hidden Transfer"), ("medusa", "Medusa"), ("eagle", "EAGLE")):
+        chain = "%s, a chain of three" % title
+        yield Variant(chain, method, tree=CHAIN)
+        yield Variant("%s, 16 candidates" % title, method, to=chain)
+
+
 FRESH = "always a new chain (`mode=fresh`)"
 GROUPS = {
     "trees": Group("static", [*planned("ppd", "PPD"), *planned("hidden-transfer", "Hidden Transfer")]),
     "beside-medusa": Group("Medusa", list(beside_medusa())),
     # Hidden Transfer, abstract: a tree in place of a chain.
-    "chain": Group("a chain", [variant for method, title in (("hidden-transfer", "Hidden Transfer"), ("medusa", "Medusa"), ("eagle", "EAGLE"))
-                               for variant in (Variant("%s, a chain of three" % title, method, tree=CHAIN),
-                                               Variant("%s, 16 candidates" % title, method, to="%s, a chain of three" % title))]),
+    "chain": Group("a chain", list(beside_chains())),
     # Make Every Draft Count, figures 2 and 4.
     "reuse": Group("a new chain", [
         Variant(FRESH, "hidden-state", ("mode=fresh",)),
@@ -101,10 +106,6 @@ def measure(args, model):
 
 # ---------------------------------------------------------------- tables
 
-def prompts_of(variant):
-    return [line for task in sorted(variant["sets"]) for line in variant["sets"][task]]
-
-
 def table(args):
     text = []
     for name in sorted(name for name in os.listdir(args.out) if name.endswith("-%s.json" % args.group)):
@@ -117,8 +118,8 @@ def table(args):
         for variant in group.variants:
             if variant.name not in there:
                 continue
-            lines = prompts_of(there[variant.name])
-            beside = "%.2f (%.2f to %.2f)" % ratio(lines, prompts_of(there[variant.to])) if variant.to in there else ""
+            lines = lines_of(there[variant.name]["sets"])
+            beside = "%.2f (%.2f to %.2f)" % ratio(lines, lines_of(there[variant.to]["sets"])) if variant.to in there else ""
             rows = there[variant.name]["rows"] / sum(line[1] for line in lines)
             text.append("| %s | %.2f (%.2f to %.2f) | %.0f | %s |" % (variant.name, *interval(lines), rows, beside))
         text.append("")

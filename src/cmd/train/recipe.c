@@ -19,6 +19,7 @@ static bool names(const fr_strings *settings, const char *key) {
 }
 
 static void append(fr_strings *settings, const char *setting) {
+    if (settings->n == FR_OPT_LIST_MAX) return;
     settings->item[settings->n++] = setting;
     settings->item[settings->n] = NULL;
 }
@@ -64,9 +65,8 @@ void fr_training_fill_settings(fr_training *t) {
     fr_strings *s = &t->settings;
     *s = t->args->settings;
     if (strcmp(t->method->name, "eagle") != 0) return;
-    if (!names(s, "taps=") && s->n < FR_OPT_LIST_MAX) fill_taps(t);
-    if (!names(s, "steps-rise=") && !begins_with_chain(t) && s->n < FR_OPT_LIST_MAX)
-        append(s, "steps-rise=1");
+    if (!names(s, "taps=")) fill_taps(t);
+    if (!names(s, "steps-rise=") && !begins_with_chain(t)) append(s, "steps-rise=1");
 }
 
 // tap=LAYER, taps=LAYER,... or exit=LAYER.

@@ -63,7 +63,7 @@ bool fr_training_word(int index, fr_word *word) {
     const fr_learner_method *m = fr_learner_method_at(index);
     if (!m) return false;
     const fr_drafter_method *info = fr_drafter_method_at(fr_drafter_find(m->name, strlen(m->name)));
-    *word = (fr_word){m->name, m->what ? m->what : info->what, false};
+    *word = (fr_word){m->name, m->what ? m->what : info ? info->what : "", false};
     return true;
 }
 

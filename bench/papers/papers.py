@@ -6,7 +6,7 @@
     make papers ... STATUS=1                                              nothing is run
 
 A part whose models or prompts are not there is left out, with a sentence. Tokens a pass need no quiet machine; the clock does.
-WORK/took.json has the seconds that each part has taken.
+WORK/took.json has the seconds that each part has taken; hours.json beside this file, the hours of those that were run whole.
 """
 import argparse
 import contextlib
@@ -122,6 +122,13 @@ def options_of(args, models):
     return there
 
 
+def hours_in_all(part):
+    """What a part took where it was run whole, in words, or nothing."""
+    known = read(os.path.join(ROOT, "bench", "papers", "hours.json"))
+    hours = known["hours"].get(part.name)
+    return "; takes %s h of %s" % (hours, known["of"]) if hours else ""
+
+
 def took(args):
     """{part: seconds} of all calls on this folder of work."""
     path = os.path.join(args.work, "took.json")
@@ -144,7 +151,7 @@ def run(args, part):
     """Runs what is left of a part, or says what that is. Its exit code."""
     models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
     prompts = prompts_of(args, part.tasks)
-    print("== %s: %s" % (part.name, part.what), flush=True)
+    print("== %s: %s%s" % (part.name, part.what, hours_in_all(part)), flush=True)
     why = missing(args, part, models, prompts)
     if why:
         print("left out: %s" % why)

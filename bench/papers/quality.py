@@ -24,7 +24,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, resume, write
-from program import ask
+from program import ask, physical_cores
 from intervals import bootstrap, interval, ratio
 
 MARKS = ("<!-- quality: begin, written by bench/papers/quality.py -->", "<!-- quality: end -->")
@@ -61,7 +61,7 @@ def gain(ones, others):
 def answered(args, question, want, rule, temperature, seed):
     """[solved, tokens, passes] of one answer."""
     got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule, "--tree", 16, "--no-adapt",
-              "--temp", temperature, "--seed", seed)
+              "-t", args.threads, "--temp", temperature, "--seed", seed)
     found = numbers(got["text"])
     return [int(bool(found) and abs(found[-1] - want) < 1e-6), got["completion_tokens"], got["passes"]]
 
@@ -116,6 +116,7 @@ def main():
     add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
     add("-m", "--model")
     add("--data", help="questions and answers")
+    add("-t", "--threads", type=int, default=physical_cores())
     add("--drafter", default="ppd")
     add("--limit", type=int, default=100, help="questions (default: %(default)s)")
     add("--tokens", type=int, default=256)

@@ -18,7 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
-from calls import between_markers, name_of, say, sentences
+from calls import Failure, between_markers, name_of, say, sentences
 from equal_table import LISTS, table
 from measure import add_arguments, prompt_lines, resume, write, write_prompts
 from program import drop, machine_of, replay, train
@@ -47,6 +47,8 @@ def time_steps(args, found):
         for steps in (few, more):
             taken.append(train(train_line(args, method, pack, steps, 0))[1])
         step = (taken[1] - taken[0]) / (more - few)
+        if step <= 0:
+            raise Failure("%s: %d steps took %.1f s, %d took %.1f s: the same line tries again" % (method.name, few, taken[0], more, taken[1]))
         rates[method.name] = [taken[0] - few * step, step]
         say("%s: %.1f s, then %.2f s a step" % (method.name, *rates[method.name]))
         write(result_path(args), found)

@@ -9,8 +9,7 @@
 
 static const char THINK[] = "<think>", END_THINK[] = "</think>", CALL[] = "<tool_call>",
                   END_CALL[] = "</tool_call>", FENCE[] = "```json", END_FENCE[] = "```",
-                  BARE[] = "{\"name\"", MISTRAL[] = "[TOOL_CALLS]", TAG[] = "<|python_tag|>",
-                  CHANNEL[] = "<|channel|>";
+                  MISTRAL[] = "[TOOL_CALLS]", TAG[] = "<|python_tag|>", CHANNEL[] = "<|channel|>";
 
 const char *const fr_api_marks[] = {THINK,       END_THINK, CHANNEL,         "<|message|>",
                                     "<|start|>", "<|end|>", "<|constrain|>", NULL};
@@ -83,6 +82,19 @@ static bool is_looked_for(const fr_api_answer *a, int i) {
     return a->tools && !(a->json_calls && CALLS[i].form == FR_API_MARKED);
 }
 
+// Whether an object begins whose first member is a call's, with white space as it may stand in JSON.
+static fr_begins bare_call(const char *text, size_t n) {
+    static const char *const members[] = {"\"name\"", "\"arguments\""};
+    fr_begins found = FR_BEGINS_NOT;
+    if (!n || *text != '{') return n ? FR_BEGINS_NOT : FR_BEGINS_MAYBE;
+    const size_t at = 1 + fr_blank(text + 1, n - 1);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const fr_begins is = fr_begins_with(text + at, n - at, members[i]);
+        if (is > found) found = is;
+    }
+    return found;
+}
+
 // Whether a call of some form stands at a beginning, or may yet; *form: where its mark is no part
 // of CALLS, which are found in the content.
 static fr_begins call_at(const fr_api_answer *a, const char *text, size_t n, fr_api_form *form) {
@@ -94,8 +106,9 @@ static fr_begins call_at(const fr_api_answer *a, const char *text, size_t n, fr_
         if (is > found) found = is;
     }
     const fr_begins fence = a->tools ? fr_begins_with(text, n, FENCE) : FR_BEGINS_NOT;
-    const fr_begins bare =
-        a->tools ? fr_begins_with(text, n, a->json_calls ? "{" : BARE) : FR_BEGINS_NOT;
+    const fr_begins bare = !a->tools       ? FR_BEGINS_NOT
+                           : a->json_calls ? fr_begins_with(text, n, "{")
+                                           : bare_call(text, n);
     if (fence == FR_BEGINS) *form = FR_API_FENCED;
     if (bare == FR_BEGINS) *form = a->json_calls ? FR_API_ALONE : FR_API_BARE;
     if (fence > found) found = fence;

@@ -75,7 +75,7 @@ static fr_status add_blocks(reader *r, const json_t *blocks, json_t *message) {
 static fr_status add_message(reader *r, const json_t *given) {
     const json_t *role = fr_api_member(given, "role");
     json_t *content = json_object_get(given, "content");
-    if (!fr_json_is_text(role))
+    if (!fr_api_is(role, "user") && !fr_api_is(role, "assistant"))
         return fr_api_wrong(r->err, role, "user or assistant", "messages[%zu].role", r->message);
     if (!fr_json_is_text(content) && !json_is_array(content))
         return fr_api_wrong(r->err, content, "a string or a list of blocks",

@@ -143,7 +143,7 @@ static bool take_mistral(fr_api_answer *a, const char *text, size_t n) {
 
 // ---------------------------------------------------------------- <|python_tag|>
 
-// Objects, with ';' between them.
+// Objects, with white space or ';' between them.
 static bool take_objects(fr_api_answer *a, const char *text, size_t n) {
     size_t at = fr_blank(text, n);
     do {
@@ -233,7 +233,7 @@ bool fr_answer_take_calls(fr_api_answer *a, const char *text, size_t n) {
         if (take_objects(a, text, n)) return true;
         give_back(a, before);
         if (take_python(a, text, n)) return true;
-    } else if (take_object(a, text, n)) {
+    } else if (a->form == FR_API_BARE ? take_objects(a, text, n) : take_object(a, text, n)) {
         return true;
     }
     give_back(a, before);

@@ -32,9 +32,9 @@ static const field FIELDS[] = {
     {"frequency_penalty",     FLOAT, BOTH, AT(sampling.frequency_penalty), -2, 2},
     {"presence_penalty",      FLOAT, BOTH, AT(sampling.presence_penalty),  -2, 2},
     // Of those that are there the last one counts.
-    {"max_tokens",            INT,   BOTH, AT(n_predict),                  -1, 1 << 30},
-    {"max_completion_tokens", INT,   BOTH, AT(n_predict),                  -1, 1 << 30},
-    {"n_predict",             INT,   BOTH, AT(n_predict),                  -1, 1 << 30},
+    {"max_tokens",            INT,   BOTH, AT(n_predict),                  -1, INT_MAX},
+    {"max_completion_tokens", INT,   BOTH, AT(n_predict),                  -1, INT_MAX},
+    {"n_predict",             INT,   BOTH, AT(n_predict),                  -1, INT_MAX},
     {"n",                     INT,   BOTH, AT(n),                          1, FR_API_CHOICES},
     {"n_cmpl",                INT,   BOTH, AT(n),                          1, FR_API_CHOICES},
     {"ignore_eos",            BOOL,  BOTH, AT(ignore_eos),                 0, 0},

@@ -18,12 +18,12 @@ static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages");
     const json_t *said = fr_api_member(root, "continue_final_message");
     const size_t n = json_array_size(messages);
-    const bool is_last = n > 1 && is_assistant(json_array_get(messages, n - 1));
+    const bool is_last = n && is_assistant(json_array_get(messages, n - 1));
     if (said && !json_is_boolean(said))
         return fr_api_wrong(err, said, "true or false", "continue_final_message");
     *out =
         is_last && !json_array_size(fr_api_member(json_array_get(messages, n - 1), "tool_calls"));
-    if (is_last && is_assistant(json_array_get(messages, n - 2)))
+    if (is_last && n > 1 && is_assistant(json_array_get(messages, n - 2)))
         return fr_fail(err, FR_EARG,
                        "messages: expected at most one of the assistant's at the end, found more");
     if (!json_is_true(said)) return FR_OK;

@@ -17,8 +17,8 @@ static bool read_digits(const char *digits, size_t n, uint64_t *out) {
     return !errno;
 }
 
-// Whole, from -2^63 to 2^64 - 1: what is negative counts from above. -1 alone is llama.cpp's way to
-// say none.
+// Whole, from -2^63 to 2^64 - 2: what is negative counts from above. -1 is llama.cpp's way to say
+// none, so 2^64 - 1, which it would be told as, is no seed.
 static fr_status read_seed(fr_api_request *r, fr_error *err) {
     const json_t *value = fr_api_member(r->root, "seed");
     size_t n;
@@ -27,7 +27,7 @@ static fr_status read_seed(fr_api_request *r, fr_error *err) {
     const char *digits = fr_json_digits(value, &n);
     bool good = true, none = false;
     if (digits) {
-        good = read_digits(digits, n, &r->sampling.seed);
+        good = read_digits(digits, n, &r->sampling.seed) && r->sampling.seed != UINT64_MAX;
     } else if (json_is_integer(value)) {
         r->sampling.seed = (uint64_t)json_integer_value(value);
         none = json_integer_value(value) == -1;
@@ -35,7 +35,7 @@ static fr_status read_seed(fr_api_request *r, fr_error *err) {
         r->sampling.seed = (uint64_t)(int64_t)x;
         none = x == -1;
     }
-    if (!good) return fr_api_wrong(err, value, "a whole number from -2^63 to 2^64 - 1", "seed");
+    if (!good) return fr_api_wrong(err, value, "a whole number from -2^63 to 2^64 - 2", "seed");
     r->seed_given = !none;
     return FR_OK;
 }
@@ -108,12 +108,28 @@ static fr_status read_reasoning(fr_api_request *r, fr_error *err) {
     return fr_api_wrong(err, value, "auto, none or deepseek", "reasoning_format");
 }
 
+// Functions with a name: those that OpenAI itself would run are none.
+static fr_status check_tools(const json_t *tools, fr_error *err) {
+    if (tools && !json_is_array(tools)) return fr_api_wrong(err, tools, "a list", "tools");
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i), *type = fr_api_member(tool, "type");
+        const json_t *name = fr_api_member(fr_api_member(tool, "function"), "name");
+        if (!json_is_object(tool)) return fr_api_wrong(err, tool, "an object", "tools[%zu]", i);
+        if (type && !fr_api_is(type, "function"))
+            return fr_api_wrong(err, type, "function", "tools[%zu].type", i);
+        if (!fr_json_is_text(name) || !json_string_length(name))
+            return fr_api_wrong(err, name, "a name", "tools[%zu].function.name", i);
+    }
+    return FR_OK;
+}
+
 static fr_status read_tools(fr_api_request *r, fr_error *err) {
     const json_t *tools = fr_api_member(r->root, "tools");
     const json_t *choice = fr_api_member(r->root, "tool_choice");
     const char *text = fr_api_text(choice);
     if (r->kind != FR_API_CHAT) return FR_OK;
-    if (tools && !json_is_array(tools)) return fr_api_wrong(err, tools, "a list", "tools");
+    const fr_status st = check_tools(tools, err);
+    if (st) return st;
     r->tools = json_array_size(tools) > 0;
     if (!choice || (text && !strcmp(text, "auto"))) return FR_OK;
     if (text && !strcmp(text, "none")) {

@@ -54,17 +54,20 @@ static fr_status add_calls(fr_buffer *text, const json_t *calls, fr_error *err) 
         const json_t *function = fr_api_member(json_array_get(calls, i), "function");
         const json_t *name = fr_api_member(function, "name");
         const json_t *arguments = fr_api_member(function, "arguments");
+        const bool none = !arguments || fr_api_is(arguments, "");
         if (!fr_json_is_text(name))
             return fr_api_wrong(err, name, "a string", "messages: tool_calls[%zu].function.name",
                                 i);
         st = add(text, text->n ? "\n<tool_call>\n{\"name\": " : "<tool_call>\n{\"name\": ", err);
         if (!st) st = fr_json_dump(text, name, err);
         if (!st) st = add(text, ", \"arguments\": ", err);
-        if (!st && fr_json_is_text(arguments))
+        if (!st && none)
+            st = add(text, "{}", err);
+        else if (!st && fr_json_is_text(arguments))
             st = fr_buffer_add(text, json_string_value(arguments), json_string_length(arguments),
                                err);
         else if (!st)
-            st = arguments ? fr_json_dump(text, arguments, err) : add(text, "{}", err);
+            st = fr_json_dump(text, arguments, err);
         if (!st) st = add(text, "}\n</tool_call>", err);
     }
     return st;

@@ -305,13 +305,16 @@ static void end_in_peace(job *j) {
     while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
     }
     fr_http_stop_listening(j->http);
+    // What is left ends as cancelled before its next pass, and its client hears of it.
+    fr_scheduler_cancel_all(j->server.scheduler);
+    while (!fr_scheduler_idle(j->server.scheduler, 0.1)) {
+    }
     // An answer that has ended is on its way for a moment more.
     const double left = until - fr_seconds();
-    fr_http_at_rest(j->http, left > 0.2 ? left : 0.2);
+    fr_http_at_rest(j->http, left > 1 ? left : 1);
 }
 
 static void job_close(job *j) {
-    if (j->server.scheduler) fr_scheduler_cancel_all(j->server.scheduler);
     fr_http_close(j->http);
     fr_scheduler_close(j->server.scheduler);
     fr_cmd_text_close(&j->text);
@@ -319,6 +322,14 @@ static void job_close(job *j) {
     fr_buffer_free(&j->key_file);
     fr_buffer_free(&j->key_line);
     free(j->list);
+}
+
+static void say_connections(const fr_cmd_args *args, int there_are) {
+    if (there_are < args->connections && !args->quiet)
+        fprintf(stderr,
+                "the files that this process may open (ulimit -n) are enough for %d connections, "
+                "not for %d\n",
+                there_are, args->connections);
 }
 
 // Each address as a client writes it: IPv6 in brackets.
@@ -343,6 +354,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!st) st = open_server(&j, parsed, &err);
     if (!st) st = listen_on(&j, &err);
     if (!st) {
+        say_connections(args, fr_http_connections(j.http));
         say_addresses(args->host, fr_http_port(j.http));
         fr_cmd_flush();
         notify("READY=1");

@@ -86,7 +86,7 @@ static fr_status make_content(const builder *b, const json_t *content, const pla
                               bool has_calls, fr_jinja_value *out) {
     *out = fr_jinja_none();
     if (!content || json_is_null(content)) {
-        if (has_calls && !b->takes->null_content)
+        if (!has_calls || !b->takes->null_content)
             *out = fr_jinja_string(b->v, "", 0, FR_MARK_MESSAGE);
         return FR_OK;
     }
@@ -126,7 +126,7 @@ static fr_status dumped(const builder *b, const json_t *value, fr_jinja_value *o
 }
 
 static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_value *out) {
-    if (!given) {
+    if (!given || (fr_json_is_text(given) && !json_string_length(given))) { // of no parameters
         *out = fr_jinja_dict(b->v);
         return FR_OK;
     }

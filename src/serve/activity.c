@@ -18,20 +18,27 @@ static json_t *slots_json(const fr_server *s) {
     for (int i = 0; i < n; i++) {
         const fr_context_state *c = &context[i];
         json_array_append_new(
-            list, json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}",
-                            "id", i, "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
-                            strcmp(s->drafters[c->drafter], "none") != 0, "id_task",
-                            (json_int_t)c->job, "drafter", s->drafters[c->drafter],
-                            "n_prompt_tokens", c->n_prompt, "n_prompt_tokens_processed", c->n_read,
-                            "n_tokens", c->n_tokens, "next_token", "has_next_token", c->busy,
-                            "n_remain", -1, "n_decoded", c->busy ? c->n_written : 0));
+            list,
+            json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}", "id", i,
+                      "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
+                      strcmp(s->drafters[c->drafter], "none") != 0, "id_task", (json_int_t)c->job,
+                      "drafter", s->drafters[c->drafter], "n_prompt_tokens", c->n_prompt,
+                      "n_prompt_tokens_processed", c->n_read, "n_tokens", c->n_tokens, "next_token",
+                      "has_next_token", c->busy, "n_remain",
+                      c->busy && c->n_predict >= 0 ? c->n_predict - c->n_written : -1, "n_decoded",
+                      c->busy ? c->n_written : 0));
     }
     return list;
 }
 
 void fr_handle_slots(fr_exchange *x, void *server) {
     const fr_server *s = server;
-    if (is_told(x, s)) fr_reply_json(x, 200, slots_json(s));
+    const char *fails = fr_exchange_argument(x, "fail_on_no_slot");
+    if (!is_told(x, s)) return;
+    if (fails && *fails && fr_scheduler_look(s->scheduler).runs >= s->n_slots)
+        fr_reply_error(x, 503, "unavailable_error", "no slot available");
+    else
+        fr_reply_json(x, 200, slots_json(s));
 }
 
 // ---------------------------------------------------------------- /activity

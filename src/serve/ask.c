@@ -220,16 +220,17 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
     return st;
 }
 
-// Why a job that has ended has no answer, not even a part of one.
+// Why a job that has ended has no answer. What came in time is one; what a server that ends has cut
+// off is none, so that a proxy may ask another.
 static fr_status why_none(const fr_ask *ask, const fr_job *job, fr_error *err) {
     if (job->end == FR_JOB_FAILED) {
         *err = job->error;
         return err->code;
     }
-    if (job->n_tokens > 0 || (job->end != FR_JOB_TIMED_OUT && job->end != FR_JOB_CANCELLED))
-        return FR_OK;
-    if (job->end != FR_JOB_TIMED_OUT)
-        return fr_fail(err, FR_EINTR, "the answer was not begun: this server is shutting down");
+    if (job->end == FR_JOB_CANCELLED)
+        return fr_fail(err, FR_EINTR, "the answer was %s: this server is shutting down",
+                       job->n_tokens ? "cut off" : "not begun");
+    if (job->n_tokens || job->end != FR_JOB_TIMED_OUT) return FR_OK;
     return fr_fail(err, FR_EINTR, "no answer could be begun within %g seconds; try again",
                    ask->server->timeout);
 }

@@ -32,6 +32,10 @@ const char *fr_exchange_header(const fr_exchange *x, const char *name) {
     return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
+const char *fr_exchange_argument(const fr_exchange *x, const char *name) {
+    return MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
 const char *fr_exchange_peer(const fr_exchange *x) {
     return x->peer;
 }

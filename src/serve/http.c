@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { STACK = 256 << 10, HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
@@ -213,6 +214,15 @@ static void free_exchange(fr_exchange *x) {
     fr_free(x);
 }
 
+// Of a target as proxies get it, with scheme and host in front: its path (RFC 9112, section 3.2.2).
+static const char *path_of(const char *target) {
+    static const char scheme[] = "http://";
+    if (strncasecmp(target, scheme, sizeof scheme - 1)) return target;
+    const char *path = target + sizeof scheme - 1;
+    path += strcspn(path, "/?");
+    return *path == '/' ? path : "/";
+}
+
 // The first that is known of a request: its path as it came.
 static void *begin_request(void *cls, const char *uri, struct MHD_Connection *connection) {
     fr_http *h = cls;
@@ -223,7 +233,8 @@ static void *begin_request(void *cls, const char *uri, struct MHD_Connection *co
     c->asks = x;
     x->on = c->on;
     x->started = fr_seconds();
-    x->own_path = strndup(uri, strcspn(uri, "?"));
+    const char *path = path_of(uri);
+    x->own_path = strndup(path, strcspn(path, "?"));
     x->path = x->own_path ? x->own_path : "";
     return x;
 }
@@ -354,13 +365,27 @@ static fr_status open_hosts(fr_http *h, fr_error *err) {
     return st || h->n ? st : fr_fail(err, FR_EARG, "host: expected an address, found none");
 }
 
+// How many connections the files that this process may open allow, of as many as are wanted: with
+// twice as many, those that were told to end are no obstacle to those that come.
+static int connections_that_fit(int wanted) {
+    enum { OTHERS = 64 };
+    const rlim_t need = OTHERS + 2 * (rlim_t)wanted;
+    struct rlimit is;
+    if (getrlimit(RLIMIT_NOFILE, &is) || is.rlim_cur >= need) return wanted;
+    const struct rlimit more = {is.rlim_max < need ? is.rlim_max : need, is.rlim_max};
+    if (!setrlimit(RLIMIT_NOFILE, &more)) is = more;
+    if (is.rlim_cur >= need) return wanted;
+    return is.rlim_cur > OTHERS + 2 ? (int)(is.rlim_cur - OTHERS) / 2 : 1;
+}
+
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err) {
     *out = NULL;
     fr_http *h = fr_alloc_zero(sizeof *h);
     if (!h) return fr_fail(err, FR_ENOMEM, "http: cannot get %zu bytes", sizeof *h);
     h->options = *options;
+    h->options.connections = connections_that_fit(options->connections);
     h->port = options->port;
-    const fr_connections_options o = {.most = options->connections,
+    const fr_connections_options o = {.most = h->options.connections,
                                       .request_seconds = options->request_seconds,
                                       .body_rate = BODY_RATE,
                                       .rest_seconds = options->idle_seconds};
@@ -376,6 +401,10 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
 
 int fr_http_port(const fr_http *h) {
     return h->port;
+}
+
+int fr_http_connections(const fr_http *h) {
+    return h->options.connections;
 }
 
 void fr_http_retire(fr_http *h) {

@@ -43,6 +43,9 @@ typedef struct fr_http_options {
 // FR_EIO: the address cannot be listened on; FR_ENOMEM. All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);
+// How many connections there may be: fewer than were asked for where this process may not open files
+// enough. Raises its soft limit for that.
+int fr_http_connections(const fr_http *h);
 // Every answer that begins from now on ends its connection, so that who asks again connects anew, and
 // to another server where there is one.
 void fr_http_retire(fr_http *h);
@@ -54,8 +57,9 @@ void fr_http_close(fr_http *h); // ends all connections; NULL is fine
 // ---- of an exchange, for its handler
 const char *fr_exchange_method(const fr_exchange *x);
 const char *fr_exchange_path(const fr_exchange *x);
-const char *fr_exchange_header(const fr_exchange *x, const char *name); // NULL: not there
-const char *fr_exchange_peer(const fr_exchange *x);                     // the other side's address
+const char *fr_exchange_header(const fr_exchange *x, const char *name);   // NULL: not there
+const char *fr_exchange_argument(const fr_exchange *x, const char *name); // of the query; the same
+const char *fr_exchange_peer(const fr_exchange *x); // the other side's address
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);

@@ -1,5 +1,6 @@
 // infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts
-// are joined by the model's own tokens for that, and go on as the prompt of a completion.
+// are joined by the model's own tokens for that, and go on as the prompt of a completion. What is
+// farthest from the gap is left out where the context has no room for all.
 #include "serve/dialect.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,18 +58,96 @@ static fr_status add_files(const fr_text *text, const json_t *files, json_t *ids
     return st;
 }
 
-static fr_status join(const fr_text *text, const json_t *root, json_t *ids, fr_error *err) {
+// ---------------------------------------------------------------- what fits
+
+enum { MARKS = 4, STEP = 64 };
+
+typedef struct parts { // lists of tokens
+    json_t *files, *prefix, *line, *suffix;
+} parts;
+
+typedef struct kept { // tokens of them: of the suffix the first, of the others the last
+    size_t files, prefix, suffix;
+} kept;
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// The last of n tokens, at most so many. Cut by whole steps, so that what is sent while somebody
+// types begins alike, and its keys and values serve again.
+static size_t tail(size_t n, size_t most) {
+    if (n <= most) return n;
+    const size_t cut = (n - most + STEP - 1) / STEP * STEP;
+    return n > cut ? n - cut : 0;
+}
+
+// With other files beside it the text around the gap has half of the room, three quarters of that
+// in front of it; what one part leaves the others take.
+static kept fit(const parts *p, size_t room) {
+    const size_t files = json_array_size(p->files), prefix = json_array_size(p->prefix),
+                 suffix = json_array_size(p->suffix);
+    if (files + prefix + suffix <= room) return (kept){files, prefix, suffix};
+    const size_t beside = least(files, room / 2), around = room - beside;
+    kept k = {.prefix = tail(prefix, around - least(suffix, around / 4))};
+    k.suffix = least(suffix, around - k.prefix);
+    k.files = tail(files, room - k.prefix - k.suffix);
+    return k;
+}
+
+// Tokens that the parts may have, beside the line at the gap and what will be answered.
+static size_t room_of(const fr_server *s, const json_t *root, const parts *p) {
+    const json_t *asked = json_object_get(root, "n_predict");
+    const json_int_t n = asked ? json_integer_value(asked) : s->defaults.n_predict;
+    const size_t all = (size_t)s->n_ctx, quarter = all / 4;
+    const size_t answer = n > 0 && (size_t)n < quarter ? (size_t)n : quarter;
+    const size_t used = answer + MARKS + json_array_size(p->line);
+    return used < all ? all - used : 0;
+}
+
+static void add_tokens(json_t *ids, const json_t *part, size_t from, size_t to) {
+    for (; from < to; from++)
+        json_array_append(ids, json_array_get(part, from));
+}
+
+static void add_last(json_t *ids, const json_t *part, size_t n) {
+    const size_t all = json_array_size(part);
+    add_tokens(ids, part, all - n, all);
+}
+
+static fr_status read_parts(const fr_text *text, const json_t *root, const parts *p,
+                            fr_error *err) {
+    fr_status st = add_files(text, json_object_get(root, "input_extra"), p->files, err);
+    if (!st) st = add_text(text, json_object_get(root, "input_prefix"), p->prefix, err);
+    if (!st) st = add_text(text, json_object_get(root, "prompt"), p->line, err);
+    return st ? st : add_text(text, json_object_get(root, "input_suffix"), p->suffix, err);
+}
+
+static void join_parts(const fr_text *text, const parts *p, const kept *k, json_t *ids) {
     const fr_text_info *t = fr_text_describe(text);
     if (t->adds_bos && t->bos >= 0) json_array_append_new(ids, json_integer(t->bos));
-    fr_status st = add_files(text, json_object_get(root, "input_extra"), ids, err);
+    add_last(ids, p->files, k->files);
     json_array_append_new(ids, json_integer(t->fim_prefix));
-    if (!st) st = add_text(text, json_object_get(root, "input_prefix"), ids, err);
-    if (!st) st = add_text(text, json_object_get(root, "prompt"), ids, err);
+    add_last(ids, p->prefix, k->prefix);
+    add_last(ids, p->line, json_array_size(p->line));
     json_array_append_new(ids, json_integer(t->fim_suffix));
-    if (!st) st = add_text(text, json_object_get(root, "input_suffix"), ids, err);
+    add_tokens(ids, p->suffix, 0, k->suffix);
     json_array_append_new(ids, json_integer(t->fim_middle));
+}
+
+static fr_status join(const fr_server *s, const json_t *root, json_t *ids, fr_error *err) {
+    const parts p = {json_array(), json_array(), json_array(), json_array()};
+    const fr_status st = read_parts(s->text, root, &p, err);
+    const kept k = fit(&p, room_of(s, root, &p));
+    if (!st) join_parts(s->text, &p, &k, ids);
+    json_decref(p.files);
+    json_decref(p.prefix);
+    json_decref(p.line);
+    json_decref(p.suffix);
     return st;
 }
+
+// ---------------------------------------------------------------- the request
 
 static fr_status check_files(const json_t *files, fr_error *err) {
     const json_t *file;
@@ -110,7 +189,7 @@ void fr_handle_infill(fr_exchange *x, void *user) {
     if (!root) return;
     json_t *ids = json_array();
     fr_status st = check(root, &err);
-    if (!st) st = join(server->text, root, ids, &err);
+    if (!st) st = join(server, root, ids, &err);
     if (st) {
         fr_reply_fault(x, &err);
     } else {

@@ -162,6 +162,7 @@ static void tell_place(fr_scheduler *s, running *r) {
                                         .job = ++s->n_jobs,
                                         .drafter = r->slot->drafter,
                                         .n_prompt = r->request.n_prompt,
+                                        .n_predict = r->request.n_predict,
                                         .n_read = known,
                                         .n_tokens = known};
     pthread_mutex_unlock(&s->lock);

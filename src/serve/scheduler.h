@@ -35,6 +35,7 @@ typedef struct fr_context_state { // of a context
     uint64_t job;                    // number of the one at work, or of the last one, from 1
     int drafter;                     // which of the options'
     int n_prompt, n_read, n_written; // tokens of that job
+    int n_predict;                   // ... that it may write; -1: as many as there is room for
     int n_tokens;                    // that the context holds
 } fr_context_state;
 

@@ -243,7 +243,7 @@ static void seeds_are_whole_and_counted_on(void **state) {
         bool given;
     } seeds[] = {{"\"seed\":0", 0, true},
                  {"\"seed\":9223372036854775807", INT64_MAX, true},
-                 {"\"seed\":18446744073709551615", UINT64_MAX, true},
+                 {"\"seed\":18446744073709551614", UINT64_MAX - 1, true},
                  {"\"seed\":9223372036854775808", (uint64_t)INT64_MAX + 1, true},
                  {"\"seed\":-2", UINT64_MAX - 1, true},
                  {"\"seed\":-9223372036854775808", (uint64_t)INT64_MAX + 1, true},
@@ -381,8 +381,9 @@ static const struct {
     {"\"return_tokens\":{}", "return_tokens: expected true or false", 3},
     {"\"return_drafted\":1", "return_drafted: expected true or false", 2},
     {"\"id_slot\":-2", "id_slot: expected a whole number from -1", 3},
-    {"\"seed\":1.5", "seed: expected a whole number from -2^63 to 2^64 - 1, found 1.5", 3},
+    {"\"seed\":1.5", "seed: expected a whole number from -2^63 to 2^64 - 2, found 1.5", 3},
     {"\"seed\":18446744073709551616", "seed: expected a whole number", 3},
+    {"\"seed\":18446744073709551615", "seed: expected a whole number", 3}, // told as -1
     {"\"seed\":-9223372036854775809", "seed: expected a whole number", 3},
     {"\"seed\":\"1\"", "seed: expected a whole number", 3},
     {"\"seed\":1e300", "seed: expected a whole number", 3},
@@ -411,6 +412,9 @@ static const struct {
      2},
     {"\"tools\":5", "tools: expected a list, found 5", 2},
     {"\"tools\":[5]", "tools[0]: expected an object", 2},
+    {"\"tools\":[{\"type\":\"web_search\"}]", "tools[0].type: expected function", 2},
+    {"\"tools\":[{\"type\":\"function\",\"function\":{}}]",
+     "tools[0].function.name: expected a name", 2},
     {"\"tool_choice\":5", "tool_choice: expected auto or none, found 5", 2},
     {"\"tool_choice\":\"maybe\"", "tool_choice: expected auto or none", 2},
     {"\"chat_template_kwargs\":5", "chat_template_kwargs: expected an object", 2},
@@ -585,6 +589,9 @@ static void a_last_message_of_the_assistant_is_continued(void **state) {
            "continue_final_message: ");
     refuse(SAID "\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}", "messages: ");
 #undef SAID
+    take("{\"messages\":[{\"role\":\"assistant\",\"content\":\"once\"}]}");
+    expect_ids(0, "<|im_start|>assistant\nonce");
+    fr_api_close(&r);
 }
 
 static void messages_go_through_the_template(void **state) {
@@ -609,10 +616,11 @@ static void messages_go_through_the_template(void **state) {
                                "{% endfor %}{{ add_generation_prompt }}";
     assert_int_equal(fr_chat_open(&own, text, sizeof text - 1, &err), FR_OK);
     model.chat = &own;
-    take("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"x\"}],"
+    take("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"tools\":[{\"type\":\"function\","
+         "\"function\":{\"name\":\"x\"}}],"
          "\"chat_template_kwargs\":{\"effort\":\"low\"}}");
     assert_true(r.tools);
-    expect_ids(0, "[{'type': 'x'}]lowaTrue");
+    expect_ids(0, "[{'type': 'function', 'function': {'name': 'x'}}]lowaTrue");
     fr_api_close(&r);
     fr_chat_close(&own);
     static const char refuses[] = "{{ raise_exception('no such role') }}";

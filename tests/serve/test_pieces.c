@@ -69,8 +69,9 @@ static void expect(const said *s, const char *pieces) {
     free(found);
 }
 
-// A prompt that was not read whole is no answer, whatever ended it; one that ends as asked is.
-static void what_has_no_token_is_an_answer_only_at_its_end(void **state) {
+// A prompt that was not read whole is no answer, whatever ended it; one that ends as asked is. What
+// came in time is an answer, what was cut off is none.
+static void what_is_an_answer_by_its_end(void **state) {
     (void)state;
     static const struct {
         fr_job_end end;
@@ -78,7 +79,7 @@ static void what_has_no_token_is_an_answer_only_at_its_end(void **state) {
         fr_status right;
     } cases[] = {{FR_JOB_TIMED_OUT, 0, FR_EINTR}, {FR_JOB_CANCELLED, 0, FR_EINTR},
                  {FR_JOB_LENGTH, 0, FR_OK},       {FR_JOB_STOP, 0, FR_OK},
-                 {FR_JOB_TIMED_OUT, 1, FR_OK},    {FR_JOB_CANCELLED, 1, FR_OK}};
+                 {FR_JOB_TIMED_OUT, 1, FR_OK},    {FR_JOB_CANCELLED, 1, FR_EINTR}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said s;
         fr_error err;
@@ -199,7 +200,7 @@ static void cuts_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_has_no_token_is_an_answer_only_at_its_end),
+        cmocka_unit_test(what_is_an_answer_by_its_end),
         cmocka_unit_test(tokens_are_pieces_with_their_places),
         cmocka_unit_test(thinking_has_pieces_of_its_own),
         cmocka_unit_test(what_was_held_back_goes_with_the_next),

@@ -14,7 +14,9 @@ import http.client
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import time
 
@@ -106,6 +108,34 @@ def answers_at_work_end_whole(right):
     assert server.process.wait(600) == 0
 
 
+def who_is_cut_off_hears_of_it(right):
+    server = Server("--queue", "100", "--drain", "0")
+    with concurrent.futures.ThreadPoolExecutor(60) as pool:
+        asked = [pool.submit(server.ask, body=dict(ASK, stream=bool(i % 2))) for i in range(60)]
+        while not any(a.done() for a in asked):
+            time.sleep(0.001)
+        server.process.terminate()
+        cut = 0
+        for i, one in enumerate(asked):
+            try:
+                status, said = one.result()
+            except ConnectionRefusedError:
+                continue  # came too late
+            if status == 200 and i % 2:
+                last = [line[6:] for line in said.decode().split("\n") if line.startswith("data: ")][-1]
+                if last == "[DONE]":
+                    assert streamed(said) == right
+                    continue
+                said = last
+            elif status == 200:
+                assert json.loads(said)["choices"][0]["text"] == right
+                continue
+            assert "shutting down" in json.loads(said)["error"]["message"], said
+            cut += 1
+        assert cut > 0
+    assert server.process.wait(600) == 0
+
+
 def who_looks_at_ready_comes_in_time(right):
     server = Server("--drain-delay", "100000")
     kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
@@ -125,6 +155,20 @@ def who_looks_at_ready_comes_in_time(right):
     server.process.kill()
     server.process.wait()
     Server("--drain-delay", "0.3").end()
+
+
+def silent_connections_leave_files_for_others():
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160))
+    reads, writes = os.pipe()
+    server = Server(stderr=writes, preexec_fn=limit)
+    os.close(writes)
+    assert "48 connections, not for 512" in os.read(reads, 1000).decode()
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(300)]
+    assert server.ask("GET", "/health")[0] == 200
+    for one in silent:
+        one.close()
+    server.end()
+    os.close(reads)
 
 
 def logs_stop_nobody(right):
@@ -214,6 +258,8 @@ a_name_that_is_no_text_can_be_told()
 keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
+who_is_cut_off_hears_of_it(right)
+silent_connections_leave_files_for_others()
 drafters_that_are_not_there_end_it_at_its_start()
 who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)

@@ -1201,6 +1201,50 @@ static void progress_of_a_prompt_is_told(void **state) {
     assert_true(first == cache && last == total && total > 1);
 }
 
+// The prompt of an answer at /infill.
+static void infilled(char out[1024], int digits, int zs, const char *more) {
+    char body[1024] = "{\"input_prefix\":\"";
+    for (int i = 0; i < digits; i++)
+        body[strlen(body) + 1] = 0, body[strlen(body)] = (char)('0' + i % 10);
+    strcat(body, "\",\"prompt\":\"--\",\"input_suffix\":\"");
+    for (int i = 0; i < zs; i++)
+        body[strlen(body) + 1] = 0, body[strlen(body)] = 'z';
+    strcat(body, "\",\"n_predict\":4");
+    strcat(body, more);
+    json_t *root = answer("/infill", body);
+    snprintf(out, 1024, "%s", json_string_value(json_object_get(root, "prompt")));
+    assert_true(json_integer_value(json_object_get(root, "tokens_evaluated")) <= CTX - 4);
+    json_decref(root);
+}
+
+// 246 tokens have room beside the line at the gap, four marks and the answer. What is cut from the
+// beginning of a part goes by 64 tokens.
+static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
+    char prompt[1024], right[1024];
+    const fr_text_info was = text->info;
+    (void)state;
+    text->info.fim_prefix = 'P', text->info.fim_suffix = 'S', text->info.fim_middle = 'M';
+    infilled(prompt, 20, 3, "}");
+    assert_string_equal(prompt, "P01234567890123456789--SzzzM");
+    infilled(prompt, 300, 200, "}");
+    snprintf(right, sizeof right, "P%.172s--S",
+             "8901234567890123456789012345678901234567890123456789"
+             "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+             "567890123456789012345678901234567890123456789");
+    assert_memory_equal(prompt, right, strlen(right));
+    assert_int_equal(strspn(prompt + strlen(right), "z"), 246 - 172);
+    assert_string_equal(prompt + strlen(right) + 246 - 172, "M");
+    infilled(prompt, 300, 0,
+             ",\"input_extra\":[{\"text\":\"one\"},{\"text\":\"qqqqqqqqqqqqqqqqqqqqqq"
+             "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
+             "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq\"}]}");
+    assert_null(strstr(prompt, "one"));
+    assert_int_equal(strspn(prompt, "q"), strchr(prompt, 'P') - prompt);
+    assert_true(strspn(prompt, "q") > 50);
+    assert_non_null(strstr(prompt, "456789--SM"));
+    text->info = was;
+}
+
 static void a_prompt_that_is_too_long_is_counted(void **state) {
     (void)state;
     char body[1400] = "{\"prompt\":\"";
@@ -1248,6 +1292,7 @@ int main(void) {
         cmocka_unit_test(streams_of_probabilities_go_by_token),
         cmocka_unit_test(streams_have_the_end_token_of_the_whole),
         cmocka_unit_test(progress_of_a_prompt_is_told),
-        cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
+        cmocka_unit_test(a_prompt_that_is_too_long_is_counted),
+        cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out)};
     return cmocka_run_group_tests_name("serve/server", tests, open_world, close_world);
 }

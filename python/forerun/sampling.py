@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ._native import c_id, c_struct, ffi
+from .errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,16 @@ class Sampling:
         ]
         bias = ffi.new("fr_logit_bias[]", entries)
         # A 0 of fr_sampling is the default and not what 0 says here.
+        if self.repeat_penalty == 0:
+            raise ArgumentError("repeat_penalty: expected more than 0, found 0")
+        off = self.repeat_last_n == 0 and 0 < self.repeat_penalty <= 100
         sampling = c_struct(
             "fr_sampling",
             temperature=self.temperature,
-            top_k=self.top_k if self.top_p > 0 else 1,
+            top_k=1 if self.top_p == 0 and self.top_k >= 0 else self.top_k,
             top_p=self.top_p,
             min_p=self.min_p,
-            repeat_penalty=self.repeat_penalty if self.repeat_last_n else 1,
+            repeat_penalty=1 if off else self.repeat_penalty,
             repeat_last_n=self.repeat_last_n,
             frequency_penalty=self.frequency_penalty,
             presence_penalty=self.presence_penalty,

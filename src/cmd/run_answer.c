@@ -30,8 +30,8 @@ static json_t *result_json(const fr_run_answer *a) {
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "tokens_per_pass",
                   fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",
                   fr_cmd_real(fr_cmd_rate(s->completion_tokens, s->seconds_decode)), "prompt_tok_s",
-                  fr_cmd_real(fr_cmd_rate(s->prompt_tokens, s->seconds_prompt)), "seconds", seconds,
-                  "accepted_by_depth", fr_cmd_depths(s->accepted, s->offered), "rows_per_pass",
+                  fr_cmd_real(fr_cmd_prompt_rate(s)), "seconds", seconds, "accepted_by_depth",
+                  fr_cmd_depths(s->accepted, s->offered), "rows_per_pass",
                   fr_cmd_real(fr_cmd_rate((double)s->rows, (double)s->passes)), "peak_rss_bytes",
                   (json_int_t)fr_cmd_peak_bytes(), "seed", seed_json(a->seed), "draft_stats",
                   fr_cmd_draft_counts(&s->draft));

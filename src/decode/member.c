@@ -20,12 +20,19 @@ static void end_proposal(fr_decoder *d) {
     assert(fr_tree_is_sound(&d->proposal.tree));
 }
 
+// How deep candidates are of use: what is left of the answer, and no deeper than a shape that is
+// wanted.
+static int deepest(const fr_decoder *d, int most) {
+    const int shape = d->size.shape.n ? fr_shape_depth(&d->size.shape) : most - 1;
+    return shape < most - 1 ? shape : most - 1;
+}
+
 void fr_member_propose(fr_decoder *d, int most_nodes) {
     fr_proposal *p = &d->proposal;
     const double start = fr_seconds();
     const int reach = fr_decoder_reach(d); // beyond it rows need the other LongRoPE table
     const int most = d->turn.max_tokens < reach ? d->turn.max_tokens : reach;
-    fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes, most - 1);
+    fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes, deepest(d, most));
     p->extra_rows = (fr_extra_rows){0};
     p->prepaid = 0;
     p->waits = NULL;

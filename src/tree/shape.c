@@ -52,6 +52,13 @@ bool fr_shape_is_sound(const fr_shape *s) {
     return true;
 }
 
+int fr_shape_depth(const fr_shape *s) {
+    int depth = 0;
+    for (int i = 1; i < s->n; i++)
+        if (s->node[i].depth > depth) depth = s->node[i].depth;
+    return depth;
+}
+
 void fr_shape_pick(const fr_shape *s, fr_tree *tree) {
     int at[FR_TREE_MAX] = {0};     // the shape's node of each of the tree's; -1: none
     bool taken[FR_TREE_MAX] = {0}; // of the shape's

@@ -37,6 +37,7 @@ int fr_shape_add(fr_shape *s, int parent, int rank, double prob);
 int fr_shape_child(const fr_shape *s, int parent, int rank); // -1: none
 // The children of a node by ascending rank; returns how many.
 int fr_shape_children(const fr_shape *s, int parent, int16_t child[FR_TREE_MAX]);
+int fr_shape_depth(const fr_shape *s);     // of its deepest node
 bool fr_shape_is_sound(const fr_shape *s); // the invariant above
 
 // Drops the nodes of `tree` whose path of ranks is not in the shape. Where parts of a SPEC give two

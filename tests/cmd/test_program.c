@@ -139,7 +139,9 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
     expect(with_model("run", "-f /nonexistent.txt"), 1, "/nonexistent.txt: No such file");
     expect(with_model("run", "-p abcdefgh -c 4"), 1, "do not fit the context of 4 tokens");
     expect(with_model("bench", "--prompts /nonexistent"), 1, "/nonexistent: No such file");
-    char command[2048];
+    char command[2048], more[512];
+    snprintf(more, sizeof more, "-p x --chat-template-file %s", write_file("empty.jinja", ""));
+    expect(with_model("run", more), 1, "empty.jinja: ");
     const char *good =
         write_file("good.jsonl", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n");
     // Before the model is looked for.

@@ -89,6 +89,7 @@ static void text_says_paths(void **state) {
     fr_shape s;
     read_ok(&s, "# a tree\n\n 0.0.1\t# and its parents\r\n1\n  0\n");
     assert_int_equal(s.n, 5);
+    assert_int_equal(fr_shape_depth(&s), 3);
     const int one = fr_shape_child(&s, 0, 0), two = fr_shape_child(&s, one, 0);
     assert_true(one > 0 && two > 0 && fr_shape_child(&s, two, 1) > 0);
     assert_true(fr_shape_child(&s, 0, 1) > 0);

@@ -27,13 +27,13 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     const double best = fr_cmd_rate(plan->width, s->pass_seconds);
     const double share = best > 0 ? rate / best : 0;
     if (args->json)
-        return fr_cmd_print_json(
-            json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts",
-                      s->texts, "known", s->known, "too_long", s->too_long, "tokens",
-                      (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows,
-                      "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate,
-                      "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
-                      "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+        return fr_cmd_print_json(json_pack(
+            "{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts", s->texts,
+            "known", s->known, "too_long", s->too_long, "unanswered", s->unanswered, "tokens",
+            (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows, "passes",
+            (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate, "ms_one_row",
+            1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds, "share_of_best", share,
+            "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
     fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
             s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
@@ -41,6 +41,7 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     if (s->too_long)
         fprintf(stderr, "%d texts would be longer than the %d tokens of --ctx-size\n", s->too_long,
                 s->most);
+    if (s->unanswered) fprintf(stderr, "%d conversations have no answer\n", s->unanswered);
     if (s->texts && s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
@@ -48,16 +49,6 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
                 plan->width, 1e3 * s->pass_seconds, 1e3 * s->seconds_one, share, best,
                 rate * s->seconds_one);
     return FR_EXIT_DONE;
-}
-
-// An error where nothing came out, as all texts were too long.
-static fr_status check_result(const fr_distill_plan *plan, const fr_distill_stats *s,
-                              fr_error *err) {
-    if (s->texts || s->known || !s->too_long) return FR_OK;
-    return fr_fail(err, FR_EDATA,
-                   "%s: nothing was written: all %d texts would be longer than the %d tokens of "
-                   "--ctx-size",
-                   plan->output ? plan->output : plan->capture, s->too_long, s->most);
 }
 
 static int run(const char *command, const fr_cmd_args *args, fr_distill_plan *plan) {
@@ -78,7 +69,6 @@ static int run(const char *command, const fr_cmd_args *args, fr_distill_plan *pl
     fr_engine_close(engine);
     fr_outputs_unlock(&locks);
     const int code = !st || st == FR_EINTR ? print(args, plan, &stats) : FR_EXIT_DONE;
-    if (!st) st = check_result(plan, &stats, &err);
     return st ? fr_cmd_fail(&err) : code;
 }
 

@@ -161,11 +161,16 @@ static bool enough(const distill *d) {
     return share_of_limit(d) >= 1;
 }
 
-// About how many texts there will be when a limit ends the work; all, if no limit does.
+static int ended(const distill *d) {
+    return d->stats->texts + d->stats->too_long + d->stats->unanswered;
+}
+
+// About how many texts there will be when a limit ends the work, those that were begun among them;
+// all, if no limit does.
 static uint64_t texts_in_all(const distill *d) {
-    const double next = (double)d->jobs.next, all = (double)d->jobs.n;
-    const double share = fmin(share_of_limit(d), 1);
-    return (uint64_t)(next < all * share ? next / share + 0.5 : all);
+    const double begun = (double)d->jobs.next, all = (double)d->jobs.n;
+    const double share = share_of_limit(d), most = share > 0 ? ended(d) / share : all;
+    return (uint64_t)(share >= 1 ? begun : fmin(fmax(most, begun), all));
 }
 
 static bool next_text(void *user, int member, fr_batch_text *text) {
@@ -177,7 +182,7 @@ static bool next_text(void *user, int member, fr_batch_text *text) {
         t->ids.n = 0;
         if (fail(d, t->job->given ? start_given(d, t, text) : start_own(d, t, text))) return false;
         if (text->n > 1 && text->n + text->n_predict <= d->size.n_ctx) return true;
-        d->stats->too_long++;
+        *(text->n ? &d->stats->too_long : &d->stats->unanswered) += 1;
     }
     return false;
 }
@@ -276,12 +281,27 @@ static bool keep_going(void *user) {
     else
         snprintf(what, sizeof what, "texts, %.0f tokens/s",
                  fr_cmd_rate((double)now.rows, now.seconds));
-    fr_progress_show(&d->bar, what, (uint64_t)d->jobs.next, texts_in_all(d));
+    fr_progress_show(&d->bar, what, (uint64_t)ended(d), texts_in_all(d));
     if (!d->status) sync_when_due(d);
     return !d->status && !fr_cmd_interrupted();
 }
 
 // ---------------------------------------------------------------- all of it
+
+// An error where nothing came of any text.
+static fr_status check_result(const distill *d) {
+    const fr_distill_stats *s = d->stats;
+    const char *to = d->plan->output ? d->plan->output : d->plan->capture;
+    if (s->texts || s->known || !ended(d)) return FR_OK;
+    if (!s->too_long)
+        return fr_fail(d->err, FR_EDATA,
+                       "%s: nothing was written: none of %d conversations has an answer", to,
+                       s->unanswered);
+    return fr_fail(d->err, FR_EDATA,
+                   "%s: nothing was written: %s%d texts would be longer than the %d tokens of "
+                   "--ctx-size",
+                   to, s->unanswered ? "" : "all ", s->too_long, s->most);
+}
 
 // A run that was killed may have left half a line, which is dropped. A file that holds no answers
 // at all is emptied, as --force was given.
@@ -442,6 +462,7 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
         if (!st) {
             stats->pass_seconds = fr_text_batch_pass_seconds(d->engine_members, plan->width);
             stats->seconds_one = fr_text_batch_pass_seconds(d->engine_members, 1);
+            st = check_result(d);
         }
     }
     close_all(d);

@@ -36,14 +36,15 @@ typedef struct fr_distill_plan {
 
 typedef struct fr_distill_stats {
     fr_text_batch_stats members;
-    int texts, known, too_long; // done now; there before; left out
-    int most;                   // tokens of a text
-    double pass_seconds;        // of a pass of one row in each member
-    double seconds_one;         // of a pass of one row
+    int texts, known;         // done now; there before
+    int too_long, unanswered; // left out; unanswered: of given answers, without one
+    int most;                 // tokens of a text
+    double pass_seconds;      // of a pass of one row in each member
+    double seconds_one;       // of a pass of one row
 } fr_distill_stats;
 
 // Says on stderr what it will take (unless args->quiet) and does it. FR_EINTR: everything that was
-// done is on disk.
+// done is on disk. FR_EDATA: nothing came of any text, and why.
 fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
                          fr_distill_stats *stats, fr_error *err);
 

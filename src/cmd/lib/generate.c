@@ -143,6 +143,11 @@ double fr_cmd_rate(double count, double seconds) {
     return seconds > 0 ? count / seconds : 0;
 }
 
+double fr_cmd_prompt_rate(const fr_stats *s) {
+    const int read = s->prompt_tokens - s->prompt_reused - 1;
+    return read > 0 ? fr_cmd_rate(read, s->seconds_prompt) : 0;
+}
+
 double fr_cmd_tokens_per_pass(const fr_stats *s) {
     return s->passes ? (double)s->completion_tokens / (double)s->passes : 0;
 }
@@ -177,8 +182,7 @@ json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered) {
 void fr_cmd_print_stats(const fr_stats *s, double load, uint64_t seed, bool sampled) {
     fprintf(stderr, "%d tokens at %.1f/s, %.2f a pass; prompt %d tokens at %.1f/s",
             s->completion_tokens, fr_cmd_rate(s->completion_tokens, s->seconds_decode),
-            fr_cmd_tokens_per_pass(s), s->prompt_tokens,
-            fr_cmd_rate(s->prompt_tokens - s->prompt_reused, s->seconds_prompt));
+            fr_cmd_tokens_per_pass(s), s->prompt_tokens, fr_cmd_prompt_rate(s));
     if (load >= 0) fprintf(stderr, "; load %.2f s", load);
     fprintf(stderr, "; drafter %s, %s", s->used,
             s->lossless    ? "lossless"

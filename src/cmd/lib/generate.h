@@ -37,6 +37,8 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece);
 // Rates, 0 where nothing was measured.
 double fr_cmd_rate(double count, double seconds);
 double fr_cmd_tokens_per_pass(const fr_stats *stats);
+double fr_cmd_prompt_rate(
+    const fr_stats *stats); // without the last token: it is read with the first answer
 const char *fr_cmd_finish(fr_finish finish); // "stop", "length", "interrupted"
 // {"DRAFTER": {"NAME": value, ...}, ...}; null is a mean of nothing.
 json_t *fr_cmd_draft_counts(const fr_draft_counts *counts);

@@ -56,7 +56,7 @@ fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error
     fr_status st = fr_cmd_read_file(&bytes, args->chat_template_file, err);
     if (st) return st;
     fr_error why = {0};
-    st = take_template(t, bytes.data ? bytes.data : "{##}", bytes.n ? bytes.n : 4, &why);
+    st = take_template(t, bytes.data, bytes.n, &why);
     fr_buffer_free(&bytes);
     return st ? fr_fail(err, st, "%s: %s", args->chat_template_file, why.text) : FR_OK;
 }

@@ -79,7 +79,7 @@ static const fr_option options[] = {
     {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
     {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
     FR_CMD_FORCE,
-    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "time for everything: 90s, 60m, 2h; generating answers takes four tenths of it", 0, 0, NULL},
+    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "time for everything: 90s, 60m, 2h; generating answers takes four tenths of it, and those that were begun are written to their end", 0, 0, NULL},
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "number of training steps, in place of --time", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
     {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},

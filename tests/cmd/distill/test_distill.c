@@ -234,6 +234,12 @@ static void given_answers_are_read(void **state) {
     run_with(&got, line, "", 0, 0, NULL);
     if (got.code) fail_msg("%s", got.err);
     assert_int_equal(captured(in_dir("enough")), 1);
+    snprintf(rest, sizeof rest, "--data %s -o %s --json", in_dir("prompts.jsonl"), in_dir("none"));
+    command(line, "capture", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 1);
+    assert_int_equal(got.n_out, 0);
+    if (!strstr(got.err, "conversations has an answer")) fail_msg("%s", got.err);
 }
 
 static void bad_requests_say_why(void **state) {

@@ -15,11 +15,12 @@
 
 static const char *const bodies[] = {
     "{\"prompt\":[\"a b\",[65,66],{\"prompt_string\":\"c\"}],\"stop\":[\"x\",\"y\"],\"logit_bias\":"
-    "{\"65\":1,\"xy\":2},\"seed\":18446744073709551615,\"prediction\":{\"type\":\"content\","
+    "{\"65\":1,\"xy\":2},\"seed\":18446744073709551614,\"prediction\":{\"type\":\"content\","
     "\"content\":\"the end\"}}",
     "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}],"
     "\"tools\":"
-    "[{\"type\":\"function\"}],\"tool_choice\":\"none\",\"logit_bias\":[[65,1],[\"z\",false]]}"};
+    "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}],\"tool_choice\":\"none\",\"logit_"
+    "bias\":[[65,1],[\"z\",false]]}"};
 static fr_api_model model;
 
 static fr_status live(const char *body, fr_error *err) {

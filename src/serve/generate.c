@@ -63,6 +63,7 @@ static bool add_progress(events *e, int i, fr_buffer *out) {
     const bool writes = job->n_tokens || job->state == FR_JOB_ENDED;
     const int read = s->n_read < 0 ? job->n_reused : writes ? total : job->n_read;
     if (read <= s->n_read) return false;
+    if (s->n_read >= 0 && read == s->n_read + 1 && read < total) return false; // no news by itself
     s->n_read = read;
     json_t *list = json_array();
     e->dialect->progress(e->ask, i, read, list);

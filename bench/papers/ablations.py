@@ -89,7 +89,7 @@ def train_line(args, setting, seed):
             "--seed", str(seed), "--checkpoint-every", "3600", "--json", *GROUPS[args.group].options, *setting.options]
     for option in setting.settings:
         line += ["--set", option]
-    return line + ["--init", pack_of(args, setting.after, seed)] * bool(setting.after)
+    return line + (["--init", pack_of(args, setting.after, seed)] if setting.after else [])
 
 
 def is_there(args, found, setting, seed):

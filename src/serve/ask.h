@@ -60,7 +60,8 @@ void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
 // Takes the text of a chat's choice apart as far as it goes; the choice has ended, or is locked.
-// FR_ENOMEM, what the choice failed with, and FR_EINTR: it ended before it began.
+// FR_ENOMEM, what the choice failed with, and FR_EINTR: it ended before it began,
+// or was cut off by a server that ends.
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 
 // Reads a body as fr_ask_open does, but asks for nothing. Close *r in any case.

@@ -173,8 +173,9 @@ bool fr_text_is_end(const fr_text *text, int32_t id);
 // Renders a conversation with the chat template, up to the beginning of the assistant's turn, and
 // tokenizes it. Control tokens are parsed only where the template wrote them; with FR_TEXT_CONTROL
 // also in messages, which lets whoever writes a message speak in any role. FR_TEXT_BOS adds the
-// token only if the template did not write it. FR_EUNSUP: there is no template, or it takes no
-// tools; FR_EARG: the template refuses the messages, or they are malformed; FR_ENOMEM.
+// token only if the template did not write it. A template may need 1 MiB of the thread's stack.
+// FR_EUNSUP: there is no template, or it takes no tools; FR_EARG: the template refuses the
+// messages, or they are malformed; FR_ENOMEM.
 typedef struct fr_chat_message {
     const char *role, *content; // roles: "system", "user", "assistant", or what a template knows
 } fr_chat_message;

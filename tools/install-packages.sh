@@ -45,7 +45,7 @@ need_library sqlite3 libsqlite3-dev  # vectors kept between runs
 need_library jansson libjansson-dev  # JSON
 need_library libmicrohttpd libmicrohttpd-dev # HTTP of the server
 need_library libedit libedit-dev     # line editing in chat
-need_library zlib zlib1g-dev          # training text is kept compressed
+need_library zlib zlib1g-dev          # prompts may be compressed
 need_header dnnl.h libdnnl-dev       # matrix products of training
 need_library cmocka libcmocka-dev    # unit tests
 need_header simde/x86/avx512.h libsimde-dev # kernels of CPUs that this one is not, in tests

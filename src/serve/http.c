@@ -15,7 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10, HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
+enum { STACK = 1 << 20, HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
+// STACK: bytes of a connection's thread; a chat template may need them all (jinja.h).
 static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has

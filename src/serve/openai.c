@@ -196,8 +196,17 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
                                fr_ask_logprobs(ask, c, p->from), "finish_reason",
                                p->last ? fr_ask_finish(c) : NULL);
     json_array_append_new(events, chunk(ask, "text_completion", choice));
+    if (p->last || ask->request.timings_per_token) add_timings(c, events);
     if (p->last) add_seed(ask, last_of(events));
     fr_buffer_free(&text);
+}
+
+static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+    json_t *choice =
+        json_pack("{s:i, s:s, s:n, s:n}", "index", index, "text", "", "logprobs", "finish_reason");
+    json_t *doc = chunk(ask, "text_completion", choice);
+    fr_ask_add_progress(doc, &ask->choice[index], n_read);
+    json_array_append_new(events, doc);
 }
 
 static json_t *text_end(const fr_ask *ask) {
@@ -209,4 +218,5 @@ const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NU
                                     .says_done = true,
                                     .whole = whole_text,
                                     .part = text_part,
+                                    .progress = text_progress,
                                     .end = text_end};

@@ -727,6 +727,23 @@ static void responses_have_llama_servers_numbers(void **state) {
 
 // ---------------------------------------------------------------- other endpoints
 
+// Its levels fill more of the stack than anything else that a connection does.
+static void an_endless_template_is_refused(void **state) {
+    (void)state;
+    static const char endless[] = "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}"
+                                  "{% for m in messages %}{{ f(0) }}{% endfor %}";
+    const fr_text *const was = server.text;
+    fr_text *deep;
+    fr_error err;
+    assert_int_equal(
+        fr_text_open_with(&deep, fr_engine_text(engine), endless, strlen(endless), &err), FR_OK);
+    server.text = deep, server.api.chat = &deep->chat;
+    assert_int_equal(ask("POST", "/v1/chat/completions", CHAT "}"), 400);
+    assert_non_null(strstr(reply, "nested deeper than 2000 levels"));
+    server.text = was, server.api.chat = &text->chat;
+    fr_text_close(deep);
+}
+
 static void texts_and_tokens_go_both_ways(void **state) {
     (void)state;
     json_t *root = answer("/tokenize", "{\"content\":\"abc abc\"}");
@@ -766,14 +783,11 @@ static void texts_and_tokens_go_both_ways(void **state) {
     assert_true(predicted && strtod(predicted + 38, NULL) > 0);
 }
 
-// Numbers of a stream's timings, which count along to those of the whole.
-static void timings_count_along(void **state) {
-    (void)state;
+// Numbers of a stream's timings, which count along to those of the whole. So many events have none.
+static void expect_timings(const char *target, const char *body, int n_without) {
     double tokens = 0, passes = 0, accepted = 0;
-    int n = 0;
-    assert_int_equal(
-        ask("POST", "/v1/chat/completions", CHAT ",\"stream\":true,\"timings_per_token\":true}"),
-        200);
+    int n = 0, n_events = 0;
+    assert_int_equal(ask("POST", target, body), 200);
     for (char *at = strstr(reply, "data: {"); at; at = strstr(at + 1, "data: {")) {
         json_t *event = json_loads(at + 6, JSON_DISABLE_EOF_CHECK, NULL);
         const json_t *t = json_object_get(event, "timings");
@@ -787,9 +801,21 @@ static void timings_count_along(void **state) {
             tokens = now[0], passes = now[1], accepted = now[2];
             n++;
         }
+        n_events++;
         json_decref(event);
     }
-    assert_true(n > 1 && tokens == 24 && passes > 0);
+    assert_true(n > 0 && tokens == 24 && passes > 0);
+    assert_int_equal(n_events - n, n_without);
+}
+
+static void timings_count_along(void **state) {
+    (void)state;
+    const char *const more = ",\"stream\":true,\"timings_per_token\":true}";
+    char body[512];
+    snprintf(body, sizeof body, "%s%s", CHAT, more);
+    expect_timings("/v1/chat/completions", body, 1); // the role
+    snprintf(body, sizeof body, "%s%s", TEXT, more);
+    expect_timings("/v1/completions", body, 0);
 }
 
 static void what_is_at_work_is_told(void **state) {
@@ -1182,11 +1208,10 @@ static void streams_have_the_end_token_of_the_whole(void **state) {
 }
 
 // The first says what was known, the last that all is read.
-static void progress_of_a_prompt_is_told(void **state) {
-    (void)state;
+static void expect_progress(const char *target) {
     json_int_t first = -1, last = -1, total = 0, cache = -1;
-    assert_int_equal(ask("POST", "/completion",
-                         "{\"prompt\":\"abc abc abc abc\",\"n_predict\":2,\"stream\":true,"
+    assert_int_equal(ask("POST", target,
+                         "{\"prompt\":\"abc abc abc abc\",\"max_tokens\":2,\"stream\":true,"
                          "\"cache_prompt\":false,\"return_progress\":true}"),
                      200);
     for (char *at = strstr(reply, "\"prompt_progress\":"); at;
@@ -1199,6 +1224,12 @@ static void progress_of_a_prompt_is_told(void **state) {
         json_decref(how);
     }
     assert_true(first == cache && last == total && total > 1);
+}
+
+static void progress_of_a_prompt_is_told(void **state) {
+    (void)state;
+    expect_progress("/completion");
+    expect_progress("/v1/completions");
 }
 
 // The prompt of an answer at /infill.
@@ -1277,6 +1308,7 @@ int main(void) {
         cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
         cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(choices_and_prompts_are_answered_in_order),
+        cmocka_unit_test(an_endless_template_is_refused),
         cmocka_unit_test(texts_and_tokens_go_both_ways),
         cmocka_unit_test(timings_count_along),
         cmocka_unit_test(what_is_at_work_is_told),

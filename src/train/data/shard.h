@@ -1,8 +1,8 @@
 // shard.h — what a target gave on texts, kept in files: the training data of feature drafters.
 //
 // A *sample* is one conversation: its tokens, the final hidden state of every row, residuals of
-// chosen layers, and the distribution of the next token where the target was the writer (the
-// likeliest `top` tokens). A *shard* is a file of some samples with a checksum over all of it,
+// chosen layers, and the distribution of the next token for tokens of answers (the likeliest
+// `top` tokens). A *shard* is a file of some samples with a checksum over all of it,
 // written whole or not at all (a temporary file, synced, renamed); a folder of shards is a data
 // set. Whoever is interrupted goes on with the samples whose keys are not there yet. The files are
 // mapped, so a data set may be larger than memory.

@@ -81,6 +81,8 @@ def parts(args):
              [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], [["--doc", os.path.join(papers, "ppd.md")]]),
         Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
              [["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]]),
+        Part("machines", "PPD's section 5.1: another machine than the comparison's; a quiet machine", MODELS, "alpaca,gsm8k,humaneval,mt_bench,summarization",
+             [os.path.join(scripts, "machines.py")], [["--doc", os.path.join(papers, "ppd.md")]]),
         Part("clock", "speed of all systems; a quiet machine", MODELS, "", [clock, "--out", measured],
              [["--tables", "--doc", os.path.join(papers, "comparison.md"), "--results", os.path.join(ROOT, "docs", "results.md")]]),
     ]

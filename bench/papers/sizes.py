@@ -133,7 +133,7 @@ def main():
     add("--drafter", default="ppd-planned")
     add("--prompts", action="append", default=[], help="files of prompts")
     add("--rows", type=lambda text: [int(n) for n in text.split(",")], default=[5, 6, 8, 10, 12, 16, 24, 32], help="the root has three attached rows")
-    add("--limit", type=int, default=3, help="prompts of a set (default: %(default)s)")
+    add("--limit", type=int, default=4, help="prompts of a set (default: %(default)s)")
     add("--tokens", type=int, default=96)
     add("--machine", default="", help="the processor, in words")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "sizes"), help="folder of what is kept")

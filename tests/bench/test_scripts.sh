@@ -7,6 +7,7 @@ command -v python3 >/dev/null || {
 root=$FR_SOURCE_DIR exec python3 -B - <<'END'
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import equal
 import equal_table
 import llamacpp
 import machine
+import machines
 import measure
 import modes
 import papers
@@ -569,6 +571,26 @@ def parts_without_models_are_left_out(folder):
     assert papers.options_of(args, papers.MODELS)[0] == "--store"
 
 
+def gains_of_two_machines_are_compared_set_by_set(folder):
+    """Gains of 2 here and 1 there on one set, 4 and 1 on the other: between them sqrt(8), and an interval of Student's."""
+    here, there = os.path.join(folder, "here"), os.path.join(folder, "there")
+    def gain(speed):
+        return [{"drafter": name, "speedup": speed, "rows_per_pass": 3, "tokens_per_pass": 1.5} for name in machines.DRAFTERS]
+    os.makedirs(os.path.join(there, "m"))
+    os.makedirs(here)
+    for task in ("a", "b"):
+        machines.write(os.path.join(there, "m", task + "-0.json"), {"runs": gain(1), "machine": {"cpu": "old", "isa": "none"}, "date": "then"})
+    machines.write(os.path.join(here, "m.json"), {"model": "m", "machine": "new", "date": "now", "sets": {"a": machines.gains(gain(2)), "b": machines.gains(gain(4))}})
+    machines.T95[1] = 12.706
+    was, machines.COMPARED = machines.COMPARED, there
+    text = machines.table(here)
+    machines.COMPARED = was
+    spread = 12.706 * math.log(2) / 2  # the standard deviation of the two logarithms over the root of two
+    low, high = (math.exp(math.log(8) / 2 + sign * spread) for sign in (-1, 1))
+    assert "| m | PPD | 1.00 | 2.83 | 2.83 (%.2f to %.2f) | 3.0 | 3.0 |" % (low, high) in text, text
+    assert "old, none (then)" in text and "new (now)" in text
+
+
 def every_part_can_be_called(folder):
     """With models, prompts and texts that are there all parts say what is left; nothing is run."""
     folder = os.path.join(folder, "parts")
@@ -584,7 +606,8 @@ def every_part_can_be_called(folder):
             line = [*part.line[1:], *doc]
             marks = {"tokens.py": tokens.MARKS[0].replace("%s", value_of(line, "--marks", "tokens a pass")), "equal.py": equal.MARKS[0] % value_of(line, "--list", "methods"),
                      "ablations.py": ablations.MARKS[0] % value_of(line, "--group", ""), "variants.py": variants.MARKS[0] % value_of(line, "--group", ""),
-                     "distances.py": distances.MARKS[0], "quality.py": quality.MARKS[0], "sizes.py": sizes.MARKS[0], "compare.py": tables.MARKS[0]}
+                     "distances.py": distances.MARKS[0], "quality.py": quality.MARKS[0], "sizes.py": sizes.MARKS[0], "machines.py": machines.MARKS[0],
+                     "compare.py": tables.MARKS[0]}
             pages.setdefault(value_of(line, "--doc", ""), set()).add(marks[os.path.basename(part.line[0])])
     assert len(pages) >= 7
     for page, marks in pages.items():
@@ -641,6 +664,7 @@ with tempfile.TemporaryDirectory() as folder:
     curves_have_points_at_doublings(folder)
     parts_without_models_are_left_out(folder)
     the_time_of_a_part_adds_up(folder)
+    gains_of_two_machines_are_compared_set_by_set(folder)
     every_part_can_be_called(folder)
     a_program_that_fails_is_told(folder)
 END

@@ -7,8 +7,8 @@
 // Writes n bytes beside `path` and renames: a reader sees the old file or the new one. FR_EIO; then
 // nothing is left behind and an old file stays as it was.
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
-// Checks that this could be done, before the work whose result is to be written. FR_EIO; changes
-// nothing.
+// Checks that this could be done, before the work whose result is to be written; `path` stays as it
+// is. What killed processes left beside it is removed. FR_EIO.
 fr_status fr_save_check(const char *path, fr_error *err);
 
 // Makes every folder on the way to `path` that is missing. FR_EIO.

@@ -58,7 +58,7 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
     const int before = c->talk.n;
     const fr_result *result = NULL;
     fr_status st = fr_talk_add(&c->talk, "user", line, bytes, err);
-    if (!st) st = fr_talk_encode(&c->talk, &c->text, &c->ids, err);
+    if (!st) st = fr_talk_encode(&c->talk, &c->text, true, &c->ids, err);
     if (!st) {
         const fr_request request = {.size = sizeof request,
                                     .prompt = c->ids.data,

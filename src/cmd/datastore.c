@@ -6,11 +6,6 @@
 #include "cmd/output/outputs.h"
 #include <string.h>
 
-static bool told(void *user, const char *what, uint64_t done, uint64_t total) {
-    fr_progress_show(user, what, done, total);
-    return !fr_cmd_interrupted();
-}
-
 static int print(const fr_cmd_args *args, const fr_datastore_texts *t, double seconds) {
     const fr_datastore_writer *w = t->to;
     const uint64_t tokens = w->n_ids - w->n_texts - 1; // without the marks
@@ -37,7 +32,7 @@ static fr_status build(fr_datastore_texts *t, const fr_cmd_args *args, fr_error 
     if (!st) st = fr_datastore_texts_add(t, args->data, err);
     fr_progress_clear(t->bar);
     fr_progress_open(t->bar, args->quiet ? NULL : stderr, "million steps", 1e6);
-    if (!st) st = fr_datastore_writer_finish(t->to, args->output, told, t->bar, err);
+    if (!st) st = fr_datastore_writer_finish(t->to, args->output, fr_cmd_progress, t->bar, err);
     fr_progress_clear(t->bar);
     return st;
 }

@@ -110,12 +110,14 @@ static fr_status add_entry(fr_datastore_texts *t, FTS *tree, FTSENT *e, fr_error
     if (e->fts_info == FTS_F) return add_file(t, e->fts_path, FOUND, err);
     if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
         return fr_fail(err, FR_EIO, "%s: %s", e->fts_path, strerror(e->fts_errno));
+    if (e->fts_info == FTS_SLNONE)
+        return fr_fail(err, FR_EIO, "%s: a link to nothing", e->fts_path);
     return FR_OK;
 }
 
 static fr_status add_folder(fr_datastore_texts *t, char *path, fr_error *err) {
     char *const roots[] = {path, NULL};
-    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
     fr_status st = FR_OK;
     if (!tree) return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
     errno = 0;

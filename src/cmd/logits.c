@@ -106,7 +106,8 @@ static fr_status compute(const fr_cmd_args *args, fr_engine *engine, const fr_id
     if (!st) st = fr_passes_read(&passes, ids->data, n, args->all ? 0 : n - 1, take, c, err);
     fr_progress_clear(&c->bar);
     fr_passes_close(&passes);
-    return c->failed ? fr_fail(err, FR_ENOMEM, "logits: no memory for the document") : st;
+    if (c->failed) return fr_fail(err, FR_ENOMEM, "logits: no memory for the document");
+    return fr_cmd_flush() ? st : FR_OK; // what cannot be written is said at the end
 }
 
 static int run_logits(const fr_cmd_args *args, const fr_parsed *parsed) {

@@ -375,7 +375,7 @@ static const fr_option options[] = {
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
     {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part", 64, 1 << 24, NULL},
-    {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request, whatever --ctx-size says", 64, 1 << 24, NULL},
+    {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request; not with --ctx-size", 64, 1 << 24, NULL},
     {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept for later requests, besides those in use", 0, 1 << 24, NULL},
     {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters that a request may choose besides --drafter, in its field 'drafter'", 0, 0, NULL},
     {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "tokens of an answer where the request does not say", -1, 1 << 30, NULL},

@@ -247,8 +247,6 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
         const int before = d->kv.n_committed, taken = fr_member_take(d);
         count_predictions(g, d, &extra, before, taken);
         fr_extra_rows_add(&all, &extra);
-        all.resumed += extra.resumed;
-        if (extra.resumed) all.below = extra.below;
         rows += d->tree.n - 1;
         tokens += taken;
         draft += d->seconds_draft - d->proposal.prepaid;

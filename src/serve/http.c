@@ -355,7 +355,10 @@ static fr_status open_hosts(fr_http *h, fr_error *err) {
     fr_status st = FR_OK;
     for (const char *at = h->options.host; *at && !st;) {
         const size_t n = strcspn(at, ",");
-        if (n >= sizeof host || h->n == FR_HTTP_HOSTS)
+        if (n >= sizeof host)
+            return fr_fail(err, FR_EARG, "host: expected names below %zu bytes, found one of %zu",
+                           sizeof host, n);
+        if (h->n == FR_HTTP_HOSTS)
             return fr_fail(err, FR_EARG, "host: expected at most %d addresses, found more",
                            FR_HTTP_HOSTS);
         snprintf(host, sizeof host, "%.*s", (int)n, at);

@@ -40,7 +40,8 @@ typedef struct fr_http_options {
     void (*error)(fr_exchange *x, int status, const char *type, const char *message);
 } fr_http_options;
 
-// FR_EIO: the address cannot be listened on; FR_ENOMEM. All strings stay in place.
+// FR_EARG: the hosts are none, too many or too long; FR_EIO: one cannot be listened on; FR_ENOMEM.
+// All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);
 // How many connections there may be: fewer than were asked for where this process may not open files

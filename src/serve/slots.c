@@ -184,15 +184,14 @@ fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n
     fr_status st = FR_OK;
     *out = NULL;
     if (fr_slots_is_taken(s, drafter, wanted)) return FR_OK;
-    if (is_there(s, drafter, wanted)) {
+    const bool there = is_there(s, drafter, wanted);
+    if (there)
         *out = &s->slot[wanted];
-    } else {
+    else
         st =
             forget ? fresh(out, s, drafter, err) : take_any(out, s, prompt, n, drafter, owner, err);
-    }
     if (st || !*out) return st;
-    if (forget || (wanted >= 0 && !is_owners(*out, owner)))
-        st = fr_session_forget((*out)->session, err);
+    if (forget || (there && !is_owners(*out, owner))) st = fr_session_forget((*out)->session, err);
     if (!st) occupy(*out, owner, !forget, n);
     return st;
 }

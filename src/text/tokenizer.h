@@ -3,8 +3,8 @@
 // Two kinds: byte-level BPE (tokenizer.ggml.model "gpt2": a regular expression splits text into
 // words, ranked merges join their bytes) and SentencePiece BPE ("llama": no words, scored merges,
 // bytes as a last resort). A tokenizer copies what it needs, so the file may be closed after open.
-// It is read-only once open: any number of threads may use one at the same time. Only open, encode
-// and decode can fail.
+// It is read-only once open: any number of threads may use one at the same time. What can fail
+// returns fr_status.
 #ifndef FR_TEXT_TOKENIZER_H
 #define FR_TEXT_TOKENIZER_H
 #include "base/watch.h"

@@ -238,10 +238,24 @@ static int compare_special(const void *pa, const void *pb) {
     return a->id < b->id ? -1 : 1;
 }
 
+static bool is_utf8(const char *text, size_t bytes) {
+    fr_utf8_step step = {FR_UTF8_WHOLE, 0, 0};
+    for (size_t at = 0; at < bytes && step.kind == FR_UTF8_WHOLE; at += (size_t)step.bytes)
+        step = fr_utf8_next((const uint8_t *)text + at, bytes - at);
+    return step.kind == FR_UTF8_WHOLE;
+}
+
+// Whether it is looked for in texts. What is left between such tokens has to be characters.
+static bool is_searched(const fr_vocab *v, int32_t id) {
+    const size_t bytes = fr_vocab_bytes(v, id);
+    return bytes && type_is_special(fr_vocab_type(v, id)) &&
+           (v->kind != FR_VOCAB_BPE || is_utf8(fr_vocab_text(v, id), bytes));
+}
+
 static fr_status sort_special(fr_vocab *v, fr_error *err) {
     int n = 0;
     for (int32_t i = 0; i < v->n; i++)
-        n += type_is_special(fr_vocab_type(v, i)) && fr_vocab_bytes(v, i) > 0;
+        n += is_searched(v, i);
     special_token *list = fr_alloc_array((size_t)n, sizeof *list);
     v->special = fr_alloc_array((size_t)n, sizeof *v->special);
     if (!list || !v->special) {
@@ -249,7 +263,7 @@ static fr_status sort_special(fr_vocab *v, fr_error *err) {
         return fr_fail(err, FR_ENOMEM, "vocabulary: no memory for %d special tokens", n);
     }
     for (int32_t i = 0; i < v->n; i++)
-        if (type_is_special(fr_vocab_type(v, i)) && fr_vocab_bytes(v, i) > 0)
+        if (is_searched(v, i))
             list[v->n_special++] =
                 (special_token){fr_vocab_text(v, i), (uint32_t)fr_vocab_bytes(v, i), i};
     qsort(list, (size_t)n, sizeof *list, compare_special);

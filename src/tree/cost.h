@@ -38,8 +38,11 @@ typedef struct fr_extra_rows {
     double attention; // seconds of attention beyond that of as many rows behind the pass' context
 } fr_extra_rows;
 
-// Adds rows of which none are resumed candidates.
+// Adds rows; `below` becomes the mean of all resumed candidates.
 static inline void fr_extra_rows_add(fr_extra_rows *to, const fr_extra_rows *rows) {
+    const int resumed = to->resumed + rows->resumed;
+    if (resumed) to->below = (to->below * to->resumed + rows->below * rows->resumed) / resumed;
+    to->resumed = resumed;
     to->rows += rows->rows;
     to->trunk += rows->trunk;
     to->logits += rows->logits;

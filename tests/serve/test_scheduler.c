@@ -227,6 +227,7 @@ static void submit_prompt(world *w, asked *a, int n, int n_predict) {
     job.timeout = a->job.timeout;
     job.owner = a->job.owner;
     job.forget = a->job.forget;
+    if (a->job.slot) job.slot = a->job.slot;
     if (a->pinned) job.slot = job.drafter = 0; // contexts are open for the first drafter
     a->job = job;
     fr_job_open(&a->job);
@@ -291,6 +292,31 @@ static void a_context_that_is_not_open_is_not_taken(void **state) {
     assert_int_equal(fr_slots_take(&slot, &s, prompt, 2, 0, NULL, false, 1, &err), FR_OK);
     assert_true(slot && slot->session && slot->busy);
     fr_slots_close(&s);
+    close_world(&w);
+}
+
+// Another one is, with what its owner's contexts know.
+static void what_is_known_is_read_once_also_for_a_wanted_context(void **state) {
+    (void)state;
+    static const char key[] = "key";
+    world w = {0};
+    static asked a[2];
+    memset(a, 0, sizeof a);
+    open_world(&w);
+    open_scheduler(&w, 1, 3, 8);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 70; k++)
+            a[i].prompt[k] = 'a' + (k < 40 ? k % 7 : (k * (i + 2)) % 23);
+        a[i].job.owner = key;
+        a[i].job.slot = FR_SLOTS_MOST - 1;
+        submit_prompt(&w, &a[i], 70, 30);
+        wait_for(&a[i]);
+        assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
+        assert_true(is_right(&w, &a[i]));
+    }
+    assert_in_range((int)a[1].job.stats.prompt_reused, 40, 45);
+    for (int i = 0; i < 2; i++)
+        fr_job_close(&a[i].job);
     close_world(&w);
 }
 
@@ -463,6 +489,7 @@ int main(void) {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
         cmocka_unit_test(a_context_that_is_not_open_is_not_taken),
+        cmocka_unit_test(what_is_known_is_read_once_also_for_a_wanted_context),
         cmocka_unit_test(requests_that_reuse_nothing_open_no_context),
         cmocka_unit_test(conversations_that_begin_alike_stay),
         cmocka_unit_test(what_is_being_read_is_waited_for),

@@ -135,7 +135,7 @@ static fr_status begin_turn(play *p, speaker *s, fr_error *err) {
     if (!st)
         st =
             fr_talk_add(&s->talk, "user", prompt->turns[s->turn], prompt->turn_bytes[s->turn], err);
-    if (!st) st = fr_talk_encode(&s->talk, &p->text, &s->ids, err);
+    if (!st) st = fr_talk_encode(&s->talk, &p->text, true, &s->ids, err);
     if (st) return st;
     fr_hash_open(&h, 0);
     fr_hash_add(&h, s->ids.data, s->ids.n * sizeof *s->ids.data);

@@ -193,7 +193,7 @@ static fr_status run_conversation(running *r, place at, bool warm, fr_error *err
     if (!st && p->system) st = fr_talk_add(&r->talk, "system", p->system, p->system_bytes, err);
     for (at.turn = 0; at.turn < p->n_turns && !st; at.turn++, at.answer++) {
         st = fr_talk_add(&r->talk, "user", p->turns[at.turn], p->turn_bytes[at.turn], err);
-        if (!st) st = fr_talk_encode(&r->talk, &r->text, &r->ids, err);
+        if (!st) st = fr_talk_encode(&r->talk, &r->text, true, &r->ids, err);
         if (st) break;
         if (warm) {
             const fr_request request = request_of(r, 8);

@@ -69,7 +69,7 @@ static fr_sampling sampling_of(const distill *d, const fr_distill_job *j) {
 static fr_status open_turn(distill *d, member_talk *t, fr_batch_text *text) {
     const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     fr_status st = fr_talk_add(&t->talk, "user", p->turns[t->turn], p->turn_bytes[t->turn], d->err);
-    if (!st) st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
+    if (!st) st = fr_talk_encode(&t->talk, &d->text, true, &t->ids, d->err);
     *text = (fr_batch_text){.key = t->job->key,
                             .ids = t->ids.data,
                             .n = (int)t->ids.n,
@@ -101,38 +101,37 @@ static fr_status mark_answer(distill *d, member_talk *t, size_t from) {
     return FR_OK;
 }
 
-// The ids of the conversation with its answers, and which of them are answers. An answer is what
-// follows the ids of the conversation before it with the assistant's turn opened.
+static fr_status add_message(distill *d, member_talk *t, const char *role, const json_t *content) {
+    return fr_talk_add(&t->talk, role, json_string_value(content), json_string_length(content),
+                       d->err);
+}
+
+// An answer is what follows the ids of the conversation before it with the assistant's turn opened.
+// A template that opens it with more than stands before an answer hides as many of its first ids.
+static fr_status add_given(distill *d, member_talk *t, const json_t *content) {
+    fr_status st = fr_talk_encode(&t->talk, &d->text, true, &t->ids, d->err);
+    const size_t opened = t->ids.n;
+    if (!st) st = add_message(d, t, "assistant", content);
+    if (!st) st = fr_talk_encode(&t->talk, &d->text, false, &t->ids, d->err);
+    return st ? st : mark_answer(d, t, opened);
+}
+
+// The ids of the conversation with its answers, and which of them are answers.
 static fr_status start_given(distill *d, member_talk *t, fr_batch_text *text) {
-    const json_t *line = fr_distill_line(&d->jobs, t->job);
-    const json_t *messages = json_object_get(line, "messages");
+    const json_t *messages = json_object_get(fr_distill_line(&d->jobs, t->job), "messages");
     fr_status st = FR_OK;
     int turns = 0;
     if (t->answer_cap) memset(t->answer, 0, t->answer_cap);
     for (size_t i = 0; i < json_array_size(messages) && !st; i++) {
         const json_t *m = json_array_get(messages, i), *content = json_object_get(m, "content");
         const char *role = json_string_value(json_object_get(m, "role"));
-        const bool answer = !strcmp(role, "assistant");
-        size_t opened = 0;
-        if (answer && !turns) continue;
-        if (!answer && !strcmp(role, "user") && turns++ == d->plan->turns) break;
-        if (answer) {
-            st = fr_talk_encode(&t->talk, &d->text, &t->ids, d->err);
-            opened = t->ids.n;
-        }
-        if (!st)
-            st = fr_talk_add(&t->talk,
-                             answer                 ? "assistant"
-                             : strcmp(role, "user") ? "system"
-                                                    : "user",
-                             json_string_value(content), json_string_length(content), d->err);
-        if (!st && answer) {
-            fr_chat_request request = {.messages = t->talk.messages, .n_messages = t->talk.n};
-            fr_chat_text rendered = {0};
-            t->ids.n = 0;
-            st = fr_cmd_text_chat(&d->text, &request, true, &rendered, &t->ids, d->err);
-            fr_chat_text_close(&rendered);
-            if (!st && opened < t->ids.n) st = mark_answer(d, t, opened);
+        if (!strcmp(role, "user")) {
+            if (turns++ == d->plan->turns) break;
+            st = add_message(d, t, "user", content);
+        } else if (strcmp(role, "assistant")) {
+            st = add_message(d, t, "system", content);
+        } else if (turns) {
+            st = add_given(d, t, content);
         }
     }
     *text = (fr_batch_text){
@@ -192,15 +191,16 @@ static bool next_text(void *user, int member, fr_batch_text *text) {
 static fr_status write_line(distill *d, const member_talk *t) {
     const json_t *line = fr_distill_line(&d->jobs, t->job);
     json_t *messages = json_array(), *task = json_object_get(line, "task");
-    for (int i = 0; i < t->talk.n && messages; i++) {
+    bool whole = messages != NULL;
+    for (int i = 0; i < t->talk.n && whole; i++) {
         const fr_message *m = &t->talk.messages[i];
-        json_array_append_new(
+        whole = !json_array_append_new(
             messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
                                 fr_cmd_json_text(m->content.data, m->content.bytes)));
     }
     json_t *out = json_pack("{s:s, s:O?, s:o}", "id", fr_distill_prompt(&d->jobs, t->job)->id,
                             "task", task, "messages", messages);
-    char *text = fr_json_compact(out);
+    char *text = whole ? fr_json_compact(out) : NULL;
     json_decref(out);
     if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
     const bool bad = fprintf(d->out, "%s\n", text) < 0 || fflush(d->out);

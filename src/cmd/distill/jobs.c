@@ -85,10 +85,17 @@ static void add_set(fr_distill_jobs *d, int set, const fr_distill_plan *plan, co
     order_set(d->job + first, d->n - first, set, plan->seed);
 }
 
-// A conversation that stands in two files is done once.
+static int by_key_and_place(const void *a, const void *b) {
+    const fr_distill_job *x = a, *y = b;
+    if (x->key != y->key) return by_key(x, y);
+    return x->set != y->set ? (x->set > y->set) - (x->set < y->set)
+                            : (x->item > y->item) - (x->item < y->item);
+}
+
+// A conversation that stands in two files is done once, as the first has it.
 static void drop_doubles(fr_distill_jobs *d) {
     int n = 0;
-    if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key);
+    if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key_and_place);
     for (int i = 0; i < d->n; i++)
         if (!n || d->job[i].key != d->job[n - 1].key) d->job[n++] = d->job[i];
     d->n = n;

@@ -20,7 +20,8 @@ void fr_doctor_look(fr_doctor_machine *m) {
 }
 
 uint64_t fr_doctor_memory(const fr_doctor_machine *m) {
-    const uint64_t group = m->group.memory - m->group.memory_used;
+    const uint64_t limit = m->group.memory, used = m->group.memory_used;
+    const uint64_t group = limit > used ? limit - used : 0;
     if (!m->group.memory) return m->system.available;
     return m->system.available && m->system.available < group ? m->system.available : group;
 }

@@ -13,7 +13,7 @@ static fr_status encode(fr_answers *a, const fr_prompt *p, fr_error *err) {
     fr_talk_drop(&a->talk, 0);
     if (p->system) st = fr_talk_add(&a->talk, "system", p->system, p->system_bytes, err);
     if (!st) st = fr_talk_add(&a->talk, "user", p->turns[0], p->turn_bytes[0], err);
-    return st ? st : fr_talk_encode(&a->talk, &a->text, &a->ids, err);
+    return st ? st : fr_talk_encode(&a->talk, &a->text, true, &a->ids, err);
 }
 
 fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *engine,

@@ -24,7 +24,7 @@ typedef bool fr_logits_fn(void *user, int pos, float *logits);
 // outside the vocabulary; FR_EDATA: logits that are not finite; FR_EINTR.
 fr_status fr_passes_read(fr_passes *p, const int32_t *ids, int n, int from, fr_logits_fn *fn,
                          void *user, fr_error *err);
-// ln of the sum of exp, and the vocabulary's size.
+// ln of the sum of exp(logits[0..n)).
 double fr_logsumexp(const float *logits, int n);
 
 #endif

@@ -30,9 +30,10 @@ void fr_talk_free(fr_talk *t) {
     *t = (fr_talk){0};
 }
 
-fr_status fr_talk_encode(const fr_talk *t, const fr_cmd_text *text, fr_ids *ids, fr_error *err) {
+fr_status fr_talk_encode(const fr_talk *t, const fr_cmd_text *text, bool opened, fr_ids *ids,
+                         fr_error *err) {
     fr_chat_request request = {
-        .messages = t->messages, .n_messages = t->n, .add_generation_prompt = true};
+        .messages = t->messages, .n_messages = t->n, .add_generation_prompt = opened};
     fr_chat_text rendered = {0};
     ids->n = 0;
     const fr_status st = fr_cmd_text_chat(text, &request, true, &rendered, ids, err);

@@ -33,20 +33,11 @@ static bool holds(const fr_map *m, const char *text, size_t most) {
     return memmem(m->data, m->bytes < most ? m->bytes : most, text, strlen(text)) != NULL;
 }
 
-static bool is_pack(const char *path) {
-    fr_gguf *g;
-    fr_error unsaid;
-    if (fr_gguf_open(&g, path, &unsaid)) return false;
-    const bool pack = fr_pack_is(g);
-    fr_gguf_close(g);
-    return pack;
-}
-
 // By the mark at its beginning, or by text that every file of its kind holds.
 static bool is_kind(const fr_map *m, const char *path, fr_output_kind kind) {
     switch (kind) {
     case FR_OUTPUT_PACK:
-        return is_pack(path);
+        return fr_pack_is_file(path);
     case FR_OUTPUT_CHECKPOINT:
         return begins(m, "FRTRAIN", 8);
     case FR_OUTPUT_STORE:

@@ -75,6 +75,7 @@ static fr_status open_data(fr_training *t, fr_error *err) {
     fr_comm_share(&t->comm, &st, sizeof st); // the others wait for the files
     fr_comm_share(&t->comm, &t->prepared, sizeof t->prepared);
     if (st && !own) fr_fail(err, st, "train: process 0 could not make the data");
+    if (!st) st = own; // of this process alone
     if (!st) st = fr_sources_read(&t->sources, (const char *const *)t->folders, t->n_folders, err);
     fr_buffer_free(&files);
     return st;

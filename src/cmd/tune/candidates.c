@@ -21,16 +21,6 @@ static bool can_be_named(const char *path) {
     return strlen(path) < 400 && !strpbrk(path, "+,@");
 }
 
-// Packs may lie there too: they are no models.
-static bool is_pack(const char *path) {
-    fr_gguf *g;
-    fr_error unsaid;
-    if (fr_gguf_open(&g, path, &unsaid)) return false;
-    const bool pack = fr_pack_is(g);
-    fr_gguf_close(g);
-    return pack;
-}
-
 static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_error *err) {
     fr_status st = fr_buffer_add(room, prefix, strlen(prefix), err);
     if (!st) st = fr_buffer_add(room, path, strlen(path) + 1, err);
@@ -64,9 +54,10 @@ typedef struct models {
     int found;
 } models;
 
+// Packs may lie there too: they are no models.
 static fr_status add_model(void *user, const char *path, off_t size, fr_error *err) {
     models *m = user;
-    if (m->found == MODELS_MAX || size > m->most || is_pack(path)) return FR_OK;
+    if (m->found == MODELS_MAX || size > m->most || fr_pack_is_file(path)) return FR_OK;
     m->found++;
     return add(m->room, "prompt-lookup+draft-model:", path, err);
 }

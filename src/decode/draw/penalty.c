@@ -92,7 +92,7 @@ void fr_penalise(fr_penalty *p, const fr_sampling *s, float *logits, const int32
                  int n_prompt) {
     const int last = s->repeat_last_n, first = last < 0 || last > n_ids ? 0 : n_ids - last;
     for (int i = 0; i < s->n_bias; i++)
-        logits[s->bias[i].token] += s->bias[i].bias;
+        if (s->bias[i].token < p->n_vocab) logits[s->bias[i].token] += s->bias[i].bias;
     if (s->repeat_penalty != 0 && s->repeat_penalty != 1)
         repeat(p, s, logits, ids + first, n_ids - first);
     if ((s->frequency_penalty != 0 || s->presence_penalty != 0) && n_ids > n_prompt)

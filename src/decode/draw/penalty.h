@@ -16,8 +16,9 @@ void fr_penalty_close(fr_penalty *p);
 // Ranges; FR_EARG with the option's name.
 fr_status fr_penalty_check(const fr_sampling *s, int n_vocab, fr_error *err);
 
-// Changes logits [n_vocab], in this order: the bias of each token named; of the last repeat_last_n
-// of the n_ids tokens before, each distinct one: positive logits divided by repeat_penalty, negative
+// Changes logits [n_vocab], in this order: the bias of each token named (those of n_vocab and above
+// are left out: a draft model may have fewer tokens than its target); of the last repeat_last_n of
+// the n_ids tokens before, each distinct one: positive logits divided by repeat_penalty, negative
 // ones multiplied  [CTRL, Keskar 2019, §4.1]; of the generated tokens ids[n_prompt..n_ids), each
 // distinct one: less frequency_penalty times its count and less presence_penalty.
 void fr_penalise(fr_penalty *p, const fr_sampling *s, float *logits, const int32_t *ids, int n_ids,

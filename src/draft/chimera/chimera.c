@@ -385,7 +385,7 @@ static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("context", "N", fr_chimera, room, 0, MOST_ROOM,
                   "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+                  "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
     FR_TRAINED_WIDTH("8"),
     FR_OPTION_INT("cache", "N", fr_chimera, cache, 0, MOST_CACHED,
                   "states of n-grams kept in memory, 0 to 1048576 (default 4096)"),

@@ -136,7 +136,8 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
     fr_lookahead *d = (fr_lookahead *)base;
     (void)c, (void)tree;
     d->first_row = -1;
-    if (!d->has_window || n + fr_window_rows(&d->window) > max) return n;
+    if (n + fr_window_rows(&d->window) > max) d->has_window = false;
+    if (!d->has_window) return n;
     d->first_row = n;
     return fr_window_attach(&d->window, rows, n);
 }

@@ -8,7 +8,7 @@
 
 enum { SEED = 7 }; // of what the window begins with: any number does
 
-// Rows of `levels` levels, and columns left by then.
+// Columns that are left when the window has `levels` levels.
 static int columns_at(int n, int width, int levels) {
     return width + n - 1 - levels;
 }

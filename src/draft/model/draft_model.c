@@ -404,7 +404,7 @@ static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_draft_model, shape, SHAPES,
                    "chain, beam, sequoia or auto (default: chain)"),
     FR_OPTION_INT("depth", "N", fr_draft_model, depth, 1, DEEPEST,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay"),
+                  "tokens drafted ahead, 1 to 16; default: as many as pay, 4 with --no-adapt"),
     {0}};
 
 const fr_second_model *fr_draft_model_second(const fr_drafter *d) {

@@ -37,7 +37,10 @@ typedef struct fr_driven {
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     (void)from;
     fr_driven *d = (fr_driven *)base;
-    fr_guesser_begin(&d->guesser, c->sampling, c->rule);
+    fr_sampling rest = *c->sampling; // the decoder's logits are biased and penalised already
+    rest.n_bias = 0;
+    rest.repeat_penalty = 1;
+    fr_guesser_begin(&d->guesser, &rest, c->rule);
     fr_draft_benefit_begin(&d->worth);
     d->n_checked = 0;
     d->best = -1;
@@ -175,7 +178,9 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .close = close_driven};
 
 static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_INT("depth", "N", fr_driven, depth, 1, DEEPEST, "tokens drafted ahead"), {0}};
+    FR_OPTION_INT("depth", "N", fr_driven, depth, 1, DEEPEST,
+                  "tokens drafted ahead, 1 to 16; default: as many as pay, 4 with --no-adapt"),
+    {0}};
 
 // ---------------------------------------------------------------- open
 

@@ -31,6 +31,15 @@ bool fr_pack_is(const fr_gguf *g) {
            fr_gguf_str_is(fr_gguf_item_str(type, 0), "forerun-pack");
 }
 
+bool fr_pack_is_file(const char *path) {
+    fr_gguf *g;
+    fr_error unsaid;
+    if (fr_gguf_open(&g, path, &unsaid)) return false;
+    const bool pack = fr_pack_is(g);
+    fr_gguf_close(g);
+    return pack;
+}
+
 static fr_status take_u32(const fr_gguf *g, const char *key, int least, int most, int *value,
                           fr_error *err) {
     uint32_t v;

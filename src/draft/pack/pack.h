@@ -91,6 +91,7 @@ const char *fr_pack_encoder_name(fr_pack_encoder encoder);
 
 // Whether a file says that it is a pack, of whatever kind.
 bool fr_pack_is(const fr_gguf *g);
+bool fr_pack_is_file(const char *path); // false also where it cannot be read
 
 // What the key forerun.version says; none: 1, packs without a checksum.
 enum { FR_PACK_VERSION = 2 };

@@ -40,9 +40,9 @@ struct fr_self_draft { // embedded first in a method's own struct
     int n_best, n_root;          // n_root: tokens before and with the root
 };
 
+extern const fr_drafter_option fr_self_options[]; // offsets from an fr_self_draft
 // After the pack: head and buffers. `share`: of the model's bytes that a row of a draft pass reads,
 // without the head. FR_ENOMEM.
-extern const fr_drafter_option fr_self_options[]; // offsets from an fr_self_draft
 fr_status fr_self_open(fr_self_draft *s, const fr_model *target, double share,
                        fr_self_pass_fn *pass, fr_error *err);
 void fr_self_close(fr_self_draft *s); // with the pack; a zeroed one is fine

@@ -117,7 +117,6 @@ value fr_jinja_format_percent(run *r, const str *format, value with);
 value fr_jinja_format_braces(run *r, const str *format, const args *with);
 void fr_jinja_put_spec(writer *t, value v, const str *spec); // format(v, spec)
 bool fr_jinja_to_int(run *r, value v, int64_t *out);         // an index; false: failed
-typedef bool less_fn(run *r, value a, value b);
 void fr_jinja_sort(run *r, value *keys, value *items, size_t n, bool reverse); // stable
 
 // ---- calls

@@ -246,8 +246,9 @@ static void put_json_key(writer *t, value key, const json_style *style) {
 
 static void put_json_dict(writer *t, const dict *d, const json_style *style, int level) {
     const size_t n = d->n;
-    value *keys = fr_jinja_alloc(t->r, 2 * (n + 1) * sizeof *keys), *order = keys + n;
+    value *keys = fr_jinja_alloc(t->r, 2 * (n + 1) * sizeof *keys);
     if (!keys) return;
+    value *order = keys + n;
     for (size_t i = 0; i < n; i++)
         keys[i] = d->entry[i].key, order[i] = make_int((int64_t)i);
     if (style->sorted) fr_jinja_sort(t->r, keys, order, n, false);

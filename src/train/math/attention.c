@@ -49,7 +49,7 @@ FR_CLONES static float largest(const float *x, int n) {
     return m;
 }
 
-// x = exp(x - shift); returns the sum.
+// x = exp(scale x - shift); returns the sum.
 FR_CLONES static float exponentials(float *x, float scale, float shift, int n) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -242,6 +242,45 @@ static void given_answers_are_read(void **state) {
     if (!strstr(got.err, "conversations has an answer")) fail_msg("%s", got.err);
 }
 
+// The turn is opened with more than stands before an answer, so short ones have no tokens of their
+// own behind it.
+static void an_answer_within_the_opened_turn_is_none(void **state) {
+    char line[1024];
+    (void)state;
+    FILE *f = fopen(in_dir("opened.jinja"), "w");
+    fputs("{% for m in messages %}{{ m.content }};{% endfor %}"
+          "{% if add_generation_prompt %}think think{% endif %}",
+          f);
+    fclose(f);
+    f = fopen(in_dir("opened.jsonl"), "w");
+    for (int i = 0; i < 12; i++)
+        fprintf(f,
+                "{\"messages\":[{\"role\":\"user\",\"content\":\"%0*d\"},"
+                "{\"role\":\"assistant\",\"content\":\"%s\"}]}\n",
+                i % 2 ? 4 : 60, i, i % 2 ? "an answer that is longer" : "");
+    fclose(f);
+    char rest[512];
+    snprintf(rest, sizeof rest, "--data %s -o %s --width 1 --chat-template-file %s",
+             in_dir("opened.jsonl"), in_dir("opened"), in_dir("opened.jinja"));
+    command(line, "capture", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    fr_shards *s;
+    assert_int_equal(fr_shards_open(&s, in_dir("opened"), NULL, NULL, NULL, NULL), FR_OK);
+    for (int i = 0; i < fr_shards_count(s); i++) {
+        fr_sample sample;
+        fr_shards_sample(s, i, &sample);
+        int n = 0;
+        for (int r = 0; r < sample.n; r++)
+            n += (sample.flags[r] & FR_ROW_ANSWER) != 0;
+        if (sample.n > 50)
+            assert_int_equal(n, 0);
+        else
+            assert_true(n > 0);
+    }
+    fr_shards_close(s);
+}
+
 static void bad_requests_say_why(void **state) {
     static const struct {
         const char *line, *why;
@@ -279,6 +318,7 @@ int main(void) {
                                        cmocka_unit_test(answers_that_are_gone_are_written_again),
                                        cmocka_unit_test(an_interrupt_keeps_what_is_done),
                                        cmocka_unit_test(given_answers_are_read),
+                                       cmocka_unit_test(an_answer_within_the_opened_turn_is_none),
                                        cmocka_unit_test(bad_requests_say_why)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -52,6 +52,18 @@ static void bias_comes_first_and_repeats_are_scaled_after_it(void **state) {
     assert_true(x[0] == 2 && x[1] == 1 && x[2] == -4 && x[4] == -INFINITY);
 }
 
+// A bias is checked against the target's vocabulary; a draft model's may be smaller.
+static void a_bias_beyond_the_vocabulary_is_left_out(void **state) {
+    (void)state;
+    float x[V + 1] = {0};
+    const fr_logit_bias bias[] = {{V, 3}, {V - 1, 2}};
+    fr_penalty p;
+    assert_int_equal(fr_penalty_open(&p, V, NULL), FR_OK);
+    fr_penalise(&p, &(fr_sampling){.bias = bias, .n_bias = 2}, x, NULL, 0, 0);
+    fr_penalty_close(&p);
+    assert_true(x[V] == 0 && x[V - 1] == 2);
+}
+
 static void absurd_values_are_refused(void **state) {
     (void)state;
     fr_error err;
@@ -79,6 +91,7 @@ int main(void) {
         cmocka_unit_test(frequency_and_presence_count_what_was_generated),
         cmocka_unit_test(they_may_be_negative_and_leave_the_prompt_alone),
         cmocka_unit_test(bias_comes_first_and_repeats_are_scaled_after_it),
+        cmocka_unit_test(a_bias_beyond_the_vocabulary_is_left_out),
         cmocka_unit_test(absurd_values_are_refused),
     };
     return cmocka_run_group_tests_name("decode/penalty", tests, NULL, NULL);

@@ -97,7 +97,8 @@ bool fr_jinja_lex_number(lexer *l) {
         t->constant = make_int(x);
         if (errno && base == 10) {
             t->constant = fr_jinja_str_value(l->mem, (str){.data = text, .n = strlen(text)});
-            t->constant.kind = t->constant.kind == J_STR ? J_BIG : J_MISSING;
+            if (t->constant.kind == J_MISSING) fr_jinja_lex_fail(l, FR_ENOMEM, "no memory");
+            if (t->constant.kind == J_STR) t->constant.kind = J_BIG;
         } else if (errno) {
             fr_jinja_lex_fail(l, FR_EDATA, "an integer beyond 64 bits");
         }

@@ -141,6 +141,7 @@ typedef struct parser {
 // The first failure stays; every function returns a node or NULL after one.
 node *fr_jinja_parse_failed(parser *p, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+node *fr_jinja_parse_no_memory(parser *p);
 node *fr_jinja_new_node(parser *p, node_kind kind, int line);
 const str *fr_jinja_intern(parser *p, const char *text, size_t n);
 

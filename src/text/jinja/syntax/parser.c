@@ -17,14 +17,14 @@ node *fr_jinja_parse_failed(parser *p, int line, const char *format, ...) {
     return NULL;
 }
 
-static node *no_memory(parser *p) {
+node *fr_jinja_parse_no_memory(parser *p) {
     if (!p->status) p->status = fr_fail(p->err, FR_ENOMEM, "chat template: no memory");
     return NULL;
 }
 
 node *fr_jinja_new_node(parser *p, node_kind kind, int line) {
     node *n = p->status ? NULL : fr_jinja_take(&p->to->mem, sizeof *n);
-    if (!n) return no_memory(p);
+    if (!n) return fr_jinja_parse_no_memory(p);
     n->kind = (uint8_t)kind;
     n->line = line;
     return n;
@@ -35,7 +35,7 @@ const str *fr_jinja_intern(parser *p, const char *text, size_t n) {
     if (known) return as_str(*known);
     const value name = fr_jinja_str_value(&p->to->mem, (str){.data = text, .n = n});
     if (name.kind == J_MISSING || !fr_jinja_dict_put(&p->to->mem, &p->to->names, name, name)) {
-        no_memory(p);
+        fr_jinja_parse_no_memory(p);
         return NULL;
     }
     return as_str(name);

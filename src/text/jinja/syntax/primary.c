@@ -12,10 +12,11 @@ node *fr_jinja_parse_constant(parser *p) {
     while (p->at->kind == T_CONSTANT && p->at->constant.kind == J_STR) { // "a" "b"
         const str *a = as_str(n->constant), *b = as_str(p->at->constant);
         char *both = fr_jinja_take(&p->to->mem, a->n + b->n + 1);
-        if (!both) return fr_jinja_parse_failed(p, n->line, "no memory");
+        if (!both) return fr_jinja_parse_no_memory(p);
         memcpy(both, a->data, a->n);
         memcpy(both + a->n, b->data, b->n);
         n->constant = fr_jinja_str_value(&p->to->mem, (str){.data = both, .n = a->n + b->n});
+        if (n->constant.kind == J_MISSING) return fr_jinja_parse_no_memory(p);
         p->at++;
     }
     return n;

@@ -153,15 +153,22 @@ static void folders_give_all_their_texts_in_order(void **state) {
     write_text("folder/.hidden/x.txt", "not this text", false);
     write_text("folder/.also", "nor this text", false);
     write_file("folder/d.bin", binary, sizeof binary, false);
+    write_text("elsewhere.txt", "fourth text here", false);
+    assert_int_equal(symlink("../elsewhere.txt", in_dir("folder/link.txt")), 0);
+    assert_int_equal(symlink("..", in_dir("folder/b/circle")), 0);
     if (build(in_dir("folder"), "folder.frd")) fail_msg("%s", got.err);
-    assert_int_equal(told("texts"), 3);
+    assert_int_equal(told("texts"), 4);
     assert_int_equal(told("skipped_files"), 1);
     expect_plain("folder.frd", 0, "first text here");
     expect_plain("folder.frd", 1, "def second(): pass");
     expect_plain("folder.frd", 2, "third text here");
+    expect_plain("folder.frd", 3, "fourth text here");
     struct stat s;
     assert_int_equal(stat(in_dir("folder.frd"), &s), 0);
     assert_int_equal(told("bytes"), s.st_size);
+    assert_int_equal(symlink("nowhere", in_dir("folder/lost")), 0);
+    assert_int_equal(build(in_dir("folder"), "none.frd"), 1);
+    assert_non_null(strstr(got.err, "folder/lost: a link to nothing"));
 }
 
 // Answers and states of the target, as distill captures them.

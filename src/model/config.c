@@ -181,10 +181,8 @@ fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err) 
                    c->n_ctx_train, n_ctx);
 }
 
-fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
-    *c = (fr_config){0};
-    fr_status st = read_name(c, g, err);
-    if (st) return st;
+// What the file says; *value_length: values of a head that are summed up.
+static fr_status read_sizes(fr_config *c, int *value_length, const fr_gguf *g, fr_error *err) {
     config_reader r = {.g = g, .arch = c->arch_name, .err = err};
     read_int(&r, "block_count", true, 1, FR_MAX_LAYERS, &c->n_layer);
     read_int(&r, "embedding_length", true, 1, 1 << 17, &c->d);
@@ -195,23 +193,22 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
     read_int(&r, "context_length", true, 2, FR_MAX_CTX, &c->n_ctx_train);
     read_float(&r, "attention.layer_norm_rms_epsilon", true, 0, 1, &c->eps);
     if (r.status) return r.status;
-
     c->head_dim = c->d / c->n_head;
-    int value_length;
     read_int(&r, "attention.key_length", false, 2, 1 << 14, &c->head_dim);
-    value_length = c->head_dim;
-    read_int(&r, "attention.value_length", false, 2, 1 << 14, &value_length);
+    *value_length = c->head_dim;
+    read_int(&r, "attention.value_length", false, 2, 1 << 14, value_length);
     read_rope(&r, c);
     read_family(&r, c);
     refuse_scalings(&r);
     int n_expert = 0;
     read_int(&r, "expert_count", false, 0, 1 << 16, &n_expert);
-    if (r.status) return r.status;
-    if (n_expert > 0)
-        return fr_fail(
-            err, FR_EUNSUP,
-            "%s.expert_count: expected none, found %d: mixtures of experts cannot be run",
-            c->arch_name, n_expert);
+    if (r.status || !n_expert) return r.status;
+    return fr_fail(err, FR_EUNSUP,
+                   "%s.expert_count: expected none, found %d: mixtures of experts cannot be run",
+                   c->arch_name, n_expert);
+}
+
+static fr_status check_heads(const fr_config *c, int value_length, fr_error *err) {
     if (c->n_head % c->n_kv)
         return fr_fail(err, FR_EDATA,
                        "%s.attention.head_count: expected a multiple of head_count_kv %d, found %d",
@@ -228,5 +225,14 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
         return fr_fail(err, FR_EDATA,
                        "%s.rope.dimension_count: expected an even number up to %d, found %d",
                        c->arch_name, c->head_dim, c->n_rot);
-    return read_vocab(c, g, err);
+    return FR_OK;
+}
+
+fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err) {
+    int value_length;
+    *c = (fr_config){0};
+    fr_status st = read_name(c, g, err);
+    if (!st) st = read_sizes(c, &value_length, g, err);
+    if (!st) st = check_heads(c, value_length, err);
+    return st ? st : read_vocab(c, g, err);
 }

@@ -93,6 +93,18 @@ int32_t fr_vocab_find(const fr_vocab *v, const char *text, size_t bytes) {
     return bytes > v->longest ? -1 : v->slots[find_slot(v, text, bytes)];
 }
 
+// The first of special[low, high), alike before byte k, whose byte k is at least `byte`.
+static int first_special(const fr_vocab *v, int low, int high, size_t k, int byte) {
+    while (low < high) {
+        const int mid = low + (high - low) / 2;
+        if ((uint8_t)fr_vocab_text(v, v->special[mid])[k] < byte)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control) {
     uint8_t first = bytes ? (uint8_t)text[0] : 0;
     if (!bytes || !(v->special_first[first >> 6] >> (first & 63) & 1)) return -1;
@@ -106,21 +118,9 @@ int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes
                 low++;
         }
         if (k == bytes) break;
-        uint8_t byte = (uint8_t)text[k];
-        for (int end = high; low < end;) { // first one whose byte k is not below
-            int mid = low + (end - low) / 2;
-            if ((uint8_t)fr_vocab_text(v, v->special[mid])[k] < byte)
-                low = mid + 1;
-            else
-                end = mid;
-        }
-        for (int begin = low; begin < high;) { // first one whose byte k is above
-            int mid = begin + (high - begin) / 2;
-            if ((uint8_t)fr_vocab_text(v, v->special[mid])[k] <= byte)
-                begin = mid + 1;
-            else
-                high = mid;
-        }
+        const int byte = (uint8_t)text[k];
+        low = first_special(v, low, high, k, byte);
+        high = first_special(v, low, high, k, byte + 1);
     }
     return best;
 }

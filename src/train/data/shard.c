@@ -114,36 +114,48 @@ static bool ids_fit(const int32_t *ids, size_t n, int least, int n_vocab) {
     return true;
 }
 
+// Whether the sample at m->data + at lies within its file; *end: its bytes.
+static bool sample_fits(const fr_shards *s, const fr_map *m, size_t at, size_t *end) {
+    const sample_header *head = (const void *)(m->data + at);
+    if (m->bytes - at < sizeof *head || !head->n || head->n > MAX_ROWS ||
+        head->dist_first > head->n)
+        return false;
+    *end = layout_of(&s->format, head->n, head->dist_first).end;
+    return *end <= m->bytes - at;
+}
+
+// Checks sample i of a file, and counts its tokens of answers.
+static fr_status check_sample(fr_shards *s, const fr_sample *sample, const char *path, uint32_t i,
+                              fr_error *err) {
+    const size_t dists = (size_t)(sample->n - sample->dist_first) * (size_t)s->format.top;
+    if (!ids_fit(sample->ids, (size_t)sample->n + 1, 0, s->format.n_vocab) ||
+        !ids_fit(sample->dist_id, dists, -1, s->format.n_vocab))
+        return fr_fail(err, FR_EDATA, "%s: sample %u has tokens outside the vocabulary", path, i);
+    for (int r = 0; r < sample->n; r++) {
+        if (sample->flags[r] & FR_ROW_DISTRIBUTION && r < sample->dist_first)
+            return fr_fail(err, FR_EDATA,
+                           "%s: sample %u has no room for the distribution of row %d", path, i, r);
+        s->answers += sample->flags[r] & FR_ROW_ANSWER;
+    }
+    return FR_OK;
+}
+
 static fr_status add_samples(fr_shards *s, const fr_map *m, const char *path, fr_error *err) {
     const file_header *h = (const void *)m->data;
-    size_t at = sizeof *h;
+    size_t at = sizeof *h, end;
     if (h->n_samples > (m->bytes - at) / sizeof(sample_header))
         return fr_fail(err, FR_EDATA, "%s: %u samples do not fit its file", path, h->n_samples);
     if (!fr_list_reserve((void **)&s->samples, &s->cap_samples, (size_t)s->n_samples, h->n_samples,
                          sizeof *s->samples))
         return fr_fail(err, FR_ENOMEM, "%s: no memory for %u samples", path, h->n_samples);
     for (uint32_t i = 0; i < h->n_samples; i++) {
-        const sample_header *head = (const void *)(m->data + at);
-        const bool fits = m->bytes - at >= sizeof *head && head->n && head->n <= MAX_ROWS &&
-                          head->dist_first <= head->n;
-        const layout l = fits ? layout_of(&s->format, head->n, head->dist_first) : (layout){0};
-        if (!fits || l.end > m->bytes - at)
+        if (!sample_fits(s, m, at, &end))
             return fr_fail(err, FR_EDATA, "%s: sample %u does not fit its file", path, i);
         const fr_sample sample = sample_at(&s->format, m->data + at);
-        const size_t dists = (size_t)(sample.n - sample.dist_first) * (size_t)s->format.top;
-        if (!ids_fit(sample.ids, (size_t)sample.n + 1, 0, s->format.n_vocab) ||
-            !ids_fit(sample.dist_id, dists, -1, s->format.n_vocab))
-            return fr_fail(err, FR_EDATA, "%s: sample %u has tokens outside the vocabulary", path,
-                           i);
-        for (int r = 0; r < sample.n; r++) {
-            if (sample.flags[r] & FR_ROW_DISTRIBUTION && r < sample.dist_first)
-                return fr_fail(err, FR_EDATA,
-                               "%s: sample %u has no room for the distribution of row %d", path, i,
-                               r);
-            s->answers += sample.flags[r] & FR_ROW_ANSWER;
-        }
-        s->samples[s->n_samples++] = (entry){head->key, m->data + at};
-        at += l.end;
+        const fr_status st = check_sample(s, &sample, path, i, err);
+        if (st) return st;
+        s->samples[s->n_samples++] = (entry){sample.key, m->data + at};
+        at += end;
     }
     return at == m->bytes ? FR_OK : fr_fail(err, FR_EDATA, "%s: bytes behind its samples", path);
 }

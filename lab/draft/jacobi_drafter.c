@@ -13,7 +13,7 @@ typedef struct jacobi {
     fr_jacobi chain;
     int width;
     bool adapt;
-    fr_window_benefit worth;
+    fr_window_benefit benefit;
     bool attaches;                    // in this step's pass
     int16_t row[FR_JACOBI_WIDTH + 1]; // of guess k; -1: none
     int n_attached;                   // guesses that were no candidates
@@ -28,7 +28,7 @@ static int kind_of(int k, int age) {
 }
 
 static const float EXPECTED[FR_JACOBI_AGES] = {0.02f, 0.07f, 0.12f, 0.4f};
-static const double EXPECTED_WORTH = 0.1;
+static const double EXPECTED_BENEFIT = 0.1;
 
 static void expect(fr_drafter *d) {
     d->hits.memory = 64;
@@ -44,7 +44,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     (void)from;
     d->attaches = false;
     d->steps = d->attached = d->taken = 0;
-    fr_window_benefit_begin(&d->worth);
+    fr_window_benefit_begin(&d->benefit);
     d->n_attached = d->width;
     fr_jacobi_begin(&d->chain, c->ids, c->n_ids);
     return agree;
@@ -66,7 +66,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     jacobi *d = (jacobi *)base;
     const fr_extra_rows rows = {
         .rows = d->n_attached, .trunk = d->n_attached, .logits = d->n_attached};
-    d->attaches = !d->adapt || fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
+    d->attaches = !d->adapt || fr_window_benefit_pays(&d->benefit, c->budget, &rows, c->n_ids - 1);
     if (d->attaches) fr_extra_rows_add(&p->extra_rows, &rows);
     propose_chain(d, &p->tree);
 }
@@ -92,7 +92,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
 // ---------------------------------------------------------------- what came of it
 
 // Learns the tokens that the candidates were expected to bring, less what their rows take.
-static void learn_worth(jacobi *d, const fr_context *c, const fr_tree *tree) {
+static void learn_benefit(jacobi *d, const fr_context *c, const fr_tree *tree) {
     double tokens = 0;
     int own = 0;
     for (int i = 1; i < tree->n; i++)
@@ -101,7 +101,7 @@ static void learn_worth(jacobi *d, const fr_context *c, const fr_tree *tree) {
             own++;
         }
     fr_window_benefit_learn(
-        &d->worth, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
+        &d->benefit, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
 }
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
@@ -112,7 +112,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     d->attached += d->attaches;
     for (int i = 1; i < v->n_path; i++)
         d->taken += v->tree->node[v->path[i]].drafter == d->base.part;
-    if (d->attaches && d->adapt) learn_worth(d, c, v->tree);
+    if (d->attaches && d->adapt) learn_benefit(d, c, v->tree);
     for (int k = 1; k <= d->width; k++)
         next[k] = d->row[k] < 0 ? -1
                                 : c->model->kern->argmax(fr_context_logits(c, d->row[k]),
@@ -161,7 +161,7 @@ static fr_status open_jacobi(fr_drafter **out, const char *file, const fr_drafte
     d->base.ops = &OPS;
     d->width = 3;
     d->adapt = !config->no_adapt;
-    d->worth.tokens = EXPECTED_WORTH;
+    d->benefit.tokens = EXPECTED_BENEFIT;
     expect(&d->base);
     for (int i = 0; config->options && config->options[i] && !st; i++)
         st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err);

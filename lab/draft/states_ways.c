@@ -114,13 +114,13 @@ static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter
 // bias is added behind a null token.
 static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
     fr_shortlist list;
-    float injected[FR_SHORTLIST_MOST];
+    float biased[FR_SHORTLIST_MOST];
     const float *score = list.z;
     fr_shortlist_take(&list, fr_states_logits(s, c, k), s->pack->n_draft, FR_SHORTLIST_MOST);
     if (!list.n) return FR_DRAFT_BLOCK_NULL;
-    if (s->injects && before != FR_DRAFT_BLOCK_NULL) {
-        fr_token_bias_score(&s->injection, &list, fr_states_gate(s, c, k), before, injected);
-        score = injected;
+    if (s->has_token_bias && before != FR_DRAFT_BLOCK_NULL) {
+        fr_token_bias_score(&s->token_bias, &list, fr_states_gate(s, c, k), before, biased);
+        score = biased;
     }
     int best = 0;
     for (int i = 1; i < list.n; i++)

@@ -159,7 +159,8 @@ static int32_t likeliest(fixture *f, const float *logits, const float *gate, int
         all.z[i] = logits[i];
     }
     memcpy(score, all.z, sizeof score);
-    if (f->states->injects) fr_token_bias_score(&f->states->injection, &all, gate, before, score);
+    if (f->states->has_token_bias)
+        fr_token_bias_score(&f->states->token_bias, &all, gate, before, score);
     for (int i = 1; i < DRAFT; i++)
         if (score[i] > score[best]) best = i;
     return f->weights->pack.ids[best];
@@ -186,8 +187,8 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
         assert_memory_equal(c->states + k * D, state, sizeof state);
         const float *logits = fr_draft_block_logits(&f->block, 0);
         assert_memory_equal(fr_states_logits(f->states, c, k), logits, sizeof *logits * DRAFT);
-        if (f->states->injects) {
-            fr_token_bias_gate(&f->states->injection, state, gate);
+        if (f->states->has_token_bias) {
+            fr_token_bias_gate(&f->states->token_bias, state, gate);
             assert_memory_equal(fr_states_gate(f->states, c, k), gate,
                                 sizeof *gate * (size_t)f->weights->pack.rank);
         }

@@ -13,7 +13,7 @@ typedef struct fr_tiny_pack { // {0}: the defaults in brackets
     int n_draft;           // [40] ids of the draft vocabulary, scattered through the target's
     int d_ff;              // [96]
     int tap;               // of the variant exit
-    int rank;              // of the injection
+    int rank;              // of the token bias
     int ensemble;          // [1] of ppd
     int n_taps;            // of eagle:
     int32_t taps[4];       // ... layers whose rows make a state

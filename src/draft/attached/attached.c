@@ -85,7 +85,7 @@ static double yield(const fr_attached *a, const fr_context *c, const fr_tree *tr
            a->seconds / fr_budget_token_cost(c->budget, context);
 }
 
-static void learn_worth(fr_attached *a, const fr_context *c, const fr_tree *tree) {
+static void learn_benefit(fr_attached *a, const fr_context *c, const fr_tree *tree) {
     double tokens[FR_ATTACHED_STEPS + 1];
     for (int k = 1; k <= a->n_dists; k++)
         tokens[k] = yield(a, c, tree, k);
@@ -111,7 +111,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_trained_grow_dists(&a->base, c, tree, a->logits, a->logit_stride, a->n_dists);
     fr_trained_fill(&a->base, tree);
     fr_follow(&a->seconds, fr_seconds() - start, a->seconds > 0 ? OF_PROPOSAL : 1);
-    if (a->base.adapt) learn_worth(a, c, tree);
+    if (a->base.adapt) learn_benefit(a, c, tree);
 }
 
 // ---------------------------------------------------------------- attached rows

@@ -262,7 +262,7 @@ static double learn_time(fr_chimera *m, const fr_context *c) {
     m->seconds = 0;
     fr_trained_took(&m->base, c, m->depth == 1 ? m->behind + 1 : m->n_rows, seconds);
     if (m->depth > 1) return 0;
-    const double step = fr_draft_benefit_pass(&m->base.worth, c->budget, 2, c->n_ids);
+    const double step = fr_draft_benefit_pass(&m->base.benefit, c->budget, 2, c->n_ids);
     return m->behind > 2 && seconds > step ? seconds - step : 0;
 }
 

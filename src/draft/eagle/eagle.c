@@ -124,7 +124,7 @@ static double learn_time(fr_eagle *e, const fr_context *c) {
     const double seconds = e->seconds + fr_draft_block_seconds(&e->chain);
     fr_trained_took(&e->base, c, e->n_rows, seconds);
     if (e->level) return 0;
-    const double step = fr_draft_benefit_pass(&e->base.worth, c->budget, 2, c->n_ids);
+    const double step = fr_draft_benefit_pass(&e->base.benefit, c->budget, 2, c->n_ids);
     return e->n_rows > 2 && seconds > step ? seconds - step : 0;
 }
 

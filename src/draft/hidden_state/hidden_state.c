@@ -84,7 +84,7 @@ static int length_that_pays(const fr_hidden_state *d, const fr_context *c, int m
     int k = 1;
     for (; k < most; k++) {
         reached *= d->right[k];
-        const double cost = fr_draft_benefit_pass(&d->base.worth, c->budget, 1, context) +
+        const double cost = fr_draft_benefit_pass(&d->base.benefit, c->budget, 1, context) +
                             fr_budget_pass(c->budget, k + 2, NULL, context) -
                             fr_budget_pass(c->budget, k + 1, NULL, context);
         if (reached * price <= cost) break;
@@ -191,7 +191,7 @@ static void end_proposal(fr_hidden_state *d, const fr_context *c, fr_tree *tree)
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
     fr_trained_proposed(&d->base, c, tree);
-    fr_draft_benefit_saw(&d->base.worth, d->base.beam.node[1].score);
+    fr_draft_benefit_saw(&d->base.benefit, d->base.beam.node[1].score);
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
@@ -339,12 +339,13 @@ static fr_status open_parts(fr_hidden_state *d, const fr_drafter_config *config,
     if (st) return fr_fail(err, st, "hidden-state: %s", why.text);
     if (!(d->fused = fr_alloc_array((size_t)p->n_draft, sizeof *d->fused)))
         return fr_fail(err, FR_ENOMEM, "hidden-state: no memory for %d logits", p->n_draft);
-    d->grower = (fr_state_grower){.ids = p->ids,
-                                  .injection = d->states.injects ? &d->states.injection : NULL,
-                                  .hits = &d->base.base.hits,
-                                  .width = d->base.width,
-                                  .least = LEAST_SCORE,
-                                  .watch = &d->base.base.watch};
+    d->grower =
+        (fr_state_grower){.ids = p->ids,
+                          .token_bias = d->states.has_token_bias ? &d->states.token_bias : NULL,
+                          .hits = &d->base.base.hits,
+                          .width = d->base.width,
+                          .least = LEAST_SCORE,
+                          .watch = &d->base.base.watch};
     return FR_OK;
 }
 

@@ -46,13 +46,13 @@ static void follow(const fr_state_grower *g, const fr_shortlist *list, const gue
 }
 
 static void expand(const fr_state_grower *g, const fr_state_dist *dist, fr_beam *beam, int node) {
-    float injected[FR_SHORTLIST_MOST];
+    float biased[FR_SHORTLIST_MOST];
     const float *score = dist->list.z, above = beam->node[node].score;
     const bool watched = g->watch && g->watch->next;
     guess best[FR_STATE_RANKS];
-    if (g->injection) {
-        fr_token_bias_score(g->injection, &dist->list, dist->gate, beam->node[node].id, injected);
-        score = injected;
+    if (g->token_bias) {
+        fr_token_bias_score(g->token_bias, &dist->list, dist->gate, beam->node[node].id, biased);
+        score = biased;
     }
     const int n = best_of(score, dist->list.n, best, watched ? FR_STATE_RANKS : FR_STATE_CHILDREN);
     if (!n) return;

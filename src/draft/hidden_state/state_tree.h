@@ -18,13 +18,13 @@ enum {
 
 typedef struct fr_state_dist { // of one depth
     fr_shortlist list;
-    const float *gate; // [rank], where tokens are injected
+    const float *gate; // [rank], where scores are biased by the token before
     bool reused;       // of a chain that was drafted in an earlier step
 } fr_state_dist;
 
 typedef struct fr_state_grower {
     const int32_t *ids;         // of the draft vocabulary
-    fr_token_bias *injection;   // NULL: none
+    fr_token_bias *token_bias;  // NULL: none
     const fr_hits *hits;        // of fr_state_kind: a node's score is its parent's times its rate
     int width;                  // nodes expanded at each depth, 1..FR_BEAM_WIDTH
     float least;                // score of nodes that are worth a place

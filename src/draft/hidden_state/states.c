@@ -7,9 +7,9 @@
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
                          fr_draft_batches *batches, fr_error *err) {
     const fr_pack *pack = &w->pack;
-    *s = (fr_states){.pack = pack, .injects = inject && pack->rank};
+    *s = (fr_states){.pack = pack, .has_token_bias = inject && pack->rank};
     fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, batches, err);
-    if (!st && s->injects) st = fr_token_bias_open(&s->injection, w, err);
+    if (!st && s->has_token_bias) st = fr_token_bias_open(&s->token_bias, w, err);
     if (!st) st = fr_draft_batch_open_head(s->chain.block.batch, err);
     if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
     if (st) fr_states_close(s);
@@ -18,7 +18,7 @@ fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool injec
 
 void fr_states_close(fr_states *s) {
     fr_chain_cache_close(&s->kept);
-    fr_token_bias_close(&s->injection);
+    fr_token_bias_close(&s->token_bias);
     fr_draft_block_close(&s->chain);
     *s = (fr_states){0};
 }
@@ -83,8 +83,8 @@ static void keep(fr_states *s) {
     if (s->token) {
         memcpy(fr_states_logits(s, c, s->n), fr_draft_block_logits(&s->chain, 0),
                sizeof(float) * (size_t)s->pack->n_draft);
-        if (s->injects)
-            fr_token_bias_gate(&s->injection, state_of(s, c, s->n), fr_states_gate(s, c, s->n));
+        if (s->has_token_bias)
+            fr_token_bias_gate(&s->token_bias, state_of(s, c, s->n), fr_states_gate(s, c, s->n));
     }
     s->n++;
 }
@@ -92,8 +92,8 @@ static void keep(fr_states *s) {
 // True: there is a pass more for it, of the stage that it sets.
 static bool take(fr_states *s) {
     if (s->stage == FR_STATES_HEAD) {
-        for (int k = 0; k < s->length && s->injects; k++)
-            fr_token_bias_gate(&s->injection, state_of(s, s->drafted, k),
+        for (int k = 0; k < s->length && s->has_token_bias; k++)
+            fr_token_bias_gate(&s->token_bias, state_of(s, s->drafted, k),
                                fr_states_gate(s, s->drafted, k));
         return false;
     }

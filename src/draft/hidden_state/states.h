@@ -21,8 +21,8 @@ typedef struct fr_states fr_states;
 struct fr_states {
     const fr_pack *pack;
     fr_draft_block chain;
-    fr_token_bias injection;
-    bool injects; // the pack has an injection, and it is wanted
+    fr_token_bias token_bias;
+    bool has_token_bias; // the pack has one, and it is wanted
     fr_chain_cache kept;
     double seconds[FR_STATES_STAGES]; // since `begin`
     // NULL: states read no token. Or the token that state k reads, for comparison; the head is then

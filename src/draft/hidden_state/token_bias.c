@@ -31,7 +31,7 @@ static int by_id(const void *a, const void *b) {
 static fr_status sort_vocabulary(fr_token_bias *j, const int32_t *ids, fr_error *err) {
     const size_t n = (size_t)j->n_draft;
     int32_t(*pair)[2] = fr_alloc_array(n, sizeof *pair);
-    if (!pair) return fr_fail(err, FR_ENOMEM, "injection: no memory for %zu tokens", n);
+    if (!pair) return fr_fail(err, FR_ENOMEM, "token bias: no memory for %zu tokens", n);
     for (size_t i = 0; i < n; i++) {
         pair[i][0] = ids[i];
         pair[i][1] = (int32_t)i;
@@ -54,7 +54,7 @@ static fr_status take_memory(fr_token_bias *j, fr_error *err) {
     const size_t kept = FR_ARENA_ROUND(n * r * sizeof(float));
     const size_t ids = 2 * FR_ARENA_ROUND(n * sizeof(int32_t)) + FR_ARENA_ROUND(n);
     const size_t vectors = FR_ARENA_ROUND(d * sizeof(float)) + FR_ARENA_ROUND(r * sizeof(float));
-    fr_status st = fr_arena_open(&j->arena, kept + ids + vectors, "injection", err);
+    fr_status st = fr_arena_open(&j->arena, kept + ids + vectors, "token bias", err);
     if (st) return st;
     j->kept = take_floats(&j->arena, j->n_draft, j->rank);
     j->sorted = fr_arena_take(&j->arena, n * sizeof(int32_t));

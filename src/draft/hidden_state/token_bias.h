@@ -29,7 +29,7 @@ typedef struct fr_token_bias {
     fr_arena arena;
 } fr_token_bias;
 
-// The pack has an injection (rank > 0); the weights must outlive it. FR_ENOMEM.
+// The pack has a token bias (rank > 0); the weights must outlive it. FR_ENOMEM.
 fr_status fr_token_bias_open(fr_token_bias *j, fr_pack_weights *w, fr_error *err);
 void fr_token_bias_close(fr_token_bias *j); // a zeroed one is fine
 

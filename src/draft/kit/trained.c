@@ -8,7 +8,7 @@
 enum {
     PLAIN_NODES = 17, // proposed without adapting
     PLAIN_DEPTH = 6,
-    CREDIT = 2, // plain passes that a request may lose by drafting
+    ALLOWANCE = 2, // plain passes that a request may lose by drafting
 };
 static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a place in the beam
 
@@ -29,7 +29,7 @@ static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
                               const fr_drafter_config *config, const fr_drafter_option *options,
                               fr_error *err) {
     t->base = (fr_drafter){
-        .ops = ops, .has_dists = true, .allowance = CREDIT, .default_nodes = FR_TRAINED_NODES};
+        .ops = ops, .has_dists = true, .allowance = ALLOWANCE, .default_nodes = FR_TRAINED_NODES};
     t->adapt = !config->no_adapt;
     if (!t->width) t->width = FR_BEAM_WIDTH / 2;
     t->best = -1;
@@ -73,7 +73,7 @@ fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_draft
 }
 
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {
-    fr_draft_benefit_open(&t->worth, (double)bytes / (double)target->weights_bytes);
+    fr_draft_benefit_open(&t->benefit, (double)bytes / (double)target->weights_bytes);
 }
 
 void fr_trained_close(fr_trained *t) {
@@ -83,14 +83,14 @@ void fr_trained_close(fr_trained *t) {
 // ---------------------------------------------------------------- a step
 
 void fr_trained_begin(fr_trained *t) {
-    fr_draft_benefit_begin(&t->worth);
+    fr_draft_benefit_begin(&t->benefit);
     t->best = -1;
 }
 
 static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
     if (t->depth) return true;
     if (!t->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&t->worth, c->budget, behind, tree, c->n_ids);
+    return fr_draft_benefit_start_on(&t->benefit, c->budget, behind, tree, c->n_ids);
 }
 
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree) {
@@ -118,7 +118,7 @@ int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int ran
     const int kind = fr_hits_kind_of_depth(t->beam.node[at].depth + 1);
     const int32_t id = t->ids[likely->index];
     const float rate = fr_hits_rate(&t->base.hits, kind, likely->p);
-    if (rank == 0) fr_draft_benefit_saw(&t->worth, rate);
+    if (rank == 0) fr_draft_benefit_saw(&t->benefit, rate);
     if (rank == 0 && at == 0) t->best = id;
     const int node = fr_beam_offer(&t->beam, at, id, rate, kind);
     if (node >= 0) t->beam.node[node].prob = likely->p;
@@ -149,7 +149,7 @@ static int paying(const fr_trained *t, const fr_context *c, const fr_tree *tree)
     for (int i = 0; i < t->beam.n_frontier; i++)
         score[i] = t->beam.node[t->beam.frontier[i]].score;
     const int rows = fr_budget_choose(c->budget, &so_far, NULL, c->n_ids - 1);
-    return fr_draft_benefit_rows(&t->worth, c->budget, score, t->beam.n_frontier, rows,
+    return fr_draft_benefit_rows(&t->benefit, c->budget, score, t->beam.n_frontier, rows,
                                  c->n_ids - 1);
 }
 
@@ -178,7 +178,7 @@ void fr_trained_grow_dists(fr_trained *t, const fr_context *c, const fr_tree *tr
 }
 
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds) {
-    fr_draft_benefit_learn(&t->worth, c->budget, rows, c->n_ids, seconds);
+    fr_draft_benefit_learn(&t->benefit, c->budget, rows, c->n_ids, seconds);
 }
 
 void fr_trained_fill(fr_trained *t, fr_tree *tree) {
@@ -204,13 +204,13 @@ static float yield_of(const fr_trained *t, const fr_context *c, const fr_tree *t
 
 void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree) {
     if (t->adapt && !fr_tree_is_drawn(tree))
-        fr_draft_benefit_proposed(&t->worth, yield_of(t, c, tree));
+        fr_draft_benefit_proposed(&t->benefit, yield_of(t, c, tree));
 }
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v) {
     t->timed = true;
     if (!v->tree || t->best < 0) return;
     const int32_t came = c->ids[c->n_ids - v->n_path];
-    fr_draft_benefit_saw(&t->worth, t->best == came ? 1 : 0);
+    fr_draft_benefit_saw(&t->benefit, t->best == came ? 1 : 0);
     t->best = -1;
 }

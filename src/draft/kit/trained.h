@@ -28,7 +28,7 @@ typedef struct fr_trained { // embedded first in a method's own struct
     fr_drafter base;
     fr_pack_weights *weights; // the half that belongs to the model
     const fr_pack *pack;      // of the weights
-    fr_draft_benefit worth;
+    fr_draft_benefit benefit;
     fr_beam beam;
     int depth; // tokens drafted ahead; 0: as many as pay
     int width; // of the beam; set before opening where it is not half the widest

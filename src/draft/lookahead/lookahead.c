@@ -26,7 +26,7 @@ typedef struct fr_lookahead {
     int width, guesses, of_text;
     bool adapt;
     int n_indexed; // n-grams of the text that end before this place are in the pool
-    fr_window_benefit worth;
+    fr_window_benefit benefit;
     bool has_window; // in this step's pass
     int first_row;   // ... from this row on; -1: not
     int64_t steps, with_window, taken_of_text, taken_of_window;
@@ -54,7 +54,7 @@ static const float EXPECTED[DEPTHS][ORIGINS][FR_VOTES] = {
     {{0.75f, 0.79f, 0.36f, 0.06f}, {0.81f, 0.85f, 0.60f, 0.27f}},
     {{0.75f, 0.79f, 0.36f, 0.06f}, {0.81f, 0.85f, 0.60f, 0.27f}},
 };
-static const double EXPECTED_WORTH = 0.1;
+static const double EXPECTED_BENEFIT = 0.1;
 
 static void expect(fr_drafter *d) {
     d->hits.memory = 64;
@@ -81,7 +81,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     d->first_row = -1;
     d->n_indexed = 0;
     d->steps = d->with_window = d->taken_of_text = d->taken_of_window = 0;
-    fr_window_benefit_begin(&d->worth);
+    fr_window_benefit_begin(&d->benefit);
     fr_ngram_pool_begin(&d->pool);
     if (d->of_text) take_text(d, c);
     if (d->width) fr_window_begin(&d->window, c->ids, c->n_ids);
@@ -123,7 +123,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     if (d->has_window) {
         const fr_extra_rows rows = window_rows(d);
         if (d->adapt)
-            d->has_window = fr_window_benefit_pays(&d->worth, c->budget, &rows, c->n_ids - 1);
+            d->has_window = fr_window_benefit_pays(&d->benefit, c->budget, &rows, c->n_ids - 1);
         if (d->has_window) fr_extra_rows_add(&p->extra_rows, &rows);
     }
     propose_ngrams(d, tree);
@@ -165,7 +165,7 @@ static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
 }
 
 // Learns the tokens that the window's candidates were expected to bring, less what their rows take.
-static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
+static void learn_benefit(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
     double tokens = 0;
     int own = 0;
     for (int i = 1; i < tree->n; i++)
@@ -174,7 +174,7 @@ static void learn_worth(fr_lookahead *d, const fr_context *c, const fr_tree *tre
             own++;
         }
     fr_window_benefit_learn(
-        &d->worth, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
+        &d->benefit, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
 }
 
 static void count(fr_lookahead *d, const fr_verdict *v) {
@@ -190,7 +190,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_lookahead *d = (fr_lookahead *)base;
     if (!v->tree) return;
     count(d, v);
-    if (d->has_window && d->adapt) learn_worth(d, c, v->tree);
+    if (d->has_window && d->adapt) learn_benefit(d, c, v->tree);
     if (d->first_row >= 0) take_window(d, c, v);
     if (d->of_text) take_text(d, c);
     d->has_window = false; // where no more than one token is wanted nothing is proposed
@@ -278,7 +278,7 @@ static fr_status open_lookahead(fr_drafter **out, const char *file, const fr_dra
     d->width = d->guesses = 3;
     d->of_text = 1;
     d->adapt = !config->no_adapt;
-    d->worth.tokens = EXPECTED_WORTH;
+    d->benefit.tokens = EXPECTED_BENEFIT;
     expect(&d->base);
     for (int i = 0; config->options && config->options[i] && !st; i++)
         st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err);

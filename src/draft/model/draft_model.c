@@ -34,7 +34,7 @@ enum {
     TOLD = 10,      // likeliest tokens that a watch is told of
     MAX_DRAWN = 48, // nodes whose children may be drawn in one step
     BEAM_DRAWS = 2, // children of a node that are drawn in a beam
-    CREDIT = 2,     // plain passes that a request may lose by drafting: some misses in a row
+    ALLOWANCE = 2,  // plain passes that a request may lose by drafting: some misses in a row
 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
 
@@ -42,7 +42,7 @@ typedef struct fr_draft_model {
     fr_drafter base;
     fr_second_model second;
     fr_guesser guesser;
-    fr_draft_benefit worth;
+    fr_draft_benefit benefit;
     shape shape;
     fr_positional *positional; // SEQUOIA; else NULL
     int depth;                 // tokens drafted ahead; 0: as many as pay
@@ -74,7 +74,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     fr_draft_model *d = (fr_draft_model *)base;
     fr_second_model_keep(&d->second, c->ids, c->n_ids);
     fr_guesser_begin(&d->guesser, c->sampling, c->rule);
-    fr_draft_benefit_begin(&d->worth);
+    fr_draft_benefit_begin(&d->benefit);
     forget_step(d);
     return agree;
 }
@@ -143,7 +143,7 @@ static void add_draws(fr_draft_model *d, int node, float *logits) {
         own->node[r] = (int16_t)at;
         if (at == before) set_node(d, at, r, kind);
         plan_child(d, node, r, at);
-        if (r == 0) fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, kind, 1));
+        if (r == 0) fr_draft_benefit_saw(&d->benefit, fr_hits_rate(&d->base.hits, kind, 1));
     }
     d->tree.dist[node] = &own->dist;
 }
@@ -180,7 +180,7 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
     }
     const int n_ids = write_path(d, node);
     int n = fr_guesser_next(&d->guesser, logits, d->second.ids, n_ids, guess);
-    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
+    fr_draft_benefit_saw(&d->benefit, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
     if (d->shape == SEQUOIA) {
         const int planned = children_planned(d, node);
         n = planned < n ? planned : n;
@@ -236,7 +236,7 @@ static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int
     if (is_planned(d)) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
     const int rows = fr_budget_choose(c->budget, &d->tree, NULL, c->n_ids - 1);
-    return fr_draft_benefit_rows(&d->worth, c->budget, score, n, rows, c->n_ids - 1);
+    return fr_draft_benefit_rows(&d->benefit, c->budget, score, n, rows, c->n_ids - 1);
 }
 
 static bool put_guesses(fr_draft_model *d) {
@@ -266,7 +266,7 @@ static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree 
         return false; // by another draft model of the SPEC
     if (d->depth) return true;
     if (!d->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&d->worth, c->budget, behind, tree, c->n_ids);
+    return fr_draft_benefit_start_on(&d->benefit, c->budget, behind, tree, c->n_ids);
 }
 
 // False: the tree that is planned is the root alone.
@@ -276,8 +276,8 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
         .nodes = tree->max_nodes, .depth = tree->max_depth, .children = FR_GUESSES};
     if (!d->depth)
         return fr_positional_plan(d->positional, c->budget,
-                                  fr_draft_benefit_pass(&d->worth, c->budget, 1, c->n_ids), &limits,
-                                  c->n_ids - 1);
+                                  fr_draft_benefit_pass(&d->benefit, c->budget, 1, c->n_ids),
+                                  &limits, c->n_ids - 1);
     if (d->depth < limits.depth) limits.depth = d->depth;
     if (3 * limits.depth < limits.nodes) limits.nodes = 3 * limits.depth;
     fr_positional_plan_size(d->positional, &limits);
@@ -296,11 +296,11 @@ static bool take_text(fr_draft_model *d, const fr_context *c) {
 static double learn_time(fr_draft_model *d, const fr_context *c) {
     const double seconds = d->seconds;
     d->seconds = 0;
-    fr_draft_benefit_learn(&d->worth, c->budget, d->n ? d->n : d->n_read, c->n_ids, seconds);
+    fr_draft_benefit_learn(&d->benefit, c->budget, d->n ? d->n : d->n_read, c->n_ids, seconds);
     if (d->n) return 0;
-    const double step = fr_draft_benefit_pass(&d->worth, c->budget, 2, c->n_ids);
+    const double step = fr_draft_benefit_pass(&d->benefit, c->budget, 2, c->n_ids);
     if (d->n_read <= 2 || seconds <= step) return 0;
-    d->worth.spent = step;
+    d->benefit.spent = step;
     return seconds - step;
 }
 
@@ -371,7 +371,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     if (!v->tree || !d->n_root) return;
     for (int at = d->n_root; at < c->n_ids; at++) {
         if (d->best[node] >= 0)
-            fr_draft_benefit_saw(&d->worth, d->best[node] == c->ids[at] ? 1 : 0);
+            fr_draft_benefit_saw(&d->benefit, d->best[node] == c->ids[at] ? 1 : 0);
         node = fr_tree_child(&d->tree, node, c->ids[at]);
         if (d->positional)
             fr_positional_learn(d->positional, node < 0 ? -1 : d->tree.node[node].rank);
@@ -420,7 +420,7 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
     fr_draft_model *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
     d->base = (fr_drafter){
-        .ops = &OPS, .has_dists = true, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
+        .ops = &OPS, .has_dists = true, .default_nodes = DEFAULT_NODES, .allowance = ALLOWANCE};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
@@ -441,8 +441,8 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->worth, (double)d->second.small.model->weights_bytes /
-                                         (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->benefit, (double)d->second.small.model->weights_bytes /
+                                           (double)config->model->weights_bytes);
     forget_step(d);
     *out = &d->base;
     return FR_OK;

@@ -15,7 +15,7 @@
 #include "draft/shared/config.h"
 #include <string.h>
 
-enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, CREDIT = 2 };
+enum { DEEPEST = 16, PLAIN_DEPTH = 4, DEFAULT_NODES = 24, ALLOWANCE = 2 };
 static const float LEAST_SCORE = 0.01f; // of a second guess that is worth a place in the tree
 
 typedef struct fr_driven {
@@ -24,7 +24,7 @@ typedef struct fr_driven {
     fr_drafter *driver;
     fr_decoder decoder;
     fr_guesser guesser;
-    fr_draft_benefit worth;
+    fr_draft_benefit benefit;
     int depth; // tokens drafted ahead; 0: as many as pay
     bool adapt, timed;
     int n_checked; // tokens of the text that the small model knows
@@ -41,7 +41,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     rest.n_bias = 0;
     rest.repeat_penalty = 1;
     fr_guesser_begin(&d->guesser, &rest, c->rule);
-    fr_draft_benefit_begin(&d->worth);
+    fr_draft_benefit_begin(&d->benefit);
     d->n_checked = 0;
     d->best = -1;
     return agree;
@@ -74,7 +74,7 @@ static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int
                        int32_t token) {
     fr_guess guess[FR_GUESSES];
     const int n = fr_guesser_next(&d->guesser, logits, d->decoder.ids, n_ids, guess);
-    fr_draft_benefit_saw(&d->worth, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
+    fr_draft_benefit_saw(&d->benefit, fr_hits_rate(&d->base.hits, guess[0].kind, 1));
     const int at = add(d, tree, node, token, 0, guess[0].kind);
     for (int r = 0; r < n && d->adapt; r++)
         if (guess[r].id != token) add(d, tree, node, guess[r].id, r ? r : 1, guess[r].kind);
@@ -94,7 +94,7 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
         if (d->token[i] >= d->small.n_common) return -1;
         node = add_guesses(d, tree, node, logits, before + i, d->token[i]);
     }
-    fr_draft_benefit_learn(&d->worth, c->budget, 1, c->n_ids, fr_seconds() - start);
+    fr_draft_benefit_learn(&d->benefit, c->budget, 1, c->n_ids, fr_seconds() - start);
     return node;
 }
 
@@ -109,7 +109,8 @@ static bool worth_a_start(fr_driven *d, const fr_context *c, const fr_tree *tree
     d->n_checked = c->n_ids;
     if (d->depth) return true;
     if (!d->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&d->worth, c->budget, behind > 1 ? behind : 1, tree, c->n_ids);
+    return fr_draft_benefit_start_on(&d->benefit, c->budget, behind > 1 ? behind : 1, tree,
+                                     c->n_ids);
 }
 
 static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, int node) {
@@ -117,7 +118,7 @@ static bool pays(const fr_driven *d, const fr_context *c, const fr_tree *tree, i
     if (d->depth) return deep < d->depth;
     const float score = tree->node[node].score;
     const int rows = fr_budget_choose(c->budget, tree, NULL, c->n_ids - 1);
-    return fr_draft_benefit_rows(&d->worth, c->budget, &score, 1, rows, c->n_ids - 1) > 0;
+    return fr_draft_benefit_rows(&d->benefit, c->budget, &score, 1, rows, c->n_ids - 1) > 0;
 }
 
 static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
@@ -155,7 +156,7 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_driven *d = (fr_driven *)base;
     d->timed = true;
     if (!v->tree || d->best < 0) return;
-    fr_draft_benefit_saw(&d->worth, d->best == c->ids[c->n_ids - v->n_path] ? 1 : 0);
+    fr_draft_benefit_saw(&d->benefit, d->best == c->ids[c->n_ids - v->n_path] ? 1 : 0);
     d->best = -1;
 }
 
@@ -208,7 +209,7 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
     *out = NULL;
     fr_driven *d = fr_alloc_zero(sizeof *d);
     if (!d) return fr_fail(err, FR_ENOMEM, "draft-model: cannot get memory");
-    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .allowance = CREDIT};
+    d->base = (fr_drafter){.ops = &OPS, .default_nodes = DEFAULT_NODES, .allowance = ALLOWANCE};
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
@@ -223,8 +224,8 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->worth, (double)d->small.model->weights_bytes /
-                                         (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->benefit, (double)d->small.model->weights_bytes /
+                                           (double)config->model->weights_bytes);
     *out = &d->base;
     return FR_OK;
 }

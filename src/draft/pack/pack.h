@@ -61,7 +61,7 @@ typedef struct fr_pack {
 
     int n_head, n_kv, head_dim, d_ff; // of the block
     float rope_base;
-    int rank;                       // of the injection of the token before; 0: none (hidden-state)
+    int rank;                       // of the bias by the token before; 0: none (hidden-state)
     bool gate;                      // ... which the state opens and closes
     bool pure;                      // the block reads no tokens (hidden-state)
     int n_taps, taps[FR_PACK_TAPS]; // layers, ascending, whose residuals make the states of a text;

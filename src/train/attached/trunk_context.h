@@ -1,5 +1,5 @@
-// trunk_context.h — what the frozen target computes of a batch's samples: the constants that rows
-// riding through it see.
+// trunk_context.h — what the frozen target computes of a batch's samples: the constants that
+// attached rows see.
 //
 // Samples are evaluated by the engine, with the weights and the f16 cache of production, one after
 // the other and in chunks of rows; K and V of the layers from `from` on, and the residuals after

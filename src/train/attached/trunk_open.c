@@ -9,7 +9,7 @@ static fr_status check_target(const fr_model *m, int from, int positions, fr_err
         if (l->post_attn_norm || l->post_ffn_norm || m->config.gelu ||
             (l->window && l->window < positions))
             return fr_fail(err, FR_EUNSUP,
-                           "train: rows that ride through the target: layer %d of %s has norms "
+                           "train: attached rows: layer %d of %s has norms "
                            "behind its parts, a GELU or a window, which is not built yet",
                            i, m->config.arch_name);
     }

@@ -7,7 +7,7 @@
 // vector from step 2 on, so that a chain needs no token beyond the first, and the token before the
 // drafted one enters behind the states (token_bias.h). Rows that are an answer's and have a
 // distribution count. The loss of a row is
-//     0.8^(k-1) [ CE(scores) + ztail CE(scores without the injected term)
+//     0.8^(k-1) [ CE(scores) + ztail CE(scores without the token bias)
 //                 + feature SmoothL1((G_k - f_{i+k}) / std) ]
 // with std that of each channel in the batch. Sources: EAGLE-3, arXiv 2503.01840 (unrolled steps),
 // Medusa, arXiv 2401.10774 (weights by distance).
@@ -26,7 +26,7 @@ typedef struct chain_learner {
     fr_unrolled_options options;
     fr_unrolled chain;
     fr_unrolled_batch batch;
-    fr_train_bias injection;
+    fr_train_bias token_bias;
     fr_loss loss;
     fr_linear_fit fit, taps_fit;
     fr_last_layer last;
@@ -39,11 +39,11 @@ static chain_learner *self(fr_learner *l) {
 }
 
 // ---------------------------------------------------------------- the loss of a step
-// Cross entropy of the scores; with `learns`, gradients into dg and the injected term.
+// Cross entropy of the scores; with `learns`, gradients into dg and the token bias.
 static void scores_loss(chain_learner *m, int k, bool learns) {
     fr_unrolled *c = &m->chain;
     fr_unrolled_batch *b = &m->batch;
-    fr_train_bias *x = &m->injection;
+    fr_train_bias *x = &m->token_bias;
     const int n = b->counted, d = c->shape.d;
     float *g = c->s, *dg = c->t;
     fr_loss_term terms[2] = {{.x = g, .ldx = d, .k = d, .w = m->learner.vocab->head}};
@@ -88,7 +88,7 @@ static void forward(chain_learner *m, const fr_batch *batch, int steps, float fe
     fr_unrolled_context(c);
     for (int k = 1; k <= steps && fr_go_on(m->learner.watch); k++)
         fr_unrolled_step_forward(c, k);
-    if (m->options.rank) fr_train_bias_tokens(&m->injection, c->embedding, c->rows);
+    if (m->options.rank) fr_train_bias_tokens(&m->token_bias, c->embedding, c->rows);
 }
 
 static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally) {
@@ -105,7 +105,7 @@ static void learn(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally
     }
     if (!fr_go_on(l->watch)) return;
     fr_unrolled_context_back(c);
-    if (m->options.rank) fr_train_bias_tokens_backward(&m->injection, c->embedding, c->rows);
+    if (m->options.rank) fr_train_bias_tokens_backward(&m->token_bias, c->embedding, c->rows);
     fr_unrolled_batch_tally(&m->batch, tally);
 }
 
@@ -199,14 +199,14 @@ static size_t workspace(const fr_learner *l) {
     size_t fit = l->fit_rows ? fr_unrolled_fit_bytes(&m->chain.shape) : 0;
     if (fit && m->chain.shape.taps) fit += fr_unrolled_taps_fit_bytes(&m->chain.shape);
     if (m->options.init == FR_UNROLLED_LAST_LAYER) fit += fr_last_layer_bytes(l->target);
-    return fit + m->chain.bytes + m->injection.bytes + fr_loss_bytes(&m->loss) + m->batch.bytes;
+    return fit + m->chain.bytes + m->token_bias.bytes + fr_loss_bytes(&m->loss) + m->batch.bytes;
 }
 
 static void close_chain(fr_learner *l) {
     chain_learner *m = self(l);
     if (!m) return;
     fr_unrolled_close(&m->chain);
-    fr_train_bias_close(&m->injection);
+    fr_train_bias_close(&m->token_bias);
     fr_loss_close(&m->loss);
     fr_linear_fit_close(&m->fit);
     fr_linear_fit_close(&m->taps_fit);
@@ -237,11 +237,12 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
     fr_status st;
     fr_unrolled_add_params(&m->chain, &l->params, &shape);
     if (rank)
-        fr_train_bias_add_params(&m->injection, &l->params, shape.d, rank, l->vocab->n,
+        fr_train_bias_add_params(&m->token_bias, &l->params, shape.d, rank, l->vocab->n,
                                  m->options.gate);
     if ((st = fr_params_alloc(&l->params, err))) return st;
     if ((st = fr_unrolled_open(&m->chain, l->gemm, err))) return st;
-    if (rank && (st = fr_train_bias_open(&m->injection, l->gemm, config->max_rows, err))) return st;
+    if (rank && (st = fr_train_bias_open(&m->token_bias, l->gemm, config->max_rows, err)))
+        return st;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) return st;
     if (rank && m->options.ztail > 0 && (st = fr_loss_first(&m->loss, m->options.ztail, err)))
         return st;
@@ -252,7 +253,7 @@ static fr_status open_parts(chain_learner *m, const fr_learner_config *config, f
         return st;
     m->std = fr_alloc_array((size_t)shape.d, sizeof *m->std);
     if (!m->std) return fr_fail(err, FR_ENOMEM, "train: no memory");
-    if (rank) fr_train_bias_start(&m->injection, config->seed);
+    if (rank) fr_train_bias_start(&m->token_bias, config->seed);
     return fr_unrolled_start(&m->chain, &m->options, config->target, config->seed, err);
 }
 

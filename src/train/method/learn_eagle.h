@@ -18,11 +18,11 @@ typedef enum fr_unrolled_init {
 typedef struct fr_unrolled_options {
     fr_unrolled_kind kind;
     int ffn;  // width of the feed-forward part; 0: by the target's width
-    int rank; // of the injected term; 0: none
+    int rank; // of the token bias; 0: none
     bool gate;
     bool pure;     // states alone
     float feature; // weight of the distance to the target's next states
-    float ztail;   // weight of the loss of scores without the injected term
+    float ztail;   // weight of the loss of scores without the token bias
     float feed;    // share of bases whose steps after the first read the real tokens
     fr_unrolled_init init;
     int depth;

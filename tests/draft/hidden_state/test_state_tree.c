@@ -20,7 +20,7 @@ typedef struct fixture {
     fr_opened target;
     fr_pack_weights *weights;
     fr_pack pack; // of the weights
-    fr_token_bias injection;
+    fr_token_bias token_bias;
     fr_hits hits;
     char file[32];
     fr_state_dist dist[DEPTHS];
@@ -39,11 +39,11 @@ static void open_fixture(fixture *f) {
     fr_tiny_pack_write(f->file, &o, &f->target.model);
     f->weights = weights_of(f->file, &f->target.model);
     f->pack = f->weights->pack;
-    if (fr_token_bias_open(&f->injection, f->weights, &err)) fail_msg("%s", err.text);
+    if (fr_token_bias_open(&f->token_bias, f->weights, &err)) fail_msg("%s", err.text);
 }
 
 static void close_fixture(fixture *f) {
-    fr_token_bias_close(&f->injection);
+    fr_token_bias_close(&f->token_bias);
     fr_pack_weights_give_back(f->weights);
     unlink(f->file);
     fr_opened_close(&f->target);
@@ -68,12 +68,12 @@ static void throw(fixture * f) {
 }
 
 // How likely a distribution holds token i after u.
-static double dist_of(fixture *f, int k, int32_t u, bool injected, int i) {
+static double dist_of(fixture *f, int k, int32_t u, bool biased, int i) {
     const fr_shortlist *list = &f->dist[k].list;
     float s[FR_SHORTLIST_MOST];
     double sum = 0;
-    if (injected)
-        fr_token_bias_score(&f->injection, list, f->dist[k].gate, u, s);
+    if (biased)
+        fr_token_bias_score(&f->token_bias, list, f->dist[k].gate, u, s);
     else
         memcpy(s, list->z, sizeof list->z);
     for (int t = 0; t < list->n; t++)
@@ -81,14 +81,14 @@ static double dist_of(fixture *f, int k, int32_t u, bool injected, int i) {
     return exp((double)s[i]) / sum;
 }
 
-static int all_paths(fixture *f, int32_t root, bool injected, path *to) {
+static int all_paths(fixture *f, int32_t root, bool biased, path *to) {
     int n = 0;
     to[n++] = (path){.score = 1};
     for (int p = 0; p < n; p++) {
         if (to[p].depth == DEPTHS) continue;
         const int k = to[p].depth;
         for (int i = 0; i < TOKENS; i++) {
-            const double prob = dist_of(f, k, k ? to[p].id[k - 1] : root, injected, i);
+            const double prob = dist_of(f, k, k ? to[p].id[k - 1] : root, biased, i);
             path next = to[p];
             next.id[next.depth++] = f->pack.ids[f->dist[k].list.index[i]];
             next.score *= (double)fr_hits_rate(&f->hits, fr_state_kind(f->dist[k].reused, k + 1),
@@ -120,10 +120,10 @@ static void the_tree_is_the_best_of_all_paths(void **state) {
     dice_begin(75);
     open_fixture(&f);
     for (int round = 0; round < 200; round++) {
-        const bool injected = round % 4;
+        const bool biased = round % 4;
         const int32_t root = dice_below(200);
         const fr_state_grower g = {.ids = f.pack.ids,
-                                   .injection = injected ? &f.injection : NULL,
+                                   .token_bias = biased ? &f.token_bias : NULL,
                                    .hits = &f.hits,
                                    .width = 16};
         fr_tree tree;
@@ -131,7 +131,7 @@ static void the_tree_is_the_best_of_all_paths(void **state) {
         fr_tree_begin(&tree, root, 2 + dice_below(60), DEPTHS);
         fr_state_tree_grow(&g, root, f.dist, DEPTHS, &beam);
         fr_beam_fill(&beam, 3, &tree);
-        const int n = all_paths(&f, root, injected, all);
+        const int n = all_paths(&f, root, biased, all);
         assert_int_equal(n, 1 + 4 + 16 + 64);
         qsort(all, (size_t)n, sizeof *all, descending);
         assert_int_equal(tree.n, tree.max_nodes);

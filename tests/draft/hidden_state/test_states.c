@@ -77,8 +77,8 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
         assert_memory_equal(c->states + k * D, state, sizeof state);
         const float *logits = fr_draft_block_logits(&f->block, 0);
         assert_memory_equal(fr_states_logits(&f->states, c, k), logits, sizeof *logits * DRAFT);
-        if (f->states.injects) {
-            fr_token_bias_gate(&f->states.injection, state, gate);
+        if (f->states.has_token_bias) {
+            fr_token_bias_gate(&f->states.token_bias, state, gate);
             assert_memory_equal(fr_states_gate(&f->states, c, k), gate,
                                 sizeof *gate * (size_t)f->pack.rank);
         }

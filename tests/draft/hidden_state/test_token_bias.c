@@ -1,4 +1,4 @@
-// The injection against its formula in double, for tokens of the draft vocabulary and others, again
+// The token bias against its formula in double, for tokens of the draft vocabulary and others, again
 // and again; with and without a gate.
 #include "draft/hidden_state/token_bias.h"
 #include "kern/dequant.h"

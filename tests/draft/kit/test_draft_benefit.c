@@ -100,8 +100,8 @@ static void much_to_read_wants_a_long_answer_and_some_patience(void **state) {
     assert_in_range(steps, 2, 20);
 }
 
-// Drafting that is never right ends: nothing beyond the credit and 1 % of the time is lost.
-static void a_request_loses_no_more_than_its_credit(void **state) {
+// Drafting that is never right ends: nothing beyond the allowance and 1 % of the time is lost.
+static void a_request_loses_no_more_than_its_allowance(void **state) {
     (void)state;
     fr_budget budget;
     fr_draft_benefit w;
@@ -147,7 +147,7 @@ int main(void) {
         cmocka_unit_test(what_others_cover_is_not_drafted),
         cmocka_unit_test(guesses_count_by_what_they_are_worth_together),
         cmocka_unit_test(much_to_read_wants_a_long_answer_and_some_patience),
-        cmocka_unit_test(a_request_loses_no_more_than_its_credit),
+        cmocka_unit_test(a_request_loses_no_more_than_its_allowance),
         cmocka_unit_test(the_check_of_a_benefit_finds_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ run: build ## fetch a small model, answer a prompt with and without drafting, co
 serve: build ## answer OpenAI's API with a small model, at port 8080
 	@tools/get-model.sh smollm2-135m
 	@echo "try: curl localhost:8080/v1/chat/completions -d '{\"messages\":[{\"role\":\"user\",\"content\":\"Name three rivers.\"}]}'"
-	@build/forerun serve -m $(MODELS)/smollm2-135m.gguf
+	@build/forerun serve -m "$(MODELS)/smollm2-135m.gguf"
 
 test: build-all ## run every test
 	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2

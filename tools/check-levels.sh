@@ -59,4 +59,4 @@ END {
     }
     if (!bad) printf "%d files, every include goes down\n", n_files
     exit bad
-}'
+}' || exit 1

@@ -25,6 +25,14 @@ from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, p
 from systems import SYSTEMS
 
 
+def is_new(system, known, fill):
+    """Whether it could not run, or is another drafter by now. A line without its draft model or datastore asks for no other one."""
+    try:
+        return known.get("spec") != system.spec.format(**fill)
+    except KeyError:
+        return "spec" not in known
+
+
 def units_of(args, machine, prompts):
     """(path of the result, model, prompts, systems, specs, options, temperature) of all, what is done included."""
     for model in args.model:
@@ -32,9 +40,10 @@ def units_of(args, machine, prompts):
         os.makedirs(folder, exist_ok=True)
         about = os.path.join(folder, "model.json")
         known = read(about) if os.path.exists(about) else {"systems": {}}
-        new = [s for s in SYSTEMS if "spec" not in known["systems"].get(s.name, ())]  # what could not run is tried again
+        fill = fill_of(args, model)
+        new = [s for s in SYSTEMS if is_new(s, known["systems"].get(s.name, {}), fill)]
         if new and not args.status:
-            known["systems"].update(probe(machine, model, new, fill_of(args, model)))
+            known["systems"].update(probe(machine, model, new, fill))
             known["trainings"] = trainings(machine, model, args.packs)
             write(about, known)
         probed = known["systems"] or {s.name: {"spec": s.spec} for s in SYSTEMS}
@@ -51,9 +60,15 @@ def is_done(args, unit, tasks):
     if not os.path.exists(unit[0]):
         return False
     found, task = read(unit[0]), unit[2]
-    for key, value in (("tokens", args.tokens), ("limit", min(args.limit, len(tasks[task])))):
-        if found.get(key) != value:
-            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (unit[0], key, found.get(key), value))
+    there = dict(zip(found["names"], (run["drafter"] for run in found["runs"])))
+    other = [system.name for system, spec in zip(unit[4], unit[5]) if there.get(system.name) != spec]
+    if other:
+        raise Failure("%s: measured without %s, or with another drafter of that name: take it away, so that all take turns again, or give another --out" % (
+            unit[0], ", ".join(other)))
+    for key, value in (("tokens", args.tokens), ("limit", min(args.limit, len(tasks[task]))), ("seed", args.seed)):
+        had = found.get(key, 1 if key == "seed" else None)  # early results have seed 1 without a word
+        if had != value:
+            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (unit[0], key, had, value))
     if found["machine"]["threads"] != args.threads or found["machine"]["cpu"] != cpu_name():
         raise Failure("%s: measured on %s, %d threads: give another --out" % (unit[0], found["machine"]["cpu"], found["machine"]["threads"]))
     return True
@@ -79,7 +94,7 @@ def measure(args):
         os.makedirs(report, exist_ok=True)
         begun = time.monotonic()
         said = machine.bench(model, file, specs, options, temperature, args.tokens, report)
-        said.update(seconds=time.monotonic() - begun, task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens,
+        said.update(seconds=time.monotonic() - begun, task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=min(args.limit, len(tasks[task])), tokens=args.tokens, seed=args.seed,
                     names=["plain"] + [s.name for s in systems])
         write(path, said)
     if args.again:
@@ -100,7 +115,7 @@ def run_again(args, machine, tasks):
             specs = ["auto", results.probed[winner]["spec"]]
             prompts = write_prompts(os.path.join(args.out, "prompts-again"), task, lines)
             said = machine.bench(models[results.name], prompts, specs, (), temperature, args.tokens)
-            said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=len(lines), tokens=args.tokens,
+            said.update(task=task, temperature=temperature, date=time.strftime("%Y-%m-%d"), limit=len(lines), tokens=args.tokens, seed=args.seed,
                         names=["plain", "auto", winner], again=True)
             write(path, said)
 

@@ -29,5 +29,7 @@ def interval(lines, seed=0):
 
 
 def ratio(lines, others):
-    """(pooled ratio, low, high): both on the same samples of the prompts."""
+    """(pooled ratio, low, high): both on the same samples of the prompts. One prompt says nothing of others."""
+    if len(lines) < 2:
+        return pooled(lines) / pooled(others), 0, math.inf
     return bootstrap(len(lines), lambda some: pooled([lines[i] for i in some]) / pooled([others[i] for i in some]))

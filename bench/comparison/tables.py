@@ -10,7 +10,7 @@ from systems import NOT_BUILT, SPEC_BENCH, SYSTEMS
 
 MARKS = ("<!-- comparison: begin, written by bench/comparison/compare.py -->", "<!-- comparison: end -->")
 LATER = ["memory, MB", "training"]
-SURE = 0.95  # of how many draws of the prompts an interval must hold
+SURE = 0.95  # the confidence that the sign test's interval of the answers' median must have
 OPTIONS = {s.name: s.options for s in SYSTEMS}
 
 
@@ -316,7 +316,7 @@ def wrapped(text):
 
 
 def with_interval(run):
-    """A speed-up, and where 95 of 100 draws of the prompts lie, if there are enough."""
+    """A speed-up of all tokens, and the interval of the answers' median, if there are enough."""
     if not run:
         return ""
     return "%.2f" % run["speedup"] + (" (%.2f to %.2f)" % interval(run) if run["speedup_confidence"] >= SURE else "")

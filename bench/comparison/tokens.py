@@ -15,6 +15,7 @@ copying, a second column has the passes that begin behind that head; --longer gi
 """
 import argparse
 import glob
+import json
 import math
 import os
 import sys
@@ -24,7 +25,7 @@ sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, name_of, say, sentences
 from intervals import interval, lines_of
-from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
+from measure import PROBE, Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
 from ratios import ratio_table
 from replays import replay
 from systems import SYSTEMS
@@ -94,6 +95,19 @@ def one_call(args, machine, model, temperature, tokens, files, specs, options):
     return replay(line, files, specs, stem_of(args, model, temperature, tokens))
 
 
+def drafting_of(args, machine, model):
+    """What this program's `replay` calls the trees that its drafters propose, by one token of one prompt."""
+    file = write_prompts(os.path.join(args.work, "probe"), "probe", [json.dumps({"id": "probe", "task": "probe", "messages": [{"role": "user", "content": PROBE}]}) + "\n"])
+    line = machine.on(model, "replay", "-n", 1, "--tree", args.tree, "--check", 0)
+    return replay(line, [file], ["prompt-lookup"], os.path.join(args.work, "probe", name_of(model)))[0]["prompt-lookup"]["setup"]["drafting"]
+
+
+def check_drafting(args, machine, model, result):
+    """Results of drafters that propose other trees are not gone on with: said before hours are spent."""
+    if result["systems"] and result["drafting"] != drafting_of(args, machine, model):
+        raise Failure("%s: it is of drafters that propose other trees: give another --out, or take it away" % result["model"])
+
+
 def begin(args, model, temperature):
     """The result that is gone on with: {"systems": {name: {"spec", "sets": {task: [[tokens, passes, those of copied heads]]}, and
     by task "rows", "checked", "packs" and the "dates" of measuring}}}."""
@@ -142,6 +156,7 @@ def measure(args):
             say_left(result, cells_left(result, names, counts), len(names) * len(counts))
             if args.status:
                 continue
+            check_drafting(args, machine, model, result)
             for options, systems in groups.items():
                 for tokens, some in by_tokens(args, files).items():
                     found, seconds = one_call(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
@@ -253,6 +268,9 @@ def parse():
     add("--status", action="store_true", help="run nothing")
     add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
+    unknown = set(args.systems.split(";") if args.systems else ()) - {system.name for system in SYSTEMS}
+    if unknown:
+        parser.error("--systems: no %s; expected some of %s" % (", ".join(sorted(unknown)), ", ".join(system.name for system in SYSTEMS)))
     args.draft, args.store = pairs(args.draft, "draft"), pairs(args.store, "store")
     try:
         args.longer = {task: int(tokens) for task, _, tokens in (given.partition("=") for given in args.longer)}

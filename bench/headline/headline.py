@@ -146,6 +146,8 @@ def measure(args, model, names, sets, where):
     with contextlib.ExitStack() as stack:
         os.environ["XDG_CACHE_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
         systems = Systems(args, model, names, stack)
+        if not systems.servers:
+            raise Failure("%s: none of %s could be started" % (where["model"], ", ".join(names)))
         if where["round"] == SCREENING:
             dealt = chosen(sets, 1, lambda prompt: True)
         else:  # the answers' lengths are those of plain decoding

@@ -123,7 +123,7 @@ def measure(args):
         said, _ = train(train_line(args, setting, seed))
         best = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
         found["settings"].setdefault(setting.name, {})[str(seed)] = {
-            "line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]), "step": best["step"],
+            "line": " ".join([setting.learner, *("--set " + one for one in setting.settings), *setting.options]), "step": best["step"], "machine": machine_of(args), "date": time.strftime("%Y-%m-%d"),
             "tokens": said["tokens"], "seconds": time.monotonic() - start, "data": said["data"], "loss": best["held_out_loss"],
             "right": best["accuracy"], "error": best["accuracy_error"]}
         write(path, found)
@@ -137,8 +137,12 @@ def table(args):
     settings = found["settings"]
     first = next(iter(settings.values()))
     data, seeds = first["0"]["data"], len(first)
+    trained = [one for by_seed in settings.values() for one in by_seed.values()]
+    machines, dates = (sorted({one.get(key, found[key]) for one in trained}) for key in ("machine", "date"))
+    if any(one["data"] != data for one in trained):
+        raise Failure("%s: its trainings are of different texts" % result_path(args))
     text = ["%s, %s, %s; `%s`; of %d texts %d held out (%d thousand tokens). ± is the standard error%s." % (
-        found["model"], found["machine"], found["date"], found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
+        found["model"], " and ".join(machines), " to ".join(sorted({dates[0], dates[-1]})), found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
         "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
         "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
     for name, by_seed in settings.items():

@@ -90,9 +90,10 @@ def learned(args, method, seed, steps, pack):
     """What a training says at its end."""
     say("%s, seed %d: %d steps" % (method.name, seed, steps))
     said, seconds = train(train_line(args, method, pack, steps, seed))
+    judged = [point for point in said["curve"] if point["step"] == said["best"]["step"]][-1]
     return {"seed": seed, "steps": said["steps"], "tokens": said["tokens"], "seconds": seconds, "machine": machine_of(args), "date": time.strftime("%Y-%m-%d"),
             "parameters": said["parameters"], "data": said["data"], "loss": said["best"]["loss"],
-            "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]]}
+            "right": [ranks[0] for ranks in said["best"]["accuracy_depth_rank"]], "right_everywhere": judged["accuracy"]}
 
 
 # ---------------------------------------------------------------- drafting
@@ -147,8 +148,8 @@ def parse():
     args = parser.parse_args()
     if args.model and not (args.work and args.data):
         parser.error("--data DIR and --work DIR are needed")
-    if len(args.model) != 1 and not args.doc:
-        parser.error("-m MODEL, or --doc FILE")
+    if len(args.model) > 1 or not (args.model or args.doc):
+        parser.error("one -m MODEL, or --doc FILE")
     return args
 
 

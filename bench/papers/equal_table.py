@@ -73,10 +73,21 @@ def over_base(result, name):
     return "%.3f (%.3f to %.3f)" % ratio(*(prompts_of([ones[seed] for seed in both]) for ones in (mine, bases)))
 
 
-def right_of(ones):
-    """Right at distances 1 to 4, as far as there are heads, per cent: the mean of the seeds, and how far they lie apart at the first."""
-    places = zip(*(one["right"][:4] for one in ones))
-    mean, first = [sum(values) / len(values) for values in places], [one["right"][0] for one in ones]
+RIGHT = {"right_everywhere": "right at 1, 2, 3, 4, % (seeds at 1)", "right": "right where all before was, % (seeds at 1)"}
+
+
+def rights_of(result):
+    """What trainings say of right guesses: of all rows, if any training tells it, and of those whose guesses before were all right."""
+    return [which for which in RIGHT if any(which in one for ones in result["methods"].values() for one in ones)]
+
+
+def right_of(ones, which):
+    """Right at distances 1 to 4, as far as there are heads, per cent: the mean of the seeds that tell it, and how far they lie apart at the first."""
+    ones = [one for one in ones if which in one]
+    if not ones:
+        return ""
+    places = zip(*(one[which][:4] for one in ones))
+    mean, first = [sum(values) / len(values) for values in places], [one[which][0] for one in ones]
     apart = " (%.1f to %.1f)" % (100 * min(first), 100 * max(first)) if len(ones) > 1 else ""
     return ", ".join("%.1f" % (100 * value) for value in mean) + apart
 
@@ -103,7 +114,7 @@ def rows(result):
         value, low, high = found[name]
         cell = "%.2f (%.2f to %.2f)" % (value, low, high)
         taken = sum(one["seconds"] for one in ones) / len(ones)
-        cells = [name, "%d" % ones[0]["steps"], "%.0f" % taken, "%.0f" % (ones[0]["tokens"] / 1000), right_of(ones), "**%s**" % cell if name == best else cell, over_base(result, name), seeds_of(ones)]
+        cells = [name, "%d" % ones[0]["steps"], "%.0f" % taken, "%.0f" % (ones[0]["tokens"] / 1000), *(right_of(ones, which) for which in rights_of(result)), "**%s**" % cell if name == best else cell, over_base(result, name), seeds_of(ones)]
         yield "| %s |" % " | ".join(cells + [claims.get(name, "")] * any(claims.values()))
 
 
@@ -126,7 +137,7 @@ def table(folder, which):
     text = []
     for path in (path for kind in ("", "-tokens") for path in sorted(glob.glob(os.path.join(folder, "*-%s%s.json" % (which, kind))))):
         result = read(path)
-        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", "right at 1, 2, 3, 4, % (seeds at 1)", "tokens a pass", "over " + BASES[which], "seeds"]
+        head = ["method" if which == "methods" else "recipe", "steps", "processor seconds", "thousand tokens seen", *(RIGHT[which] for which in rights_of(result)), "tokens a pass", "over " + BASES[which], "seeds"]
         head += ["its paper's order"] * (which == "methods")
         text += [describe(result), "", "| %s |" % " | ".join(head), "| --- " * len(head) + "|", *rows(result), ""]
     if not text:

@@ -149,6 +149,16 @@ def timed(args, part):
         write(os.path.join(args.work, "took.json"), seconds)
 
 
+def call(line):
+    """Its exit code. Where both are told to stop it may end what it has begun."""
+    with subprocess.Popen(line) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            child.wait()
+            raise
+
+
 def run(args, part):
     """Runs what is left of a part, or says what that is. Its exit code."""
     models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
@@ -169,10 +179,10 @@ def run(args, part):
     if seconds:
         print("took %d:%02d h so far" % (seconds // 3600, seconds // 60 % 60), flush=True)
     with contextlib.nullcontext() if args.status else timed(args, part):
-        code = subprocess.run(line + ["--status"] * args.status, check=False).returncode
+        code = call(line + ["--status"] * args.status)
     for doc in part.docs:
         if not code and not args.status:
-            code = subprocess.run([sys.executable, *part.line, *doc], check=False).returncode
+            code = call([sys.executable, *part.line, *doc])
     return code
 
 

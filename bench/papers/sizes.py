@@ -70,7 +70,7 @@ def is_sure(size):
 
 
 def clock(size):
-    """With few prompts no interval holds as many draws."""
+    """Of all tokens; in brackets the interval of the answers' median, where they are enough for one."""
     return "%.2f (%.2f to %.2f)" % (size["speed"], size["low"], size["high"]) if is_sure(size) else "%.2f" % size["speed"]
 
 
@@ -81,7 +81,7 @@ def table(results):
         best = {what: max(sizes, key=key)["rows"] for what, key in (("predicted", predicted), ("clock", lambda size: size["speed"]))}
         text += ["%s, `%s`, %d prompts, %d tokens, %s, %s; fastest: %d rows as predicted, %d by the clock." % (
                      found["model"], found["drafter"], sizes[0]["prompts"], found["tokens"], found["machine"], found["date"], best["predicted"], best["clock"]), "",
-                 "| rows | tokens a pass | a pass costs | predicted | by the clock (95 %) | drafting's share |", "| --- | --- | --- | --- | --- | --- |"]
+                 "| rows | tokens a pass | a pass costs | predicted | by the clock (of the answers' median) | drafting's share |", "| --- | --- | --- | --- | --- | --- |"]
         text += ["| %d | %.2f | %.2f | %.2f | %s | %.1f %% |" % (
             size["rows"], size["tokens_per_pass"], size["cost"], predicted(size), clock(size), 100 * size["drafting"]) for size in sizes]
         text.append("")

@@ -131,7 +131,8 @@ static double time_count(peer *p, int n, int past) {
     return least;
 }
 
-// The first row sees the same tokens whatever the count is. NaN compares as different too.
+// The first row sees the same tokens whatever the count is. NaN is as different as can be (and JSON
+// has no word for it).
 static double first_row_difference(const peer *p, float *first, int set) {
     const float *z = llama_get_logits_ith(p->context, 0);
     const int n = llama_vocab_n_tokens(p->vocab);
@@ -139,7 +140,8 @@ static double first_row_difference(const peer *p, float *first, int set) {
     if (set) memcpy(first, z, (size_t)n * sizeof *z);
     for (int i = 0; i < n; i++) {
         const double d = z[i] > first[i] ? (double)z[i] - first[i] : (double)first[i] - z[i];
-        if (!(d <= greatest)) greatest = d;
+        if (d != d) return 1e30;
+        if (d > greatest) greatest = d;
     }
     return greatest;
 }

@@ -276,7 +276,7 @@ class Fuzz:
             time.sleep(5 * Clock.STEP)
             if said != self.right and stops == self.clock.stops:
                 self.fails("a plain request: expected %s, found %s" % (self.right, said), list(self.last))
-        except (OSError, http.client.HTTPException) as why:
+        except (OSError, http.client.HTTPException, ValueError, LookupError) as why:
             if self.server.child.poll() is None and stops == self.clock.stops:
                 self.fails("%s: %r" % ("/health" if path_is_health else "a plain request", why), list(self.last))
 

@@ -12,7 +12,7 @@ others by nothing but their first message. Promises, each in a part of its own:
     told to end    SIGTERM with --drain-delay: nothing fails
     told, no delay SIGTERM without: nothing fails that HAProxy can send again (the body fits its buffer)
 
-and at the end: every answer is what `forerun run --request` says for its body. Exit 1 where one is not kept. HAProxy's
+and at the end: answers, up to --check, are what `forerun run --request` says for their bodies. Exit 1 where one is not kept. HAProxy's
 configuration is used as it is; addresses come by its environment. --balance roundrobin shows what other ways of dealing give.
 """
 import argparse
@@ -170,7 +170,7 @@ class Load:
                 self.at_work[threading.get_ident()] = one
                 try:
                     self.ask(kept, c, b, one)
-                except (OSError, http.client.HTTPException, ValueError) as why:
+                except (OSError, http.client.HTTPException, ValueError, LookupError) as why:
                     one["why"] = repr(why)
                     kept.close()
                 one["end"] = time.time()

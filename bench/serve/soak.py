@@ -5,9 +5,9 @@
 
 Users send chats and completions at random, whole and as streams, with temperatures, penalties, stop strings and
 log probabilities; some hang up in the middle, read slowly, close half of the socket, send garbage, too much, or
-nothing. Every whole answer is compared with that of a second server which drafts nothing and serves one at a time,
-broken ones with its beginning. At the end the first server must be idle, no larger than after the first
-third, and end in peace.  Exit 1 where anything differs.
+nothing. Whole answers, up to --check drawn at random, are compared with those of a second server which drafts
+nothing and serves one at a time, broken ones with its beginning. At the end the first server must be idle, no
+larger than after the first third, and end in peace.  Exit 1 where anything differs.
 """
 import argparse
 import http.client
@@ -132,7 +132,7 @@ class Soak:
         while time.time() < self.end:
             try:
                 self.once(rng)
-            except (OSError, http.client.HTTPException, ValueError) as why:
+            except (OSError, http.client.HTTPException, ValueError, LookupError) as why:
                 with self.lock:
                     self.counts["failed"].append(repr(why))
             if rng.random() < 0.3:

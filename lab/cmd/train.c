@@ -36,7 +36,7 @@ static const fr_learner_method METHOD = {.name = "layer-skip", .passes = true, .
 static fr_status read_settings(const fr_training *t, settings *s, fr_error *err) {
     *s = (settings){.places = 32, .sets = 150};
     for (const char *const *o = t->args->settings.item; *o; o++) {
-        s->bayes = s->bayes || !strcmp(*o, "search=bayes");
+        if (!strncmp(*o, "search=", 7)) s->bayes = !strcmp(*o, "search=bayes");
         if (strcmp(*o, "search=bayes") != 0 && strcmp(*o, "search=greedy") != 0 &&
             !fr_setting_int(*o, "places", 4, 256, &s->places) &&
             !fr_setting_int(*o, "sets", 10, 1000, &s->sets))

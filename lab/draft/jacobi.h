@@ -21,7 +21,7 @@ typedef struct fr_jacobi {
     uint8_t age[FR_JACOBI_WIDTH + 1];
 } fr_jacobi;
 
-bool fr_jacobi_is_sound(const fr_jacobi *j); // the width and all ages are within their bounds
+bool fr_jacobi_is_sound(const fr_jacobi *j); // width, ages and guesses are within their bounds
 void fr_jacobi_begin(fr_jacobi *j, const int32_t *ids, int n_ids); // width is set
 // A pass took the text `taken` tokens on, to ids[0..n_ids). next[k], k in 1..width, is the
 // likeliest token behind guess k, or -1 where it had no row.

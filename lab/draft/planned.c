@@ -51,7 +51,7 @@ static const char *const TREES[] = {"dynamic", "static", "random", NULL};
     FR_OPTION_WORD("tree", "SHAPE", planned, trees.kind, TREES,                                    \
                    "dynamic (default), static or random, as in the paper"),                        \
         FR_OPTION_INT("rows", "N", planned, trees.rows, 2, FR_ATTACHED_MOST,                       \
-                      "of a pass, 2 to 128; default: the fastest by measured cost")
+                      "of a pass, 2 to 128; default: of up to 32 the fastest by measured cost")
 
 static const fr_drafter_option OWN_OPTIONS[] = {OWN, {0}};
 static const fr_drafter_option OPTIONS[] = {

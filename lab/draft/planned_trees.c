@@ -5,7 +5,7 @@
 #include "tree/expect.h"
 #include <string.h>
 
-enum { CHILDREN = FR_ACCURACY_RANKS, LARGEST = 128 };
+enum { CHILDREN = FR_ACCURACY_RANKS, FITTED_MOST = 32 }; // rows among which it looks for the fastest
 
 // ---------------------------------------------------------------- static and random
 
@@ -57,7 +57,7 @@ static void plan_random(fr_ppd *t, const fr_accuracy *a) {
 // ---------------------------------------------------------------- making them
 
 static fr_ppd_limits limits_of(const fr_planned *p, const fr_attached_benefit *r) {
-    fr_ppd_limits l = {.rows = p->rows ? p->rows : LARGEST / 4,
+    fr_ppd_limits l = {.rows = p->rows ? p->rows : FITTED_MOST,
                        .prompts = r->steps,
                        .ensemble = r->ensemble,
                        .children = CHILDREN};

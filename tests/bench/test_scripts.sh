@@ -17,6 +17,7 @@ sys.path[:0] = [os.path.join(root, "bench", part) for part in ("", "peers", "com
 import ablations
 import build
 import calls
+import compare
 import curves
 import distances
 import endurance
@@ -341,6 +342,24 @@ def calls_of(binary):
         return f.read().splitlines()
 
 
+def a_system_that_can_run_later_is_not_forgotten(folder):
+    """A unit that was measured without it, or with another drafter of its name, is not called done."""
+    path, eagle = os.path.join(folder, "unit.json"), [system for system in SYSTEMS if system.name == "EAGLE"][0]
+    args = argparse.Namespace(tokens=8, limit=3, seed=1, threads=2)
+    unit, tasks = (path, "m.gguf", "gsm8k", "", [eagle], ["eagle"], (), 0.0), {"gsm8k": [1, 2]}
+    one = {"names": ["plain", "EAGLE"], "runs": [{"drafter": "none"}, {"drafter": "eagle"}], "tokens": 8, "limit": 2, "machine": {"threads": 2, "cpu": machine.cpu_name()}}
+    measure.write(path, one)
+    assert compare.is_done(args, unit, tasks)  # no word of the seed: 1
+    assert "measured with seed 1, here it is 2" in fails(compare.is_done, argparse.Namespace(**dict(vars(args), seed=2)), unit, tasks)
+    measure.write(path, dict(one, runs=[{"drafter": "none"}, {"drafter": "medusa"}]))
+    assert "measured without EAGLE, or with another drafter" in fails(compare.is_done, args, unit, tasks)
+    measure.write(path, dict(one, names=["plain"], runs=[{"drafter": "none"}]))
+    assert "measured without EAGLE" in fails(compare.is_done, args, unit, tasks)
+    assert compare.is_new(eagle, {"why": "no pack"}, {}) and not compare.is_new(eagle, {"spec": "eagle"}, {}) and compare.is_new(eagle, {"spec": "medusa"}, {})
+    two = [system for system in SYSTEMS if "{draft}" in system.spec][0]
+    assert not compare.is_new(two, {"spec": "draft-model:a"}, {}) and compare.is_new(two, {"why": "needs --draft"}, {})
+
+
 def replays_are_of_what_is_asked(folder):
     folder = os.path.join(folder, "replays")
     lab, files = fake_lab(folder), [os.path.join(folder, "gsm8k_dev.jsonl")]
@@ -374,7 +393,7 @@ def tokens_a_pass_are_pooled(folder):
     with open(args.bin + ".log", "w", encoding="utf-8"):
         pass
     tokens.measure(args)  # what could run is not tried again, what could not is
-    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] + ["replay"] * 4
+    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] + ["replay"] * 5  # one asks which trees it proposes
     assert "4 prompts are there, here are 1" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), limit=1)))
     assert "tokens 8, here it is 9" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), tokens=9)))
     fake_lab(work, drafting=3)
@@ -410,6 +429,9 @@ def methods_are_ordered_at_an_equal_budget(folder):
     text = equal_table.table(work, "methods").splitlines()
     assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
     assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 2.000 (2.000 to 2.000) | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
+    told = dict(result, methods={"EAGLE": [methods["EAGLE"][0], dict(methods["EAGLE"][1], right_everywhere=[0.4, 0.1])], "Medusa": methods["Medusa"]})
+    assert equal_table.right_of(told["methods"]["EAGLE"], "right_everywhere") == "40.0, 10.0" and equal_table.right_of(methods["Medusa"], "right_everywhere") == ""
+    assert equal_table.rights_of(told) == ["right_everywhere", "right"] and equal_table.rights_of(result) == ["right"]
     one = dict(result, methods={name: ones[:1] for name, ones in methods.items()})
     assert not equal_table.stands_out(one, {"EAGLE": (4, 4, 4), "Medusa": (2, 2, 2)})  # one seed shows no order
     near = dict(result, methods={"EAGLE": methods["EAGLE"], "Medusa": [methods["EAGLE"][0], methods["Medusa"][0]]})
@@ -445,7 +467,8 @@ def equal_trainings_are_gone_on_with(folder):
             raise KeyboardInterrupt
         lines.append(line)
         steps = int(line[line.index("--steps") + 1])
-        return {"steps": steps, "tokens": 10 * steps, "parameters": 1, "data": {}, "best": {"loss": 1, "accuracy_depth_rank": [[0.5, 0.6]]}}, 20 + 2 * steps
+        return {"steps": steps, "tokens": 10 * steps, "parameters": 1, "data": {}, "curve": [{"step": 5, "accuracy": [0.5]}],
+                "best": {"step": 5, "loss": 1, "accuracy_depth_rank": [[0.5, 0.6]]}}, 20 + 2 * steps
 
     replaced = {name: getattr(equal, name) for name in ("train", "drafted")}
     equal.train, equal.drafted = train, lambda args, spec: {"sets": {"gsm8k": [[8, 4]]}, "checked": 0}
@@ -579,11 +602,14 @@ def gains_of_two_machines_are_compared_set_by_set(folder):
     os.makedirs(os.path.join(there, "m"))
     os.makedirs(here)
     for task in ("a", "b"):
-        machines.write(os.path.join(there, "m", task + "-0.json"), {"runs": gain(1), "machine": {"cpu": "old", "isa": "none"}, "date": "then"})
-    machines.write(os.path.join(here, "m.json"), {"model": "m", "machine": "new", "date": "now", "sets": {"a": machines.gains(gain(2)), "b": machines.gains(gain(4))}})
-    machines.T95[1] = 12.706
+        machines.write(os.path.join(there, "m", task + "-0.json"), {"runs": gain(1), "limit": 3, "tokens": 8, "machine": {"cpu": "old", "isa": "none"}, "date": "then"})
+    mine = {task: {"limit": 3, "tokens": 8, **machines.gains(gain(speed))} for task, speed in (("a", 2), ("b", 4))}
+    machines.write(os.path.join(here, "m.json"), {"model": "m", "machine": "new", "date": "now", "sets": mine})
     was, machines.COMPARED = machines.COMPARED, there
     text = machines.table(here)
+    mine["a"]["limit"] = 4
+    machines.write(os.path.join(here, "m.json"), {"model": "m", "machine": "new", "date": "now", "sets": mine})
+    assert "m, a: 4 prompts of 8 tokens, the comparison has 3 of 8" in fails(machines.table, here)
     machines.COMPARED = was
     spread = 12.706 * math.log(2) / 2  # the standard deviation of the two logarithms over the root of two
     low, high = (math.exp(math.log(8) / 2 + sign * spread) for sign in (-1, 1))
@@ -653,6 +679,7 @@ with tempfile.TemporaryDirectory() as folder:
     prompts_are_grouped_by_task(folder)
     all_units_have_one_seed(folder)
     the_comparison_names_the_fastest(folder)
+    a_system_that_can_run_later_is_not_forgotten(folder)
     replays_are_of_what_is_asked(folder)
     tokens_a_pass_are_pooled(folder)
     methods_are_ordered_at_an_equal_budget(folder)

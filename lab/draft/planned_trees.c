@@ -5,7 +5,10 @@
 #include "tree/expect.h"
 #include <string.h>
 
-enum { CHILDREN = FR_ACCURACY_RANKS, FITTED_MOST = 32 }; // rows among which it looks for the fastest
+enum {
+    CHILDREN = FR_ACCURACY_RANKS,
+    FITTED_MOST = 32
+}; // rows among which it looks for the fastest
 
 // ---------------------------------------------------------------- static and random
 

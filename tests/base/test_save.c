@@ -65,9 +65,9 @@ static pid_t other(void (*what)(void)) {
         for (;;)
             pause();
     }
+    close(ready[1]); // else a child that ends would be waited for
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    close(ready[1]);
     return pid;
 }
 
@@ -185,7 +185,7 @@ static void take_slowly(void) {
     const int fd = open("slow.lock", O_RDWR | O_CREAT, 0666);
     if (fd < 0 || flock(fd, LOCK_EX)) _exit(1);
     if (!fork()) { // it is the child's lock as well; what it says is the parent's
-        usleep(50000);
+        usleep(5000);
         if (dprintf(fd, "forerun %ld\n", (long)getppid()) < 0) _exit(1);
         _exit(0);
     }

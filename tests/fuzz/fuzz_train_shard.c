@@ -55,8 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char dir[] = "/tmp/fuzz-shard-XXXXXX", path[64];
     uint8_t *copy = malloc(size + 1);
     if (!copy || !mkdtemp(dir)) {
-        free(copy);
-        return 0;
+        perror("a folder for the shard");
+        abort();
     }
     snprintf(path, sizeof path, "%s/shard-000000.frs", dir);
     try_to_read(dir, path, data, size);

@@ -87,5 +87,5 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         failed |= run_path(argv[i]);
     printf("%d files, %d runs\n", files, runs);
-    return failed;
+    return failed || (argc > 1 && !files);
 }

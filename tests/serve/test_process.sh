@@ -108,19 +108,37 @@ def answers_at_work_end_whole(right):
     assert server.process.wait(600) == 0
 
 
+def all_have_come(server, asked):
+    there = 0
+    while there < len(asked):  # whoever is answered
+        look = json.loads(server.ask("GET", "/activity")[1])
+        there = look["running"] + look["waiting"] + sum(a.done() for a in asked)
+
+
+def a_second_signal_does_not_wait():
+    server = Server("--queue", "100")
+    with concurrent.futures.ThreadPoolExecutor(60) as pool:
+        asked = [pool.submit(server.ask) for i in range(60)]
+        all_have_come(server, asked)
+        server.process.terminate()
+        while server.ask("GET", "/ready")[0] == 200:
+            time.sleep(0.001)
+        server.process.terminate()
+        assert server.process.wait(60) == 130
+        assert any(one.exception() for one in asked)
+
+
 def who_is_cut_off_hears_of_it(right):
     server = Server("--queue", "100", "--drain", "0")
     with concurrent.futures.ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(server.ask, body=dict(ASK, stream=bool(i % 2))) for i in range(60)]
         while not any(a.done() for a in asked):
             time.sleep(0.001)
+        all_have_come(server, asked)
         server.process.terminate()
         cut = 0
         for i, one in enumerate(asked):
-            try:
-                status, said = one.result()
-            except ConnectionRefusedError:
-                continue  # came too late
+            status, said = one.result()
             if status == 200 and i % 2:
                 last = [line[6:] for line in said.decode().split("\n") if line.startswith("data: ")][-1]
                 if last == "[DONE]":
@@ -259,6 +277,7 @@ keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)
+a_second_signal_does_not_wait()
 silent_connections_leave_files_for_others()
 drafters_that_are_not_there_end_it_at_its_start()
 who_looks_at_ready_comes_in_time(right)

@@ -15,7 +15,8 @@ static char model[1024], prompts[64], line[4096];
 static int set_up(void **state) {
     (void)state;
     const char *folder = getenv("FR_MODELS");
-    snprintf(model, sizeof model, "%s/smollm2-135m.gguf", folder ? folder : "models");
+    snprintf(model, sizeof model, "%s/smollm2-135m.gguf",
+             folder ? folder : FR_SOURCE_DIR "/models");
     strcpy(prompts, "asked-XXXXXX");
     const int fd = mkstemp(prompts);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");

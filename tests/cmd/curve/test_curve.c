@@ -178,7 +178,7 @@ static void a_real_model_is_measured(void **state) {
     (void)state;
     const char *models = getenv("FR_MODELS");
     char path[512];
-    snprintf(path, sizeof path, "%s/smollm2-135m.gguf", models ? models : "models");
+    snprintf(path, sizeof path, "%s/smollm2-135m.gguf", models ? models : FR_SOURCE_DIR "/models");
     if (access(path, R_OK)) {
         print_message("%s is missing: skipped\n", path);
         skip();

@@ -12,7 +12,7 @@ if command -v groff >/dev/null; then
     done
     groff -man -Tutf8 "$work/forerun-run.1" | grep -q 'threads' || complain "no options in run's page"
 else
-    echo "skip: groff is not installed"
+    echo "SKIP groff is not installed"
 fi
 "$FORERUN" man --dir "$work/nowhere" 2>/dev/null && complain "man --dir into nowhere"
 
@@ -21,7 +21,7 @@ for shell in bash zsh fish; do
     if command -v $shell >/dev/null; then
         $shell -n "$work/$shell" || complain "$shell -n"
     else
-        echo "skip: $shell is not installed"
+        echo "SKIP $shell is not installed"
     fi
 done
 

@@ -262,7 +262,9 @@ static void kills_change_nothing(void **state) {
     assert_non_null(strstr(s->err, "expected seed=5, found seed=0"));
     FILE *f = fopen(path_of("killed.gguf.ckpt"), "r+");
     fseek(f, 5000, SEEK_SET);
-    fputc(fgetc(f) ^ 1, f);
+    const int byte = fgetc(f);
+    fseek(f, 5000, SEEK_SET);
+    fputc(byte ^ 1, f);
     fclose(f);
     run_line(s, train("killed.gguf", "--steps 150 -q --resume"));
     assert_int_equal(s->code, 1);
@@ -439,8 +441,10 @@ static void a_checkpoint_that_does_not_fit_takes_nothing_with_it(void **state) {
     int status;
     (void)state;
     const pid_t child = start(train("filled.gguf", "--time 1h --checkpoint-every 0 -q --lr 0.01"));
-    while (stat(path_of("filled.gguf.ckpt"), &first)) // the first of both is there
+    while (stat(path_of("filled.gguf.ckpt"), &first)) { // the first of both is there
+        if (waitpid(child, &status, WNOHANG)) fail_msg("it ended before its checkpoint");
         usleep(10000);
+    }
     assert_int_equal(prlimit(child, RLIMIT_FSIZE, &less, NULL), 0);
     waitpid(child, &status, 0);
     assert_true(WIFEXITED(status));

@@ -155,19 +155,33 @@ static void costs_are_bounded(void **state) {
 
 static void nesting_is_bounded_in_templates_too(void **state) {
     static char text[100000];
-    static const char *const open[] = {"(", "[",  "{% if 1 %}",      "{{ not ",
+    static const char *const open[] = {"(", "[",  "{% if 1 %}",      "not (",
                                        "-", "f(", "{% for i in x %}"};
     (void)state;
     for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
         size_t n = 0;
         fr_jinja *t = NULL;
+        fr_error err = {0};
         if (open[i][0] != '{') n = strlen(strcpy(text, "{{ "));
         while (n + strlen(open[i]) < sizeof text - 1)
             n += strlen(strcpy(text + n, open[i]));
-        assert_int_equal(fr_jinja_open(&t, text, n, NULL), FR_EDATA);
+        assert_int_equal(fr_jinja_open(&t, text, n, &err), FR_EDATA);
+        if (!strstr(err.text, "nested too deeply")) fail_msg("%s: '%s'", open[i], err.text);
     }
-    fr_jinja *t = NULL;
-    assert_int_equal(fr_jinja_open(&t, text, (size_t)FR_JINJA_MAX_TEMPLATE + 1, NULL), FR_EDATA);
+}
+
+static void length_is_bounded(void **state) {
+    fr_error err = {0};
+    fr_jinja *t;
+    char *blank = malloc(FR_JINJA_MAX_TEMPLATE + 1);
+    (void)state;
+    assert_non_null(blank);
+    memset(blank, ' ', FR_JINJA_MAX_TEMPLATE + 1);
+    assert_int_equal(fr_jinja_open(&t, blank, FR_JINJA_MAX_TEMPLATE, &err), FR_OK);
+    fr_jinja_close(t);
+    assert_int_equal(fr_jinja_open(&t, blank, FR_JINJA_MAX_TEMPLATE + 1, &err), FR_EDATA);
+    if (!strstr(err.text, "1048576 bytes")) fail_msg("%s", err.text);
+    free(blank);
 }
 
 int main(void) {
@@ -177,6 +191,7 @@ int main(void) {
         cmocka_unit_test(sentences_name_the_line),
         cmocka_unit_test(costs_are_bounded),
         cmocka_unit_test(nesting_is_bounded_in_templates_too),
+        cmocka_unit_test(length_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 20, HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
-// STACK: bytes of a connection's thread; a chat template may need them all (jinja.h).
+// Of a connection's thread. A chat template may need all of it (jinja.h); frames that are looked
+// after by a sanitizer are several times as large.
+#ifdef __SANITIZE_ADDRESS__
+enum { STACK = 8 << 20 };
+#else
+enum { STACK = 1 << 20 };
+#endif
+enum { HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
 static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has

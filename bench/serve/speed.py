@@ -100,7 +100,11 @@ def measure_all(args, cells):
                 if time.monotonic() - began > args.limit:
                     say("stopped at --limit; call again to go on")
                     return
-                found = measure(args, prompts, model, users, temperature, name, part)
+                try:
+                    found = measure(args, prompts, model, users, temperature, name, part)
+                except (OSError, ValueError) as why:  # of one server: the other cells are measured
+                    say("%s: %s" % (name, why))
+                    continue
                 if not found:
                     say("left out: %s with %s" % (name, name_of(model)))
                     continue

@@ -120,8 +120,10 @@ static fr_status open_places(fr_skip_bench *b, const fr_dataset *data, int first
         }
     }
     if (!st && !b->n)
-        st = fr_fail(err, FR_EDATA, "data: expected answers of %d tokens and more, found none",
-                     FR_DEPTHS + 1);
+        st = fr_fail(err, FR_EDATA,
+                     "data: expected %d tokens of an answer between the tokens %d and %d of a "
+                     "text, found none",
+                     FR_DEPTHS + 1, SHORTEST, LONGEST + FR_DEPTHS);
     return st;
 }
 

@@ -2,11 +2,13 @@
 // refused with a sentence and leaves nothing behind.
 #include "tune/profile.h"
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -258,13 +260,33 @@ static void what_others_tuned_is_merged(void **state) {
     assert_int_equal(ours.n_drafters, 3);
 }
 
-static void a_full_disk_is_a_sentence(void **state) {
+static void a_device_is_no_folder(void **state) {
     (void)state;
     fr_error err;
     fr_profile p = made();
     if (access("/dev/full", W_OK)) skip();
     assert_int_equal(fr_profile_write(&p, "/dev/full/x.profile", &err), FR_EIO);
     assert_non_null(strstr(err.text, "/dev/full"));
+}
+
+static void a_full_disk_leaves_the_old_one(void **state) {
+    (void)state;
+    fr_error err;
+    fr_profile p = made(), q;
+    struct rlimit was, small = {100, 100};
+    assert_int_equal(fr_profile_write(&p, path, &err), FR_OK);
+    const fr_profile_drafter more = entry_of("eagle", 99);
+    fr_profile_put(&p, &more);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small.rlim_max = was.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0); // stands for a full disk
+    const fr_status st = fr_profile_write(&p, path, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_int_equal(st, FR_EIO);
+    assert_non_null(strstr(err.text, "File too large"));
+    assert_int_equal(fr_profile_read(&q, &KEY, path, &err), FR_OK);
+    assert_true(q.n_drafters == 1 && !fr_profile_find(&q, "eagle"));
 }
 
 int main(void) {
@@ -277,7 +299,8 @@ int main(void) {
         cmocka_unit_test(a_name_that_nobody_knows_is_damage),
         cmocka_unit_test(the_fastest_above_plain_is_best),
         cmocka_unit_test(what_others_tuned_is_merged),
-        cmocka_unit_test(a_full_disk_is_a_sentence),
+        cmocka_unit_test(a_device_is_no_folder),
+        cmocka_unit_test(a_full_disk_leaves_the_old_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

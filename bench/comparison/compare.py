@@ -21,7 +21,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "peers
 import tables
 from calls import Failure, between_markers, name_of, say, sentences
 from machine import cpu_name
-from measure import Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, trainings, write, write_prompts
+from measure import Machine, add_arguments, by_options, check_same, fill_of, pairs, probe, prompt_lines, read, trainings, write, write_prompts
 from systems import SYSTEMS
 
 
@@ -65,10 +65,8 @@ def is_done(args, unit, tasks):
     if other:
         raise Failure("%s: measured without %s, or with another drafter of that name: take it away, so that all take turns again, or give another --out" % (
             unit[0], ", ".join(other)))
-    for key, value in (("tokens", args.tokens), ("limit", min(args.limit, len(tasks[task]))), ("seed", args.seed)):
-        had = found.get(key, 1 if key == "seed" else None)  # early results have seed 1 without a word
-        if had != value:
-            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (unit[0], key, had, value))
+    found = {"seed": 1, **found}  # early results do not say it
+    check_same(unit[0], found, {"tokens": args.tokens, "limit": min(args.limit, len(tasks[task])), "seed": args.seed})
     if found["machine"]["threads"] != args.threads or found["machine"]["cpu"] != cpu_name():
         raise Failure("%s: measured on %s, %d threads: give another --out" % (unit[0], found["machine"]["cpu"], found["machine"]["threads"]))
     return True

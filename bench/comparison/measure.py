@@ -30,14 +30,19 @@ def read(path):
         raise Failure("%s: %s" % (path, error)) from error
 
 
+def check_same(path, found, head):
+    """What was measured in another way is not gone on with."""
+    for key, value in head.items():
+        if found.get(key) != value:
+            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (path, key, found.get(key), value))
+
+
 def resume(path, head, rest):
     """What lies at path and is gone on with, or the head and the rest of a new result. What was measured in another way is not."""
     if not os.path.exists(path):
         return {**head, **rest}
     found = read(path)
-    for key, value in head.items():
-        if found.get(key) != value:
-            raise Failure("%s: measured with %s %s, here it is %s: give another --out, or take it away" % (path, key, found.get(key), value))
+    check_same(path, found, head)
     return found
 
 

@@ -102,9 +102,9 @@ def drafting_of(args, machine, model):
     return replay(line, [file], ["prompt-lookup"], os.path.join(args.work, "probe", name_of(model)))[0]["prompt-lookup"]["setup"]["drafting"]
 
 
-def check_drafting(args, machine, model, result):
-    """Results of drafters that propose other trees are not gone on with: said before hours are spent."""
-    if result["systems"] and result["drafting"] != drafting_of(args, machine, model):
+def check_trees(result, drafting):
+    """Results of drafters that propose other trees are not gone on with."""
+    if result["systems"] and result["drafting"] != drafting:
         raise Failure("%s: it is of drafters that propose other trees: give another --out, or take it away" % result["model"])
 
 
@@ -118,8 +118,7 @@ def begin(args, model, temperature):
 def add(result, name, found):
     """Puts what was found of a system's sets in the place of what was there. Never fewer prompts, nor another program's beside it."""
     setup = found["setup"]
-    if result["systems"] and result["drafting"] != setup["drafting"]:
-        raise Failure("%s: it is of drafters that propose other trees: give another --out, or take it away" % result["model"])
+    check_trees(result, setup["drafting"])
     result["drafting"] = setup["drafting"]
     one = result["systems"].setdefault(name, {"spec": os.path.basename(setup["drafter"]), **{key: {} for key in ("sets", "rows", "checked", "packs", "dates")}})
     for task, lines in found["sets"].items():
@@ -156,7 +155,8 @@ def measure(args):
             say_left(result, cells_left(result, names, counts), len(names) * len(counts))
             if args.status:
                 continue
-            check_drafting(args, machine, model, result)
+            if result["systems"]:  # before hours are spent
+                check_trees(result, drafting_of(args, machine, model))
             for options, systems in groups.items():
                 for tokens, some in by_tokens(args, files).items():
                     found, seconds = one_call(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)

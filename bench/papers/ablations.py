@@ -19,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, resume, write
-from program import machine_of, physical_cores, train
+from program import add_results, machine_of, physical_cores, train
 
 MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", "<!-- ablations, %s: end -->")
 
@@ -162,15 +162,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--group", choices=GROUPS, required=True)
-    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add_results(add, "ablations")
     add("-m", "--model")
     add("--data", help="folder of shards of the target's own answers")
     add("--work", help="folder of packs, which are gone on with")
-    add("--out", default=os.path.join(ROOT, "bench", "papers", "ablations"), help="folder of what the tables are made from")
     add("-t", "--threads", type=int, default=physical_cores())
     add("--machine", default="", help="the processor, in words")
-    add("--status", action="store_true", help="run nothing")
-    add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.model and not (args.work and args.data):
         parser.error("--data DIR and --work DIR are needed")

@@ -19,7 +19,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, read_prompts, write
-from program import ask, machine_of
+from program import add_results, ask, machine_of
 
 COMPARED = os.path.join(ROOT, "bench", "comparison", "results")
 DRAFTERS = {"ppd": "PPD", "medusa": "Medusa", "hidden-transfer": "Hidden Transfer"}
@@ -116,13 +116,10 @@ def table(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add_results(add, "machines")
     add("-m", "--model", action="append", dest="models", default=[])
     add("--prompts", action="append", default=[], help="files of prompts, one set each")
     add("--machine", default="", help="the processor, in words")
-    add("--out", default=os.path.join(ROOT, "bench", "papers", "machines"), help="folder of what is kept")
-    add("--status", action="store_true", help="run nothing")
-    add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.models and not args.prompts:
         parser.error("--prompts FILES are missing")

@@ -11,6 +11,14 @@ from calls import Failure, run
 from machine import cpu_name, physical_cores
 
 
+def add_results(add, folder):
+    """Options that all measurements have: the program, where results are kept, what is done with them."""
+    add("--bin", default=os.path.join(os.path.dirname(BENCH), "build", "forerun-lab"))
+    add("--out", default=os.path.join(BENCH, "papers", folder), help="folder of what the tables are made from")
+    add("--status", action="store_true", help="run nothing")
+    add("--doc", help="a file whose part between the marks is written anew")
+
+
 def ask(args, command, *more):
     """The JSON that a command of forerun prints of args.model."""
     return json.loads(run([args.bin, command, "-m", args.model, *map(str, more), "--json", "--quiet"]))

@@ -24,7 +24,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import read, resume, write
-from program import ask, physical_cores
+from program import add_results, ask, physical_cores
 from intervals import bootstrap, interval, ratio
 
 MARKS = ("<!-- quality: begin, written by bench/papers/quality.py -->", "<!-- quality: end -->")
@@ -113,7 +113,7 @@ def table(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add_results(add, "quality")
     add("-m", "--model")
     add("--data", help="questions and answers")
     add("-t", "--threads", type=int, default=physical_cores())
@@ -121,9 +121,6 @@ def main():
     add("--limit", type=int, default=100, help="questions (default: %(default)s)")
     add("--tokens", type=int, default=256)
     add("--temps", default="0.7,1.0")
-    add("--out", default=os.path.join(ROOT, "bench", "papers", "quality"), help="folder of what the table is made from")
-    add("--status", action="store_true", help="run nothing")
-    add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.model and not args.data:
         parser.error("--data FILE is needed")

@@ -20,7 +20,7 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "compa
 from calls import Failure, between_markers, name_of, say, sentences
 from drawing import LINES, NAMES, label, write_card
 from measure import read, resume, write
-from program import ask, machine_of
+from program import add_results, ask, machine_of
 from tables import SURE
 
 MARKS = ("<!-- sizes: begin, written by bench/papers/sizes.py -->", "<!-- sizes: end -->")
@@ -128,7 +128,7 @@ def results_in(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--bin", default=os.path.join(ROOT, "build", "forerun-lab"))
+    add_results(add, "sizes")
     add("-m", "--model", action="append", dest="models", default=[])
     add("--drafter", default="ppd-planned")
     add("--prompts", action="append", default=[], help="files of prompts")
@@ -136,10 +136,7 @@ def main():
     add("--limit", type=int, default=4, help="prompts of a set (default: %(default)s)")
     add("--tokens", type=int, default=96)
     add("--machine", default="", help="the processor, in words")
-    add("--out", default=os.path.join(ROOT, "bench", "papers", "sizes"), help="folder of what is kept")
-    add("--status", action="store_true", help="run nothing")
     add("--svg", help="the picture")
-    add("--doc", help="a file whose part between the marks is written anew")
     args = parser.parse_args()
     if args.models and not args.prompts:
         parser.error("--prompts FILES are missing")

@@ -7,8 +7,8 @@
 
 enum {
     CHILDREN = FR_ACCURACY_RANKS,
-    FITTED_MOST = 32
-}; // rows among which it looks for the fastest
+    FITTED_MOST = 32, // rows among which the fastest are looked for
+};
 
 // ---------------------------------------------------------------- static and random
 

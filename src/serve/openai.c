@@ -142,11 +142,8 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
-    json_t *choice =
-        json_pack("{s:i, s:{}, s:n, s:n}", "index", index, "delta", "logprobs", "finish_reason");
-    json_t *doc = chunk(ask, "chat.completion.chunk", choice);
-    fr_ask_add_progress(doc, &ask->choice[index], n_read);
-    json_array_append_new(events, doc);
+    add_chunk(ask, index, json_object(), json_null(), NULL, events);
+    fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
 static json_t *chat_end(const fr_ask *ask) {
@@ -176,13 +173,20 @@ static json_t *whole_text(const fr_ask *ask) {
         fr_error never;
         add_prompt(ask, i, &text);
         if (c->job.text.n) fr_buffer_add(&text, c->job.text.data, c->job.text.n, &never);
-        json_array_append_new(choices, json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text",
-                                                 fr_json_text(text.data ? text.data : "", text.n),
-                                                 "logprobs", fr_ask_logprobs(ask, c, 0),
-                                                 "finish_reason", fr_ask_finish(c)));
+        json_array_append_new(choices,
+                              json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text", text_of(&text),
+                                        "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason",
+                                        fr_ask_finish(c)));
         fr_buffer_free(&text);
     }
     return with_usage(ask, document(ask, "text_completion", choices));
+}
+
+static void add_text_chunk(const fr_ask *ask, int index, json_t *text, json_t *logprobs,
+                           const char *finish, json_t *events) {
+    json_t *choice = json_pack("{s:i, s:o, s:o, s:s?}", "index", index, "text", text, "logprobs",
+                               logprobs, "finish_reason", finish);
+    json_array_append_new(events, chunk(ask, "text_completion", choice));
 }
 
 static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
@@ -191,22 +195,16 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_error never;
     if (p->first) add_prompt(ask, p->index, &text);
     if (p->bytes) fr_buffer_add(&text, p->text, p->bytes, &never);
-    json_t *choice = json_pack("{s:i, s:o, s:o, s:s?}", "index", p->index, "text",
-                               fr_json_text(text.data ? text.data : "", text.n), "logprobs",
-                               fr_ask_logprobs(ask, c, p->from), "finish_reason",
-                               p->last ? fr_ask_finish(c) : NULL);
-    json_array_append_new(events, chunk(ask, "text_completion", choice));
+    add_text_chunk(ask, p->index, text_of(&text), fr_ask_logprobs(ask, c, p->from),
+                   p->last ? fr_ask_finish(c) : NULL, events);
     if (p->last || ask->request.timings_per_token) add_timings(c, events);
     if (p->last) add_seed(ask, last_of(events));
     fr_buffer_free(&text);
 }
 
 static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
-    json_t *choice =
-        json_pack("{s:i, s:s, s:n, s:n}", "index", index, "text", "", "logprobs", "finish_reason");
-    json_t *doc = chunk(ask, "text_completion", choice);
-    fr_ask_add_progress(doc, &ask->choice[index], n_read);
-    json_array_append_new(events, doc);
+    add_text_chunk(ask, index, json_string(""), json_null(), NULL, events);
+    fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
 static json_t *text_end(const fr_ask *ask) {

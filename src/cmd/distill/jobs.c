@@ -88,8 +88,7 @@ static void add_set(fr_distill_jobs *d, int set, const fr_distill_plan *plan, co
 static int by_key_and_place(const void *a, const void *b) {
     const fr_distill_job *x = a, *y = b;
     if (x->key != y->key) return by_key(x, y);
-    return x->set != y->set ? (x->set > y->set) - (x->set < y->set)
-                            : (x->item > y->item) - (x->item < y->item);
+    return x->set != y->set ? x->set - y->set : x->item - y->item;
 }
 
 // A conversation that stands in two files is done once, as the first has it.

@@ -1,0 +1,206 @@
+// Anthropic's messages and OpenAI's responses, whole and as streams.
+#define _GNU_SOURCE
+#include "server_world.h"
+#include "serve/dialect.h"
+
+static void anthropics_messages_are_answered(void **state) {
+    (void)state;
+    char right[4096], found[4096];
+    alone(right, sizeof right, FR_API_CHAT, CHAT "}");
+    json_t *root = answer("/v1/messages", CHAT "}");
+    const json_t *block = json_array_get(json_object_get(root, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    assert_string_equal(json_string_value(json_object_get(root, "stop_reason")), "max_tokens");
+    const json_t *usage = json_object_get(root, "usage");
+    assert_int_equal(json_integer_value(json_object_get(usage, "output_tokens")), 24);
+    const json_int_t read = json_integer_value(json_object_get(usage, "input_tokens")) +
+                            json_integer_value(json_object_get(usage, "cache_read_input_tokens"));
+    json_decref(root);
+    root = answer("/v1/messages/count_tokens", CHAT "}");
+    assert_int_equal(json_integer_value(json_object_get(root, "input_tokens")), read);
+    json_decref(root);
+    assert_int_equal(ask("POST", "/v1/messages", CHAT ",\"stream\":true}"), 200);
+    assert_int_equal(of_events("message_start", NULL, "type", found, sizeof found), 1);
+    assert_int_equal(of_events("content_block_start", NULL, "type", found, sizeof found), 1);
+    assert_true(of_events("content_block_delta", "delta", "text", found, sizeof found) >= 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("message_delta", "delta", "stop_reason", found, sizeof found), 1);
+    assert_string_equal(found, "max_tokens");
+    assert_int_equal(of_events("message_stop", NULL, "type", found, sizeof found), 1);
+    assert_int_equal(ask("POST", "/v1/messages", "{\"messages\":{}}"), 400);
+    assert_non_null(
+        strstr(reply, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\""));
+}
+
+// As llama-server has it: the answer to what the template writes of itself.
+static void a_conversation_of_nothing_is_answered(void **state) {
+    (void)state;
+    char right[4096];
+    alone(right, sizeof right, FR_API_COMPLETION,
+          "{\"prompt\":\"<|im_start|>assistant\\n\"," SETTINGS "}");
+    json_t *root = answer("/v1/chat/completions", "{\"messages\":[]," SETTINGS "}");
+    assert_string_equal(text_at(root, "content"), right);
+    json_decref(root);
+    root = answer("/v1/messages", "{\"messages\":[]," SETTINGS "}");
+    const json_t *block = json_array_get(json_object_get(root, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    json_decref(root);
+}
+
+static void a_stop_string_is_told(void **state) {
+    (void)state;
+    json_t *root = answer("/v1/messages", CHAT ",\"stop_sequences\":[\"~never~\",\"a\"],"
+                                               "\"logit_bias\":[[\"a\",100]]}");
+    assert_string_equal(json_string_value(json_object_get(root, "stop_reason")), "stop_sequence");
+    assert_string_equal(json_string_value(json_object_get(root, "stop_sequence")), "a");
+    json_decref(root);
+}
+
+// ---------------------------------------------------------------- responses
+
+static void responses_are_answered(void **state) {
+    (void)state;
+    static const char asked[] = "{\"input\":\"abc abc abc\",\"max_output_tokens\":24,"
+                                "\"temperature\":0.9,\"seed\":5,\"ignore_eos\":true";
+    char right[4096], found[4096], body[1024];
+    alone(right, sizeof right, FR_API_CHAT, CHAT "}");
+    snprintf(body, sizeof body, "%s}", asked);
+    json_t *root = answer("/v1/responses", body);
+    const json_t *item = json_array_get(json_object_get(root, "output"), 0);
+    const json_t *block = json_array_get(json_object_get(item, "content"), 0);
+    assert_string_equal(json_string_value(json_object_get(block, "text")), right);
+    assert_string_equal(json_string_value(json_object_get(root, "status")), "incomplete");
+    json_decref(root);
+    snprintf(body, sizeof body, "%s,\"stream\":true}", asked);
+    assert_int_equal(ask("POST", "/v1/responses", body), 200);
+    assert_int_equal(of_events("response.created", NULL, "type", found, sizeof found), 1);
+    assert_true(of_events("response.output_text.delta", NULL, "delta", found, sizeof found) >= 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("response.output_text.done", NULL, "text", found, sizeof found), 1);
+    assert_string_equal(found, right);
+    assert_int_equal(of_events("response.incomplete", NULL, "type", found, sizeof found), 1);
+    expect_error("/v1/responses", "{\"input\":\"a\",\"previous_response_id\":\"x\"}", 400,
+                 "invalid_request_error", "previous_response_id");
+}
+
+static void responses_repeat_what_was_asked(void **state) {
+    (void)state;
+    assert_int_equal(ask("POST", "/v1/responses",
+                         "{\"input\":\"abc\",\"max_output_tokens\":1,\"metadata\":{\"a\":"
+                         "[1234567890123456789,-99999999999999999999]},\"text\":{\"seed\":"
+                         "18446744073709551615}}"),
+                     200);
+    assert_non_null(strstr(reply, "{\"a\":[1234567890123456789,-99999999999999999999]}"));
+    assert_non_null(strstr(reply, "{\"seed\":18446744073709551615}"));
+    enum { DEEP = 255 }; // with the body's own braces as deep as it may be
+    char deep[2 * DEEP + 1] = "", body[1000];
+    memset(deep, '[', DEEP);
+    memset(deep + DEEP, ']', DEEP);
+    snprintf(body, sizeof body, "{\"input\":\"abc\",\"max_output_tokens\":1,\"text\":%s}", deep);
+    assert_int_equal(ask("POST", "/v1/responses", body), 200);
+    assert_non_null(strstr(reply, deep));
+}
+
+// A call of these arguments, a JSON text or an object, in a whole answer of Anthropic's.
+static void expect_input(const json_t *arguments, const char *right) {
+    fr_choice c = {.job = {.end = FR_JOB_STOP, .stopped_by = -1}};
+    const fr_ask asked = {.server = &server, .choice = &c, .n = 1, .request = {.n = 1}};
+    json_t *call = json_pack("{s:s, s:O}", "name", "f", "arguments", arguments);
+    char *json = fr_json_compact(call), *said, found[600], *whole;
+    fr_error err;
+    assert_true(asprintf(&said, "<tool_call>%s</tool_call>", json) > 0);
+    fr_api_answer_open(&c.answer, false, false, true, NULL);
+    assert_int_equal(fr_api_answer_push(&c.answer, said, strlen(said), &err), FR_OK);
+    assert_int_equal(fr_api_answer_finish(&c.answer, &err), FR_OK);
+    assert_int_equal(c.answer.n_calls, 1);
+    json_t *document = fr_dialect_anthropic.whole(&asked);
+    whole = fr_json_compact(document);
+    snprintf(found, sizeof found, "\"name\":\"f\",\"input\":%s}]", right);
+    if (!strstr(whole, found)) fail_msg("expected %s, found %s", found, whole);
+    free(json), free(said), free(whole);
+    json_decref(document);
+    // As a stream it is the same text, in one piece.
+    json_t *events = json_array(), *event;
+    int n_pieces = 0;
+    size_t i;
+    fr_dialect_anthropic.part(&asked, &(fr_part){.first = true, .last = true}, events);
+    json_array_foreach(events, i, event) {
+        const json_t *piece = json_object_get(json_object_get(event, "delta"), "partial_json");
+        if (!piece) continue;
+        n_pieces++;
+        assert_string_equal(json_string_value(piece), right);
+    }
+    assert_int_equal(n_pieces, 1);
+    json_decref(events);
+    json_decref(call);
+    fr_api_answer_close(&c.answer);
+}
+
+// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack,
+// becomes an empty one.
+static void calls_have_the_arguments_that_the_model_wrote(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"{\"a\":1234567890123456789}", "{\"a\":1234567890123456789}"},
+        {"{\"a\":99999999999999999999}", "{\"a\":99999999999999999999}"},
+        {"\"{\\\"a\\\":99999999999999999999}\"", "{\"a\":99999999999999999999}"},
+        {"\"[1]\"", "{}"},
+        {"\"no JSON\"", "{}"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        json_t *arguments = fr_json_load(texts[i][0], strlen(texts[i][0]), NULL);
+        expect_input(arguments, texts[i][1]);
+        json_decref(arguments);
+    }
+    enum { DEEP = 2000 };
+    char deep[6 * DEEP + 2] = "";
+    for (int i = 0; i < DEEP; i++)
+        strcpy(deep + 5 * i, "{\"a\":");
+    strcpy(deep + 5 * DEEP, "1");
+    memset(deep + 5 * DEEP + 1, '}', DEEP);
+    json_t *arguments = json_stringn(deep, sizeof deep - 1);
+    expect_input(arguments, "{}");
+    json_decref(arguments);
+}
+
+// llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
+static void responses_have_llama_servers_numbers(void **state) {
+    (void)state;
+    char found[4096];
+    int n_progress = 0, n_timed = 0;
+    bool whole = false;
+    assert_int_equal(ask("POST", "/responses",
+                         "{\"input\":\"abc abc abc\",\"max_output_tokens\":8,\"stream\":true,"
+                         "\"cache_prompt\":false,\"timings_per_token\":true,"
+                         "\"return_progress\":true,\"ignore_eos\":true}"),
+                     200);
+    assert_int_equal(of_events("response.created", NULL, "type", found, sizeof found), 1);
+    json_int_t number = 0;
+    json_t *event;
+    for (char *at = reply; (event = next_event(&at)); json_decref(event)) {
+        const char *type = json_string_value(json_object_get(event, "type"));
+        const json_t *progress = json_object_get(event, "prompt_progress");
+        const json_t *timings = json_object_get(event, "timings");
+        assert_int_equal(json_integer_value(json_object_get(event, "sequence_number")), number++);
+        if (progress) {
+            assert_string_equal(type, "response.in_progress");
+            assert_true(json_integer_value(json_object_get(progress, "total")) > 0);
+            n_progress++;
+        }
+        if (timings) assert_non_null(json_object_get(timings, "predicted_per_second"));
+        n_timed += timings && !strcmp(type, "response.output_text.delta");
+        if (!strcmp(type, "response.incomplete")) whole = timings;
+    }
+    assert_true(n_progress >= 2 && n_timed >= 1 && whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anthropics_messages_are_answered),
+        cmocka_unit_test(a_conversation_of_nothing_is_answered),
+        cmocka_unit_test(a_stop_string_is_told),
+        cmocka_unit_test(responses_are_answered),
+        cmocka_unit_test(responses_repeat_what_was_asked),
+        cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
+        cmocka_unit_test(responses_have_llama_servers_numbers)};
+    return cmocka_run_group_tests_name("serve/dialects", tests, open_world, close_world);
+}

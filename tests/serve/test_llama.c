@@ -1,0 +1,197 @@
+// What clients of llama-server ask for.
+#define _GNU_SOURCE
+#include "server_world.h"
+
+static void llamas_completion_says_how_it_ended(void **state) {
+    (void)state;
+    json_t *root =
+        answer("/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"temperature\":0,"
+                              "\"ignore_eos\":true,\"return_tokens\":true,\"n_probs\":2}");
+    assert_string_equal(json_string_value(json_object_get(root, "stop_type")), "limit");
+    assert_int_equal(json_array_size(json_object_get(root, "tokens")), 7);
+    assert_int_equal(json_array_size(json_object_get(root, "completion_probabilities")), 7);
+    assert_int_equal(json_integer_value(json_object_get(root, "tokens_predicted")), 7);
+    assert_true(json_is_object(json_object_get(root, "timings")));
+    json_decref(root);
+    assert_int_equal(
+        ask("POST", "/completion", "{\"prompt\":\"abc\",\"n_predict\":7,\"stream\":true}"), 200);
+    assert_non_null(strstr(reply, "\"stop\":true"));
+    assert_null(strstr(reply, "[DONE]"));
+}
+
+// What llama-server's clients find beside the answer, and what they leave out of it.
+static void answers_have_what_llama_servers_have(void **state) {
+    (void)state;
+    json_t *root = answer("/completion", TEXT ",\"response_fields\":[\"content\","
+                                              "\"generation_settings/n_predict\"]}");
+    assert_int_equal(json_object_size(root), 2);
+    assert_int_equal(json_integer_value(json_object_get(root, "generation_settings/n_predict")),
+                     24);
+    json_decref(root);
+    root = answer("/completion", TEXT "}");
+    const json_t *bias =
+        json_object_get(json_object_get(root, "generation_settings"), "logit_bias");
+    assert_int_equal(json_array_size(bias), fr_text_describe(text)->n_ends); // "ignore_eos"
+    assert_true(json_is_null(json_object_get(json_array_get(bias, 0), "bias")));
+    json_decref(root);
+    root = answer("/v1/chat/completions", CHAT ",\"verbose\":true}");
+    const json_t *prompt = json_object_get(json_object_get(root, "__verbose"), "prompt");
+    assert_non_null(strstr(json_string_value(prompt), "abc abc abc"));
+    json_decref(root);
+}
+
+// One event a token where their probabilities are asked for, whatever a pass gave, and however many
+// passes there were since the last event.
+static void streams_of_probabilities_go_by_token(void **state) {
+    (void)state;
+    int n = 0;
+    assert_int_equal(
+        ask("POST", "/completion",
+            "{\"prompt\":\"abc aaaaaaaaaaaa\",\"n_predict\":24,\"n_probs\":2,\"stream\":"
+            "true,\"ignore_eos\":true,\"temperature\":0,\"logit_bias\":[[\"a\",100]]}"),
+        200);
+    json_t *event;
+    for (char *at = reply; (event = next_event(&at)); json_decref(event)) {
+        const json_t *tokens = json_object_get(event, "tokens");
+        const json_t *scored = json_object_get(event, "completion_probabilities");
+        if (json_is_false(json_object_get(event, "stop"))) {
+            assert_string_equal(json_string_value(json_object_get(event, "content")), "a");
+            assert_int_equal(json_array_size(tokens), 1);
+            assert_int_equal(json_array_size(scored), 1);
+            n++;
+        }
+    }
+    assert_int_equal(n, 24);
+}
+
+// Tokens in all documents; the last one's id.
+static int tokens_of(const char *documents, json_int_t *id) {
+    int n = 0;
+    for (const char *at = documents; at && (at = strchr(at, '{')); at = strchr(at, '\n')) {
+        json_t *doc = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        const json_t *tokens = json_object_get(doc, "tokens");
+        const size_t scored = json_array_size(json_object_get(doc, "completion_probabilities"));
+        assert_int_equal(json_array_size(tokens), scored);
+        if (scored) *id = json_integer_value(json_array_get(tokens, scored - 1));
+        n += (int)scored;
+        json_decref(doc);
+    }
+    return n;
+}
+
+// An answer that is its end token alone, which has no text.
+static void streams_have_the_end_token_of_the_whole(void **state) {
+    (void)state;
+    char body[256];
+    json_int_t end = -1, id = -1;
+    const char *form = "{\"prompt\":\"abc\",\"n_predict\":60,\"n_probs\":1,\"seed\":%d,"
+                       "\"temperature\":2,\"return_tokens\":true}";
+    for (int seed = 0; seed < 200 && end < 0; seed++) {
+        snprintf(body, sizeof body, form, seed);
+        assert_int_equal(ask("POST", "/completion", body), 200);
+        if (strstr(reply, "\"stop_type\":\"eos\"")) tokens_of(strstr(reply, "\r\n\r\n"), &end);
+    }
+    assert_true(end >= 0);
+    form = "{\"prompt\":\"abc\",\"logit_bias\":[[%d,100]],\"n_probs\":1,\"return_tokens\":true,"
+           "\"stream\":%s}";
+    for (int stream = 0; stream < 2; stream++) {
+        snprintf(body, sizeof body, form, (int)end, stream ? "true" : "false");
+        assert_int_equal(ask("POST", "/completion", body), 200);
+        assert_int_equal(tokens_of(strstr(reply, "\r\n\r\n"), &id), 1);
+        assert_int_equal(id, end);
+    }
+}
+
+// The first says what was known, the last that all is read.
+static void expect_progress(const char *target) {
+    json_int_t first = -1, last = -1, total = 0, cache = -1;
+    assert_int_equal(ask("POST", target,
+                         "{\"prompt\":\"abc abc abc abc\",\"max_tokens\":2,\"stream\":true,"
+                         "\"cache_prompt\":false,\"return_progress\":true}"),
+                     200);
+    for (char *at = strstr(reply, "\"prompt_progress\":"); at;
+         at = strstr(at + 1, "\"prompt_progress\":")) {
+        json_t *how = json_loads(at + 18, JSON_DISABLE_EOF_CHECK, NULL);
+        last = json_integer_value(json_object_get(how, "processed"));
+        total = json_integer_value(json_object_get(how, "total"));
+        cache = json_integer_value(json_object_get(how, "cache"));
+        if (first < 0) first = last;
+        json_decref(how);
+    }
+    assert_true(first == cache && last == total && total > 1);
+}
+
+static void progress_of_a_prompt_is_told(void **state) {
+    (void)state;
+    expect_progress("/completion");
+    expect_progress("/v1/completions");
+}
+
+// The prompt of an answer at /infill.
+static void infilled(char out[1024], int digits, int zs, const char *more) {
+    char body[1024] = "{\"input_prefix\":\"";
+    for (int i = 0; i < digits; i++)
+        body[strlen(body) + 1] = 0, body[strlen(body)] = (char)('0' + i % 10);
+    strcat(body, "\",\"prompt\":\"--\",\"input_suffix\":\"");
+    for (int i = 0; i < zs; i++)
+        body[strlen(body) + 1] = 0, body[strlen(body)] = 'z';
+    strcat(body, "\",\"n_predict\":4");
+    strcat(body, more);
+    json_t *root = answer("/infill", body);
+    snprintf(out, 1024, "%s", json_string_value(json_object_get(root, "prompt")));
+    assert_true(json_integer_value(json_object_get(root, "tokens_evaluated")) <= CTX - 4);
+    json_decref(root);
+}
+
+// 246 tokens have room beside the line at the gap, four marks and the answer. What is cut from the
+// beginning of a part goes by 64 tokens.
+static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
+    char prompt[1024], right[1024];
+    const fr_text_info was = text->info;
+    (void)state;
+    text->info.fim_prefix = 'P', text->info.fim_suffix = 'S', text->info.fim_middle = 'M';
+    infilled(prompt, 20, 3, "}");
+    assert_string_equal(prompt, "P01234567890123456789--SzzzM");
+    infilled(prompt, 300, 200, "}");
+    snprintf(right, sizeof right, "P%.172s--S",
+             "8901234567890123456789012345678901234567890123456789"
+             "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+             "567890123456789012345678901234567890123456789");
+    assert_memory_equal(prompt, right, strlen(right));
+    assert_int_equal(strspn(prompt + strlen(right), "z"), 246 - 172);
+    assert_string_equal(prompt + strlen(right) + 246 - 172, "M");
+    infilled(prompt, 300, 0,
+             ",\"input_extra\":[{\"text\":\"one\"},{\"text\":\"qqqqqqqqqqqqqqqqqqqqqq"
+             "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
+             "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq\"}]}");
+    assert_null(strstr(prompt, "one"));
+    assert_int_equal(strspn(prompt, "q"), strchr(prompt, 'P') - prompt);
+    assert_true(strspn(prompt, "q") > 50);
+    assert_non_null(strstr(prompt, "456789--SM"));
+    text->info = was;
+}
+
+static void a_prompt_that_is_too_long_is_counted(void **state) {
+    (void)state;
+    char body[1400] = "{\"prompt\":\"";
+    for (int i = 0; i < 300; i++)
+        strcat(body, "a b ");
+    strcat(body, "\"}");
+    assert_int_equal(ask("POST", "/completion", body), 400);
+    json_t *root = document(), *error = json_object_get(root, "error");
+    assert_int_equal(json_integer_value(json_object_get(error, "n_ctx")), CTX);
+    assert_true(json_integer_value(json_object_get(error, "n_prompt_tokens")) >= CTX);
+    json_decref(root);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(llamas_completion_says_how_it_ended),
+        cmocka_unit_test(answers_have_what_llama_servers_have),
+        cmocka_unit_test(streams_of_probabilities_go_by_token),
+        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
+        cmocka_unit_test(progress_of_a_prompt_is_told),
+        cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
+        cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
+    return cmocka_run_group_tests_name("serve/llama", tests, open_world, close_world);
+}

@@ -7,49 +7,19 @@ command -v python3 >/dev/null || {
 folder=$(mktemp -d "$PWD/serve_XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 "$FR_BUILD_DIR/tests/bin/tiny_models" "$folder" >/dev/null 2>&1 || exit 1
-model=$folder/tiny-llama-q8_0.gguf python3 -B - <<'END'
+PYTHONPATH=$(dirname "$0") model=$folder/tiny-llama-q8_0.gguf python3 -B - <<'END'
 import concurrent.futures
 import fcntl
 import http.client
 import json
 import os
-import re
 import resource
 import signal
 import socket
 import subprocess
 import time
 
-ASK = {"prompt": "abc abc abc", "max_tokens": 400, "temperature": 0, "ignore_eos": True}
-
-
-class Server:
-    def __init__(self, *flags, port=0, stderr=subprocess.DEVNULL, **more):
-        self.process = subprocess.Popen(
-            [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--parallel", "2", "--drafter", "none",
-             "--drain", "600", "--port", str(port), *flags], stdout=subprocess.PIPE, stderr=stderr, text=True, **more)
-        line = self.process.stdout.readline()
-        found = re.search(r":(\d+)$", line.strip())
-        assert found, "expected 'listening on ...', found %r" % line
-        self.port = int(found.group(1))
-
-    def ask(self, method="POST", path="/v1/completions", body=ASK):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
-        try:
-            c.request(method, path, json.dumps(body), {"Connection": "close"})
-            r = c.getresponse()
-            return r.status, r.read()
-        finally:
-            c.close()
-
-    def text(self, body=ASK):
-        status, said = self.ask(body=body)
-        assert status == 200, said
-        return json.loads(said)["choices"][0]["text"]
-
-    def end(self):
-        self.process.terminate()
-        assert self.process.wait(600) == 0
+from process import ASK, Server, refused
 
 
 def streamed(said):
@@ -77,10 +47,9 @@ def a_kill_loses_only_what_was_at_work():
 
 
 def drafters_that_are_not_there_end_it_at_its_start():
-    line = [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--drafter", "none", "--port", "0", "--drafters"]
     for spec in ("medusa:no-such-pack.gguf", "prompt-lookup,rest:no-such-store.frd"):
-        said = subprocess.run([*line, spec], capture_output=True, text=True, timeout=60)
-        assert said.returncode == 1 and "no-such" in said.stderr and not said.stdout, said
+        code, said = refused("--drafter", "none", "--drafters", spec)
+        assert code == 1 and "no-such" in said, said
     server = Server("--drafters", "prompt-lookup")
     assert server.ask(body=dict(ASK, drafter="prompt-lookup"))[0] == 200
     server.end()
@@ -210,70 +179,6 @@ def logs_stop_nobody(right):
             os.close(reads)
 
 
-def the_page_can_be_left_out():
-    for flag in ("--quiet", "--no-ui", "--no-webui"):
-        server = Server(flag)
-        right = 200 if flag == "--quiet" else 404
-        for path in ("/", "/page/base.css", "/page/main.js"):
-            assert server.ask("GET", path)[0] == server.ask("HEAD", path)[0] == right, (flag, path)
-        assert server.ask("GET", "/health")[0] == 200
-        server.end()
-
-
-def keys_that_are_none_open_no_door():
-    for key in (",", ",,"):
-        found = subprocess.run([os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--port", "0", "--api-key", key],
-                               capture_output=True, text=True, timeout=60)
-        assert found.returncode and "--api-key: expected a key, found none" in found.stderr, found
-
-
-def a_key_of_a_file_is_a_line():
-    path = os.environ["model"] + ".keys"
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("abc,d\nother\n")
-    server = Server("--api-key-file", path, "--api-key", "one,two")
-    for key, right in (("abc,d", 200), ("other", 200), ("one", 200), ("two", 200), ("abc", 401), ("d", 401), ("one,two", 401)):
-        c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
-        c.request("GET", "/props", headers={"Authorization": "Bearer " + key, "Connection": "close"})
-        assert c.getresponse().status == right, key
-        c.close()
-    server.end()
-
-
-def a_name_that_is_no_text_can_be_told():
-    path = os.path.join(os.path.dirname(os.environ["model"]).encode(), b"caf\xe9.gguf")
-    os.symlink(os.environ["model"].encode(), path)
-    server = Server("-m", path)
-    status, said = server.ask("GET", "/v1/models")
-    assert status == 200 and json.loads(said)["data"][0]["id"] == "caf\ufffd", said
-    assert json.loads(server.ask("GET", "/props")[1])["model_path"].endswith("caf\ufffd.gguf")
-    assert server.text()
-    server.end()
-
-
-def options_of_drafting_are_kept():
-    line = [os.environ["FORERUN"], "serve", "-m", os.environ["model"], "--port", "0", "--drafter", "prompt-lookup"]
-    for more, code, says in ((["--draft-opt", "nonsense=1"], 2, "nonsense"), (["--tree", "nonsense"], 2, "nonsense"),
-                             (["--accept", "typical"], 2, "--accept typical: ")):
-        found = subprocess.run(line + more, capture_output=True, text=True, timeout=60)
-        assert found.returncode == code and says in found.stderr, (more, found)
-    plain, server = Server(), Server("--drafter", "prompt-lookup", "--tree", "12", "--no-adapt", "--metrics")
-    assert server.text() == plain.text()
-    rows = {}
-    for line in server.ask("GET", "/metrics")[1].decode().split("\n"):
-        found = re.match(r'forerun:rows_per_pass_(sum|count)(?:\{.*\})? ([0-9.e+]+)$', line)
-        if found:
-            rows[found.group(1)] = float(found.group(2))
-    assert rows["sum"] > 3 * rows["count"], rows
-    plain.end()
-    server.end()
-
-
-the_page_can_be_left_out()
-options_of_drafting_are_kept()
-a_key_of_a_file_is_a_line()
-a_name_that_is_no_text_can_be_told()
-keys_that_are_none_open_no_door()
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)

@@ -577,53 +577,107 @@ static void control_tokens_are_text_where_that_is_asked_for(void **state) {
     fr_engine_close(e);
 }
 
+static void expect_refusal(fr_session *s, fr_request q, fr_status right, const char *says) {
+    const fr_result *r;
+    fr_error err = {0};
+    const fr_status st = fr_session_generate(s, &q, &r, &err);
+    if (st != right || !strstr(err.text, says)) fail_msg("%d: %s", (int)st, err.text);
+}
+
 static void bad_requests_are_sentences(void **state) {
     (void)state;
-    fr_engine *e = open_engine(NULL, 1), *none;
-    fr_session *s = open_session(e, NULL, 20), *no_session;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, NULL, 20);
     const fr_result *r;
     fr_error err;
     int32_t ids[64] = {0};
     fr_request q = {.size = sizeof q, .prompt = ids, .n_prompt = 20, .n_predict = 4};
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_ECONTEXT);
-    assert_non_null(strstr(err.text, "20"));
+    expect_refusal(s, q, FR_ECONTEXT, "20");
     q.n_prompt = 0;
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    expect_refusal(s, q, FR_EARG, "prompt: expected at least one token");
     q.n_prompt = 3;
     ids[1] = 1 << 30;
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    expect_refusal(s, q, FR_EARG, "prompt: expected token ids below");
     ids[1] = -1;
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    expect_refusal(s, q, FR_EARG, "found -1 at 1");
     ids[1] = 0;
     q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = -2};
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    expect_refusal(s, q, FR_EARG, "temp");
     q.sampling = NULL;
     q.stop = (const char *[]){"", NULL};
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    expect_refusal(s, q, FR_EARG, "stop");
     q.stop = NULL;
+    q.n_predict = -2;
+    expect_refusal(s, q, FR_EARG, "n-predict: expected -1 or more, found -2");
+    q.n_predict = 4;
+    q.top_logprobs = 21;
+    expect_refusal(s, q, FR_EARG, "top-logprobs: expected 0 to 20, found 21");
+    q.top_logprobs = -1;
+    expect_refusal(s, q, FR_EARG, "top-logprobs: expected 0 to 20, found -1");
+    q.top_logprobs = 0;
+    q.size = 3;
+    expect_refusal(s, q, FR_EARG, "fr_request");
+    q.size = sizeof q;
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // and it still works
+    fr_session_close(s);
+    fr_session_options typical = {.size = sizeof typical, .accept = "typical", .n_ctx = 20};
+    assert_int_equal(fr_session_open(&s, e, &typical, &err), FR_OK);
+    q.logprobs = true;
+    expect_refusal(s, q, FR_EARG, "logprobs: not with accept typical");
+    fr_session_close(s);
+    fr_engine_close(e);
+}
 
-    assert_int_equal(
-        fr_session_open(&no_session, e,
-                        &(fr_session_options){.size = sizeof(fr_session_options), .n_ctx = 129},
-                        &err),
-        FR_EARG);
-    assert_int_equal(fr_session_open(&no_session, e,
-                                     &(fr_session_options){.size = sizeof(fr_session_options),
-                                                           .drafter = "nope"},
-                                     &err),
-                     FR_EARG);
-    assert_int_equal(
-        fr_session_open(&no_session, e,
-                        &(fr_session_options){.size = sizeof(fr_session_options), .tree = "big"},
-                        &err),
-        FR_EARG);
-    assert_int_equal(
-        fr_session_open(&no_session, e,
-                        &(fr_session_options){.size = sizeof(fr_session_options), .accept = "all"},
-                        &err),
-        FR_EARG);
-    assert_null(no_session);
+// While an answer is written its context is nobody else's.
+static void a_session_at_work_is_left_alone(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, NULL, 60), *other = open_session(e, NULL, 60);
+    const fr_result *r;
+    fr_error err;
+    const fr_request q = request(4, NULL);
+    assert_int_equal(fr_session_begin(s, &q, &err), FR_OK);
+    assert_int_equal(fr_session_forget(s, &err), FR_EARG);
+    assert_int_equal(fr_session_begin(s, &q, &err), FR_EARG);
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    assert_int_equal(fr_session_adopt(s, other, &err), FR_EARG);
+    while (fr_session_step(s)) {
+    }
+    assert_int_equal(fr_session_end(s, &err), FR_OK);
+    assert_int_equal(fr_session_forget(s, &err), FR_OK);
+    fr_session_close(other);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
+static void bad_options_are_sentences(void **state) {
+    (void)state;
+    static const char *const unknown[] = {"x=1", NULL}, *const valueless[] = {"depth", NULL};
+    const struct {
+        fr_session_options options;
+        fr_status status;
+        const char *says;
+    } wrong[] = {
+        {{.n_ctx = 129}, FR_EARG, "128"},
+        {{.n_ctx = -1}, FR_EARG, "-1"},
+        {{.drafter = "nope"}, FR_EARG, "nope"},
+        {{.tree = "big"}, FR_EARG, "big"},
+        {{.accept = "all"}, FR_EARG, "all"},
+        {{.kv_type = "q3"}, FR_EARG, "q3"},
+        {{.drafter = "prompt-lookup", .draft_opts = unknown}, FR_EARG, "x=1"},
+        {{.drafter = "prompt-lookup", .draft_opts = valueless}, FR_EARG, "depth"},
+    };
+    fr_engine *e = open_engine(NULL, 1), *none;
+    fr_session *no_session;
+    fr_error err;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fr_session_options o = wrong[i].options;
+        o.size = sizeof o;
+        const fr_status st = fr_session_open(&no_session, e, &o, &err);
+        if (st != wrong[i].status || !strstr(err.text, wrong[i].says))
+            fail_msg("%zu: %d: %s", i, (int)st, err.text);
+        assert_null(no_session);
+    }
     assert_int_equal(fr_engine_open(&none, "no-such-file.gguf", NULL, &err), FR_EIO);
     assert_int_equal(
         fr_engine_open(&none, model_path,
@@ -636,7 +690,6 @@ static void bad_requests_are_sentences(void **state) {
                        &err),
         FR_EARG);
     assert_null(none);
-    fr_session_close(s);
     fr_session_close(NULL);
     fr_engine_close(e);
     fr_engine_close(NULL);
@@ -658,6 +711,8 @@ int main(void) {
         cmocka_unit_test(a_prompt_can_be_interrupted_between_its_parts),
         cmocka_unit_test(control_tokens_are_text_where_that_is_asked_for),
         cmocka_unit_test(bad_requests_are_sentences),
+        cmocka_unit_test(a_session_at_work_is_left_alone),
+        cmocka_unit_test(bad_options_are_sentences),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

@@ -187,6 +187,49 @@ static void a_long_text_is_not_overtaken_for_ever(void **state) {
     close_world(&w);
 }
 
+// Nothing before the first step; then two texts in one pass, later one, and a guess of how long it
+// takes.
+static void the_last_pass_is_told(void **state) {
+    (void)state;
+    static world w;
+    fr_group *g;
+    fr_session *s[2];
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
+    if (fr_group_open(&g, w.trials.engine,
+                      &(fr_group_options){.size = sizeof(fr_group_options), .n_ctx = CTX}, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(fr_group_last(g)->sessions, 0);
+    assert_int_equal(fr_group_last(g)->rows, 0);
+    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX, .group = g};
+    for (int i = 0; i < 2; i++) {
+        const fr_request q = {.size = sizeof q,
+                              .prompt = w.text + i,
+                              .n_prompt = 3,
+                              .n_predict = 4 + 4 * i,
+                              .ignore_eos = true};
+        if (fr_session_open(&s[i], w.trials.engine, &o, &err) || fr_session_begin(s[i], &q, &err))
+            fail_msg("%s", err.text);
+    }
+    const fr_group_pass *last = fr_group_last(g);
+    int two = 0, one = 0;
+    for (int step = 0; fr_group_step(g); step++) {
+        assert_true(last->sessions >= 1 && last->sessions <= 2 && last->seconds > 0);
+        assert_true(last->rows >= last->sessions);
+        if (step > 1) assert_int_equal(last->rows, last->sessions); // the prompts are read
+        if (step > 1) assert_true(last->predicted > 0);
+        two += last->sessions == 2, one += last->sessions == 1;
+    }
+    assert_true(two >= 3 && one >= 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fr_session_end(s[i], &err), FR_OK);
+        fr_session_close(s[i]);
+    }
+    fr_group_close(g);
+    close_world(&w);
+}
+
 static void a_group_refuses_what_it_has_no_room_for(void **state) {
     (void)state;
     static world w;
@@ -221,6 +264,7 @@ int main(void) {
         cmocka_unit_test(members_give_the_bytes_that_they_give_alone),
         cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_long_text_is_not_overtaken_for_ever),
+        cmocka_unit_test(the_last_pass_is_told),
         cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
     };
     return cmocka_run_group_tests_name("engine/group", tests, NULL, NULL);

@@ -148,7 +148,7 @@ json_t *answer(const char *target, const char *body) {
 }
 
 void expect_error(const char *target, const char *body, int status, const char *type,
-                         const char *says) {
+                  const char *says) {
     assert_int_equal(ask("POST", target, body), status);
     json_t *root = document(), *error = json_object_get(root, "error");
     assert_string_equal(json_string_value(json_object_get(error, "type")), type);
@@ -179,8 +179,7 @@ void streamed_text(char *out, size_t room, bool chat) {
     }
 }
 
-int of_events(const char *type, const char *inner, const char *member, char *out,
-                     size_t room) {
+int of_events(const char *type, const char *inner, const char *member, char *out, size_t room) {
     char line[80];
     int n = 0;
     out[0] = 0;

@@ -1,7 +1,7 @@
 // Anthropic's messages and OpenAI's responses, whole and as streams.
 #define _GNU_SOURCE
-#include "server_world.h"
 #include "serve/dialect.h"
+#include "server_world.h"
 
 static void anthropics_messages_are_answered(void **state) {
     (void)state;

@@ -1,7 +1,7 @@
 // Endpoints that write no answers, and what is logged of each exchange.
 #define _GNU_SOURCE
-#include "server_world.h"
 #include "serve/page/page.h"
+#include "server_world.h"
 #include <unistd.h>
 
 // Its levels fill more of the stack than anything else that a connection does.
@@ -174,9 +174,8 @@ static void other_names_of_paths_answer_too(void **state) {
         json_decref(right);
         json_decref(found);
     }
-    static const char *const absent[] = {"/embedding",  "/embeddings", "/v1/embeddings",
-                                         "/rerank",     "/reranking",  "/v1/rerank",
-                                         "/v1/reranking"};
+    static const char *const absent[] = {"/embedding", "/embeddings", "/v1/embeddings", "/rerank",
+                                         "/reranking", "/v1/rerank",  "/v1/reranking"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         expect_error(absent[i], "{}", 501, "not_supported_error", "");
 }
@@ -296,16 +295,15 @@ static void a_line_is_logged_for_each_exchange(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_endless_template_is_refused),
-        cmocka_unit_test(texts_and_tokens_go_both_ways),
-        cmocka_unit_test(what_is_there_is_told),
-        cmocka_unit_test(metrics_are_told_where_they_are_asked_for),
-        cmocka_unit_test(what_is_at_work_is_told),
-        cmocka_unit_test(requests_at_work_are_told),
-        cmocka_unit_test(other_names_of_paths_answer_too),
-        cmocka_unit_test(tokens_are_counted_as_they_are_read),
-        cmocka_unit_test(the_page_comes_to_everybody),
-        cmocka_unit_test(a_line_is_logged_for_each_exchange)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(an_endless_template_is_refused),
+                                       cmocka_unit_test(texts_and_tokens_go_both_ways),
+                                       cmocka_unit_test(what_is_there_is_told),
+                                       cmocka_unit_test(metrics_are_told_where_they_are_asked_for),
+                                       cmocka_unit_test(what_is_at_work_is_told),
+                                       cmocka_unit_test(requests_at_work_are_told),
+                                       cmocka_unit_test(other_names_of_paths_answer_too),
+                                       cmocka_unit_test(tokens_are_counted_as_they_are_read),
+                                       cmocka_unit_test(the_page_comes_to_everybody),
+                                       cmocka_unit_test(a_line_is_logged_for_each_exchange)};
     return cmocka_run_group_tests_name("serve/endpoints", tests, open_world, close_world);
 }

@@ -185,13 +185,12 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(llamas_completion_says_how_it_ended),
-        cmocka_unit_test(answers_have_what_llama_servers_have),
-        cmocka_unit_test(streams_of_probabilities_go_by_token),
-        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
-        cmocka_unit_test(progress_of_a_prompt_is_told),
-        cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
-        cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(llamas_completion_says_how_it_ended),
+                                       cmocka_unit_test(answers_have_what_llama_servers_have),
+                                       cmocka_unit_test(streams_of_probabilities_go_by_token),
+                                       cmocka_unit_test(streams_have_the_end_token_of_the_whole),
+                                       cmocka_unit_test(progress_of_a_prompt_is_told),
+                                       cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
+                                       cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
     return cmocka_run_group_tests_name("serve/llama", tests, open_world, close_world);
 }

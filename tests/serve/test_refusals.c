@@ -156,9 +156,9 @@ static void who_hangs_up_is_forgotten(void **state) {
     (void)state;
     const uint64_t before = n_cancelled();
     for (int i = 0; i < 6; i++) {
-        const int fd = start(
-            "/v1/completions",
-            "{\"prompt\":\"abc\",\"max_tokens\":-1,\"ignore_eos\":true,\"stream\":true}");
+        const int fd =
+            start("/v1/completions",
+                  "{\"prompt\":\"abc\",\"max_tokens\":-1,\"ignore_eos\":true,\"stream\":true}");
         if (i % 2) recv(fd, reply, 50, 0);
         close(fd);
     }
@@ -200,13 +200,12 @@ static void who_finds_the_queue_full_comes_again(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_requests_are_said),
-        cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
-        cmocka_unit_test(keys_and_origins_are_looked_at),
-        cmocka_unit_test(a_body_is_not_waited_for_in_vain),
-        cmocka_unit_test(what_is_no_http_ends_alone),
-        cmocka_unit_test(who_hangs_up_is_forgotten),
-        cmocka_unit_test(who_finds_the_queue_full_comes_again)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_requests_are_said),
+                                       cmocka_unit_test(wrong_fields_are_called_as_the_client_does),
+                                       cmocka_unit_test(keys_and_origins_are_looked_at),
+                                       cmocka_unit_test(a_body_is_not_waited_for_in_vain),
+                                       cmocka_unit_test(what_is_no_http_ends_alone),
+                                       cmocka_unit_test(who_hangs_up_is_forgotten),
+                                       cmocka_unit_test(who_finds_the_queue_full_comes_again)};
     return cmocka_run_group_tests_name("serve/refusals", tests, open_world, close_world);
 }

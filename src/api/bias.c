@@ -72,7 +72,7 @@ static fr_status read_object(reader *b, const json_t *object) {
     fr_status st = FR_OK;
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
-        float bias;
+        float bias = 0;
         snprintf(b->path, sizeof b->path, "logit_bias.%.64s", key);
         st = read_value(b, json_object_iter_value(it), &bias);
         if (!st) st = push_key(b, key, bias);
@@ -84,7 +84,7 @@ static fr_status read_list(reader *b, const json_t *list) {
     fr_status st = FR_OK;
     for (size_t i = 0; i < json_array_size(list) && !st; i++) {
         const json_t *pair = json_array_get(list, i), *what = json_array_get(pair, 0);
-        float bias;
+        float bias = 0;
         snprintf(b->path, sizeof b->path, "logit_bias[%zu]", i);
         if (json_array_size(pair) != 2)
             return fr_api_wrong(b->err, pair, "a pair of a token and its bias", "%s", b->path);

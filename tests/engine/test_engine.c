@@ -32,8 +32,7 @@ static const char *profile_of_folder(void) {
     DIR *d = opendir(folder);
     int n = 0;
     for (const struct dirent *at; (at = readdir(d));)
-        if (at->d_name[0] != '.' && ++n)
-            snprintf(path, sizeof path, "%s/%s", folder, at->d_name);
+        if (at->d_name[0] != '.' && ++n) snprintf(path, sizeof path, "%s/%s", folder, at->d_name);
     closedir(d);
     assert_true(n <= 1);
     return n ? path : NULL;
@@ -45,7 +44,7 @@ static int remove_all(void **state) {
     return rmdir(folder) || remove(model_path);
 }
 
-typedef struct heard { // of progress
+typedef struct heard {  // of progress
     int calls, stop_at; // the call, from 1, that says stop; 0: none
     uint64_t done, total;
     const char *what;

@@ -337,12 +337,11 @@ static void an_interrupt_leaves_nothing(void **state) {
     mkdir(in_dir("stopped"), 0777);
     snprintf(line, sizeof line, "datastore -m %s --data %s -o %s", in_dir("model.gguf"),
              in_dir("large.txt"), in_dir("stopped/s.frd"));
-    for (int ms = 100; ms < 10000; ms *= 2) {
+    for (int ms = 5; ms < 20000; ms += 2 + ms / 8) {
         run_with(&got, line, "", 0, ms, NULL);
         if (got.code != 1000 + SIGINT) break; // else it did not listen yet
         assert_int_equal(files_in(in_dir("stopped")), 0);
     }
-    if (!got.code) return; // this machine was faster than the signal
     assert_int_equal(got.code, 130);
     assert_int_equal(files_in(in_dir("stopped")), 0);
 }

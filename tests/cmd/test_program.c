@@ -166,26 +166,24 @@ static void what_cannot_be_done_exits_1_with_one_line(void **state) {
 
 static void every_command_helps(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "run",     "chat",     "bench",      "tune",       "curve",      "accuracy",
-        "distill", "capture",  "train",      "datastore",  "perplexity", "logits",
-        "inspect", "tokenize", "detokenize", "completion", "models"};
+    int n_commands = 0;
     assert_int_equal(run_line(&t, "--help"), 0);
     assert_int_equal(run_line(&s, "--version"), 0);
     assert_string_equal(s.out, "forerun " FR_VERSION "\n");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char command[64];
-        snprintf(command, sizeof command, "%s --help", names[i]);
+    for (const char *at = strstr(t.out, "\nCommands:\n"); at; at = strstr(at + 3, "\n  ")) {
+        char name[32], command[64];
+        if (sscanf(at, "\n  %31[a-z]", name) != 1 || at[3] == ' ') continue; // a second line
+        n_commands++;
+        snprintf(command, sizeof command, "%s --help", name);
         assert_int_equal(run_line(&s, command), 0);
-        assert_non_null(strstr(t.out, names[i]));
-        snprintf(command, sizeof command, "Example:\n");
-        assert_non_null(strstr(s.out, command));
+        assert_non_null(strstr(s.out, "Example:\n"));
         assert_int_equal(s.n_err, 0);
         for (const char *l = s.out; l; l = strchr(l, '\n')) { // fits a terminal
             l += *l == '\n';
-            if (strcspn(l, "\n") > 120) fail_msg("%s: %.120s", names[i], l);
+            if (strcspn(l, "\n") > 120) fail_msg("%s: %.120s", name, l);
         }
     }
+    assert_true(n_commands > 15);
     assert_int_equal(run_line(&s, "run --help"), 0);
     assert_int_equal(run_line(&t, "help run"), 0);
     assert_string_equal(t.out, s.out);

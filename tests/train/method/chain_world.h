@@ -83,7 +83,8 @@ static inline void make_sample(world *w, int n, uint64_t *at) {
     w->batch.rows += rows;
 }
 
-static inline int make_world(void **state) {
+// With products by so many threads.
+static inline int make_world_of(void **state, int threads) {
     world *w = fr_alloc_zero(sizeof *w);
     const fr_tiny_options tiny = {
         .d = D, .n_head = 4, .n_kv = 2, .head_dim = 8, .n_layer = 2, .d_ff = 32};
@@ -102,12 +103,16 @@ static inline int make_world(void **state) {
     }
     w->format =
         (fr_shard_format){.d = D, .n_vocab = n_vocab, .n_taps = TAPS, .taps = {0, 1}, .top = TOP};
-    assert_int_equal(fr_gemm_open(&w->gemm, 1, FR_GEMM_F32, NULL), FR_OK);
+    assert_int_equal(fr_gemm_open(&w->gemm, threads, FR_GEMM_F32, NULL), FR_OK);
     uint64_t at = 0;
     for (int n = 0; n < SAMPLES; n++)
         make_sample(w, n, &at);
     *state = w;
     return 0;
+}
+
+static inline int make_world(void **state) {
+    return make_world_of(state, 1);
 }
 
 static inline int free_world(void **state) {

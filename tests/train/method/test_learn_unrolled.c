@@ -142,7 +142,36 @@ static void counts_rows_by_distance(void **state) {
     l->ops->close(l);
 }
 
-// The same gradient, whatever the number of threads and for the sum of two batches.
+// The gradient of one batch with so many threads, in [n_floats] of its own.
+static float *gradient_with(int threads, size_t *n) {
+    const char *const options[] = {"feed=0", "feature=0", NULL};
+    void *state;
+    assert_int_equal(make_world_of(&state, threads), 0);
+    world *w = state;
+    fr_learner *l = open_learner(w, false, 3, options);
+    fr_tally tally = {0};
+    stir(l);
+    l->ops->learn(l, &w->batch, 1, &tally);
+    *n = l->params.n_floats;
+    float *all = fr_alloc_array(*n, sizeof *all);
+    memcpy(all, l->params.grad, *n * sizeof *all);
+    l->ops->close(l);
+    free_world(&state);
+    return all;
+}
+
+// The same bits with the same number of threads; with another the sums are made in another order.
+static void threads_change_the_order_of_sums_alone(void **state) {
+    (void)state;
+    size_t n;
+    float *one = gradient_with(1, &n), *three = gradient_with(3, &n), *again = gradient_with(3, &n);
+    assert_memory_equal(three, again, n * sizeof *three);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs((double)(one[i] - three[i])) <= 1e-4 * fabs((double)one[i]) + 1e-4);
+    fr_free(one), fr_free(three), fr_free(again);
+}
+
+// The gradient of the sum of two batches.
 static void gradients_of_batches_add_up(void **state) {
     world *w = *state;
     const char *const options[] = {"feed=0", "feature=0", NULL};
@@ -371,6 +400,7 @@ int main(void) {
         cmocka_unit_test(so_is_that_of_states_alone),
         cmocka_unit_test(so_is_that_without_a_gate),
         cmocka_unit_test(counts_rows_by_distance),
+        cmocka_unit_test(threads_change_the_order_of_sums_alone),
         cmocka_unit_test(gradients_of_batches_add_up),
         cmocka_unit_test(eagle_learns_a_batch_by_heart),
         cmocka_unit_test(hidden_state_learns_a_batch_by_heart),

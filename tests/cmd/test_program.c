@@ -208,6 +208,24 @@ static void tokens_go_there_and_back(void **state) {
     assert_string_equal(t.out, "{\"text\":\"\uFFFDA\",\"hex\":\"ff41\"}\n");
 }
 
+static int n_ids(const char *option, const char *text) {
+    snprintf(line, sizeof line, "tokenize -m %s %s", model, option);
+    if (run_input(&s, line, text)) fail_msg("%s", s.err);
+    json_t *root = parse(&s);
+    const int n = (int)json_array_size(json_object_get(root, "ids"));
+    json_decref(root);
+    return n;
+}
+
+// A control token's name is one only where it is said to be.
+static void names_of_tokens_are_text_unless_asked_for(void **state) {
+    (void)state;
+    static const char text[] = "{\"text\":\"<|im_end|>\"}\n";
+    const int none = n_ids("", "{\"text\":\"\"}\n"); // what begins every text
+    assert_true(n_ids("", text) > none + 4);
+    assert_int_equal(n_ids("--special", text), none + 1);
+}
+
 static void messages_become_a_prompt(void **state) {
     (void)state;
     snprintf(line, sizeof line, "tokenize -m %s --messages", model);
@@ -1034,6 +1052,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_done_exits_1_with_one_line),
         cmocka_unit_test(every_command_helps),
         cmocka_unit_test(tokens_go_there_and_back),
+        cmocka_unit_test(names_of_tokens_are_text_unless_asked_for),
         cmocka_unit_test(messages_become_a_prompt),
         cmocka_unit_test(a_bad_line_is_named_and_the_ones_before_answered),
         cmocka_unit_test(run_answers_with_the_promised_document),

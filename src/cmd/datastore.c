@@ -10,12 +10,12 @@ static int print(const fr_cmd_args *args, const fr_datastore_texts *t, double se
     const fr_datastore_writer *w = t->to;
     const uint64_t tokens = w->n_ids - w->n_texts - 1; // without the marks
     if (args->json)
-        return fr_cmd_print_json(json_pack(
-            "{s:o, s:I, s:I, s:I, s:I, s:i, s:s, s:f, s:I}", "store",
-            fr_cmd_json_text(args->output, strlen(args->output)), "texts", (json_int_t)w->n_texts,
-            "tokens", (json_int_t)tokens, "places", (json_int_t)w->n_places, "bytes",
-            (json_int_t)w->file.n, "skipped_files", t->skipped, "vocabulary", w->vocab, "seconds",
-            seconds, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+        return fr_cmd_print_json(
+            json_pack("{s:o, s:I, s:I, s:I, s:I, s:i, s:s, s:f, s:I}", "store",
+                      fr_json_string(args->output), "texts", (json_int_t)w->n_texts, "tokens",
+                      (json_int_t)tokens, "places", (json_int_t)w->n_places, "bytes",
+                      (json_int_t)w->file.n, "skipped_files", t->skipped, "vocabulary", w->vocab,
+                      "seconds", seconds, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
     fprintf(stderr, "%llu texts, %llu tokens, %.1f MB in %.1f s", (unsigned long long)w->n_texts,
             (unsigned long long)tokens, (double)w->file.n / 1e6, seconds);

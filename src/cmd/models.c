@@ -6,12 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *text_json(const char *text) {
-    return fr_cmd_json_text(text, strlen(text));
-}
-
 static json_t *text_or_null(const char *text) {
-    return *text ? text_json(text) : json_null();
+    return *text ? fr_json_string(text) : json_null();
 }
 
 // What is known of a model without reading its weights.
@@ -29,21 +25,21 @@ static json_t *item_json(const fr_catalog *c, const fr_catalog_item *item) {
     fr_model_facts f;
     read_facts(item, &f);
     fr_catalog_name(c, item, name);
-    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "name", text_json(name),
-                     "path", text_json(item->path), "store",
+    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "name",
+                     fr_json_string(name), "path", fr_json_string(item->path), "store",
                      fr_store_name(c->folder[item->folder].store), "bytes", (json_int_t)f.bytes,
                      "parameters", (json_int_t)f.parameters, "architecture",
                      text_or_null(f.architecture), "quantization", text_or_null(f.quantization),
                      "general_name", text_or_null(f.name), "runs", f.runs, "why_not",
-                     f.runs ? json_null() : text_json(f.why.text));
+                     f.runs ? json_null() : fr_json_string(f.why.text));
 }
 
 static json_t *folder_json(const fr_catalog_folder *f) {
     json_t *o = json_pack("{s:s, s:o, s:b}", "store", fr_store_name(f->store), "path",
-                          text_json(f->path), "found", f->found);
+                          fr_json_string(f->path), "found", f->found);
     if (o && *f->unread)
         json_object_set_new(o, "unread",
-                            json_pack("{s:o, s:s}", "path", text_json(f->unread), "why",
+                            json_pack("{s:o, s:s}", "path", fr_json_string(f->unread), "why",
                                       strerror(f->unread_errno)));
     return o;
 }

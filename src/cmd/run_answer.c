@@ -21,11 +21,11 @@ static json_t *result_json(const fr_run_answer *a) {
                   fr_cmd_real(s->seconds_draft), "verify", fr_cmd_real(s->seconds_verify));
     json_t *root = json_pack(
         "{s:o, s:o, s:i, s:i, s:s, s:o, s:s, s:s, s:b, s:b, s:I}", "text",
-        fr_cmd_json_text(r->text ? r->text : "", r->text_bytes), "tokens",
+        fr_json_text(r->text, r->text_bytes), "tokens",
         fr_cmd_json_ids(r->tokens, (size_t)r->n_tokens), "prompt_tokens", s->prompt_tokens,
         "completion_tokens", s->completion_tokens, "finish_reason", fr_cmd_finish(s->finish),
-        "drafter", fr_cmd_json_text(a->drafter, strlen(a->drafter)), "used", s->used, "why", s->why,
-        "lossless", s->lossless, "exact_law", s->exact_law, "passes", (json_int_t)s->passes);
+        "drafter", fr_json_string(a->drafter), "used", s->used, "why", s->why, "lossless",
+        s->lossless, "exact_law", s->exact_law, "passes", (json_int_t)s->passes);
     json_t *rates =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "tokens_per_pass",
                   fr_cmd_real(fr_cmd_tokens_per_pass(s)), "tok_s",

@@ -175,7 +175,7 @@ static json_t *more_json(const job *j, const fr_request *q, const fr_result *r) 
                                                    .drawn = j->request.post_sampling}));
     if (more && j->request.echo && !fr_buffer_add(&text, j->echo.data, j->echo.n, NULL) &&
         !fr_buffer_add(&text, r->text ? r->text : "", r->text_bytes, NULL))
-        json_object_set_new(more, "text", fr_cmd_json_text(text.data, text.n));
+        json_object_set_new(more, "text", fr_json_text(text.data, text.n));
     fr_buffer_free(&text);
     return more;
 }

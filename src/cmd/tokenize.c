@@ -40,7 +40,7 @@ static fr_status tokenize_messages(filter *f, json_t *in, json_t **out, fr_error
     const fr_status st = fr_text_render_json(f->text.text, in, flags, &f->rendered, &f->ids, err);
     if (st) return st;
     const fr_buffer *prompt = &f->rendered.marked.text;
-    *out = json_pack("{s:o, s:o}", "prompt", fr_cmd_json_text(prompt->data, prompt->n), "ids",
+    *out = json_pack("{s:o, s:o}", "prompt", fr_json_text(prompt->data, prompt->n), "ids",
                      fr_cmd_json_ids(f->ids.data, f->ids.n));
     return *out ? FR_OK : no_memory(err);
 }
@@ -69,7 +69,7 @@ static fr_status detokenize(filter *f, json_t *in, json_t **out, fr_error *err) 
     if (whole)
         *out = json_pack("{s:o}", "text", whole);
     else
-        *out = json_pack("{s:o, s:o}", "text", fr_cmd_json_text(data, f->decoded.n), "hex",
+        *out = json_pack("{s:o, s:o}", "text", fr_json_text(data, f->decoded.n), "hex",
                          hex_string(data, f->decoded.n));
     return *out ? FR_OK : no_memory(err);
 }

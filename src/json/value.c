@@ -131,6 +131,10 @@ json_t *fr_json_text(const char *text, size_t bytes) {
     return value;
 }
 
+json_t *fr_json_string(const char *text) {
+    return fr_json_text(text, strlen(text));
+}
+
 bool fr_json_is_text(const json_t *value) {
     size_t bytes;
     return json_is_string(value) && !fr_json_digits(value, &bytes);

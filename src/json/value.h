@@ -18,6 +18,7 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
 
 // A JSON string of bytes that need not be UTF-8: what is none becomes U+FFFD. NULL: no memory.
 json_t *fr_json_text(const char *text, size_t bytes);
+json_t *fr_json_string(const char *text); // ... up to its NUL
 
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);

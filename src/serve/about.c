@@ -94,14 +94,13 @@ void fr_handle_props(fr_exchange *x, void *server) {
         s->defaults.n_predict, "seed", s->seed_given ? (json_int_t)d->seed : -1);
     json_t *drafters = json_array();
     for (int i = 0; s->drafters[i]; i++)
-        json_array_append_new(drafters, fr_json_text(s->drafters[i], strlen(s->drafters[i])));
+        json_array_append_new(drafters, fr_json_string(s->drafters[i]));
     fr_reply_json(
         x, 200,
         json_pack("{s:{s:i, s:o}, s:i, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:b}",
                   "default_generation_settings", "n_ctx", s->n_ctx, "params", params, "total_slots",
-                  s->n_slots, "model_alias", s->name, "model_path",
-                  fr_json_text(s->path, strlen(s->path)), "modalities",
-                  json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
+                  s->n_slots, "model_alias", s->name, "model_path", fr_json_string(s->path),
+                  "modalities", json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
                   t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
                                    : json_null(),
                   "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa,

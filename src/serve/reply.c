@@ -38,7 +38,7 @@ static const char *anthropics(const char *type) {
 }
 
 static json_t *error_json(const fr_exchange *x, int status, const char *type, const char *message) {
-    json_t *text = fr_json_text(message, strlen(message));
+    json_t *text = fr_json_string(message);
     if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
         return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", anthropics(type),
                          "message", text);
@@ -144,10 +144,10 @@ static char *text_line(const char *at, const fr_exchange *x, const shown *s, dou
 }
 
 static char *json_line(const char *at, const fr_exchange *x, const shown *s, double seconds) {
-    json_t *line = json_pack(
-        "{s:s, s:s, s:o, s:o, s:i, s:f}", "time", at, "peer", fr_exchange_peer(x), "method",
-        fr_json_text(s->method, strlen(s->method)), "path", fr_json_text(s->path, strlen(s->path)),
-        "status", fr_exchange_status(x), "seconds", seconds);
+    json_t *line =
+        json_pack("{s:s, s:s, s:o, s:o, s:i, s:f}", "time", at, "peer", fr_exchange_peer(x),
+                  "method", fr_json_string(s->method), "path", fr_json_string(s->path), "status",
+                  fr_exchange_status(x), "seconds", seconds);
     char *text = fr_json_compact(line), *whole = NULL;
     if (text && asprintf(&whole, "%s\n", text) < 0) whole = NULL;
     free(text);

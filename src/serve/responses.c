@@ -251,8 +251,8 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static json_t *fault(const fr_ask *ask, int index, const fr_error *err) {
     return json_pack("{s:s, s:s, s:o, s:n, s:i}", "type", "error", "code", fr_error_type(err),
-                     "message", fr_json_text(err->text, strlen(err->text)), "param",
-                     "sequence_number", ask->choice[index].n_events);
+                     "message", fr_json_string(err->text), "param", "sequence_number",
+                     ask->choice[index].n_events);
 }
 
 const fr_dialect fr_dialect_responses = {

@@ -109,8 +109,8 @@ static json_t *line_of(const lab_conversation *c) {
         json_array_append_new(
             turns, json_pack("{s:o, s:o}", "prompt", hash_json(c->turn[i].prompt), "tokens",
                              fr_cmd_json_ids(c->turn[i].ids, (size_t)c->turn[i].n)));
-    return json_pack("{s:s, s:o, s:o}", "key", c->key, "id",
-                     fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)), "turns", turns);
+    return json_pack("{s:s, s:o, s:o}", "key", c->key, "id", fr_json_string(c->prompt->id), "turns",
+                     turns);
 }
 
 // ---------------------------------------------------------------- what is missing

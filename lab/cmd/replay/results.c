@@ -64,12 +64,11 @@ json_t *lab_score_json(const lab_replay *r, const lab_drafter *d, int conversati
     const lab_score *s = &d->score[conversation];
     return json_pack(
         "{s:s, s:o, s:s, s:s*, s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "key", c->key,
-        "id", fr_cmd_json_text(c->prompt->id, strlen(c->prompt->id)), "set", r->set[c->set].name,
-        "task", c->task, "turns", c->prompt->n_turns, "tokens", (json_int_t)s->tokens, "passes",
-        (json_int_t)s->passes, "rows", (json_int_t)s->rows, "copied_tokens",
-        (json_int_t)s->copied.tokens, "copied_passes", (json_int_t)s->copied.passes, "accepted",
-        depths_json(s->accepted, s->offered), "offered", depths_json(s->offered, s->offered),
-        "checked", (int)s->checked, "date", s->date);
+        "id", fr_json_string(c->prompt->id), "set", r->set[c->set].name, "task", c->task, "turns",
+        c->prompt->n_turns, "tokens", (json_int_t)s->tokens, "passes", (json_int_t)s->passes,
+        "rows", (json_int_t)s->rows, "copied_tokens", (json_int_t)s->copied.tokens, "copied_passes",
+        (json_int_t)s->copied.passes, "accepted", depths_json(s->accepted, s->offered), "offered",
+        depths_json(s->offered, s->offered), "checked", (int)s->checked, "date", s->date);
 }
 
 static json_t *line_of(const running *run, int conversation) {

@@ -94,11 +94,10 @@ json_t *lab_replay_json(const lab_replay *r) {
     }
     const lab_seconds *t = &r->seconds;
     return json_pack("{s:o, s:o, s:i, s:{s:f, s:f, s:f, s:f, s:f}}", "model",
-                     fr_cmd_json_text(fr_engine_describe(r->engine)->name,
-                                      strlen(fr_engine_describe(r->engine)->name)),
-                     "drafters", drafters, "differences", r->differences, "seconds", "answers",
-                     t->answers, "replay", t->replay, "check", t->check, "tokens_replayed",
-                     t->replayed, "tokens_checked", t->checked);
+                     fr_json_string(fr_engine_describe(r->engine)->name), "drafters", drafters,
+                     "differences", r->differences, "seconds", "answers", t->answers, "replay",
+                     t->replay, "check", t->check, "tokens_replayed", t->replayed, "tokens_checked",
+                     t->checked);
 }
 
 // ---------------------------------------------------------------- the table

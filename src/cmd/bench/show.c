@@ -8,10 +8,6 @@
 
 // ---------------------------------------------------------------- JSON
 
-static json_t *text_json(const char *text) {
-    return fr_cmd_json_text(text, strlen(text));
-}
-
 static json_t *passes_json(const fr_bench_counts *t) {
     json_t *all = json_array();
     for (int rows = 1; rows <= FR_COUNTED_ROWS; rows++)
@@ -24,16 +20,16 @@ static json_t *passes_json(const fr_bench_counts *t) {
 
 static json_t *difference_json(const fr_difference *d) {
     if (!d->file) return json_null();
-    return json_pack("{s:o, s:o, s:i, s:i}", "file", text_json(d->file), "prompt", text_json(d->id),
-                     "turn", d->turn, "token", d->token);
+    return json_pack("{s:o, s:o, s:i, s:i}", "file", fr_json_string(d->file), "prompt",
+                     fr_json_string(d->id), "turn", d->turn, "token", d->token);
 }
 
 static json_t *speed_json(const fr_bench *b, const fr_bench_run *run, int set) {
     const fr_bench_counts *t = fr_bench_tally(run, set);
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "drafter", text_json(run->spec),
-        "tok_s", fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)), "speedup",
-        fr_cmd_real(fr_bench_speedup(b, run, set)), "predicted_speedup",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "drafter",
+        fr_json_string(run->spec), "tok_s", fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)),
+        "speedup", fr_cmd_real(fr_bench_speedup(b, run, set)), "predicted_speedup",
         fr_cmd_real(t->predicted_speedup), "speedup_min", fr_cmd_real(t->least), "speedup_max",
         fr_cmd_real(t->most), "speedup_median", fr_cmd_real(t->speedup.median), "speedup_low",
         fr_cmd_real(t->speedup.low), "speedup_high", fr_cmd_real(t->speedup.high),
@@ -59,7 +55,7 @@ static json_t *work_json(const fr_bench_counts *t) {
 static json_t *run_json(const fr_bench *b, const fr_bench_run *run, int set) {
     const fr_bench_counts *t = fr_bench_tally(run, set);
     json_t *value = speed_json(b, run, set), *work = work_json(t);
-    json_object_set_new(value, "used", text_json(run->used));
+    json_object_set_new(value, "used", fr_json_string(run->used));
     if (run->tree) json_object_set_new(value, "tree", json_integer(run->tree));
     json_object_update(value, work);
     json_decref(work);
@@ -85,7 +81,7 @@ static json_t *sets_json(const fr_bench *b) {
     json_t *all = json_array();
     for (int i = 0; i < b->n_sets; i++)
         json_array_append_new(
-            all, json_pack("{s:o, s:i, s:i, s:o, s:o}", "file", text_json(b->sets[i].path),
+            all, json_pack("{s:o, s:i, s:i, s:o, s:o}", "file", fr_json_string(b->sets[i].path),
                            "prompts", b->sets[i].prompts.n, "repeated", b->sets[i].repeated, "runs",
                            runs_json(b, i, 0, b->n_drafters), "tree_sizes",
                            runs_json(b, i, b->n_drafters, b->n_runs)));
@@ -96,11 +92,11 @@ json_t *fr_bench_json(const fr_bench *b) {
     char cpu[128];
     fr_cpu_name(cpu, sizeof cpu);
     return json_pack("{s:o, s:{s:o, s:s, s:i, s:o, s:o}, s:i, s:i, s:b, s:o, s:o, s:o}", "model",
-                     text_json(b->info.name), "machine", "cpu", text_json(cpu), "isa", b->info.isa,
-                     "threads", b->info.threads, "cpus_of_others", fr_cmd_real(b->others.programs),
-                     "cpus_of_host", fr_cmd_real(b->others.host), "repeat", b->args->repeat,
-                     "prompts_repeated", b->repeated, "interrupted", (int)b->interrupted, "runs",
-                     runs_json(b, -1, 0, b->n_drafters), "tree_sizes",
+                     fr_json_string(b->info.name), "machine", "cpu", fr_json_string(cpu), "isa",
+                     b->info.isa, "threads", b->info.threads, "cpus_of_others",
+                     fr_cmd_real(b->others.programs), "cpus_of_host", fr_cmd_real(b->others.host),
+                     "repeat", b->args->repeat, "prompts_repeated", b->repeated, "interrupted",
+                     (int)b->interrupted, "runs", runs_json(b, -1, 0, b->n_drafters), "tree_sizes",
                      runs_json(b, -1, b->n_drafters, b->n_runs), "sets", sets_json(b));
 }
 

@@ -196,7 +196,7 @@ static fr_status write_line(distill *d, const member_talk *t) {
         const fr_message *m = &t->talk.messages[i];
         whole = !json_array_append_new(
             messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
-                                fr_cmd_json_text(m->content.data, m->content.bytes)));
+                                fr_json_text(m->content.data, m->content.bytes)));
     }
     json_t *out = json_pack("{s:s, s:O?, s:o}", "id", fr_distill_prompt(&d->jobs, t->job)->id,
                             "task", task, "messages", messages);

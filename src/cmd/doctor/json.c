@@ -5,7 +5,7 @@
 #include <string.h>
 
 static json_t *text(const char *t) {
-    return *t ? fr_cmd_json_text(t, strlen(t)) : json_null();
+    return *t ? fr_json_string(t) : json_null();
 }
 
 static json_t *number(uint64_t n) {

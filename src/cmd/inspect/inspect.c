@@ -22,7 +22,7 @@ static json_t *item_json(const fr_gguf_kv *kv, uint64_t i) {
         return json_boolean(fr_gguf_item_bool(kv, i));
     case FR_GGUF_STR: {
         const fr_gguf_str s = fr_gguf_item_str(kv, i);
-        return fr_cmd_json_text(s.data, s.bytes);
+        return fr_json_text(s.data, s.bytes);
     }
     case FR_GGUF_U64:
         if (fr_gguf_item_u64(kv, i) > INT64_MAX) // more than the library's integers hold
@@ -49,7 +49,7 @@ static json_t *metadata_json(const fr_gguf *g) {
     json_t *all = json_object();
     for (size_t i = 0; all && i < fr_gguf_n_kv(g); i++) {
         const fr_gguf_kv *kv = fr_gguf_kv_at(g, i);
-        json_t *key = fr_cmd_json_text(kv->key.data, kv->key.bytes);
+        json_t *key = fr_json_text(kv->key.data, kv->key.bytes);
         if (key) json_object_set_new(all, json_string_value(key), value_json(kv));
         json_decref(key);
     }
@@ -63,10 +63,10 @@ static json_t *tensors_json(const fr_gguf *g) {
         json_t *shape = json_array();
         for (int d = 0; shape && d < t->n_dims; d++)
             json_array_append_new(shape, json_integer(t->ne[d]));
-        json_array_append_new(all, json_pack("{s:o, s:s, s:o, s:I}", "name",
-                                             fr_cmd_json_text(t->name, strlen(t->name)), "type",
-                                             fr_qtype_name((uint32_t)t->type), "shape", shape,
-                                             "bytes", (json_int_t)t->bytes));
+        json_array_append_new(all,
+                              json_pack("{s:o, s:s, s:o, s:I}", "name", fr_json_string(t->name),
+                                        "type", fr_qtype_name((uint32_t)t->type), "shape", shape,
+                                        "bytes", (json_int_t)t->bytes));
     }
     return all;
 }
@@ -152,15 +152,13 @@ static json_t *inspect_json(const fr_gguf *g, fr_error *err) {
     const totals sum = sum_tensors(g);
     const file_kind *kind = kind_of(g);
     json_t *about = kind->json(g, err);
-    json_t *root =
-        json_pack("{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file",
-                  fr_cmd_json_text(fr_gguf_path(g), strlen(fr_gguf_path(g))), "version",
-                  (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
-                  (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
-                  (json_int_t)sum.parameters, kind->name, about ? about : json_null(), "metadata",
-                  metadata_json(g), "tensors", tensors_json(g));
-    if (root && err->code)
-        json_object_set_new(root, kind->at_fault, fr_cmd_json_text(err->text, strlen(err->text)));
+    json_t *root = json_pack(
+        "{s:o, s:i, s:i, s:I, s:s, s:I, s:o, s:o, s:o}", "file", fr_json_string(fr_gguf_path(g)),
+        "version", (int)fr_gguf_version(g), "files", fr_gguf_n_files(g), "bytes",
+        (json_int_t)fr_gguf_file_bytes(g), "fingerprint", fingerprint, "parameters",
+        (json_int_t)sum.parameters, kind->name, about ? about : json_null(), "metadata",
+        metadata_json(g), "tensors", tensors_json(g));
+    if (root && err->code) json_object_set_new(root, kind->at_fault, fr_json_string(err->text));
     return root;
 }
 
@@ -168,7 +166,7 @@ static json_t *inspect_json(const fr_gguf *g, fr_error *err) {
 static void print_item(const fr_gguf_kv *kv, uint64_t i) {
     if (kv->item == FR_GGUF_STR) {
         const fr_gguf_str s = fr_gguf_item_str(kv, i);
-        json_t *text = fr_cmd_json_text(s.data, s.bytes);
+        json_t *text = fr_json_text(s.data, s.bytes);
         const char *from = text ? json_string_value(text) : "";
         const size_t all = text ? json_string_length(text) : 0;
         size_t n = all < TEXT_SHOWN ? all : TEXT_SHOWN;

@@ -48,8 +48,8 @@ static json_t *train_json(const fr_gguf *g) {
                      (json_int_t)number(g, "forerun.train.steps"), "seconds",
                      fr_cmd_real(real(g, "forerun.train.seconds")), "loss",
                      fr_cmd_real(real(g, "forerun.train.loss")), "answers",
-                     fr_cmd_json_text(answers.data, answers.bytes), "command",
-                     fr_cmd_json_text(command.data, command.bytes));
+                     fr_json_text(answers.data, answers.bytes), "command",
+                     fr_json_text(command.data, command.bytes));
 }
 
 static json_t *taps_json(const fr_pack *p) {
@@ -121,9 +121,9 @@ json_t *fr_inspect_pack_json(const fr_gguf *g, fr_error *err) {
     if (take(&p, g, err)) return NULL;
     json_t *pack = json_pack(
         "{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:I, s:o}", "drafter", fr_pack_kind_name(p.kind),
-        "target", p.target, "target_name", fr_cmd_json_text(p.target_name, strlen(p.target_name)),
-        "d", p.d, "draft_vocab", p.n_draft, "depth", p.depth, "parameters", (json_int_t)p.n_params,
-        "accuracy", accuracy_json(&p), "accuracy_positions",
+        "target", p.target, "target_name", fr_json_string(p.target_name), "d", p.d, "draft_vocab",
+        p.n_draft, "depth", p.depth, "parameters", (json_int_t)p.n_params, "accuracy",
+        accuracy_json(&p), "accuracy_positions",
         (json_int_t)number(g, "forerun.accuracy.positions"), "train", train_json(g));
     if (pack) add_own(pack, &p);
     fr_pack_close(&p);

@@ -18,10 +18,10 @@ json_t *fr_inspect_profile_json(const fr_gguf *g, fr_error *err) {
         json_array_append_new(list, fr_cmd_predicted_json(&p.drafter[i]));
     const char *best = fastest(&p), *cpu = p.key.cpu, *isa = p.key.isa;
     return json_pack("{s:o, s:{s:o, s:o, s:i}, s:o, s:o, s:o}", "model",
-                     fr_cmd_json_text(p.key.model, strlen(p.key.model)), "machine", "cpu",
-                     fr_cmd_json_text(cpu, strlen(cpu)), "isa", fr_cmd_json_text(isa, strlen(isa)),
-                     "threads", p.key.threads, "cost", fr_cmd_cost_json(&p.cost), "drafters", list,
-                     "fastest", p.n_drafters ? fr_cmd_json_text(best, strlen(best)) : json_null());
+                     fr_json_string(p.key.model), "machine", "cpu", fr_json_string(cpu), "isa",
+                     fr_json_string(isa), "threads", p.key.threads, "cost",
+                     fr_cmd_cost_json(&p.cost), "drafters", list, "fastest",
+                     p.n_drafters ? fr_json_string(best) : json_null());
 }
 
 static void print_clean(const char *text) {

@@ -18,11 +18,10 @@ int fr_inspect_store(const fr_cmd_args *args, const char *path) {
     if (fr_datastore_open(&s, path, &err)) return fr_cmd_fail(&err);
     const json_int_t tokens = (json_int_t)(s.n_ids - s.n_texts - 1); // without the marks
     if (args->json)
-        code = fr_cmd_print_json(
-            json_pack("{s:o, s:I, s:{s:s, s:i, s:I, s:I, s:I}}", "file",
-                      fr_cmd_json_text(path, strlen(path)), "bytes", (json_int_t)s.bytes,
-                      "datastore", "vocabulary", s.vocab, "vocabulary_size", s.n_vocab, "texts",
-                      (json_int_t)s.n_texts, "tokens", tokens, "places", (json_int_t)s.n_places));
+        code = fr_cmd_print_json(json_pack(
+            "{s:o, s:I, s:{s:s, s:i, s:I, s:I, s:I}}", "file", fr_json_string(path), "bytes",
+            (json_int_t)s.bytes, "datastore", "vocabulary", s.vocab, "vocabulary_size", s.n_vocab,
+            "texts", (json_int_t)s.n_texts, "tokens", tokens, "places", (json_int_t)s.n_places));
     else
         printf("file: %s, %llu bytes, a datastore for the drafter 'rest'\nvocabulary: %s, %d "
                "tokens\n%llu texts, %lld tokens, %u places\n",

@@ -30,9 +30,9 @@ json_t *fr_cmd_cost_json(const fr_cost *c) {
 }
 
 json_t *fr_cmd_predicted_json(const fr_profile_drafter *d) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "drafter",
-                     fr_cmd_json_text(d->spec, strlen(d->spec)), "predicted_tok_s",
-                     fr_cmd_real(d->tok_s), "predicted_plain_tok_s", fr_cmd_real(d->plain_tok_s),
-                     "predicted_speedup", fr_cmd_real(fr_profile_speedup(d)), "tokens_per_pass",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "drafter", fr_json_string(d->spec),
+                     "predicted_tok_s", fr_cmd_real(d->tok_s), "predicted_plain_tok_s",
+                     fr_cmd_real(d->plain_tok_s), "predicted_speedup",
+                     fr_cmd_real(fr_profile_speedup(d)), "tokens_per_pass",
                      fr_cmd_real(d->tokens_per_pass));
 }

@@ -66,10 +66,6 @@ fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool 
     return fr_text_render(t->text, request, bos ? FR_TEXT_BOS : 0, rendered, ids, err);
 }
 
-json_t *fr_cmd_json_text(const char *text, size_t bytes) {
-    return fr_json_text(text, bytes);
-}
-
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n) {
     json_t *array = json_array();
     for (size_t i = 0; array && i < n; i++)

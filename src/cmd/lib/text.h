@@ -47,8 +47,6 @@ void fr_cmd_text_help(void);
 fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool bos,
                            fr_chat_text *rendered, fr_ids *ids, fr_error *err);
 
-// A JSON string of bytes that need not be UTF-8 (bad ones become U+FFFD); NULL without memory.
-json_t *fr_cmd_json_text(const char *text, size_t bytes);
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n);
 // Ids from a JSON array of whole numbers, appended. FR_EDATA.
 fr_status fr_cmd_ids_from_json(fr_ids *ids, const json_t *array, fr_error *err);

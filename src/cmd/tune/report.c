@@ -40,8 +40,7 @@ void fr_tune_print(const fr_tune_result *r) {
 
 static json_t *tuned_json(const fr_tuned *t) {
     if (t->failed)
-        return json_pack("{s:o, s:s}", "drafter",
-                         fr_cmd_json_text(t->entry.spec, strlen(t->entry.spec)), "error", t->why);
+        return json_pack("{s:o, s:s}", "drafter", fr_json_string(t->entry.spec), "error", t->why);
     json_t *all = fr_cmd_predicted_json(&t->entry);
     json_object_set_new(all, "measured_tok_s",
                         fr_cmd_real(fr_cmd_rate((double)t->tokens, t->decode)));
@@ -58,11 +57,9 @@ json_t *fr_tune_json(const fr_tune_result *r) {
     fr_cpu_name(cpu, sizeof cpu);
     for (int i = 0; list && i < r->n_tuned; i++)
         json_array_append_new(list, tuned_json(&r->tuned[i]));
-    return json_pack("{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:b, s:o, s:o}", "model",
-                     fr_cmd_json_text(info->name, strlen(info->name)), "machine", "cpu",
-                     fr_cmd_json_text(cpu, strlen(cpu)), "isa", info->isa, "threads", info->threads,
-                     "cost", fr_cmd_cost_json(&r->engine->profile->cost), "drafters", list,
-                     "interrupted", (int)r->interrupted, "chosen",
-                     fr_cmd_json_text(best, strlen(best)), "profile",
-                     fr_cmd_json_text(path, strlen(path)));
+    return json_pack(
+        "{s:o, s:{s:o, s:s, s:i}, s:o, s:o, s:b, s:o, s:o}", "model", fr_json_string(info->name),
+        "machine", "cpu", fr_json_string(cpu), "isa", info->isa, "threads", info->threads, "cost",
+        fr_cmd_cost_json(&r->engine->profile->cost), "drafters", list, "interrupted",
+        (int)r->interrupted, "chosen", fr_json_string(best), "profile", fr_json_string(path));
 }

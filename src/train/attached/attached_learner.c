@@ -3,11 +3,8 @@
 #include "decode/draw/sampler.h"
 #include "train/learner/tally.h"
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-static const double step_weight = 0.8;
 
 static int least(int a, int b) {
     return a < b ? a : b;
@@ -83,8 +80,7 @@ static void list_wanted(fr_attached_learner *a) {
             const fr_sample *s = &a->batch->sample[a->sample[a->at + b]];
             const int row = a->row[a->at + b] + i + 1;
             const bool counts = row < s->n && s->flags[row] & FR_ROW_ANSWER;
-            a->want[i * a->n + b] =
-                (fr_loss_row){counts ? s : NULL, row, (float)pow(step_weight, i)};
+            a->want[i * a->n + b] = (fr_loss_row){counts ? s : NULL, row, fr_loss_weight(i + 1)};
         }
 }
 

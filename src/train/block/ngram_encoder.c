@@ -1,7 +1,6 @@
 #include "train/block/ngram_encoder.h"
 #include "base/alloc.h"
 #include "train/math/layers.h"
-#include <math.h>
 #include <string.h>
 
 static int inputs(const fr_train_encoder *e) {
@@ -46,16 +45,12 @@ int fr_train_encoder_linear(const fr_train_encoder *e) {
                                                   : -1;
 }
 
-static void spread(const fr_train_encoder *e, int i, float gain, uint64_t seed) {
-    fr_param_random(e->params, i, gain / sqrtf((float)e->params->item[i].cols), seed);
-}
-
 // Where there is a linear map it is fitted to data, and h adds little at first.
 void fr_train_encoder_start(fr_train_encoder *e, uint64_t seed) {
     const bool residual = e->shape.form == FR_ENCODER_RESIDUAL;
-    spread(e, e->w1, residual ? 0.1f : 1, seed);
-    spread(e, e->w2, e->shape.form == FR_ENCODER_WIDE ? 0.1f : 1, seed);
-    if (e->w3 >= 0) spread(e, e->w3, 1, seed);
+    fr_param_random_matrix(e->params, e->w1, residual ? 0.1f : 1, seed);
+    fr_param_random_matrix(e->params, e->w2, e->shape.form == FR_ENCODER_WIDE ? 0.1f : 1, seed);
+    fr_param_random_matrix(e->params, e->w3, 1, seed);
 }
 
 // ---------------------------------------------------------------- forward and back

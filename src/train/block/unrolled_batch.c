@@ -93,7 +93,7 @@ void fr_unrolled_batch_set(fr_unrolled_batch *b, const fr_batch *batch, float fe
 
 // ---------------------------------------------------------------- the loss of a guess
 void fr_unrolled_batch_list(fr_unrolled_batch *b, int k) {
-    const float weight = fr_unrolled_batch_weight(k);
+    const float weight = fr_loss_weight(k);
     b->counted = 0;
     for (int n = 0; n < b->chain->bases.n; n++) {
         b->all[k][n] = (fr_loss_got){NAN, COUNTS_NOT, NAN};
@@ -135,7 +135,7 @@ void fr_unrolled_batch_tally(const fr_unrolled_batch *b, fr_tally *tally) {
             if (b->all[k][n].rank == COUNTS_NOT)
                 alive = false;
             else
-                fr_tally_count(tally, k - 1, fr_unrolled_batch_weight(k), &b->all[k][n], &alive);
+                fr_tally_count(tally, k - 1, fr_loss_weight(k), &b->all[k][n], &alive);
         }
     }
     tally->loss += b->extra;

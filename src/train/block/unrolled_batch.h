@@ -37,12 +37,6 @@ void fr_unrolled_batch_close(fr_unrolled_batch *b); // {0} is fine
 // bases, chosen by `noise`, reads the real tokens behind the first.
 void fr_unrolled_batch_set(fr_unrolled_batch *b, const fr_batch *batch, float feed, uint64_t noise);
 
-static inline float fr_unrolled_batch_weight(int k) { // of guess k, from 1
-    float weight = 1;
-    for (int i = 1; i < k; i++)
-        weight *= 0.8f;
-    return weight;
-}
 void fr_unrolled_batch_list(fr_unrolled_batch *b, int k); // counted, base, last, want of guess k
 void fr_unrolled_batch_keep(fr_unrolled_batch *b, int k); // got, for the tally
 // Adds by * weight * SmoothL1((G - true state) / std) of the counted rows of guess k to `extra`,

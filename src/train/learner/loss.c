@@ -1,11 +1,16 @@
 #include "train/learner/loss.h"
 #include "base/alloc.h"
+#include "train/math/layers.h"
 #include "train/math/vector.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 enum { LANES = 16 };
+
+float fr_loss_weight(int k) {
+    return (float)pow(0.8, k - 1);
+}
 
 fr_status fr_loss_open(fr_loss *l, const fr_draft_vocab *vocab, fr_gemm *gemm, int top,
                        fr_error *err) {
@@ -145,11 +150,6 @@ static void run_row(const fr_loss *l, float *z, const fr_loss_row *row, bool lea
         z[t.id[i]] -= row->weight * t.p[i];
 }
 
-FR_CLONES static void add(float *to, const float *from, int n) {
-    for (int i = 0; i < n; i++)
-        to[i] += from[i];
-}
-
 // The first term's own logits become its gradient: that of its own loss and that of all terms'.
 static void run_first_row(const fr_loss *l, float *z, const float *all, const fr_loss_row *row,
                           fr_loss_got *got) {
@@ -157,7 +157,7 @@ static void run_first_row(const fr_loss *l, float *z, const float *all, const fr
     fr_loss_row weighed = *row;
     weighed.weight *= l->first_weight;
     run_row(l, z, &weighed, true, &own);
-    add(z, all, l->vocab->n);
+    fr_rows_add_one(z, all, l->vocab->n);
     got->first = own.nats;
 }
 

@@ -24,6 +24,9 @@ typedef struct fr_loss_row { // what the logits of this row are to say
     float weight;
 } fr_loss_row;
 
+// What guess k, from 1, weighs: 0.8^(k-1) [Medusa §2.2.1, arXiv 2401.10774].
+float fr_loss_weight(int k);
+
 typedef struct fr_loss_got {
     float nats;  // without the weight; NaN: the row has no loss
     int rank;    // of the token that came among the guesses, 0 the best; -1: not in the vocabulary

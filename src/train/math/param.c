@@ -66,3 +66,7 @@ void fr_param_random(const fr_params *p, int i, float std, uint64_t seed) {
         w[k] = (float)(std * sqrt(-2 * log(1 - u)) * cos(angle));
     }
 }
+
+void fr_param_random_matrix(const fr_params *p, int i, float gain, uint64_t seed) {
+    if (i >= 0) fr_param_random(p, i, gain / sqrtf((float)p->item[i].cols), seed);
+}

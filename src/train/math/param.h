@@ -39,5 +39,7 @@ static inline float *fr_param_grad(const fr_params *p, int i) {
 // Normal numbers of standard deviation `std` from a counter-based generator: a function of (seed,
 // name, place).
 void fr_param_random(const fr_params *p, int i, float std, uint64_t seed);
+// The same of a matrix, so that an output's variance is gain² for inputs of variance 1. i < 0: none.
+void fr_param_random_matrix(const fr_params *p, int i, float gain, uint64_t seed);
 
 #endif

@@ -10,21 +10,18 @@
 // A and c begin at 0, so an untrained head says what f says. A row counts at distance k if row i+k
 // is of the answer; distances weigh 0.8^(k-1).
 #include "base/alloc.h"
+#include "draft/pack/pack.h"
 #include "kern/half.h"
 #include "train/learner/loss.h"
 #include "train/learner/pack_write.h"
+#include "train/learner/setting.h"
 #include "train/learner/tally.h"
 #include "train/math/layers.h"
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH = 4 };
-typedef enum variant { SHARED, OWN_HEADS, HYDRA, EXIT, VARIANTS } variant;
-static const char *const variant_names[VARIANTS] = {"shared", "own-heads", "hydra", "exit"};
-static const double depth_weight = 0.8;
 
 typedef struct base_row { // a row that a head reads
     const fr_sample *sample;
@@ -33,7 +30,7 @@ typedef struct base_row { // a row that a head reads
 
 typedef struct medusa {
     fr_learner learner;
-    variant variant;
+    fr_medusa_variant variant;
     int tap, tap_at;                                 // layer, and its place among the data's
     int d, max_rows, width;                          // width: stride of x, the longest input
     int a[FR_DEPTHS], c[FR_DEPTHS], head[FR_DEPTHS]; // numbers of parameters
@@ -47,7 +44,7 @@ typedef struct medusa {
 } medusa;
 
 static int inputs_of(const medusa *m, int k) { // k from 0
-    return m->variant == HYDRA ? (k + 2) * m->d : m->d;
+    return m->variant == FR_MEDUSA_HYDRA ? (k + 2) * m->d : m->d;
 }
 
 // ---------------------------------------------------------------- inputs
@@ -55,19 +52,14 @@ static void state_of(const medusa *m, const base_row *b, float *f) {
     const int d = m->d;
     const fr_sample *s = b->sample;
     const size_t whole = (size_t)(s->whole ? s->whole : s->n);
-    const uint16_t *from = m->variant == EXIT
+    const uint16_t *from = m->variant == FR_MEDUSA_EXIT
                                ? s->tap + ((size_t)m->tap_at * whole + (size_t)b->row) * (size_t)d
                                : s->final + (size_t)b->row * (size_t)d;
     for (int i = 0; i < d; i++)
         f[i] = fr_f16_to_f32(from[i]);
-    if (m->variant != EXIT) return;
     const fr_model *t = m->learner.target;
-    double sum = 0;
-    for (int i = 0; i < d; i++)
-        sum += (double)f[i] * (double)f[i];
-    const float by = (float)(1 / sqrt(sum / d + (double)t->config.eps));
-    for (int i = 0; i < d; i++)
-        f[i] *= by * t->output_norm[i];
+    if (m->variant == FR_MEDUSA_EXIT)
+        fr_frozen_norm_forward(f, f, t->output_norm, t->config.eps, 1, d);
 }
 
 // Rows whose first token to draft is part of an answer. Row 0 is left out: its state is of another
@@ -99,7 +91,7 @@ static void read_rows(medusa *m, int n) {
 }
 
 static void list_wanted(medusa *m, int n, int k) {
-    const float weight = (float)pow(depth_weight, k);
+    const float weight = fr_loss_weight(k + 1);
     for (int i = 0; i < n; i++) {
         const base_row *b = &m->base[i];
         const int row = b->row + k + 1;
@@ -126,7 +118,7 @@ static void backward(medusa *m, int k, int n) {
 }
 
 static void run_head(medusa *m, int k, int n, bool learns, fr_tally *tally) {
-    const bool own = m->variant == OWN_HEADS;
+    const bool own = m->variant == FR_MEDUSA_OWN_HEADS;
     list_wanted(m, n, k);
     forward(m, k, n);
     const fr_loss_term term = {
@@ -166,8 +158,8 @@ static void judge(fr_learner *l, const fr_batch *batch, fr_tally *tally) {
 static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
     const medusa *m = (const medusa *)l;
     fr_gguf_writer_u32(w, "forerun.heads", (uint32_t)l->depth);
-    fr_gguf_writer_str(w, "forerun.variant", variant_names[m->variant]);
-    if (m->variant == EXIT) fr_gguf_writer_u32(w, "forerun.tap", (uint32_t)m->tap);
+    fr_gguf_writer_str(w, "forerun.variant", fr_medusa_variant_name(m->variant));
+    if (m->variant == FR_MEDUSA_EXIT) fr_gguf_writer_u32(w, "forerun.tap", (uint32_t)m->tap);
     fr_pack_params(w, &l->params, type);
 }
 
@@ -201,23 +193,19 @@ static const fr_learner_ops ops = {.learn = learn,
 
 static fr_status read_option(medusa *m, const char *option, fr_error *err) {
     if (!strncmp(option, "variant=", 8)) {
-        for (int v = 0; v < VARIANTS; v++)
-            if (!strcmp(option + 8, variant_names[v])) {
-                m->variant = (variant)v;
+        for (int v = 0; v <= FR_MEDUSA_EXIT; v++)
+            if (!strcmp(option + 8, fr_medusa_variant_name((fr_medusa_variant)v))) {
+                m->variant = (fr_medusa_variant)v;
                 return FR_OK;
             }
         return fr_fail(err, FR_EARG, "--set %s: expected variant=shared, own-heads, hydra or exit",
                        option);
     }
-    if (!strncmp(option, "tap=", 4)) {
-        char *end;
-        const long tap = strtol(option + 4, &end, 10);
-        if (end == option + 4 || *end || tap < 0 || tap > m->learner.target->config.n_layer)
-            return fr_fail(err, FR_EARG, "--set %s: expected tap=0 to %d, layers behind it", option,
-                           m->learner.target->config.n_layer);
-        m->tap = (int)tap;
-        return FR_OK;
-    }
+    const int n_layer = m->learner.target->config.n_layer;
+    if (fr_setting_int(option, "tap", 0, n_layer, &m->tap)) return FR_OK;
+    if (!strncmp(option, "tap=", 4))
+        return fr_fail(err, FR_EARG, "--set %s: expected tap=0 to %d, layers behind it", option,
+                       n_layer);
     return fr_fail(err, FR_EARG, "--set %.64s: medusa knows variant and tap", option);
 }
 
@@ -227,12 +215,12 @@ static fr_status read_options(medusa *m, const fr_learner_config *config, fr_err
         const fr_status st = read_option(m, *o, err);
         if (st) return st;
     }
-    if ((m->variant == EXIT) != (m->tap >= 0))
+    if ((m->variant == FR_MEDUSA_EXIT) != (m->tap >= 0))
         return fr_fail(err, FR_EARG, "--set variant=exit and --set tap=LAYER go together");
     m->tap_at = -1;
     for (int i = 0; i < config->format->n_taps; i++)
         if (config->format->taps[i] == m->tap) m->tap_at = i;
-    if (m->variant == EXIT && m->tap_at < 0)
+    if (m->variant == FR_MEDUSA_EXIT && m->tap_at < 0)
         return fr_fail(err, FR_EARG, "--set tap=%d: the data has no states of that layer", m->tap);
     return FR_OK;
 }
@@ -245,7 +233,7 @@ static void add_params(medusa *m) {
         m->a[k] = fr_params_add(p, name, m->d, inputs_of(m, k));
         snprintf(name, sizeof name, "medusa.%d.bias", k + 1);
         m->c[k] = fr_params_add(p, name, 1, m->d);
-        if (m->variant != OWN_HEADS) continue;
+        if (m->variant != FR_MEDUSA_OWN_HEADS) continue;
         snprintf(name, sizeof name, "medusa.%d.head", k + 1);
         m->head[k] = fr_params_add(p, name, m->learner.vocab->n, m->d);
     }
@@ -287,7 +275,7 @@ fr_status fr_learn_medusa_open(fr_learner **out, const fr_learner_config *config
     add_params(m);
     if ((st = take_memory(m, err))) goto fail;
     if ((st = fr_loss_open(&m->loss, l->vocab, l->gemm, config->format->top, err))) goto fail;
-    for (int k = 0; k < l->depth && m->variant == OWN_HEADS; k++)
+    for (int k = 0; k < l->depth && m->variant == FR_MEDUSA_OWN_HEADS; k++)
         memcpy(fr_param_w(&l->params, m->head[k]), l->vocab->head,
                (size_t)l->vocab->n * (size_t)m->d * sizeof(float));
     *out = l;

@@ -5,7 +5,6 @@
 #include "kern/repack.h"
 #include "train/learner/setting.h"
 #include "train/method/learn_eagle.h"
-#include <math.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- options
@@ -186,11 +185,6 @@ static void fill(const fr_params *p, int i, float value) {
         w[c] = value;
 }
 
-// Normal numbers; an output's variance is gain² for inputs of variance 1.
-static void spread(const fr_params *p, int i, float gain, uint64_t seed) {
-    if (i >= 0) fr_param_random(p, i, gain / sqrtf((float)p->item[i].cols), seed);
-}
-
 // The state is the highest row.
 static void start_taps(const fr_unrolled *c) {
     const size_t d = (size_t)c->shape.d, k = d * (size_t)c->shape.taps;
@@ -211,15 +205,15 @@ static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) 
     memcpy(fr_param_w(p, at->out_norm), target->output_norm, (size_t)d * sizeof(float));
     for (int i = 0; i < d && at->fc_state >= 0; i++)
         fr_param_w(p, at->fc_state)[(size_t)i * (size_t)d + (size_t)i] = 1;
-    spread(p, at->fc_token, 0.5f, seed);
+    fr_param_random_matrix(p, at->fc_token, 0.5f, seed);
     if (at->null >= 0) fr_param_random(p, at->null, 1, seed);
-    spread(p, at->q, 1, seed);
-    spread(p, at->k, 1, seed);
-    spread(p, at->v, 1, seed);
-    spread(p, at->o, 0.25f, seed);
-    spread(p, at->gate, 1, seed);
-    spread(p, at->up, 1, seed);
-    spread(p, at->down, 0.25f, seed);
+    fr_param_random_matrix(p, at->q, 1, seed);
+    fr_param_random_matrix(p, at->k, 1, seed);
+    fr_param_random_matrix(p, at->v, 1, seed);
+    fr_param_random_matrix(p, at->o, 0.25f, seed);
+    fr_param_random_matrix(p, at->gate, 1, seed);
+    fr_param_random_matrix(p, at->up, 1, seed);
+    fr_param_random_matrix(p, at->down, 0.25f, seed);
 }
 
 // Heads' rows of a file that turns neighbours (2i, 2i+1) are put in the order of halves.

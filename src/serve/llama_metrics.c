@@ -1,15 +1,9 @@
 // llama_metrics.c — the same counts by the names that llama.cpp's server gives them.
 #include "serve/server.h"
-#include <stdio.h>
 
 static void add(fr_buffer *out, const char *name, const char *type, const char *help,
                 double value) {
-    char line[512];
-    fr_error never;
-    const int n = snprintf(line, sizeof line,
-                           "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s %.17g\n",
-                           name, help, name, type, name, value);
-    fr_buffer_add(out, line, (size_t)n, &never);
+    fr_metric_add(out, "llamacpp", name, type, help, value);
 }
 
 static double per(double a, double b) {

@@ -17,10 +17,15 @@ static void head(fr_buffer *out, const char *name, const char *type, const char 
     line(out, "# HELP forerun:%s %s\n# TYPE forerun:%s %s\n", name, help, name, type);
 }
 
+void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
+                   const char *help, double value) {
+    line(out, "# HELP %s:%s %s\n# TYPE %s:%s %s\n%s:%s %.17g\n", prefix, name, help, prefix, name,
+         type, prefix, name, value);
+}
+
 static void add(fr_buffer *out, const char *name, const char *type, const char *help,
                 double value) {
-    head(out, name, type, help);
-    line(out, "forerun:%s %.17g\n", name, value);
+    fr_metric_add(out, "forerun", name, type, help, value);
 }
 
 static void counter(fr_buffer *out, const char *name, const char *help, uint64_t value) {

@@ -37,9 +37,13 @@ static const char *anthropics(const char *type) {
     return type;
 }
 
+static bool is_anthropics(const fr_exchange *x) {
+    return !strncmp(fr_exchange_path(x), "/v1/messages", 12);
+}
+
 static json_t *error_json(const fr_exchange *x, int status, const char *type, const char *message) {
     json_t *text = fr_json_string(message);
-    if (!strncmp(fr_exchange_path(x), "/v1/messages", 12))
+    if (is_anthropics(x))
         return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", anthropics(type),
                          "message", text);
     return json_pack("{s:{s:i, s:o, s:s, s:o}}", "error", "code", status, "message", text, "type",
@@ -79,7 +83,7 @@ void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n
     json_t *error = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i}", "code", 400, "message", text,
                               "type", "exceed_context_size_error", "param", field,
                               "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
-    if (!strncmp(fr_exchange_path(x), "/v1/messages", 12)) {
+    if (is_anthropics(x)) {
         json_decref(error);
         fr_reply_error(x, 400, "invalid_request_error", text);
     } else {

@@ -56,11 +56,14 @@ fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_r
     fr_handle_props;                                 // [about.c]
 fr_http_handler fr_handle_slots, fr_handle_activity; // [activity.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,
-    fr_handle_count;                                                        // [tokens.c]
-fr_http_handler fr_handle_page;                                             // [page/page.c]
-fr_http_handler fr_handle_infill;                                           // [infill.c]
-fr_http_handler fr_handle_absent;                                           // [absent.c]
-fr_http_handler fr_handle_metrics;                                          // [metrics.c]
+    fr_handle_count;               // [tokens.c]
+fr_http_handler fr_handle_page;    // [page/page.c]
+fr_http_handler fr_handle_infill;  // [infill.c]
+fr_http_handler fr_handle_absent;  // [absent.c]
+fr_http_handler fr_handle_metrics; // [metrics.c]
+// One number in Prometheus' text form, "PREFIX:NAME".  [metrics.c]
+void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
+                   const char *help, double value);
 void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]
 
 #endif

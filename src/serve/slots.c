@@ -80,31 +80,21 @@ static found longest(fr_slots *s, const int32_t *prompt, int n, const char *owne
     return best;
 }
 
+typedef enum which { ANY, SPENT } which; // SPENT: those whose text nobody wants
+
 // The idle one that was not used for longest; drafter -1: of any.
-static fr_slot *oldest(fr_slots *s, int drafter) {
+static fr_slot *oldest(fr_slots *s, int drafter, which of) {
     fr_slot *best = NULL;
     for (int i = 0; i < s->n; i++) {
         fr_slot *slot = &s->slot[i];
-        if (slot->session && !slot->busy && (drafter < 0 || slot->drafter == drafter) &&
-            (!best || slot->used < best->used))
-            best = slot;
+        if (!slot->session || slot->busy || (of == SPENT && slot->kept)) continue;
+        if (drafter >= 0 && slot->drafter != drafter) continue;
+        if (!best || slot->used < best->used) best = slot;
     }
     return best;
 }
 
 // ---------------------------------------------------------------- taking one
-
-// The idle one that was not used for longest of those whose text nobody wants: unused ones first.
-static fr_slot *spent(fr_slots *s, int drafter) {
-    fr_slot *best = NULL;
-    for (int i = 0; i < s->n; i++) {
-        fr_slot *slot = &s->slot[i];
-        if (slot->session && !slot->busy && !slot->kept && slot->drafter == drafter &&
-            (!best || slot->used < best->used))
-            best = slot;
-    }
-    return best;
-}
 
 // A place for one more context; NULL: all are taken.
 static fr_slot *place(fr_slots *s) {
@@ -117,17 +107,17 @@ static fr_slot *place(fr_slots *s) {
 // another drafter. NULL: all are busy.
 static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     fr_slot *slot;
-    if ((*out = spent(s, drafter))) return FR_OK;
+    if ((*out = oldest(s, drafter, SPENT))) return FR_OK;
     if ((slot = place(s))) {
         const fr_status st = open_slot(s, slot, drafter, err);
         if (!st) *out = slot;
-        if (st != FR_ENOMEM || !oldest(s, -1)) return st; // else what there is has to do
+        if (st != FR_ENOMEM || !oldest(s, -1, ANY)) return st; // else what there is has to do
     }
-    if ((slot = oldest(s, drafter))) {
+    if ((slot = oldest(s, drafter, ANY))) {
         *out = slot;
         return FR_OK;
     }
-    if (!(slot = oldest(s, -1))) return FR_OK;
+    if (!(slot = oldest(s, -1, ANY))) return FR_OK;
     fr_session_close(slot->session);
     const fr_status st = open_slot(s, slot, drafter, err);
     if (!st) *out = slot;

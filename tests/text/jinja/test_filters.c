@@ -133,6 +133,7 @@ static void methods_of_strings(void **state) {
          "'abc'.replace('b','') }}",
          "('a', '-', 'b') ('a-b', '-', 'c') a,b ac"},
         {"{{ 'ΟΔΟΣ οσ'.title() }} {{ 'q' % x }}", "Οδος Οσ q"},
+        {"{{ 'Straße ΟΣ'.swapcase() }} {{ 'ΣΑΣ σας'.swapcase() }}", "sTRASSE ος σας ΣΑΣ"},
         {"{{ 'hello world'.title() }} {{ 'hELLO'.capitalize() }} {{ 'aB'.swapcase() }} {{ "
          "'a'.ljust(3) }}|{{ 'a'.rjust(3, '.') }} {{ '7'.zfill(3) }} {{ '-7'.zfill(4) }}",
          "Hello World Hello Ab a  |..a 007 -007"},

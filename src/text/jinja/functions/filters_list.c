@@ -1,14 +1,7 @@
 // filters_list.c — filters over the items of lists, mappings and strings.
-#include "text/jinja/run.h"
+#include "text/jinja/functions/builtin.h"
 
-#define FILTER(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED       (void)r, (void)self, (void)arg, (void)all
-
-static bool given(value v) {
-    return v.kind != J_MISSING && v.kind != J_NONE;
-}
-
-FILTER(length) {
+BUILTIN(length) {
     UNUSED;
     switch (self.kind) {
     case J_UNDEFINED:
@@ -35,12 +28,12 @@ static value listed(run *r, const seq *s, seq_kind kind) {
     return make_ref(J_SEQ, out);
 }
 
-FILTER(list) {
+BUILTIN(list) {
     UNUSED;
     return listed(r, fr_jinja_iterate(r, self), SEQ_LIST);
 }
 
-FILTER(items) {
+BUILTIN(items) {
     UNUSED;
     if (self.kind != J_DICT && self.kind != J_UNDEFINED)
         return fr_jinja_fail(r, "%s is no mapping", fr_jinja_kind_name(self));
@@ -54,20 +47,20 @@ FILTER(items) {
     return make_ref(J_SEQ, out);
 }
 
-FILTER(first) {
+BUILTIN(first) {
     UNUSED;
     const seq *s = fr_jinja_iterate(r, self);
     return s && s->n ? s->item[0] : UNDEFINED;
 }
 
-FILTER(last) {
+BUILTIN(last) {
     UNUSED;
     if (is_seq(self, SEQ_ONCE)) return fr_jinja_fail(r, "an iterator has no last item");
     const seq *s = fr_jinja_iterate(r, self);
     return s && s->n ? s->item[s->n - 1] : UNDEFINED;
 }
 
-FILTER(reverse) {
+BUILTIN(reverse) {
     UNUSED;
     if (self.kind == J_STR) return fr_jinja_slice(r, self, NONE_VALUE, NONE_VALUE, make_int(-1));
     const seq *s = fr_jinja_iterate(r, self);
@@ -80,10 +73,10 @@ FILTER(reverse) {
 }
 
 static value with_attribute(run *r, value item, value attribute) {
-    return given(attribute) ? fr_jinja_path(r, item, attribute, MISSING) : item;
+    return is_given(attribute) ? fr_jinja_path(r, item, attribute, MISSING) : item;
 }
 
-FILTER(join) {
+BUILTIN(join) {
     UNUSED;
     const str between = arg[0].kind == J_MISSING ? STR("") : fr_jinja_to_str(r, arg[0]);
     const seq *s = fr_jinja_iterate(r, self);
@@ -125,7 +118,7 @@ static value *keys_of(run *r, const seq *s, value attribute, bool cased) {
     return r->status ? NULL : keys;
 }
 
-FILTER(sort) {
+BUILTIN(sort) {
     UNUSED;
     const value out = listed(r, fr_jinja_iterate(r, self), SEQ_LIST);
     if (r->status) return UNDEFINED;
@@ -135,7 +128,7 @@ FILTER(sort) {
     return out;
 }
 
-FILTER(dictsort) {
+BUILTIN(dictsort) {
     UNUSED;
     const str by = arg[1].kind == J_STR ? *as_str(arg[1]) : STR("key");
     const bool values = str_is(&by, "value");
@@ -149,7 +142,7 @@ FILTER(dictsort) {
     return out;
 }
 
-FILTER(unique) {
+BUILTIN(unique) {
     UNUSED;
     const seq *s = fr_jinja_iterate(r, self);
     seq *out = fr_jinja_make_seq(r, SEQ_ONCE);
@@ -176,17 +169,17 @@ static value extreme(run *r, value self, const value *arg, bool most) {
     return best;
 }
 
-FILTER(min) {
+BUILTIN(min) {
     UNUSED;
     return extreme(r, self, arg, false);
 }
 
-FILTER(max) {
+BUILTIN(max) {
     UNUSED;
     return extreme(r, self, arg, true);
 }
 
-FILTER(sum) {
+BUILTIN(sum) {
     UNUSED;
     const seq *s = fr_jinja_iterate(r, self);
     value total = arg[1].kind == J_MISSING ? make_int(0) : arg[1];
@@ -196,7 +189,7 @@ FILTER(sum) {
     return total;
 }
 
-FILTER(groupby) {
+BUILTIN(groupby) {
     UNUSED;
     const bool cased = fr_jinja_truth(arg[2]);
     const value sorted = listed(r, fr_jinja_iterate(r, self), SEQ_LIST);
@@ -227,7 +220,7 @@ FILTER(groupby) {
     return make_ref(J_SEQ, out);
 }
 
-FILTER(batch) {
+BUILTIN(batch) {
     UNUSED;
     int64_t size = 0;
     const seq *s = fr_jinja_iterate(r, self);
@@ -240,12 +233,12 @@ FILTER(batch) {
         }
         fr_jinja_add(r, row, s->item[i]);
     }
-    while (row && given(arg[1]) && (int64_t)row->n < size && fr_jinja_work(r, 1))
+    while (row && is_given(arg[1]) && (int64_t)row->n < size && fr_jinja_work(r, 1))
         fr_jinja_add(r, row, arg[1]);
     return make_ref(J_SEQ, out);
 }
 
-FILTER(slice) {
+BUILTIN(slice) {
     UNUSED;
     int64_t n = 0;
     const seq *s = fr_jinja_iterate(r, self);
@@ -257,7 +250,7 @@ FILTER(slice) {
         seq *part = fr_jinja_make_seq(r, SEQ_LIST);
         for (size_t end = at + each + (i < extra); at < end && fr_jinja_work(r, 1); at++)
             fr_jinja_add(r, part, s->item[at]);
-        if (given(arg[1]) && i >= extra) fr_jinja_add(r, part, arg[1]);
+        if (is_given(arg[1]) && i >= extra) fr_jinja_add(r, part, arg[1]);
         fr_jinja_add(r, out, make_ref(J_SEQ, part));
     }
     return make_ref(J_SEQ, out);

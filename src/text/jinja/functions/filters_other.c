@@ -1,12 +1,9 @@
 // filters_other.c — filters that call filters and tests, and those of single values.
-#include "text/jinja/run.h"
+#include "text/jinja/functions/builtin.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define FILTER(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED       (void)r, (void)self, (void)arg, (void)all
 
 // ---- map, select and their like
 
@@ -29,7 +26,7 @@ static value map_attribute(run *r, value item, const args *all, const value *att
     return fr_jinja_path(r, item, *attribute, instead ? *instead : MISSING);
 }
 
-FILTER(map) {
+BUILTIN(map) {
     UNUSED;
     const value *attribute = all->n ? NULL : named(all, "attribute");
     seq *out = fr_jinja_make_seq(r, SEQ_ONCE);
@@ -70,36 +67,36 @@ static value choose(run *r, value self, const args *all, bool by_attribute, bool
     return make_ref(J_SEQ, out);
 }
 
-FILTER(select_items) {
+BUILTIN(select_items) {
     UNUSED;
     return choose(r, self, all, false, true);
 }
 
-FILTER(reject) {
+BUILTIN(reject) {
     UNUSED;
     return choose(r, self, all, false, false);
 }
 
-FILTER(selectattr) {
+BUILTIN(selectattr) {
     UNUSED;
     return choose(r, self, all, true, true);
 }
 
-FILTER(rejectattr) {
+BUILTIN(rejectattr) {
     UNUSED;
     return choose(r, self, all, true, false);
 }
 
 // ---- single values
 
-FILTER(default_value) {
+BUILTIN(default_value) {
     UNUSED;
     const bool use = self.kind == J_UNDEFINED || (fr_jinja_truth(arg[1]) && !fr_jinja_truth(self));
     if (!use) return self;
     return arg[0].kind == J_MISSING ? fr_jinja_make_text(r, "", FR_MARK_TEMPLATE) : arg[0];
 }
 
-FILTER(attr) {
+BUILTIN(attr) {
     UNUSED;
     const str name = fr_jinja_to_str(r, arg[0]);
     const function *f = fr_jinja_method_named(self, &name);
@@ -110,7 +107,7 @@ FILTER(attr) {
     return fr_jinja_attr(r, self, copy);
 }
 
-FILTER(absolute) {
+BUILTIN(absolute) {
     UNUSED;
     if (!is_number(self)) return fr_jinja_fail(r, "abs of %s", fr_jinja_kind_name(self));
     if (self.kind == J_FLOAT) return make_float(fabs(self.as.real));
@@ -153,7 +150,7 @@ static value whole_of(run *r, double x, value otherwise) {
     return make_int((int64_t)x);
 }
 
-FILTER(to_int) {
+BUILTIN(to_int) {
     UNUSED;
     int64_t base = 10;
     value number = MISSING;
@@ -171,7 +168,7 @@ FILTER(to_int) {
     return otherwise;
 }
 
-FILTER(to_float) {
+BUILTIN(to_float) {
     UNUSED;
     value number = MISSING;
     if (is_number(self)) return make_float(real_of(self));
@@ -180,7 +177,7 @@ FILTER(to_float) {
     return arg[0].kind == J_MISSING ? make_float(0) : arg[0];
 }
 
-FILTER(round_value) {
+BUILTIN(round_value) {
     UNUSED;
     int64_t digits = 0;
     const str how = arg[1].kind == J_STR ? *as_str(arg[1]) : STR("common");
@@ -219,9 +216,9 @@ static value json_indent(run *r, value v) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(tojson) {
+BUILTIN(tojson) {
     UNUSED;
-    const bool broken = arg[1].kind != J_MISSING && arg[1].kind != J_NONE;
+    const bool broken = is_given(arg[1]);
     json_style style = {.ascii = fr_jinja_truth(arg[0]), .sorted = fr_jinja_truth(arg[3])};
     style.between = broken ? STR(",") : STR(", ");
     style.colon = STR(": ");
@@ -230,7 +227,7 @@ FILTER(tojson) {
         if (r->status) return UNDEFINED;
         style.indent = as_str(by);
     }
-    if (arg[2].kind != J_MISSING && arg[2].kind != J_NONE) {
+    if (is_given(arg[2])) {
         const seq *s = fr_jinja_iterate(r, arg[2]);
         if (s && (s->n != 2 || s->item[0].kind != J_STR || s->item[1].kind != J_STR))
             fr_jinja_fail(r, "separators: expected two strings");
@@ -244,7 +241,7 @@ FILTER(tojson) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(unsupported) {
+BUILTIN(unsupported) {
     UNUSED;
     return fr_jinja_fail(r, "a filter that chat templates cannot use here");
 }

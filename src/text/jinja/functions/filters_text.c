@@ -1,13 +1,6 @@
 // filters_text.c — filters that make text of text. What comes in is taken as str(value).
-#include "text/jinja/run.h"
+#include "text/jinja/functions/builtin.h"
 #include <stdio.h>
-
-#define FILTER(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED       (void)r, (void)self, (void)arg, (void)all
-
-static bool given(value v) {
-    return v.kind != J_MISSING && v.kind != J_NONE;
-}
 
 static int64_t int_arg(run *r, value v, int64_t missing) {
     int64_t n = missing;
@@ -15,13 +8,13 @@ static int64_t int_arg(run *r, value v, int64_t missing) {
     return n;
 }
 
-FILTER(upper) {
+BUILTIN(upper) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     return fr_jinja_make_str(r, fr_jinja_cased(r, &s, CASE_UPPER));
 }
 
-FILTER(lower) {
+BUILTIN(lower) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     return fr_jinja_make_str(r, fr_jinja_cased(r, &s, CASE_LOWER));
@@ -47,7 +40,7 @@ static void put_capitalized(writer *t, const str *s, char_case first) {
     if (!t->r->status) fr_jinja_put_part(t, &low, low_head.n, low.n);
 }
 
-FILTER(capitalize) {
+BUILTIN(capitalize) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     writer t = {.r = r};
@@ -60,7 +53,7 @@ static bool splits_words(uint32_t code) {
            (code != UINT32_MAX && fr_jinja_char_is_space(code));
 }
 
-FILTER(title) {
+BUILTIN(title) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     writer t = {.r = r};
@@ -87,21 +80,21 @@ FILTER(title) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(trim) {
+BUILTIN(trim) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
-    if (given(arg[0]) && arg[0].kind != J_STR) return fr_jinja_fail(r, "trim takes a string");
-    if (given(arg[0]) && !fr_jinja_work(r, s.n * as_str(arg[0])->n)) return UNDEFINED;
-    return fr_jinja_make_str(r,
-                             fr_jinja_strip(&s, given(arg[0]) ? as_str(arg[0]) : NULL, true, true));
+    if (is_given(arg[0]) && arg[0].kind != J_STR) return fr_jinja_fail(r, "trim takes a string");
+    if (is_given(arg[0]) && !fr_jinja_work(r, s.n * as_str(arg[0])->n)) return UNDEFINED;
+    return fr_jinja_make_str(
+        r, fr_jinja_strip(&s, is_given(arg[0]) ? as_str(arg[0]) : NULL, true, true));
 }
 
-FILTER(string) {
+BUILTIN(string) {
     UNUSED;
     return self.kind == J_STR ? self : fr_jinja_make_str(r, fr_jinja_to_str(r, self));
 }
 
-FILTER(safe) {
+BUILTIN(safe) {
     UNUSED;
     str s = fr_jinja_to_str(r, self);
     s.markup = true;
@@ -118,21 +111,21 @@ static value escape_all(run *r, value self, bool again) {
     return fr_jinja_make_str(r, done);
 }
 
-FILTER(escape) {
+BUILTIN(escape) {
     UNUSED;
     return escape_all(r, self, false);
 }
 
-FILTER(forceescape) {
+BUILTIN(forceescape) {
     UNUSED;
     return escape_all(r, self, true);
 }
 
-FILTER(replace) {
+BUILTIN(replace) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self), old = fr_jinja_to_str(r, arg[0]);
     const str new = fr_jinja_to_str(r, arg[1]);
-    int64_t left = given(arg[2]) ? int_arg(r, arg[2], -1) : -1;
+    int64_t left = is_given(arg[2]) ? int_arg(r, arg[2], -1) : -1;
     writer t = {.r = r};
     size_t done = 0, from = 0;
     for (; left && from <= s.n && fr_jinja_work(r, 1); left -= left > 0) {
@@ -168,7 +161,7 @@ static bool next_line(const str *s, size_t *at, str *line) {
     return true;
 }
 
-FILTER(splitlines) {
+BUILTIN(splitlines) {
     UNUSED;
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     str line;
@@ -180,7 +173,7 @@ FILTER(splitlines) {
     return make_ref(J_SEQ, out);
 }
 
-FILTER(indent) {
+BUILTIN(indent) {
     UNUSED;
     if (self.kind != J_STR) return fr_jinja_fail(r, "indent of %s", fr_jinja_kind_name(self));
     const str s = *as_str(self);
@@ -205,7 +198,7 @@ FILTER(indent) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(center) {
+BUILTIN(center) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     const int64_t width = int_arg(r, arg[0], 80), n = (int64_t)fr_jinja_length(&s);
@@ -218,7 +211,7 @@ FILTER(center) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(wordcount) {
+BUILTIN(wordcount) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     int64_t words = 0;
@@ -236,7 +229,7 @@ FILTER(wordcount) {
     return make_int(words);
 }
 
-FILTER(truncate) {
+BUILTIN(truncate) {
     UNUSED;
     const value ellipsis = fr_jinja_make_text(r, "...", FR_MARK_TEMPLATE);
     if (self.kind != J_STR || (arg[2].kind != J_MISSING && arg[2].kind != J_STR))
@@ -244,7 +237,7 @@ FILTER(truncate) {
     if (r->status) return UNDEFINED;
     const str *s = as_str(self), *end = as_str(arg[2].kind == J_STR ? arg[2] : ellipsis);
     const int64_t length = int_arg(r, arg[0], 255),
-                  leeway = given(arg[3]) ? int_arg(r, arg[3], 5) : 5;
+                  leeway = is_given(arg[3]) ? int_arg(r, arg[3], 5) : 5;
     const int64_t n_end = (int64_t)fr_jinja_length(end);
     if (length < n_end || leeway < 0)
         return fr_jinja_fail(r, "truncate to less than its end takes");
@@ -261,7 +254,7 @@ FILTER(truncate) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(urlencode) {
+BUILTIN(urlencode) {
     UNUSED;
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/";
@@ -281,7 +274,7 @@ FILTER(urlencode) {
     return fr_jinja_text_value(&t);
 }
 
-FILTER(format) {
+BUILTIN(format) {
     UNUSED;
     const str s = fr_jinja_to_str(r, self);
     if (all->named.n && all->n) return fr_jinja_fail(r, "format takes arguments of one kind");

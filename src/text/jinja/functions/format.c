@@ -167,32 +167,48 @@ typedef struct braces {
     int64_t next; // of "{}"; -1: numbers are given
 } braces;
 
-// What a field's name means: "0", "name", "" and then ".attribute" or "[key]".
+static value numbered_value(run *r, const braces *b, int64_t index) {
+    if ((size_t)index >= b->with->n) return fr_jinja_fail(r, "too few values for the format");
+    return b->with->pos[index];
+}
+
+// By "", the next; "0", a number; or a name.
+static value first_value(run *r, braces *b, const str *name) {
+    size_t digits = 0;
+    const int64_t index = read_number(name, &digits);
+    const bool next = !name->n, number = digits == name->n;
+    if ((next && b->next < 0) || (!next && number && b->next > 0))
+        return fr_jinja_fail(r, "fields with and without numbers");
+    if (next) return numbered_value(r, b, b->next++);
+    if (number) {
+        b->next = -1;
+        return numbered_value(r, b, index);
+    }
+    const value *named = fr_jinja_dict_find_text(&b->with->named, name->data, name->n);
+    return named ? *named
+                 : fr_jinja_fail(r, "no value for '%.*s'", (int)(name->n < 60 ? name->n : 60),
+                                 name->data);
+}
+
+// v[key], a number where the key is one; no item of a mapping is its attribute.
+static value part_of(run *r, value v, const str *part, bool key) {
+    const value text = fr_jinja_make_str(r, *part);
+    size_t digits = 0;
+    const int64_t number = read_number(part, &digits);
+    if (key)
+        v = fr_jinja_item(r, v, part->n && digits == part->n ? make_int(number) : text);
+    else if (!r->status)
+        v = v.kind == J_DICT ? UNDEFINED : fr_jinja_attr(r, v, as_str(text));
+    return v.kind == J_UNDEFINED ? fr_jinja_fail(r, "no such part of a value") : v;
+}
+
+// What a field's name means: its first value, and then ".attribute" or "[key]".
 static value field_value(run *r, braces *b, const str *name) {
     size_t at = 0;
     while (at < name->n && name->data[at] != '.' && name->data[at] != '[')
         at++;
     const str first = str_part(name, 0, at);
-    size_t digits = 0;
-    int64_t index = read_number(&first, &digits);
-    const value *named = fr_jinja_dict_find_text(&b->with->named, first.data, first.n);
-    value v = UNDEFINED;
-    if (!first.n) {
-        if (b->next < 0) return fr_jinja_fail(r, "fields with and without numbers");
-        index = b->next++;
-    } else if (digits == first.n) {
-        if (b->next > 0) return fr_jinja_fail(r, "fields with and without numbers");
-        b->next = -1;
-    } else {
-        if (!named)
-            return fr_jinja_fail(r, "no value for '%.*s'", (int)(first.n < 60 ? first.n : 60),
-                                 first.data);
-        v = *named;
-        index = -1;
-    }
-    if (index >= 0 && (size_t)index >= b->with->n)
-        return fr_jinja_fail(r, "too few values for the format");
-    if (index >= 0) v = b->with->pos[index];
+    value v = first_value(r, b, &first);
     while (at < name->n && !r->status) {
         const bool key = name->data[at] == '[';
         size_t end = ++at;
@@ -200,14 +216,7 @@ static value field_value(run *r, braces *b, const str *name) {
                (key ? name->data[end] != ']' : name->data[end] != '.' && name->data[end] != '['))
             end++;
         const str part = str_part(name, at, end);
-        const value text = fr_jinja_make_str(r, part);
-        size_t n = 0;
-        const int64_t number = read_number(&part, &n);
-        if (key)
-            v = fr_jinja_item(r, v, part.n && n == part.n ? make_int(number) : text);
-        else if (!r->status)
-            v = v.kind == J_DICT ? UNDEFINED : fr_jinja_attr(r, v, as_str(text));
-        if (v.kind == J_UNDEFINED) return fr_jinja_fail(r, "no such part of a value");
+        v = part_of(r, v, &part, key);
         at = end + key;
     }
     return v;
@@ -316,24 +325,21 @@ static void put_conversion(writer *t, spec *how, char type, value v) {
     }
 }
 
-// One conversion at format[*at], behind its '%'.
-static void put_percent(writer *t, percent *p, const str *s, size_t *at) {
+// "(name)": its value; MISSING: the next one is meant.
+static value percent_value(run *r, percent *p, const str *s, size_t *at) {
+    if (*at >= s->n || s->data[*at] != '(') return MISSING;
+    const char *close = memchr(s->data + *at, ')', s->n - *at);
+    if (!close || p->with.kind != J_DICT) return fr_jinja_fail(r, "a format needs a mapping");
+    const size_t end = (size_t)(close - s->data);
+    const value *item = fr_jinja_dict_find_text(as_dict(p->with), s->data + *at + 1, end - *at - 1);
+    *at = end + 1;
+    p->used = 1;
+    return item ? *item : fr_jinja_fail(r, "no value for a name in a format");
+}
+
+// Flags, width and precision.
+static spec percent_spec(const str *s, size_t *at) {
     spec how = {.fill = STR(" "), .width = -1, .precision = -1};
-    value v = MISSING;
-    if (*at < s->n && s->data[*at] == '(') {
-        const char *close = memchr(s->data + *at, ')', s->n - *at);
-        if (!close || p->with.kind != J_DICT) {
-            fr_jinja_fail(t->r, "a format needs a mapping");
-            return;
-        }
-        const size_t end = (size_t)(close - s->data);
-        const value *item =
-            fr_jinja_dict_find_text(as_dict(p->with), s->data + *at + 1, end - *at - 1);
-        if (!item) fr_jinja_fail(t->r, "no value for a name in a format");
-        v = item ? *item : UNDEFINED;
-        *at = end + 1;
-        p->used = 1;
-    }
     for (; *at < s->n && s->data[*at] && strchr("-+ #0", s->data[*at]); ++*at) {
         const char c = s->data[*at];
         if (c == '-')
@@ -352,6 +358,14 @@ static void put_percent(writer *t, percent *p, const str *s, size_t *at) {
         how.precision = read_number(s, at);
         if (how.precision < 0) how.precision = 0;
     }
+    return how;
+}
+
+// One conversion at format[*at], behind its '%'.
+static void put_percent(writer *t, percent *p, const str *s, size_t *at) {
+    value v = percent_value(t->r, p, s, at);
+    if (t->r->status) return;
+    spec how = percent_spec(s, at);
     const char type = *at < s->n ? s->data[*at] : 0;
     ++*at;
     if (type == '%') {

@@ -1,9 +1,6 @@
 // globals.c — the functions that every template finds.
-#include "text/jinja/run.h"
+#include "text/jinja/functions/builtin.h"
 #include <stdio.h>
-
-#define FUNCTION(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED         (void)r, (void)self, (void)arg, (void)all
 
 enum { MAX_RANGE = 100000 }; // as Jinja's sandbox has it
 
@@ -28,7 +25,7 @@ static void count_down(run *r, seq *out, int64_t from, int64_t to) {
     out->n = out->cap = (size_t)(from - to);
 }
 
-FUNCTION(range) {
+BUILTIN(range) {
     UNUSED;
     int64_t bound[3] = {0, 0, 1};
     const bool one = arg[1].kind == J_MISSING;
@@ -75,12 +72,12 @@ static dict *make_dict(run *r, const args *all) {
     return d;
 }
 
-FUNCTION(new_dict) {
+BUILTIN(new_dict) {
     UNUSED;
     return make_ref(J_DICT, make_dict(r, all));
 }
 
-FUNCTION(new_namespace) {
+BUILTIN(new_namespace) {
     UNUSED;
     return make_ref(J_NAMESPACE, make_dict(r, all));
 }
@@ -92,13 +89,13 @@ static value make_cycler(run *r, value_kind k, const value *item, size_t n) {
     return make_ref(k, c);
 }
 
-FUNCTION(new_cycler) {
+BUILTIN(new_cycler) {
     UNUSED;
     if (!all->n) return fr_jinja_fail(r, "cycler() needs items");
     return make_cycler(r, J_CYCLER, all->pos, all->n);
 }
 
-FUNCTION(new_joiner) {
+BUILTIN(new_joiner) {
     UNUSED;
     value *sep = fr_jinja_alloc(r, sizeof *sep);
     if (!sep) return UNDEFINED;
@@ -106,7 +103,7 @@ FUNCTION(new_joiner) {
     return make_cycler(r, J_JOINER, sep, 1);
 }
 
-FUNCTION(cycler_next) {
+BUILTIN(cycler_next) {
     UNUSED;
     cycler *c = self.as.ref;
     const value v = c->item[c->at];
@@ -114,7 +111,7 @@ FUNCTION(cycler_next) {
     return v;
 }
 
-FUNCTION(cycler_reset) {
+BUILTIN(cycler_reset) {
     UNUSED;
     ((cycler *)self.as.ref)->at = 0;
     return NONE_VALUE;
@@ -126,13 +123,13 @@ const function fr_jinja_cycler_methods[] = {
     {NULL, NULL, NULL},
 };
 
-FUNCTION(raise_exception) {
+BUILTIN(raise_exception) {
     UNUSED;
     const str s = fr_jinja_to_str(r, arg[0]);
     return fr_jinja_fail(r, "%.*s", (int)(s.n < 300 ? s.n : 300), s.data);
 }
 
-FUNCTION(strftime_now) {
+BUILTIN(strftime_now) {
     UNUSED;
     char out[512];
     if (arg[0].kind != J_STR || as_str(arg[0])->n > 200)

@@ -1,12 +1,5 @@
 // methods.c — methods of strings that look, cut and pad, of mappings and of lists.
-#include "text/jinja/run.h"
-
-#define METHOD(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED       (void)r, (void)self, (void)arg, (void)all
-
-static bool given(value v) {
-    return v.kind != J_MISSING && v.kind != J_NONE;
-}
+#include "text/jinja/functions/builtin.h"
 
 static const str *str_arg(run *r, value v) {
     if (v.kind == J_STR) return as_str(v);
@@ -14,9 +7,9 @@ static const str *str_arg(run *r, value v) {
     return NULL;
 }
 
-static int64_t int_arg(run *r, value v, int64_t missing) {
+static int64_t int_or_none(run *r, value v, int64_t missing) {
     int64_t n = missing;
-    if (given(v)) fr_jinja_to_int(r, v, &n);
+    if (is_given(v)) fr_jinja_to_int(r, v, &n);
     return n;
 }
 
@@ -27,22 +20,22 @@ static void add_part(run *r, seq *s, const str *of, size_t from, size_t to) {
 // ---- strip and split
 
 static value strip(run *r, value self, value chars, bool left, bool right) {
-    const str *set = given(chars) ? str_arg(r, chars) : NULL;
+    const str *set = is_given(chars) ? str_arg(r, chars) : NULL;
     if (!fr_jinja_work(r, as_str(self)->n * (set ? set->n : 1))) return UNDEFINED;
     return fr_jinja_make_str(r, fr_jinja_strip(as_str(self), set, left, right));
 }
 
-METHOD(strip_both) {
+BUILTIN(strip_both) {
     UNUSED;
     return strip(r, self, arg[0], true, true);
 }
 
-METHOD(lstrip) {
+BUILTIN(lstrip) {
     UNUSED;
     return strip(r, self, arg[0], true, false);
 }
 
-METHOD(rstrip) {
+BUILTIN(rstrip) {
     UNUSED;
     return strip(r, self, arg[0], false, true);
 }
@@ -72,10 +65,10 @@ static void split_words(run *r, seq *out, const str *s, int64_t most) {
     }
 }
 
-METHOD(split) {
+BUILTIN(split) {
     UNUSED;
-    const str *s = as_str(self), *by = given(arg[0]) ? str_arg(r, arg[0]) : NULL;
-    int64_t most = int_arg(r, arg[1], -1);
+    const str *s = as_str(self), *by = is_given(arg[0]) ? str_arg(r, arg[0]) : NULL;
+    int64_t most = int_or_none(r, arg[1], -1);
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     if (!out) return UNDEFINED;
     if (!by) {
@@ -111,10 +104,10 @@ static value reversed(run *r, const seq *s) {
 }
 
 // The same from the right: found last to first, then turned round.
-METHOD(rsplit) {
+BUILTIN(rsplit) {
     UNUSED;
-    const str *s = as_str(self), *by = given(arg[0]) ? str_arg(r, arg[0]) : NULL;
-    int64_t most = int_arg(r, arg[1], -1);
+    const str *s = as_str(self), *by = is_given(arg[0]) ? str_arg(r, arg[0]) : NULL;
+    int64_t most = int_or_none(r, arg[1], -1);
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     size_t to = s->n, bytes;
     if (r->status || (by && !by->n)) return fr_jinja_fail(r, "an empty separator");
@@ -150,17 +143,17 @@ static value partition(run *r, value self, value by, bool last) {
     return make_ref(J_SEQ, out);
 }
 
-METHOD(partition_first) {
+BUILTIN(partition_first) {
     UNUSED;
     return partition(r, self, arg[0], false);
 }
 
-METHOD(partition_last) {
+BUILTIN(partition_last) {
     UNUSED;
     return partition(r, self, arg[0], true);
 }
 
-METHOD(join) {
+BUILTIN(join) {
     UNUSED;
     const seq *s = fr_jinja_iterate(r, arg[0]);
     writer t = {.r = r};
@@ -178,7 +171,7 @@ METHOD(join) {
 static str window(run *r, value self, value from, value to, int64_t *before) {
     const str *s = as_str(self);
     *before = 0;
-    if (!given(from) && !given(to)) return *s;
+    if (!is_given(from) && !is_given(to)) return *s;
     const value part = fr_jinja_slice(r, self, from, to, NONE_VALUE);
     if (r->status) return STR("");
     const str front = {.data = s->data, .n = (size_t)(as_str(part)->data - s->data)};
@@ -200,12 +193,12 @@ static value ends(run *r, value self, const value *arg, bool at_end) {
     return make_bool(false);
 }
 
-METHOD(startswith) {
+BUILTIN(startswith) {
     UNUSED;
     return ends(r, self, arg, false);
 }
 
-METHOD(endswith) {
+BUILTIN(endswith) {
     UNUSED;
     return ends(r, self, arg, true);
 }
@@ -220,27 +213,27 @@ static value find(run *r, value self, const value *arg, bool last, bool must) {
     return make_int(before + (int64_t)fr_jinja_length(&front));
 }
 
-METHOD(find_first) {
+BUILTIN(find_first) {
     UNUSED;
     return find(r, self, arg, false, false);
 }
 
-METHOD(rfind) {
+BUILTIN(rfind) {
     UNUSED;
     return find(r, self, arg, true, false);
 }
 
-METHOD(index_first) {
+BUILTIN(index_first) {
     UNUSED;
     return find(r, self, arg, false, true);
 }
 
-METHOD(index_last) {
+BUILTIN(index_last) {
     UNUSED;
     return find(r, self, arg, true, true);
 }
 
-METHOD(count) {
+BUILTIN(count) {
     UNUSED;
     int64_t before, n = 0;
     const str s = window(r, self, arg[1], arg[2], &before), *what = str_arg(r, arg[0]);
@@ -260,12 +253,12 @@ static value without(run *r, value self, const value *arg, bool at_end) {
                              at_end ? str_part(s, 0, s->n - what->n) : str_part(s, what->n, s->n));
 }
 
-METHOD(removeprefix) {
+BUILTIN(removeprefix) {
     UNUSED;
     return without(r, self, arg, false);
 }
 
-METHOD(removesuffix) {
+BUILTIN(removesuffix) {
     UNUSED;
     return without(r, self, arg, true);
 }
@@ -274,8 +267,8 @@ METHOD(removesuffix) {
 
 static value padded(run *r, value self, const value *arg, int side) {
     const str *s = as_str(self), blank = STR(" ");
-    const str *with = given(arg[1]) ? str_arg(r, arg[1]) : &blank;
-    const int64_t n = (int64_t)fr_jinja_length(s), width = int_arg(r, arg[0], 0);
+    const str *with = is_given(arg[1]) ? str_arg(r, arg[1]) : &blank;
+    const int64_t n = (int64_t)fr_jinja_length(s), width = int_or_none(r, arg[0], 0);
     const int64_t pad = width > n ? width - n : 0;
     const int64_t left = side < 0 ? 0 : side > 0 ? pad : pad / 2 + (pad & width & 1);
     writer t = {.r = r};
@@ -287,35 +280,35 @@ static value padded(run *r, value self, const value *arg, int side) {
     return fr_jinja_text_value(&t);
 }
 
-METHOD(ljust) {
+BUILTIN(ljust) {
     UNUSED;
     return padded(r, self, arg, -1);
 }
 
-METHOD(rjust) {
+BUILTIN(rjust) {
     UNUSED;
     return padded(r, self, arg, 1);
 }
 
-METHOD(center) {
+BUILTIN(center) {
     UNUSED;
     return padded(r, self, arg, 0);
 }
 
-METHOD(zfill) {
+BUILTIN(zfill) {
     UNUSED;
     const str *s = as_str(self);
     const size_t sign = s->n && (s->data[0] == '-' || s->data[0] == '+');
     writer t = {.r = r};
     fr_jinja_put_part(&t, s, 0, sign);
-    for (int64_t n = int_arg(r, arg[0], 0) - (int64_t)fr_jinja_length(s);
+    for (int64_t n = int_or_none(r, arg[0], 0) - (int64_t)fr_jinja_length(s);
          n > 0 && fr_jinja_work(r, 1); n--)
         fr_jinja_put_text(&t, "0", FR_MARK_TEMPLATE);
     fr_jinja_put_part(&t, s, sign, s->n);
     return fr_jinja_text_value(&t);
 }
 
-METHOD(format) {
+BUILTIN(format) {
     UNUSED;
     return fr_jinja_format_braces(r, as_str(self), all);
 }

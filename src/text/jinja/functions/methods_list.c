@@ -1,12 +1,9 @@
 // methods_list.c — methods of mappings and lists, questions to strings, and what finds a method.
-#include "text/jinja/run.h"
-
-#define METHOD(name) static value name(run *r, value self, const value *arg, const args *all)
-#define UNUSED       (void)r, (void)self, (void)arg, (void)all
+#include "text/jinja/functions/builtin.h"
 
 // ---- mappings
 
-METHOD(get) {
+BUILTIN(get) {
     UNUSED;
     if (!fr_jinja_hashable(arg[0]))
         return fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(arg[0]));
@@ -29,28 +26,28 @@ static value view(run *r, const dict *d, seq_kind kind) {
     return make_ref(J_SEQ, out);
 }
 
-METHOD(keys) {
+BUILTIN(keys) {
     UNUSED;
     return view(r, as_dict(self), SEQ_KEYS);
 }
 
-METHOD(values) {
+BUILTIN(values) {
     UNUSED;
     return view(r, as_dict(self), SEQ_VALUES);
 }
 
-METHOD(items) {
+BUILTIN(items) {
     UNUSED;
     return view(r, as_dict(self), SEQ_ITEMS);
 }
 
-METHOD(copy) {
+BUILTIN(copy) {
     UNUSED;
     return self; // nothing changes it
 }
 
 // What would change a value hides what a mapping holds of that name, but is undefined.
-METHOD(forbidden) {
+BUILTIN(forbidden) {
     UNUSED;
     return fr_jinja_fail(r, "a template cannot change lists and mappings");
 }
@@ -68,7 +65,7 @@ const function fr_jinja_dict_methods[] = {
 
 // ---- lists
 
-METHOD(count) {
+BUILTIN(count) {
     UNUSED;
     int64_t n = 0;
     for (size_t i = 0; i < as_seq(self)->n && fr_jinja_work(r, 1); i++)
@@ -76,7 +73,7 @@ METHOD(count) {
     return make_int(n);
 }
 
-METHOD(index_of) {
+BUILTIN(index_of) {
     UNUSED;
     int64_t from = 0, to = (int64_t)as_seq(self)->n;
     if (arg[1].kind != J_MISSING) fr_jinja_to_int(r, arg[1], &from);
@@ -111,7 +108,7 @@ static value all_are(value self, int bits) {
 }
 
 #define QUESTION(name, bits)                                                                       \
-    METHOD(name) {                                                                                 \
+    BUILTIN(name) {                                                                                \
         UNUSED;                                                                                    \
         return all_are(self, bits);                                                                \
     }
@@ -121,13 +118,13 @@ QUESTION(is_decimal, CHAR_DECIMAL)
 QUESTION(is_digit, CHAR_DIGIT)
 QUESTION(is_numeric, CHAR_NUMERIC)
 
-METHOD(is_space) {
+BUILTIN(is_space) {
     UNUSED;
     const str rest = fr_jinja_strip(as_str(self), NULL, true, true);
     return make_bool(as_str(self)->n && !rest.n);
 }
 
-METHOD(is_ascii) {
+BUILTIN(is_ascii) {
     UNUSED;
     for (size_t i = 0; i < as_str(self)->n; i++)
         if ((unsigned char)as_str(self)->data[i] >= 0x80) return make_bool(false);
@@ -139,18 +136,18 @@ static value ask_test(run *r, const char *name, value self) {
     return fr_jinja_apply(r, fr_jinja_test_named(&s), self, &(args){0});
 }
 
-METHOD(is_lower) {
+BUILTIN(is_lower) {
     UNUSED;
     return ask_test(r, "lower", self);
 }
 
-METHOD(is_upper) {
+BUILTIN(is_upper) {
     UNUSED;
     return ask_test(r, "upper", self);
 }
 
 // Every word begins with a capital, as Python's title() and istitle() see words.
-METHOD(title) {
+BUILTIN(title) {
     UNUSED;
     const str *s = as_str(self);
     writer t = {.r = r};
@@ -167,7 +164,7 @@ METHOD(title) {
     return fr_jinja_text_value(&t);
 }
 
-METHOD(swapcase) {
+BUILTIN(swapcase) {
     UNUSED;
     const str *s = as_str(self);
     writer t = {.r = r};
@@ -175,8 +172,9 @@ METHOD(swapcase) {
     for (size_t at = 0, bytes; at < s->n && !r->status; at += bytes) {
         bytes = fr_jinja_char_read(s->data + at, s->n - at, &code);
         const bool up = code != UINT32_MAX && fr_jinja_char_properties(code) & CHAR_UPPER;
-        const str one = str_part(s, at, at + bytes),
-                  as = fr_jinja_cased(r, &one, up ? CASE_LOWER : CASE_UPPER);
+        str one = str_part(s, at, at + bytes);
+        if (up && code == 0x3A3 && fr_jinja_is_final_sigma(s, at)) one.data = "\u03c2";
+        const str as = fr_jinja_cased(r, &one, up ? CASE_LOWER : CASE_UPPER);
         fr_jinja_put_str(&t, &as);
     }
     return fr_jinja_text_value(&t);

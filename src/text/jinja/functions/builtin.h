@@ -1,0 +1,15 @@
+// builtin.h — the form of every filter, method and global function (functions.h has their tables).
+#ifndef FR_TEXT_JINJA_FUNCTIONS_BUILTIN_H
+#define FR_TEXT_JINJA_FUNCTIONS_BUILTIN_H
+#include "text/jinja/run.h"
+
+// self: what a filter or method is of. arg: as many as the table says, J_MISSING where none was
+// given; all: with those beyond.
+#define BUILTIN(name) static value name(run *r, value self, const value *arg, const args *all)
+#define UNUSED        (void)r, (void)self, (void)arg, (void)all // first line of each
+
+static inline bool is_given(value v) {
+    return v.kind != J_MISSING && v.kind != J_NONE;
+}
+
+#endif

@@ -49,6 +49,24 @@ typedef struct ranked { // a member's scores, descending
     int n, taken;
 } ranked;
 
+// Scores of the members whose trees are open; the others take what they want. The candidates of
+// those; `extra` grows by the rows that all have beside their trees.
+static int gather(fr_decoder *const *members, int n, ranked *by, fr_extra_rows *extra) {
+    int fixed = 0;
+    for (int i = 0; i < n; i++) {
+        fr_decoder *d = members[i];
+        by[i].n = by[i].taken = 0;
+        fr_extra_rows_add(extra, &d->proposal.extra_rows);
+        if (is_open(d)) {
+            by[i].n = fr_tree_scores(&d->proposal.tree, by[i].score);
+        } else {
+            take_wanted(d, share_of(d, n));
+            fixed += d->tree.n - 1;
+        }
+    }
+    return fixed;
+}
+
 static int likeliest_of(const ranked *by, int n) {
     int best = -1;
     for (int i = 0; i < n; i++)
@@ -58,36 +76,33 @@ static int likeliest_of(const ranked *by, int n) {
     return best;
 }
 
+// All scores in one list, descending, and whose each is; at most `room`. How many.
+static int merge(ranked *by, int n, int room, float *score, int *from) {
+    int n_scores = 0, best;
+    while (n_scores < room && (best = likeliest_of(by, n)) >= 0) {
+        score[n_scores] = by[best].score[by[best].taken++];
+        from[n_scores++] = best;
+    }
+    return n_scores;
+}
+
 void fr_choose_rows(const fr_decoder_group *g, fr_decoder *const *members, int n,
                     const fr_extra_rows *read, int context) {
     ranked by[FR_GROUP_MEMBERS];
     float score[CANDIDATES] = {0};
-    int from[CANDIDATES], fixed = 0, n_scores = 0, best;
+    int from[CANDIDATES], rows[FR_GROUP_MEMBERS];
     fr_extra_rows extra = *read;
-    for (int i = 0; i < n; i++) {
-        fr_decoder *d = members[i];
-        by[i].n = by[i].taken = 0;
-        fr_extra_rows_add(&extra, &d->proposal.extra_rows);
-        if (is_open(d)) {
-            by[i].n = fr_tree_scores(&d->proposal.tree, by[i].score);
-        } else {
-            take_wanted(d, share_of(d, n));
-            fixed += d->tree.n - 1;
-        }
-    }
-    while (n_scores < CANDIDATES - n - fixed && (best = likeliest_of(by, n)) >= 0) {
-        score[n_scores] = by[best].score[by[best].taken++];
-        from[n_scores++] = best;
-    }
-    for (int i = 0; i < n; i++)
-        by[i].taken = 1; // the root
+    const int fixed = gather(members, n, by, &extra);
+    const int n_scores = merge(by, n, CANDIDATES - n - fixed, score, from);
     const int taken =
         fr_budget_choose_from(&g->budget, score, n_scores, 1 + fixed, &extra, context);
+    for (int i = 0; i < n; i++)
+        rows[i] = 1; // the root
     for (int k = 0; k < taken; k++)
-        by[from[k]].taken++;
+        rows[from[k]]++;
     for (int i = 0; i < n; i++) {
         if (!is_open(members[i])) continue;
         members[i]->tree = members[i]->proposal.tree;
-        fr_tree_keep(&members[i]->tree, by[i].taken);
+        fr_tree_keep(&members[i]->tree, rows[i]);
     }
 }

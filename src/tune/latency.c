@@ -164,47 +164,59 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
     return FR_OK;
 }
 
+// Contexts of `near` and `far` tokens, still empty; rows that are like no text's. After an error
+// close_bench has to be called too.
+static fr_status open_bench(bench *b, int near, int far, fr_error *err) {
+    const fr_config *c = &b->m->config;
+    const fr_forward_limits limits = {.max_rows = NEAR, .max_logits = 1, .n_ctx = far};
+    fr_status st = fr_kv_open(&b->near, c, near, FR_KV_F16, err);
+    if (!st) st = fr_kv_open(&b->far, c, far, FR_KV_F16, err);
+    if (!st) st = fr_forward_open(&b->forward, b->m, &limits, err);
+    if (st) return st;
+    b->hidden = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->d, sizeof *b->hidden);
+    b->logits = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->n_vocab, sizeof *b->logits);
+    if (!b->hidden || !b->logits)
+        return fr_fail(err, FR_ENOMEM, "measuring passes: cannot get memory for %d rows",
+                       MOST_ROWS);
+    for (int i = 0; i < MOST_ROWS * c->d; i++)
+        b->hidden[i] = (float)(i % 13) - 6;
+    return FR_OK;
+}
+
+static void close_bench(bench *b) {
+    fr_free(b->logits);
+    fr_free(b->hidden);
+    fr_forward_close(b->forward);
+    fr_kv_close(&b->far);
+    fr_kv_close(&b->near);
+}
+
+// Fills the contexts, then measures, alone.
+static fr_status run_bench(bench *b, fr_cost *cost, int near, int far, int rounds, fr_error *err) {
+    fr_pool *pool = b->m->pool;
+    fr_pool_hold(pool); // no pass of another thread's is waited for in a time
+    const bool adapts = fr_pool_adapt(pool, false);
+    const bool filled = fill(b, &b->near, near) && fill(b, &b->far, far);
+    const fr_status st = filled ? measure(b, cost, rounds, err) : interrupted(err);
+    fr_pool_adapt(pool, adapts);
+    fr_pool_release(pool);
+    return st;
+}
+
 fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_progress_fn *progress,
                              void *user, fr_error *err) {
-    const fr_config *c = &m->config;
-    const int far = c->n_ctx_train < FAR ? c->n_ctx_train : FAR;
+    const int far = least(m->config.n_ctx_train, FAR);
     const int near = far > 2 * NEAR ? NEAR : far / 2 > 0 ? far / 2 : 1;
-    const fr_forward_limits limits = {.max_rows = NEAR, .max_logits = 1, .n_ctx = far};
     bench b = {.m = m,
                .points = m->kern->isa == FR_ISA_AMX ? &STAIR : &SMOOTH,
                .progress = progress,
                .user = user};
-    fr_status st;
-    if (rounds < 1) rounds = 1;
-    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
+    rounds = rounds < 1 ? 1 : least(rounds, ROUNDS_MAX);
     b.total = (uint64_t)(rounds * b.points->n + 1 + rounds + MORE_PAIRS + fill_passes(near) +
                          fill_passes(far));
-    *cost = (fr_cost){.n = 0};
-    if ((st = fr_kv_open(&b.near, c, near, FR_KV_F16, err))) goto done;
-    if ((st = fr_kv_open(&b.far, c, far, FR_KV_F16, err))) goto done;
-    if ((st = fr_forward_open(&b.forward, m, &limits, err))) goto done;
-    b.hidden = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->d, sizeof *b.hidden);
-    b.logits = fr_alloc_array((size_t)MOST_ROWS * (size_t)c->n_vocab, sizeof *b.logits);
-    if (!b.hidden || !b.logits) {
-        st = fr_fail(err, FR_ENOMEM, "measuring passes: cannot get memory for %d rows", MOST_ROWS);
-        goto done;
-    }
-    for (int i = 0; i < MOST_ROWS * c->d; i++)
-        b.hidden[i] = (float)(i % 13) - 6;
-    fr_pool_hold(m->pool); // no pass of another thread's is waited for in a time
-    const bool adapts = fr_pool_adapt(m->pool, false);
-    if (fill(&b, &b.near, near) && fill(&b, &b.far, far))
-        st = measure(&b, cost, rounds, err);
-    else
-        st = interrupted(err);
-    fr_pool_adapt(m->pool, adapts);
-    fr_pool_release(m->pool);
-done:
-    fr_free(b.logits);
-    fr_free(b.hidden);
-    fr_forward_close(b.forward);
-    fr_kv_close(&b.far);
-    fr_kv_close(&b.near);
+    fr_status st = open_bench(&b, near, far, err);
+    if (!st) st = run_bench(&b, cost, near, far, rounds, err);
+    close_bench(&b);
     if (st) *cost = (fr_cost){.n = 0};
     return st;
 }

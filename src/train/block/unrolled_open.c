@@ -41,47 +41,62 @@ static void deal(fr_unrolled *c, size_t *used, float **slot, size_t n) {
     *used += (n + 15) / 16 * 16;
 }
 
-static size_t deal_all(fr_unrolled *c) {
+typedef struct sizes {
+    size_t n, d, ff, q, kv; // rows, and numbers of a row
+} sizes;
+
+// What the first step reads.
+static void deal_inputs(fr_unrolled *c, const sizes *z, size_t *used) {
     const fr_unrolled_shape *s = &c->shape;
-    const size_t n = (size_t)s->max_rows, d = (size_t)s->d, ff = (size_t)s->d_ff;
-    const size_t q = (size_t)s->n_head * (size_t)s->head_dim;
-    const size_t kv = (size_t)s->n_kv * (size_t)s->head_dim;
-    size_t used = 0;
     float **const wide[] = {&c->state,  &c->embedding, &c->x0, &c->a0,
                             &c->tokens, &c->s,         &c->t,  &c->dtokens};
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        deal(c, &used, wide[i], (n + 1) * d);
+        deal(c, used, wide[i], (z->n + 1) * z->d);
     float **const given[] = {&c->given, &c->dgiven};
     for (int i = 0; i < 2 && s->given; i++)
-        deal(c, &used, given[i], (n + 1) * d);
-    if (s->taps) {
-        deal(c, &used, &c->taps, n * (size_t)s->taps * d);
-        deal(c, &used, &c->joined, n * d);
-    }
-    for (int k = 1; k <= s->depth; k++) {
-        fr_unrolled_step *step = &c->step[k];
-        float **const of_d[] = {&step->x, &step->y, &step->z, &step->g};
-        for (int i = 0; i < 4; i++)
-            deal(c, &used, of_d[i], n * d);
-        deal(c, &used, &step->q, n * q);
-        deal(c, &used, &step->o, n * q);
-        deal(c, &used, &step->lse, n * (size_t)s->n_head);
-        deal(c, &used, &step->gate, n * ff);
-        deal(c, &used, &step->up, n * ff);
-        float **const of_kv[] = {&c->k[k], &c->v[k], &c->dk[k], &c->dv[k]};
-        for (int i = 0; i < 4 && k > 1; i++)
-            deal(c, &used, of_kv[i], n * kv);
-    }
+        deal(c, used, given[i], (z->n + 1) * z->d);
+    if (!s->taps) return;
+    deal(c, used, &c->taps, z->n * (size_t)s->taps * z->d);
+    deal(c, used, &c->joined, z->n * z->d);
+}
+
+// What step k keeps for the way back; the first step's keys and values are the rows' own.
+static void deal_step(fr_unrolled *c, const sizes *z, size_t *used, int k) {
+    fr_unrolled_step *step = &c->step[k];
+    float **const of_d[] = {&step->x, &step->y, &step->z, &step->g};
+    for (int i = 0; i < 4; i++)
+        deal(c, used, of_d[i], z->n * z->d);
+    deal(c, used, &step->q, z->n * z->q);
+    deal(c, used, &step->o, z->n * z->q);
+    deal(c, used, &step->lse, z->n * (size_t)c->shape.n_head);
+    deal(c, used, &step->gate, z->n * z->ff);
+    deal(c, used, &step->up, z->n * z->ff);
+    float **const of_kv[] = {&c->k[k], &c->v[k], &c->dk[k], &c->dv[k]};
+    for (int i = 0; i < 4 && k > 1; i++)
+        deal(c, used, of_kv[i], z->n * z->kv);
+}
+
+static size_t deal_all(fr_unrolled *c) {
+    const fr_unrolled_shape *s = &c->shape;
+    const sizes z = {.n = (size_t)s->max_rows,
+                     .d = (size_t)s->d,
+                     .ff = (size_t)s->d_ff,
+                     .q = (size_t)s->n_head * (size_t)s->head_dim,
+                     .kv = (size_t)s->n_kv * (size_t)s->head_dim};
+    size_t used = 0;
+    deal_inputs(c, &z, &used);
+    for (int k = 1; k <= s->depth; k++)
+        deal_step(c, &z, &used, k);
     float **const first[] = {&c->k0, &c->v0, &c->dk0, &c->dv0};
     for (int i = 0; i < 4; i++)
-        deal(c, &used, first[i], n * kv);
-    deal(c, &used, &c->h, n * ff);
-    deal(c, &used, &c->dh, n * ff);
-    deal(c, &used, &c->dg, n * d);
-    deal(c, &used, &c->dx, n * d);
-    deal(c, &used, &c->dq, n * q);
-    deal(c, &used, &c->d_o, n * q);
-    deal(c, &used, &c->rope_table, (n + FR_UNROLLED_STEPS) * (size_t)s->head_dim);
+        deal(c, &used, first[i], z.n * z.kv);
+    deal(c, &used, &c->h, z.n * z.ff);
+    deal(c, &used, &c->dh, z.n * z.ff);
+    deal(c, &used, &c->dg, z.n * z.d);
+    deal(c, &used, &c->dx, z.n * z.d);
+    deal(c, &used, &c->dq, z.n * z.q);
+    deal(c, &used, &c->d_o, z.n * z.q);
+    deal(c, &used, &c->rope_table, (z.n + FR_UNROLLED_STEPS) * (size_t)s->head_dim);
     return used;
 }
 

@@ -169,6 +169,35 @@ static void a_training_learns(void **state) {
     assert_non_null(strstr(s->err, "--resume"));
 }
 
+// Tokens of so many steps and the last step's learning rate; the held-out loss at the end.
+static double loss_after(const char *pack, const char *rest, double *tokens, double *rate) {
+    if (run_line(s, train(pack, rest))) fail_msg("%s", s->err);
+    json_t *o = json_loads(s->out, 0, NULL), *curve = json_object_get(o, "curve");
+    const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
+    const double loss = real_at(last, "held_out_loss");
+    *tokens = real_at(o, "tokens");
+    *rate = real_at(last, "lr");
+    json_decref(o);
+    return loss;
+}
+
+static void options_of_learning_reach_it(void **state) {
+    (void)state;
+    double tokens[3], rate[3];
+    const double plain =
+        loss_after("plain.gguf", "--steps 40 --lr 0.01 --json -q", &tokens[0], &rate[0]);
+    const double twice = loss_after("twice.gguf", "--steps 40 --lr 0.01 --accumulate 2 --json -q",
+                                    &tokens[1], &rate[1]);
+    const double mean =
+        loss_after("mean.gguf", "--steps 40 --lr 0.01 --lr-end 0.8 --average 0.5 --json -q",
+                   &tokens[2], &rate[2]);
+    assert_true(tokens[1] > 1.8 * tokens[0] && tokens[2] == tokens[0]);
+    assert_near(rate[0], 0.001, 1e-4); // a tenth is left
+    assert_near(rate[1], 0.001, 1e-4);
+    assert_near(rate[2], 0.008, 1e-4);
+    assert_true(plain != twice && plain != mean);
+}
+
 static void what_it_takes_is_said_and_kept(void **state) {
     (void)state;
     double memory, disk;
@@ -690,6 +719,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(a_training_learns),
+        cmocka_unit_test(options_of_learning_reach_it),
         cmocka_unit_test(what_it_takes_is_said_and_kept),
         cmocka_unit_test(kills_change_nothing),
         cmocka_unit_test(folders_in_another_order_are_another_training),

@@ -1,5 +1,6 @@
 """What is run: one unit is all systems of the same options, on one set of prompts, at one temperature."""
 import glob
+import hashlib
 import json
 import os
 import sys
@@ -44,6 +45,20 @@ def resume(path, head, rest):
     found = read(path)
     check_same(path, found, head)
     return found
+
+
+def same_prompts(path, found, tasks):
+    """Keeps a short name of each task's prompts; what was measured with others is not gone on with."""
+    for task, lines in tasks.items():
+        now = hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+        if found.setdefault("prompts", {}).setdefault(task, now) != now:
+            raise Failure("%s: measured with other prompts of %s: give another --out" % (path, task))
+
+
+def dates_of(found, ones):
+    """When these parts of a result were measured, in words."""
+    dates = sorted({one.get("date", found["date"]) for one in ones})
+    return " to ".join(sorted({dates[0], dates[-1]}))
 
 
 def read_prompts(files):

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import read, resume, write
+from measure import dates_of, read, resume, write
 from program import add_results, machine_of, physical_cores, train
 
 MARKS = ("<!-- ablations, %s: begin, written by bench/papers/ablations.py -->", "<!-- ablations, %s: end -->")
@@ -138,11 +138,11 @@ def table(args):
     first = next(iter(settings.values()))
     data, seeds = first["0"]["data"], len(first)
     trained = [one for by_seed in settings.values() for one in by_seed.values()]
-    machines, dates = (sorted({one.get(key, found[key]) for one in trained}) for key in ("machine", "date"))
+    machines = sorted({one.get("machine", found["machine"]) for one in trained})
     if any(one["data"] != data for one in trained):
         raise Failure("%s: its trainings are of different texts" % result_path(args))
     text = ["%s, %s, %s; `%s`; of %d texts %d held out (%d thousand tokens). ± is the standard error%s." % (
-        found["model"], " and ".join(machines), " to ".join(sorted({dates[0], dates[-1]})), found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
+        found["model"], " and ".join(machines), dates_of(found, trained), found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
         "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
         "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
     for name, by_seed in settings.items():

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
+from measure import add_arguments, dates_of, prompt_lines, read, resume, same_prompts, write, write_prompts
 from program import ask
 from intervals import bootstrap
 
@@ -35,6 +35,7 @@ def measure(args, model):
     path = os.path.join(args.out, name_of(model) + ".json")
     found = resume(path, {"model": name_of(model), "tokens": args.tokens, "limit": args.limit}, {"date": time.strftime("%Y-%m-%d"), "sets": {}})
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
+    same_prompts(path, found, tasks)
     left = [task for task in tasks if task not in found["sets"]]
     say("%s: %d of %d sets are left" % (found["model"], len(left), len(tasks)))
     if args.status:
@@ -44,6 +45,7 @@ def measure(args, model):
         file = write_prompts(os.path.join(args.work, "prompts"), task, tasks[task])
         said = ask(args, "accuracy", "--prompts", file, "--limit", 0, "-n", args.tokens, "--drafter", ",".join(METHODS), "-t", args.threads)
         found["sets"][task] = {one["drafter"]: [distance["by_prompt"] for distance in one["distance"][:DISTANCES]] for one in said["drafters"]}
+        found.setdefault("dates", {})[task] = time.strftime("%Y-%m-%d")
         write(path, found)
         say("%s: %s" % (found["model"], task))
 
@@ -72,7 +74,7 @@ def table(args):
         found = read(path)
         sets = found["sets"]
         text += ["%s, greedy, the packs that ship, %d tokens at most, %s; places at distance 1: %s." % (
-            found["model"], found["tokens"], found["date"],
+            found["model"], found["tokens"], dates_of(found, [{"date": date} for date in found.get("dates", {}).values()] or [found]),
             ", ".join("%s %d of %d prompts" % (task, sum(one[0] for one in ones["medusa"][0]), len(ones["medusa"][0])) for task, ones in sorted(sets.items()))), "",
             "| prompts | | right at 1, 2, 3, % | among the first ten, % |", "| --- | --- | --- | --- |"]
         for task, ones in sorted(sets.items()):

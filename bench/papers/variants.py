@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 from calls import Failure, between_markers, name_of, say, sentences
-from measure import add_arguments, prompt_lines, read, resume, write, write_prompts
+from measure import add_arguments, dates_of, prompt_lines, read, resume, same_prompts, write, write_prompts
 from program import replay
 from intervals import interval, lines_of, ratio
 
@@ -92,13 +92,16 @@ def measure(args, model):
         return
     os.makedirs(args.out, exist_ok=True)
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
+    same_prompts(path, found, tasks)
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     for variant in left:
         stem = os.path.join(args.work, "%s-%s" % (name_of(model), args.group))
-        sets = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
-                      *(word for option in variant.options for word in ("--draft-opt", option)))[variant.drafter]["sets"]
+        replayed = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
+                          *(word for option in variant.options for word in ("--draft-opt", option)))[variant.drafter]
+        sets = replayed["sets"]
         mine = [line for lines in sets.values() for line in lines]
         found["variants"][variant.name] = {"rows": sum(line["rows"] for line in mine), "checked": sum(line["checked"] for line in mine),
+                                           "packs": replayed["setup"]["packs"], "date": time.strftime("%Y-%m-%d"),
                                            "sets": {task: [[line["tokens"], line["passes"]] for line in lines] for task, lines in sets.items()}}
         write(path, found)
         say("%s: %s" % (found["model"], variant.name))
@@ -106,14 +109,24 @@ def measure(args, model):
 
 # ---------------------------------------------------------------- tables
 
+def check_packs(path, group, there):
+    """A pack that was trained anew is another one: its settings are not compared with the old one's."""
+    packs = {}
+    for variant in group.variants:
+        mine = there.get(variant.name, {}).get("packs")
+        if mine and packs.setdefault(variant.drafter, mine) != mine:
+            raise Failure("%s: its settings of %s are of two packs: measure them anew" % (path, variant.drafter))
+
+
 def table(args):
     text = []
     for name in sorted(name for name in os.listdir(args.out) if name.endswith("-%s.json" % args.group)):
         group, result = GROUPS[args.group], read(os.path.join(args.out, name))
         there = result["variants"]
         sets = next(iter(there.values()))["sets"]
+        check_packs(name, group, there)
         text += ["%s, greedy, %d tokens, %s, %s; %d results decoded for real too, all the same." % (
-            result["model"], result["tokens"], result["date"], ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())),
+            result["model"], result["tokens"], dates_of(result, there.values()), ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())),
             sum(one["checked"] for one in there.values())), "", "| | tokens a pass | rows | over %s |" % group.against, "| --- | --- | --- | --- |"]
         for variant in group.variants:
             if variant.name not in there:

@@ -503,15 +503,25 @@ def settings_are_compared_on_the_same_prompts(folder):
     args = argparse.Namespace(bin=fake_lab(work), prompts=[prompts], work=work, out=os.path.join(work, "out"), group="reuse", tokens=8, threads=1, seed=1, check=0, limit=30, status=False)
     variants.measure(args, "m.gguf")
     kept = measure.read(os.path.join(args.out, "m-reuse.json"))["variants"]
-    assert len(kept) == len(calls_of(args.bin)) == len(variants.GROUPS["reuse"].variants) and kept[variants.FRESH] == {"rows": 68, "checked": 1, "sets": {"gsm8k": [[8, 4]] * 2}}
+    assert len(kept) == len(calls_of(args.bin)) == len(variants.GROUPS["reuse"].variants)
+    assert dict(kept[variants.FRESH], packs=[], date="") == {"rows": 68, "checked": 1, "packs": [], "date": "", "sets": {"gsm8k": [[8, 4]] * 2}}
     variants.measure(args, "m.gguf")
     assert len(calls_of(args.bin)) == len(kept) and "limit 30, here it is 5" in fails(variants.measure, argparse.Namespace(**dict(vars(args), limit=5)), "m.gguf")
+    others = argparse.Namespace(**dict(vars(args), prompts=[prompt_files(os.path.join(work, "other"), gsm8k=3)]))
+    assert "measured with other prompts of gsm8k" in fails(variants.measure, others, "m.gguf")
     there = {variant.name: {"sets": {"gsm8k": many if "mode=fused" in variant.options else few}, "rows": 12, "checked": 1} for variant in variants.GROUPS["reuse"].variants[:3]}
     measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
     text = variants.table(argparse.Namespace(out=work, group="reuse")).splitlines()
     assert text[0] == "m, greedy, 8 tokens, 2026-01-01, gsm8k 2 prompts; 3 results decoded for real too, all the same." and "over a new chain" in text[2]
     assert text[4].endswith("| 1.33 (1.00 to 2.00) | 1 |  |") and text[5].endswith("| 1.00 (1.00 to 1.00) |")
     assert text[6].endswith("| 2.67 (2.00 to 4.00) | 2 | 2.00 (2.00 to 2.00) |"), text[6]
+    for n, one in enumerate(there.values()):
+        one.update(packs=["old" if n else "new"], date="2026-01-0%d" % (n + 1))
+    measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
+    assert "two packs" in fails(variants.table, argparse.Namespace(out=work, group="reuse"))
+    there[variants.FRESH]["packs"] = ["old"]
+    measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
+    assert "2026-01-01 to 2026-01-03, gsm8k" in variants.table(argparse.Namespace(out=work, group="reuse"))
     assert "no results" in fails(variants.table, argparse.Namespace(out=work, group="trees"))
     for group in variants.GROUPS.values():
         names = [variant.name for variant in group.variants]

@@ -38,7 +38,6 @@ import load
 import servers
 from calls import Failure, append_lines, name_of, read_lines, run, say
 from machine import cpu_name, physical_cores
-from speed import free_port
 
 FIELDS = ["date", "cpu", "isa", "threads", "model", "round", "system", "set", "item", "prompt", "prompt_tokens", "tokens", "first", "ms", "tok_s",
           "whole_ms", "same", "others"]
@@ -81,7 +80,7 @@ class Systems:
     def __init__(self, args, model, names, stack):
         self.args, self.servers = args, {}
         for name in names:
-            port = free_port()
+            port = servers.free_ports(1)[0]
             command = servers.command(name, args, model, 1, port)
             if not command:
                 continue

@@ -323,12 +323,6 @@ def rss(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) / 1024
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def judge_end(fuzz, early):
     """Memory, work and the exit code. Returns (RSS in MB, exit code)."""
     child = fuzz.server.child
@@ -365,7 +359,7 @@ def main():
     o = a.parse_args()
     # What an AddressSanitizer keeps of freed memory is no growth.
     os.environ["ASAN_OPTIONS"] = "quarantine_size_mb=16:" + os.environ.get("ASAN_OPTIONS", "")
-    port = free_port()
+    port = servers.free_ports(1)[0]
     with tempfile.TemporaryFile() as log:
         server = servers.Server([o.program, "serve", "-m", o.model, "--port", str(port), *FLAGS], port, log)
         try:

@@ -29,19 +29,13 @@ import tempfile
 import threading
 import time
 
+import servers
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORDS = ("the light of a lamp on the sea and the name of every ship that passed in the night "
          "a list of seven numbers whose sum is even and some that are not").split()
 BUFFER = 131072  # tune.bufsize
 TURNS = 5
-
-
-def free_ports(n):
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 def get(port, path):
@@ -75,7 +69,7 @@ class Proxy:
     """HAProxy with the shipped configuration."""
 
     def __init__(self, o, folder, replicas):
-        self.port, stats = free_ports(2)
+        self.port, stats = servers.free_ports(2)
         self.admin = os.path.join(folder, "admin.sock")
         config = os.path.join(ROOT, "deploy", "haproxy.cfg")
         if o.balance:
@@ -410,7 +404,7 @@ def main():
     o = a.parse_args()
     judge = Judge()
     with tempfile.TemporaryDirectory() as folder:
-        o.a, o.b = replicas = [Replica(o, port) for port in free_ports(2)]
+        o.a, o.b = replicas = [Replica(o, port) for port in servers.free_ports(2)]
         proxy = load = None
         try:
             for r in replicas:

@@ -2,8 +2,15 @@
 import http.client
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
+
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[1:1] = [BENCH, os.path.join(BENCH, "peers")]
+
+from machine import draft_finder
 
 
 def machine_time():
@@ -67,13 +74,12 @@ def llama(program, args, model, users, port, *more):
             "-t", str(args.threads), "-cram", "0", *more]
 
 
-def draft_of(args, model):
-    """Draft model of the same family and smaller."""
-    family = os.path.basename(model).split("-")[0]
-    for path in args.draft or []:
-        if os.path.basename(path).startswith(family) and os.path.getsize(path) < os.path.getsize(model):
-            return path
-    return None
+def free_ports(n):
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
 
 
 def spec_flags(mode, args, model):
@@ -82,7 +88,7 @@ def spec_flags(mode, args, model):
     kind, _, most = mode.partition(":")
     flags = ["--spec-type", kind]
     if kind.startswith("draft"):
-        draft = draft_of(args, model)
+        draft = draft_finder(args.draft)(model)
         if not draft:
             return None
         flags += ["-md", draft]

@@ -23,7 +23,6 @@ import datetime
 import glob
 import json
 import os
-import socket
 import statistics
 import sys
 import time
@@ -45,12 +44,6 @@ def words(text, kind=str):
     return [kind(word) for word in text.split(",") if word]
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def quiet(cell):
     """Whether the machine was the server's while a cell was measured."""
     return cell["others_cpu"] + cell["stolen_cpu"] <= DISTURBED
@@ -63,7 +56,7 @@ def count_for(users, sets):
 
 def measure(args, prompts, model, users, temperature, name, part):
     """One cell, or None where the server cannot be had."""
-    port = free_port()
+    port = servers.free_ports(1)[0]
     command = servers.command(name, args, model, users, port)
     if not command:
         return None

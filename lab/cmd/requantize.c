@@ -121,7 +121,7 @@ static const fr_option options[] = {
     {"output", 'o', FR_OPT_FILE,   AT(output),    "PACK", NULL, NULL, "the pack that is written", 0, 0, NULL},
     {"type",   0,   FR_OPT_ENUM,   AT(pack_type), NULL, "q8_0", NULL, "type of its matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
     {"only",   0,   FR_OPT_STRING, AT(only),      "NAME,...", NULL, "all", "change only matrices whose names begin with one of these", 0, 0, NULL},
-    FR_CMD_FORCE,
+    FR_CMD_FORCE_INIT,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Packs", options};

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "lab/train/first_layer.h"
 #include "lab/train/learners.h"
+#include "lab/train/own_settings.h"
 #include "train/method/learn_chimera.h"
 #include <string.h>
 
@@ -84,7 +85,8 @@ fr_status lab_learn_chimera_layer_open(fr_learner **out, const fr_learner_config
         fr_free(c);
         return st;
     }
-    if ((st = fr_chimera_learner_open(&c->chimera, &c->source, &inner, err))) return st; // frees c
+    st = fr_chimera_learner_open(&c->chimera, &c->source, &inner, err);
+    if (st) return lab_add_settings(st, "layer=frozen or tuned", err); // it has freed c
     fr_learner *l = &c->chimera.learner;
     c->ops = *l->ops;
     c->workspace = c->ops.workspace;

@@ -4,6 +4,7 @@
 // which no drafter takes.
 #include "base/alloc.h"
 #include "lab/train/learners.h"
+#include "lab/train/own_settings.h"
 #include "train/method/learn_chimera.h"
 #include <string.h>
 
@@ -68,7 +69,8 @@ fr_status lab_learn_chimera_published_open(fr_learner **out, const fr_learner_co
         return st;
     }
     const fr_status opened = fr_chimera_learner_open(&p->chimera, &p->source, &inner, err);
-    if (opened) return opened; // it has freed p
+    if (opened) // it has freed p
+        return lab_add_settings(opened, "context=ngrams or states, labels=hard or soft", err);
     p->chimera.learner.name = "chimera-ablation";
     *out = &p->chimera.learner;
     return FR_OK;

@@ -58,6 +58,7 @@ static bool asks_for_help(const char *word) {
 }
 
 int fr_cmd_main(int argc, char **argv) {
+    fr_cmd_speak_as(fr_cmd_program.name);
     fr_cmd_open_standard();
     fr_cmd_catch_interrupts();
     fr_cmd_text_help();

@@ -41,7 +41,7 @@ static int check_line(const fr_cmd_args *args) {
                  {"--stop", args->stop.n > 0},           {"--ignore-eos", args->ignore_eos}};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         if (owned[i].given)
-            return fr_cmd_usage("run", "%s: is said by the --request itself", owned[i].option);
+            return fr_cmd_usage("run", "%s: belongs into the --request itself", owned[i].option);
     return FR_EXIT_DONE;
 }
 

@@ -45,11 +45,11 @@ void fr_handle_slots(fr_exchange *x, void *server) {
 
 // Of all passes since the start, and of the last one; of both the tokens that they gave.
 static json_t *passes_json(const fr_counters *t) {
-    return json_pack("{s:I, s:f, s:f, s:f, s:{s:i, s:i, s:i, s:f, s:f}}", "passes",
-                     (json_int_t)t->passes, "rows", t->rows.sum, "tokens", t->pass_tokens.sum,
-                     "seconds", t->passed, "last", "texts", t->last.sessions, "rows", t->last.rows,
-                     "tokens", t->last_tokens, "ms", 1e3 * t->last.seconds, "predicted_ms",
-                     1e3 * t->last.predicted);
+    return json_pack("{s:I, s:I, s:I, s:f, s:{s:i, s:i, s:i, s:f, s:f}}", "passes",
+                     (json_int_t)t->passes, "rows", (json_int_t)t->rows.sum, "tokens",
+                     (json_int_t)t->pass_tokens.sum, "seconds", t->passed, "last", "texts",
+                     t->last.sessions, "rows", t->last.rows, "tokens", t->last_tokens, "ms",
+                     1e3 * t->last.seconds, "predicted_ms", 1e3 * t->last.predicted);
 }
 
 // Bytes: of the process, of the weights that a pass reads, of the contexts that are open.

@@ -25,8 +25,9 @@ static fr_status read_chat(fr_api_request *r, const fr_server *s, fr_api_kind ki
     fr_status st = fr_api_parse_value(r, kind, chat, &defaults, err);
     if (!st && drafter_of(s, r->drafter) < 0)
         st = fr_fail(err, FR_EARG,
-                     "drafter: expected one that the server was started with, found "
-                     "another");
+                     "drafter: expected one that the server was started with (/props has "
+                     "\"drafters\"), found \"%.60s\"",
+                     r->drafter);
     return st ? st : fr_api_encode(r, &s->api, err);
 }
 

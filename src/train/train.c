@@ -316,8 +316,10 @@ static fr_status open_parts(fr_train *t, fr_error *err) {
         t->n_parts++;
         if (c->n_shares) fr_batches_of_folder(part, i);
         if (!part->n)
-            return fr_fail(err, FR_EDATA, "train: folder %d of the data has nothing to learn from",
-                           i + 1);
+            return fr_fail(
+                err, FR_EDATA,
+                "train: folder %d of the data has no text to learn from that is not in another",
+                i + 1);
     }
     return FR_OK;
 }

@@ -316,7 +316,7 @@ static void contradictions_are_wrong_command_lines(void **state) {
     static const char *const owned[] = {"-p x",  "-f x",     "--messages x",
                                         "--raw", "--stop x", "--ignore-eos"};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        expect(body, owned[i], 2, "is said by the --request itself");
+        expect(body, owned[i], 2, "belongs into the --request itself");
     expect(body, "--choice 1", 2, "--choice 1: the request has 1");
     snprintf(line, sizeof line, "run -m %s -p x --choice 1", model);
     assert_int_equal(run_line(&s, line), 2);

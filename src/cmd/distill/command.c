@@ -28,12 +28,12 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     const double share = best > 0 ? rate / best : 0;
     if (args->json)
         return fr_cmd_print_json(json_pack(
-            "{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts", s->texts,
-            "known", s->known, "too_long", s->too_long, "unanswered", s->unanswered, "tokens",
-            (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows, "passes",
-            (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate, "ms_one_row",
-            1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds, "share_of_best", share,
-            "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+            "{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts",
+            s->texts, "known", s->known, "too_long", s->too_long, "unanswered", s->unanswered,
+            "dropped", s->dropped, "tokens", (json_int_t)(own ? l->written : l->given), "rows",
+            (json_int_t)l->rows, "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s",
+            rate, "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
+            "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
     fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
             s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
@@ -42,6 +42,7 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
         fprintf(stderr, "%d texts would be longer than the %d tokens of --ctx-size\n", s->too_long,
                 s->most);
     if (s->unanswered) fprintf(stderr, "%d conversations have no answer\n", s->unanswered);
+    if (s->dropped) fprintf(stderr, "%d texts that were begun are not kept\n", s->dropped);
     if (s->texts && s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
@@ -129,7 +130,7 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "texts at once", 1, FR_TEXT_BATCH_MAX, NULL}
 #define LIMIT  {"limit",  0, FR_OPT_INT, AT(limit), "K", NULL, NULL, "take the first K conversations of each file; 0 is all", 0, 1 << 30, NULL}
 #define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "take the first N of the user's turns of each conversation", 1, 64, NULL}
-#define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there; 0 is never", 0, 0, NULL}
+#define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there, those that were begun (--width) are written to their end; 0 is never", 0, 0, NULL}
 #define TAPS   {"taps",   0, FR_OPT_STRING, AT(taps), "L,L...", NULL, NULL, "capture the residual after these layers too", 0, 0, NULL}
 static const fr_option distill_options[] = {
     {"prompts",   0,   FR_OPT_FILE,  AT(prompts),   "FILE,...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},

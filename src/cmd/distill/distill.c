@@ -295,10 +295,10 @@ static fr_status check_result(const distill *d) {
     if (s->texts || s->known || !ended(d)) return FR_OK;
     if (!s->too_long)
         return fr_fail(d->err, FR_EDATA,
-                       "%s: nothing was written: none of %d conversations has an answer", to,
+                       "%s: no text was written: none of %d conversations has an answer", to,
                        s->unanswered);
     return fr_fail(d->err, FR_EDATA,
-                   "%s: nothing was written: %s%d texts would be longer than the %d tokens of "
+                   "%s: no text was written: %s%d texts would be longer than the %d tokens of "
                    "--ctx-size",
                    to, s->unanswered ? "" : "all ", s->too_long, s->most);
 }
@@ -459,6 +459,7 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
         const fr_status end = !st || st == FR_EINTR ? sync_all(d) : FR_OK;
         if (end) st = end;
         stats->members = fr_text_batch_report(d->engine_members);
+        stats->dropped = (int)d->jobs.next - ended(d);
         if (!st) {
             stats->pass_seconds = fr_text_batch_pass_seconds(d->engine_members, plan->width);
             stats->seconds_one = fr_text_batch_pass_seconds(d->engine_members, 1);

@@ -38,6 +38,7 @@ typedef struct fr_distill_stats {
     fr_text_batch_stats members;
     int texts, known;         // done now; there before
     int too_long, unanswered; // left out; unanswered: of given answers, without one
+    int dropped;              // begun when it was interrupted, and not kept
     int most;                 // tokens of a text
     double pass_seconds;      // of a pass of one row in each member
     double seconds_one;       // of a pass of one row

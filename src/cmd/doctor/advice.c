@@ -3,6 +3,7 @@
 #include "cmd/doctor/doctor.h"
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SYS_CPU "/sys/devices/system/cpu"
 
@@ -142,7 +143,11 @@ static void advise_tuning(fr_doctor *d) {
     const fr_doctor_model *m = &d->model;
     if (!m->tuned || !m->profile.n_drafters) {
         fr_advice *a = next(d, "tuning");
-        say(a, "No drafter was tuned for this model here, so 'auto' goes by what packs promise.");
+        say(a,
+            "No drafter was tuned for this model here with %d thread%s, so 'auto' goes by what "
+            "packs "
+            "promise.",
+            d->machine.threads, d->machine.threads == 1 ? "" : "s");
         remedy(a, "forerun tune -m %s", quoted(m->path, room));
     } else if (m->profile.cost.held >= 1.2) {
         fr_advice *a = next(d, "tuning");
@@ -153,15 +158,22 @@ static void advise_tuning(fr_doctor *d) {
 }
 
 static void advise_packs(fr_doctor *d) {
-    char room[PATH_MAX], pack[PATH_MAX], pack_room[PATH_MAX];
+    char room[PATH_MAX], pack[PATH_MAX], pack_room[PATH_MAX], folder[PATH_MAX],
+        folder_room[PATH_MAX];
     for (int i = 0; i < d->packs.n; i++)
         if (d->packs.pack[i].fits) return;
     fr_advice *a = next(d, "packs");
     say(a, "No trained drafter was found for this model, so only text that repeats is drafted.");
     snprintf(pack, sizeof pack, "%.*spacks/eagle.gguf", (int)fr_path_folder(d->model.path),
              d->model.path);
-    remedy(a, "forerun train eagle -m %s --data PROMPTS.jsonl -o %s (docs/training.md)",
-           quoted(d->model.path, room), quoted(pack, pack_room));
+    snprintf(folder, sizeof folder, "%.*s", (int)fr_path_folder(pack), pack);
+    const bool there = !access(folder, F_OK);
+    const char *make = there ? "" : quoted(folder, folder_room);
+    remedy(a,
+           "%s%s%sforerun train eagle -m %s --data PROMPTS.jsonl -o %s --time 60m "
+           "(docs/training.md)",
+           there ? "" : "mkdir -p ", make, there ? "" : " && ", quoted(d->model.path, room),
+           quoted(pack, pack_room));
 }
 
 static void advise_model(fr_doctor *d) {

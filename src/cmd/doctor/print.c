@@ -139,7 +139,7 @@ static void print_fitting(const fr_doctor_packs *packs) {
         if (p->speed > 1.005)
             printf("%5.2f times the speed of plain decoding\n", p->speed);
         else
-            puts("no gain");
+            puts(" no gain");
     }
 }
 

@@ -211,8 +211,10 @@ static void inspect_print(const fr_gguf *g, fr_error *err) {
     printf("file: %s, %" PRIu64 " bytes, GGUF version %u", fr_gguf_path(g), fr_gguf_file_bytes(g),
            fr_gguf_version(g));
     if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
-    printf("\nfingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
-           (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
+    puts("");
+    if (fr_gguf_n_tensors(g)) // a profile has none
+        printf("fingerprint: %s\nparameters: %.1f million in %zu tensors, %.1f MB\n", fingerprint,
+               (double)sum.parameters / 1e6, fr_gguf_n_tensors(g), (double)sum.bytes / 1e6);
     kind_of(g)->print(g, err);
     for (uint32_t i = 0; i < FR_TYPE_LIMIT; i++)
         if (sum.by_type[i].n)
@@ -220,7 +222,7 @@ static void inspect_print(const fr_gguf *g, fr_error *err) {
                    (double)sum.by_type[i].bytes / 1e6);
     printf("metadata, %zu keys:\n", fr_gguf_n_kv(g));
     print_metadata(g);
-    printf("tensors:\n");
+    if (fr_gguf_n_tensors(g)) printf("tensors:\n");
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
         const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
         const int n = (int)strlen(t->name);

@@ -42,7 +42,7 @@ void fr_inspect_profile_print(const fr_gguf *g, fr_error *err) {
     print_clean(p.key.cpu);
     fputs(", ", stdout);
     print_clean(p.key.isa);
-    printf(", %d threads\n", p.key.threads);
+    printf(", %d thread%s\n", p.key.threads, p.key.threads > 1 ? "s" : "");
     fr_cmd_cost_print(&p.cost);
     if (!p.n_drafters) return;
     puts("predicted  speedup  tokens/pass  drafter");

@@ -82,13 +82,15 @@ extern const fr_option_group fr_cmd_draft_options, fr_cmd_sampling_options,
     fr_cmd_chat_sampling_options, fr_cmd_serve_sampling_options;
 extern const fr_option_group fr_cmd_output_options; // --json --quiet
 extern const fr_option_group fr_cmd_quiet_options;  // --quiet
-// --force, a row for the table of a command that writes files (outputs.h).
-#define FR_CMD_FORCE                                                                               \
+// --force, a row for the table of a command that writes files (outputs.h); of one with --init too.
+#define FR_CMD_FORCE_OF(exception)                                                                 \
     {                                                                                              \
         .name = "force", .kind = FR_OPT_FLAG, .offset = offsetof(fr_cmd_args, force),              \
         .help = "overwrite an existing file of another kind; never a file that the same command "  \
-                "line reads"                                                                       \
+                "line reads" exception                                                             \
     }
+#define FR_CMD_FORCE      FR_CMD_FORCE_OF("")
+#define FR_CMD_FORCE_INIT FR_CMD_FORCE_OF(", but that of --init")
 #define FR_CMD_TREE                                                                                \
     {                                                                                              \
         .name = "tree", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, tree),              \
@@ -109,6 +111,7 @@ const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it
 
 // ---------------------------------------------------------------- report.c
+void fr_cmd_speak_as(const char *name); // of the program, in sentences; stays in place
 // Prints `forerun: SENTENCE` to stderr and returns the exit code that belongs to the error.
 int fr_cmd_fail(const fr_error *err);
 int fr_cmd_fail_as(int exit_code, const fr_error *err); // the same sentence, another code

@@ -180,9 +180,11 @@ json_t *fr_cmd_depths(const int64_t *accepted, const int64_t *offered) {
 }
 
 void fr_cmd_print_stats(const fr_stats *s, double load, uint64_t seed, bool sampled) {
-    fprintf(stderr, "%d tokens at %.1f/s, %.2f a pass; prompt %d tokens at %.1f/s",
-            s->completion_tokens, fr_cmd_rate(s->completion_tokens, s->seconds_decode),
-            fr_cmd_tokens_per_pass(s), s->prompt_tokens, fr_cmd_prompt_rate(s));
+    const double read = fr_cmd_prompt_rate(s);
+    fprintf(stderr, "%d tokens at %.1f/s, %.2f a pass; prompt %d token%s", s->completion_tokens,
+            fr_cmd_rate(s->completion_tokens, s->seconds_decode), fr_cmd_tokens_per_pass(s),
+            s->prompt_tokens, s->prompt_tokens == 1 ? "" : "s");
+    if (read > 0) fprintf(stderr, " at %.1f/s", read);
     if (load >= 0) fprintf(stderr, "; load %.2f s", load);
     fprintf(stderr, "; drafter %s, %s", s->used,
             s->lossless    ? "lossless"

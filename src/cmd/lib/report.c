@@ -9,14 +9,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+static const char *program = "forerun";
+
+void fr_cmd_speak_as(const char *name) {
+    program = name;
+}
+
 int fr_cmd_fail_as(int exit_code, const fr_error *err) {
-    fprintf(stderr, "forerun: %s\n", err->text);
+    fprintf(stderr, "%s: %s\n", program, err->text);
     return exit_code;
 }
 
 int fr_cmd_fail(const fr_error *err) {
     if (err->code == FR_EINTR || fr_cmd_interrupted()) {
-        fprintf(stderr, "forerun: interrupted\n");
+        fprintf(stderr, "%s: interrupted\n", program);
         return FR_EXIT_INTERRUPTED;
     }
     return fr_cmd_fail_as(err->code == FR_EARG ? FR_EXIT_USAGE : FR_EXIT_FAILED, err);
@@ -24,11 +30,11 @@ int fr_cmd_fail(const fr_error *err) {
 
 int fr_cmd_usage(const char *command, const char *format, ...) {
     va_list args;
-    fputs("forerun: ", stderr);
+    fprintf(stderr, "%s: ", program);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, " (see 'forerun %s%s--help')\n", command, *command ? " " : "");
+    fprintf(stderr, " (see '%s %s%s--help')\n", program, command, *command ? " " : "");
     return FR_EXIT_USAGE;
 }
 

@@ -18,7 +18,8 @@ void fr_training_announce(const fr_training *t) {
     const fr_dataset *d = &t->data;
     const double mb = 1e-6;
     fprintf(stderr,
-            "%s: %.2f M parameters, %d tokens to draft (%.1f %% of the answers held out), %d deep; "
+            "%s: %.2f M parameters, %d tokens to draft (%.1f %% of those of held-out answers), %d "
+            "deep; "
             "%s products\n",
             t->method->name, 1e-6 * (double)t->learner->params.n_floats, t->vocab.n,
             100 * t->vocab.coverage, t->learner->depth, fr_gemm_name(t->gemm));

@@ -76,9 +76,9 @@ static const fr_option model_options[] = {
 static const fr_option options[] = {
     {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR|FILE,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'; or files of conversations (JSON lines, plain or packed by gzip), which the model answers first: PACK.data", 0, 0, NULL},
     {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "learn from the answers that stand in the files, instead of the model's own", 0, 0, NULL},
-    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "tokens of answers to the conversations in files", 0, 0, NULL},
+    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "about so many tokens of answers to the conversations in files; those that were begun are written to their end", 0, 0, NULL},
     {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
-    FR_CMD_FORCE,
+    FR_CMD_FORCE_INIT,
     {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "time for everything: 90s, 60m, 2h; generating answers takes four tenths of it, and those that were begun are written to their end", 0, 0, NULL},
     {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "number of training steps, in place of --time", 0, 0, NULL},
     {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
@@ -114,7 +114,7 @@ const fr_cmd fr_cmd_train = {
          "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
          "this one target. An unknown --set lists the settings that the drafter has.\n\n"
          "A few texts are held out and judged during training; the pack holds the parameters that "
-         "were best on them. It exists from the first checkpoint on and is updated. Ctrl-C writes "
+         "were best on them. It exists from the first judgement on and is updated. Ctrl-C writes "
          "checkpoint and pack; the same line with --resume continues. With --steps the result has "
          "the same bits as an uninterrupted training, even after a kill or a power cut.",
      .args = "DRAFTER",

@@ -14,7 +14,7 @@ void fr_tune_print(const fr_tune_result *r) {
     const fr_profile *p = r->engine->profile;
     const double one = fr_cost_pass(&p->cost, 1, 1, 0);
     fr_cmd_print_clean(stdout, info->name, strlen(info->name));
-    printf(", %s, %d threads\n", info->isa, info->threads);
+    printf(", %s, %d thread%s\n", info->isa, info->threads, info->threads > 1 ? "s" : "");
     fr_cmd_cost_print(&p->cost);
     printf("\n%9s %9s %9s %12s %10s  drafter\n", "predicted", "speedup", "measured", "tokens/pass",
            "rows/pass");

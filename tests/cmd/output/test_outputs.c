@@ -357,10 +357,10 @@ static void short_answers_have_room_for_their_question(void **state) {
     assert_int_equal(lines_in(text_of("a.jsonl")), PROMPTS);
     run_line(&got, DISTILL "-o b.jsonl -c 9 -q");
     assert_int_equal(got.code, 1);
-    assert_non_null(strstr(got.err, "b.jsonl: nothing was written: all 12 texts"));
+    assert_non_null(strstr(got.err, "b.jsonl: no text was written: all 12 texts"));
     run_line(&got, DISTILL "--capture b -c 9 -q");
     assert_int_equal(got.code, 1);
-    assert_non_null(strstr(got.err, "b: nothing was written"));
+    assert_non_null(strstr(got.err, "b: no text was written"));
 }
 
 static void what_a_killed_run_left_is_removed(void **state) {

@@ -241,10 +241,18 @@ BUILTIN(tojson) {
     return fr_jinja_text_value(&t);
 }
 
-BUILTIN(unsupported) {
-    UNUSED;
-    return fr_jinja_fail(r, "a filter that chat templates cannot use here");
-}
+#define UNSUPPORTED(name)                                                                          \
+    BUILTIN(no_##name) {                                                                           \
+        UNUSED;                                                                                    \
+        return fr_jinja_fail(r, "the filter '%s' is not supported", #name);                        \
+    }
+UNSUPPORTED(filesizeformat)
+UNSUPPORTED(pprint)
+UNSUPPORTED(random)
+UNSUPPORTED(striptags)
+UNSUPPORTED(urlize)
+UNSUPPORTED(wordwrap)
+UNSUPPORTED(xmlattr)
 
 const function fr_jinja_pick_filters[] = {
     {"map", map, NULL},
@@ -264,12 +272,12 @@ const function fr_jinja_other_filters[] = {
     {"float", to_float, "default?"},
     {"round", round_value, "precision?,method?"},
     {"tojson", tojson, "ensure_ascii?,indent?,separators?,sort_keys?"},
-    {"filesizeformat", unsupported, NULL},
-    {"pprint", unsupported, NULL},
-    {"random", unsupported, NULL},
-    {"striptags", unsupported, NULL},
-    {"urlize", unsupported, NULL},
-    {"wordwrap", unsupported, NULL},
-    {"xmlattr", unsupported, NULL},
+    {"filesizeformat", no_filesizeformat, NULL},
+    {"pprint", no_pprint, NULL},
+    {"random", no_random, NULL},
+    {"striptags", no_striptags, NULL},
+    {"urlize", no_urlize, NULL},
+    {"wordwrap", no_wordwrap, NULL},
+    {"xmlattr", no_xmlattr, NULL},
     {NULL, NULL, NULL},
 };

@@ -84,7 +84,8 @@ void fr_engine_close(fr_engine *engine);
 // now, which takes seconds, and the profile is written to `dir` (NULL: not written). Passes of
 // other threads' sessions wait meanwhile. Call this before opening groups and sessions that draft;
 // without a profile the sizes of trees follow from a guessed cost, which is corrected as passes are
-// seen. *note (not NULL) tells what was wrong with an old profile, or why the new one could not be
+// seen. A later call measures nothing anew; with another `dir` the profile is kept there as well.
+// *note (not NULL) tells what was wrong with an old profile, or why the new one could not be
 // written; else its code is FR_OK. FR_ENOMEM; FR_EARG: `dir` is too long; FR_EINTR.
 fr_status fr_engine_profile(fr_engine *engine, const char *dir, fr_progress_fn *progress,
                             void *user, fr_error *note, fr_error *err);

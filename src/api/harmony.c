@@ -102,7 +102,7 @@ static size_t body_end(const fr_api_answer *a, size_t *mark) {
 }
 
 static bool call(fr_api_answer *a, size_t end, size_t mark, fr_error *err, fr_status *st) {
-    const char *name;
+    const char *name = NULL;
     const size_t bytes = recipient(a->held.data, a->head, &name);
     if (fr_answer_take_named(a, name, bytes, a->held.data + a->head, end - a->head))
         fr_answer_drop(a, end + mark);

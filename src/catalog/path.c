@@ -59,6 +59,7 @@ static bool is_written_as_path(const char *name) {
 
 fr_status fr_model_path(char path[PATH_MAX], const char *name, fr_error *err) {
     struct stat s;
+    if (!*name) return fr_fail(err, FR_EIO, "model: expected a name, found none");
     if (strlen(name) >= PATH_MAX) return fr_fail(err, FR_EIO, "%.100s...: too long a path", name);
     if (!stat(name, &s) && S_ISDIR(s.st_mode)) return choose_in(path, name, err);
     // A link that leads nowhere and a file that may not be looked at are paths too: who opens them

@@ -243,10 +243,13 @@ static void tell_counts(fr_stats *to, const fr_stats *now) {
     memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
 }
 
-// Shows the scores of the prompt's tokens that have been read.
+// Shows the scores of the prompt's tokens that have been read: in a pass that broke, of those before
+// the broken one.
 static void show_scored(fr_generation *g) {
     fr_session *s = g->s;
-    while (g->n_scored < g->request.n_prompt - 1 && g->n_scored < s->decoder.kv.n_committed) {
+    const fr_decoder *d = &s->decoder;
+    const int read = d->broken ? d->broken_at - 1 : d->kv.n_committed;
+    while (g->n_scored < g->request.n_prompt - 1 && g->n_scored < read) {
         g->n_scored++;
         s->logprobs_at[g->n_scored] = &s->logprobs[g->n_scored];
     }

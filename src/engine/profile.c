@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "engine/engine.h"
 #include "tune/latency.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { ROUNDS = 3 }; // of every pass: some seconds with a large model
@@ -15,16 +16,26 @@ fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, 
     return st;
 }
 
+// A profile that is there, or was broken off while it was measured: kept where the last call says.
+static fr_status keep_in(fr_engine *e, const char *path, fr_progress_fn *progress, void *user,
+                         fr_error *note, fr_error *err) {
+    fr_error unkept;
+    const bool moved = *path && strcmp(path, e->profile_path) != 0;
+    if (moved) snprintf(e->profile_path, sizeof e->profile_path, "%s", path);
+    if (!e->profile->cost.n) return fr_engine_measure(e, ROUNDS, progress, user, note, err);
+    if (moved && fr_engine_keep_profile(e, &unkept)) *note = unkept;
+    return FR_OK;
+}
+
 fr_status fr_engine_profile(fr_engine *e, const char *dir, fr_progress_fn *progress, void *user,
                             fr_error *note, fr_error *err) {
     fr_profile_key key;
     char path[FR_PROFILE_PATH] = "";
     fr_status st;
     *note = (fr_error){0};
-    if (e->profile && e->profile->cost.n) return FR_OK;
-    if (e->profile) return fr_engine_measure(e, ROUNDS, progress, user, note, err);
     fr_profile_key_of(&key, e->gguf, e->model.kern->name, fr_pool_threads(e->pool));
     if (dir && (st = fr_profile_path(&key, dir, path, sizeof path, err))) return st;
+    if (e->profile) return keep_in(e, path, progress, user, note, err);
     fr_profile *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "profile: cannot get %zu bytes", sizeof *p);
     p->key = key;

@@ -98,8 +98,9 @@ fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err) {
 
 fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_template,
                             size_t bytes, fr_error *err) {
-    fr_text *t = new_text(err);
     *out = NULL;
+    if (!bytes) return fr_fail(err, FR_EUNSUP, "chat template: expected a text, found none");
+    fr_text *t = new_text(err);
     if (!t) return FR_ENOMEM;
     t->gguf = of->gguf;
     t->tokenizer = of->tokenizer;

@@ -174,21 +174,21 @@ static fr_status get_int(const fr_gguf *g, const char *key, const char *expected
 }
 
 fr_status fr_gguf_get_u32(const fr_gguf *g, const char *key, uint32_t *value, fr_error *err) {
-    integer v;
+    integer v = {0};
     const fr_status st = get_int(g, key, "a u32", 0, UINT32_MAX, &v, err);
     if (!st) *value = (uint32_t)v.bits;
     return st;
 }
 
 fr_status fr_gguf_get_i32(const fr_gguf *g, const char *key, int32_t *value, fr_error *err) {
-    integer v;
+    integer v = {0};
     const fr_status st = get_int(g, key, "an i32", INT32_MIN, INT32_MAX, &v, err);
     if (!st) *value = (int32_t)(int64_t)v.bits;
     return st;
 }
 
 fr_status fr_gguf_get_u64(const fr_gguf *g, const char *key, uint64_t *value, fr_error *err) {
-    integer v;
+    integer v = {0};
     const fr_status st = get_int(g, key, "a u64", 0, UINT64_MAX, &v, err);
     if (!st) *value = v.bits;
     return st;

@@ -98,8 +98,8 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
         return NULL;
     }
     if (count) json = marked.data, bytes = marked.n;
-    json_t *root =
-        json_loadb(json, bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    json_t *root = json_loadb(json ? json : "", bytes,
+                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     fr_buffer_free(&marked);
     if (!root)
         fr_fail(err, json_error_code(&where) == json_error_out_of_memory ? FR_ENOMEM : FR_EARG,

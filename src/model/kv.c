@@ -75,9 +75,10 @@ fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, 
     kv->v_plane = plane_bytes(c, n_ctx, kv->v_form);
     kv->bytes = fr_kv_bytes(c, n_ctx, type);
     if (!(kv->k = fr_pages_alloc(kv->bytes)))
-        return fr_fail(err, FR_ENOMEM,
-                       "KV cache for %d tokens: cannot get %zu bytes; try a smaller --ctx-size",
-                       n_ctx, kv->bytes);
+        return fr_fail(
+            err, FR_ENOMEM,
+            "KV cache for %d tokens: cannot get %zu bytes; a smaller context takes fewer", n_ctx,
+            kv->bytes);
     kv->v = kv->k + (size_t)kv->n_layer * (size_t)kv->n_kv * kv->k_plane;
     touch(kv);
     return FR_OK;

@@ -116,6 +116,28 @@ static void a_profile_is_measured_once(void **state) {
     expect_profile(folder, false, FR_OK);
 }
 
+// Another folder: the profile goes there too, or it is said why not.
+static void a_profile_is_kept_where_the_last_call_says(void **state) {
+    (void)state;
+    fr_engine *e = open_engine();
+    fr_error note, err;
+    heard h = {.stop_at = 3};
+    char inside[600];
+    if (profile_of_folder()) unlink(profile_of_folder());
+    snprintf(inside, sizeof inside, "%s/profiles", model_path); // a file is no folder
+    assert_int_equal(fr_engine_profile(e, inside, hear, &h, &note, &err), FR_EINTR);
+    assert_int_equal(fr_engine_profile(e, folder, NULL, NULL, &note, &err), FR_OK);
+    assert_int_equal(note.code, FR_OK);
+    assert_non_null(profile_of_folder());
+    assert_int_equal(fr_engine_profile(e, inside, NULL, NULL, &note, &err), FR_OK);
+    assert_int_equal(note.code, FR_EIO);
+    unlink(profile_of_folder());
+    assert_int_equal(fr_engine_profile(e, folder, NULL, NULL, &note, &err), FR_OK);
+    assert_int_equal(note.code, FR_OK);
+    assert_non_null(profile_of_folder());
+    fr_engine_close(e);
+}
+
 static void a_damaged_profile_is_measured_anew(void **state) {
     (void)state;
     if (!profile_of_folder()) expect_profile(folder, true, FR_OK);
@@ -173,6 +195,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loading_can_be_broken_off),
         cmocka_unit_test(a_profile_is_measured_once),
+        cmocka_unit_test(a_profile_is_kept_where_the_last_call_says),
         cmocka_unit_test(a_damaged_profile_is_measured_anew),
         cmocka_unit_test(a_folder_that_takes_no_profile_is_noted),
         cmocka_unit_test(too_long_a_folder_is_refused),

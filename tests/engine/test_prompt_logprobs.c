@@ -128,6 +128,8 @@ static void logits_that_are_no_numbers_have_no_scores(void **state) {
         fail_msg("%s", err.text);
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EDATA);
     assert_non_null(strstr(err.text, "behind 4 tokens are not finite"));
+    for (int i = 0; i < 5; i++) // what was read before it
+        assert_int_equal(r->prompt_logprobs[i] != NULL, i > 0 && i < 4);
     q.n_prompt = 3; // never comes to it
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
     fr_session_close(s);

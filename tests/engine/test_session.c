@@ -618,6 +618,18 @@ static void bad_requests_are_sentences(void **state) {
     q.size = 3;
     expect_refusal(s, q, FR_EARG, "fr_request");
     q.size = sizeof q;
+    fr_logit_bias never[1024];
+    const int n_vocab = fr_engine_describe(e)->n_vocab;
+    assert_true(n_vocab <= 1024);
+    for (int i = 0; i < n_vocab; i++)
+        never[i] = (fr_logit_bias){i, -INFINITY};
+    fr_sampling none = {.size = sizeof none, .bias = never, .n_bias = n_vocab};
+    q.sampling = &none;
+    expect_refusal(s, q, FR_EARG, "logit-bias: expected a token that may come");
+    never[7].bias = -100;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK);
+    assert_int_equal(r->tokens[0], 7);
+    q.sampling = NULL;
     assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_OK); // and it still works
     fr_session_close(s);
     fr_session_options typical = {.size = sizeof typical, .accept = "typical", .n_ctx = 20};

@@ -22,6 +22,23 @@ void fr_penalty_close(fr_penalty *p) {
     *p = (fr_penalty){0};
 }
 
+// A bias of -infinity on every token would leave none that may come.
+static fr_status check_some_left(const fr_sampling *s, int n_vocab, fr_error *err) {
+    if (s->n_bias < n_vocab) return FR_OK;
+    bool *never = fr_alloc_array((size_t)n_vocab, sizeof *never);
+    int left = n_vocab;
+    if (!never) return fr_fail(err, FR_ENOMEM, "logit-bias: no memory for %d tokens", n_vocab);
+    for (int i = 0; i < s->n_bias; i++) {
+        if (s->bias[i].bias != -INFINITY || never[s->bias[i].token]) continue;
+        never[s->bias[i].token] = true;
+        left--;
+    }
+    fr_free(never);
+    if (left) return FR_OK;
+    return fr_fail(err, FR_EARG,
+                   "logit-bias: expected a token that may come, found -infinity for %d", n_vocab);
+}
+
 fr_status fr_penalty_check(const fr_sampling *s, int n_vocab, fr_error *err) {
     if (!(s->repeat_penalty >= 0 && s->repeat_penalty <= FR_REPEAT_PENALTY_MAX))
         return fr_fail(err, FR_EARG, "repeat-penalty: expected 0 to %d, found %g",
@@ -48,7 +65,7 @@ fr_status fr_penalty_check(const fr_sampling *s, int n_vocab, fr_error *err) {
                            "logit-bias of %d: expected %d to %d or -infinity, found %g", b->token,
                            -ADDED_MOST, ADDED_MOST, b->bias);
     }
-    return FR_OK;
+    return check_some_left(s, n_vocab, err);
 }
 
 // Stamps and counts the tokens of ids[0..n); afterwards each stamped token is taken once.

@@ -115,7 +115,8 @@ static void each_fault_of_the_model_has_its_remedy(void **state) {
     expect("tuning", "forerun tune");
     sound();
     d.packs.pack[0].fits = false;
-    expect("packs", "-o models/packs/eagle.gguf");
+    expect("packs", "-o models/packs/eagle.gguf --time 60m");
+    expect("packs", "mkdir -p models/packs/ && forerun train eagle");
     sound();
     d.model.facts.runs = false;
     d.packs.n = 0;

@@ -13,14 +13,19 @@ __attribute__((format(printf, 2, 3))) static void line(fr_buffer *out, const cha
     if (n > 0 && (size_t)n < sizeof text) fr_buffer_add(out, text, (size_t)n, &never);
 }
 
+static void head_of(fr_buffer *out, const char *prefix, const char *name, const char *type,
+                    const char *help) {
+    line(out, "# HELP %s:%s %s\n# TYPE %s:%s %s\n", prefix, name, help, prefix, name, type);
+}
+
 static void head(fr_buffer *out, const char *name, const char *type, const char *help) {
-    line(out, "# HELP forerun:%s %s\n# TYPE forerun:%s %s\n", name, help, name, type);
+    head_of(out, "forerun", name, type, help);
 }
 
 void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
                    const char *help, double value) {
-    line(out, "# HELP %s:%s %s\n# TYPE %s:%s %s\n%s:%s %.17g\n", prefix, name, help, prefix, name,
-         type, prefix, name, value);
+    head_of(out, prefix, name, type, help);
+    line(out, "%s:%s %.17g\n", prefix, name, value);
 }
 
 static void add(fr_buffer *out, const char *name, const char *type, const char *help,

@@ -145,8 +145,7 @@ static void advise_tuning(fr_doctor *d) {
         fr_advice *a = next(d, "tuning");
         say(a,
             "No drafter was tuned for this model here with %d thread%s, so 'auto' goes by what "
-            "packs "
-            "promise.",
+            "packs promise.",
             d->machine.threads, d->machine.threads == 1 ? "" : "s");
         remedy(a, "forerun tune -m %s", quoted(m->path, room));
     } else if (m->profile.cost.held >= 1.2) {

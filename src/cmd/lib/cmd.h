@@ -111,8 +111,8 @@ const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it
 
 // ---------------------------------------------------------------- report.c
-void fr_cmd_speak_as(const char *name); // of the program, in sentences; stays in place
-// Prints `forerun: SENTENCE` to stderr and returns the exit code that belongs to the error.
+void fr_cmd_speak_as(const char *name); // PROGRAM of all sentences; stays in place
+// Prints `PROGRAM: SENTENCE` to stderr and returns the exit code that belongs to the error.
 int fr_cmd_fail(const fr_error *err);
 int fr_cmd_fail_as(int exit_code, const fr_error *err); // the same sentence, another code
 // A wrong command line: the sentence and where to read on. Returns 2.

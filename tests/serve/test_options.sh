@@ -145,9 +145,12 @@ def a_request_has_so_much_time():
     server.end()
     slow, quick = Server(), Server("--request-time", "0.2")
     waits, ends = (socket.create_connection(("127.0.0.1", s.port), timeout=60) for s in (slow, quick))
-    for one in waits, ends:
-        one.sendall(b"GET /health HTTP/1.1\r\n")
-    ends.recv(1000)  # closed, or told why
+    waits.sendall(b"GET /health HTTP/1.1\r\n")
+    try:
+        ends.sendall(b"GET /health HTTP/1.1\r\n")
+        ends.recv(1000)  # closed, or told why
+    except ConnectionError:
+        pass  # this machine was slower than that
     waits.setblocking(False)
     try:
         raise AssertionError("expected to be waited for, found %r" % waits.recv(1000))
@@ -193,7 +196,8 @@ def lines_of_the_log_are_documents():
         server.end()
         log.seek(0)
         found = [json.loads(line) for line in log if line.startswith("{")]
-    assert [(line["method"], line["path"], line["status"]) for line in found] == [("POST", "/v1/completions", 200), ("GET", "/nothing", 404)], found
+    lines = sorted((line["method"], line["path"], line["status"]) for line in found)  # each connection writes its own
+    assert lines == [("GET", "/nothing", 404), ("POST", "/v1/completions", 200)], found
 
 
 def addresses_are_written_as_a_client_writes_them():

@@ -34,7 +34,7 @@ def layers(*places):
 
 GROUPS = {
     # PPD, appendix B, tables 2 to 8.
-    "ppd": Group(("--steps", "500", "--batch-rows", "256", "--lr", "0.02", "--held-out", "500", "--judgements", "1"), [
+    "ppd": Group(("--steps", "400", "--batch-rows", "256", "--lr", "0.02", "--held-out", "200", "--judgements", "1"), [
         Setting("one vector a prompt", "ppd"),
         Setting("two (`ensemble=2`)", "ppd", ("ensemble=2",)),
         Setting("five (`ensemble=5`)", "ppd", ("ensemble=5",)),
@@ -80,8 +80,12 @@ def result_path(args):
     return os.path.join(args.out, args.group + ".json")
 
 
+def pack_name(group, name, seed):
+    return "%s-%02d-%d.gguf" % (group, [s.name for s in GROUPS[group].settings].index(name), seed)
+
+
 def pack_of(args, name, seed):
-    return os.path.join(args.work, "%s-%02d-%d.gguf" % (args.group, [s.name for s in GROUPS[args.group].settings].index(name), seed))
+    return os.path.join(args.work, pack_name(args.group, name, seed))
 
 
 def train_line(args, setting, seed):

@@ -55,7 +55,7 @@ def parts(args):
                     [["--doc", os.path.join(papers, doc)]])
 
     def variants(group, what, tasks, doc):
-        line = [os.path.join(scripts, "variants.py"), "--group", group, "--work", os.path.join(args.work, "variants")]
+        line = [os.path.join(scripts, "variants.py"), "--group", group, "--work", os.path.join(args.work, "variants"), "--packs", os.path.join(args.work, "ablations")]
         return Part(group, what, MODELS[:1], tasks, line, [["--doc", os.path.join(papers, doc)]])
 
     return [
@@ -75,6 +75,8 @@ def parts(args):
              [os.path.join(scripts, "distances.py"), "--work", os.path.join(args.work, "distances")], [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
         variants("trees", "PPD's figure 8a: dynamic, static, random trees", "alpaca,humaneval", "ppd.md"),
         variants("beside-medusa", "PPD's section 5.1: PPD and Medusa, trees of the same sizes", JUDGED, "ppd.md"),
+        variants("vectors", "PPD's appendix C: tokens a pass by vectors and prompt tokens; behind ppd", JUDGED, "ppd.md"),
+        variants("entry", "Hidden Transfer's section 4.4: tokens a pass by the layer; behind layers", JUDGED, "hidden-transfer.md"),
         variants("chain", "Hidden Transfer's abstract: a chain and a tree", JUDGED, "hidden-transfer.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,

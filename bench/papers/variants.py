@@ -16,6 +16,7 @@ from collections import namedtuple
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
+import ablations
 from calls import Failure, between_markers, name_of, say, sentences
 from measure import add_arguments, dates_of, prompt_lines, read, resume, same_prompts, write, write_prompts
 from program import replay
@@ -59,6 +60,15 @@ def beside_chains():
 
 
 FRESH = "always a new chain (`mode=fresh`)"
+
+
+def of_ablations(group, method, places, first):
+    """Drafters of packs that ablations.py trained, by their places in its group, each beside that at `first`; seed 0."""
+    names = [setting.name for setting in ablations.GROUPS[group].settings]
+    for at in places:
+        yield Variant(names[at], "%s:{packs}/%s" % (method, ablations.pack_name(group, names[at], 0)), to=names[first] if at != first else "")
+
+
 GROUPS = {
     "trees": Group("static", [*planned("ppd", "PPD"), *planned("hidden-transfer", "Hidden Transfer")]),
     "beside-medusa": Group("Medusa", list(beside_medusa())),
@@ -73,6 +83,10 @@ GROUPS = {
         Variant("guesses fed, the head at every level (`hidden-state-iterative`)", "hidden-state-iterative", (), FRESH),
         Variant("tokens not put in (`inject=0`)", "hidden-state", ("mode=fresh", "inject=0"), FRESH),
     ]),
+    # PPD, section 5 and appendix C: how many vectors and prompt tokens.
+    "vectors": Group("one vector", list(of_ablations("ppd", "ppd", (0, 1, 2, 3, 4, 9), 0))),
+    # Hidden Transfer, section 4.4: where its maps enter.
+    "entry": Group("layer 15", list(of_ablations("layers", "hidden-transfer", range(5), 2))),
 }
 
 
@@ -96,8 +110,9 @@ def measure(args, model):
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     for variant in left:
         stem = os.path.join(args.work, "%s-%s" % (name_of(model), args.group))
-        replayed = replay(args, model, files, [variant.drafter], stem, "--tree", variant.tree,
-                          *(word for option in variant.options for word in ("--draft-opt", option)))[variant.drafter]
+        drafter = variant.drafter.format(packs=args.packs)
+        replayed = replay(args, model, files, [drafter], stem, "--tree", variant.tree,
+                          *(word for option in variant.options for word in ("--draft-opt", option)))[drafter]
         sets = replayed["sets"]
         mine = [line for lines in sets.values() for line in lines]
         found["variants"][variant.name] = {"rows": sum(line["rows"] for line in mine), "checked": sum(line["checked"] for line in mine),
@@ -147,6 +162,7 @@ def parse():
     add_arguments(add)
     add("--group", choices=GROUPS, required=True)
     add("--work", help="folder of answers and results by prompt, which are gone on with")
+    add("--packs", help="folder of packs that ablations.py trained, for groups that draft with those")
     add("--out", default=os.path.join(ROOT, "bench", "papers", "variants"), help="folder of what the tables are made from")
     add("-n", "--tokens", type=int, default=128)
     add("--limit", type=int, default=30, help="prompts of a task (default: %(default)s)")
@@ -156,6 +172,8 @@ def parse():
     args = parser.parse_args()
     if args.model and not args.work:
         parser.error("--work DIR is needed")
+    if args.model and not args.packs and any("{packs}" in variant.drafter for variant in GROUPS[args.group].variants):
+        parser.error("--packs DIR is needed")
     return args
 
 

@@ -500,7 +500,7 @@ def settings_are_compared_on_the_same_prompts(folder):
     os.makedirs(work)
     few, many = [[8, 4], [8, 8]], [[8, 2], [8, 4]]
     prompts = prompt_files(os.path.join(work, "in"), gsm8k=2)
-    args = argparse.Namespace(bin=fake_lab(work), prompts=[prompts], work=work, out=os.path.join(work, "out"), group="reuse", tokens=8, threads=1, seed=1, check=0, limit=30, status=False)
+    args = argparse.Namespace(bin=fake_lab(work), prompts=[prompts], work=work, out=os.path.join(work, "out"), group="reuse", packs="trained", tokens=8, threads=1, seed=1, check=0, limit=30, status=False)
     variants.measure(args, "m.gguf")
     kept = measure.read(os.path.join(args.out, "m-reuse.json"))["variants"]
     assert len(kept) == len(calls_of(args.bin)) == len(variants.GROUPS["reuse"].variants)
@@ -523,6 +523,8 @@ def settings_are_compared_on_the_same_prompts(folder):
     measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
     assert "2026-01-01 to 2026-01-03, gsm8k" in variants.table(argparse.Namespace(out=work, group="reuse"))
     assert "no results" in fails(variants.table, argparse.Namespace(out=work, group="trees"))
+    assert variants.measure(argparse.Namespace(**dict(vars(args), group="vectors")), "m.gguf") is None
+    assert "ppd:trained/ppd-09-0.gguf" in calls_of(args.bin)[-1] and ablations.GROUPS["ppd"].settings[9].name == variants.GROUPS["vectors"].variants[-1].name
     for group in variants.GROUPS.values():
         names = [variant.name for variant in group.variants]
         assert len(set(names)) == len(names) and all(variant.to in ("", *names) for variant in group.variants)

@@ -48,32 +48,44 @@ static fr_status open_decoder(fr_session *s, fr_group *group, int n_ctx, fr_kv_t
     return st;
 }
 
+typedef struct read_options { // what a session's options mean
+    fr_session_options as_given;
+    fr_tree_size size;
+    fr_acceptance accept;
+    fr_kv_type kv_type;
+    int n_ctx;
+} read_options;
+
+static fr_status read_all(read_options *o, const fr_engine *e, const fr_session_options *options,
+                          fr_error *err) {
+    fr_session_options *given = &o->as_given;
+    fr_status st = fr_sized_read(given, sizeof *given, options, "fr_session_options", err);
+    if (st) return st;
+    o->n_ctx = given->n_ctx ? given->n_ctx : e->model.config.n_ctx_train;
+    st = fr_config_check_context(&e->model.config, o->n_ctx, err);
+    if (!st) st = fr_tree_size_read(&o->size, given->tree, err);
+    if (!st) st = fr_acceptance_read(&o->accept, given->accept, err);
+    return st ? st : fr_kv_type_of(&o->kv_type, given->kv_type, err);
+}
+
 fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
                           fr_error *err) {
-    fr_session_options read, *o = &read;
-    fr_tree_size size;
+    read_options o;
     *out = NULL;
-    fr_status st = fr_sized_read(o, sizeof *o, options, "fr_session_options", err);
+    fr_status st = read_all(&o, e, options, err);
     if (st) return st;
-    const int n_ctx = o->n_ctx ? o->n_ctx : e->model.config.n_ctx_train;
-    if ((st = fr_config_check_context(&e->model.config, n_ctx, err))) return st;
-    if ((st = fr_tree_size_read(&size, o->tree, err))) return st;
-    fr_acceptance accept;
-    if ((st = fr_acceptance_read(&accept, o->accept, err))) return st;
-    fr_kv_type kv_type;
-    if ((st = fr_kv_type_of(&kv_type, o->kv_type, err))) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     s->engine = e;
     s->result = (fr_result){.text = "", .stats = &s->stats, .stopped_by = -1};
-    if ((st = open_drafter(s, o, n_ctx, err))) goto fail;
-    if ((st = open_decoder(s, o->group, n_ctx, kv_type, err))) goto fail;
+    if ((st = open_drafter(s, &o.as_given, o.n_ctx, err))) goto fail;
+    if ((st = open_decoder(s, o.as_given.group, o.n_ctx, o.kv_type, err))) goto fail;
     s->decoder.drafter = s->drafter;
-    s->decoder.size = size;
-    s->decoder.accept = accept;
-    s->decoder.adapt = !o->no_adapt;
-    if (!(s->tokens = fr_alloc_array((size_t)n_ctx + 1, sizeof *s->tokens))) {
-        st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", n_ctx);
+    s->decoder.size = o.size;
+    s->decoder.accept = o.accept;
+    s->decoder.adapt = !o.as_given.no_adapt;
+    if (!(s->tokens = fr_alloc_array((size_t)o.n_ctx + 1, sizeof *s->tokens))) {
+        st = fr_fail(err, FR_ENOMEM, "session: cannot get memory for %d tokens", o.n_ctx);
         goto fail;
     }
     s->result.tokens = s->tokens;

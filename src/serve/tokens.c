@@ -59,26 +59,31 @@ void fr_handle_tokenize(fr_exchange *x, void *server) {
     json_decref(root);
 }
 
+// Appends the ids of a list; none where there is no list.
+static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_error *err) {
+    const json_t *id;
+    size_t i;
+    if (tokens && !json_is_array(tokens))
+        return fr_fail(err, FR_EARG, "tokens: expected a list of token ids");
+    json_array_foreach(tokens, i, id) {
+        const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
+        if (value < 0 || value >= n_vocab)
+            return fr_fail(err, FR_EARG, "tokens[%zu]: expected a token id, 0 to %d", i,
+                           n_vocab - 1);
+        const fr_status st = fr_ids_push(ids, (int32_t)value, err);
+        if (st) return st;
+    }
+    return FR_OK;
+}
+
 void fr_handle_detokenize(fr_exchange *x, void *server) {
     const fr_server *s = server;
     fr_encoded *e = NULL;
     fr_error err = {0};
     fr_ids ids = {0};
-    json_t *root = fr_reply_body(x), *id;
-    const json_t *tokens = json_object_get(root, "tokens");
-    size_t i;
-    fr_status st = FR_OK;
+    json_t *root = fr_reply_body(x);
     if (!root) return;
-    if (tokens && !json_is_array(tokens))
-        st = fr_fail(&err, FR_EARG, "tokens: expected a list of token ids");
-    json_array_foreach(tokens, i, id) {
-        const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-        if (!st && value >= 0 && value < s->api.n_vocab)
-            st = fr_ids_push(&ids, (int32_t)value, &err);
-        else if (!st)
-            st = fr_fail(&err, FR_EARG, "tokens[%zu]: expected a token id, 0 to %d", i,
-                         s->api.n_vocab - 1);
-    }
+    fr_status st = read_ids(&ids, json_object_get(root, "tokens"), s->api.n_vocab, &err);
     if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, &err);
     if (st) {
         fr_reply_fault(x, &err);

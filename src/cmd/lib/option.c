@@ -224,40 +224,45 @@ static bool is_word_for_number(const fr_option *o, const char *arg) {
     return counts && isalpha((unsigned char)arg[2]);
 }
 
+// The option that `arg`, "--name", "--name=V", "-n", "-nV" or "-n=V", begins with; NULL: none. *as:
+// how it is written there; *attached: V, or NULL.
+static const fr_option *find_spelled(const fr_command *c, const char *arg, spelling *as,
+                                     const char **attached, int *number) {
+    if (arg[1] == '-') {
+        const size_t n = strcspn(arg + 2, "=");
+        *attached = arg[2 + n] ? arg + 3 + n : NULL;
+        snprintf(as->text, sizeof as->text, "--%.*s", (int)(n > 60 ? 60 : n), arg + 2);
+        return find_option(c, arg + 2, n, 0, number);
+    }
+    const fr_option *o = find_option(c, NULL, 0, arg[1], number);
+    *attached = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
+    snprintf(as->text, sizeof as->text, "-%c", arg[1]);
+    return o && is_word_for_number(o, arg) ? NULL : o;
+}
+
 // One option at argv[*at]; *at moves to the last argument that it used.
 static fr_status parse_one(const fr_command *c, int argc, char **argv, int *at, void *values,
                            fr_parsed *out, fr_error *err) {
-    const char *arg = argv[*at], *attached = NULL;
-    const fr_option *o;
+    const char *value;
     spelling as;
     int number;
-    if (arg[1] == '-') {
-        const size_t n = strcspn(arg + 2, "=");
-        o = find_option(c, arg + 2, n, 0, &number);
-        attached = arg[2 + n] ? arg + 3 + n : NULL;
-        snprintf(as.text, sizeof as.text, "--%.*s", (int)(n > 60 ? 60 : n), arg + 2);
-    } else {
-        o = find_option(c, NULL, 0, arg[1], &number);
-        attached = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
-        snprintf(as.text, sizeof as.text, "-%c", arg[1]);
-        if (o && is_word_for_number(o, arg)) o = NULL;
-    }
-    if (!o) return fail_unknown(c, arg, err);
+    const fr_option *o = find_spelled(c, argv[*at], &as, &value, &number);
+    if (!o) return fail_unknown(c, argv[*at], err);
     assert(number < FR_OPT_MAX);
-    const char *value = attached;
-    if (o->kind == FR_OPT_FLAG) {
-        if (attached) return fr_fail(err, FR_EARG, "%s: takes no value", as.text);
-    } else if (o->kind == FR_OPT_SWITCH && !attached) {
-        out->given[number] = true;
-        *(int *)((char *)values + o->offset) = 1;
+    void *to = (char *)values + o->offset;
+    if (o->kind == FR_OPT_FLAG && value)
+        return fr_fail(err, FR_EARG, "%s: takes no value", as.text);
+    out->given[number] = true;
+    if (o->kind == FR_OPT_SWITCH && !value) {
+        *(int *)to = 1;
         return FR_OK;
-    } else if (!value) {
+    }
+    if (o->kind != FR_OPT_FLAG && !value) {
         if (*at + 1 >= argc || !takes(o, argv[*at + 1]))
             return fr_fail(err, FR_EARG, "%s: needs a value, %s", as.text, o->arg);
         value = argv[++*at];
     }
-    out->given[number] = true;
-    return set_value(o, as.text, value, (char *)values + o->offset, err);
+    return set_value(o, as.text, value, to, err);
 }
 
 fr_status fr_option_parse(const fr_command *c, int argc, char **argv, void *values, fr_parsed *out,

@@ -413,6 +413,18 @@ const fr_second_model *fr_draft_model_second(const fr_drafter *d) {
 
 // ---------------------------------------------------------------- open
 
+// The options, and what Sequoia's trees count.
+static fr_status read_options(fr_draft_model *d, const fr_drafter_config *config, fr_error *err) {
+    fr_status st = FR_OK;
+    for (int i = 0; config->options && config->options[i] && !st; i++)
+        st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], err);
+    if (st || d->shape != SEQUOIA) return st;
+    if (!(d->positional = fr_alloc_zero(sizeof *d->positional)))
+        return fr_fail(err, FR_ENOMEM, "cannot get %zu bytes", sizeof *d->positional);
+    fr_positional_open(d->positional);
+    return FR_OK;
+}
+
 static fr_status open_draft_model(fr_drafter **out, const char *file,
                                   const fr_drafter_config *config, fr_error *err) {
     fr_error why = {0};
@@ -424,16 +436,7 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
     fr_guesser_expect(&d->base.hits);
     d->adapt = !config->no_adapt;
     d->depth = config->no_adapt ? PLAIN_DEPTH : 0;
-    fr_status st = FR_OK;
-    for (int i = 0; config->options && config->options[i] && !st; i++)
-        st = fr_drafter_read(d, OPS.name, OPTIONS, config->options[i], &why);
-    if (!st && d->shape == SEQUOIA) {
-        d->positional = fr_alloc_zero(sizeof *d->positional);
-        if (!d->positional)
-            st = fr_fail(&why, FR_ENOMEM, "cannot get %zu bytes", sizeof *d->positional);
-        else
-            fr_positional_open(d->positional);
-    }
+    fr_status st = read_options(d, config, &why);
     if (!st) st = fr_second_model_open(&d->second, file, config, &why);
     if (!st) st = fr_guesser_open(&d->guesser, config->model->kern, d->second.small.n_common, &why);
     if (st) {

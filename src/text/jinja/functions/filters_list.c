@@ -189,35 +189,45 @@ BUILTIN(sum) {
     return total;
 }
 
+// A tuple of two.
+static seq *pair_of(run *r, value first, value second) {
+    seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
+    fr_jinja_add(r, pair, first);
+    fr_jinja_add(r, pair, second);
+    return pair;
+}
+
+// Items (key, item) that follow each other with the same key, as (key, [item, ...]).
+static seq *grouped(run *r, const value *keys, const value *items, size_t n) {
+    seq *out = fr_jinja_make_seq(r, SEQ_LIST), *group = NULL;
+    for (size_t i = 0; i < n && fr_jinja_work(r, 1); i++) {
+        const seq *item = as_seq(items[i]);
+        if (!i || !fr_jinja_same(r, keys[i - 1], keys[i])) {
+            group = fr_jinja_make_seq(r, SEQ_LIST);
+            seq *pair = pair_of(r, item->item[0], make_ref(J_SEQ, group));
+            if (pair) pair->group = true;
+            fr_jinja_add(r, out, make_ref(J_SEQ, pair));
+        }
+        if (!r->status) fr_jinja_add(r, group, item->item[1]);
+    }
+    return out;
+}
+
 BUILTIN(groupby) {
     UNUSED;
     const bool cased = fr_jinja_truth(arg[2]);
     const value sorted = listed(r, fr_jinja_iterate(r, self), SEQ_LIST);
     if (r->status) return UNDEFINED;
-    seq *s = as_seq(sorted), *out = fr_jinja_make_seq(r, SEQ_LIST), *group = NULL;
+    const seq *s = as_seq(sorted);
     value *keys = fr_jinja_alloc(r, (s->n + 1) * sizeof *keys),
-          *real = fr_jinja_alloc(r, (s->n + 1) * sizeof *real);
-    for (size_t i = 0; keys && real && i < s->n && fr_jinja_work(r, 1); i++) {
+          *items = fr_jinja_alloc(r, (s->n + 1) * sizeof *items);
+    for (size_t i = 0; keys && items && i < s->n && fr_jinja_work(r, 1); i++) {
         const value key = fr_jinja_path(r, s->item[i], arg[0], arg[1]);
         keys[i] = sort_key(r, key, MISSING, cased);
-        seq *both = fr_jinja_make_seq(r, SEQ_TUPLE);
-        fr_jinja_add(r, both, key);
-        fr_jinja_add(r, both, s->item[i]);
-        real[i] = make_ref(J_SEQ, both);
+        items[i] = make_ref(J_SEQ, pair_of(r, key, s->item[i]));
     }
-    if (!r->status) fr_jinja_sort(r, keys, real, s->n, false);
-    for (size_t i = 0; i < s->n && fr_jinja_work(r, 1); i++) {
-        if (!i || !fr_jinja_same(r, keys[i - 1], keys[i])) {
-            seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
-            group = fr_jinja_make_seq(r, SEQ_LIST);
-            if (pair) pair->group = true;
-            fr_jinja_add(r, pair, as_seq(real[i])->item[0]);
-            fr_jinja_add(r, pair, make_ref(J_SEQ, group));
-            fr_jinja_add(r, out, make_ref(J_SEQ, pair));
-        }
-        if (!r->status) fr_jinja_add(r, group, as_seq(real[i])->item[1]);
-    }
-    return make_ref(J_SEQ, out);
+    if (!r->status) fr_jinja_sort(r, keys, items, s->n, false);
+    return r->status ? UNDEFINED : make_ref(J_SEQ, grouped(r, keys, items, s->n));
 }
 
 BUILTIN(batch) {

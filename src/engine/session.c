@@ -48,16 +48,16 @@ static fr_status open_decoder(fr_session *s, fr_group *group, int n_ctx, fr_kv_t
     return st;
 }
 
-typedef struct read_options { // what a session's options mean
+typedef struct session_settings { // what a session's options mean
     fr_session_options as_given;
     fr_tree_size size;
     fr_acceptance accept;
     fr_kv_type kv_type;
     int n_ctx;
-} read_options;
+} session_settings;
 
-static fr_status read_all(read_options *o, const fr_engine *e, const fr_session_options *options,
-                          fr_error *err) {
+static fr_status read_settings(session_settings *o, const fr_engine *e,
+                               const fr_session_options *options, fr_error *err) {
     fr_session_options *given = &o->as_given;
     fr_status st = fr_sized_read(given, sizeof *given, options, "fr_session_options", err);
     if (st) return st;
@@ -70,9 +70,9 @@ static fr_status read_all(read_options *o, const fr_engine *e, const fr_session_
 
 fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
                           fr_error *err) {
-    read_options o;
+    session_settings o;
     *out = NULL;
-    fr_status st = read_all(&o, e, options, err);
+    fr_status st = read_settings(&o, e, options, err);
     if (st) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);

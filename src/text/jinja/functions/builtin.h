@@ -12,4 +12,12 @@ static inline bool is_given(value v) {
     return v.kind != J_MISSING && v.kind != J_NONE;
 }
 
+// A tuple of two; NULL without memory.
+static inline seq *make_pair(run *r, value first, value second) {
+    seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
+    fr_jinja_add(r, pair, first);
+    fr_jinja_add(r, pair, second);
+    return pair;
+}
+
 #endif

@@ -39,10 +39,8 @@ BUILTIN(items) {
         return fr_jinja_fail(r, "%s is no mapping", fr_jinja_kind_name(self));
     seq *out = fr_jinja_make_seq(r, SEQ_ONCE);
     for (size_t i = 0; self.kind == J_DICT && i < as_dict(self)->n && fr_jinja_work(r, 1); i++) {
-        seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
-        fr_jinja_add(r, pair, as_dict(self)->entry[i].key);
-        fr_jinja_add(r, pair, as_dict(self)->entry[i].item);
-        fr_jinja_add(r, out, make_ref(J_SEQ, pair));
+        const entry *e = &as_dict(self)->entry[i];
+        fr_jinja_add(r, out, make_ref(J_SEQ, make_pair(r, e->key, e->item)));
     }
     return make_ref(J_SEQ, out);
 }
@@ -189,14 +187,6 @@ BUILTIN(sum) {
     return total;
 }
 
-// A tuple of two.
-static seq *pair_of(run *r, value first, value second) {
-    seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
-    fr_jinja_add(r, pair, first);
-    fr_jinja_add(r, pair, second);
-    return pair;
-}
-
 // Items (key, item) that follow each other with the same key, as (key, [item, ...]).
 static seq *grouped(run *r, const value *keys, const value *items, size_t n) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST), *group = NULL;
@@ -204,7 +194,7 @@ static seq *grouped(run *r, const value *keys, const value *items, size_t n) {
         const seq *item = as_seq(items[i]);
         if (!i || !fr_jinja_same(r, keys[i - 1], keys[i])) {
             group = fr_jinja_make_seq(r, SEQ_LIST);
-            seq *pair = pair_of(r, item->item[0], make_ref(J_SEQ, group));
+            seq *pair = make_pair(r, item->item[0], make_ref(J_SEQ, group));
             if (pair) pair->group = true;
             fr_jinja_add(r, out, make_ref(J_SEQ, pair));
         }
@@ -224,7 +214,7 @@ BUILTIN(groupby) {
     for (size_t i = 0; keys && items && i < s->n && fr_jinja_work(r, 1); i++) {
         const value key = fr_jinja_path(r, s->item[i], arg[0], arg[1]);
         keys[i] = sort_key(r, key, MISSING, cased);
-        items[i] = make_ref(J_SEQ, pair_of(r, key, s->item[i]));
+        items[i] = make_ref(J_SEQ, make_pair(r, key, s->item[i]));
     }
     if (!r->status) fr_jinja_sort(r, keys, items, s->n, false);
     return r->status ? UNDEFINED : make_ref(J_SEQ, grouped(r, keys, items, s->n));

@@ -18,10 +18,7 @@ static value view(run *r, const dict *d, seq_kind kind) {
             fr_jinja_add(r, out, kind == SEQ_KEYS ? d->entry[i].key : d->entry[i].item);
             continue;
         }
-        seq *pair = fr_jinja_make_seq(r, SEQ_TUPLE);
-        fr_jinja_add(r, pair, d->entry[i].key);
-        fr_jinja_add(r, pair, d->entry[i].item);
-        fr_jinja_add(r, out, make_ref(J_SEQ, pair));
+        fr_jinja_add(r, out, make_ref(J_SEQ, make_pair(r, d->entry[i].key, d->entry[i].item)));
     }
     return make_ref(J_SEQ, out);
 }

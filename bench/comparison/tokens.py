@@ -25,7 +25,7 @@ sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from calls import Failure, between_markers, name_of, say, sentences
 from intervals import interval, lines_of
-from measure import PROBE, Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, write, write_prompts
+from measure import PROBE, Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, same_prompts, write, write_prompts
 from ratios import ratio_table
 from replays import replay
 from systems import SYSTEMS
@@ -50,14 +50,6 @@ def shape_of(tree):
 
 def tokens_of(args, task):
     return args.longer.get(task, args.tokens)
-
-
-def by_tokens(args, files):
-    """{tokens: files} of prompts that are answered at the same length."""
-    found = {}
-    for path in files:
-        found.setdefault(tokens_of(args, name_of(path)), []).append(path)
-    return found
 
 
 def systems_of(args, machine, model):
@@ -88,18 +80,24 @@ def stem_of(args, model, temperature, tokens):
     return os.path.join(args.work, "%s-%s-%d" % (name_of(model), temperature, tokens))
 
 
-def one_call(args, machine, model, temperature, tokens, files, specs, options):
-    """What `replay` finds of systems with the same options, and the seconds that it took."""
+def one_call(args, machine, model, temperature, file, specs, options):
+    """What `replay` finds of systems with the same options on one set of prompts, and the seconds that it took."""
+    tokens = tokens_of(args, name_of(file))
     line = machine.on(model, "replay", "--temp", temperature, "--seed", machine.seed, "-n", tokens, "--tree", args.tree, "--width", args.width,
                       "--check", args.check, options=options)
-    return replay(line, files, specs, stem_of(args, model, temperature, tokens))
+    return replay(line, [file], specs, stem_of(args, model, temperature, tokens))
 
 
-def drafting_of(args, machine, model):
-    """What this program's `replay` calls the trees that its drafters propose, by one token of one prompt."""
+def setups_of(args, machine, model, specs, options):
+    """{spec: what its results with this program and today's packs depend on}, by one token of one prompt."""
     file = write_prompts(os.path.join(args.work, "probe"), "probe", [json.dumps({"id": "probe", "task": "probe", "messages": [{"role": "user", "content": PROBE}]}) + "\n"])
-    line = machine.on(model, "replay", "-n", 1, "--tree", args.tree, "--check", 0)
-    return replay(line, [file], ["prompt-lookup"], os.path.join(args.work, "probe", name_of(model)))[0]["prompt-lookup"]["setup"]["drafting"]
+    line = machine.on(model, "replay", "-n", 1, "--tree", args.tree, "--check", 0, options=options)
+    return {spec: one["setup"] for spec, one in replay(line, [file], specs, os.path.join(args.work, "probe", name_of(model)))[0].items()}
+
+
+def files_of(setup):
+    """Fingerprints of the packs, draft models and datastores that a drafter reads."""
+    return setup["packs"] + [one for one in setup["files"] if isinstance(one, str)]
 
 
 def check_trees(result, drafting):
@@ -110,7 +108,7 @@ def check_trees(result, drafting):
 
 def begin(args, model, temperature):
     """The result that is gone on with: {"systems": {name: {"spec", "sets": {task: [[tokens, passes, those of copied heads]]}, and
-    by task "rows", "checked", "packs" and the "dates" of measuring}}}."""
+    by task "rows", "checked", "packs" and the "dates" of measuring}}, "prompts": a name of each set's}."""
     head = {"model": name_of(model), "temperature": float(temperature), "tokens": args.tokens, "longer": args.longer, "tree": shape_of(args.tree), "seed": args.seed}
     return resume(result_path(args, model, temperature), head, {"drafting": None, "seconds": 0, "systems": {}})
 
@@ -126,11 +124,17 @@ def add(result, name, found):
             raise Failure("%s, %s: %d prompts are there, here are %d: give another --out" % (name, task, len(one["sets"][task]), len(lines)))
         one["sets"][task] = [[line[key] for key in ("tokens", "passes", "copied_tokens", "copied_passes")] for line in lines]
         one["rows"][task], one["checked"][task] = (sum(line[key] for line in lines) for key in ("rows", "checked"))
-        one["packs"][task], one["dates"][task] = setup["packs"], max(line["date"] for line in lines)
+        one["packs"][task], one["dates"][task] = files_of(setup), max(line["date"] for line in lines)
+
+
+def is_there(result, name, task, count, setup):
+    """Whether a system has been measured on so many prompts of a set with what it reads today: on this machine or another."""
+    one = result["systems"].get(name, {"sets": {}, "packs": {}})
+    return len(one["sets"].get(task, ())) == count and one["packs"][task] == files_of(setup)
 
 
 def cells_left(result, names, prompts):
-    """Systems on sets that are not there with as many prompts. What is there of other packs is found out by `replay` alone."""
+    """Systems on sets that are not there with as many prompts. What is there of other packs is found out by measuring alone."""
     there = {name: one["sets"] for name, one in result["systems"].items()}
     return sum(len(there.get(name, {}).get(task, ())) < count for name in names for task, count in prompts.items())
 
@@ -142,29 +146,41 @@ def say_left(result, left, cells):
     say("%s at %g: %d of %d cells are left%s" % (result["model"], result["temperature"], left, cells, about))
 
 
+def measure_set(args, machine, model, temperature, file, count, groups, result):
+    """Every system that is not there on one set of prompts: groups are (options, {system: spec}, {spec: setup})."""
+    for options, specs, setups in groups:
+        left = [name for name, spec in specs.items() if not is_there(result, name, name_of(file), count, setups[spec])]
+        if not left:
+            continue
+        found, seconds = one_call(args, machine, model, temperature, file, [specs[name] for name in left], options)
+        for name in left:
+            add(result, name, found[specs[name]])
+        result["seconds"] += seconds
+        result["systems"] = {s.name: result["systems"][s.name] for s in SYSTEMS if s.name in result["systems"]}
+        write(result_path(args, model, temperature), result)
+
+
 def measure(args):
+    """Set by set, so that what is there at any time has all systems."""
     machine = Machine(args.bin, args.threads, args.seed)
     tasks = {task: lines[:args.limit] for task, lines in prompt_lines(args.prompts).items()}
     counts = {task: len(set(lines)) for task, lines in tasks.items()}
     files = [write_prompts(os.path.join(args.work, "prompts"), task, lines) for task, lines in tasks.items()]
     os.makedirs(args.out, exist_ok=True)
     for model in args.model:
-        groups, names = systems_of(args, machine, model)
+        by_option, names = systems_of(args, machine, model)
+        groups = []
+        for options, systems in by_option.items() if not args.status else ():
+            specs = {system.name: names[system.name] for system in systems}
+            groups.append((options, specs, setups_of(args, machine, model, list(specs.values()), options)))
         for temperature in args.temps.split(","):
             result = begin(args, model, temperature)
+            same_prompts(result_path(args, model, temperature), result, tasks)
             say_left(result, cells_left(result, names, counts), len(names) * len(counts))
-            if args.status:
-                continue
-            if result["systems"]:  # before hours are spent
-                check_trees(result, drafting_of(args, machine, model))
-            for options, systems in groups.items():
-                for tokens, some in by_tokens(args, files).items():
-                    found, seconds = one_call(args, machine, model, temperature, tokens, some, [names[s.name] for s in systems], options)
-                    for system in systems:
-                        add(result, system.name, found[names[system.name]])
-                    result["seconds"] += seconds
-                    result["systems"] = {s.name: result["systems"][s.name] for s in SYSTEMS if s.name in result["systems"]}
-                    write(result_path(args, model, temperature), result)
+            for setup in (setup for _, _, setups in groups for setup in setups.values()):  # before hours are spent
+                check_trees(result, setup["drafting"])
+            for file in files if not args.status else ():
+                measure_set(args, machine, model, temperature, file, counts[name_of(file)], groups, result)
 
 
 # ---------------------------------------------------------------- tables

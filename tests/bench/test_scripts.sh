@@ -322,7 +322,7 @@ if line[0] == "replay":
         prompts = [dict(json.loads(text), key=text.strip(), tokens=8, passes=2 if "eagle" in spec else 4, rows=34, checked=not i, date="2026-01-0%%d" %% (1 + i)) for path in value("--prompts").split(",") for i, text in enumerate(open(path))]
         for one in prompts:
             one.update(set=one["task"], copied_tokens=4 * (one["task"] == "humaneval"), copied_passes=1 * (one["task"] == "humaneval"))
-        found.append({"setup": {"drafter": spec, "draft_opts": options, "packs": ["abc"], "drafting": drafting}, "prompts": prompts[::-1]})
+        found.append({"setup": {"drafter": spec, "draft_opts": options, "packs": ["abc"], "files": [99], "drafting": drafting}, "prompts": prompts[::-1]})
     print(json.dumps({"drafters": found, "seconds": {"answers": 1, "replay": 2, "check": 3}}))
 """ % drafting)
     os.chmod(path, 0o755)
@@ -377,13 +377,11 @@ def tokens_a_pass_are_pooled(folder):
     args = argparse.Namespace(bin=fake_lab(work), model=["models/m.gguf"], prompts=[prompt_files(os.path.join(work, "in"), gsm8k=4, humaneval=2)], draft={}, store={},
                               threads=1, seed=1, work=work, out=os.path.join(work, "out"), temps="0", tokens=8, longer={"humaneval": 16}, tree="16", width=16, check=0.02,
                               limit=30, systems="Medusa-1;EAGLE;EAGLE-1, static tree;Chimera;REST", status=False)
-    assert tokens.by_tokens(args, ["x/gsm8k.jsonl", "x/humaneval.jsonl", "x/xsum.jsonl"]) == {
-        8: ["x/gsm8k.jsonl", "x/xsum.jsonl"], 16: ["x/humaneval.jsonl"]}
     tokens.measure(argparse.Namespace(**dict(vars(args), status=True)))
     assert not os.path.exists(args.bin + ".log")  # nothing was run
     tokens.measure(args)
-    # Three can run, Chimera cannot, REST needs a store; two lengths of two kinds of options.
-    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] * 4 + ["replay"] * 4
+    # Three can run, Chimera cannot, REST needs a store; two sets by two kinds of options.
+    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] * 4 + ["replay"] * 6  # two ask what results depend on
     path = os.path.join(args.out, "m-0.json")
     result = measure.read(path)
     assert list(result["systems"]) == ["Medusa-1", "EAGLE", "EAGLE-1, static tree"] and result["systems"]["EAGLE"]["sets"]["gsm8k"] == [[8, 2, 0, 0]] * 4
@@ -392,9 +390,20 @@ def tokens_a_pass_are_pooled(folder):
     assert tokens.cells_left(result, names, {"gsm8k": 4, "humaneval": 3}) == 4  # two of Chimera, one prompt of the others
     with open(args.bin + ".log", "w", encoding="utf-8"):
         pass
-    tokens.measure(args)  # what could run is not tried again, what could not is
-    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] + ["replay"] * 5  # one asks which trees it proposes
-    assert "4 prompts are there, here are 1" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), limit=1)))
+    tokens.measure(args)  # what could run is not tried again, what could not is; all sets are there
+    assert [call.split()[0] for call in calls_of(args.bin)] == ["run"] + ["replay"] * 2
+    less = measure.read(path)
+    less["systems"]["EAGLE"]["packs"]["gsm8k"] = ["older"]
+    del less["systems"]["Medusa-1"]["sets"]["humaneval"]
+    measure.write(path, less)
+    args.work = os.path.join(work, "another machine's")
+    os.makedirs(args.work)
+    tokens.measure(args)  # of today's packs, and what is missing
+    assert [call for call in calls_of(args.bin) if "replay" in call][4:] == ["replay eagle", "replay medusa"], calls_of(args.bin)
+    assert measure.read(path) == dict(result, seconds=36)
+    assert "other prompts of gsm8k" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), limit=1)))
+    fewer = {"drafting": 2, "systems": {"EAGLE": {"sets": {"gsm8k": [[8, 2, 0, 0]] * 4}}}}
+    assert "4 prompts are there, here are 1" in fails(tokens.add, fewer, "EAGLE", {"setup": {"drafting": 2, "drafter": "eagle"}, "sets": {"gsm8k": [{}]}})
     assert "tokens 8, here it is 9" in fails(tokens.measure, argparse.Namespace(**dict(vars(args), tokens=9)))
     fake_lab(work, drafting=3)
     assert "other trees" in fails(tokens.measure, args)

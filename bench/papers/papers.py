@@ -80,7 +80,7 @@ def parts(args):
         variants("chain", "Hidden Transfer's abstract: a chain and a tree", JUDGED, "hidden-transfer.md"),
         variants("reuse", "Make Every Draft Count: what is left of a draft", JUDGED, "make-every-draft-count.md"),
         Part("quality", "what typical acceptance does to answers", MODELS[1:2], None,
-             [os.path.join(scripts, "quality.py"), "--limit", "200", "--temps", "0,0.7,1.0", "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], [["--doc", os.path.join(papers, "ppd.md")]]),
+             [os.path.join(scripts, "quality.py"), "--data", os.path.join(args.work, "gsm8k_train.jsonl.gz")], [["--doc", os.path.join(papers, "ppd.md")]]),
         Part("sizes", "PPD's figures 8b, 8c: speed by rows; a quiet machine", (MODELS[0], MODELS[2]), JUDGED, [sizes],
              [["--svg", os.path.join(ROOT, "docs", "pictures", "sizes.svg"), "--doc", os.path.join(papers, "ppd.md")]]),
         Part("machines", "PPD's section 5.1: another machine than the comparison's; a quiet machine", MODELS, "alpaca,gsm8k,humaneval,mt_bench,summarization",

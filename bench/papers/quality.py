@@ -6,7 +6,7 @@
 
 PPD (arXiv 2405.18628, table 1) asks a judge how good the answers are that typical acceptance gives; here the answers
 are numbers, so they are right or wrong. Every question is answered once by each rule at each temperature, with the
-same seed and trees of 16 candidates. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]},
+same seed and trees of --tree candidates; greedy the two rules are one. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]},
 where the assistant's last line ends with "#### NUMBER", as in GSM8K's train split.
 """
 import argparse
@@ -60,16 +60,20 @@ def gain(ones, others):
 
 def answered(args, question, want, rule, temperature, seed):
     """[solved, tokens, passes] of one answer."""
-    got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule, "--tree", 16, "--no-adapt",
+    got = ask(args, "run", "-p", question, "-n", args.tokens, "--drafter", args.drafter, "--accept", rule, "--tree", args.tree, "--no-adapt",
               "-t", args.threads, "--temp", temperature, "--seed", seed)
     found = numbers(got["text"])
     return [int(bool(found) and abs(found[-1] - want) < 1e-6), got["completion_tokens"], got["passes"]]
 
 
+def rules_of(temperature):
+    return RULES if float(temperature) else RULES[:1]
+
+
 def measure(args):
     path = os.path.join(args.out, name_of(args.model) + ".json")
-    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tokens": args.tokens}, {"date": time.strftime("%Y-%m-%d"), "answers": {}})
-    units = [(temperature, rule) for temperature in args.temps.split(",") for rule in RULES]
+    found = resume(path, {"model": name_of(args.model), "drafter": args.drafter, "tree": args.tree, "tokens": args.tokens}, {"date": time.strftime("%Y-%m-%d"), "answers": {}})
+    units = [(temperature, rule) for temperature in args.temps.split(",") for rule in rules_of(temperature)]
     left = sum(args.limit - len(found["answers"].get("%s %s" % unit, [])) for unit in units)
     say("%s: %d of %d answers are left" % (found["model"], left, args.limit * len(units)))
     if args.status:
@@ -85,24 +89,38 @@ def measure(args):
 
 # ---------------------------------------------------------------- the table
 
+def solved(ones):
+    right = sum(one[0] for one in ones)
+    return "%d (%.0f to %.0f %%)" % (right, *(100 * end for end in wilson(right, len(ones))))
+
+
+def paths(ones):
+    return [one[1:] for one in ones]
+
+
 def rows(found):
     for temperature in sorted({key.split()[0] for key in found["answers"]}, key=float):
-        both = [found["answers"].get("%s %s" % (temperature, rule), []) for rule in RULES]
-        n = min(map(len, both))
+        each = [found["answers"].get("%s %s" % (temperature, rule), []) for rule in rules_of(temperature)]
+        n = min(map(len, each))
         if not n:
             continue
-        exact, typical = both[0][:n], both[1][:n]
-        solved = ["%d (%.0f to %.0f %%)" % (sum(one[0] for one in ones), *(100 * end for end in wilson(sum(one[0] for one in ones), n))) for ones in (exact, typical)]
-        paths = [[one[1:] for one in ones] for ones in (exact, typical)]
-        yield "| %s | %d | %s | %s | %+.0f (%+.0f to %+.0f) | %s | %s | %.2f (%.2f to %.2f) |" % (
-            temperature, n, *solved, *(100 * value for value in gain(typical, exact)), *("%.2f" % interval(lines)[0] for lines in paths), *ratio(paths[1], paths[0]))
+        each = [ones[:n] for ones in each]
+        right, passes = list(map(solved, each)), ["%.2f (%.2f to %.2f)" % interval(paths(ones)) for ones in each]
+        if len(each) == 1:
+            right += ["the same", ""]
+            passes += ["the same", ""]
+        else:
+            right.append("%+.0f (%+.0f to %+.0f)" % tuple(100 * value for value in gain(each[1], each[0])))
+            passes.append("%.2f (%.2f to %.2f)" % ratio(paths(each[1]), paths(each[0])))
+        yield "| %s | %d | %s |" % (temperature, n, " | ".join(right + passes))
 
 
 def table(args):
     text = []
     for path in sorted(glob.glob(os.path.join(args.out, "*.json"))):
         found = read(path)
-        text += ["%s, `%s`, trees of 16 candidates, %d tokens at most, %s; questions of GSM8K's training part, answers to which packs have learned from." % (found["model"], found["drafter"], found["tokens"], found["date"]), "",
+        text += ["%s, `%s`, trees of %d candidates, %d tokens at most, %s; questions of GSM8K's training part, answers to which packs have learned from." % (
+            found["model"], found["drafter"], found["tree"], found["tokens"], found["date"]), "",
                  "| temperature | questions | solved, exact (95 %) | typical | points more (95 %) | tokens a pass, exact | typical | times as many (95 %) |",
                  "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows(found), ""]
     if not text:
@@ -118,9 +136,10 @@ def main():
     add("--data", help="questions and answers")
     add("-t", "--threads", type=int, default=physical_cores())
     add("--drafter", default="ppd")
-    add("--limit", type=int, default=100, help="questions (default: %(default)s)")
+    add("--limit", type=int, default=200, help="questions (default: %(default)s)")
     add("--tokens", type=int, default=256)
-    add("--temps", default="0.7,1.0")
+    add("--tree", type=int, default=8, help="candidates (default: %(default)s)")
+    add("--temps", default="0,0.7,1.0")
     args = parser.parse_args()
     if args.model and not args.data:
         parser.error("--data FILE is needed")

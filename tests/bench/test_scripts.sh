@@ -570,12 +570,13 @@ def solved_sums_are_compared_question_by_question(folder):
     work = os.path.join(folder, "quality")
     os.makedirs(work)
     assert list(quality.numbers("12 and -1,200.5, then 7")) == [12, -1200.5, 7]
-    answers = {"0.7 exact": [[0, 8, 4], [1, 8, 4]], "0.7 typical": [[1, 8, 2], [1, 8, 2]]}
-    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tokens": 8, "date": "2026-01-01", "answers": answers})
-    row = quality.table(argparse.Namespace(out=work)).splitlines()[-1]
-    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tokens": 8, "date": "2026-01-01", "answers": dict(answers, **{"1.0 exact": [[1, 8, 4]]})})
+    answers = {"0 exact": [[1, 8, 4], [1, 8, 4]], "0.7 exact": [[0, 8, 4], [1, 8, 4]], "0.7 typical": [[1, 8, 2], [1, 8, 2]]}
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tree": 8, "tokens": 8, "date": "2026-01-01", "answers": answers})
+    greedy, row = quality.table(argparse.Namespace(out=work)).splitlines()[-2:]
+    measure.write(os.path.join(work, "m.json"), {"model": "m", "drafter": "ppd", "tree": 8, "tokens": 8, "date": "2026-01-01", "answers": dict(answers, **{"1.0 exact": [[1, 8, 4]]})})
     assert quality.table(argparse.Namespace(out=work)).splitlines()[-1] == row  # of one rule alone: no row yet
-    assert row == "| 0.7 | 2 | 1 (9 to 91 %) | 2 (34 to 100 %) | +50 (+0 to +100) | 2.00 | 4.00 | 2.00 (2.00 to 2.00) |", row
+    assert greedy == "| 0 | 2 | 2 (34 to 100 %) | the same |  | 2.00 (2.00 to 2.00) | the same |  |", greedy
+    assert row == "| 0.7 | 2 | 1 (9 to 91 %) | 2 (34 to 100 %) | +50 (+0 to +100) | 2.00 (2.00 to 2.00) | 4.00 (4.00 to 4.00) | 2.00 (2.00 to 2.00) |", row
 
 
 def curves_have_points_at_doublings(folder):

@@ -32,7 +32,8 @@ def replay(args, model, files, specs, stem, *more):
 
 def machine_of(args):
     """The processor and the threads that a caption names, unless the line gives its own words."""
-    return args.machine or "%s, %d threads" % (cpu_name(), getattr(args, "threads", physical_cores()))
+    threads = getattr(args, "threads", physical_cores())
+    return args.machine or "%s, %d thread%s" % (cpu_name(), threads, "s" * (threads != 1))
 
 
 def drop(*paths):

@@ -142,13 +142,14 @@ def table(args):
     first = next(iter(settings.values()))
     data, seeds = first["0"]["data"], len(first)
     trained = [one for by_seed in settings.values() for one in by_seed.values()]
+    far = max(len(one["right"]) for one in trained)
     machines = sorted({one.get("machine", found["machine"]) for one in trained})
     if any(one["data"] != data for one in trained):
         raise Failure("%s: its trainings are of different texts" % result_path(args))
     text = ["%s, %s, %s; `%s`; of %d texts %d held out (%d thousand tokens). ± is the standard error%s." % (
         found["model"], " and ".join(machines), dates_of(found, trained), found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
         "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
-        "| setting | right at 1, 2, 3, % | held-out loss | million tokens |", "| --- | --- | --- | --- |"]
+        "| setting | right at %s, %% | held-out loss | million tokens |" % ", ".join(map(str, range(1, far + 1))), "| --- | --- | --- | --- |"]
     for name, by_seed in settings.items():
         ones = [by_seed[seed] for seed in sorted(by_seed, key=int)]
         means = [[sum(values) / len(ones) for values in zip(*(one[key] for one in ones))] for key in ("right", "error")]

@@ -129,8 +129,7 @@ def options_of(args, models):
 def hours_in_all(part):
     """What a part took where it was run whole, in words, or nothing."""
     known = read(os.path.join(ROOT, "bench", "papers", "hours.json"))
-    hours = known["hours"].get(part.name)
-    return "; takes %s h of %s" % (hours, known["of"]) if hours else ""
+    return "".join("; takes %s h of %s" % (hours[part.name], machine) for machine, hours in known.items() if part.name in hours)
 
 
 def took(args):

@@ -136,7 +136,7 @@ def main():
     add("--data", help="questions and answers")
     add("-t", "--threads", type=int, default=physical_cores())
     add("--drafter", default="ppd")
-    add("--limit", type=int, default=200, help="questions (default: %(default)s)")
+    add("--limit", type=int, default=100, help="questions (default: %(default)s)")
     add("--tokens", type=int, default=256)
     add("--tree", type=int, default=8, help="candidates (default: %(default)s)")
     add("--temps", default="0,0.7,1.0")

@@ -9,7 +9,7 @@
 `forerun-lab replay` does the work: plain decoding's answers once, then every drafter over them with trees of --tree rows;
 2 % of the results are decoded for real too and must be the same. Prompts are grouped by their "task". Answers and results
 by prompt lie in --work, and the same line goes on from there; --out keeps, for each model and temperature, tokens and
-passes of every prompt, from which the tables are made. A cell is pooled, all tokens over all passes; the interval is where
+passes of every prompt, from which the tables are made and which are gone on with on another machine too, set by set. A cell is pooled, all tokens over all passes; the interval is where
 95 of 100 bootstrap samples of the prompts lie. Where answers begin by repeating their prompt (HumanEval), which measures
 copying, a second column has the passes that begin behind that head; --longer gives such a task more tokens.
 """

@@ -146,8 +146,17 @@ def say_left(result, left, cells):
     say("%s at %g: %d of %d cells are left%s" % (result["model"], result["temperature"], left, cells, about))
 
 
+def groups_of(args, machine, model, by_option, names):
+    """Systems of the same options, and what their results depend on: [(options, {system: spec}, {spec: setup})]."""
+    groups = []
+    for options, systems in by_option.items():
+        specs = {system.name: names[system.name] for system in systems}
+        groups.append((options, specs, setups_of(args, machine, model, list(specs.values()), options)))
+    return groups
+
+
 def measure_set(args, machine, model, temperature, file, count, groups, result):
-    """Every system that is not there on one set of prompts: groups are (options, {system: spec}, {spec: setup})."""
+    """Every system of the groups that is not there on one set of prompts."""
     for options, specs, setups in groups:
         left = [name for name, spec in specs.items() if not is_there(result, name, name_of(file), count, setups[spec])]
         if not left:
@@ -169,17 +178,16 @@ def measure(args):
     os.makedirs(args.out, exist_ok=True)
     for model in args.model:
         by_option, names = systems_of(args, machine, model)
-        groups = []
-        for options, systems in by_option.items() if not args.status else ():
-            specs = {system.name: names[system.name] for system in systems}
-            groups.append((options, specs, setups_of(args, machine, model, list(specs.values()), options)))
+        groups = [] if args.status else groups_of(args, machine, model, by_option, names)
         for temperature in args.temps.split(","):
             result = begin(args, model, temperature)
             same_prompts(result_path(args, model, temperature), result, tasks)
             say_left(result, cells_left(result, names, counts), len(names) * len(counts))
+            if args.status:
+                continue
             for setup in (setup for _, _, setups in groups for setup in setups.values()):  # before hours are spent
                 check_trees(result, setup["drafting"])
-            for file in files if not args.status else ():
+            for file in files:
                 measure_set(args, machine, model, temperature, file, counts[name_of(file)], groups, result)
 
 

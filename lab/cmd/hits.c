@@ -8,6 +8,7 @@
 #include "draft/registry.h"
 #include "engine/engine.h"
 #include "lab/cmd/lab.h"
+#include "json/value.h"
 #include <string.h>
 
 typedef struct job {
@@ -64,7 +65,7 @@ static json_t *hits_json(const job *j) {
                                                    (double)m->weight, "rate",
                                                    fr_cmd_real((double)fr_mean_value(m))));
     }
-    return json_pack("{s:s, s:o}", "drafter", j->args->drafter, "kinds", kinds);
+    return json_pack("{s:o, s:o}", "drafter", fr_json_string(j->args->drafter), "kinds", kinds);
 }
 
 static void hits_print(const job *j) {

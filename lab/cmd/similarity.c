@@ -6,6 +6,7 @@
 #include "cmd/plot/plot.h"
 #include "draft/registry.h"
 #include "lab/cmd/lab.h"
+#include "json/value.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,8 @@ static json_t *similarity_json(const fr_similarity *s, const char *spec) {
                                                s->drafter->base.pack->layer[i], "rides",
                                                layers_json(s, i, fr_similarity_attached), "stays",
                                                layers_json(s, i, fr_similarity_stays)));
-    return json_pack("{s:s, s:I, s:o}", "drafter", spec, "rows", (json_int_t)s->n, "steps", steps);
+    return json_pack("{s:o, s:I, s:o}", "drafter", fr_json_string(spec), "rows", (json_int_t)s->n,
+                     "steps", steps);
 }
 
 static void similarity_print(const fr_similarity *s, const char *spec) {

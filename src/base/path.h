@@ -26,6 +26,10 @@ static inline const char *fr_path_name(const char *path) {
     return path + fr_path_folder(path);
 }
 
+// The path that `path` leads to where it is a link, or a link to one, also to nothing; else itself.
+// False: it does not fit, or the links have no end.
+bool fr_path_follow(char to[PATH_MAX], const char *path);
+
 // Whether a name ends so, with something in front.
 static inline bool fr_path_ends(const char *name, const char *end) {
     const size_t n = strlen(name), m = strlen(end);

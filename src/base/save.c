@@ -61,7 +61,7 @@ void fr_save_sweep(const char *path) {
 static bool name_part(fr_saving *s, int other) {
     char tail[32] = "";
     if (other) snprintf(tail, sizeof tail, "-%d", other);
-    const int n = snprintf(s->part, sizeof s->part, "%s.%ld%s.part", s->path, (long)getpid(), tail);
+    const int n = snprintf(s->part, sizeof s->part, "%s.%ld%s.part", s->file, (long)getpid(), tail);
     return n > 0 && n < (int)sizeof s->part;
 }
 
@@ -88,12 +88,16 @@ fr_status fr_save_begin(fr_saving *s, const char *path, fr_error *err) {
     struct stat there;
     s->path = path;
     s->fd = -1;
-    if (!stat(path, &there) && !S_ISREG(there.st_mode))
+    const bool replaced = !stat(path, &there);
+    if (replaced && !S_ISREG(there.st_mode))
         return fr_fail(err, FR_EIO, "%s: expected a file, found %s", path,
                        S_ISDIR(there.st_mode) ? "a folder" : "a device");
-    if (!name_part(s, 0)) return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
-    fr_save_sweep(path);
-    return open_part(s) ? FR_OK : fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+    if (!fr_path_follow(s->file, path) || !name_part(s, 0))
+        return fr_fail(err, FR_EIO, "%.100s...: too long a path", path);
+    fr_save_sweep(s->file);
+    if (!open_part(s)) return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
+    if (replaced) (void)fchmod(s->fd, there.st_mode & 0777); // where a file system has them
+    return FR_OK;
 }
 
 void fr_save_drop(fr_saving *s) {
@@ -105,14 +109,14 @@ void fr_save_drop(fr_saving *s) {
 
 // Closed last: the lock must hold as long as the part has its name.
 fr_status fr_save_finish(fr_saving *s, fr_error *err) {
-    if (fsync(s->fd) || rename(s->part, s->path)) {
+    if (fsync(s->fd) || rename(s->part, s->file)) {
         const int why = errno;
         fr_save_drop(s);
         return fr_fail(err, FR_EIO, "%s: %s", s->path, strerror(why));
     }
     close(s->fd);
     s->fd = -1;
-    fr_sync_folder(s->path);
+    fr_sync_folder(s->file);
     return FR_OK;
 }
 

@@ -4,8 +4,9 @@
 #include "base/status.h"
 #include <limits.h>
 
-// Writes n bytes beside `path` and renames: a reader sees the old file or the new one. FR_EIO; then
-// nothing is left behind and an old file stays as it was.
+// Writes n bytes beside `path` and renames: a reader sees the old file or the new one, with its
+// permissions. A link stays one, as the file that it leads to is written. FR_EIO; then nothing is
+// left behind and an old file stays as it was.
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // Checks that this could be done, before the work whose result is to be written; `path` stays as it
 // is. What killed processes left beside it is removed. FR_EIO.
@@ -18,7 +19,8 @@ fr_status fr_make_folders(const char *path, fr_error *err);
 // place in the end. Beginning removes what killed processes left of the same path, never what a
 // living one writes.
 typedef struct fr_saving {
-    const char *path; // borrowed
+    const char *path;    // borrowed
+    char file[PATH_MAX]; // what it means, links followed
     int fd;
     char part[PATH_MAX];
 } fr_saving;

@@ -50,6 +50,7 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "tokens", 1);
     fr_output_locks locks = {0};
     fr_status st = fr_outputs_lock(&locks, "datastore", args, &err);
+    if (locks.n) texts.left_out = locks.lock[0].file;
     if (!st) st = build(&texts, args, &err);
     fr_outputs_unlock(&locks);
     const int code = st ? fr_cmd_fail(&err) : print(args, &texts, fr_seconds() - start);

@@ -1,6 +1,7 @@
 // datastore_texts.c — goes through the paths: shards, folders and files, one after the other. Each
 // text or conversation becomes token ids, which are added to the datastore.
 #include "cmd/datastore_texts.h"
+#include "base/file_id.h"
 #include "base/path.h"
 #include "train/data/shard.h"
 #include <errno.h>
@@ -107,6 +108,7 @@ static fr_status add_entry(fr_datastore_texts *t, FTS *tree, FTSENT *e, fr_error
         if (e->fts_info == FTS_D) fts_set(tree, e, FTS_SKIP);
         return FR_OK;
     }
+    if (t->left_out && fr_same_file(e->fts_path, t->left_out)) return FR_OK;
     if (e->fts_info == FTS_F) return add_file(t, e->fts_path, FOUND, err);
     if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
         return fr_fail(err, FR_EIO, "%s: %s", e->fts_path, strerror(e->fts_errno));

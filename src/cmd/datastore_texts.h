@@ -15,6 +15,7 @@ typedef struct fr_datastore_texts { // {0} but for what is marked
     const fr_cmd_args *args; // set: which chat template
     fr_datastore_writer *to; // set
     fr_progress *bar;        // set
+    const char *left_out;    // a file that is none of the texts: the output's lock
     bool has_template;
     fr_ids ids;
     fr_chat_text rendered;

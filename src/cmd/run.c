@@ -16,13 +16,13 @@
 typedef struct source {
     const char *data;
     size_t n;
-    bool messages; // JSON, from the file `name`
-    const char *name;
-    fr_buffer bytes; // the memory behind it
+    bool messages;    // JSON
+    const char *name; // of the file
+    fr_buffer bytes;  // the memory behind it
 } source;
 
 static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) {
-    *s = (source){.data = args->prompt, .messages = args->messages, .name = args->messages};
+    *s = (source){.data = args->prompt, .messages = args->messages};
     if (args->prompt) {
         s->n = strlen(args->prompt);
         return FR_OK;
@@ -31,6 +31,7 @@ static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) 
     if (!strcmp(path, "-") && isatty(STDIN_FILENO) && !args->quiet)
         fprintf(stderr, "Type the prompt; Ctrl-D on an empty line ends it.\n");
     const fr_status st = fr_cmd_read_file(&s->bytes, path, err);
+    s->name = strcmp(path, "-") ? path : "standard input";
     s->data = s->bytes.data;
     s->n = s->bytes.n;
     return st;
@@ -60,6 +61,8 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
                         fr_ids *ids, fr_error *err) {
     fr_cmd_text text;
     fr_cmd_text_lend(&text, engine);
+    if (args->raw && !s->n && !args->prompt)
+        return fr_fail(err, FR_EDATA, "%s: expected a prompt, found an empty file", s->name);
     if (args->raw)
         return fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL,
                               &fr_cmd_watch, ids, err);

@@ -101,6 +101,35 @@ static void a_killed_writer_leaves_nothing_for_long(void **state) {
     assert_string_equal(text_of("out"), "newer");
 }
 
+static void a_link_stays_one(void **state) {
+    struct stat s;
+    (void)state;
+    assert_int_equal(mkdir("far", 0777), 0);
+    assert_int_equal(symlink("far/one", "link"), 0); // to nothing yet
+    assert_int_equal(symlink("link", "second"), 0);
+    assert_int_equal(symlink("round", "round"), 0);
+    assert_int_equal(fr_save("second", "first", 5, NULL), FR_OK);
+    assert_string_equal(text_of("far/one"), "first");
+    assert_int_equal(fr_save("link", "again", 5, NULL), FR_OK);
+    assert_string_equal(text_of("far/one"), "again");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(lstat(i ? "link" : "second", &s), 0);
+        assert_true(S_ISLNK(s.st_mode));
+    }
+    assert_int_equal(fr_save("round", "x", 1, NULL), FR_EIO);
+}
+
+static void what_is_replaced_gives_its_permissions(void **state) {
+    struct stat s;
+    (void)state;
+    put("private", "old");
+    assert_int_equal(chmod("private", 0640), 0);
+    assert_int_equal(fr_save("private", "new", 3, NULL), FR_OK);
+    assert_int_equal(stat("private", &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0640);
+    assert_string_equal(text_of("private"), "new");
+}
+
 // As two threads of a process have it that keep the same profile.
 static void two_may_write_the_same(void **state) {
     fr_saving one, two, three;
@@ -238,6 +267,8 @@ static void one_file_has_one_identity(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_killed_writer_leaves_nothing_for_long),
+                                       cmocka_unit_test(a_link_stays_one),
+                                       cmocka_unit_test(what_is_replaced_gives_its_permissions),
                                        cmocka_unit_test(two_may_write_the_same),
                                        cmocka_unit_test(only_parts_of_dead_processes_are_removed),
                                        cmocka_unit_test(a_lock_names_its_process_and_ends_with_it),

@@ -166,6 +166,8 @@ static void folders_give_all_their_texts_in_order(void **state) {
     struct stat s;
     assert_int_equal(stat(in_dir("folder.frd"), &s), 0);
     assert_int_equal(told("bytes"), s.st_size);
+    if (build(in_dir("folder"), "folder/own.frd")) fail_msg("%s", got.err);
+    assert_int_equal(told("texts"), 4); // its lock is none
     assert_int_equal(symlink("nowhere", in_dir("folder/lost")), 0);
     assert_int_equal(build(in_dir("folder"), "none.frd"), 1);
     assert_non_null(strstr(got.err, "folder/lost: a link to nothing"));
@@ -269,6 +271,31 @@ static void tune_tries_the_one_beside_the_model(void **state) {
     assert_string_equal(json_string_value(json_object_get(last, "drafter")), want);
     assert_null(json_object_get(last, "error"));
     json_decref(root);
+}
+
+// One that was named by a path of this folder is kept by its whole path.
+static void tune_keeps_whole_paths(void **state) {
+    char line[1024], want[PATH_MAX + 40], whole[PATH_MAX], cache[PATH_MAX + 40];
+    (void)state;
+    assert_non_null(realpath(dir, whole));
+    snprintf(cache, sizeof cache, "%s/cache", whole);
+    snprintf(want, sizeof want, "prompt-lookup+rest:%s/beside/short.frd", whole);
+    snprintf(line, sizeof line, "tune -m %s --limit 1 -n 8 --json --quiet --drafter %s:%s",
+             in_dir("model.gguf"), "prompt-lookup+rest", in_dir("beside/short.frd"));
+    keep_cache_in(cache);
+    const int code = run_line(&got, line);
+    keep_cache_in(NULL);
+    if (code) fail_msg("%s", got.err);
+    json_t *root = json_loads(got.out, 0, NULL);
+    const json_t *one = json_array_get(json_object_get(root, "drafters"), 0);
+    assert_string_equal(json_string_value(json_object_get(one, "drafter")), want);
+    json_decref(root);
+    char name[600];
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    snprintf(line, sizeof line, "tune -m %s --drafter rest:%s", in_dir("model.gguf"), name);
+    assert_int_equal(run_line(&got, line), 2);
+    assert_non_null(strstr(got.err, "expected at most 511 bytes with whole paths"));
 }
 
 // ---------------------------------------------------------------- how it ends
@@ -405,6 +432,7 @@ int main(void) {
                                        cmocka_unit_test(shards_give_their_conversations),
                                        cmocka_unit_test(inspect_says_what_it_is),
                                        cmocka_unit_test(tune_tries_the_one_beside_the_model),
+                                       cmocka_unit_test(tune_keeps_whole_paths),
                                        cmocka_unit_test(killed_at_any_time_it_is_whole),
                                        cmocka_unit_test(an_interrupt_leaves_nothing),
                                        cmocka_unit_test(a_full_disk_is_a_sentence),

@@ -367,6 +367,8 @@ static void all_ways_to_give_a_prompt_agree(void **state) {
     assert_string_equal(s.out, t.out);
     assert_int_equal(t.n_err, 0); // quiet
     assert_int_equal(run_input(&t, with_model("run", "-n 4 -q --raw"), "\xff\xc3 bad"), 0);
+    assert_int_equal(run_input(&t, with_model("run", "-n 4 -q --raw"), ""), 1);
+    assert_string_equal(t.err, "forerun: standard input: expected a prompt, found an empty file\n");
 }
 
 static void a_seed_is_drawn_and_printed(void **state) {

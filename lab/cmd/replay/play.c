@@ -135,7 +135,9 @@ static fr_status begin_turn(play *p, speaker *s, fr_error *err) {
     if (!st)
         st =
             fr_talk_add(&s->talk, "user", prompt->turns[s->turn], prompt->turn_bytes[s->turn], err);
-    if (!st) st = fr_talk_encode(&s->talk, &p->text, true, &s->ids, err);
+    fr_error why = {0};
+    if (!st && (st = fr_talk_encode(&s->talk, &p->text, true, &s->ids, &why)))
+        fr_fail(err, st, "prompt %.40s: %s", prompt->id, why.text);
     if (st) return st;
     fr_hash_open(&h, 0);
     fr_hash_add(&h, s->ids.data, s->ids.n * sizeof *s->ids.data);

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "cmd/accuracy/accuracy.h"
 #include "cmd/plot/plot.h"
+#include "json/value.h"
 #include <string.h>
 
 static const char *of_what(const fr_asked *a) {
@@ -49,8 +50,8 @@ static json_t *asked_json(const fr_asked *a) {
     json_t *list = json_array();
     for (int k = 1; list && k <= FR_DISTANCES && fr_ranks_places(&a->ranks, k); k++)
         json_array_append_new(list, distance_json(a, k));
-    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:o}", "drafter", a->spec, "ranks_of", of_what(a),
-                     "given", given(a), "prompts", a->ranks.n, "places",
+    return json_pack("{s:o, s:s, s:s, s:i, s:I, s:o}", "drafter", fr_json_string(a->spec),
+                     "ranks_of", of_what(a), "given", given(a), "prompts", a->ranks.n, "places",
                      (json_int_t)fr_ranks_places(&a->ranks, 1), "distance", list);
 }
 

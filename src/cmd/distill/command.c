@@ -27,13 +27,14 @@ static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_
     const double best = fr_cmd_rate(plan->width, s->pass_seconds);
     const double share = best > 0 ? rate / best : 0;
     if (args->json)
-        return fr_cmd_print_json(json_pack(
-            "{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "texts",
-            s->texts, "known", s->known, "too_long", s->too_long, "unanswered", s->unanswered,
-            "dropped", s->dropped, "tokens", (json_int_t)(own ? l->written : l->given), "rows",
-            (json_int_t)l->rows, "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s",
-            rate, "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
-            "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+        return fr_cmd_print_json(
+            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}",
+                      "texts", s->texts, "known", s->known, "too_long", s->too_long, "unanswered",
+                      s->unanswered, "refused", s->refused, "dropped", s->dropped, "tokens",
+                      (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows,
+                      "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate,
+                      "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
+                      "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
     fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
             s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
@@ -98,6 +99,8 @@ static int run_distill(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!args->prompts) return fr_cmd_usage("distill", "--prompts: a FILE is needed");
     if (!args->output && !args->capture)
         return fr_cmd_usage("distill", "-o: a FILE for the answers is needed, or --capture");
+    if (args->output && !strcmp(args->output, "-"))
+        return fr_cmd_usage("distill", "-o -: expected a FILE, which the same line goes on with");
     if (args->taps && !args->capture)
         return fr_cmd_usage("distill", "--taps %s: expected --capture, which keeps those layers",
                             args->taps);

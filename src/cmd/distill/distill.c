@@ -38,7 +38,8 @@ typedef struct distill {
     fr_shards *present; // captured before
     fr_shard_writer *writer;
     FILE *out;
-    bool unsynced; // there are answers that may not be on the disk
+    uint64_t written_before; // tokens of the answers that the output holds, where --tokens asks
+    bool unsynced;           // there are answers that may not be on the disk
     double started, synced, answers_synced;
     fr_progress bar;
     fr_text_batch *engine_members;
@@ -139,9 +140,9 @@ static fr_status start_given(distill *d, member_talk *t, fr_batch_text *text) {
     return st;
 }
 
-// Tokens of answers that an earlier run captured.
+// Tokens of answers that an earlier run captured, or wrote where none are captured.
 static uint64_t answered_before(const distill *d) {
-    return d->present ? fr_shards_answers(d->present) : 0;
+    return d->present ? fr_shards_answers(d->present) : d->written_before;
 }
 
 // 0 to 1 and beyond: how near the limit of tokens or of seconds is; 0: no such limit.
@@ -161,7 +162,8 @@ static bool enough(const distill *d) {
 }
 
 static int ended(const distill *d) {
-    return d->stats->texts + d->stats->too_long + d->stats->unanswered;
+    const fr_distill_stats *s = d->stats;
+    return s->texts + s->too_long + s->unanswered + s->refused;
 }
 
 // About how many texts there will be when a limit ends the work, those that were begun among them;
@@ -172,6 +174,17 @@ static uint64_t texts_in_all(const distill *d) {
     return (uint64_t)(share >= 1 ? begun : fmin(fmax(most, begun), all));
 }
 
+// Whether a conversation is left out as the template refuses it; the first one is named.
+static bool is_refused(distill *d, const member_talk *t, fr_status st) {
+    char place[300];
+    if (st != FR_EDATA) return false;
+    if (!d->stats->refused++) {
+        fr_distill_place(&d->jobs, t->job, place, sizeof place);
+        snprintf(d->stats->refusal, sizeof d->stats->refusal, "%s: %s", place, d->err->text);
+    }
+    return true;
+}
+
 static bool next_text(void *user, int member, fr_batch_text *text) {
     distill *d = user;
     member_talk *t = &d->members[member];
@@ -179,7 +192,9 @@ static bool next_text(void *user, int member, fr_batch_text *text) {
         t->job = &d->jobs.job[d->jobs.next++];
         fr_talk_drop(&t->talk, 0);
         t->ids.n = 0;
-        if (fail(d, t->job->given ? start_given(d, t, text) : start_own(d, t, text))) return false;
+        const fr_status st = t->job->given ? start_given(d, t, text) : start_own(d, t, text);
+        if (is_refused(d, t, st)) continue;
+        if (fail(d, st)) return false;
         if (text->n > 1 && text->n + text->n_predict <= d->size.n_ctx) return true;
         *(text->n ? &d->stats->too_long : &d->stats->unanswered) += 1;
     }
@@ -198,7 +213,8 @@ static fr_status write_line(distill *d, const member_talk *t) {
             messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
                                 fr_json_text(m->content.data, m->content.bytes)));
     }
-    json_t *out = json_pack("{s:s, s:O?, s:o}", "id", fr_distill_prompt(&d->jobs, t->job)->id,
+    json_t *id = json_object_get(line, "id");
+    json_t *out = json_pack("{s:o, s:O?, s:o}", "id", id ? json_incref(id) : json_string(""),
                             "task", task, "messages", messages);
     char *text = whole ? fr_json_compact(out) : NULL;
     json_decref(out);
@@ -225,6 +241,17 @@ static fr_status sync_all(distill *d) {
     return st || !d->writer ? st : fr_shard_writer_flush(d->writer, d->err);
 }
 
+// What is done is kept, whatever ended the work but a write that failed.
+static fr_status keep(distill *d, fr_status st) {
+    if (!st) return sync_all(d);
+    if (st == FR_EIO) return st;
+    const fr_error was = *d->err;
+    const fr_status end = sync_all(d);
+    if (end && st == FR_EINTR) return end;
+    *d->err = was;
+    return st;
+}
+
 static void sync_when_due(distill *d) {
     const double now = fr_seconds();
     if (now - d->synced > SHARDS_SECONDS)
@@ -243,14 +270,15 @@ static fr_status add_answer(distill *d, member_talk *t, const fr_sample *s, int 
     return st;
 }
 
-// The user's next turn, where there is one and room for it.
+// The user's next turn, where there is one that the template takes, and room for it.
 static bool go_on(distill *d, member_talk *t, const fr_sample *s, fr_batch_text *more) {
     const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
     if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n])) return false; // cut off
     if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
     const int n = t->talk.n;
-    if (fail(d, open_turn(d, t, more))) return false;
-    if (more->n + more->n_predict <= d->size.n_ctx) return true;
+    const fr_status st = open_turn(d, t, more);
+    if (st != FR_EDATA && fail(d, st)) return false;
+    if (!st && more->n + more->n_predict <= d->size.n_ctx) return true;
     fr_talk_drop(&t->talk, n);
     return false;
 }
@@ -293,6 +321,8 @@ static fr_status check_result(const distill *d) {
     const fr_distill_stats *s = d->stats;
     const char *to = d->plan->output ? d->plan->output : d->plan->capture;
     if (s->texts || s->known || !ended(d)) return FR_OK;
+    if (s->refused == ended(d))
+        return fr_fail(d->err, FR_EDATA, "%s: no text was written: %s", to, s->refusal);
     if (!s->too_long)
         return fr_fail(d->err, FR_EDATA,
                        "%s: no text was written: none of %d conversations has an answer", to,
@@ -333,12 +363,15 @@ static fr_shard_format format_of(const distill *d) {
 static void tell_plan(const distill *d, const fr_shard_format *f) {
     const fr_distill_plan *p = d->plan;
     if (d->args->quiet) return;
+    char doubles[48] = "";
+    if (d->jobs.doubles)
+        snprintf(doubles, sizeof doubles, ", %d stand there twice", d->jobs.doubles);
     const double memory = (double)fr_text_batch_bytes(&d->engine->model, f, &d->size) +
                           (p->capture ? 128e6 : 0); // and a shard that is being collected
     fprintf(
         stderr,
-        "%d conversations (%d there already), %d at a time: %.1f GB of memory besides the model",
-        d->jobs.n, d->stats->known, p->width, memory / 1e9);
+        "%d conversations (%d there already%s), %d at a time: %.1f GB of memory besides the model",
+        d->jobs.n, d->stats->known, doubles, p->width, memory / 1e9);
     if (p->capture)
         fprintf(stderr, "; %.2f MB of disk for 1000 tokens",
                 (double)fr_shard_bytes(f, 1000, 700) / 1e6);
@@ -413,6 +446,8 @@ static fr_status open_all(distill *d, fr_error *err) {
         st = fr_sources_add(p->capture, p->answers == FR_ANSWERS_OWN ? "own" : "given", p->files,
                             err);
     if (!st) st = fr_distill_jobs_list(&d->jobs, p, d->present, err);
+    if (!st && p->tokens && !p->capture)
+        st = fr_distill_jobs_written(&d->jobs, d->text.tokenizer, &d->written_before, err);
     if (st) return st;
     d->stats->known = d->jobs.known;
     if (!(d->members = calloc((size_t)p->width, sizeof *d->members)))
@@ -456,8 +491,7 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
             st = d->status; // its sentence stands in *err
         else if (st)
             *err = why;
-        const fr_status end = !st || st == FR_EINTR ? sync_all(d) : FR_OK;
-        if (end) st = end;
+        st = keep(d, st);
         stats->members = fr_text_batch_report(d->engine_members);
         stats->dropped = (int)d->jobs.next - ended(d);
         if (!st) {
@@ -466,6 +500,9 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
             st = check_result(d);
         }
     }
+    if (stats->refused && !args->quiet)
+        fprintf(stderr, "%d conversations are left out, as the chat template refuses them; %s\n",
+                stats->refused, stats->refusal);
     close_all(d);
     free(d);
     return st;

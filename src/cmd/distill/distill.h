@@ -25,7 +25,7 @@ typedef struct fr_distill_plan {
     double temp;    // of those
     uint64_t seed;
     uint64_t tokens;     // enough: stop when about so many tokens of answers are there, those
-                         // captured before among them; 0: no such end
+                         // of earlier runs among them; 0: no such end
     double seconds;      // ... or so long; 0: no such end
     const char *output;  // JSON lines; NULL: none
     const char *capture; // a folder; NULL: none
@@ -36,16 +36,19 @@ typedef struct fr_distill_plan {
 
 typedef struct fr_distill_stats {
     fr_text_batch_stats members;
-    int texts, known;         // done now; there before
-    int too_long, unanswered; // left out; unanswered: of given answers, without one
-    int dropped;              // begun when it was interrupted, and not kept
-    int most;                 // tokens of a text
-    double pass_seconds;      // of a pass of one row in each member
-    double seconds_one;       // of a pass of one row
+    int texts, known;                  // done now; there before
+    int too_long, unanswered, refused; // left out; unanswered: of given answers, without one;
+                                       // refused: by the chat template
+    char refusal[1024];                // of the first of these, and where it stands
+    int dropped;                       // begun when it was interrupted, and not kept
+    int most;                          // tokens of a text
+    double pass_seconds;               // of a pass of one row in each member
+    double seconds_one;                // of a pass of one row
 } fr_distill_stats;
 
 // Says on stderr what it will take (unless args->quiet) and does it. FR_EINTR: everything that was
 // done is on disk. FR_EDATA: nothing came of any text, and why.
+// After any other error than a failed write, too.
 fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
                          fr_distill_stats *stats, fr_error *err);
 

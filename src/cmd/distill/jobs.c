@@ -2,6 +2,7 @@
 // and sorts the rest: files in turns, each in a fixed shuffled order.
 #include "cmd/distill/jobs.h"
 #include "gguf/hash.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +15,9 @@ static uint64_t hash_text(const char *a, size_t n, uint64_t seed) {
 }
 
 static uint64_t key_of(const fr_prompt *p) {
+    const uint64_t seed = p->system ? hash_text(p->system, p->system_bytes, 3) : 2;
     return *p->id ? hash_text(p->id, strlen(p->id), 1)
-                  : hash_text(p->turns[0], p->turn_bytes[0], 2);
+                  : hash_text(p->turns[0], p->turn_bytes[0], seed);
 }
 
 static int by_order(const void *a, const void *b) {
@@ -91,12 +93,13 @@ static int by_key_and_place(const void *a, const void *b) {
     return x->set != y->set ? x->set - y->set : x->item - y->item;
 }
 
-// A conversation that stands in two files is done once, as the first has it.
+// A conversation that stands there twice is done once, as the first file has it.
 static void drop_doubles(fr_distill_jobs *d) {
     int n = 0;
     if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key_and_place);
     for (int i = 0; i < d->n; i++)
         if (!n || d->job[i].key != d->job[n - 1].key) d->job[n++] = d->job[i];
+    d->doubles = d->n - n;
     d->n = n;
 }
 
@@ -124,22 +127,49 @@ fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan,
 }
 
 fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, fr_error *err) {
-    char *list = strdup(plan->files), *rest = NULL;
-    fr_status st = list ? FR_OK : fr_fail(err, FR_ENOMEM, "distill: no memory");
-    for (char *f = list ? strtok_r(list, ",", &rest) : NULL; f && !st;
+    char *rest = NULL;
+    d->paths = strdup(plan->files);
+    fr_status st = d->paths ? FR_OK : fr_fail(err, FR_ENOMEM, "distill: no memory");
+    for (char *f = d->paths ? strtok_r(d->paths, ",", &rest) : NULL; f && !st;
          f = strtok_r(NULL, ",", &rest)) {
-        if (d->n_sets == FR_DISTILL_FILES)
+        if (d->n_sets == FR_DISTILL_FILES) {
             st = fr_fail(err, FR_EARG, "more than %d files", FR_DISTILL_FILES);
-        else
+        } else {
+            d->path[d->n_sets] = f;
             st = fr_prompts_read(&d->set[d->n_sets++], f, plan->limit, err);
+        }
     }
-    free(list);
+    d->path[d->n_sets] = plan->output;
+    return st;
+}
+
+// Each answer's tokens and its end.
+fr_status fr_distill_jobs_written(const fr_distill_jobs *d, const fr_tokenizer *t, uint64_t *tokens,
+                                  fr_error *err) {
+    const fr_prompts *there = &d->set[d->n_sets];
+    fr_ids ids = {0};
+    fr_status st = FR_OK;
+    *tokens = 0;
+    for (int i = 0; i < there->n && !st; i++) {
+        const json_t *messages =
+            json_object_get(json_array_get(there->lines, (size_t)i), "messages");
+        for (size_t k = 0; k < json_array_size(messages) && !st; k++) {
+            const json_t *m = json_array_get(messages, k), *text = json_object_get(m, "content");
+            if (strcmp(json_string_value(json_object_get(m, "role")), "assistant") != 0) continue;
+            ids.n = 0;
+            st = fr_tokenizer_encode(t, json_string_value(text), json_string_length(text), 0, &ids,
+                                     err);
+            *tokens += ids.n + 1;
+        }
+    }
+    fr_ids_free(&ids);
     return st;
 }
 
 void fr_distill_jobs_close(fr_distill_jobs *d) {
     for (int s = 0; s <= d->n_sets && s <= FR_DISTILL_FILES; s++)
         fr_prompts_free(&d->set[s]);
+    free(d->paths);
     free(d->job);
 }
 
@@ -149,4 +179,10 @@ const fr_prompt *fr_distill_prompt(const fr_distill_jobs *d, const fr_distill_jo
 
 const json_t *fr_distill_line(const fr_distill_jobs *d, const fr_distill_job *job) {
     return json_array_get(d->set[job->set].lines, (size_t)job->item);
+}
+
+void fr_distill_place(const fr_distill_jobs *d, const fr_distill_job *job, char *text,
+                      size_t room) {
+    snprintf(text, room, "%.200s, prompt %d (%.40s)", d->path[job->set], job->item + 1,
+             fr_distill_prompt(d, job)->id);
 }

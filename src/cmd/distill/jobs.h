@@ -1,6 +1,7 @@
 // jobs.h — which conversations are to be gone through, and in what order.
 //
-// A conversation is known by its id, or by its first words where it has none. Those that the output
+// A conversation is known by its id, or by its system message and first question where it has none;
+// of those that are the same the first is done. Those that the output
 // or the shards hold already are left out; an answer that was written but not captured is listed
 // again, to be read for its states.
 #ifndef FR_CMD_DISTILL_JOBS_H
@@ -20,9 +21,12 @@ typedef struct fr_distill_job { // a conversation to come
 typedef struct fr_distill_jobs {          // {0} at first
     fr_prompts set[FR_DISTILL_FILES + 1]; // the last: answers of an earlier run
     int n_sets;
+    const char *path[FR_DISTILL_FILES + 1]; // of them
+    char *paths;                            // the memory behind those
     fr_distill_job *job;
     int n, next;
-    int known; // there before
+    int known;   // there before
+    int doubles; // left out as another is the same
 } fr_distill_jobs;
 
 // Reads the plan's files. FR_EIO, FR_EDATA, FR_ENOMEM; FR_EARG: too many.
@@ -31,9 +35,14 @@ fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, 
 // or NULL.
 fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan,
                                const fr_shards *present, fr_error *err);
+// Tokens of the answers that the output holds, listed before. FR_ENOMEM.
+fr_status fr_distill_jobs_written(const fr_distill_jobs *d, const fr_tokenizer *t, uint64_t *tokens,
+                                  fr_error *err);
 void fr_distill_jobs_close(fr_distill_jobs *d);
 
 const fr_prompt *fr_distill_prompt(const fr_distill_jobs *d, const fr_distill_job *job);
 const json_t *fr_distill_line(const fr_distill_jobs *d, const fr_distill_job *job); // as it stands
+// "FILE, prompt N (ID)", for a sentence.
+void fr_distill_place(const fr_distill_jobs *d, const fr_distill_job *job, char *text, size_t room);
 
 #endif

@@ -8,12 +8,15 @@ static bool go_on(void *user, const fr_piece *piece) {
     return !fr_cmd_interrupted();
 }
 
-static fr_status encode(fr_answers *a, const fr_prompt *p, fr_error *err) {
+static fr_status encode(fr_answers *a, int i, fr_error *err) {
+    const fr_prompt *p = &a->prompts->item[i];
+    fr_error why = {0};
     fr_status st = FR_OK;
     fr_talk_drop(&a->talk, 0);
-    if (p->system) st = fr_talk_add(&a->talk, "system", p->system, p->system_bytes, err);
-    if (!st) st = fr_talk_add(&a->talk, "user", p->turns[0], p->turn_bytes[0], err);
-    return st ? st : fr_talk_encode(&a->talk, &a->text, true, &a->ids, err);
+    if (p->system) st = fr_talk_add(&a->talk, "system", p->system, p->system_bytes, &why);
+    if (!st) st = fr_talk_add(&a->talk, "user", p->turns[0], p->turn_bytes[0], &why);
+    if (!st) st = fr_talk_encode(&a->talk, &a->text, true, &a->ids, &why);
+    return st ? fr_fail(err, st, "prompt %d (%.40s): %s", i + 1, p->id, why.text) : FR_OK;
 }
 
 fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *engine,
@@ -22,7 +25,7 @@ fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *eng
     fr_cmd_text_lend(&a->text, engine);
     fr_status st = fr_cmd_text_template(&a->text, args, err);
     for (int i = 0; i < prompts->n && !st; i++) {
-        st = encode(a, &prompts->item[i], err);
+        st = encode(a, i, err);
         const int64_t need = (int64_t)a->ids.n + args->n_predict;
         if (need > a->most) a->most = need;
     }
@@ -38,7 +41,7 @@ void fr_answers_close(fr_answers *a) {
 static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *told, void *user,
                         fr_error *err) {
     const fr_result *r;
-    fr_status st = encode(a, &a->prompts->item[i], err);
+    fr_status st = encode(a, i, err);
     if (st) return st;
     const fr_request request = {.size = sizeof request,
                                 .prompt = a->ids.data,

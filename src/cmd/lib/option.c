@@ -109,7 +109,7 @@ static fr_status set_int(const fr_option *o, const char *as, const char *v, void
 static fr_status set_u64(const char *as, const char *v, void *to, fr_error *err) {
     char *end;
     errno = 0;
-    const unsigned long long x = strtoull(v, &end, 0);
+    const unsigned long long x = strtoull(v, &end, 10);
     if (v[0] < '0' || v[0] > '9' || *end || errno)
         return fr_fail(err, FR_EARG, "%s %.64s: expected a whole number from 0 to 2^64 - 1", as, v);
     *(uint64_t *)to = x;

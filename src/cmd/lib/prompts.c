@@ -1,14 +1,19 @@
 // prompts.c — prompt files.
 #include "cmd/lib/prompts.h"
 #include "json/messages.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void free_item(fr_prompt *item) {
+    free(item->id);
+    free(item->turns);
+    free(item->turn_bytes);
+}
+
 void fr_prompts_free(fr_prompts *p) {
-    for (int i = 0; i < p->n; i++) {
-        free(p->item[i].turns);
-        free(p->item[i].turn_bytes);
-    }
+    for (int i = 0; i < p->n; i++)
+        free_item(&p->item[i]);
     free(p->item);
     json_decref(p->lines);
     *p = (fr_prompts){0};
@@ -29,7 +34,7 @@ static bool same_prompt(const fr_prompt *a, const fr_prompt *b) {
 int fr_prompts_drop_known(fr_prompts *p, const fr_prompts *known) {
     int n = 0;
     for (int i = 0; i < p->n; i++) {
-        const fr_prompt *item = &p->item[i];
+        fr_prompt *item = &p->item[i];
         const int n_known = known == p ? n : known->n;
         int k = 0;
         while (k < n_known && !same_prompt(item, &known->item[k]))
@@ -38,8 +43,7 @@ int fr_prompts_drop_known(fr_prompts *p, const fr_prompts *known) {
             p->item[n++] = *item;
             continue;
         }
-        free(item->turns);
-        free(item->turn_bytes);
+        free_item(item);
     }
     const int dropped = p->n - n;
     p->n = n;
@@ -74,22 +78,34 @@ static fr_status read_turns(fr_prompt *to, const json_t *messages, fr_error *err
     return to->n_turns ? FR_OK : fr_fail(err, FR_EDATA, "messages: no turn of the user's");
 }
 
+// A text, a whole number's digits, or "" where there is none.
+static fr_status read_id(fr_prompt *to, const json_t *id, fr_error *err) {
+    char number[32] = "";
+    size_t bytes;
+    const char *text = fr_json_digits(id, &bytes); // of more than 18 digits
+    if (json_is_integer(id))
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+    else if (!text && !(text = json_string_value(id)) && id && !json_is_null(id))
+        return fr_fail(err, FR_EDATA, "id: expected a text or a whole number");
+    to->id = strdup(text ? text : number);
+    return to->id ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory");
+}
+
 // Takes over a parsed line.
 static fr_status add_line(fr_prompts *p, json_t *line, fr_error *err) {
     if (json_array_append_new(p->lines, line)) return fr_fail(err, FR_ENOMEM, "no memory");
     const json_t *messages = json_object_get(line, "messages");
-    const char *id = json_string_value(json_object_get(line, "id"));
     const size_t n = json_array_size(messages);
     if (!n) return fr_fail(err, FR_EDATA, "expected {\"id\",\"messages\":[...]}");
     const fr_status st = grow(p, err);
     if (st) return st;
     fr_prompt *to = &p->item[p->n];
-    *to = (fr_prompt){.id = id ? id : "",
-                      .turns = calloc(n, sizeof *to->turns),
+    *to = (fr_prompt){.turns = calloc(n, sizeof *to->turns),
                       .turn_bytes = calloc(n, sizeof *to->turn_bytes)};
     p->n++;
     if (!to->turns || !to->turn_bytes) return fr_fail(err, FR_ENOMEM, "no memory");
-    return read_turns(to, messages, err);
+    const fr_status bad = read_id(to, json_object_get(line, "id"), err);
+    return bad ? bad : read_turns(to, messages, err);
 }
 
 fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *err) {

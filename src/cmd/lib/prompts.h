@@ -1,4 +1,5 @@
-// prompts.h — prompt files: JSON lines {"id","task","messages":[{"role":"user","content"}…]}.
+// prompts.h — prompt files: JSON lines {"id","task","messages":[{"role":"user","content"}…]}, the id
+// a text, a whole number or left out.
 //
 // Only the user's turns count; a system message in front is kept. The answers between them come
 // from the model. Read whole and checked at once.
@@ -7,7 +8,7 @@
 #include "cmd/lib/cmd.h"
 
 typedef struct fr_prompt {
-    const char *id;
+    char *id;           // a whole number's digits where it is one; "": none
     const char *system; // NULL: none
     size_t system_bytes;
     const char **turns; // what the user says

@@ -21,7 +21,7 @@ int fr_cmd_fail_as(int exit_code, const fr_error *err) {
 }
 
 int fr_cmd_fail(const fr_error *err) {
-    if (err->code == FR_EINTR || fr_cmd_interrupted()) {
+    if (err->code == FR_EINTR) {
         fprintf(stderr, "%s: interrupted\n", program);
         return FR_EXIT_INTERRUPTED;
     }

@@ -14,6 +14,7 @@ void fr_talk_drop(fr_talk *t, int n); // keeps the first n messages
 void fr_talk_free(fr_talk *t);
 
 // The ids of the conversation so far, with the assistant's turn opened or not. *ids is replaced.
+// FR_EDATA: the template refuses it.
 fr_status fr_talk_encode(const fr_talk *t, const fr_cmd_text *text, bool opened, fr_ids *ids,
                          fr_error *err);
 

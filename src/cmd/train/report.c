@@ -2,6 +2,7 @@
 #include "cmd/train/train.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/tally.h"
+#include "json/value.h"
 #include <string.h>
 
 // Memory that is the program's own; the data are mapped from their files, and so is the target
@@ -141,10 +142,11 @@ json_t *fr_training_json(const fr_training *t) {
                              (json_int_t)t->data.rows, "answer_tokens", (json_int_t)t->data.answers,
                              "held_out_texts", t->data.n_held, "held_out_tokens",
                              (json_int_t)t->data.held_rows);
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:i, s:f, s:o, s:I, s:I, s:f, s:b, s:i, s:s, "
+    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:I, s:i, s:f, s:o, s:I, s:I, s:f, s:b, s:i, s:s, "
                      "s:o, s:o, s:I}",
-                     "drafter", t->method->name, "target", t->fingerprint, "pack", t->args->output,
-                     "checkpoint", t->checkpoint, "depth", t->learner->depth, "parameters",
+                     "drafter", t->method->name, "target", t->fingerprint, "pack",
+                     fr_json_string(t->args->output), "checkpoint", fr_json_string(t->checkpoint),
+                     "depth", t->learner->depth, "parameters",
                      (json_int_t)t->learner->params.n_floats, "draft_vocab", t->vocab.n, "coverage",
                      t->vocab.coverage, "data", data, "steps", (json_int_t)s->step, "tokens",
                      (json_int_t)s->rows, "seconds", s->seconds, "stopped_early", (int)s->stopped,

@@ -4,6 +4,7 @@
 #include "draft/pack/find.h"
 #include "draft/registry.h"
 #include "draft/retrieval/datastore.h"
+#include "draft/spec.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,55 @@ fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *
     specs->item[specs->n] = NULL;
     return st;
 }
+
+// ---------------------------------------------------------------- whole paths
+
+static fr_status add_text(fr_buffer *to, const char *text, fr_error *err) {
+    return fr_buffer_add(to, text, strlen(text), err);
+}
+
+static fr_status add_whole(fr_buffer *to, const char *mark, const char *file, fr_error *err) {
+    char *whole = realpath(file, NULL);
+    fr_status st = add_text(to, mark, err);
+    if (!st) st = add_text(to, whole ? whole : file, err);
+    free(whole);
+    return st;
+}
+
+// "NAME:FILE@NAME:FILE" of a part.
+static fr_status add_part(fr_buffer *to, const fr_spec_part *p, fr_error *err) {
+    char driver[FR_SPEC_FILE];
+    fr_status st = add_text(to, fr_drafter_method_at(p->drafter)->name, err);
+    if (!st && *p->file) st = add_whole(to, ":", p->file, err);
+    if (st || !*p->driver) return st;
+    strcpy(driver, p->driver);
+    char *file = strchr(driver, ':');
+    if (file) *file++ = 0;
+    st = add_text(to, "@", err);
+    if (!st) st = add_text(to, driver, err);
+    return st || !file ? st : add_whole(to, ":", file, err);
+}
+
+fr_status fr_tune_spec(char whole[FR_PROFILE_SPEC], const char *spec, fr_error *err) {
+    fr_buffer text = {0};
+    fr_spec *s = calloc(1, sizeof *s);
+    fr_status st =
+        s ? fr_spec_parse(s, spec, err) : fr_fail(err, FR_ENOMEM, "tune: no memory for a SPEC");
+    for (int i = 0; s && i < s->n && !st; i++) {
+        if (i) st = add_text(&text, "+", err);
+        if (!st) st = add_part(&text, &s->part[i], err);
+    }
+    if (!st && text.n >= FR_PROFILE_SPEC)
+        st = fr_fail(err, FR_EARG,
+                     "--drafter %.80s...: expected at most %d bytes with whole paths, found %zu",
+                     spec, FR_PROFILE_SPEC - 1, text.n);
+    if (!st) snprintf(whole, FR_PROFILE_SPEC, "%.*s", (int)text.n, text.data);
+    fr_buffer_free(&text);
+    free(s);
+    return st;
+}
+
+// ---------------------------------------------------------------- datastores
 
 typedef struct stores {
     char vocab[FR_VOCAB_NAME];

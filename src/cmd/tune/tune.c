@@ -13,6 +13,7 @@ typedef struct job {
     fr_answers answers;
     fr_buffer room; // of the candidates' names
     fr_strings specs;
+    char asked[FR_PROFILE_SPEC]; // --drafter
     char store[FR_PROFILE_SPEC]; // a datastore beside the model; "": there is none
     fr_cost cost;                // as measured; sessions may change theirs
     fr_tuned tuned[FR_PROFILE_DRAFTERS];
@@ -120,12 +121,12 @@ static fr_status choose_specs(job *j, fr_error *err) {
         fr_tune_store(fr_gguf_path(e->gguf), e->tokenizer, j->store);
         return fr_tune_candidates(e->gguf, &j->room, &j->specs, err);
     }
-    j->specs.item[j->specs.n++] = j->args->drafter;
+    j->specs.item[j->specs.n++] = j->asked;
     return FR_OK;
 }
 
 static fr_status tune(job *j, fr_error *err) {
-    fr_status st = j->args->drafter ? fr_drafter_check(j->args->drafter, err) : FR_OK;
+    fr_status st = j->args->drafter ? fr_tune_spec(j->asked, j->args->drafter, err) : FR_OK;
     if (!st) st = read_prompts(j, err);
     if (!st) st = fr_cmd_engine_open(&j->engine, j->args, err);
     if (!st) st = choose_specs(j, err);

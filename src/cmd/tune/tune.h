@@ -31,8 +31,11 @@ json_t *fr_tune_json(const fr_tune_result *r);
 // caller frees. FR_ENOMEM.
 fr_status fr_tune_candidates(const fr_gguf *model, fr_buffer *room, fr_strings *specs,
                              fr_error *err);
-// The largest datastore (*.frd) of this vocabulary beside the model file, with its whole path, as
-// profiles are read in other folders; "": there is none.
+// The SPEC with whole paths, as profiles are read in other folders; files that are not there stay
+// as they are named. FR_EARG: it is longer than a profile keeps.
+fr_status fr_tune_spec(char whole[FR_PROFILE_SPEC], const char *spec, fr_error *err);
+// The largest datastore (*.frd) of this vocabulary beside the model file, with its whole path;
+// "": there is none.
 void fr_tune_store(const char *model, const fr_tokenizer *t, char path[FR_PROFILE_SPEC]);
 
 #endif

@@ -298,6 +298,109 @@ static void an_answer_within_the_opened_turn_is_none(void **state) {
     fr_shards_close(s);
 }
 
+static void write_file(const char *path, const char *text) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static json_int_t told(const char *key) {
+    json_t *root = json_loadb(got.out, got.n_out, JSON_ALLOW_NUL, NULL);
+    assert_non_null(root);
+    const json_int_t value = json_integer_value(json_object_get(root, key));
+    json_decref(root);
+    return value;
+}
+
+#define SYSTEM(text) "{\"role\":\"system\",\"content\":\"" text "\"}"
+#define USER(text)   "{\"role\":\"user\",\"content\":\"" text "\"}"
+
+// It is counted, named and left out; everything else is done, in another run too.
+static void what_the_template_refuses_is_left_out(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    write_file(
+        in_dir("no-system.jinja"),
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+        "{% endif %}{{ m.content }};{% endfor %}");
+    write_file(in_dir("refused.jsonl"),
+               "{\"id\":\"a\",\"messages\":[" USER(
+                   "one") "]}\n"
+                          "{\"id\":\"bad\",\"messages\":[" SYSTEM("s") "," USER(
+                              "two") "]}\n"
+                                     "{\"id\":\"c\",\"messages\":[" USER("three") "]}\n");
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 4 --width 1 --json --chat-template-file %s",
+             in_dir("refused.jsonl"), in_dir("refused.out"), in_dir("no-system.jinja"));
+    command(line, "distill", rest);
+    for (int run = 0; run < 2; run++) {
+        run_with(&got, line, "", 0, 0, NULL);
+        if (got.code) fail_msg("%s", got.err);
+        assert_int_equal(told("texts"), run ? 0 : 2);
+        assert_int_equal(told("refused"), 1);
+        if (!strstr(got.err, "refused.jsonl, prompt 2 (bad): chat template, line 1: no system"))
+            fail_msg("%s", got.err);
+    }
+    assert_int_equal(lines_of(in_dir("refused.out")), 2);
+    write_file(in_dir("refused.jsonl"), "{\"messages\":[" SYSTEM("s") "," USER("two") "]}\n");
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 4 --chat-template-file %s",
+             in_dir("refused.jsonl"), in_dir("nothing.out"), in_dir("no-system.jinja"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 1);
+    assert_non_null(strstr(got.err, "no text was written"));
+}
+
+// Numbers are ids too, and come back as they stood; without one the system message counts.
+static void conversations_are_told_apart(void **state) {
+    char rest[512], line[1024], text[256];
+    (void)state;
+    write_file(in_dir("apart.jsonl"),
+               "{\"id\":1,\"messages\":[" USER(
+                   "hi") "]}\n"
+                         "{\"id\":2,\"messages\":[" USER(
+                             "hi") "]}\n"
+                                   "{\"messages\":[" SYSTEM("x") "," USER(
+                                       "hi") "]}\n"
+                                             "{\"messages\":[" SYSTEM("y") "," USER(
+                                                 "hi") "]}\n"
+                                                       "{\"messages\":[" SYSTEM("y") "," USER(
+                                                           "hi") "]}\n");
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 4 --json", in_dir("apart.jsonl"),
+             in_dir("apart.out"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    assert_int_equal(told("texts"), 4);
+    assert_non_null(strstr(got.err, "1 stand there twice"));
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(told("texts"), 0);
+    FILE *f = fopen(in_dir("apart.out"), "r");
+    int numbers = 0;
+    for (int i = 0; i < 4; i++) {
+        assert_non_null(fgets(text, sizeof text, f));
+        numbers += !strncmp(text, "{\"id\":1,", 8) || !strncmp(text, "{\"id\":2,", 8);
+    }
+    fclose(f);
+    assert_int_equal(numbers, 2);
+}
+
+static void tokens_of_earlier_runs_count(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 8 --tokens 10 --width 1",
+             in_dir("prompts.jsonl"), in_dir("some.out"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    if (got.code) fail_msg("%s", got.err);
+    const int n = lines_of(in_dir("some.out"));
+    assert_true(n > 0 && n < PROMPTS);
+    for (int i = 0; i < 2; i++)
+        run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 0);
+    assert_true(lines_of(in_dir("some.out")) <= n + 1); // an answer's end may not have been counted
+}
+
 static void bad_requests_say_why(void **state) {
     static const struct {
         const char *line, *why;
@@ -306,6 +409,7 @@ static void bad_requests_say_why(void **state) {
         {"distill -m %s", "--prompts", 2},
         {"distill -m %s --prompts none.jsonl", "-o", 2},
         {"distill -m %s --prompts none.jsonl -o /dev/null", "none.jsonl", 1},
+        {"distill -m %s --prompts none.jsonl -o -", "expected a FILE", 2},
         {"capture -m %s --data none.jsonl -o states --taps 2,1", "ascending", 2},
         {"capture -m %s --data none.jsonl -o states --taps 77", "--taps", 2},
         {"capture -m %s --data none.jsonl", "-o", 2},
@@ -336,6 +440,9 @@ int main(void) {
                                        cmocka_unit_test(an_interrupt_keeps_what_is_done),
                                        cmocka_unit_test(given_answers_are_read),
                                        cmocka_unit_test(an_answer_within_the_opened_turn_is_none),
+                                       cmocka_unit_test(what_the_template_refuses_is_left_out),
+                                       cmocka_unit_test(conversations_are_told_apart),
+                                       cmocka_unit_test(tokens_of_earlier_runs_count),
                                        cmocka_unit_test(bad_requests_say_why)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -108,6 +108,8 @@ static void every_way_of_giving_a_value_works(void **state) {
     assert_true(v.json);
     assert_string_equal(v.model, "a.gguf");
     assert_true(v.seed == UINT64_MAX);
+    assert_int_equal(parse("-s 010"), FR_OK);
+    assert_int_equal(v.seed, 10);
 }
 
 static void text_may_look_like_an_option(void **state) {

@@ -5,20 +5,29 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static void read_lines(fr_prompts *p, const char *lines) {
-    char path[64];
-    fr_error err;
-    snprintf(path, sizeof path, "prompts-test-%ld.jsonl", (long)getpid());
-    FILE *f = fopen(path, "w");
+static const char *path(void) {
+    static char name[64];
+    snprintf(name, sizeof name, "prompts-test-%ld.jsonl", (long)getpid());
+    return name;
+}
+
+static void write_lines(const char *lines) {
+    FILE *f = fopen(path(), "w");
     assert_non_null(f);
     fputs(lines, f);
     fclose(f);
-    const fr_status st = fr_prompts_read(p, path, 0, &err);
-    unlink(path);
+}
+
+static void read_lines(fr_prompts *p, const char *lines) {
+    fr_error err;
+    write_lines(lines);
+    const fr_status st = fr_prompts_read(p, path(), 0, &err);
+    unlink(path());
     if (st) fail_msg("%s", err.text);
 }
 
@@ -49,7 +58,33 @@ static void what_says_the_same_stays_once(void **state) {
     fr_prompts_free(&b);
 }
 
+static void ids_are_texts_or_whole_numbers(void **state) {
+    (void)state;
+    static const char *const read[] = {"a", "-7", "123456789012345678901", "", ""};
+    fr_prompts p;
+    fr_error err;
+    read_lines(&p, "{\"id\":\"a\",\"messages\":[" USER(
+                       "1") "]}\n"
+                            "{\"id\":-7,\"messages\":[" USER(
+                                "2") "]}\n"
+                                     "{\"id\":123456789012345678901,\"messages\":[" USER(
+                                         "3") "]}\n"
+                                              "{\"id\":null,\"messages\":[" USER(
+                                                  "4") "]}\n"
+                                                       "{\"messages\":[" USER("5") "]}\n");
+    assert_int_equal(p.n, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(p.item[i].id, read[i]);
+    fr_prompts_free(&p);
+    write_lines("{\"id\":[1],\"messages\":[" USER("1") "]}\n");
+    assert_int_equal(fr_prompts_read(&p, path(), 0, &err), FR_EDATA);
+    assert_non_null(strstr(err.text, "line 1: id: expected a text or a whole number"));
+    unlink(path());
+    fr_prompts_free(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_says_the_same_stays_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_says_the_same_stays_once),
+                                       cmocka_unit_test(ids_are_texts_or_whole_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

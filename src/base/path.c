@@ -1,0 +1,19 @@
+// path.c — what a link leads to, step by step: realpath(3) knows none that leads to nothing yet.
+#include "base/path.h"
+#include <unistd.h>
+
+bool fr_path_follow(char to[PATH_MAX], const char *path) {
+    enum { LINKS = 40 };
+    char next[PATH_MAX];
+    if (strlen(path) >= PATH_MAX) return false;
+    strcpy(to, path);
+    for (int i = 0; i < LINKS; i++) {
+        const ssize_t n = readlink(to, next, sizeof next);
+        if (n < 0) return true;
+        const size_t folder = *next == '/' ? 0 : fr_path_folder(to);
+        if (folder + (size_t)n >= PATH_MAX) return false;
+        memcpy(to + folder, next, (size_t)n);
+        to[folder + (size_t)n] = 0;
+    }
+    return false;
+}

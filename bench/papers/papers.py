@@ -63,7 +63,7 @@ def parts(args):
         Part("tokens-0.7", "the same at temperature 0.7", MODELS[:1], "", [*whole, "--temps", "0.7"], pages[:1]),
         Part("one-tree", "Hidden Transfer's table 1: one tree for all", MODELS, "gsm8k,summarization", one_tree,
              [["--doc", os.path.join(papers, "hidden-transfer.md")]]),
-        Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], JUDGED, [*equal, "--seconds", "600"], in_equal),
+        Part("equal", "the order of trained methods at an equal budget, three seeds", MODELS[:1], JUDGED, [*equal, "--seconds", "300"], in_equal),
         Part("recipes", "recipes of eagle in equal time", MODELS[:1], JUDGED, [*recipes, "--seconds", "600"], in_equal),
         Part("recipes-tokens", "recipes of eagle with equal tokens", MODELS[:1], JUDGED, [*recipes, "--steps", "150", "--seeds", "0"], in_equal),
         ablations("ppd", "PPD's appendix B", "ppd.md"),

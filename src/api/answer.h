@@ -13,11 +13,13 @@
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
 #include "text/tokenizer.h"
+#include "json/value.h"
 
 enum { FR_API_CALLS = 32, FR_API_THOUGHTS = 16 };
 
 typedef struct fr_api_call {
-    char *name, *arguments; // JSON text
+    char *name, *arguments;   // JSON text; where the model wrote a string, that, whatever it is
+    size_t thinking, content; // bytes of them in front of it
 } fr_api_call;
 
 typedef enum fr_api_stage {
@@ -41,6 +43,8 @@ typedef enum fr_api_form { // of a call
 typedef struct fr_api_answer {
     bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
     bool one_call;                  // those behind the first are left out
+    // Borrowed: a list of the tools that JSON without a mark may call; NULL: any name is one.
+    const json_t *offered;
     // So far; each only grows.
     fr_buffer thinking, content;
     fr_api_call call[FR_API_CALLS];

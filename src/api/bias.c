@@ -1,5 +1,5 @@
 // bias.c — logit_bias: OpenAI's object of ids, llama.cpp's list of pairs. A text in the place of an
-// id means all its tokens; false in the place of a bias means never.
+// id means all its tokens; false in the place of a bias means never. `ignore_eos` is a bias too.
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/buffer.h"
@@ -14,16 +14,19 @@ typedef struct reader {
     char path[96]; // of the entry at hand
 } reader;
 
-static fr_status push(const reader *b, int32_t token, float bias) {
+static fr_status append(const reader *b, int32_t token, float bias) {
     fr_api_request *r = b->r;
-    if (r->n_bias == (size_t)b->model->n_vocab)
-        return fr_fail(b->err, FR_EARG,
-                       "logit_bias: expected at most %d tokens, as the model has, found more",
-                       b->model->n_vocab);
     if (!fr_list_reserve((void **)&r->bias, &r->cap_bias, r->n_bias, 1, sizeof *r->bias))
         return fr_fail(b->err, FR_ENOMEM, "logit_bias: no memory for %zu entries", r->n_bias + 1);
     r->bias[r->n_bias++] = (fr_logit_bias){token, bias};
     return FR_OK;
+}
+
+static fr_status push(const reader *b, int32_t token, float bias) {
+    if (b->r->n_bias < (size_t)b->model->n_vocab) return append(b, token, bias);
+    return fr_fail(b->err, FR_EARG,
+                   "logit_bias: expected at most %d tokens, as the model has, found more",
+                   b->model->n_vocab);
 }
 
 static fr_status read_value(const reader *b, const json_t *value, float *bias) {
@@ -99,11 +102,23 @@ static fr_status read_list(reader *b, const json_t *list) {
     return st;
 }
 
-fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err) {
-    const json_t *value = fr_api_member(r->root, "logit_bias");
-    reader b = {.r = r, .model = model, .err = err};
+static fr_status read_biases(reader *b, const json_t *value) {
     if (!value) return FR_OK;
-    if (json_is_object(value)) return read_object(&b, value);
-    if (json_is_array(value)) return read_list(&b, value);
-    return fr_api_wrong(err, value, "an object or a list of pairs", "logit_bias");
+    if (json_is_object(value)) return read_object(b, value);
+    if (json_is_array(value)) return read_list(b, value);
+    return fr_api_wrong(b->err, value, "an object or a list of pairs", "logit_bias");
+}
+
+// No end is drawn, as llama-server has it: what stands behind one is another turn.
+static fr_status forbid_ends(const reader *b) {
+    fr_status st = FR_OK;
+    for (int32_t id = 0; id < b->model->n_vocab && !st; id++)
+        if (fr_token_is_end(b->model->tokenizer, id)) st = append(b, id, -INFINITY);
+    return st;
+}
+
+fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err) {
+    reader b = {.r = r, .model = model, .err = err};
+    const fr_status st = read_biases(&b, fr_api_member(r->root, "logit_bias"));
+    return st || !r->ignore_eos ? st : forbid_ends(&b);
 }

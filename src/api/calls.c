@@ -14,7 +14,7 @@ static const char ARGS[] = "[ARGS]", CALL_ID[] = "[CALL_ID]";
 static bool keep(fr_api_answer *a, char *name, char *arguments) {
     const bool left_out = name && arguments && a->one_call && a->n_calls;
     if (name && arguments && !left_out && a->n_calls < FR_API_CALLS) {
-        a->call[a->n_calls++] = (fr_api_call){name, arguments};
+        a->call[a->n_calls++] = (fr_api_call){name, arguments, a->thinking.n, a->content.n};
         return true;
     }
     free(name);
@@ -32,7 +32,7 @@ static void give_back(fr_api_answer *a, int n_calls) {
 static char *arguments_of(const json_t *call) {
     const json_t *given = json_object_get(call, "arguments");
     if (!given) given = json_object_get(call, "parameters");
-    if (!given) return strdup("{}");
+    if (!given || (fr_json_is_text(given) && !json_string_length(given))) return strdup("{}");
     if (fr_json_is_text(given)) return strdup(json_string_value(given));
     return json_is_object(given) ? fr_json_compact(given) : NULL;
 }
@@ -43,9 +43,22 @@ static bool is_name(const char *text, size_t n) {
     return n;
 }
 
+// Other JSON has names too: without a mark only those of tools are calls.
+static bool is_offered(const fr_api_answer *a, const char *name) {
+    const bool marked =
+        a->form != FR_API_ALONE && a->form != FR_API_BARE && a->form != FR_API_FENCED;
+    for (size_t i = 0; i < json_array_size(a->offered); i++) {
+        const json_t *tool = json_object_get(json_array_get(a->offered, i), "function");
+        const char *its = json_string_value(json_object_get(tool, "name"));
+        if (its && !strcmp(its, name)) return true;
+    }
+    return marked || !a->offered;
+}
+
 static bool keep_object(fr_api_answer *a, const json_t *call) {
     const json_t *name = json_object_get(call, "name");
-    return fr_json_is_text(name) && keep(a, strdup(json_string_value(name)), arguments_of(call));
+    return fr_json_is_text(name) && is_offered(a, json_string_value(name)) &&
+           keep(a, strdup(json_string_value(name)), arguments_of(call));
 }
 
 // ---------------------------------------------------------------- JSON
@@ -92,7 +105,6 @@ static size_t value_end(const char *text, size_t n) {
 
 static bool take_object(fr_api_answer *a, const char *text, size_t n) {
     json_t *call = load(text, n);
-    // Other JSON has names too.
     const bool unsure = a->form == FR_API_FENCED || a->form == FR_API_BARE;
     const bool taken = !(unsure && !json_object_get(call, "arguments")) && keep_object(a, call);
     json_decref(call);
@@ -233,7 +245,8 @@ bool fr_answer_take_calls(fr_api_answer *a, const char *text, size_t n) {
         if (take_objects(a, text, n)) return true;
         give_back(a, before);
         if (take_python(a, text, n)) return true;
-    } else if (a->form == FR_API_BARE ? take_objects(a, text, n) : take_object(a, text, n)) {
+    } else if (a->form == FR_API_BARE || a->form == FR_API_ALONE ? take_objects(a, text, n)
+                                                                 : take_object(a, text, n)) {
         return true;
     }
     give_back(a, before);

@@ -37,6 +37,8 @@ static const field FIELDS[] = {
     {"n_predict",             INT,   BOTH, AT(n_predict),                  -1, INT_MAX},
     {"n",                     INT,   BOTH, AT(n),                          1, FR_API_CHOICES},
     {"n_cmpl",                INT,   BOTH, AT(n),                          1, FR_API_CHOICES},
+    {"n_indent",              INT,   BOTH, AT(indent),                     0, INT_MAX},
+    {"t_max_predict_ms",      FLOAT, BOTH, AT(line_ms),                    -1e12, 1e12},
     {"ignore_eos",            BOOL,  BOTH, AT(ignore_eos),                 0, 0},
     {"stream",                BOOL,  BOTH, AT(stream),                     0, 0},
     {"echo",                  BOOL,  COMPLETION, AT(echo),                 0, 0},

@@ -5,6 +5,8 @@
 
 fr_status fr_api_read_fields(fr_api_request *r, fr_error *err);   // plain ones  [fields.c]
 fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // the others  [settings.c]
+// After the plain ones: turns off samplers that a list of them leaves out.  [samplers.c]
+fr_status fr_api_read_samplers(fr_api_request *r, fr_error *err);
 // FR_EARG where a field asks for what is not there.  [refused.c]
 fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]

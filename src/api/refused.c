@@ -16,6 +16,7 @@ static const struct {
     {"top_n_sigma", -1e9, 0},
     {"dynatemp_range", 0, 0},
     {"adaptive_target", -1e9, -1e-9},
+    {"min_keep", -1e9, 1},
 };
 
 static bool is_empty(const json_t *value) {
@@ -36,38 +37,6 @@ static fr_status refuse_samplers(const json_t *root, fr_error *err) {
                            SAMPLERS[i].name);
     }
     return FR_OK;
-}
-
-// The order in which samplers go here is llama.cpp's default one, and all of them do.
-static const char *const ORDER[] = {"penalties", "top_k", "top_p", "min_p", "temperature"};
-enum { N_ORDER = sizeof ORDER / sizeof *ORDER };
-
-static int place_of(const char *name) {
-    for (int i = 0; i < N_ORDER; i++)
-        if (!strcmp(name, ORDER[i])) return i;
-    return -1;
-}
-
-// llama.cpp's list of samplers: names, or their letters.
-static fr_status refuse_order(const json_t *root, fr_error *err) {
-    static const char LETTERS[] = "ekpmt";
-    const json_t *given = fr_api_member(root, "samplers");
-    const char *letters = fr_api_text(given);
-    int next = 0;
-    bool right = true;
-    if (is_empty(given)) return FR_OK;
-    if (!letters && !json_is_array(given)) return fr_api_wrong(err, given, "a list", "samplers");
-    for (size_t i = 0; letters ? letters[i] != 0 : i < json_array_size(given); i++) {
-        const char *name = letters ? NULL : fr_api_text(json_array_get(given, i));
-        const char *letter = letters ? strchr(LETTERS, letters[i]) : NULL;
-        const int place = letter ? (int)(letter - LETTERS) : name ? place_of(name) : -1;
-        if (place >= 0) right &= place == next++;
-    }
-    if (right && next == N_ORDER) return FR_OK;
-    return fr_fail(
-        err, FR_EARG,
-        "samplers: they are penalties, top_k, top_p, min_p and temperature here, in this "
-        "order: leave it out");
 }
 
 static fr_status refuse_format(const json_t *root, fr_error *err) {
@@ -119,8 +88,6 @@ static fr_status refuse_constraints(const json_t *root, fr_error *err) {
 // What asks for more than text, or for tools of other kinds.
 static fr_status refuse_others(const json_t *root, fr_error *err) {
     const json_t *kinds = fr_api_member(root, "modalities");
-    const json_t *time = fr_api_member(root, "t_max_predict_ms");
-    double ms;
     if (!is_empty(fr_api_member(root, "functions")))
         return fr_fail(err, FR_EARG, "functions: expected tools, which have taken their place");
     if (!is_empty(fr_api_member(root, "mcp_servers")))
@@ -129,10 +96,6 @@ static fr_status refuse_others(const json_t *root, fr_error *err) {
     for (size_t i = 0; i < json_array_size(kinds); i++)
         if (!fr_api_is(json_array_get(kinds, i), "text"))
             return fr_api_wrong(err, json_array_get(kinds, i), "text", "modalities[%zu]", i);
-    if (time && !fr_api_number(time, false, &ms))
-        return fr_api_wrong(err, time, "a number", "t_max_predict_ms");
-    if (time && ms > 0)
-        return fr_fail(err, FR_EARG, "t_max_predict_ms: answers end by tokens here: leave it out");
     return FR_OK;
 }
 
@@ -146,7 +109,6 @@ fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
             err, FR_EARG,
             "post_sampling_probs: expected no \"echo\" beside it: a prompt is not drawn");
     st = refuse_samplers(r->root, err);
-    if (!st) st = refuse_order(r->root, err);
     if (!st) st = refuse_others(r->root, err);
     if (!st) st = refuse_format(r->root, err);
     return st ? st : refuse_completion(r, err);

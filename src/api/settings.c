@@ -169,5 +169,6 @@ fr_status fr_api_read_settings(fr_api_request *r, fr_error *err) {
     if (!st) st = read_stream_options(r, err);
     if (!st) st = read_reasoning(r, err);
     if (!st) st = read_tools(r, err);
+    if (!st) st = fr_api_read_samplers(r, err);
     return st ? st : check_prediction(r, err);
 }

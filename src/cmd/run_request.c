@@ -103,6 +103,9 @@ static fr_status read_body(job *j, fr_error *err) {
     if (st) return st;
     st = fr_api_parse(&j->request, FR_API_ANY, j->body.data ? j->body.data : "", j->body.n,
                       &defaults, &why);
+    if (!st && (j->request.indent || j->request.line_ms > 0))
+        st = fr_fail(&why, FR_EARG, "%s: for a server alone: leave it out",
+                     j->request.indent ? "n_indent" : "t_max_predict_ms");
     if (!st) st = choose_drafter(j, &why);
     return of_body(j, st, &why, err);
 }

@@ -47,19 +47,33 @@ static json_t *call_of(const fr_ask *ask, const fr_choice *c, int i, bool filled
 
 // ---------------------------------------------------------------- whole
 
+// Blocks are listed once they are whole.
+static void begin_whole(const fr_ask *ask, fr_choice *c, json_t *content) {
+    (void)ask, (void)c, (void)content;
+}
+
+static void skip_piece(const fr_ask *ask, fr_choice *c, json_t *text, json_t *content) {
+    (void)ask, (void)c, (void)content;
+    json_decref(text);
+}
+
+static void list_block(const fr_ask *ask, fr_choice *c, json_t *content) {
+    json_t *block;
+    if (c->block == FR_BLOCK_THINKING)
+        block = json_pack("{s:s, s:o, s:s}", "type", "thinking", "thinking", fr_blocks_text(c),
+                          "signature", "");
+    else if (c->block == FR_BLOCK_TEXT)
+        block = json_pack("{s:s, s:o}", "type", "text", "text", fr_blocks_text(c));
+    else
+        block = call_of(ask, c, c->call, true);
+    json_array_append_new(content, block);
+}
+
 static json_t *whole(const fr_ask *ask) {
-    const fr_choice *c = &ask->choice[0];
-    const fr_api_answer *a = &c->answer;
+    static const fr_blocks words = {begin_whole, skip_piece, list_block};
+    fr_choice *c = &ask->choice[0];
     json_t *content = json_array();
-    if (a->thinking.n)
-        json_array_append_new(content, json_pack("{s:s, s:o, s:s}", "type", "thinking", "thinking",
-                                                 fr_json_text(a->thinking.data, a->thinking.n),
-                                                 "signature", ""));
-    if (a->content.n)
-        json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text",
-                                                 fr_json_text(a->content.data, a->content.n)));
-    for (int i = 0; i < a->n_calls; i++)
-        json_array_append_new(content, call_of(ask, c, i, true));
+    fr_blocks_send(ask, c, &words, true, content);
     return message(ask, content, stop_reason(c), fr_ask_stop_string(c), usage_of(c));
 }
 

@@ -76,6 +76,7 @@ static void open_answer(const fr_ask *ask, fr_choice *c) {
         fr_api_answer_open(&c->answer, !r->keeps_thinking, r->thinks, r->tools,
                            fr_text_describe(ask->server->text)->chat_template);
     c->answer.one_call = !r->several_calls;
+    c->answer.offered = json_object_get(r->root, "tools");
 }
 
 static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
@@ -96,7 +97,9 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .slot = r->id_slot,
                           .forget = !r->cache_prompt,
                           .keep_pieces = r->return_drafted,
-                          .timeout = ask->server->timeout};
+                          .timeout = ask->server->timeout,
+                          .indent = r->indent,
+                          .line_seconds = r->line_ms > 0 ? 1e-3 * (double)r->line_ms : 0};
         fr_job_open(&c->job);
     }
     return FR_OK;

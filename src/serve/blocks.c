@@ -22,29 +22,44 @@ static void enter(const sender *s, fr_block_kind kind, size_t begin) {
     s->words->open(s->ask, s->c, s->events);
 }
 
-static void send_text(const sender *s, fr_block_kind kind, const fr_buffer *text, size_t *sent) {
-    if (text->n == *sent) return;
-    enter(s, kind, *sent);
-    s->words->add(s->ask, s->c, fr_json_text(text->data + *sent, text->n - *sent), s->events);
-    *sent = text->n;
+// Up to `to`. What was sent is known to the calls for the block, so that its text ends there.
+static void send_text(const sender *s, fr_block_kind kind, const fr_buffer *text, size_t *sent,
+                      size_t to) {
+    const size_t from = *sent;
+    if (to <= from) return;
+    enter(s, kind, from);
+    *sent = to;
+    s->words->add(s->ask, s->c, fr_json_text(text->data + from, to - from), s->events);
+}
+
+static void send_texts(const sender *s, size_t thinking, size_t content) {
+    fr_choice *c = s->c;
+    send_text(s, FR_BLOCK_THINKING, &c->answer.thinking, &c->thought, thinking);
+    send_text(s, FR_BLOCK_TEXT, &c->answer.content, &c->said, content);
 }
 
 void fr_blocks_send(const fr_ask *ask, fr_choice *c, const fr_blocks *words, bool last,
                     json_t *events) {
     const sender s = {ask, c, words, events};
-    send_text(&s, FR_BLOCK_THINKING, &c->answer.thinking, &c->thought);
-    send_text(&s, FR_BLOCK_TEXT, &c->answer.content, &c->said);
     for (; c->called < c->answer.n_calls; c->called++) {
+        const fr_api_call *call = &c->answer.call[c->called];
+        send_texts(&s, call->thinking, call->content);
         c->call = c->called;
         enter(&s, FR_BLOCK_CALL, 0);
-        words->add(ask, c, json_string(c->answer.call[c->call].arguments), events);
+        words->add(ask, c, json_string(call->arguments), events);
         leave(&s);
     }
+    send_texts(&s, c->answer.thinking.n, c->answer.content.n);
     if (last) leave(&s);
 }
 
 json_t *fr_blocks_text(const fr_choice *c) {
-    const fr_buffer *text =
-        c->block == FR_BLOCK_THINKING ? &c->answer.thinking : &c->answer.content;
-    return fr_json_text(text->data + c->begin, text->n - c->begin);
+    const bool thinks = c->block == FR_BLOCK_THINKING;
+    const fr_buffer *text = thinks ? &c->answer.thinking : &c->answer.content;
+    return fr_json_text(text->data + c->begin, (thinks ? c->thought : c->said) - c->begin);
+}
+
+bool fr_blocks_are_sent(const fr_choice *c) {
+    const fr_api_answer *a = &c->answer;
+    return c->thought == a->thinking.n && c->said == a->content.n && c->called == a->n_calls;
 }

@@ -1,5 +1,5 @@
-// blocks.h — a chat's answer as a stream of blocks, one behind the other: thinking, text, calls.
-// Anthropic's messages and OpenAI's responses are such streams.
+// blocks.h — a chat's answer as blocks, one behind the other as the model wrote them: thinking,
+// text, calls. Anthropic's messages and OpenAI's responses are such lists, whole and as streams.
 #ifndef FR_SERVE_BLOCKS_H
 #define FR_SERVE_BLOCKS_H
 #include "serve/dialect.h"
@@ -16,5 +16,7 @@ void fr_blocks_send(const fr_ask *ask, fr_choice *c, const fr_blocks *words, boo
                     json_t *events);
 // The text of the block at hand, so far.
 json_t *fr_blocks_text(const fr_choice *c);
+// Whether no other block follows the one at hand, as far as the answer is known.
+bool fr_blocks_are_sent(const fr_choice *c);
 
 #endif

@@ -35,6 +35,11 @@ typedef struct fr_job {
     bool forget;               // reuses no context, though it leaves one
     bool keep_pieces;          // `pieces` are wanted
     double timeout;            // seconds from submitting on; 0: none
+    // The text ends (FR_JOB_LENGTH) at a line behind the first that is indented by less than so
+    // many blanks, of which it keeps the indentation; and, so many seconds (0: never) behind its
+    // first token, where it has a line break.
+    int indent;
+    double line_seconds;
     // Told, under its lock.
     pthread_mutex_t lock;
     pthread_cond_t news;
@@ -50,6 +55,7 @@ typedef struct fr_job {
     int n_tokens, n_read, n_reused; // generated; of the prompt, read or reused; reused
     int n_first;                    // tokens that came at first_token, of one pass
     int stopped_by;                 // as in fr_result
+    bool cut;                       // at a line, as asked
     int context;                    // it runs in; -1: not yet
     fr_stats stats;                 // of one that has begun; whole once it has ended
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet

@@ -47,29 +47,10 @@ static bool is_complete(const fr_choice *c) {
     return c->job.end == FR_JOB_STOP;
 }
 
-// Of a message: calls stand behind it, so that with one it is whole.
+// Of the message at hand: where another block stands behind it, it is whole.
 static const char *status_of(const fr_choice *c) {
     const bool cut = c->job.state == FR_JOB_ENDED && !is_complete(c);
-    return cut && !c->answer.n_calls ? "incomplete" : "completed";
-}
-
-static json_t *output_of(const fr_ask *ask, const fr_choice *c) {
-    const fr_api_answer *a = &c->answer;
-    json_t *list = json_array();
-    int n = 0;
-    if (a->thinking.n)
-        json_array_append_new(
-            list, thinking_item(ask, n++,
-                                json_pack("[o]", thinking_part(fr_json_text(a->thinking.data,
-                                                                            a->thinking.n)))));
-    if (a->content.n)
-        json_array_append_new(
-            list,
-            message_item(ask, n++, status_of(c),
-                         json_pack("[o]", text_part(fr_json_text(a->content.data, a->content.n)))));
-    for (int i = 0; i < a->n_calls; i++)
-        json_array_append_new(list, call_item(ask, c, n++, i, true));
-    return list;
+    return cut && fr_blocks_are_sent(c) ? "incomplete" : "completed";
 }
 
 // ---------------------------------------------------------------- the response
@@ -123,10 +104,6 @@ static json_t *response(const fr_ask *ask, const char *status, json_t *output) {
     json_object_set_new(doc, "usage", whole ? usage_of(ask, c) : json_null());
     if (whole) json_object_set_new(doc, "timings", fr_ask_timings(c));
     return doc;
-}
-
-static json_t *whole(const fr_ask *ask) {
-    return response(ask, NULL, output_of(ask, &ask->choice[0]));
 }
 
 // ---------------------------------------------------------------- streamed
@@ -238,8 +215,9 @@ static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     fr_ask_add_progress(send_begin(ask, c, events), c, n_read);
 }
 
+static const fr_blocks words = {open_block, add_to_block, close_block};
+
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    static const fr_blocks words = {open_block, add_to_block, close_block};
     fr_choice *c = &ask->choice[p->index];
     if (p->first && !c->n_events) send_begin(ask, c, events);
     fr_blocks_send(ask, c, &words, p->last, events);
@@ -247,6 +225,15 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_t *event = send_response(
         ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL, events);
     json_object_set_new(event, "timings", fr_ask_timings(c));
+}
+
+// The items are those of the stream.
+static json_t *whole(const fr_ask *ask) {
+    fr_choice *c = &ask->choice[0];
+    json_t *unsent = json_array();
+    fr_blocks_send(ask, c, &words, true, unsent);
+    json_decref(unsent);
+    return response(ask, NULL, c->items ? json_incref(c->items) : json_array());
 }
 
 static json_t *fault(const fr_ask *ask, int index, const fr_error *err) {

@@ -16,9 +16,10 @@ typedef struct running { // a job at work, which stays where it is
     fr_slot *slot;
     fr_request request; // the job's, with its stream here
     fr_buffer text;     // of the stream
+    size_t line;        // in it: up to here lines are indented as they must be
     fr_buffer pieces;   // ... as fr_job_piece's, where they are wanted
     fr_error error;
-    bool failed, timed_out;
+    bool failed, timed_out, cut; // cut: by its lines
 } running;
 
 struct fr_scheduler {
@@ -116,14 +117,42 @@ static void drop_waiting(fr_scheduler *s) {
 
 // ---------------------------------------------------------------- begin and end
 
+// Whether a line has come that is indented by less than it may be; the text is then cut behind its
+// indentation.
+static bool is_outdented(running *r) {
+    const char *text = r->text.data;
+    for (const char *end; (end = memchr(text + r->line, '\n', r->text.n - r->line));) {
+        size_t at = (size_t)(end - text) + 1, blanks = 0;
+        while (at < r->text.n && (text[at] == ' ' || text[at] == '\t'))
+            at++, blanks++;
+        if (at == r->text.n) return false; // more may come
+        r->line = at;
+        if (blanks >= (size_t)r->job->indent) continue;
+        r->text.n = at;
+        return true;
+    }
+    return false;
+}
+
+static bool is_at_its_end(running *r) {
+    const fr_job *job = r->job;
+    if (!r->text.n) return false;
+    if (job->indent && is_outdented(r)) return true;
+    return job->line_seconds > 0 && job->first_token > 0 &&
+           fr_seconds() > job->first_token + job->line_seconds &&
+           memchr(r->text.data, '\n', r->text.n);
+}
+
 static bool take_text(void *user, const fr_piece *piece) {
     running *r = user;
+    if (r->cut) return false; // text that was held back
     fr_status st = fr_buffer_add(&r->text, piece->text, piece->bytes, &r->error);
+    r->cut = !st && piece->bytes && is_at_its_end(r);
     if (!st && piece->bytes && r->job->keep_pieces)
         st = fr_buffer_add(&r->pieces, &(fr_job_piece){r->text.n, piece->depth, piece->drafter},
                            sizeof(fr_job_piece), &r->error);
     r->failed |= st;
-    return !st;
+    return !st && !r->cut;
 }
 
 static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats *stats) {
@@ -143,6 +172,7 @@ static void end_run(fr_scheduler *s, running *r, fr_job_end end, const fr_stats 
 static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) {
     if (st || r->failed) return FR_JOB_FAILED;
     if (r->timed_out) return FR_JOB_TIMED_OUT;
+    if (r->cut) return FR_JOB_LENGTH;
     if (stats->finish == FR_FINISH_STOP) return FR_JOB_STOP;
     return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
 }
@@ -281,6 +311,7 @@ static void tell(fr_scheduler *s, running *r) {
         fr_session_cancel(session);
     }
     if (runs) return;
+    r->job->cut = r->cut; // before its end is told
     const fr_stats stats = *result->stats;
     fr_slots_give_back(r->slot);
     end_run(s, r, end_of(r, st, &stats), &stats);

@@ -495,10 +495,42 @@ static void one_call_is_the_first(void **state) {
     }
 }
 
+// JSON without a mark is a call where it names a tool; with one it is in any case.
+static void json_without_a_mark_calls_tools_alone(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *chat_template;
+        int n_calls;
+    } cases[] = {{"{\"name\": \"Alice\", \"age\": 30}", LLAMA, 0},
+                 {"{\"name\": \"add\", \"parameters\": {}}", LLAMA, 1},
+                 {"{\"name\": \"add\"}; {\"name\": \"add\"}", LLAMA, 2},
+                 {"{\"name\": \"add\"}; {\"name\": \"Alice\"}", LLAMA, 0},
+                 {"{\"name\": \"sort\", \"arguments\": {}}", HERMES, 0},
+                 {"```json\n{\"name\": \"sort\", \"arguments\": {}}\n```", HERMES, 0},
+                 {"```json\n{\"name\": \"add\", \"arguments\": {}}\n```", HERMES, 1},
+                 {CALL("sort", "{}"), HERMES, 1},
+                 {"<|python_tag|>{\"name\": \"sort\", \"parameters\": {}}", LLAMA, 1}};
+    json_t *tools = json_pack("[{s:s, s:{s:s}}]", "type", "function", "function", "name", "add");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t n = strlen(cases[i].text);
+        fr_api_answer a;
+        fr_error err;
+        fr_api_answer_open(&a, true, false, true, cases[i].chat_template);
+        a.offered = tools;
+        assert_int_equal(fr_api_answer_push(&a, cases[i].text, n, &err), FR_OK);
+        assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+        assert_int_equal(a.n_calls, cases[i].n_calls);
+        assert_int_equal(a.content.n, cases[i].n_calls ? 0 : n);
+        fr_api_answer_close(&a);
+    }
+    json_decref(tools);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_cut_gives_the_same),
                                        cmocka_unit_test(content_is_not_held_back_for_nothing),
                                        cmocka_unit_test(thinking_has_a_place_in_the_text),
-                                       cmocka_unit_test(one_call_is_the_first)};
+                                       cmocka_unit_test(one_call_is_the_first),
+                                       cmocka_unit_test(json_without_a_mark_calls_tools_alone)};
     return cmocka_run_group_tests_name("api/answer", tests, NULL, NULL);
 }

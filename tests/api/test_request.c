@@ -437,7 +437,8 @@ static const struct {
     {"\"top_n_sigma\":1", "top_n_sigma: this sampler is not there", 3},
     {"\"dynatemp_range\":1", "dynatemp_range: this sampler is not there", 3},
     {"\"mirostat\":\"on\"", "mirostat: expected a number", 3},
-    {"\"samplers\":[\"top_k\"]", "samplers: they are penalties, top_k", 3},
+    {"\"samplers\":[\"top_p\",\"top_k\"]", "samplers: they go in the order penalties, top_k", 3},
+    {"\"samplers\":[\"top_k\",\"top_k\"]", "samplers: they go in the order", 3},
     {"\"samplers\":[\"penalties\",\"top_k\",\"top_p\",\"temperature\",\"min_p\"]", "samplers: ", 3},
     {"\"samplers\":\"tekpm\"", "samplers: ", 3},
     {"\"samplers\":5", "samplers: expected a list, found 5", 3},
@@ -445,13 +446,34 @@ static const struct {
     {"\"mcp_servers\":[{}]", "mcp_servers: none is asked", 3},
     {"\"modalities\":[\"text\",\"audio\"]", "modalities[1]: expected text, found \"audio\"", 3},
     {"\"modalities\":\"text\"", "modalities: expected a list", 3},
-    {"\"t_max_predict_ms\":5", "t_max_predict_ms: answers end by tokens", 3},
+    {"\"t_max_predict_ms\":\"5\"", "t_max_predict_ms: expected a number", 3},
+    {"\"n_indent\":-1", "n_indent: expected a whole number from 0", 3},
+    {"\"min_keep\":2", "min_keep: this sampler is not there", 3},
     {"\"parallel_tool_calls\":1", "parallel_tool_calls: expected true or false", 2},
     {"\"lora\":[{\"id\":0,\"scale\":1}]", "lora: there are no adapters here", 3},
     {"\"post_sampling_probs\":1", "post_sampling_probs: expected true or false", 3},
     {"\"post_sampling_probs\":true,\"echo\":true,\"logprobs\":1",
      "post_sampling_probs: expected no \"echo\"", 1},
 };
+
+// As llama.vim and llama.vscode ask /infill, and what a list of samplers leaves out.
+static void samplers_that_are_left_out_are_off(void **state) {
+    (void)state;
+    take(text_with("\"n_indent\":4,\"top_k\":40,\"top_p\":0.9,\"samplers\":[\"top_k\",\"top_p\","
+                   "\"infill\"],\"cache_prompt\":true,\"t_max_prompt_ms\":500,"
+                   "\"t_max_predict_ms\":1500,\"repeat_penalty\":1.1"));
+    assert_true(r.indent == 4 && r.line_ms == 1500);
+    assert_true(r.sampling.top_k == 40 && r.sampling.top_p == 0.9f);
+    assert_true(r.sampling.min_p == 0 && r.sampling.repeat_penalty == 1);
+    assert_true(r.sampling.temperature == 0); // in the place of the sampler for infilling
+    fr_api_close(&r);
+    take(text_with("\"samplers\":\"p\",\"temperature\":0.1"));
+    assert_true(r.sampling.top_k == 0 && r.sampling.temperature == 1);
+    fr_api_close(&r);
+    take(text_with("\"samplers\":[],\"temperature\":0.5,\"min_keep\":1"));
+    assert_true(r.sampling.temperature == 0.5f);
+    fr_api_close(&r);
+}
 
 static void wrong_fields_are_named_by_their_path(void **state) {
     (void)state;
@@ -811,6 +833,7 @@ int main(void) {
         cmocka_unit_test(stops_are_a_string_or_many),
         cmocka_unit_test(bias_is_an_object_or_pairs),
         cmocka_unit_test(lists_have_an_end),
+        cmocka_unit_test(samplers_that_are_left_out_are_off),
         cmocka_unit_test(wrong_fields_are_named_by_their_path),
         cmocka_unit_test(bodies_that_are_none_are_said),
         cmocka_unit_test(prompts_come_in_every_form),

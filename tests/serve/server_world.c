@@ -136,7 +136,7 @@ int ask(const char *method, const char *target, const char *body) {
 
 json_t *document(void) {
     const char *body = strstr(reply, "\r\n\r\n");
-    json_t *root = body ? json_loads(body + 4, 0, NULL) : NULL;
+    json_t *root = body ? json_loads(body + 4, JSON_ALLOW_NUL, NULL) : NULL;
     if (!root) fail_msg("expected a JSON body, found %s", reply);
     return root;
 }

@@ -120,6 +120,8 @@ static void expect_input(const json_t *arguments, const char *right) {
     free(json), free(said), free(whole);
     json_decref(document);
     // As a stream it is the same text, in one piece.
+    c.thought = c.said = 0;
+    c.called = c.n_block = 0;
     json_t *events = json_array(), *event;
     int n_pieces = 0;
     size_t i;
@@ -162,6 +164,70 @@ static void calls_have_the_arguments_that_the_model_wrote(void **state) {
     json_decref(arguments);
 }
 
+// A choice whose job has said `text`, in pieces of so many bytes; its parts go to `events` as they
+// come where there are any.
+static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const char *words,
+                size_t piece, json_t *events) {
+    fr_error err;
+    *c = (fr_choice){.job = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
+    *asked = (fr_ask){.server = &server, .choice = c, .n = 1, .request = {.n = 1}, .tag = "tag"};
+    fr_api_answer_open(&c->answer, true, false, true, NULL);
+    for (size_t at = 0, n; at < strlen(words); at += n) {
+        n = strnlen(words + at, piece);
+        assert_int_equal(fr_api_answer_push(&c->answer, words + at, n, &err), FR_OK);
+        if (events) dialect->part(asked, &(fr_part){.first = !at}, events);
+    }
+    assert_int_equal(fr_api_answer_finish(&c->answer, &err), FR_OK);
+    c->job.state = FR_JOB_ENDED;
+    if (events) dialect->part(asked, &(fr_part){.last = true}, events);
+}
+
+static void forget(fr_choice *c) {
+    fr_api_answer_close(&c->answer);
+    json_decref(c->items);
+}
+
+// Text, a call and text again, cut off at the end: as the model wrote them, whole and however the
+// stream is cut.
+static void blocks_stand_as_the_model_wrote_them(void **state) {
+    (void)state;
+    static const char words[] = "<think>hm</think>Now <tool_call>{\"name\":\"f\",\"arguments\":{}}"
+                                "</tool_call> done so";
+    static const char *const types[] = {"reasoning", "message", "function_call", "message"};
+    fr_ask asked;
+    fr_choice c;
+    say(&asked, &c, &fr_dialect_responses, words, sizeof words, NULL);
+    json_t *doc = fr_dialect_responses.whole(&asked);
+    json_t *right = json_incref(json_object_get(doc, "output"));
+    json_decref(doc);
+    forget(&c);
+    assert_int_equal(json_array_size(right), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *item = json_array_get(right, i);
+        const char *status = json_string_value(json_object_get(item, "status"));
+        assert_string_equal(json_string_value(json_object_get(item, "type")), types[i]);
+        if (i) assert_string_equal(status, i == 3 ? "incomplete" : "completed");
+    }
+    for (size_t piece = 1; piece <= sizeof words; piece++) {
+        json_t *events = json_array();
+        say(&asked, &c, &fr_dialect_responses, words, piece, events);
+        const json_t *last = json_array_get(events, json_array_size(events) - 1);
+        const json_t *output = json_object_get(json_object_get(last, "response"), "output");
+        if (!json_equal(output, right)) fail_msg("%s", json_dumps(output, 0));
+        json_decref(events);
+        forget(&c);
+    }
+    json_decref(right);
+    say(&asked, &c, &fr_dialect_anthropic, words, sizeof words, NULL);
+    doc = fr_dialect_anthropic.whole(&asked);
+    const json_t *content = json_object_get(doc, "content");
+    assert_int_equal(json_array_size(content), 4);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(content, 3), "text")),
+                        "done so");
+    json_decref(doc);
+    forget(&c);
+}
+
 // llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
 static void responses_have_llama_servers_numbers(void **state) {
     (void)state;
@@ -201,6 +267,7 @@ int main(void) {
         cmocka_unit_test(responses_are_answered),
         cmocka_unit_test(responses_repeat_what_was_asked),
         cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
+        cmocka_unit_test(blocks_stand_as_the_model_wrote_them),
         cmocka_unit_test(responses_have_llama_servers_numbers)};
     return cmocka_run_group_tests_name("serve/dialects", tests, open_world, close_world);
 }

@@ -40,6 +40,71 @@ static void answers_have_what_llama_servers_have(void **state) {
     json_decref(root);
 }
 
+// Lines, blanks and letters, drawn at random.
+#define LINES                                                                                      \
+    "{\"prompt\":\"abc\",\"n_predict\":60,\"temperature\":2,\"ignore_eos\":true,\"logit_bias\":"   \
+    "[[\"\\n\",100],[\" \",100],[\"a\",100]],\"seed\":%d%s}"
+
+static const char *content_of(const json_t *root) {
+    return json_string_value(json_object_get(root, "content"));
+}
+
+// Bytes of the text in front of what is indented by no blank, behind the first line; all of them
+// where every line is.
+static size_t indented(const char *said) {
+    const char *line = said;
+    while ((line = strchr(line, '\n')) && (line[1] == ' ' || !line[1]))
+        line++;
+    return line ? (size_t)(line + 1 - said) : strlen(said);
+}
+
+static void lines_end_a_text(void **state) {
+    (void)state;
+    char body[512];
+    int n_cut = 0;
+    for (int seed = 1; seed <= 10; seed++) {
+        snprintf(body, sizeof body, LINES, seed, "");
+        json_t *whole = answer("/completion", body);
+        const char *said = content_of(whole), *first = strchr(said, '\n');
+        const size_t n = indented(said);
+        snprintf(body, sizeof body, LINES, seed, ",\"n_indent\":1");
+        json_t *cut = answer("/completion", body);
+        assert_int_equal(strlen(content_of(cut)), n);
+        assert_memory_equal(content_of(cut), said, n);
+        assert_string_equal(json_string_value(json_object_get(cut, "stop_type")), "limit");
+        assert_false(json_is_true(json_object_get(cut, "truncated")) && n < strlen(said));
+        n_cut += n < strlen(said);
+        json_decref(cut);
+        snprintf(body, sizeof body, LINES, seed, ",\"t_max_predict_ms\":0.001");
+        cut = answer("/completion", body);
+        const size_t bytes = strlen(content_of(cut));
+        assert_memory_equal(content_of(cut), said, bytes);
+        assert_true(first ? bytes > (size_t)(first - said) : bytes == strlen(said));
+        if (first && first[1] && first[2] && first[3]) assert_true(bytes < strlen(said));
+        json_decref(cut);
+        json_decref(whole);
+    }
+    assert_true(n_cut > 0);
+}
+
+// An end is never drawn, whatever speaks for it.
+static void no_end_is_drawn_where_it_is_ignored(void **state) {
+    (void)state;
+    const fr_text_info *t = fr_text_describe(text);
+    char body[256];
+    snprintf(body, sizeof body,
+             "{\"prompt\":\"abc\",\"n_predict\":9,\"temperature\":0,\"ignore_eos\":true,"
+             "\"return_tokens\":true,\"logit_bias\":[[%d,100]]}",
+             t->ends[0]);
+    json_t *root = answer("/completion", body);
+    const json_t *tokens = json_object_get(root, "tokens");
+    assert_int_equal(json_array_size(tokens), 9);
+    for (size_t i = 0; i < 9; i++)
+        for (int k = 0; k < t->n_ends; k++)
+            assert_int_not_equal(json_integer_value(json_array_get(tokens, i)), t->ends[k]);
+    json_decref(root);
+}
+
 // One event a token where their probabilities are asked for, whatever a pass gave, and however many
 // passes there were since the last event.
 static void streams_of_probabilities_go_by_token(void **state) {
@@ -187,6 +252,8 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(llamas_completion_says_how_it_ended),
                                        cmocka_unit_test(answers_have_what_llama_servers_have),
+                                       cmocka_unit_test(lines_end_a_text),
+                                       cmocka_unit_test(no_end_is_drawn_where_it_is_ignored),
                                        cmocka_unit_test(streams_of_probabilities_go_by_token),
                                        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
                                        cmocka_unit_test(progress_of_a_prompt_is_told),

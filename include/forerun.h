@@ -182,7 +182,7 @@ typedef struct fr_chat_message {
 } fr_chat_message;
 fr_status fr_text_chat(const fr_text *text, const fr_chat_message *messages, int n, unsigned flags,
                        fr_encoded **out, fr_error *err);
-// The same of JSON in the form of the OpenAI API: {"messages":[...],"tools":[...],
+// The same of JSON in the form of the OpenAI API: {"messages":[...],"tools":[...],"documents":[...],
 // "add_generation_prompt":true,"chat_template_kwargs":{...}} or the list of messages alone.
 // Messages may have tool_calls, reasoning_content and lists of text parts.
 fr_status fr_text_chat_json(const fr_text *text, const char *json, size_t n_bytes, unsigned flags,

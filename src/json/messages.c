@@ -266,7 +266,7 @@ static fr_status make_messages(const builder *b, const json_t *messages) {
     return FR_OK;
 }
 
-// ---- tools and flags -----------------------------------------------------------------------
+// ---- tools, flags, documents -----------------------------------------------------------------
 
 static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat *out) {
     if (!tools || json_is_null(tools)) return FR_OK;
@@ -309,11 +309,34 @@ static fr_status make_variables(const builder *b, const json_t *root) {
     return FR_OK;
 }
 
+static fr_status check_documents(const builder *b, const json_t *list, const char *what) {
+    if (!list || json_is_null(list)) return FR_OK;
+    if (!json_is_array(list)) return fr_fail(b->err, FR_EARG, "%s: expected a list", what);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const place at = {.what = what, .index = i};
+        if (!json_is_object(json_array_get(list, i)))
+            return wrong(b, &at, NULL, "expected an object");
+    }
+    return FR_OK;
+}
+
+// The body's own, or the variable of that name, which goes first.
+static fr_status make_documents(const builder *b, const json_t *root) {
+    const json_t *more = json_object_get(root, "chat_template_kwargs");
+    const json_t *own = json_object_get(root, "documents");
+    const json_t *variable = json_object_get(more, "documents");
+    const json_t *used = variable && !json_is_null(variable) ? variable : own;
+    fr_status st = check_documents(b, own, "documents");
+    if (!st) st = check_documents(b, variable, "chat_template_kwargs.documents");
+    if (!st) fr_jinja_set(b->v, "documents", used ? any(b, used) : fr_jinja_none());
+    return st;
+}
+
 // ---- all -----------------------------------------------------------------------------------
 
 // Of what a template finds; what else the object holds is nobody's here.
 static fr_status check_depths(const json_t *root, fr_error *err) {
-    static const char *const members[] = {"messages", "tools", "chat_template_kwargs"};
+    static const char *const members[] = {"messages", "tools", "documents", "chat_template_kwargs"};
     fr_status st = json_is_object(root) ? FR_OK : fr_json_check_depth(root, err);
     for (size_t i = 0; i < sizeof members / sizeof *members && !st; i++)
         st = fr_json_check_depth(json_object_get(root, members[i]), err);
@@ -331,7 +354,7 @@ fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat
         return fr_fail(err, FR_EARG, "messages: expected a list, or an object with \"messages\"");
     if (json_is_object(root)) st = make_variables(&b, root);
     fr_jinja_set(b.v, "tools", fr_jinja_none());
-    fr_jinja_set(b.v, "documents", fr_jinja_none());
+    if (!st) st = make_documents(&b, root);
     if (!st) st = make_messages(&b, json_is_array(root) ? root : json_object_get(root, "messages"));
     if (st || json_is_array(root)) return st;
     st = make_tools(&b, json_object_get(root, "tools"), out);

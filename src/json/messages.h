@@ -1,14 +1,14 @@
 // messages.h — JSON conversations in the form of the OpenAI API, as a chat template takes them.
 //
-//   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"add_generation_prompt":true,
-//    "enable_thinking":true,"chat_template_kwargs":{…}}
+//   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"documents":[{…}…],
+//    "add_generation_prompt":true,"enable_thinking":true,"chat_template_kwargs":{…}}
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
 // parts, which are joined by newlines where the template takes strings alone. A call's arguments
 // are an object or, as in the API, a string that holds one; the template gets what it can write.
 // A list of none is one too: the template writes what it writes of itself.
-// All other members of messages and tools are handed to it as they are, in their order;
-// enable_thinking and the members of chat_template_kwargs are variables. Wrong types, duplicate
-// keys, nesting and counts give one sentence that says where.
+// All other members of messages and tools are handed to it as they are, in their order, as are
+// documents; enable_thinking and the members of chat_template_kwargs are variables. Wrong types,
+// duplicate keys, nesting and counts give one sentence that says where.
 //
 // An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
 #ifndef FR_JSON_MESSAGES_H

@@ -114,6 +114,26 @@ static void tools_and_variables_reach_the_template(void **state) {
         "Falselow");
 }
 
+#define DOCUMENTS     "{{ documents | tojson }}"
+#define WITH(members) "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]," members "}"
+
+// As transformers has it: a variable of the name goes before the argument.
+static void documents_reach_the_template(void **state) {
+    (void)state;
+    expect(DOCUMENTS, WITH("\"documents\":[{\"text\":\"D\",\"n\":1}]"), &usual,
+           "[{\"text\": \"D\", \"n\": 1}]");
+    expect(DOCUMENTS "{{ q }}",
+           WITH("\"chat_template_kwargs\":{\"documents\":[{\"text\":\"E\"}],\"q\":2}"), &usual,
+           "[{\"text\": \"E\"}]2");
+    expect(DOCUMENTS, WITH("\"documents\":[{\"a\":1}],\"chat_template_kwargs\":{\"documents\":[]}"),
+           &usual, "[]");
+    expect(DOCUMENTS,
+           WITH("\"documents\":[{\"a\":1}],\"chat_template_kwargs\":{\"documents\":null}"), &usual,
+           "[{\"a\": 1}]");
+    expect(DOCUMENTS, WITH("\"documents\":null"), &usual, "null");
+    expect(DOCUMENTS, "[]", &usual, "null");
+}
+
 static const struct {
     const char *json, *says;
 } refused[] = {
@@ -142,6 +162,12 @@ static const struct {
      "add_generation_prompt"},
     {"[{\"role\":\"user\",\"role\":\"user\"}]", "duplicate"},
     {"{\"messages\":[{\"role\":\"user\"}],\"chat_template_kwargs\":[]}", "chat_template_kwargs"},
+    {WITH("\"documents\":{}"), "documents: expected a list"},
+    {WITH("\"documents\":[{},\"x\"]"), "documents[1]: expected an object"},
+    {WITH("\"chat_template_kwargs\":{\"documents\":\"x\"}"),
+     "chat_template_kwargs.documents: expected a list"},
+    {WITH("\"chat_template_kwargs\":{\"documents\":[1]}"),
+     "chat_template_kwargs.documents[0]: expected an object"},
 };
 
 static void wrong_shapes_say_where(void **state) {
@@ -164,6 +190,7 @@ int main(void) {
         cmocka_unit_test(text_parts_are_joined_where_strings_are_taken),
         cmocka_unit_test(calls_take_arguments_as_object_or_string),
         cmocka_unit_test(tools_and_variables_reach_the_template),
+        cmocka_unit_test(documents_reach_the_template),
         cmocka_unit_test(wrong_shapes_say_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

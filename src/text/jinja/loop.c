@@ -13,8 +13,10 @@ static seq *chosen(run *r, const node *n, const seq *all, scope *outer) {
     return r->status ? NULL : some;
 }
 
-static void turns(run *r, const node *n, loop *l) {
+// False: no turn came to its end, so what stands at the loop's else follows.
+static bool turns(run *r, const node *n, loop *l) {
     scope *inner = NULL;
+    bool ended = false;
     for (l->at = 0; l->at < l->n && fr_jinja_work(r, 0); l->at++) {
         if (!inner || inner->captured) inner = fr_jinja_push_scope(r, l->scope);
         if (!inner) break;
@@ -24,10 +26,12 @@ static void turns(run *r, const node *n, loop *l) {
         fr_jinja_assign(r, n->a, l->item[l->at]);
         fr_jinja_exec(r, n->list);
         const bool stop = r->flow == FLOW_BREAK;
+        ended |= r->flow == FLOW_ON;
         r->flow = FLOW_ON;
         if (stop) break;
     }
     r->scope = l->scope;
+    return ended;
 }
 
 static void exec_over(run *r, const node *n, value over, scope *outer, int depth) {
@@ -43,9 +47,7 @@ static void exec_over(run *r, const node *n, value over, scope *outer, int depth
                     .node = n,
                     .scope = outer,
                     .last = MISSING};
-        if (l->n)
-            turns(r, n, l);
-        else if (n->other && fr_jinja_push_scope(r, outer))
+        if (!turns(r, n, l) && n->other && fr_jinja_push_scope(r, outer))
             fr_jinja_exec(r, n->other);
     }
     r->scope = before;

@@ -30,6 +30,26 @@ static void loops_tell_where_they_are(void **state) {
     expect_all(cases, sizeof cases / sizeof *cases);
 }
 
+// It follows where no turn came to its end, not only where there was none.
+static void the_else_of_a_loop_follows_turns_cut_short(void **state) {
+    static const rendering cases[] = {
+        {"{% for x in [1,2] %}{% if x == 1 %}a{% break %}{% endif %}{% else %}E{% endfor %}", "aE"},
+        {"{% for x in [1,2] %}{{ x }}{% continue %}{% else %}E{{ x is defined }}{% endfor %}",
+         "12EFalse"},
+        {"{% for x in [1,2,3] if x > 1 %}{{ x }}{% break %}{% else %}E{% endfor %}", "2E"},
+        {"{% for x in [1,2] %}{{ x }}{% if x == 2 %}{% break %}{% endif %}{% else %}E{% endfor %}",
+         "12"},
+        {"{% for x in [1,2] %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% else %}E{% endfor "
+         "%}",
+         "2"},
+        {"{% for x in [1,2] %}{{ x }}{% for y in 'ab' %}{% break %}{% else %}{% break %}{% endfor "
+         "%}{% endfor %}",
+         "1"},
+    };
+    (void)state;
+    expect_all(cases, sizeof cases / sizeof *cases);
+}
+
 static void sets_stay_in_their_scope(void **state) {
     static const rendering cases[] = {
         {"{% set x = 1 %}{% for i in [1,2] %}{% set x = x + i %}{{ x }}{% endfor %}{{ x }}", "231"},
@@ -94,6 +114,7 @@ static void what_is_not_reached_is_not_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_tell_where_they_are),
+        cmocka_unit_test(the_else_of_a_loop_follows_turns_cut_short),
         cmocka_unit_test(sets_stay_in_their_scope),
         cmocka_unit_test(macros_bind_like_functions),
         cmocka_unit_test(generation_is_a_block_of_its_own),

@@ -34,6 +34,10 @@ static void filters_of_lists(void **state) {
          "[1,2,3]|sort(reverse=true) }}",
          "[1, 2, 3] ['A', 'b', 'c'] ['A', 'b'] [3, 2, 1]"},
         {"{{ [{'a':2},{'a':1}]|sort(attribute='a') }}", "[{'a': 1}, {'a': 2}]"},
+        {"{{ [{'x':none,'n':1},{'x':none,'n':2}]|sort(attribute='x') }} {{ [none,none]|sort }}",
+         "[{'x': None, 'n': 1}, {'x': None, 'n': 2}] [None, None]"},
+        {"{{ [{'a':1},{'a':1}]|sort }} {{ [{'n':2},{'n':1}]|sort(attribute='z') }}",
+         "[{'a': 1}, {'a': 1}] [{'n': 2}, {'n': 1}]"},
         {"{{ {'b':1,'A':2}|dictsort }} {{ {'b':1,'a':2}|dictsort(by='value') }}",
          "[('A', 2), ('b', 1)] [('b', 1), ('a', 2)]"},
         {"{{ [1,2,3]|join(',') }} {{ [{'n':1},{'n':2}]|join('-', attribute='n') }} {{ "

@@ -68,6 +68,8 @@ static void what_cannot_be_done_is_refused(void **state) {
         "{{ '%s %s' % 'a' }}",
         "{{ '{}'.format() }}",
         "{{ none|length }}",
+        "{{ [none, 1]|sort }}",
+        "{{ {'a': none, 'b': none}|dictsort(by='value') }}",
         "{{ {[]: 1} }}",
         "{{ 'abc'.index('z') }}",
         "{{ ''.split('') }}",

@@ -93,12 +93,15 @@ static value sort_key(run *r, value item, value attribute, bool cased) {
     return fr_jinja_make_str(r, fr_jinja_cased(r, as_str(key), CASE_LOWER));
 }
 
-// Of "a,b": the list of both keys.
+// The list of an item's keys: of "a,b" both, else of one. Lists are ordered by their first items
+// that differ, so that equal keys need no order.
 static value sort_keys(run *r, value item, value attribute, bool cased) {
-    if (attribute.kind != J_STR || !memchr(as_str(attribute)->data, ',', as_str(attribute)->n))
-        return sort_key(r, item, attribute, cased);
-    const str *all = as_str(attribute);
     seq *keys = fr_jinja_make_seq(r, SEQ_LIST);
+    if (attribute.kind != J_STR) {
+        fr_jinja_add(r, keys, sort_key(r, item, attribute, cased));
+        return make_ref(J_SEQ, keys);
+    }
+    const str *all = as_str(attribute);
     for (size_t at = 0; at <= all->n && !r->status;) {
         const char *comma = at < all->n ? memchr(all->data + at, ',', all->n - at) : NULL;
         const size_t end = comma ? (size_t)(comma - all->data) : all->n;
@@ -109,10 +112,12 @@ static value sort_keys(run *r, value item, value attribute, bool cased) {
     return make_ref(J_SEQ, keys);
 }
 
-static value *keys_of(run *r, const seq *s, value attribute, bool cased) {
+typedef value key_fn(run *r, value item, value attribute, bool cased);
+
+static value *keys_of(run *r, const seq *s, key_fn *key, value attribute, bool cased) {
     value *keys = s ? fr_jinja_alloc(r, (s->n + 1) * sizeof *keys) : NULL;
     for (size_t i = 0; keys && i < s->n && fr_jinja_work(r, 1); i++)
-        keys[i] = sort_keys(r, s->item[i], attribute, cased);
+        keys[i] = key(r, s->item[i], attribute, cased);
     return r->status ? NULL : keys;
 }
 
@@ -121,7 +126,7 @@ BUILTIN(sort) {
     const value out = listed(r, fr_jinja_iterate(r, self), SEQ_LIST);
     if (r->status) return UNDEFINED;
     seq *s = as_seq(out);
-    value *keys = keys_of(r, s, arg[2], fr_jinja_truth(arg[1]));
+    value *keys = keys_of(r, s, sort_keys, arg[2], fr_jinja_truth(arg[1]));
     if (keys) fr_jinja_sort(r, keys, s->item, s->n, fr_jinja_truth(arg[0]));
     return out;
 }
@@ -135,7 +140,7 @@ BUILTIN(dictsort) {
     const value pairs = items(r, self, arg, all);
     const value out = listed(r, fr_jinja_iterate(r, pairs), SEQ_LIST);
     if (r->status) return UNDEFINED;
-    value *keys = keys_of(r, as_seq(out), make_int(values), fr_jinja_truth(arg[0]));
+    value *keys = keys_of(r, as_seq(out), sort_key, make_int(values), fr_jinja_truth(arg[0]));
     if (keys) fr_jinja_sort(r, keys, as_seq(out)->item, as_seq(out)->n, fr_jinja_truth(arg[2]));
     return out;
 }

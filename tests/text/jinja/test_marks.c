@@ -30,6 +30,8 @@ static const marked cases[] = {
     {"{{ d.nope or 'z' }}{{ d.k if true }}", "zv", "tm"},
     {"{% filter lower %}A{{ m }}{% endfilter %}", "auser x", "tmmmmmm"},
     {"{{ ['a', l[1]] | map('upper') | join }}", "AQ", "tm"},
+    {"{{ strftime_now('%Y') }}{{ strftime_now(l[0]) }}", "1970p", "ttttm"},
+    {"{{ strftime_now('<' ~ l[0] ~ '%d') }}", "<p01", "mmmm"},
     {"{{ ('<' ~ m) | e }}", "&lt;User x", "ttttmmmmmm"},
 };
 

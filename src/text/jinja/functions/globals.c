@@ -129,6 +129,14 @@ BUILTIN(raise_exception) {
     return fr_jinja_fail(r, "%.*s", (int)(s.n < 300 ? s.n : 300), s.data);
 }
 
+// The template's only if all bytes are.
+static fr_mark mark_of(const str *s) {
+    for (size_t i = 0; s->marks && i < s->n; i++)
+        if (s->marks[i] != FR_MARK_TEMPLATE) return FR_MARK_MESSAGE;
+    return s->marks ? FR_MARK_TEMPLATE : (fr_mark)s->mark;
+}
+
+// What it tells counts as written by whoever wrote its format.
 BUILTIN(strftime_now) {
     UNUSED;
     char out[512];
@@ -138,7 +146,7 @@ BUILTIN(strftime_now) {
     snprintf(format, sizeof format, "%.*s", (int)as_str(arg[0])->n, as_str(arg[0])->data);
     const size_t n = strftime(out, sizeof out, format, r->now);
     writer t = {.r = r};
-    fr_jinja_put_bytes(&t, out, n, FR_MARK_TEMPLATE);
+    fr_jinja_put_bytes(&t, out, n, mark_of(as_str(arg[0])));
     return fr_jinja_text_value(&t);
 }
 

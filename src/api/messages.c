@@ -37,29 +37,64 @@ static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
     return FR_OK;
 }
 
-// The text of a message; of several parts with an empty line between them.
-static fr_status text_of(const json_t *message, fr_buffer *text, fr_error *err) {
+static fr_status add(fr_buffer *text, const json_t *string, fr_error *err) {
+    return fr_buffer_add(text, json_string_value(string), json_string_length(string), err);
+}
+
+// The text of message number `at`; of several parts with an empty line between them.
+static fr_status text_of(const json_t *message, size_t at, fr_buffer *text, fr_error *err) {
     const json_t *content = fr_api_member(message, "content");
-    const size_t n = json_is_array(content) ? json_array_size(content) : 1;
     fr_status st = FR_OK;
-    for (size_t i = 0; content && i < n && !st; i++) {
-        const json_t *part = json_array_get(content, i);
-        const json_t *body = part ? fr_api_member(part, "text") : content;
-        if (!fr_json_is_text(body))
-            return fr_api_wrong(err, content, "a string or a list of text parts",
-                                "messages[-1].content");
+    if (!content) return FR_OK;
+    if (fr_json_is_text(content)) return add(text, content, err);
+    if (!json_is_array(content))
+        return fr_api_wrong(err, content, "a string or a list of text parts",
+                            "messages[%zu].content", at);
+    for (size_t i = 0; i < json_array_size(content) && !st; i++) {
+        const json_t *part = json_array_get(content, i), *body = fr_api_member(part, "text");
+        if (!fr_api_is(fr_api_member(part, "type"), "text") || !fr_json_is_text(body))
+            return fr_api_wrong(err, part, "{\"type\": \"text\", \"text\": ...}",
+                                "messages[%zu].content[%zu]", at, i);
         if (i) st = fr_buffer_add(text, "\n\n", 2, err);
-        if (!st) st = fr_buffer_add(text, json_string_value(body), json_string_length(body), err);
+        if (!st) st = add(text, body, err);
     }
     return st;
 }
 
-// A copy without the last message, whose text is appended.
-static fr_status take_last(json_t *root, fr_buffer *begun, fr_error *err) {
+// What message number `at` thought, as models write it; its end is the caller's.
+static fr_status thought_of(const json_t *message, size_t at, fr_buffer *text, fr_error *err) {
+    const json_t *thought = fr_api_member(message, "reasoning_content");
+    if (!thought) return FR_OK;
+    if (!fr_json_is_text(thought))
+        return fr_api_wrong(err, thought, "a string", "messages[%zu].reasoning_content", at);
+    if (!json_string_length(thought)) return FR_OK;
+    const bool line = *json_string_value(thought) != '\n';
+    const fr_status st = fr_buffer_add(text, "<think>\n", line ? 8 : 7, err);
+    return st ? st : add(text, thought, err);
+}
+
+// What the answer begins with: thinking, which it goes on with where nothing was said yet.
+static fr_status answer_of(const json_t *message, size_t at, bool no_thinking, fr_buffer *begun,
+                           fr_error *err) {
+    static const char close[] = "\n</think>\n\n";
+    fr_buffer said = {0};
+    fr_status st = text_of(message, at, &said, err);
+    if (!st && !no_thinking) st = thought_of(message, at, begun, err);
+    if (!st && begun->n && said.n) {
+        const bool line = begun->data[begun->n - 1] != '\n';
+        st = fr_buffer_add(begun, close + !line, sizeof close - 1 - !line, err);
+    }
+    if (!st && said.n) st = fr_buffer_add(begun, said.data, said.n, err);
+    fr_buffer_free(&said);
+    return st;
+}
+
+// A copy without the last message, which becomes the beginning of the answer.
+static fr_status take_last(json_t *root, bool no_thinking, fr_buffer *begun, fr_error *err) {
     json_t *messages = json_copy(json_object_get(root, "messages"));
-    const size_t n = json_array_size(messages);
-    fr_status st = text_of(json_array_get(messages, n - 1), begun, err);
-    const bool bad = !messages || json_array_remove(messages, n - 1) ||
+    const size_t last = json_array_size(messages) - 1;
+    fr_status st = answer_of(json_array_get(messages, last), last, no_thinking, begun, err);
+    const bool bad = !messages || json_array_remove(messages, last) ||
                      json_object_set(root, "messages", messages) ||
                      json_object_set_new(root, "add_generation_prompt", json_true());
     json_decref(messages);
@@ -152,7 +187,7 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
     st = rename_developers(own, err);
     if (!st) st = set_variables(own, no_thinking, err);
-    if (!st && continued) st = take_last(own, &begun, err);
+    if (!st && continued) st = take_last(own, no_thinking, &begun, err);
     if (!st && !model->chat->takes.tools) st = fr_api_tell_tools(own, err);
     if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);
     fr_buffer_free(&begun);

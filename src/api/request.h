@@ -89,7 +89,8 @@ void fr_api_close(fr_api_request *r); // {0} is fine
 
 // A conversation as a prompt, as llama-server makes it: its text, and the ids, which are appended.
 // A last message of the assistant is what the answer begins with ("continue_final_message" says so
-// too, beside which there is no "add_generation_prompt"). The role "developer" is "system".
+// too, beside which there is no "add_generation_prompt"): its thinking, unless that is switched off,
+// and its text. The role "developer" is "system".
 // `no_thinking` counts where the body does not say "enable_thinking". Errors of fr_api_encode.  [messages.c]
 fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_thinking,
                         fr_chat_text *text, fr_ids *ids, fr_error *err);

@@ -610,6 +610,16 @@ static void a_last_message_of_the_assistant_is_continued(void **state) {
     refuse(SAID "\"once\"}],\"continue_final_message\":true,\"add_generation_prompt\":true}",
            "continue_final_message: ");
     refuse(SAID "\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}", "messages: ");
+    take(SAID "[{\"type\":\"text\",\"text\":\"on\"},{\"type\":\"text\",\"text\":\"ce\"}]}]}");
+    expect_ids(0, "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\non\n\nce");
+    fr_api_close(&r);
+    refuse(SAID "3}]}", "messages[1].content: expected a string");
+    refuse(SAID "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image_url\",\"text\":\"b\"}]}]}",
+           "messages[1].content[1]: expected {\"type\": \"text\"");
+    refuse(SAID "[{\"type\":\"text\",\"text\":4}]}]}", "messages[1].content[0]: expected ");
+    refuse(SAID "[{\"text\":\"a\"}]}]}", "messages[1].content[0]: expected ");
+    refuse(SAID "\"\",\"reasoning_content\":4}]}",
+           "messages[1].reasoning_content: expected a string, found 4");
 #undef SAID
     take("{\"messages\":[{\"role\":\"assistant\",\"content\":\"once\"}]}");
     expect_ids(0, "<|im_start|>assistant\nonce");
@@ -669,6 +679,50 @@ static void a_prompt_may_begin_thinking(void **state) {
     }
     fr_chat_close(&own);
     model.chat = usual;
+}
+
+// An answer that was cut while it thought goes on so, also where the template begins thinking itself.
+static void thinking_that_is_not_finished_is_continued(void **state) {
+    (void)state;
+    static const struct {
+        const char *last, *prompt, *begun; // begun: behind a prompt that has begun thinking
+        bool thinks;
+    } cases[] = {
+        {"\"content\":\"<think>\\nalpha\"", "<think>\nalpha", "<think>\nalpha", true},
+        {"\"content\":\"<think>\\na</think>b\"", "<think>\na</think>b", "<think>\na</think>b",
+         false},
+        {"\"content\":\"say <think>\"", "say <think>", "<think>\n</think>say <think>", false},
+        {"\"reasoning_content\":\"alpha\"", "<think>\nalpha", "<think>\nalpha", true},
+        {"\"reasoning_content\":\"\\na\\n\",\"content\":\"b\"", "<think>\na\n</think>\n\nb",
+         "<think>\na\n</think>\n\nb", false},
+        {"\"reasoning_content\":\"a\",\"content\":\"\"", "<think>\na", "<think>\na", true},
+    };
+    static const char *const templates[] = {"{{ messages[0].content }};",
+                                            "{{ messages[0].content }};<think>\n\n"};
+    const fr_chat_template *usual = model.chat;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        fr_chat_template own = {0};
+        char body[256], expected[256];
+        const bool opens = i % 2;
+        assert_int_equal(fr_chat_open(&own, templates[opens], strlen(templates[opens]), &err), 0);
+        model.chat = &own;
+        snprintf(
+            body, sizeof body,
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",%s}]}",
+            cases[i / 2].last);
+        snprintf(expected, sizeof expected, "q;%s",
+                 opens ? cases[i / 2].begun : cases[i / 2].prompt);
+        take(body);
+        expect_ids(0, expected);
+        assert_int_equal(r.thinks, cases[i / 2].thinks);
+        fr_api_close(&r);
+        fr_chat_close(&own);
+    }
+    model.chat = usual;
+    take("{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"a\",\"content\":\"b\"}],"
+         "\"enable_thinking\":false}");
+    expect_ids(0, "<|im_start|>assistant\nb");
+    fr_api_close(&r);
 }
 
 // What OpenAI's chats say by other names than templates do.
@@ -840,6 +894,7 @@ int main(void) {
         cmocka_unit_test(messages_go_through_the_template),
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
         cmocka_unit_test(a_prompt_may_begin_thinking),
+        cmocka_unit_test(thinking_that_is_not_finished_is_continued),
         cmocka_unit_test(templates_find_roles_and_effort),
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),

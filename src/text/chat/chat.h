@@ -51,8 +51,9 @@ typedef struct fr_chat_request {
     fr_jinja_values *values; // NULL, or variables that the template finds: "messages", "tools", …
     bool has_tools;          // there are tools among them
     bool add_generation_prompt;
-    bool no_thinking;     // thinking that the prompt has begun is closed
-    fr_chat_str begun;    // prefilled beginning of the answer, after the prompt; untrusted text
+    bool no_thinking;  // thinking that the prompt has begun is closed
+    fr_chat_str begun; // prefilled beginning of the answer, after the prompt; untrusted text. One
+                       // that begins by thinking goes on with thinking of the prompt
     fr_chat_str bos, eos; // texts of the model's tokens; absent: empty
     uint64_t max_steps;   // of the template's work; 0: FR_JINJA_MAX_STEPS
     const struct tm *now; // for templates that ask for today; NULL: they take a date of their own

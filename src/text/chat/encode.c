@@ -1,5 +1,6 @@
 // encode.c — a conversation to its text and ids: special tokens and the time are filled in, the template is
 // rendered, and what it wrote is tokenized.
+#define _GNU_SOURCE
 #include "text/chat/chat.h"
 #include <string.h>
 #include <time.h>
@@ -10,31 +11,53 @@ static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     return s;
 }
 
+static const char OPEN[] = "<think>", CLOSE[] = "</think>";
+enum { N_OPEN = sizeof OPEN - 1, N_CLOSE = sizeof CLOSE - 1 };
+
 // Whether it ends where thinking begins, as some templates begin an answer.
 static bool is_thinking(const fr_marked *marked) {
-    static const char open[] = "<think>";
     const fr_buffer *text = &marked->text;
-    const size_t m = sizeof open - 1;
     size_t n = text->n;
     while (n && strchr(" \r\n", text->data[n - 1]))
         n--;
-    return n >= m && !memcmp(text->data + n - m, open, m);
+    return n >= N_OPEN && !memcmp(text->data + n - N_OPEN, OPEN, N_OPEN);
 }
 
-// Some templates know no flag that they should not think.
-static fr_status close_thinking(fr_marked *marked, fr_error *err) {
-    static const char close[] = "</think>";
-    return is_thinking(marked)
-               ? fr_marked_add(marked, close, sizeof close - 1, FR_MARK_TEMPLATE, err)
-               : FR_OK;
+// Bytes of an answer up to its first thought; 0: it does not begin by thinking.
+static size_t opening(const fr_chat_str *answer) {
+    size_t at = 0;
+    while (at < answer->bytes && answer->data[at] && strchr(" \r\n", answer->data[at]))
+        at++;
+    const bool thinks = answer->bytes - at >= N_OPEN && !memcmp(answer->data + at, OPEN, N_OPEN);
+    return thinks ? at + N_OPEN : 0;
 }
 
-static fr_status begin_answer(const fr_chat_request *request, fr_marked *marked, fr_error *err) {
+// Bytes of the begun answer that stand in the prompt, which has begun thinking itself: the mark, and
+// a line's end behind it.
+static size_t doubled(const fr_chat_str *begun, size_t opened, const fr_buffer *prompt) {
+    const bool line = opened && opened < begun->bytes && begun->data[opened] == '\n' &&
+                      prompt->data[prompt->n - 1] == '\n';
+    return opened + line;
+}
+
+// Thinking that the template has begun is closed unless the answer goes on with it: some templates
+// know no flag that they should not think.
+static fr_status begin_answer(const fr_chat_request *request, fr_chat_text *out, fr_error *err) {
     const fr_chat_str *begun = &request->begun;
+    const size_t opened = opening(begun);
+    fr_marked *marked = &out->marked;
+    size_t from = 0;
     fr_status st = FR_OK;
-    if (request->no_thinking || begun->bytes) st = close_thinking(marked, err);
+    out->thinks = is_thinking(marked);
+    if (out->thinks && opened) {
+        from = doubled(begun, opened, &marked->text);
+    } else if (out->thinks && (request->no_thinking || begun->bytes)) {
+        st = fr_marked_add(marked, CLOSE, N_CLOSE, FR_MARK_TEMPLATE, err);
+        out->thinks = false;
+    }
     if (st || !begun->bytes) return st;
-    return fr_marked_add(marked, begun->data, begun->bytes, FR_MARK_MESSAGE, err);
+    out->thinks = opened && !memmem(begun->data, begun->bytes, CLOSE, N_CLOSE);
+    return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_MESSAGE, err);
 }
 
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
@@ -48,8 +71,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
-    if (!st) st = begin_answer(request, &out->marked, err);
-    out->thinks = !st && is_thinking(&out->marked);
+    if (!st) st = begin_answer(request, out, err);
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;

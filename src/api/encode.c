@@ -8,30 +8,32 @@
 #include <stdio.h>
 #include <string.h>
 
-static fr_status add_bos(const fr_api_model *m, fr_ids *ids, fr_error *err) {
-    const fr_special_ids *special = fr_tokenizer_special(m->tokenizer);
-    if (!special->add_bos || special->bos < 0) return FR_OK;
-    return fr_ids_push(ids, special->bos, err);
-}
-
 // ---------------------------------------------------------------- prompts
 
 typedef struct reader {
     const fr_api_model *model;
+    unsigned flags; // FR_TEXT_BOS, FR_TEXT_CONTROL
     fr_error *err;
-    char path[32]; // of the prompt at hand
+    char path[32]; // of what is at hand
 } reader;
+
+static fr_status begin_text(const reader *p, fr_ids *ids) {
+    const fr_special_ids *special = fr_tokenizer_special(p->model->tokenizer);
+    if (!(p->flags & FR_TEXT_BOS) || !special->add_bos || special->bos < 0) return FR_OK;
+    return fr_ids_push(ids, special->bos, p->err);
+}
 
 static fr_status add_text(const reader *p, const json_t *text, fr_ids *ids) {
     return fr_tokenizer_encode(p->model->tokenizer, json_string_value(text),
-                               json_string_length(text), FR_PARSE_SPECIAL, ids, p->err);
+                               json_string_length(text),
+                               p->flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, ids, p->err);
 }
 
 // Ids as they are; where a string comes first, the text begins as one.
 static fr_status add_mixed(const reader *p, const json_t *list, fr_ids *ids) {
     char expected[64];
     fr_status st = FR_OK;
-    if (fr_json_is_text(json_array_get(list, 0))) st = add_bos(p->model, ids, p->err);
+    if (fr_json_is_text(json_array_get(list, 0))) st = begin_text(p, ids);
     for (size_t i = 0; i < json_array_size(list) && !st; i++) {
         const json_t *item = json_array_get(list, i);
         double x;
@@ -47,21 +49,30 @@ static fr_status add_mixed(const reader *p, const json_t *list, fr_ids *ids) {
     return st;
 }
 
+static fr_status add_tokens(const reader *p, const json_t *from, fr_ids *ids) {
+    if (json_is_array(from)) return add_mixed(p, from, ids);
+    const fr_status st = begin_text(p, ids);
+    return st ? st : add_text(p, from, ids);
+}
+
+fr_status fr_api_tokens(const fr_api_model *model, const json_t *from, const char *path,
+                        unsigned flags, fr_ids *ids, fr_error *err) {
+    reader p = {.model = model, .flags = flags, .err = err};
+    snprintf(p.path, sizeof p.path, "%s", path);
+    if (!json_is_array(from) && !fr_json_is_text(from))
+        return fr_api_wrong(err, from, "a string, or a list of strings and token ids", "%s", path);
+    return add_tokens(&p, from, ids);
+}
+
 static fr_status add_prompt(const reader *p, const json_t *prompt, fr_ids *ids) {
-    const json_t *text = prompt;
-    fr_status st = FR_OK;
+    const json_t *from = prompt;
     if (json_is_object(prompt) && fr_api_member(prompt, "multimodal_data"))
         return fr_fail(p->err, FR_EARG, "%s.multimodal_data: only text is taken here", p->path);
-    if (json_is_object(prompt)) text = fr_api_member(prompt, "prompt_string");
-    if (json_is_array(prompt)) {
-        st = add_mixed(p, prompt, ids);
-    } else if (fr_json_is_text(text)) {
-        st = add_bos(p->model, ids, p->err);
-        if (!st) st = add_text(p, text, ids);
-    } else {
+    if (json_is_object(prompt)) from = fr_api_member(prompt, "prompt_string");
+    if (!json_is_array(prompt) && !fr_json_is_text(from))
         return fr_api_wrong(p->err, prompt, "a string, a list of token ids, or a list of these",
                             "%s", p->path);
-    }
+    const fr_status st = add_tokens(p, from, ids);
     if (!st && !ids->n) return fr_fail(p->err, FR_EARG, "%s: expected at least one token", p->path);
     return st;
 }
@@ -87,7 +98,7 @@ static fr_status read_prompts(fr_api_request *r, const fr_api_model *model, fr_e
     const json_t *prompt = fr_api_member(r->root, "prompt");
     const bool one = is_one(prompt);
     const size_t n = one ? 1 : json_array_size(prompt);
-    reader p = {.model = model, .err = err, .path = "prompt"};
+    reader p = {model, FR_TEXT_BOS | FR_TEXT_CONTROL, err, "prompt"};
     if (n < 1 || n > FR_API_PROMPTS)
         return fr_fail(err, FR_EARG, "prompt: expected 1 to %d of them, found %zu", FR_API_PROMPTS,
                        n);

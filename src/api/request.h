@@ -87,6 +87,11 @@ typedef struct fr_api_model { // what text is read with
 fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err);
 void fr_api_close(fr_api_request *r); // {0} is fine
 
+// Appends the ids of a string, or of a list of strings and ids in one, as prompts may be. flags:
+// FR_TEXT_BOS, FR_TEXT_CONTROL. FR_EARG: what stands at `path` is neither; FR_ENOMEM.
+fr_status fr_api_tokens(const fr_api_model *model, const json_t *from, const char *path,
+                        unsigned flags, fr_ids *ids, fr_error *err);
+
 // A conversation as a prompt, as llama-server makes it: its text, and the ids, which are appended.
 // A last message of the assistant is what the answer begins with ("continue_final_message" says so
 // too, beside which there is no "add_generation_prompt"): its thinking, unless that is switched off,

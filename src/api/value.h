@@ -1,4 +1,4 @@
-// value.h — one field of a body, and the sentence that names it. Private to src/api.
+// value.h — one field of a body, and the sentence that names it. Of src/api and src/serve.
 #ifndef FR_API_VALUE_H
 #define FR_API_VALUE_H
 #include "json/value.h"

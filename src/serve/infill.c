@@ -1,6 +1,7 @@
 // infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts
 // are joined by the model's own tokens for that, and go on as the prompt of a completion. What is
 // farthest from the gap is left out where the context has no room for all.
+#include "api/value.h"
 #include "serve/dialect.h"
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +96,20 @@ static kept fit(const parts *p, size_t room) {
     return k;
 }
 
+// Tokens that the answer may have, by any of the names; what is no number is refused later.
+static double most_of(const fr_server *s, const json_t *root) {
+    static const char *const names[] = {"max_tokens", "max_completion_tokens", "n_predict"};
+    double n = s->defaults.n_predict;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fr_api_number(fr_api_member(root, names[i]), true, &n);
+    return n;
+}
+
 // Tokens that the parts may have, beside the line at the gap and what will be answered.
 static size_t room_of(const fr_server *s, const json_t *root, const parts *p) {
-    const json_t *asked = json_object_get(root, "n_predict");
-    const json_int_t n = asked ? json_integer_value(asked) : s->defaults.n_predict;
+    const double n = most_of(s, root);
     const size_t all = (size_t)s->n_ctx, quarter = all / 4;
-    const size_t answer = n > 0 && (size_t)n < quarter ? (size_t)n : quarter;
+    const size_t answer = n > 0 && n < (double)quarter ? (size_t)n : quarter;
     const size_t used = answer + MARKS + json_array_size(p->line);
     return used < all ? all - used : 0;
 }
@@ -153,13 +162,13 @@ static fr_status check_files(const json_t *files, fr_error *err) {
     const json_t *file;
     size_t i;
     if (files && !json_is_array(files))
-        return fr_fail(err, FR_EARG, "input_extra: expected a list of files");
+        return fr_api_wrong(err, files, "a list of files", "input_extra");
     json_array_foreach((json_t *)(uintptr_t)files, i, file) {
-        const json_t *name = json_object_get(file, "filename");
-        if (!fr_json_is_text(json_object_get(file, "text")))
-            return fr_fail(err, FR_EARG, "input_extra[%zu].text: expected a string", i);
+        const json_t *text = fr_api_member(file, "text"), *name = fr_api_member(file, "filename");
+        if (!fr_json_is_text(text))
+            return fr_api_wrong(err, text, "a string", "input_extra[%zu].text", i);
         if (name && !fr_json_is_text(name))
-            return fr_fail(err, FR_EARG, "input_extra[%zu].filename: expected a string", i);
+            return fr_api_wrong(err, name, "a string", "input_extra[%zu].filename", i);
     }
     return FR_OK;
 }
@@ -167,13 +176,12 @@ static fr_status check_files(const json_t *files, fr_error *err) {
 static fr_status check(const json_t *root, fr_error *err) {
     static const char *const strings[] = {"input_prefix", "input_suffix", "prompt"};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-        const json_t *value = json_object_get(root, strings[i]);
-        if (value && !json_is_null(value) && !fr_json_is_text(value))
-            return fr_fail(err, FR_EARG, "%s: expected a string", strings[i]);
-        if (i < 2 && !fr_json_is_text(value))
-            return fr_fail(err, FR_EARG, "%s: expected a string, found none", strings[i]);
+        const json_t *value = fr_api_member(root, strings[i]);
+        const bool may_miss = i == 2;
+        if (!fr_json_is_text(value) && (value || !may_miss))
+            return fr_api_wrong(err, value, "a string", "%s", strings[i]);
     }
-    return check_files(json_object_get(root, "input_extra"), err);
+    return check_files(fr_api_member(root, "input_extra"), err);
 }
 
 void fr_handle_infill(fr_exchange *x, void *user) {

@@ -1,11 +1,17 @@
 // tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes) and /tokenizer_info
 // (vLLM's).
+#include "api/value.h"
 #include "serve/server.h"
+#include <stdio.h>
 #include <string.h>
 
-static bool flag(const json_t *root, const char *name, bool otherwise) {
-    const json_t *value = json_object_get(root, name);
-    return json_is_boolean(value) ? json_is_true(value) : otherwise;
+// *out stays as it is where nothing is said.
+static fr_status flag(const json_t *root, const char *name, bool *out, fr_error *err) {
+    const json_t *value = fr_api_member(root, name);
+    if (!value) return FR_OK;
+    if (!json_is_boolean(value)) return fr_api_wrong(err, value, "true or false", "%s", name);
+    *out = json_is_true(value);
+    return FR_OK;
 }
 
 static json_t *piece_of(const fr_text *text, int32_t id) {
@@ -19,58 +25,59 @@ static json_t *piece_of(const fr_text *text, int32_t id) {
     return piece;
 }
 
-static json_t *tokens_json(const fr_text *text, const fr_encoded *e, bool pieces) {
+static json_t *tokens_json(const fr_text *text, const fr_ids *ids, bool pieces) {
     json_t *list = json_array();
-    for (int i = 0; i < e->n_ids; i++)
-        json_array_append_new(list, pieces ? json_pack("{s:i, s:o}", "id", e->ids[i], "piece",
-                                                       piece_of(text, e->ids[i]))
-                                           : json_integer(e->ids[i]));
+    for (size_t i = 0; i < ids->n; i++)
+        json_array_append_new(list, pieces ? json_pack("{s:i, s:o}", "id", ids->data[i], "piece",
+                                                       piece_of(text, ids->data[i]))
+                                           : json_integer(ids->data[i]));
     return list;
 }
 
-static fr_status encode(const fr_text *text, const json_t *root, fr_encoded **out, fr_error *err) {
-    const json_t *content = json_object_get(root, "content");
-    const json_t *prompt = json_object_get(root, "prompt"); // vLLM's name
-    const json_t *from = content ? content : prompt;
-    if (!fr_json_is_text(from)) return fr_fail(err, FR_EARG, "content: expected a string");
-    const unsigned bos =
-        flag(root, content ? "add_special" : "add_special_tokens", !content) ? FR_TEXT_BOS : 0;
-    const unsigned control = flag(root, "parse_special", true) ? FR_TEXT_CONTROL : 0;
-    return fr_text_tokenize(text, json_string_value(from), json_string_length(from), bos | control,
-                            out, err);
+// Of "content", or vLLM's name for it; none where neither is there.
+static fr_status encode(const fr_api_model *model, const json_t *root, fr_ids *ids, bool *pieces,
+                        fr_error *err) {
+    const json_t *content = fr_api_member(root, "content"), *prompt = fr_api_member(root, "prompt");
+    const bool named = prompt && !content;
+    bool bos = named, control = true;
+    fr_status st = flag(root, named ? "add_special_tokens" : "add_special", &bos, err);
+    if (!st) st = flag(root, "parse_special", &control, err);
+    if (!st) st = flag(root, "with_pieces", pieces, err);
+    if (st || (!content && !prompt)) return st;
+    return fr_api_tokens(model, named ? prompt : content, named ? "prompt" : "content",
+                         (bos ? FR_TEXT_BOS : 0) | (control ? FR_TEXT_CONTROL : 0), ids, err);
 }
 
 void fr_handle_tokenize(fr_exchange *x, void *server) {
     const fr_server *s = server;
-    fr_encoded *e = NULL;
+    bool pieces = false;
+    fr_ids ids = {0};
     fr_error err;
     json_t *root = fr_reply_body(x);
     if (!root) return;
-    if (!json_object_get(root, "content") && !json_object_get(root, "prompt"))
-        fr_reply_json(x, 200, json_pack("{s:[]}", "tokens"));
-    else if (encode(s->text, root, &e, &err))
+    if (encode(&s->api, root, &ids, &pieces, &err))
         fr_reply_fault(x, &err);
     else
         fr_reply_json(x, 200,
-                      json_pack("{s:o, s:i, s:i}", "tokens",
-                                tokens_json(s->text, e, flag(root, "with_pieces", false)), "count",
-                                e->n_ids, "max_model_len", s->n_ctx));
-    fr_encoded_free(e);
+                      json_pack("{s:o, s:i, s:i}", "tokens", tokens_json(s->text, &ids, pieces),
+                                "count", (int)ids.n, "max_model_len", s->n_ctx));
+    fr_ids_free(&ids);
     json_decref(root);
 }
 
 // Appends the ids of a list; none where there is no list.
 static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_error *err) {
     const json_t *id;
+    char expected[64];
     size_t i;
     if (tokens && !json_is_array(tokens))
-        return fr_fail(err, FR_EARG, "tokens: expected a list of token ids");
+        return fr_api_wrong(err, tokens, "a list of token ids", "tokens");
+    snprintf(expected, sizeof expected, "a token id, 0 to %d", n_vocab - 1);
     json_array_foreach(tokens, i, id) {
-        const json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-        if (value < 0 || value >= n_vocab)
-            return fr_fail(err, FR_EARG, "tokens[%zu]: expected a token id, 0 to %d", i,
-                           n_vocab - 1);
-        const fr_status st = fr_ids_push(ids, (int32_t)value, err);
+        double x;
+        if (!fr_api_number(id, true, &x) || !(x >= 0 && x < n_vocab))
+            return fr_api_wrong(err, id, expected, "tokens[%zu]", i);
+        const fr_status st = fr_ids_push(ids, (int32_t)x, err);
         if (st) return st;
     }
     return FR_OK;
@@ -83,7 +90,7 @@ void fr_handle_detokenize(fr_exchange *x, void *server) {
     fr_ids ids = {0};
     json_t *root = fr_reply_body(x);
     if (!root) return;
-    fr_status st = read_ids(&ids, json_object_get(root, "tokens"), s->api.n_vocab, &err);
+    fr_status st = read_ids(&ids, fr_api_member(root, "tokens"), s->api.n_vocab, &err);
     if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, &err);
     if (st) {
         fr_reply_fault(x, &err);

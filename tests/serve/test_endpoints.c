@@ -36,6 +36,29 @@ static void texts_and_tokens_go_both_ways(void **state) {
     json_decref(root);
 }
 
+static void expect_tokens(const char *target, const char *body, const char *expected) {
+    json_t *root = answer(target, body);
+    char *found = json_dumps(root, JSON_COMPACT);
+    if (!strstr(found, expected)) fail_msg("%s: expected %s in %s", body, expected, found);
+    free(found);
+    json_decref(root);
+}
+
+// As a prompt of a completion: ids and strings in one, and null is absent.
+static void lists_of_texts_and_ids_are_tokens(void **state) {
+    (void)state;
+    expect_tokens("/tokenize", "{\"content\":[\"a\",98,\"c\"]}", "\"tokens\":[97,98,99]");
+    expect_tokens("/tokenize", "{\"content\":[98,97.0]}", "\"tokens\":[98,97]");
+    expect_tokens("/tokenize", "{\"content\":\"a\",\"add_special\":null,\"with_pieces\":true}",
+                  "\"tokens\":[{\"id\":97,\"piece\":\"a\"}]");
+    expect_tokens("/tokenize", "{\"content\":null,\"prompt\":\"b\",\"add_special_tokens\":false}",
+                  "\"tokens\":[98]");
+    expect_tokens("/tokenize", "{\"content\":null}", "\"tokens\":[]");
+    expect_tokens("/tokenize", "{}", "\"tokens\":[]");
+    expect_tokens("/detokenize", "{\"tokens\":null}", "\"content\":\"\"");
+    expect_tokens("/detokenize", "{\"tokens\":[97,98.0]}", "\"content\":\"ab\"");
+}
+
 static void what_is_there_is_told(void **state) {
     (void)state;
     static const char *const gets[] = {"/v1/models",
@@ -297,6 +320,7 @@ static void a_line_is_logged_for_each_exchange(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_endless_template_is_refused),
                                        cmocka_unit_test(texts_and_tokens_go_both_ways),
+                                       cmocka_unit_test(lists_of_texts_and_ids_are_tokens),
                                        cmocka_unit_test(what_is_there_is_told),
                                        cmocka_unit_test(metrics_are_told_where_they_are_asked_for),
                                        cmocka_unit_test(what_is_at_work_is_told),

@@ -192,20 +192,25 @@ static void progress_of_a_prompt_is_told(void **state) {
     expect_progress("/v1/completions");
 }
 
-// The prompt of an answer at /infill.
-static void infilled(char out[1024], int digits, int zs, const char *more) {
+// The prompt of an answer of so many tokens, as `limit` says, at /infill.
+static void infilled_within(char out[1024], int digits, int zs, const char *limit,
+                            const char *more) {
     char body[1024] = "{\"input_prefix\":\"";
     for (int i = 0; i < digits; i++)
         body[strlen(body) + 1] = 0, body[strlen(body)] = (char)('0' + i % 10);
     strcat(body, "\",\"prompt\":\"--\",\"input_suffix\":\"");
     for (int i = 0; i < zs; i++)
         body[strlen(body) + 1] = 0, body[strlen(body)] = 'z';
-    strcat(body, "\",\"n_predict\":4");
+    strcat(strcat(body, "\","), limit);
     strcat(body, more);
     json_t *root = answer("/infill", body);
     snprintf(out, 1024, "%s", json_string_value(json_object_get(root, "prompt")));
     assert_true(json_integer_value(json_object_get(root, "tokens_evaluated")) <= CTX - 4);
     json_decref(root);
+}
+
+static void infilled(char out[1024], int digits, int zs, const char *more) {
+    infilled_within(out, digits, zs, "\"n_predict\":4", more);
 }
 
 // 246 tokens have room beside the line at the gap, four marks and the answer. What is cut from the
@@ -236,6 +241,27 @@ static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
     text->info = was;
 }
 
+// The answer's length by any of its names and forms, null as if it were not there.
+static void a_gap_takes_fields_as_completions_do(void **state) {
+    static const char invalid[] = "invalid_request_error";
+    char prompt[1024], right[1024];
+    const fr_text_info was = text->info;
+    (void)state;
+    text->info.fim_prefix = 'P', text->info.fim_suffix = 'S', text->info.fim_middle = 'M';
+    infilled(right, 300, 200, ",\"input_extra\":null}");
+    infilled_within(prompt, 300, 200, "\"n_predict\":4.0", "}");
+    assert_string_equal(prompt, right);
+    infilled_within(prompt, 300, 200, "\"max_tokens\":4", ",\"n_predict\":null}");
+    assert_string_equal(prompt, right);
+    infilled(prompt, 1, 1, ",\"input_extra\":[{\"text\":\"one\",\"filename\":null}]}");
+    assert_non_null(strstr(prompt, "one"));
+    expect_error("/infill", "{\"input_prefix\":null,\"input_suffix\":\"\"}", 400, invalid,
+                 "input_prefix: expected a string, found nothing");
+    expect_error("/infill", "{\"input_prefix\":\"\",\"input_suffix\":\"\",\"input_extra\":[{}]}",
+                 400, invalid, "input_extra[0].text: expected a string");
+    text->info = was;
+}
+
 static void a_prompt_that_is_too_long_is_counted(void **state) {
     (void)state;
     char body[1400] = "{\"prompt\":\"";
@@ -258,6 +284,7 @@ int main(void) {
                                        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
                                        cmocka_unit_test(progress_of_a_prompt_is_told),
                                        cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
+                                       cmocka_unit_test(a_gap_takes_fields_as_completions_do),
                                        cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
     return cmocka_run_group_tests_name("serve/llama", tests, open_world, close_world);
 }

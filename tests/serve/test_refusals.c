@@ -21,6 +21,16 @@ static void wrong_requests_are_said(void **state) {
     expect_error("/detokenize", "{\"tokens\":[-1]}", 400, invalid, "tokens[0]");
     expect_error("/detokenize", "{\"tokens\":[1,999999]}", 400, invalid, "tokens[1]: expected");
     expect_error("/detokenize", "{\"tokens\":\"abc\"}", 400, invalid, "tokens: expected a list");
+    expect_error("/tokenize", "{\"content\":7}", 400, invalid, "content: expected a string");
+    expect_error("/tokenize", "{\"content\":[\"a\",-1]}", 400, invalid, "content[1]: expected");
+    expect_error("/tokenize", "{\"content\":\"a\",\"add_special\":\"yes\"}", 400, invalid,
+                 "add_special: expected true or false");
+    expect_error("/tokenize", "{\"prompt\":\"a\",\"add_special_tokens\":1}", 400, invalid,
+                 "add_special_tokens: expected true or false");
+    expect_error("/tokenize", "{\"content\":\"a\",\"parse_special\":0}", 400, invalid,
+                 "parse_special: expected true or false");
+    expect_error("/tokenize", "{\"content\":\"a\",\"with_pieces\":1}", 400, invalid,
+                 "with_pieces: expected true or false");
     expect_error("/v1/embeddings", "{\"input\":\"a\"}", 501, "not_supported_error", "embeddings");
     expect_error("/rerank", "{}", 501, "not_supported_error", "reranking");
     expect_error("/infill", "{\"input_prefix\":\"a\",\"input_suffix\":\"b\"}", 501,

@@ -36,11 +36,19 @@ bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds) {
     return has_news(job, n_tokens, n_bytes);
 }
 
-void fr_job_enter(fr_job *job, fr_job_state state) {
+void fr_job_enter(fr_job *job) {
     pthread_mutex_lock(&job->lock);
-    job->state = state;
-    if (state == FR_JOB_WAITS) job->submitted = fr_seconds();
-    if (state == FR_JOB_READS) job->started = fr_seconds();
+    job->state = FR_JOB_WAITS;
+    job->submitted = fr_seconds();
+    pthread_mutex_unlock(&job->lock);
+}
+
+void fr_job_begin(fr_job *job, int context, int n_reused) {
+    pthread_mutex_lock(&job->lock);
+    job->state = FR_JOB_READS;
+    job->started = fr_seconds();
+    job->context = context;
+    job->n_read = job->n_reused = n_reused;
     pthread_mutex_unlock(&job->lock);
 }
 

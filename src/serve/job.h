@@ -73,7 +73,9 @@ void fr_job_close(fr_job *job);
 bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
 
 // ---- for the scheduler
-void fr_job_enter(fr_job *job, fr_job_state state);
+void fr_job_enter(fr_job *job); // the queue
+// In a context that knows so many tokens of the prompt: all that is told of it comes at once.
+void fr_job_begin(fr_job *job, int context, int n_reused);
 // Adds what the session's result has beyond what was told, of its text and the pieces of that too;
 // `whole`: that is all. FR_ENOMEM.
 fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text,

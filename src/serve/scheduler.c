@@ -67,7 +67,7 @@ fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
     else if (s->n_waits >= s->options.n_queue + s->options.n_slots - s->n_runs)
         said = FR_QUEUE_FULL;
     if (said == FR_SUBMITTED) {
-        fr_job_enter(job, FR_JOB_WAITS);
+        fr_job_enter(job);
         job->next = NULL;
         *s->last = job;
         s->last = &job->next;
@@ -177,15 +177,12 @@ static fr_job_end end_of(const running *r, fr_status st, const fr_stats *stats) 
     return stats->finish == FR_FINISH_LENGTH ? FR_JOB_LENGTH : FR_JOB_CANCELLED;
 }
 
-// Tells which context it runs in, and what that knows of the prompt.
+// Tells that it has begun, which context it runs in, and what that knows of the prompt.
 static void tell_place(fr_scheduler *s, running *r) {
     const int at = (int)(r->slot - s->slots.slot);
     int known;
     fr_session_context(r->slot->session, &known);
-    pthread_mutex_lock(&r->job->lock);
-    r->job->context = at;
-    r->job->n_read = r->job->n_reused = known;
-    pthread_mutex_unlock(&r->job->lock);
+    fr_job_begin(r->job, at, known);
     pthread_mutex_lock(&s->lock);
     s->n_contexts = s->slots.n;
     s->context[at] = (fr_context_state){.busy = true,
@@ -214,7 +211,6 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
     unlink_job(s, place_of(s, job));
     s->n_runs++;
     pthread_mutex_unlock(&s->lock);
-    fr_job_enter(job, FR_JOB_READS);
     r->request.stream = take_text;
     r->request.user = r;
     if (!st) st = fr_session_begin(r->slot->session, &r->request, &r->error);

@@ -276,6 +276,31 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     close_world(&w);
 }
 
+// Who looks when a job has just begun sees what it reuses: the first progress of a stream tells that.
+static void what_is_reused_is_told_with_the_beginning(void **state) {
+    (void)state;
+    world w = {0};
+    static asked a;
+    open_world(&w);
+    open_scheduler(&w, 1, 1, 8);
+    for (int i = 0; i < 100; i++) {
+        int seen = 0;
+        memset(&a, 0, sizeof a);
+        submit(&w, &a, 'a', PROMPT, 1);
+        for (bool began = false; !began;) {
+            pthread_mutex_lock(&a.job.lock);
+            began = a.job.started > 0 || a.job.state == FR_JOB_ENDED;
+            seen = a.job.n_reused;
+            pthread_mutex_unlock(&a.job.lock);
+        }
+        wait_for(&a);
+        assert_int_equal(a.job.stats.prompt_reused, i ? PROMPT - 1 : 0);
+        assert_int_equal(seen, a.job.stats.prompt_reused);
+        fr_job_close(&a.job);
+    }
+    close_world(&w);
+}
+
 // As it is where there was no memory for it.
 static void a_context_that_is_not_open_is_not_taken(void **state) {
     (void)state;
@@ -519,6 +544,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_one_alone),
         cmocka_unit_test(what_was_read_is_read_once_within_one_owner),
+        cmocka_unit_test(what_is_reused_is_told_with_the_beginning),
         cmocka_unit_test(a_context_that_is_not_open_is_not_taken),
         cmocka_unit_test(what_is_known_is_read_once_also_for_a_wanted_context),
         cmocka_unit_test(requests_that_reuse_nothing_open_no_context),

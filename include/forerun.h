@@ -134,9 +134,11 @@ typedef struct fr_text_info { // lives as long as the text; ids are -1 where the
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file;
     const char *chat_template; // Jinja; NULL: there is none
     size_t chat_template_bytes;
-    const char *chat_fault; // why conversations cannot be put through it; NULL: they can
-    bool chat_tools;        // it takes tools
-    bool chat_thinking;     // it knows "enable_thinking", which turns thinking off
+    const char *chat_fault;    // why conversations cannot be put through it; NULL: they can
+    bool chat_tools;           // it takes tools
+    bool chat_thinking;        // it knows "enable_thinking", which turns thinking off
+    const char *tool_template; // for conversations with tools; NULL: chat_template is
+    size_t tool_template_bytes;
 } fr_text_info;
 const fr_text_info *fr_text_describe(const fr_text *text);
 

@@ -78,6 +78,8 @@ class TextInfo:
     """The template takes tools."""
     chat_thinking: bool
     """The template knows ``enable_thinking``, which turns thinking off."""
+    tool_template: str | None
+    """For conversations with tools; None: ``chat_template`` is."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,10 @@ class Text(Closing):
             template = info.chat_template
             members["chat_template"] = (
                 sized_text(template, info.chat_template_bytes) if template else None
+            )
+            template = info.tool_template
+            members["tool_template"] = (
+                sized_text(template, info.tool_template_bytes) if template else None
             )
             members["chat_fault"] = text_of(info.chat_fault) if info.chat_fault else None
             return TextInfo(**members)

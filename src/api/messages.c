@@ -165,7 +165,8 @@ static fr_status render(const fr_api_model *m, const json_t *root, bool no_think
                         const fr_buffer *begun, fr_chat_text *text, fr_ids *ids, fr_error *err) {
     fr_json_chat chat = {0};
     fr_error why = {0};
-    fr_status st = fr_json_chat_from(&chat, root, &m->chat->takes, err);
+    const fr_chat_template *used = fr_chat_choose(m->chat, fr_json_has_tools(root));
+    fr_status st = fr_json_chat_from(&chat, root, &used->takes, err);
     const char *blamed = m->chat->program ? "tools" : "messages"; // for what there is none
     chat.request.no_thinking = no_thinking;
     chat.request.begun = (fr_chat_str){begun->data, begun->n};
@@ -188,7 +189,8 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     st = rename_developers(own, err);
     if (!st) st = set_variables(own, no_thinking, err);
     if (!st && continued) st = take_last(own, no_thinking, &begun, err);
-    if (!st && !model->chat->takes.tools) st = fr_api_tell_tools(own, err);
+    if (!st && !fr_chat_choose(model->chat, fr_json_has_tools(own))->takes.tools)
+        st = fr_api_tell_tools(own, err);
     if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);
     fr_buffer_free(&begun);
     json_decref(own);

@@ -34,7 +34,8 @@ fr_status fr_text_render_json(const fr_text *t, const json_t *json, unsigned fla
     const json_t *messages = json_is_array(json) ? json : json_object_get(json, "messages");
     if (json_is_array(messages) && !json_array_size(messages)) // else that says what is wrong
         return fr_fail(err, FR_EARG, "messages: expected a list of at least one message");
-    st = fr_json_chat_from(&chat, json, &t->chat.takes, err);
+    const fr_chat_template *used = fr_chat_choose(&t->chat, fr_json_has_tools(json));
+    st = fr_json_chat_from(&chat, json, &used->takes, err);
     if (!st) st = fr_text_render(t, &chat.request, flags, rendered, ids, err);
     fr_json_chat_close(&chat);
     return st;

@@ -36,13 +36,19 @@ static fr_status describe(fr_text *t, fr_error *err) {
     return FR_OK;
 }
 
+// A copy with a NUL behind it; NULL where there is no text.
+static fr_status copy_template(char **out, const char *text, size_t bytes, fr_error *err) {
+    if (!bytes) return FR_OK;
+    if (!(*out = fr_alloc_zero(bytes + 1)))
+        return fr_fail(err, FR_ENOMEM, "chat template: no memory for %zu bytes", bytes);
+    memcpy(*out, text, bytes);
+    return FR_OK;
+}
+
 static fr_status take_chat(fr_text *t, const char *text, size_t bytes, fr_error *err) {
-    if (bytes) {
-        if (!(t->chat_text = fr_alloc_zero(bytes + 1)))
-            return fr_fail(err, FR_ENOMEM, "chat template: no memory for %zu bytes", bytes);
-        memcpy(t->chat_text, text, bytes);
-    }
-    const fr_status st = fr_chat_open(&t->chat, t->chat_text, bytes, &t->no_chat);
+    fr_status st = copy_template(&t->chat_text, text, bytes, err);
+    if (st) return st;
+    st = fr_chat_open(&t->chat, t->chat_text, bytes, &t->no_chat);
     t->info.chat_template = t->chat_text;
     t->info.chat_template_bytes = bytes;
     t->info.chat_fault = st ? t->no_chat.text : NULL;
@@ -51,16 +57,37 @@ static fr_status take_chat(fr_text *t, const char *text, size_t bytes, fr_error 
     return st == FR_ENOMEM ? fr_fail(err, st, "%s", t->no_chat.text) : FR_OK;
 }
 
+// The second template of some files, as of Hermes 2 and 3, whose first knows no tools. One that
+// cannot be used is as none.
+static fr_status take_tool_chat(fr_text *t, fr_error *err) {
+    fr_gguf_str text = {"", 0};
+    fr_error why;
+    if (fr_gguf_opt_str(t->gguf, "tokenizer.chat_template.tool_use", &text, &why) || !text.bytes)
+        return FR_OK;
+    fr_status st = copy_template(&t->tool_text, text.data, text.bytes, err);
+    if (st) return st;
+    st = fr_chat_open(&t->tool_chat, t->tool_text, text.bytes, &why);
+    if (st == FR_ENOMEM) return fr_fail(err, st, "%s", why.text);
+    if (st || !t->tool_chat.takes.tools) return FR_OK;
+    t->chat.for_tools = &t->tool_chat;
+    t->info.tool_template = t->tool_text;
+    t->info.tool_template_bytes = text.bytes;
+    t->info.chat_tools = true;
+    return FR_OK;
+}
+
 // Of t->gguf and t->tokenizer.
 static fr_status fill(fr_text *t, fr_error *err) {
     fr_gguf_str text = {"", 0};
-    const fr_status st = describe(t, err);
+    fr_status st = describe(t, err);
     if (st) return st;
     const fr_status unread =
         fr_gguf_opt_str(t->gguf, "tokenizer.chat_template", &text, &t->no_chat);
-    if (!unread) return take_chat(t, text.data, text.bytes, err);
-    t->info.chat_fault = t->no_chat.text; // it is no text
-    return FR_OK;
+    if (unread)
+        t->info.chat_fault = t->no_chat.text; // it is no text
+    else
+        st = take_chat(t, text.data, text.bytes, err);
+    return st ? st : take_tool_chat(t, err);
 }
 
 static fr_text *new_text(fr_error *err) {
@@ -118,7 +145,9 @@ fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_t
 void fr_text_close(fr_text *t) {
     if (!t) return;
     fr_chat_close(&t->chat);
+    fr_chat_close(&t->tool_chat);
     fr_free(t->chat_text);
+    fr_free(t->tool_text);
     fr_free(t->ends);
     if (!t->lent) {
         fr_tokenizer_close(t->tokenizer);

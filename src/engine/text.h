@@ -13,6 +13,9 @@ struct fr_text {
     fr_chat_template chat; // {0}: none that can be used,
     fr_error no_chat;      // ... and why
     char *chat_text;       // a copy, NUL behind it
+    // The file's own for conversations with tools, which `chat` points at; {0}: none.
+    fr_chat_template tool_chat;
+    char *tool_text;
     int32_t *ends;
     fr_text_info info;
 };

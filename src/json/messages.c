@@ -343,6 +343,10 @@ static fr_status check_depths(const json_t *root, fr_error *err) {
     return st;
 }
 
+bool fr_json_has_tools(const json_t *root) {
+    return json_array_size(json_object_get(root, "tools")) > 0;
+}
+
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             fr_error *err) {
     *out = (fr_json_chat){.request.add_generation_prompt = true};

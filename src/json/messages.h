@@ -29,6 +29,8 @@ fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes,
 // From parsed JSON: the same object or array.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             fr_error *err);
+// Whether the object has tools, which fr_chat_choose is to know for what `takes` it is read with.
+bool fr_json_has_tools(const json_t *root);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice
 
 #endif

@@ -72,9 +72,10 @@ static fr_status check_room(const fr_ask *ask, fr_error *err) {
 
 static void open_answer(const fr_ask *ask, fr_choice *c) {
     const fr_api_request *r = &ask->request;
+    const fr_text_info *t = fr_text_describe(ask->server->text);
     if (r->kind == FR_API_CHAT)
         fr_api_answer_open(&c->answer, !r->keeps_thinking, r->thinks, r->tools,
-                           fr_text_describe(ask->server->text)->chat_template);
+                           r->tools && t->tool_template ? t->tool_template : t->chat_template);
     c->answer.one_call = !r->several_calls;
     c->answer.offered = json_object_get(r->root, "tools");
 }

@@ -662,6 +662,31 @@ static void messages_go_through_the_template(void **state) {
     model.chat = usual;
 }
 
+// Which also says in what form arguments are handed to it.
+static void requests_with_tools_have_a_template_of_their_own(void **state) {
+    (void)state;
+    static const char tools[] = "{{ tools | length }}{% for m in messages %}{{ m.content or '' }}"
+                                "{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}"
+                                "{% endfor %}{% endfor %}";
+    fr_chat_template own = {0};
+    assert_int_equal(fr_chat_open(&own, tools, sizeof tools - 1, &err), FR_OK);
+    chat.for_tools = &own;
+#define CALLED                                                                                     \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"tool_calls\":" \
+    "[{"                                                                                           \
+    "\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\": 1}\"}}]}],\"tools\":[{\"type\":"     \
+    "\"function\",\"function\":{\"name\":\"f\"}}]"
+    take(CALLED "}");
+    expect_ids(0, "1a{\"x\": 1}");
+    fr_api_close(&r);
+    take(chat_with("\"tools\":[]"));
+    expect_ids(0, "<|im_start|>user\nthe end<|im_end|>\n<|im_start|>assistant\n");
+    fr_api_close(&r);
+#undef CALLED
+    chat.for_tools = NULL;
+    fr_chat_close(&own);
+}
+
 static void a_prompt_may_begin_thinking(void **state) {
     (void)state;
     static const char text[] = "{% for m in messages %}{{ m.content }}{% endfor %}<think>\n\n";
@@ -893,6 +918,7 @@ int main(void) {
         cmocka_unit_test(prompts_come_in_every_form),
         cmocka_unit_test(messages_go_through_the_template),
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
+        cmocka_unit_test(requests_with_tools_have_a_template_of_their_own),
         cmocka_unit_test(a_prompt_may_begin_thinking),
         cmocka_unit_test(thinking_that_is_not_finished_is_continued),
         cmocka_unit_test(templates_find_roles_and_effort),

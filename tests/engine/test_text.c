@@ -243,6 +243,40 @@ static void a_template_of_ones_own_takes_the_models_place(void **state) {
     fr_text_close(broken);
 }
 
+// Files of Hermes 2 and 3 have a second template; one that cannot be used is as none.
+static void a_template_for_tools_is_used_where_there_are_some(void **state) {
+    (void)state;
+#define SAYS_HI "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}],\"tools\":"
+    static const char plain[] = "{{ messages[0].content }}",
+                      tools[] = "{{ tools | length }} {{ messages[0].content }}",
+                      own[] = "own {{ messages[0].content }}";
+    static const char *const useless[] = {"{% if %}", plain, ""};
+    fr_text *t = open_tiny(&(fr_tiny_options){.chat_template = plain, .tool_template = tools}), *o;
+    fr_encoded *e = chat_json(t, SAYS_HI "[{}]}", 0);
+    assert_string_equal(e->text, "1 Hi");
+    fr_encoded_free(e);
+    e = chat_json(t, SAYS_HI "[]}", 0);
+    assert_string_equal(e->text, "Hi");
+    fr_encoded_free(e);
+    const fr_text_info *info = fr_text_describe(t);
+    assert_true(info->chat_tools && info->tool_template_bytes == strlen(tools));
+    assert_string_equal(info->chat_template, plain);
+    assert_string_equal(info->tool_template, tools);
+    // The user's takes the place of both.
+    assert_int_equal(fr_text_open_with(&o, t, own, strlen(own), NULL), FR_OK);
+    assert_true(!fr_text_describe(o)->tool_template && !fr_text_describe(o)->chat_tools);
+    fr_text_close(o);
+    fr_text_close(t);
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
+        t = open_tiny(&(fr_tiny_options){.chat_template = plain, .tool_template = useless[i]});
+        assert_true(!fr_text_describe(t)->tool_template && !fr_text_describe(t)->chat_tools);
+        assert_int_equal(
+            fr_text_chat_json(t, SAYS_HI "[{}]}", strlen(SAYS_HI "[{}]}"), 0, &e, NULL), FR_EUNSUP);
+        fr_text_close(t);
+    }
+#undef SAYS_HI
+}
+
 // ---------------------------------------------------------------- many threads
 
 enum { THREADS = 4, TIMES = 20 };
@@ -372,6 +406,7 @@ int main(void) {
         cmocka_unit_test(who_writes_a_control_token_in_a_message_writes_text),
         cmocka_unit_test(the_token_in_front_is_there_once),
         cmocka_unit_test(a_template_of_ones_own_takes_the_models_place),
+        cmocka_unit_test(a_template_for_tools_is_used_where_there_are_some),
         cmocka_unit_test(threads_may_share_a_text),
         cmocka_unit_test(an_engine_says_what_it_is),
         cmocka_unit_test(the_coders_tokens_are_those_published),

@@ -29,6 +29,7 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     bool spm;          // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
     const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]
     const char *chat_template; // ["" for none; NULL: ChatML, Gemma's or Phi-3's shortest form]
+    const char *tool_template; // the second, for conversations with tools [none]
 } fr_tiny_options;
 
 // Adds everything to an open writer; tests may add more (or a broken thing) before they finish.

@@ -126,5 +126,7 @@ int fr_tiny_add_vocab(fr_gguf_writer *w, const fr_tiny_options *o) {
     const int n = spm ? add_spm(w, &v, arch) : add_bpe(w, &v, o->pre);
     const char *chat = o->chat_template ? o->chat_template : spm ? "" : chatml;
     if (*chat) fr_gguf_writer_str(w, "tokenizer.chat_template", chat);
+    if (o->tool_template)
+        fr_gguf_writer_str(w, "tokenizer.chat_template.tool_use", o->tool_template);
     return n;
 }

@@ -20,6 +20,10 @@ void fr_chat_close(fr_chat_template *chat) {
     *chat = (fr_chat_template){0};
 }
 
+const fr_chat_template *fr_chat_choose(const fr_chat_template *chat, bool has_tools) {
+    return has_tools && chat->for_tools ? chat->for_tools : chat;
+}
+
 void fr_chat_text_close(fr_chat_text *text) {
     fr_marked_free(&text->marked);
     *text = (fr_chat_text){0};
@@ -92,6 +96,7 @@ static fr_status render(const fr_chat_template *chat, const fr_chat_request *q, 
 fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *q, fr_chat_text *out,
                          fr_error *err) {
     fr_chat_text_close(out);
+    chat = fr_chat_choose(chat, q->has_tools);
     if (!chat->program) return fr_fail(err, FR_EUNSUP, "no chat template");
     if (!q->values && q->n_messages < 1)
         return fr_fail(err, FR_EARG, "a conversation needs at least one message");

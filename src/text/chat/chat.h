@@ -32,6 +32,7 @@ typedef struct fr_chat_takes {
 typedef struct fr_chat_template { // {0}: none
     fr_jinja *program;
     fr_chat_takes takes;
+    const struct fr_chat_template *for_tools; // borrowed: where there are tools; NULL: this one
 } fr_chat_template;
 
 // A template's text, which need not end in NUL and is not kept. FR_EUNSUP: text is NULL or empty
@@ -44,6 +45,8 @@ fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err)
 // Their names with commas, written to `text`, which is returned.
 const char *fr_chat_names(char *text, size_t room);
 void fr_chat_close(fr_chat_template *chat); // fine on {0}
+// The one that conversations with tools, or without, are rendered by.
+const fr_chat_template *fr_chat_choose(const fr_chat_template *chat, bool has_tools);
 
 typedef struct fr_chat_request {
     const fr_message *messages; // at least one, or NULL: they are in `values`

@@ -8,7 +8,8 @@
 static const struct {
     char letter;
     const char *name;
-} ORDER[] = {{'e', "penalties"}, {'k', "top_k"}, {'p', "top_p"}, {'m', "min_p"}, {'t', "temperature"}};
+} ORDER[] = {
+    {'e', "penalties"}, {'k', "top_k"}, {'p', "top_p"}, {'m', "min_p"}, {'t', "temperature"}};
 enum { PENALTIES, TOP_K, TOP_P, MIN_P, TEMPERATURE, N_ORDER };
 
 static int place_of(const json_t *list, const char *letters, size_t i) {

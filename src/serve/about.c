@@ -95,14 +95,16 @@ void fr_handle_props(fr_exchange *x, void *server) {
     json_t *drafters = json_array();
     for (int i = 0; s->drafters[i]; i++)
         json_array_append_new(drafters, fr_json_string(s->drafters[i]));
-    fr_reply_json(
-        x, 200,
-        json_pack("{s:{s:i, s:o}, s:i, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:b}",
-                  "default_generation_settings", "n_ctx", s->n_ctx, "params", params, "total_slots",
-                  s->n_slots, "model_alias", s->name, "model_path", fr_json_string(s->path),
-                  "modalities", json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
-                  t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes)
-                                   : json_null(),
-                  "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa,
-                  "drafters", drafters, "is_sleeping", 0));
+    json_t *props = json_pack(
+        "{s:{s:i, s:o}, s:i, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:b}",
+        "default_generation_settings", "n_ctx", s->n_ctx, "params", params, "total_slots",
+        s->n_slots, "model_alias", s->name, "model_path", fr_json_string(s->path), "modalities",
+        json_pack("{s:b, s:b}", "vision", 0, "audio", 0), "chat_template",
+        t->chat_template ? fr_json_text(t->chat_template, t->chat_template_bytes) : json_null(),
+        "build_info", "forerun " FR_VERSION, "isa", fr_engine_describe(s->engine)->isa, "drafters",
+        drafters, "is_sleeping", 0);
+    if (t->tool_template)
+        json_object_set_new(props, "chat_template_tool_use",
+                            fr_json_text(t->tool_template, t->tool_template_bytes));
+    fr_reply_json(x, 200, props);
 }

@@ -3,6 +3,7 @@
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/buffer.h"
+#include "decode/draw/penalty.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,8 +118,19 @@ static fr_status forbid_ends(const reader *b) {
     return st;
 }
 
+// As the engine does, but before anybody waits in a queue or reads a stream's beginning.
+static fr_status check_some_left(const reader *b) {
+    const fr_sampling s = {.repeat_penalty = 1, .bias = b->r->bias, .n_bias = (int)b->r->n_bias};
+    fr_error why;
+    const fr_status st = fr_penalty_check(&s, b->model->n_vocab, &why);
+    if (st != FR_EARG) return st ? fr_fail(b->err, st, "%s", why.text) : FR_OK;
+    return fr_fail(b->err, FR_EARG, "logit_bias: expected a token that may come, found none of %d",
+                   b->model->n_vocab);
+}
+
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err) {
     reader b = {.r = r, .model = model, .err = err};
-    const fr_status st = read_biases(&b, fr_api_member(r->root, "logit_bias"));
-    return st || !r->ignore_eos ? st : forbid_ends(&b);
+    fr_status st = read_biases(&b, fr_api_member(r->root, "logit_bias"));
+    if (!st && r->ignore_eos) st = forbid_ends(&b);
+    return st ? st : check_some_left(&b);
 }

@@ -2,6 +2,7 @@
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/alloc.h"
+#include "text/stop.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static fr_status read_stop(fr_api_request *r, fr_error *err) {
     const json_t *value = fr_api_member(r->root, "stop");
     if (!value) return FR_OK;
     const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    size_t bytes = 0;
     int used = 0;
     if (n > FR_API_STOPS)
         return fr_fail(err, FR_EARG, "stop: expected at most %d strings, found %zu", FR_API_STOPS,
@@ -57,6 +59,8 @@ static fr_status read_stop(fr_api_request *r, fr_error *err) {
         if (!text && item == value)
             return fr_api_wrong(err, value, "a string or a list of strings", "stop");
         if (!text) return fr_api_wrong(err, item, "a string", "stop[%zu]", i);
+        if ((bytes += strlen(text)) > FR_STOP_BYTES)
+            return fr_fail(err, FR_EARG, "stop: expected at most 1 MiB together, found more");
         if (*text) r->stop[used++] = text;
     }
     return FR_OK;

@@ -51,7 +51,7 @@ fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err)
     for (; strings && strings[n]; n++) {
         size_t bytes = strlen(strings[n]);
         if (bytes == 0) return fr_fail(err, FR_EARG, "stop string %zu: is empty", n + 1);
-        if (bytes > (1u << 20) || total > (1u << 20) - bytes)
+        if (bytes > FR_STOP_BYTES || total > FR_STOP_BYTES - bytes)
             return fr_fail(err, FR_EARG, "stop strings: more than 1 MiB together");
         total += bytes;
     }

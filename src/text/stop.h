@@ -8,9 +8,11 @@
 #define FR_TEXT_STOP_H
 #include "base/status.h"
 
+enum { FR_STOP_BYTES = 1 << 20 }; // of all strings together, at most
 typedef struct fr_stop fr_stop;
 
-// strings: NULL-terminated list, or NULL for none; copied. FR_EARG: an empty string; FR_ENOMEM.
+// strings: NULL-terminated list, or NULL for none; copied. FR_EARG: an empty string, too many
+// bytes; FR_ENOMEM.
 fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err);
 void fr_stop_close(fr_stop *s); // NULL is fine
 void fr_stop_reset(fr_stop *s); // back to the state after open

@@ -66,7 +66,7 @@ static fr_request ask(int choice) { // its sampling is good until the next
 
 // A completion, or a chat, with these fields besides.
 static const char *text_with(const char *fields) {
-    static char body[1 << 16];
+    static char body[(1 << 20) + 4096];
     snprintf(body, sizeof body, "{\"prompt\":\"the end\"%s%s}", *fields ? "," : "", fields);
     return body;
 }
@@ -311,6 +311,18 @@ static void lists_have_an_end(void **state) {
     fr_api_close(&r);
     snprintf(said, sizeof said, "logit_bias: expected at most %d tokens", model.n_vocab);
     refuse(text_with(many("logit_bias", "[65,1]", model.n_vocab + 1)), said);
+    char *each = malloc((size_t)model.n_vocab * 16 + 32), *at = each;
+    at += sprintf(at, "\"logit_bias\":[");
+    for (int i = 0; i < model.n_vocab; i++)
+        at += sprintf(at, "[%d,false]%s", i, i + 1 < model.n_vocab ? "," : "]");
+    refuse(text_with(each), "logit_bias: expected a token that may come, found none of");
+    free(each);
+    char *stop = malloc((2 << 20) + 32);
+    strcpy(stop, "\"stop\":[\"x\",\"");
+    memset(stop + strlen(stop), 'y', 1 << 20);
+    strcpy(stop + 13 + (1 << 20), "\"]");
+    refuse(text_with(stop), "stop: expected at most 1 MiB together, found more");
+    free(stop);
 }
 
 static float bias_of(int32_t token) {

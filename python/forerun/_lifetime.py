@@ -161,6 +161,10 @@ class Closing:
     def __exit__(self, *unused: object) -> None:
         self.close()
 
+    def __copy__(self) -> Self:
+        # Two would own one thing, and the first to go would close it.
+        raise TypeError(f"{type(self).__name__}: cannot be copied")
+
 
 class ClosingInTurn(Closing):
     """Closes when no call is at work, and where nobody has it any more."""

@@ -127,8 +127,10 @@ class Engine(Closing):
         call_with_progress(load, progress)
         self._resource = Resource("engine", out[0], lib.fr_engine_close)
         self._text = Text._of(lib.fr_engine_text(out[0]), self._resource, closes_owner=False)
+        self._with_template: Text | None = None
         if chat_template is not None:
-            self._text = self._text.with_template(chat_template)
+            self._with_template = made = self._text.with_template(chat_template)
+            self._text = Text._of(made._pointer, made._owner, closes_owner=False)
 
     @property
     def info(self) -> EngineInfo:
@@ -186,7 +188,8 @@ class Engine(Closing):
         """
         for user in list(self._users):
             user.close()
-        self._text.close()
+        if self._with_template:
+            self._with_template.close()
         self._resource.close()
 
     def __del__(self) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._lifetime import ClosingInTurn, Resource, Turn
 from ._native import c_struct, call, ffi, lib
@@ -117,6 +117,8 @@ class Group(ClosingInTurn):
         conversations: Iterable[Messages],
         *,
         parallel: int = 16,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[RequestOptions],
     ) -> list[Result]:
         """Answers many conversations, ``parallel`` at a time, as `Session.chat` does one.
@@ -124,7 +126,10 @@ class Group(ClosingInTurn):
         Opens sessions for it and closes them. Results are in the order of the conversations.
         """
         control, render = options.get("control", False), self._engine.text.render
-        ids = [render(messages, control=control).ids for messages in conversations]
+        ids = [
+            render(messages, tools=tools, template_kwargs=template_kwargs, control=control).ids
+            for messages in conversations
+        ]
         return self._answer(ids, parallel, options)
 
     def _close_when_free(self) -> None:

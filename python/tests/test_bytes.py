@@ -150,6 +150,9 @@ class Bytes(unittest.TestCase):
             results = group.generate(PROMPTS * 2, parallel=3, max_tokens=16)
             self.assertEqual([result.text for result in results], alone * 2)
             self.assertEqual([str(r) for r in group.chat(PROMPTS, max_tokens=16)], chats)
+            kwargs = {"enable_thinking": False}
+            told = group.chat(PROMPTS, max_tokens=16, template_kwargs=kwargs)
+            self.assertEqual([str(r) for r in told], chats)  # a template that does not know it
             self.assertEqual(group.sessions, [])
             self.assertEqual(group.generate([]), [])
 

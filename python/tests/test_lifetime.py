@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import subprocess
 import sys
@@ -74,6 +75,11 @@ class Lifetime(unittest.TestCase):
         del mine, group, stream
         gc.collect()
         self.assertEqual([ref() for ref in gone], [None] * 4)
+
+    def test_nothing_that_is_freed_can_be_copied(self) -> None:
+        with self.assertRaisesRegex(TypeError, "Engine: cannot be copied"):
+            copy.copy(engine())
+        self.assertTrue(engine().info.name)
 
     def test_a_stream_that_is_dropped_in_a_group_s_callback(self) -> None:
         with engine().session(n_ctx=256) as alone:

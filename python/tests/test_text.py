@@ -95,7 +95,9 @@ class TextSide(unittest.TestCase):
             text.close()
             self.assertEqual(other.render("Hi"), rendered)  # it keeps the other one open
         with forerun.Engine(MODEL, drafter="none", chat_template="{{ messages[0].content }}") as mine:
-            self.assertEqual(mine.text.render("Hello").text, "Hello")
+            with mine.text as own:
+                self.assertEqual(own.render("Hello").text, "Hello")
+            self.assertEqual(mine.text.render("Hello").text, "Hello")  # it goes with the engine
         tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
         template = "{{ tools | tojson }}{{ flag }}"
         with Text(MODEL) as text, text.with_template(template) as other:

@@ -17,17 +17,18 @@ function messageFor(m) {
   return out;
 }
 
+// Of an answer that is gone on with, its thinking too.
 function bodyOf(c, messages) {
-  const { settings, props } = state;
-  const body = { messages: [], stream_options: { include_usage: true }, return_drafted: true, return_progress: true,
+  const { settings, props } = state, last = messages[messages.length - 1];
+  const body = { stream_options: { include_usage: true }, return_drafted: true, return_progress: true,
                  timings_per_token: true };
   for (const name of NUMBERS) if (settings[name] !== undefined && settings[name] !== "") body[name] = Number(settings[name]);
   if (settings.drafter && props && props.drafters.includes(settings.drafter)) body.drafter = settings.drafter;
   Object.assign(body, fieldsOf(settings.more || "")); // null adds none; the settings say so
-  Object.assign(body, { stream: true, n: 1 }); // so it is read
+  Object.assign(body, { stream: true, n: 1, messages: messages.map(messageFor) }); // so it is read
   delete body.n_cmpl; // llama.cpp's name of n
-  if (c.system.trim()) body.messages.push({ role: "system", content: c.system });
-  body.messages.push(...messages.map(messageFor));
+  if (c.system.trim()) body.messages.unshift({ role: "system", content: c.system });
+  if (last.role === "assistant" && last.thinking) body.messages.at(-1).reasoning_content = last.thinking;
   return body;
 }
 
@@ -80,13 +81,14 @@ function takeFault(m, e) {
 // What is measured from here on is of what is added.
 function goOn(m) {
   if (!m.tokens) m.tokens = [m.content.length, -1, 0]; // of these nothing is known
+  if (m.thinking && !m.thoughtTokens) m.thoughtTokens = [m.thinking.length, -1, 0];
   m.since = [(m.thoughtTokens || []).length, m.tokens.length];
   delete m.timings;
 }
 
 // Has the last message of the conversation, an answer, written; what it has is gone on with.
 export async function answer() {
-  const c = state.chat, m = c.messages[c.messages.length - 1], goesOn = !!m.content;
+  const c = state.chat, m = c.messages[c.messages.length - 1], goesOn = !!(m.content || m.thinking);
   state.writing = { chat: c, message: m, abort: new AbortController() };
   delete m.error;
   delete m.finish;

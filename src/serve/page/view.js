@@ -72,7 +72,7 @@ function showMessage(m, last) {
   const li = views.get(m) || newView(m), busy = state.writing && state.writing.message === m;
   if (m.role === "user") li.firstElementChild.textContent = m.content;
   else showAnswer(li, m);
-  const goesOn = m.role === "assistant" && last && !busy && !m.error && m.content &&
+  const goesOn = m.role === "assistant" && last && !busy && !m.error && (m.content || m.thinking) &&
     (m.finish === "length" || m.finish === "stopped" || m.edited);
   li.querySelector("[data-act=continue]").hidden = !goesOn;
   for (const b of li.querySelectorAll(".acts button:not([data-act=copy])")) b.disabled = !!state.writing;

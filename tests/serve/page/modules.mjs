@@ -172,6 +172,38 @@ const tests = {
     assert.deepEqual(told(), shown);
   },
 
+  async an_answer_goes_on_with_its_thinking() {
+    const tab = await openTab(), delta = (part) => ({ choices: [{ index: 0, delta: part }] });
+    await tab.ask("one");
+    await tab.last.event(delta({ reasoning_content: "hm" }));
+    tab.talk.stop();
+    await settle();
+    await tab.act(1, "continue");
+    const last = () => tab.last.asked.messages.at(-1);
+    assert.deepEqual(last(), { role: "assistant", content: "", reasoning_content: "hm" });
+    await tab.last.event(delta({ reasoning_content: " so", content: "2" }));
+    tab.talk.stop();
+    await settle();
+    await tab.act(1, "continue");
+    assert.deepEqual(last(), { role: "assistant", content: "2", reasoning_content: "hm so" });
+    await tab.last.text("3");
+    await tab.last.end();
+    assert.equal(tab.texts[1], "23");
+    await tab.ask("two"); // thinking of earlier answers is not sent
+    assert.deepEqual(tab.last.asked.messages.map((m) => "reasoning_content" in m), [false, false, false]);
+  },
+
+  async messages_are_those_of_the_conversation() {
+    const tab = await openTab();
+    for (const messages of ['"x"', "null", '[{"role": "user", "content": "y"}]']) {
+      tab.state.settings.more = '{"messages": ' + messages + "}";
+      await tab.ask("one");
+      assert.deepEqual(tab.last.asked.messages.at(-1), { role: "user", content: "one" });
+      await tab.last.end();
+      tab.chats.newChat();
+    }
+  },
+
   async an_edited_answer_can_be_gone_on_with_after_a_reload() {
     const tab = await openTab();
     await tab.asked("one", "1");

@@ -291,11 +291,11 @@ typedef struct fr_request { // one generation
     int n_predict;               // -1: until the end token or the context's end
     const fr_sampling *sampling; // NULL: greedy
     const char *const *stop;     // NULL-terminated list of stop strings, or NULL
-    bool ignore_eos;
-    bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
-    bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
-    bool drawn_logprobs;  // fr_result.logprobs are those after `sampling`, not the model's own
-    int top_logprobs;     // likeliest tokens to list with each; at most FR_TOP_LOGPROBS
+    bool ignore_eos;             // no end token is drawn
+    bool logprobs;               // fr_result.logprobs is wanted; not with accept "typical"
+    bool prompt_logprobs;        // fr_result.prompt_logprobs is wanted: the prompt is read whole
+    bool drawn_logprobs; // fr_result.logprobs are those after `sampling`, not the model's own
+    int top_logprobs;    // likeliest tokens to list with each; at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads

@@ -34,7 +34,7 @@ class RequestOptions(TypedDict, total=False):
     stop: Sequence[str]
     """Texts before which the answer ends; one text may stand alone."""
     ignore_eos: bool
-    """Go on after an end token."""
+    """Draw no end token."""
     control: bool
     """Control tokens that are written in a text prompt or in messages count. Not for text from
     outside."""

@@ -1,5 +1,5 @@
 // bias.c — logit_bias: OpenAI's object of ids, llama.cpp's list of pairs. A text in the place of an
-// id means all its tokens; false in the place of a bias means never. `ignore_eos` is a bias too.
+// id means all its tokens; false in the place of a bias means never.
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/buffer.h"
@@ -15,19 +15,16 @@ typedef struct reader {
     char path[96]; // of the entry at hand
 } reader;
 
-static fr_status append(const reader *b, int32_t token, float bias) {
+static fr_status push(const reader *b, int32_t token, float bias) {
     fr_api_request *r = b->r;
+    if (r->n_bias == (size_t)b->model->n_vocab)
+        return fr_fail(b->err, FR_EARG,
+                       "logit_bias: expected at most %d tokens, as the model has, found more",
+                       b->model->n_vocab);
     if (!fr_list_reserve((void **)&r->bias, &r->cap_bias, r->n_bias, 1, sizeof *r->bias))
         return fr_fail(b->err, FR_ENOMEM, "logit_bias: no memory for %zu entries", r->n_bias + 1);
     r->bias[r->n_bias++] = (fr_logit_bias){token, bias};
     return FR_OK;
-}
-
-static fr_status push(const reader *b, int32_t token, float bias) {
-    if (b->r->n_bias < (size_t)b->model->n_vocab) return append(b, token, bias);
-    return fr_fail(b->err, FR_EARG,
-                   "logit_bias: expected at most %d tokens, as the model has, found more",
-                   b->model->n_vocab);
 }
 
 static fr_status read_value(const reader *b, const json_t *value, float *bias) {
@@ -110,14 +107,6 @@ static fr_status read_biases(reader *b, const json_t *value) {
     return fr_api_wrong(b->err, value, "an object or a list of pairs", "logit_bias");
 }
 
-// No end is drawn, as llama-server has it: what stands behind one is another turn.
-static fr_status forbid_ends(const reader *b) {
-    fr_status st = FR_OK;
-    for (int32_t id = 0; id < b->model->n_vocab && !st; id++)
-        if (fr_token_is_end(b->model->tokenizer, id)) st = append(b, id, -INFINITY);
-    return st;
-}
-
 // As the engine does, but before anybody waits in a queue or reads a stream's beginning.
 static fr_status check_some_left(const reader *b) {
     const fr_sampling s = {.repeat_penalty = 1, .bias = b->r->bias, .n_bias = (int)b->r->n_bias};
@@ -130,7 +119,6 @@ static fr_status check_some_left(const reader *b) {
 
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err) {
     reader b = {.r = r, .model = model, .err = err};
-    fr_status st = read_biases(&b, fr_api_member(r->root, "logit_bias"));
-    if (!st && r->ignore_eos) st = forbid_ends(&b);
+    const fr_status st = read_biases(&b, fr_api_member(r->root, "logit_bias"));
     return st ? st : check_some_left(&b);
 }

@@ -5,6 +5,7 @@
 #include "engine/session.h"
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static bool emit(void *user, int32_t token, const fr_node *node) {
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
-    if (fr_token_is_end(t, token) && !g->request.ignore_eos) {
+    if (fr_token_is_end(t, token)) {
         g->s->stats.finish = FR_FINISH_STOP;
         return false;
     }
@@ -65,13 +66,32 @@ static void finish_text(fr_generation *g) {
     if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
 }
 
+// What stands behind an end is another turn, so none is drawn. A list that is wrong stays as it is,
+// for the check.
+static fr_status forbid_ends(fr_generation *g, fr_error *err) {
+    const fr_tokenizer *t = g->s->engine->tokenizer;
+    const int n_vocab = g->s->engine->model.config.n_vocab;
+    fr_sampling *s = &g->sampling;
+    int n = 0;
+    if (s->n_bias < 0 || (s->n_bias && !s->bias)) return FR_OK;
+    for (int32_t id = 0; id < n_vocab; id++)
+        n += fr_token_is_end(t, id);
+    g->bias = fr_alloc_array((size_t)s->n_bias + (size_t)n, sizeof *g->bias);
+    if (!g->bias) return fr_fail(err, FR_ENOMEM, "logit-bias: no memory for %d ends", n);
+    if (s->n_bias) memcpy(g->bias, s->bias, (size_t)s->n_bias * sizeof *g->bias);
+    for (int32_t id = 0; id < n_vocab; id++)
+        if (fr_token_is_end(t, id)) g->bias[s->n_bias++] = (fr_logit_bias){id, -INFINITY};
+    s->bias = g->bias;
+    return FR_OK;
+}
+
 // The request as this library knows it, into g.
 static fr_status read_request(fr_generation *g, const fr_request *request, fr_error *err) {
     fr_status st = fr_sized_read(&g->request, sizeof g->request, request, "fr_request", err);
     if (st) return st;
     st = fr_sized_read(&g->sampling, sizeof g->sampling, g->request.sampling, "fr_sampling", err);
     g->request.sampling = &g->sampling;
-    return st;
+    return st || !g->request.ignore_eos ? st : forbid_ends(g, err);
 }
 
 static fr_status check_ids(const char *what, const int32_t *ids, int n, int n_vocab,
@@ -121,6 +141,7 @@ static void explain(const fr_session *s, fr_stats *stats) {
 }
 
 void fr_generation_close(fr_generation *g) {
+    fr_free(g->bias);
     fr_free(g->filtered);
     fr_free(g->clean);
     fr_stop_close(g->stop);

@@ -15,6 +15,7 @@ typedef struct fr_generation {
     bool begun; // else no generation is at work, and the rest is 0
     fr_request request;
     fr_sampling sampling;
+    fr_logit_bias *bias; // its own, where ends must not come
     fr_stop *stop;
     fr_stream utf8;
     fr_piece piece;

@@ -16,10 +16,14 @@ static json_t *bias_of(int32_t token, float bias) {
                      "token", token);
 }
 
+// What the request says, and the ends that must not come.
 static json_t *biases_of(const fr_ask *ask) {
+    const fr_text_info *t = fr_text_describe(ask->server->text);
     json_t *list = json_array();
     for (size_t i = 0; i < ask->request.n_bias; i++)
         json_array_append_new(list, bias_of(ask->request.bias[i].token, ask->request.bias[i].bias));
+    for (int i = 0; i < t->n_ends && ask->request.ignore_eos; i++)
+        json_array_append_new(list, bias_of(t->ends[i], -INFINITY));
     return list;
 }
 

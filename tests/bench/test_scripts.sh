@@ -647,7 +647,9 @@ def every_part_can_be_called(folder):
         with open(os.path.join(folder, name), "wb"):
             pass
     known = papers.parts(args)
-    assert [part.name for part in known if papers.run(args, part)] == []
+    # What is committed is of other prompts than these.
+    apart = [part._replace(line=[*part.line, "--out", folder]) if part.line[0].endswith("tokens.py") else part for part in known]
+    assert [part.name for part in apart if papers.run(args, part)] == []
     pages = {}
     for part in known:
         for doc in part.docs:

@@ -4,6 +4,7 @@
 #include "engine/session.h"
 #include "support/tiny_model.h"
 #include "support/tiny_pack.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -43,6 +44,8 @@ typedef struct world {
     fr_engine *engine;
     int32_t text[TEXT];
     const fr_sampling *sampling;
+    fr_sampling own;
+    fr_logit_bias ends[8]; // never drawn, as requests have it
 } world;
 
 typedef struct outcome {
@@ -68,6 +71,15 @@ static void open_world(world *w, const fr_tiny_options *options) {
     }
     for (int i = 0; i < TEXT; i++) // it repeats itself, so that some guesses are right
         w->text[i] = 'a' + (i < 17 ? i * 7 % 26 : w->text[i - 17] - 'a' + (i % 13 == 0));
+}
+
+static void sample_by(world *w, const fr_sampling *sampling) {
+    w->own = *sampling;
+    w->own.bias = w->ends;
+    for (int32_t id = 0; id < w->engine->model.config.n_vocab; id++)
+        if (fr_token_is_end(w->engine->tokenizer, id))
+            w->ends[w->own.n_bias++] = (fr_logit_bias){id, -INFINITY};
+    w->sampling = &w->own;
 }
 
 static void close_world(world *w) {
@@ -230,7 +242,7 @@ static void passes_are_those_of_whole_trees(void **state) {
         memset(&w, 0, sizeof w);
         open_world(&w, &models[m]);
         for (int s = 0; s < N_SAMPLINGS; s++) {
-            w.sampling = &SAMPLINGS[s];
+            sample_by(&w, &SAMPLINGS[s]);
             for (int i = 0; i < SPECS; i++) {
                 if (quick && i % (MODELS * N_SAMPLINGS) != m * N_SAMPLINGS + s) continue;
                 name_spec(&w, i, spec);
@@ -252,7 +264,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
     static int32_t wrong[MEMBERS][PREDICT];
     memset(&w, 0, sizeof w);
     open_world(&w, &(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32});
-    w.sampling = SAMPLINGS;
+    sample_by(&w, SAMPLINGS);
     for (int i = 0; i < MEMBERS; i++) {
         plain[i] = alone(&w, "prompt-lookup", i, true);
         memcpy(wrong[i], plain[i].token, sizeof wrong[i]);

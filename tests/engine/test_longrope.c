@@ -2,6 +2,7 @@
 // not depend on the room there is, on who drafts, or on what the session read before.
 #include "engine/engine.h"
 #include "support/tiny_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -16,7 +17,8 @@ enum { CONTEXT = 256, SHORT = 100, LONG_PROMPT = 120, NEW = 90, MOST = LONG_PROM
 static char path[64], draft_path[64];
 static fr_engine *engine;
 static int32_t prompt[LONG_PROMPT];
-static const fr_sampling samplings[] = {
+static fr_logit_bias ends[8]; // never drawn, as requests have it
+static fr_sampling samplings[] = {
     {.temperature = 0}, {.temperature = 1.1f, .top_k = 40, .seed = 6, .repeat_penalty = 1.1f}};
 
 static int set_up(void **state) {
@@ -36,6 +38,13 @@ static int set_up(void **state) {
                        &err)) {
         print_error("%s\n", err.text);
         return 1;
+    }
+    for (int i = 0; i < 2; i++)
+        samplings[i].bias = ends;
+    for (int32_t id = 0; id < engine->model.config.n_vocab; id++) {
+        if (!fr_token_is_end(engine->tokenizer, id)) continue;
+        ends[samplings[0].n_bias] = (fr_logit_bias){id, -INFINITY};
+        samplings[1].n_bias = ++samplings[0].n_bias;
     }
     return 0;
 }

@@ -10,6 +10,10 @@ fr_status fr_api_read_samplers(fr_api_request *r, fr_error *err);
 // FR_EARG where a field asks for what is not there.  [refused.c]
 fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
+// Appends the text of message number `at`; `between` stands between its parts. FR_EARG: it is not
+// what was `expected`; FR_ENOMEM.  [messages.c]
+fr_status fr_api_add_content(fr_buffer *text, const json_t *message, size_t at, const char *between,
+                             const char *expected, fr_error *err);
 // Tells tools, calls and what they gave as text: for a template that knows none.  [tools.c]
 fr_status fr_api_tell_tools(json_t *root, fr_error *err);
 

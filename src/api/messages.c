@@ -41,21 +41,19 @@ static fr_status add(fr_buffer *text, const json_t *string, fr_error *err) {
     return fr_buffer_add(text, json_string_value(string), json_string_length(string), err);
 }
 
-// The text of message number `at`; of several parts with an empty line between them.
-static fr_status text_of(const json_t *message, size_t at, fr_buffer *text, fr_error *err) {
+fr_status fr_api_add_content(fr_buffer *text, const json_t *message, size_t at, const char *between,
+                             const char *expected, fr_error *err) {
     const json_t *content = fr_api_member(message, "content");
     fr_status st = FR_OK;
-    if (!content) return FR_OK;
     if (fr_json_is_text(content)) return add(text, content, err);
-    if (!json_is_array(content))
-        return fr_api_wrong(err, content, "a string or a list of text parts",
-                            "messages[%zu].content", at);
+    if (content && !json_is_array(content))
+        return fr_api_wrong(err, content, expected, "messages[%zu].content", at);
     for (size_t i = 0; i < json_array_size(content) && !st; i++) {
         const json_t *part = json_array_get(content, i), *body = fr_api_member(part, "text");
         if (!fr_api_is(fr_api_member(part, "type"), "text") || !fr_json_is_text(body))
             return fr_api_wrong(err, part, "{\"type\": \"text\", \"text\": ...}",
                                 "messages[%zu].content[%zu]", at, i);
-        if (i) st = fr_buffer_add(text, "\n\n", 2, err);
+        if (i) st = fr_buffer_add(text, between, strlen(between), err);
         if (!st) st = add(text, body, err);
     }
     return st;
@@ -78,7 +76,8 @@ static fr_status answer_of(const json_t *message, size_t at, bool no_thinking, f
                            fr_error *err) {
     static const char close[] = "\n</think>\n\n";
     fr_buffer said = {0};
-    fr_status st = text_of(message, at, &said, err);
+    fr_status st =
+        fr_api_add_content(&said, message, at, "\n\n", "a string or a list of text parts", err);
     if (!st && !no_thinking) st = thought_of(message, at, begun, err);
     if (!st && begun->n && said.n) {
         const bool line = begun->data[begun->n - 1] != '\n';

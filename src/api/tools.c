@@ -11,22 +11,8 @@ static fr_status add(fr_buffer *text, const char *bytes, fr_error *err) {
 
 // Appends the text of message `at`; parts one a line.
 static fr_status add_content(fr_buffer *text, const json_t *message, size_t at, fr_error *err) {
-    const json_t *content = fr_api_member(message, "content");
-    fr_status st = FR_OK;
-    if (fr_json_is_text(content))
-        return fr_buffer_add(text, json_string_value(content), json_string_length(content), err);
-    if (content && !json_is_array(content))
-        return fr_api_wrong(err, content, "a string, null or a list of text parts",
-                            "messages[%zu].content", at);
-    for (size_t i = 0; i < json_array_size(content) && !st; i++) {
-        const json_t *part = json_array_get(content, i), *said = fr_api_member(part, "text");
-        if (!fr_api_is(fr_api_member(part, "type"), "text") || !fr_json_is_text(said))
-            return fr_api_wrong(err, part, "{\"type\": \"text\", \"text\": ...}",
-                                "messages[%zu].content[%zu]", at, i);
-        if (i) st = add(text, "\n", err);
-        if (!st) st = fr_buffer_add(text, json_string_value(said), json_string_length(said), err);
-    }
-    return st;
+    return fr_api_add_content(text, message, at, "\n", "a string, null or a list of text parts",
+                              err);
 }
 
 static fr_status add_tools(fr_buffer *text, const json_t *tools, fr_error *err) {

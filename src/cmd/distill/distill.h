@@ -47,8 +47,8 @@ typedef struct fr_distill_stats {
 } fr_distill_stats;
 
 // Says on stderr what it will take (unless args->quiet) and does it. FR_EINTR: everything that was
-// done is on disk. FR_EDATA: nothing came of any text, and why.
-// After any other error than a failed write, too.
+// done is on disk, as after any other error but that of a failed write. FR_EDATA: nothing came of any
+// text, and why.
 fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
                          fr_distill_stats *stats, fr_error *err);
 

@@ -1,32 +1,18 @@
 // distill.c — opens jobs, output, shards and members, then runs the text batch. Its callbacks give
-// a free member the next conversation and write answers and states of those that are done.
+// a free member the next conversation and keep answers and states of those that are done.
 #include "cmd/distill/distill.h"
 #include "base/clock.h"
-#include "base/room.h"
-#include "base/save.h"
-#include "cmd/distill/jobs.h"
-#include "cmd/lib/talk.h"
-#include "cmd/output/answers_file.h"
+#include "cmd/distill/conversation.h"
+#include "cmd/distill/expect.h"
+#include "cmd/distill/output.h"
 #include "train/data/sources.h"
-#include "json/value.h"
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // What a power cut may cost: the answers of 3 seconds, as a pass may take a second or two and 5
 // seconds are promised, and the states of 60 seconds, which can be computed again.
 enum { ANSWERS_SECONDS = 3, SHARDS_SECONDS = 60 };
-
-typedef struct member_talk { // a member's conversation so far
-    const fr_distill_job *job;
-    fr_talk talk;
-    int turn;
-    fr_ids ids;
-    uint8_t *answer; // of ids, where answers are given
-    size_t answer_cap;
-} member_talk;
 
 typedef struct distill {
     const fr_distill_plan *plan;
@@ -34,12 +20,12 @@ typedef struct distill {
     fr_engine *engine;
     fr_cmd_text text;
     fr_distill_jobs jobs;
-    member_talk *members;
-    fr_shards *present; // captured before
+    fr_conversations common;  // lent to each member
+    fr_conversation *members; // what each is at
+    fr_shards *present;       // captured before
     fr_shard_writer *writer;
-    FILE *out;
+    fr_distill_output out;
     uint64_t written_before; // tokens of the answers that the output holds, where --tokens asks
-    bool unsynced;           // there are answers that may not be on the disk
     double started, synced, answers_synced;
     fr_progress bar;
     fr_text_batch *engine_members;
@@ -49,94 +35,10 @@ typedef struct distill {
     fr_error *err;
 } distill;
 
-// ---------------------------------------------------------------- one conversation
+// ---------------------------------------------------------------- the next text
 
 static fr_status fail(distill *d, fr_status st) {
     if (st && !d->status) d->status = st;
-    return st;
-}
-
-static fr_sampling sampling_of(const distill *d, const fr_distill_job *j) {
-    const double u = fr_uniform(d->plan->seed, j->key);
-    fr_sampling s = {.seed = j->key};
-    if (u < d->plan->sampled) {
-        s.temperature = (float)d->plan->temp;
-        s.top_k = 40;
-        s.top_p = 0.95f;
-    }
-    return s;
-}
-
-static fr_status open_turn(distill *d, member_talk *t, fr_batch_text *text) {
-    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
-    fr_status st = fr_talk_add(&t->talk, "user", p->turns[t->turn], p->turn_bytes[t->turn], d->err);
-    if (!st) st = fr_talk_encode(&t->talk, &d->text, true, &t->ids, d->err);
-    *text = (fr_batch_text){.key = t->job->key,
-                            .ids = t->ids.data,
-                            .n = (int)t->ids.n,
-                            .n_predict = d->plan->n_predict,
-                            .sampling = sampling_of(d, t->job)};
-    return st;
-}
-
-static fr_status start_own(distill *d, member_talk *t, fr_batch_text *text) {
-    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
-    fr_status st = FR_OK;
-    t->turn = 0;
-    if (p->system) st = fr_talk_add(&t->talk, "system", p->system, p->system_bytes, d->err);
-    return st ? st : open_turn(d, t, text);
-}
-
-static fr_status mark_answer(distill *d, member_talk *t, size_t from) {
-    if (t->ids.n > t->answer_cap) {
-        uint8_t *more = realloc(t->answer, 2 * t->ids.n);
-        if (!more) return fr_fail(d->err, FR_ENOMEM, "distill: no memory for %zu tokens", t->ids.n);
-        memset(more + t->answer_cap, 0, 2 * t->ids.n - t->answer_cap);
-        t->answer = more;
-        t->answer_cap = 2 * t->ids.n;
-    }
-    for (size_t i = from; i < t->ids.n; i++) {
-        t->answer[i] = 1;
-        if (fr_token_is_end(d->text.tokenizer, t->ids.data[i])) break;
-    }
-    return FR_OK;
-}
-
-static fr_status add_message(distill *d, member_talk *t, const char *role, const json_t *content) {
-    return fr_talk_add(&t->talk, role, json_string_value(content), json_string_length(content),
-                       d->err);
-}
-
-// An answer is what follows the ids of the conversation before it with the assistant's turn opened.
-// A template that opens it with more than stands before an answer hides as many of its first ids.
-static fr_status add_given(distill *d, member_talk *t, const json_t *content) {
-    fr_status st = fr_talk_encode(&t->talk, &d->text, true, &t->ids, d->err);
-    const size_t opened = t->ids.n;
-    if (!st) st = add_message(d, t, "assistant", content);
-    if (!st) st = fr_talk_encode(&t->talk, &d->text, false, &t->ids, d->err);
-    return st ? st : mark_answer(d, t, opened);
-}
-
-// The ids of the conversation with its answers, and which of them are answers.
-static fr_status start_given(distill *d, member_talk *t, fr_batch_text *text) {
-    const json_t *messages = json_object_get(fr_distill_line(&d->jobs, t->job), "messages");
-    fr_status st = FR_OK;
-    int turns = 0;
-    if (t->answer_cap) memset(t->answer, 0, t->answer_cap);
-    for (size_t i = 0; i < json_array_size(messages) && !st; i++) {
-        const json_t *m = json_array_get(messages, i), *content = json_object_get(m, "content");
-        const char *role = json_string_value(json_object_get(m, "role"));
-        if (!strcmp(role, "user")) {
-            if (turns++ == d->plan->turns) break;
-            st = add_message(d, t, "user", content);
-        } else if (strcmp(role, "assistant")) {
-            st = add_message(d, t, "system", content);
-        } else if (turns) {
-            st = add_given(d, t, content);
-        }
-    }
-    *text = (fr_batch_text){
-        .key = t->job->key, .ids = t->ids.data, .n = (int)t->ids.n, .answer = t->answer};
     return st;
 }
 
@@ -175,11 +77,11 @@ static uint64_t texts_in_all(const distill *d) {
 }
 
 // Whether a conversation is left out as the template refuses it; the first one is named.
-static bool is_refused(distill *d, const member_talk *t, fr_status st) {
+static bool is_refused(distill *d, const fr_distill_job *job, fr_status st) {
     char place[300];
     if (st != FR_EDATA) return false;
     if (!d->stats->refused++) {
-        fr_distill_place(&d->jobs, t->job, place, sizeof place);
+        fr_distill_place(&d->jobs, job, place, sizeof place);
         snprintf(d->stats->refusal, sizeof d->stats->refusal, "%s: %s", place, d->err->text);
     }
     return true;
@@ -187,13 +89,11 @@ static bool is_refused(distill *d, const member_talk *t, fr_status st) {
 
 static bool next_text(void *user, int member, fr_batch_text *text) {
     distill *d = user;
-    member_talk *t = &d->members[member];
     while (!d->status && d->jobs.next < d->jobs.n && !enough(d)) {
-        t->job = &d->jobs.job[d->jobs.next++];
-        fr_talk_drop(&t->talk, 0);
-        t->ids.n = 0;
-        const fr_status st = t->job->given ? start_given(d, t, text) : start_own(d, t, text);
-        if (is_refused(d, t, st)) continue;
+        const fr_distill_job *job = &d->jobs.job[d->jobs.next++];
+        const fr_status st =
+            fr_conversation_start(&d->members[member], &d->common, job, text, d->err);
+        if (is_refused(d, job, st)) continue;
         if (fail(d, st)) return false;
         if (text->n > 1 && text->n + text->n_predict <= d->size.n_ctx) return true;
         *(text->n ? &d->stats->too_long : &d->stats->unanswered) += 1;
@@ -203,35 +103,9 @@ static bool next_text(void *user, int member, fr_batch_text *text) {
 
 // ---------------------------------------------------------------- what is kept of it
 
-static fr_status write_line(distill *d, const member_talk *t) {
-    const json_t *line = fr_distill_line(&d->jobs, t->job);
-    json_t *messages = json_array(), *task = json_object_get(line, "task");
-    bool whole = messages != NULL;
-    for (int i = 0; i < t->talk.n && whole; i++) {
-        const fr_message *m = &t->talk.messages[i];
-        whole = !json_array_append_new(
-            messages, json_pack("{s:s%, s:o}", "role", m->role.data, m->role.bytes, "content",
-                                fr_json_text(m->content.data, m->content.bytes)));
-    }
-    json_t *id = json_object_get(line, "id");
-    json_t *out = json_pack("{s:o, s:O?, s:o}", "id", id ? json_incref(id) : json_string(""),
-                            "task", task, "messages", messages);
-    char *text = whole ? fr_json_compact(out) : NULL;
-    json_decref(out);
-    if (!text) return fr_fail(d->err, FR_ENOMEM, "%s: no memory for a line", d->plan->output);
-    const bool bad = fprintf(d->out, "%s\n", text) < 0 || fflush(d->out);
-    d->unsynced = true;
-    free(text);
-    return bad ? fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno)) : FR_OK;
-}
-
 static fr_status sync_answers(distill *d) {
     d->answers_synced = fr_seconds();
-    if (!d->unsynced) return FR_OK;
-    d->unsynced = false;
-    return fsync(fileno(d->out))
-               ? fr_fail(d->err, FR_EIO, "%s: %s", d->plan->output, strerror(errno))
-               : FR_OK;
+    return fr_distill_output_sync(&d->out, d->err);
 }
 
 // Answers first: what is written and not captured can be read again.
@@ -260,41 +134,34 @@ static void sync_when_due(distill *d) {
         fail(d, sync_answers(d));
 }
 
-// The answer as `run` prints it.
-static fr_status add_answer(distill *d, member_talk *t, const fr_sample *s, int n_prompt) {
-    fr_buffer text = {0};
-    fr_status st = fr_tokenizer_answer(d->text.tokenizer, s->ids + n_prompt,
-                                       (size_t)(s->n + 1 - n_prompt), &text, d->err);
-    if (!st) st = fr_talk_add(&t->talk, "assistant", text.data ? text.data : "", text.n, d->err);
-    fr_buffer_free(&text);
-    return st;
+// The user's next turn, where there is one and more is wanted.
+static bool go_on(distill *d, fr_conversation *c, const fr_sample *s, fr_batch_text *more) {
+    bool any = false;
+    if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n]) || enough(d)) return false; // cut off
+    fail(d, fr_conversation_next(c, &d->common, d->size.n_ctx, more, &any, d->err));
+    return any;
 }
 
-// The user's next turn, where there is one that the template takes, and room for it.
-static bool go_on(distill *d, member_talk *t, const fr_sample *s, fr_batch_text *more) {
-    const fr_prompt *p = fr_distill_prompt(&d->jobs, t->job);
-    if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n])) return false; // cut off
-    if (++t->turn >= p->n_turns || t->turn >= d->plan->turns || enough(d)) return false;
-    const int n = t->talk.n;
-    const fr_status st = open_turn(d, t, more);
-    if (st != FR_EDATA && fail(d, st)) return false;
-    if (!st && more->n + more->n_predict <= d->size.n_ctx) return true;
-    fr_talk_drop(&t->talk, n);
+// An answer was written: whether the conversation goes on. One that ends is written to the output.
+static bool answered(distill *d, fr_conversation *c, const fr_sample *s, int n_prompt,
+                     fr_batch_text *more) {
+    if (fail(d, fr_conversation_answered(c, &d->common, s, n_prompt, d->err))) return false;
+    if (go_on(d, c, s, more)) return true;
+    if (!d->status)
+        fail(d,
+             fr_distill_output_write(&d->out, fr_distill_line(&d->jobs, c->job), &c->talk, d->err));
     return false;
 }
 
 static bool done(void *user, int member, const fr_sample *s, int n_prompt, fr_batch_text *more) {
     distill *d = user;
-    member_talk *t = &d->members[member];
+    fr_conversation *c = &d->members[member];
     if (d->status) return false;
-    if (!t->job->given) {
-        if (fail(d, add_answer(d, t, s, n_prompt))) return false;
-        if (go_on(d, t, s, more)) return true;
-        if (d->out && fail(d, write_line(d, t))) return false;
-    }
+    if (!c->job->given && answered(d, c, s, n_prompt, more)) return true;
+    if (d->status) return false;
     d->stats->texts++;
     // A power cut may have taken the answer and left its states.
-    const bool captured = d->present && fr_shards_has(d->present, t->job->key);
+    const bool captured = d->present && fr_shards_has(d->present, c->job->key);
     if (d->writer && !captured) fail(d, fr_shard_writer_add(d->writer, s, d->err));
     return false;
 }
@@ -333,24 +200,6 @@ static fr_status check_result(const distill *d) {
                    to, s->unanswered ? "" : "all ", s->too_long, s->most);
 }
 
-// A run that was killed may have left half a line, which is dropped. A file that holds no answers
-// at all is emptied, as --force was given.
-static fr_status open_output(distill *d, fr_error *err) {
-    const char *path = d->plan->output;
-    fr_answers_file there;
-    fr_error why = {0};
-    fr_status st = path ? fr_save_check(path, err) : FR_OK;
-    if (st || !path) return st;
-    st = fr_answers_file_look(&there, path, &why);
-    if (st && (st != FR_EDATA || there.lines || !d->args->force))
-        return fr_fail(err, st, "%s", why.text);
-    if (!there.lines) there.end = 0;
-    if (!(d->out = fopen(path, "ab")) || ftruncate(fileno(d->out), (off_t)there.end) ||
-        (there.unended && there.end && fputc('\n', d->out) == EOF))
-        return fr_fail(err, FR_EIO, "%s: %s", path, strerror(errno));
-    return FR_OK;
-}
-
 static fr_shard_format format_of(const distill *d) {
     const fr_config *c = &d->engine->model.config;
     fr_shard_format f = {.d = c->d, .n_vocab = c->n_vocab, .n_taps = d->plan->n_taps, .top = 1};
@@ -378,51 +227,6 @@ static void tell_plan(const distill *d, const fr_shard_format *f) {
     fputc('\n', stderr);
 }
 
-typedef struct expected {   // tokens that will be captured
-    uint64_t rows, answers; // answers: those of answers, among them
-} expected;
-
-// An answer is half as long as it may be, and a question half as long as its answer.
-static expected expect_own(const distill *d) {
-    const fr_distill_plan *p = d->plan;
-    const uint64_t answers = (uint64_t)d->jobs.n * (uint64_t)(p->n_predict * p->turns) / 2;
-    return (expected){answers + answers / 2, answers};
-}
-
-// A token of the text that stands there has about four bytes.
-static expected expect_given(const distill *d) {
-    expected e = {0};
-    for (int i = 0; i < d->jobs.n; i++) {
-        const json_t *messages =
-            json_object_get(fr_distill_line(&d->jobs, &d->jobs.job[i]), "messages");
-        int turns = 0;
-        for (size_t k = 0; k < json_array_size(messages); k++) {
-            const json_t *m = json_array_get(messages, k);
-            const uint64_t n = json_string_length(json_object_get(m, "content")) / 4 + 1;
-            const char *role = json_string_value(json_object_get(m, "role"));
-            turns += role && !strcmp(role, "user");
-            if (turns > d->plan->turns) break;
-            e.rows += n;
-            if (role && !strcmp(role, "assistant")) e.answers += n;
-        }
-    }
-    return e;
-}
-
-// About what will be captured, as far as --tokens wants it.
-static fr_status check_room(const distill *d, const fr_shard_format *f, fr_error *err) {
-    const fr_distill_plan *p = d->plan;
-    const uint64_t before = answered_before(d), limit = p->tokens > before ? p->tokens - before : 0;
-    expected e = p->answers == FR_ANSWERS_OWN ? expect_own(d) : expect_given(d);
-    if (p->tokens && limit < e.answers) {
-        e.rows = (uint64_t)((double)e.rows * (double)limit / (double)e.answers);
-        e.answers = limit;
-    }
-    const uint64_t bytes = fr_shard_bytes(f, e.rows, e.answers);
-    const uint64_t file = bytes < FR_SHARD_BYTES ? bytes : FR_SHARD_BYTES;
-    return fr_room_check(p->capture, bytes + p->besides, file, err);
-}
-
 static fr_status open_all(distill *d, fr_error *err) {
     const fr_distill_plan *p = d->plan;
     const fr_shard_format f = format_of(d);
@@ -438,7 +242,7 @@ static fr_status open_all(distill *d, fr_error *err) {
     fr_cmd_text_lend(&d->text, d->engine);
     fr_status st = fr_cmd_text_template(&d->text, d->args, err);
     if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
-    if (!st) st = open_output(d, err);
+    if (!st) st = fr_distill_output_open(&d->out, p->output, d->args->force, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
     if (!st && p->capture)
         st = fr_shards_open(&d->present, p->capture, f.target, fr_cmd_progress, NULL, err);
@@ -450,27 +254,26 @@ static fr_status open_all(distill *d, fr_error *err) {
         st = fr_distill_jobs_written(&d->jobs, d->text.tokenizer, &d->written_before, err);
     if (st) return st;
     d->stats->known = d->jobs.known;
+    d->common = (fr_conversations){p, &d->jobs, &d->text};
     if (!(d->members = calloc((size_t)p->width, sizeof *d->members)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
-    if (p->besides && (st = check_room(d, &f, err))) return st;
+    if (p->besides && (st = fr_distill_check_room(p, &d->jobs, answered_before(d), &f, err)))
+        return st;
     return fr_text_batch_open(&d->engine_members, &d->engine->model, d->engine->tokenizer, &f,
                               &d->size, err);
 }
 
 static void close_all(distill *d) {
-    for (int i = 0; i < d->plan->width && d->members; i++) {
-        fr_talk_free(&d->members[i].talk);
-        fr_ids_free(&d->members[i].ids);
-        free(d->members[i].answer);
-    }
+    for (int i = 0; i < d->plan->width && d->members; i++)
+        fr_conversation_free(&d->members[i]);
     free(d->members);
     fr_cmd_text_close(&d->text);
     fr_text_batch_close(d->engine_members);
     fr_distill_jobs_close(&d->jobs);
     fr_shards_close(d->present);
     fr_shard_writer_close(d->writer);
-    if (d->out) fclose(d->out);
+    fr_distill_output_close(&d->out);
 }
 
 fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
